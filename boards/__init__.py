@@ -1,0 +1,1 @@
+"""What puts the HUB and the CAB on FPGA boards."""

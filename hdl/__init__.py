@@ -1,0 +1,1 @@
+"""Gateware: what becomes gates. Knows nothing of simulators, boards or software."""

@@ -1,0 +1,201 @@
+"""The CAB's address map: regions, registers, fields, interrupt numbers.
+
+Plain Python that imports nothing of the hardware: gateware, software, tests and documentation all read
+the map from here. Source: "The Design of Nectar" (1989), section 5.2: 24-bit byte addresses, 128 kbyte
+of PROM and 512 kbyte of RAM for programs, 1 Mbyte of data memory, 1-kbyte pages. Words are 32 bits and
+big-endian, as on the SPARC: the byte at a word's own address is bits 31 to 24.
+
+Registers are words; a byte or halfword access to one is a bus error, as is any access to a hole or to a
+region that the board does not have.
+"""
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+__all__ = ["ADDRESS_BITS", "Region", "REGIONS", "Irq", "Field", "Register", "REGISTERS", "HEADER_BYTES",
+           "CRC_BYTES", "TX_LIST_DEPTH", "LENGTH_BITS", "REG", "ID_VALUE"]
+
+ADDRESS_BITS = 24
+#: Bytes of a packet that the fiber port holds in registers, for software to choose a place by.
+HEADER_BYTES = 16
+#: Bytes of the CRC-32 that ends every packet of Nectar's own protocols.
+CRC_BYTES = 4
+#: Entries of the fiber-out list.
+TX_LIST_DEPTH = 32
+#: Bits of a length: areas and packets have 0 to 2**20 - 1 bytes.
+LENGTH_BITS = 20
+#: What the register ID reads as: "CAB" and the map's version.
+ID_VALUE = 0x43414201
+
+
+@dataclass(frozen=True)
+class Region:
+    """A part of the address space: first byte address, size in bytes, whether this board has it."""
+
+    name: str
+    base: int
+    size: int
+    present: bool
+    purpose: str
+
+    @property
+    def end(self):
+        """First byte address behind the region."""
+        return self.base + self.size
+
+
+REGIONS = {r.name: r for r in (
+    Region("prom", 0x000000, 128 << 10, False, "program PROM"),
+    Region("program", 0x080000, 512 << 10, False, "program RAM, for the CPU only"),
+    Region("data", 0x100000, 1 << 20, True, "data memory: CPU, fiber in and out, VME"),
+    Region("registers", 0x200000, 4 << 10, True, "control registers"),
+    Region("protection", 0x300000, 512 << 10, False, "page tables of the protection domains"),
+    Region("vme", 0x800000, 8 << 20, False, "window on the node's VME bus"),
+)}
+
+
+class Irq(IntEnum):
+    """Interrupt sources: bit numbers in IRQ_PENDING and IRQ_ENABLE.
+
+    PACKET, RECEIVED and REPLY follow the state that they report and end with it; the others are set by an
+    event and cleared by writing a 1 to their bit in IRQ_PENDING.
+    """
+
+    PACKET = 0    # a packet's header is in RX_HEADER; software must name a place for the rest
+    RECEIVED = 1  # RX_RESULT tells of a packet that has ended
+    REPLY = 2     # a reply waits in REPLY
+    SENT = 3      # an entry of the fiber-out list marked *notify* is done
+    TIMER = 4     # the timer has reached TIMER_COMPARE
+    ERROR = 5     # one of the counters in ERRORS has moved
+
+
+@dataclass(frozen=True)
+class Field:
+    """Bits ``low`` to ``low + width - 1`` of a register."""
+
+    name: str
+    low: int
+    width: int
+    purpose: str
+
+    @property
+    def mask(self):
+        """The field's bits in place."""
+        return ((1 << self.width) - 1) << self.low
+
+    def get(self, word):
+        """The field's value in a register's ``word``."""
+        return word >> self.low & ((1 << self.width) - 1)
+
+    def put(self, value):
+        """``value`` moved to the field's place; ValueError if it does not fit."""
+        if not 0 <= value < 1 << self.width:
+            raise ValueError(f"{self.name} has {self.width} bits: {value} does not fit")
+        return value << self.low
+
+
+@dataclass(frozen=True)
+class Register:
+    """A word of the register region: ``offset`` in bytes, ``access`` one of r, w, rw."""
+
+    name: str
+    offset: int
+    access: str
+    purpose: str
+    fields: tuple[Field, ...] = field(default=())
+
+    @property
+    def address(self):
+        """Its byte address in the CAB's address space."""
+        return REGIONS["registers"].base + self.offset
+
+    def __getattr__(self, name):
+        for item in object.__getattribute__(self, "fields"):
+            if item.name == name:
+                return item
+        raise AttributeError(f"register {self.name} has no field {name!r}")
+
+
+def _irq_fields():
+    return tuple(Field(irq.name.lower(), int(irq), 1, f"interrupt {irq.name}") for irq in Irq)
+
+
+# The first eight words are what an interrupt handler needs: one block read takes them all.
+REGISTERS = (
+    Register("IRQ_PENDING", 0x00, "rw", "interrupts that wait; 1 clears SENT, TIMER, ERROR", _irq_fields()),
+    Register("RX_RESULT", 0x04, "r", "the packet that has ended; valid while RECEIVED is pending", (
+        Field("length", 0, 20, "bytes stored behind the header, the CRC not among them"),
+        Field("header", 20, 5, "bytes of header that the packet had, 0 to 16"),
+        Field("crc_bad", 28, 1, "the CRC-32 at the packet's end was wrong or missing"),
+        Field("too_long", 29, 1, "the packet had more bytes than RX_START allowed; the rest was dropped"),
+        Field("framing", 30, 1, "the packet was cut short by a start of packet, or symbols were lost in it"),
+        Field("discarded", 31, 1, "the packet was discarded as RX_CONTROL asked"),
+    )),
+    Register("RX_HEADER0", 0x08, "r", "bytes 0 to 3 of the packet"),
+    Register("RX_HEADER1", 0x0C, "r", "bytes 4 to 7"),
+    Register("RX_HEADER2", 0x10, "r", "bytes 8 to 11"),
+    Register("RX_HEADER3", 0x14, "r", "bytes 12 to 15"),
+    Register("TX_STATUS", 0x18, "r", "state of the fiber-out list", (
+        Field("free", 0, 6, "entries that may still be written"),
+        Field("busy", 8, 1, "an entry is being worked on"),
+        Field("ready", 9, 1, "the ready bit: the next board's input queue has room for a packet"),
+        Field("waiting", 10, 1, "an entry waits for the ready bit"),
+        Field("sent", 16, 8, "notify entries done since reset, modulo 256"),
+    )),
+    Register("REPLY", 0x1C, "r", "the oldest reply; reading it takes it out", (
+        Field("value", 0, 8, "value byte"),
+        Field("hub", 8, 8, "HUB that answered"),
+        Field("opcode", 16, 8, "the command's opcode; bit 0: done"),
+        Field("valid", 31, 1, "there was a reply"),
+    )),
+    Register("IRQ_ENABLE", 0x20, "rw", "interrupts that raise the CPU's interrupt line", _irq_fields()),
+    Register("ID", 0x24, "r", "kind of board and version of this map"),
+    Register("TIMER_NOW", 0x28, "r", "free-running count of CAB clock cycles"),
+    Register("TIMER_COMPARE", 0x2C, "rw", "arms the timer: TIMER becomes pending once TIMER_NOW has reached this (at most 2**31 cycles ahead)"),
+    Register("TIMER_STOP", 0x30, "w", "any write disarms the timer"),
+    Register("TX_COMMAND", 0x34, "w", "adds a HUB command to the fiber-out list", (
+        Field("param", 0, 8, "parameter"),
+        Field("hub", 8, 8, "HUB ID"),
+        Field("opcode", 16, 8, "opcode"),
+        Field("notify", 30, 1, "count it in TX_STATUS.sent and raise SENT when it has left"),
+        Field("wait_ready", 31, 1, "first wait until the ready bit is 1"),
+    )),
+    Register("TX_ADDRESS", 0x38, "rw", "byte address in data memory of the next area"),
+    Register("TX_AREA", 0x3C, "w", "adds the area at TX_ADDRESS to the fiber-out list (gather)", (
+        Field("length", 0, 20, "bytes, from 0"),
+        Field("crc", 28, 1, "send the packet's CRC-32 behind the area's last byte"),
+        Field("end", 29, 1, "send an end of packet behind that"),
+        Field("start", 30, 1, "send a start of packet first, and begin a new CRC"),
+        Field("notify", 31, 1, "count it in TX_STATUS.sent and raise SENT when it has left"),
+    )),
+    Register("TX_SYMBOL", 0x40, "w", "adds one symbol, any of the 512, to the fiber-out list", (
+        Field("symbol", 0, 9, "the symbol"),
+    )),
+    Register("TX_READY", 0x44, "w", "any write sends a ready signal between two symbols"),
+    Register("TX_CONTROL", 0x48, "w", "recovery of the fiber-out side", (
+        Field("reset", 0, 1, "empty the list and stop; a packet under way ends with an end of packet"),
+        Field("set_ready", 1, 1, "set the ready bit, as a ready signal would"),
+    )),
+    Register("RX_ADDRESS", 0x4C, "rw", "byte address in data memory for what follows the header"),
+    Register("RX_START", 0x50, "w", "starts the DMA of the packet whose header is in RX_HEADER", (
+        Field("limit", 0, 20, "bytes that may be stored"),
+    )),
+    Register("RX_RELEASE", 0x54, "w", "any write gives RX_RESULT and RX_HEADER back for the next packet"),
+    Register("RX_CONTROL", 0x58, "w", "recovery of the fiber-in side", (
+        Field("discard", 0, 1, "drop the packet whose header is in RX_HEADER; RX_RESULT will tell"),
+        Field("reset", 1, 1, "empty the input queue and forget the packet under way"),
+    )),
+    Register("RX_STATUS", 0x5C, "r", "state of the fiber-in side", (
+        Field("level", 0, 12, "symbols in the input queue"),
+        Field("open", 16, 1, "a packet has begun and not yet ended"),
+        Field("dma", 17, 1, "the DMA of a packet runs"),
+    )),
+    Register("ERRORS", 0x60, "r", "error counters; each stops at 255", (
+        Field("overrun", 0, 8, "symbols lost because the input queue was full"),
+        Field("stray", 8, 8, "data outside packets, and reserved control codes"),
+        Field("framing", 16, 8, "packets cut short, commands and replies cut short"),
+        Field("reply_lost", 24, 8, "replies lost because no one took the earlier ones"),
+    )),
+)
+
+REG = {r.name: r for r in REGISTERS}

@@ -1,0 +1,1 @@
+"""The HUB: a crossbar switch that obeys commands from the network."""

@@ -1,0 +1,1 @@
+"""The wire: symbols, control codes, framing, and the port every board shares."""

@@ -1,0 +1,1 @@
+"""What makes boards run: build, engine, fibers, topologies, traces."""

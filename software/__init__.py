@@ -1,0 +1,1 @@
+"""What runs on a CAB's CPU: kernel, datalink, transport; and the door to the hardware."""

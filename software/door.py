@@ -1,0 +1,201 @@
+"""The one door between software and a CAB: operations on the CPU bus, CPU time, interrupts.
+
+``docs/door.md`` specifies what a processor does with the operations in every clock cycle. This module holds
+what all back ends share: the door that software sees, and the two-level runner that turns suspended
+coroutines into queues of operations. It knows no simulator and no hardware library.
+
+Source: "The Design of Nectar" (1989), section 5.2 (one SPARC at 16 MHz for each CAB) and 6.1 (coroutines,
+interrupt handlers). How long Python code takes is never measured: software says it with ``spend``.
+"""
+
+from enum import IntEnum
+from typing import NamedTuple
+
+__all__ = ["Kind", "Operation", "Door", "BusError", "Runner", "THREAD", "INTERRUPT"]
+
+#: Level of the kernel and its threads.
+THREAD = 0
+#: Level of the interrupt handler.
+INTERRUPT = 1
+
+
+class BusError(Exception):
+    """The board refused an access. ``address`` is the byte address, ``write`` tells stores from loads."""
+
+    def __init__(self, address, write):
+        super().__init__(f"bus error: {'store to' if write else 'load from'} 0x{address:06X}; "
+                         "no register or memory takes this access (see docs/cab.md)")
+        self.address = address
+        self.write = write
+
+
+class Kind(IntEnum):
+    """Kinds of operation; the numbers are what back ends in other languages see."""
+
+    WRITE = 1         # address, size, value
+    WRITE_BLOCK = 2   # address, length, data
+    SPEND = 3         # value: cycles
+    MASK = 4          # value: 1 holds interrupts off, 0 lets them in; takes no time
+    READ = 5          # address, size; resumes with an int
+    READ_BLOCK = 6    # address, length; resumes with bytes
+    NOW = 7           # resumes with CPU cycles since reset
+    WAIT = 8          # resumes with None when a handler has run
+    RETURN = 9        # the handler has returned; nothing to resume
+
+
+class Operation(NamedTuple):
+    """One operation of a processor."""
+
+    kind: int
+    address: int = 0
+    size: int = 0       # bytes: 1, 2, 4, or a block's length
+    value: object = 0   # int, or the bytes of a WRITE_BLOCK
+
+
+class _Value:
+    """An operation that software awaits."""
+
+    __slots__ = ("operation",)
+
+    def __init__(self, operation):
+        self.operation = operation
+
+    def __await__(self):
+        return (yield self.operation)
+
+
+def _check(address, size):
+    if size not in (1, 2, 4):
+        raise ValueError(f"an access has 1, 2 or 4 bytes, not {size!r}; use a block for more")
+    if address % size:
+        raise ValueError(f"address 0x{address:06X} is not a multiple of {size}")
+
+
+class Door:
+    """What software sees of a CAB.
+
+    Parameters
+    ----------
+    cpu_hz : int
+        Cycles per second of the CAB's CPU (16,000,000 in the prototype).
+
+    Not for threads of the host: one coroutine at a time uses it.
+    """
+
+    __slots__ = ("cpu_hz", "handler", "_posted")
+
+    def __init__(self, cpu_hz):
+        self.cpu_hz = cpu_hz
+        self.handler = None
+        self._posted = []
+
+    # -- posted: return at once, take effect in order ------------------------------------------------
+    def write(self, address, value, size=4):
+        """Stores ``size`` (1, 2, 4) bytes of ``value``, big-endian, at an aligned byte address."""
+        if size != 4 or address & 3:
+            _check(address, size)
+        self._posted.append(Operation(Kind.WRITE, address, size, value))
+
+    def write_block(self, address, data):
+        """Stores the bytes of ``data`` at consecutive addresses, one word a cycle at best."""
+        if data:
+            self._posted.append(Operation(Kind.WRITE_BLOCK, address, len(data), bytes(data)))
+
+    def spend(self, cycles):
+        """The CPU computes for ``cycles`` (int, 0 or more) CPU cycles."""
+        if cycles < 0:
+            raise ValueError(f"a CPU cannot spend {cycles} cycles")
+        self._posted.append(Operation(Kind.SPEND, 0, 0, cycles))
+
+    def mask(self):
+        """Holds interrupts off from here on, until ``unmask``."""
+        self._posted.append(Operation(Kind.MASK, 0, 0, 1))
+
+    def unmask(self):
+        """Lets interrupts in again."""
+        self._posted.append(Operation(Kind.MASK, 0, 0, 0))
+
+    # -- awaited: wait for all that was posted -------------------------------------------------------
+    def read(self, address, size=4):
+        """Awaitable: loads 1, 2 or 4 bytes from an aligned address; an int. May raise BusError."""
+        if size != 4 or address & 3:
+            _check(address, size)
+        return _Value(Operation(Kind.READ, address, size))
+
+    def read_block(self, address, length):
+        """Awaitable: loads ``length`` bytes, one word a cycle at best. May raise BusError."""
+        return _Value(Operation(Kind.READ_BLOCK, address, length))
+
+    def now(self):
+        """Awaitable: CPU cycles since reset, once everything posted is done."""
+        return _Value(Operation(Kind.NOW))
+
+    def wait(self):
+        """Awaitable: sleeps until an interrupt handler has run since this level was last resumed."""
+        return _Value(Operation(Kind.WAIT))
+
+    # -- interrupts ----------------------------------------------------------------------------------
+    def attach(self, handler):
+        """``handler``: coroutine function without arguments, run at interrupt level when the line is up."""
+        self.handler = handler
+
+    def nanoseconds(self, cycles):
+        """``cycles`` of this CPU in nanoseconds (float)."""
+        return cycles * 1e9 / self.cpu_hz
+
+
+class Runner:
+    """Runs a processor's software for a back end: resumes it and hands out its operations.
+
+    Every method that runs software returns a list of operations: posted ones, then one that is awaited (or
+    RETURN at interrupt level). The list is empty, or lacks its awaited end, only when the main coroutine has
+    ended: then ``ended`` is true. Exceptions of the software pass through to the caller.
+    """
+
+    __slots__ = ("door", "main", "ended", "_handler")
+
+    def __init__(self, door, main):
+        self.door = door
+        self.main = main
+        self.ended = False
+        self._handler = None
+
+    def _step(self, coroutine, value, error):
+        operation = coroutine.throw(error) if error is not None else coroutine.send(value)
+        operations = self.door._posted
+        self.door._posted = []
+        operations.append(operation)
+        return operations
+
+    def resume(self, level, value=None, error=None):
+        """Continues the software of ``level`` with the result of what it awaits, or with ``error`` raised there."""
+        if level == INTERRUPT:
+            try:
+                return self._step(self._handler, value, error)
+            except StopIteration:
+                self._handler = None
+                operations = self.door._posted
+                self.door._posted = []
+                operations.append(Operation(Kind.RETURN))
+                return operations
+        try:
+            return self._step(self.main, value, error)
+        except StopIteration:
+            self.ended = True
+            operations = self.door._posted
+            self.door._posted = []
+            return operations
+
+    def interrupt(self):
+        """Starts the attached handler at interrupt level."""
+        self._handler = self.door.handler()
+        return self.resume(INTERRUPT)
+
+    def close(self):
+        """Ends the software where it stands; its ``finally`` clauses run, what they post is dropped."""
+        for coroutine in (self._handler, self.main):
+            if coroutine is not None:
+                coroutine.close()
+        self._handler = None
+        self.ended = True
+        self.door._posted = []

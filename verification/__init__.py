@@ -1,0 +1,1 @@
+"""What shows that the rest is right: benches, models, benchmarks."""
