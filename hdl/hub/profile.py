@@ -1,0 +1,23 @@
+"""Profiles of the HUB: how many registers stand in the way of a symbol and of a command.
+
+Plain Python that imports nothing of the hardware. Source: "The Design of Nectar" (1989), section 4: 10
+cycles for set-up and transfer, 5 for transfer.
+"""
+
+from dataclasses import dataclass
+
+__all__ = ["HubProfile", "PROTOTYPE", "HUB_PROFILES"]
+
+
+@dataclass(frozen=True)
+class HubProfile:
+    """Latencies of a HUB at its pins, in cycles of its clock (see ``docs/wire.md``)."""
+
+    name: str
+    transfer: int
+    setup_and_transfer: int
+
+
+PROTOTYPE = HubProfile("prototype", transfer=5, setup_and_transfer=10)
+
+HUB_PROFILES = {p.name: p for p in (PROTOTYPE,)}
