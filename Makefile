@@ -12,10 +12,10 @@ demo: .venv/installed
 	$(BIN)/nectar run examples/send_file.py README.md --output build/demo/README.copy.md --waves build/demo/send_file.vcd
 
 test: .venv/installed
-	$(BIN)/python -m pytest -n 2 -m "not nightly"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not nightly"
 
 nightly: .venv/installed
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 bench: .venv/installed
 	$(BIN)/nectar bench

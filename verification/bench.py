@@ -13,29 +13,22 @@ Everything random draws from ``random``, which cocotb seeds; a failure prints th
 changed.
 """
 
-import hashlib
 import os
-import shutil
 import sys
-import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-__all__ = ["Bench", "VERILATOR_FLAGS", "use_verilator"]
+from .simulation import VERILATOR_FLAGS, simulate, use_verilator
+
+__all__ = ["Bench", "VERILATOR_FLAGS", "inside", "use_verilator"]
 
 ROOT = Path(__file__).resolve().parent.parent
 
-VERILATOR_FLAGS = ["--no-timing", "-Wno-fatal", "-Wno-lint", "-Wno-WIDTHTRUNC", "-Wno-WIDTHEXPAND", "--x-assign", "fast",
-                   "--x-initial", "fast", "--output-split", "0"]
+_CONFIGURATION = "NECTAR_CONFIGURATION"
 
 
-def use_verilator():
-    """Puts the Verilator of the Python package on PATH, and tells it where its headers are."""
-    import verilator
-    home = Path(verilator.__file__).resolve().parent
-    os.environ["VERILATOR_ROOT"] = str(home)
-    path = str(home / "bin")
-    if path not in os.environ["PATH"].split(os.pathsep):
-        os.environ["PATH"] = path + os.pathsep + os.environ["PATH"]
+def inside():
+    """Name of the configuration that is being simulated; None outside of the simulator."""
+    return os.environ.get(_CONFIGURATION)
 
 
 class Bench:
@@ -46,17 +39,20 @@ class Bench:
     module : str
         Name of the bench module (``__name__``).
     configurations : dict of str → callable
-        Each makes the component to test. ``top`` names the Verilog module.
+        Each makes the component to test, or gives Verilog text. ``top`` names the Verilog module.
     flags : list of str
         More flags for Verilator.
+    ports_only : bool
+        The tests look at the pins of ``top`` only; the simulation is several times faster.
     """
 
-    def __init__(self, module, configurations, *, top="dut", flags=()):
+    def __init__(self, module, configurations, *, top="dut", flags=(), ports_only=False):
         self.module = module
         self.configurations = configurations
         self.top = top
-        self.flags = [*VERILATOR_FLAGS, *flags]
-        self._results = {}
+        self.flags = list(flags)
+        self.ports_only = ports_only
+        self._outcomes = {}
 
     def claims(self):
         """Names of the module's cocotb tests."""
@@ -66,51 +62,28 @@ class Bench:
 
     def cases(self):
         """(configuration, claim) pairs; none inside the simulator."""
-        if "COCOTB_TEST_MODULES" in os.environ:
+        if inside() is not None:
             return []
         return [(configuration, claim) for configuration in self.configurations for claim in self.claims()]
 
+    def directory(self, configuration):
+        """Where the simulation of ``configuration`` is built and run."""
+        label = "".join(c if c.isalnum() else "_" for c in f"{self.module}-{configuration}")
+        return ROOT / "build" / "bench" / label
+
     def check(self, configuration, claim):
         """Fails unless the cocotb test ``claim`` passed on ``configuration``; simulates at first use."""
-        if configuration not in self._results:
-            self._results[configuration] = self._simulate(configuration)
-        results, log = self._results[configuration]
+        if configuration not in self._outcomes:
+            self._outcomes[configuration] = self._simulate(configuration)
+        results, log = self._outcomes[configuration]
         assert results.get(claim) is True, f"{self.module}: {claim} ({configuration}): {results.get(claim, 'did not run')}\n{log[-6000:]}"
 
     def _simulate(self, configuration):
-        from cocotb_tools.runner import get_runner
         from nectar.hdl.verilog import convert
 
-        use_verilator()
-        text = convert(self.configurations[configuration](), self.top)
-        label = "".join(c if c.isalnum() else "_" for c in f"{self.module}-{configuration}")
-        directory = ROOT / "build" / "bench" / label
-        digest = hashlib.sha256(repr((text, self.flags, sys.version)).encode()).hexdigest()
-        stamp = directory / "digest"
-        runner = get_runner("verilator")
-        fresh = not stamp.exists() or stamp.read_text() != digest
-        if fresh:
-            shutil.rmtree(directory, ignore_errors=True)
-            directory.mkdir(parents=True)
-        source = directory / f"{self.top}.v"
-        source.write_text(text)
-        log = directory / "simulation.log"
-        build_log = directory / "build.log"
-        runner.build(sources=[source], hdl_toplevel=self.top, build_dir=directory, build_args=self.flags, always=fresh,
-                     log_file=build_log)
-        stamp.write_text(digest)
-        seed = os.environ.get("NECTAR_SEED")
-        outcome = directory / "results.xml"
-        outcome.unlink(missing_ok=True)
-        try:
-            runner.test(hdl_toplevel=self.top, test_module=self.module, build_dir=directory, test_dir=directory,
-                        results_xml=str(outcome), log_file=log, seed=seed,
-                        extra_env={"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])})
-        except (SystemExit, RuntimeError) as error:
-            if not outcome.exists():
-                return {}, f"{error}\n{log.read_text() if log.exists() else build_log.read_text()}"
-        results = {}
-        for case in ElementTree.parse(outcome).getroot().iter("testcase"):
-            bad = case.find("failure") if case.find("failure") is not None else case.find("error")
-            results[case.get("name")] = True if bad is None else f"failed: {bad.get('error_msg') or bad.get('message') or bad.text}"
-        return results, log.read_text()
+        made = self.configurations[configuration]()
+        text = made if isinstance(made, str) else convert(made, self.top)
+        path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+        return simulate(text, self.module, top=self.top, directory=self.directory(configuration), flags=self.flags,
+                        ports_only=self.ports_only, environment={_CONFIGURATION: configuration, "PYTHONPATH": path},
+                        seed=os.environ.get("NECTAR_SEED"), once=os.environ.get("PYTEST_XDIST_TESTRUNUID"))
