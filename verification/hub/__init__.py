@@ -1,0 +1,1 @@
+"""Benches of hdl/hub, and the reference model that decides in them."""
