@@ -1,6 +1,116 @@
-"""The command-line program ``nectar``."""
+"""The command-line program ``nectar``: one module of this package for each subcommand.
+
+A subcommand's module has ``HELP`` (one line), ``configure(parser)``, ``execute(options)``, which returns the exit
+code, and, if argparse alone will not do, ``parse(parser, arguments)``. What it needs beyond the standard library it
+imports when it runs, so that ``nectar --help`` is quick. Exit codes: 0 done, 1 a check that must hold did not, 2 wrong
+use or bad input, 130 interrupted.
+"""
+
+import argparse
+import importlib
+import os
+import signal
+import sys
+
+from .. import __version__
+from .errors import DONE, INTERRUPTED, WRONG, Interrupted, UsageError, explain
+
+__all__ = ["main", "SUBCOMMANDS"]
+
+SUBCOMMANDS = ("commands", "map")
 
 
-def main():
-    """Entry point."""
-    raise SystemExit("nectar: no commands yet")
+class _Parser(argparse.ArgumentParser):
+    """An argument parser that knows no abbreviations and complains by UsageError."""
+
+    def __init__(self, **options):
+        super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **options)
+
+    def error(self, message):
+        raise UsageError(f"{message}; '{self.prog} --help' tells what there is")
+
+
+def _module(name):
+    return importlib.import_module(f".{name}", __name__)
+
+
+def _top(arguments):
+    """Parses what stands before the subcommand; whether it asks for tracebacks."""
+    lines = "\n".join(f"  {name:10}{_module(name).HELP}" for name in SUBCOMMANDS)
+    parser = _Parser(prog="nectar", usage="nectar [--version] [--debug] SUBCOMMAND ...", epilog=f"subcommands:\n{lines}\n\n"
+                     "'nectar SUBCOMMAND --help' tells more.", description="Nectar: CAB boards and HUB switches in RTL, "
+                     "joined by simulated fibers and driven by software in Python.")
+    parser.add_argument("--version", action="version", version=f"nectar {__version__}")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    return parser.parse_args(arguments).debug
+
+
+def _parse(arguments):
+    """Options of the command line ``arguments``; ``options.module`` is the subcommand's module."""
+    at = next((index for index, word in enumerate(arguments) if not word.startswith("-")), len(arguments))
+    debug = _top(arguments[:at]) if at or not arguments else False
+    known = ", ".join(SUBCOMMANDS)
+    if at == len(arguments):
+        raise UsageError(f"a subcommand is missing: {known}; 'nectar --help' tells more")
+    name = arguments[at]
+    if name not in SUBCOMMANDS:
+        raise UsageError(f"there is no subcommand {name!r}; there are {known}")
+    module = _module(name)
+    parser = _Parser(prog=f"nectar {name}", description=module.__doc__)
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    module.configure(parser)
+    options = getattr(module, "parse", argparse.ArgumentParser.parse_args)(parser, arguments[at + 1:])
+    options.debug |= debug
+    options.module = module
+    return options
+
+
+def _on_terminate(number, frame):
+    raise Interrupted("ended by a signal")
+
+
+def _complain(message):
+    print(f"nectar: {' '.join(message.split())}", file=sys.stderr)
+
+
+def _silence_output():
+    """Keeps Python from trying again, at its end, to write what could not be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _execute(arguments):
+    options = None
+    try:
+        options = _parse(arguments)
+        return options.module.execute(options)
+    except KeyboardInterrupt as error:
+        if options is not None and options.debug:
+            raise
+        _complain(str(error) or "interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        if options is not None and options.debug:
+            raise
+        _complain(explain(error))
+        return WRONG
+
+
+def main(arguments=None):
+    """Entry point: does what the command line (or ``arguments``) says and returns the exit code."""
+    signal.signal(signal.SIGTERM, _on_terminate)
+    try:
+        try:
+            status = _execute(list(sys.argv[1:] if arguments is None else arguments))
+        except SystemExit as end:       # argparse, after --help or --version
+            status = end.code or DONE
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:             # whoever read the output has gone, as after "| head"
+        _silence_output()
+        return WRONG
+    except OSError as error:
+        _silence_output()
+        _complain(f"cannot write to the standard output: {error.strerror}")
+        return WRONG

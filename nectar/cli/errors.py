@@ -1,0 +1,43 @@
+"""Exit codes, and what an error is called on the one line that reports it."""
+
+import traceback
+
+__all__ = ["DONE", "FAILED", "WRONG", "INTERRUPTED", "UsageError", "Interrupted", "explain", "place"]
+
+#: Everything was done.
+DONE = 0
+#: A check that must hold did not.
+FAILED = 1
+#: Wrong use or bad input.
+WRONG = 2
+#: Interrupted by Ctrl-C or a signal.
+INTERRUPTED = 130
+
+
+class UsageError(Exception):
+    """What the user gave cannot be used; the message says why and what to do."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, or a signal that ends the program; the message says how far things had come."""
+
+
+def place(error, file=None):
+    """``file:line`` where ``error`` was raised: the innermost line of ``file``, if it was in it, else the last one."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if frame.filename == file]
+    if not frames:
+        return None
+    frame = (own or frames)[-1]
+    return f"{frame.filename}:{frame.lineno}"
+
+
+def explain(error):
+    """The line that tells a user of ``error``."""
+    if isinstance(error, UsageError):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename or 'writing failed'}: {error.strerror}"
+    where = place(error)
+    return (f"internal error: {type(error).__name__}: {error}{f' at {where}' if where else ''}; "
+            "'--debug' shows the traceback, please report it")

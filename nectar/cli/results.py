@@ -1,0 +1,89 @@
+"""Results: what ``--json FILE`` writes, and the files that a subcommand writes at all."""
+
+import json
+import os
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .. import __version__
+from .errors import UsageError
+
+__all__ = ["Result", "add_json_option", "check_target", "save", "save_json"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """One thing that a subcommand found out.
+
+    ``id`` names it for good, ``value`` is in ``unit`` (None: a bare number or a text), ``target`` is what it is
+    measured against, ``ok`` whether it meets that (None: there is nothing to meet), ``more`` holds anything else.
+    """
+
+    id: str
+    value: object
+    unit: str | None = None
+    target: object = None
+    ok: bool | None = None
+    more: dict = field(default_factory=dict)
+
+    def as_object(self):
+        """The result as it stands in the JSON file."""
+        return {"id": self.id, "value": self.value, "unit": self.unit, "target": self.target, "ok": self.ok, **self.more}
+
+
+def add_json_option(parser):
+    """Gives a subcommand ``--json FILE``."""
+    parser.add_argument("--json", metavar="FILE", help="also write the results to FILE")
+
+
+def check_target(option, path):
+    """Raises UsageError, before any work is done, if the file ``path`` of ``option`` cannot be written."""
+    if path is None:
+        return
+    target = Path(os.path.realpath(path))
+    folder = target.parent
+    if target.is_dir():
+        reason = "it is a directory"
+    elif not folder.is_dir():
+        reason = f"there is no directory {folder}"
+    elif not os.access(target if target.exists() else folder, os.W_OK):
+        reason = "permission denied"
+    else:
+        return
+    raise UsageError(f"{option} {path} cannot be written: {reason}")
+
+
+def save(path, data):
+    """Writes the bytes ``data`` to ``path``: whole, or not at all."""
+    target = os.path.realpath(path)
+    if os.path.exists(target) and not os.path.isfile(target):       # a pipe or a terminal takes it as it comes
+        with open(target, "wb") as file:
+            file.write(data)
+        return
+    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=f".{os.path.basename(target)}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def save_json(path, results):
+    """Writes ``results`` (Result objects) to ``path`` as ``{"version": ..., "results": [...]}``; no path, no file."""
+    if path is None:
+        return
+    content = {"version": __version__, "results": [result.as_object() for result in results]}
+    try:
+        save(path, (json.dumps(content, indent=1) + "\n").encode())
+    except OSError as error:
+        raise UsageError(f"--json {path} cannot be written: {error.strerror}") from error

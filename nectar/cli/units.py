@@ -1,0 +1,31 @@
+"""Times as people write them."""
+
+import re
+
+from .errors import UsageError
+
+__all__ = ["picoseconds", "seconds", "time_text"]
+
+_UNITS = {"ps": 1, "ns": 10**3, "us": 10**6, "\u00b5s": 10**6, "\u03bcs": 10**6, "ms": 10**9, "s": 10**12}
+_TIME = re.compile(r"(\d+(?:\.\d*)?|\.\d+) *([a-z\u00b5\u03bc]+)")
+
+
+def picoseconds(text, option):
+    """The time ``text`` (``10ms``, ``2.5us``, ``0s``) that ``option`` was given, in picoseconds (int)."""
+    match = _TIME.fullmatch(text.strip())
+    if match is None or match[2] not in _UNITS:
+        raise UsageError(f"{option} {text}: not a time; write a number and ps, ns, us, ms or s, as in 10ms")
+    return round(float(match[1]) * _UNITS[match[2]])
+
+
+def seconds(text, option):
+    """The same in seconds (float)."""
+    return picoseconds(text, option) / 1e12
+
+
+def time_text(picoseconds):
+    """``picoseconds`` in the unit that suits it: ``0 s``, ``12.500 us``, ``3.142 ms``."""
+    for unit, size in (("s", 10**12), ("ms", 10**9), ("us", 10**6), ("ns", 10**3)):
+        if picoseconds >= size:
+            return f"{picoseconds / size:.3f} {unit}"
+    return f"{picoseconds} ps" if picoseconds else "0 s"
