@@ -11,7 +11,8 @@ from amaranth.back import rtlil, verilog
 
 __all__ = ["convert"]
 
-_ZERO_MEMORY = re.compile(r"^ *cell \$meminit_v2 [^\n]*\n(?:(?! *end\n)[^\n]*\n)*? *connect \\DATA \d+'0+\n *end\n", re.M)
+_ZERO_MEMORY = re.compile(r"^ *cell \$meminit_v2 [^\n]*\n(?:(?! *end\n)[^\n]*\n)*? *connect \\DATA \d+'0+\n"
+                          r"(?:(?! *end\n)[^\n]*\n)*? *end\n", re.M)
 
 
 def convert(component, name):
