@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +42,8 @@ def check_target(option, path):
     """Raises UsageError, before any work is done, if the file ``path`` of ``option`` cannot be written."""
     if path is None:
         return
+    if _is_stream(path):
+        return
     target = Path(os.path.realpath(path))
     folder = target.parent
     if target.is_dir():
@@ -54,13 +57,21 @@ def check_target(option, path):
     raise UsageError(f"{option} {path} cannot be written: {reason}")
 
 
+def _is_stream(path):
+    """Whether ``path`` is no file that could be replaced: ``/dev/stdout``, a pipe, a terminal."""
+    if os.path.isdir(path) or not os.path.exists(path):
+        return False
+    return os.fspath(path).startswith(("/dev/", "/proc/")) or not os.path.isfile(path)
+
+
 def save(path, data):
-    """Writes the bytes ``data`` to ``path``: whole, or not at all."""
-    target = os.path.realpath(path)
-    if os.path.exists(target) and not os.path.isfile(target):       # a pipe or a terminal takes it as it comes
-        with open(target, "wb") as file:
+    """Writes the bytes ``data`` to ``path``: whole, or not at all. What is no file takes them as they come."""
+    if _is_stream(path):
+        sys.stdout.flush()
+        with open(path, "ab") as file:
             file.write(data)
         return
+    target = os.path.realpath(path)
     handle, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=f".{os.path.basename(target)}.")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -1,0 +1,79 @@
+"""A user's program: loading its file, running its ``main``, saying where in it something went wrong."""
+
+import os
+import sys
+import types
+
+from .errors import UsageError, place
+
+__all__ = ["Program"]
+
+#: The program's ``__name__``: its own file name could be that of a module that others import.
+_MODULE = "nectar_program"
+
+
+class Program:
+    """The program in the file ``path`` (see docs/software.md), loaded: its top level has been run.
+
+    ``topology`` is its TOPOLOGY, or None. Raises UsageError when there is no such program or it cannot be loaded.
+    """
+
+    def __init__(self, path):
+        self.path = path
+        source = _read(path)
+        try:
+            code = compile(source, path, "exec", dont_inherit=True)
+        except SyntaxError as error:
+            raise UsageError(f"{path}:{error.lineno or 1}: syntax error: {error.msg}") from error
+        except ValueError as error:
+            raise UsageError(f"{path}: not a Python program: {error}") from error
+        module = types.ModuleType(_MODULE)
+        module.__file__ = os.path.abspath(path)
+        sys.modules[_MODULE] = module
+        sys.path.insert(0, os.path.dirname(module.__file__))    # as python does: a program may have modules beside it
+        try:
+            exec(code, vars(module))
+        except Exception as error:
+            raise UsageError(f"{self.failure(error)} (while it was loaded)") from error
+        self._main = getattr(module, "main", None)
+        if not callable(self._main):
+            raise UsageError(f"{path}: it has no 'async def main(system, arguments)' to run")
+        self.topology = getattr(module, "TOPOLOGY", None)
+
+    def run(self, system, arguments):
+        """Runs ``main`` to its end."""
+        coroutine = self._main(system, arguments)
+        if not isinstance(coroutine, types.CoroutineType):
+            raise UsageError(f"{self.path}: 'main' must be 'async def main(system, arguments)'")
+        try:
+            coroutine.send(None)
+        except StopIteration:
+            return
+        line = coroutine.cr_frame.f_lineno
+        coroutine.close()
+        raise UsageError(f"{self.path}:{line}: main awaits what only a task may await; start a task with system.spawn "
+                         "and wait for it with 'await system.run()'")
+
+    def failure(self, error):
+        """What ``error``, raised in the program, is called: ``file:line: ValueError: message``."""
+        return f"{place(error, self.path)}: {type(error).__name__}: {error}"
+
+    def line(self, frame):
+        """``file:line in function`` where the program stands, seen from the innermost stack ``frame``; or None."""
+        while frame is not None:
+            if frame.f_code.co_filename == self.path:
+                return f"{self.path}:{frame.f_lineno} in {frame.f_code.co_name}"
+            frame = frame.f_back
+        return None
+
+
+def _read(path):
+    if os.path.isdir(path):
+        raise UsageError(f"{path}: it is a directory, not a program; give the name of a Python file")
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError as error:
+        raise UsageError(f"{path}: there is no such program file") from error
+    except OSError as error:
+        raise UsageError(f"{path}: the program cannot be read: {error.strerror}") from error

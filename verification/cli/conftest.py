@@ -1,0 +1,53 @@
+"""Runs the program ``nectar`` as a user does: another process, looked at from outside."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+NECTAR = Path(sys.executable).parent / "nectar"
+
+
+class Command:
+    """Runs ``nectar`` in ``folder``; ``environment`` is what its processes get."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.environment = {**os.environ, "PYTHONWARNINGS": "error"}
+
+    def start(self, *arguments, **more):
+        """The running process, in a process group of its own; output and errors are pipes. For use in a ``with``."""
+        return subprocess.Popen([NECTAR, *map(str, arguments)], cwd=self.folder, env=self.environment, text=True,
+                                stdin=subprocess.DEVNULL, start_new_session=True,
+                                **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more})
+
+    def __call__(self, *arguments, timeout=300):
+        """Runs to the end; returncode, stdout, stderr."""
+        with self.start(*arguments) as process:
+            try:
+                out, err = process.communicate(timeout=timeout)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def refused(self, *arguments, status=2, **more):
+        """Runs what must fail: the one line on the standard error, without its ``nectar: ``."""
+        done = self(*arguments, **more)
+        assert done.returncode == status, done
+        line, end, rest = done.stderr.partition("\n")
+        assert line.startswith("nectar: ") and end and not rest, f"not one line of error: {done.stderr!r}"
+        return line.removeprefix("nectar: ")
+
+    def program(self, text, name="program.py"):
+        """Writes a program into the folder; its name."""
+        (self.folder / name).write_text(text)
+        return name
+
+
+@pytest.fixture
+def nectar(tmp_path):
+    """The command, in an empty folder."""
+    return Command(tmp_path)

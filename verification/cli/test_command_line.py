@@ -1,0 +1,106 @@
+"""The program ``nectar`` around its subcommands: help, version, wrong use, output that cannot be written."""
+
+import json
+import os
+import re
+import subprocess
+import time
+
+import pytest
+
+import nectar as package
+from nectar.cli import SUBCOMMANDS
+
+
+def test_version_is_that_of_the_package(nectar):
+    done = nectar("--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"nectar {package.__version__}\n", "")
+
+
+def test_help_lists_exactly_the_subcommands_that_exist(nectar):
+    done = nectar("--help")
+    listed = re.findall(r"^  (\w+) ", done.stdout.split("subcommands:")[1], re.M)
+    assert done.returncode == 0 and listed == list(SUBCOMMANDS)
+
+
+@pytest.mark.parametrize("name", SUBCOMMANDS)
+def test_every_subcommand_has_help(nectar, name):
+    done = nectar(name, "--help")
+    assert done.returncode == 0 and done.stdout.startswith(f"usage: nectar {name}") and not done.stderr
+
+
+def test_a_missing_subcommand_is_told(nectar):
+    assert f"a subcommand is missing: {', '.join(SUBCOMMANDS)}" in nectar.refused()
+
+
+def test_an_unknown_subcommand_is_told_with_those_there_are(nectar):
+    assert nectar.refused("fly") == f"there is no subcommand 'fly'; there are {', '.join(SUBCOMMANDS)}"
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (("--fast", "map"), "unrecognized arguments: --fast; 'nectar --help'"),
+    (("map", "--jso", "f"), "unrecognized arguments: --jso f; 'nectar map --help'"),
+    (("map", "hub"), "unrecognized arguments: hub"),
+    (("commands", "--json"), "argument --json: expected one argument"),
+])
+def test_wrong_use_is_one_line_and_exit_code_2(nectar, arguments, words):
+    assert words in nectar.refused(*arguments)
+
+
+def test_start_up_is_quick(nectar):
+    times = []
+    for _ in range(5):
+        begin = time.monotonic()
+        nectar("--help")
+        times.append(time.monotonic() - begin)
+    assert min(times) < 0.5
+
+
+def test_help_loads_no_hardware_library():
+    code = "import sys, nectar.cli; nectar.cli.main(['--help']); sys.exit('amaranth' in sys.modules)"
+    assert subprocess.run([os.sys.executable, "-c", code], capture_output=True).returncode == 0
+
+
+def test_a_full_device_is_told(nectar):
+    with open("/dev/full", "w") as full, nectar.start("commands", stdout=full) as process:
+        _, err = process.communicate()
+    assert (process.returncode, err) == (2, "nectar: writing failed: No space left on device\n")
+
+
+def test_a_reader_that_goes_away_is_no_news(nectar):
+    with nectar.start("map") as process:
+        process.stdout.close()
+        assert (process.stderr.read(), process.wait()) == ("", 2)
+
+
+@pytest.mark.parametrize("path, reason", [
+    ("", "it is a directory"),
+    ("nowhere/x.json", "there is no directory"),
+    ("../../../../../proc/x.json", "cannot be written"),
+])
+@pytest.mark.parametrize("name", ["commands", "map"])
+def test_a_json_file_that_cannot_be_written_is_told(nectar, name, path, reason):
+    assert reason in nectar.refused(name, "--json", nectar.folder / path)
+
+
+def test_a_json_file_is_written_whole_or_not_at_all(nectar):
+    (nectar.folder / "map.json").write_text("old")
+    done = nectar("map", "--json", "map.json")
+    assert done.returncode == 0
+    content = json.loads((nectar.folder / "map.json").read_text())
+    assert content.keys() == {"version", "results"} and content["version"] == package.__version__
+    assert os.listdir(nectar.folder) == ["map.json"]
+
+
+def test_json_may_go_to_a_pipe(nectar):
+    done = nectar("map", "--json", "/dev/stderr")
+    assert json.loads(done.stderr)["results"]
+
+
+def test_a_failing_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
+    from nectar.cli import results
+    (tmp_path / "old.json").write_text("old")
+    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(results.UsageError, match="old.json cannot be written: No space left"):
+        results.save_json(tmp_path / "old.json", [])
+    assert os.listdir(tmp_path) == ["old.json"] and (tmp_path / "old.json").read_text() == "old"
