@@ -1,0 +1,49 @@
+"""Profiles of a system: which RTL its boards have and how fast their clocks are.
+
+Plain Python that imports nothing of the hardware. Source: "The Design of Nectar" (1989), section 4 (HUB cycle of 70 ns,
+fibers of 100 Mbit/s) and 5.2 (CPU at 16 MHz).
+"""
+
+from dataclasses import dataclass
+
+__all__ = ["Profile", "PROTOTYPE", "PROFILES", "profile"]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Speeds of the boards and of the fibers between them.
+
+    Parameters
+    ----------
+    name : str
+        What users type.
+    hub_profile : str
+        Name of the HUB's own profile (``nectar.hdl.hub.profile``): how many registers stand in a symbol's way.
+    hub_period_ps, cab_period_ps : int
+        Clock periods in picoseconds. The CAB's CPU, memory and fiber port have one clock.
+    symbol_ps : int
+        Time of one symbol on a fiber, in picoseconds, where the fiber itself does not say otherwise.
+    """
+
+    name: str
+    hub_profile: str = "prototype"
+    hub_period_ps: int = 70_000
+    cab_period_ps: int = 62_500
+    symbol_ps: int = 80_000
+
+    @property
+    def cpu_hz(self):
+        """Cycles per second of a CAB's CPU."""
+        return 1e12 / self.cab_period_ps
+
+
+PROTOTYPE = Profile("prototype")
+
+PROFILES = {p.name: p for p in (PROTOTYPE,)}
+
+
+def profile(name):
+    """The profile called ``name``; ValueError, with the names that there are, for any other."""
+    if name not in PROFILES:
+        raise ValueError(f"there is no profile {name!r}; there is {', '.join(sorted(PROFILES))}")
+    return PROFILES[name]
