@@ -1,0 +1,237 @@
+"""Random legal traffic for all ports of a HUB at once.
+
+Each port has a ``Neighbour``: a source that sends transactions like a datalink's and honours flow control, and behind the same
+port a HUB that executes the commands for it, answers starts with ready (sometimes late) and commands with replies.
+Legal means here: nothing can deadlock (outputs of a multicast are opened in ascending order), no queue can overflow (a packet waits
+for the ready of the last one), no more than two replies are outstanding, and packets tell who sent them. Wrong commands are part of it.
+"""
+
+import heapq
+
+from nectar.hdl.hub.commands import COMMANDS, REPLY, Op
+from nectar.hdl.link.symbol import ANY_HUB, CONTROL_BIT, Control, command, packet, reply
+
+from .monitors import Endpoint, always
+
+__all__ = ["Neighbour", "neighbour_hub", "UNASKED", "transactions"]
+
+#: Steps of a source between symbols: wait until the last packet's start has left the queue; a reply will come; wait for it.
+ROOM, ASKED, REPLIED = "room", "asked", "replied"
+#: Opcode of replies that nobody asked for.
+UNASKED = 0x71
+
+_UNKNOWN = [op for op in range(256) if op not in {int(row.op) for row in COMMANDS}]
+_RESERVED = [code for code in range(CONTROL_BIT, 2 * CONTROL_BIT) if code not in list(Control)]
+
+
+def neighbour_hub(port):
+    """HUB ID of the HUB that stands at ``port``; never that of the HUB under test, which is below 128."""
+    return 0x80 + port
+
+
+class Neighbour(Endpoint):
+    """A source and a HUB behind ``port``.
+
+    Parameters
+    ----------
+    port : int
+    rng : random.Random
+        Where chance comes from.
+    steps : iterator
+        What to send: symbols and ROOM, ASKED, REPLIED.
+    gap : float
+        Share of cycles in which the source pauses between symbols.
+    take : callable
+        See Endpoint.
+    late : float
+        Share of ready signals and replies that come up to 200 cycles late.
+    """
+
+    def __init__(self, port, rng, steps, *, gap=0.0, take=always, late=0.1):
+        super().__init__(take)
+        self.port = port
+        self.rng = rng
+        self.gap = gap
+        self.late = late
+        self._steps = iter(steps)
+        self._step = next(self._steps, None)
+        self._due = []
+        self._inserting = []
+        self._room = True
+        self._asked = 0
+        self._reply = None
+        self._command = None
+        self._count = 0
+
+    def _delay(self):
+        return self.rng.randrange(200) if self.rng.random() < self.late else self.rng.randrange(1, 8)
+
+    def _insert(self, cycle, symbols):
+        self._count += 1
+        heapq.heappush(self._due, (cycle + self._delay(), self._count, symbols))
+
+    def unasked(self, cycle, value):
+        """Sends a reply that nobody asked for."""
+        self._insert(cycle, reply(UNASKED, neighbour_hub(self.port), value))
+
+    def drive(self, cycle):
+        """The symbol that arrives at the HUB in this cycle: ready signals and replies first, between any two of the source."""
+        if self._due and self._due[0][0] <= cycle:
+            ready = self._due[0][2] == [Control.READY]
+            if ready or not self._inserting:
+                symbols = heapq.heappop(self._due)[2]
+                if ready:
+                    return symbols[0]
+                self._inserting = list(symbols)
+        if self._inserting:
+            return self._inserting.pop(0)
+        if self.gap and self.rng.random() < self.gap:
+            return int(Control.IDLE) if self.rng.random() < 0.1 else None
+        while not isinstance(self._step, int):
+            if self._step is None or (self._step is ROOM and not self._room) or (self._step is REPLIED and self._asked):
+                return None
+            self._asked += self._step is ASKED
+            self._step = next(self._steps, None)
+        symbol, self._step = self._step, next(self._steps, None)
+        self._room = self._room and symbol != Control.START
+        return symbol
+
+    def accept(self, cycle, symbol):
+        """Takes a symbol from the HUB and does what the HUB behind the port would do."""
+        if symbol == Control.READY:
+            self._room = True
+        elif symbol == Control.REPLY:
+            self._reply = []
+        elif self._reply is not None:
+            self._reply.append(symbol)
+            if len(self._reply) == 3:
+                self._asked -= self._reply[0] != UNASKED
+                self._reply = None
+        elif symbol == Control.START:
+            self._insert(cycle, [int(Control.READY)])
+        elif symbol == Control.COMMAND:
+            self._command = []
+        elif self._command is not None:
+            self._command.append(symbol)
+            if len(self._command) == 3:
+                opcode, hub, value = self._command
+                if hub == neighbour_hub(self.port) and opcode & REPLY:
+                    self._insert(cycle, reply(opcode, hub, value))
+                self._command = None
+
+    @property
+    def done(self):
+        """Whether there is nothing left to send or to wait for."""
+        return self._step is None and not self._due and not self._inserting and not self._asked
+
+
+class _Source:
+    """Makes the transactions of one port."""
+
+    def __init__(self, port, ports, hub, rng, longest):
+        self.port = port
+        self.ports = ports
+        self.hub = hub
+        self.rng = rng
+        self.longest = longest
+        self.sequence = 0
+
+    def data(self):
+        """A packet that tells its source and number; mostly short, sometimes as long as allowed."""
+        rng = self.rng
+        length = rng.choice([0, 1, 4, rng.randrange(40), rng.randrange(40)])
+        if self.longest and rng.random() < 0.01:
+            length = rng.randrange(self.longest - 2)
+        self.sequence += 1
+        head = [self.port, self.sequence >> 8, self.sequence & 0xFF]
+        return [ROOM, *packet([*head, *rng.randbytes(length)])]
+
+    def close_all(self):
+        """A close all that tells its source and number."""
+        return command(Op.CLOSE_ALL, ANY_HUB, self.sequence * self.ports + self.port & 0xFF)
+
+    def outputs(self):
+        """Outputs for a connection, mostly one; ascending, so that multicasts cannot wait for each other in a ring."""
+        others = [port for port in range(self.ports) if port != self.port]
+        count = self.rng.choice([1, 1, 1, 1, 2, 3, len(others)])
+        return sorted(self.rng.sample(others, min(count, len(others))))
+
+    def order(self, op, param, hub=None):
+        """A command, for the HUB under test if ``hub`` is None."""
+        return [ASKED, *command(op, self.hub, param)] if op & REPLY and hub is None else command(op, self.hub if hub is None else hub, param)
+
+    def circuit(self):
+        """Circuit switching: the route first, with a reply from its end, which may be the HUB behind the port (H17)."""
+        steps = []
+        outputs = self.outputs()
+        for o in outputs:
+            beyond = len(outputs) == 1 and self.rng.random() < 0.5
+            op = Op.OPEN_RETRY_REPLY if not beyond and self.rng.random() < 0.8 else Op.OPEN_RETRY
+            steps += self.order(op, o)
+            if beyond:
+                steps += [ASKED, *command(Op.OPEN_RETRY_REPLY, neighbour_hub(o), self.rng.randrange(256))]
+            if op & REPLY or beyond:
+                steps += [REPLIED]
+        return steps, outputs
+
+    def packets(self):
+        """Packet switching: each hop tests for room (H15, H17)."""
+        steps = []
+        outputs = self.outputs()
+        for o in outputs:
+            steps += self.order(Op.TEST_OPEN_RETRY, o)
+            if self.rng.random() < 0.3 and len(outputs) == 1:
+                steps += command(Op.TEST_OPEN_RETRY, neighbour_hub(o), self.rng.randrange(256))
+        return steps, outputs
+
+    def transfer(self):
+        """A connection, what goes over it, and its end."""
+        rng = self.rng
+        steps, outputs = self.circuit() if rng.random() < 0.5 else self.packets()
+        steps += self.data()
+        while rng.random() < 0.2:
+            again = rng.choice([Op.OPEN_RETRY, Op.OPEN_RETRY_REPLY, Op.TEST_OPEN_RETRY])
+            steps += rng.choice([self.order(again, outputs[-1]), [ROOM, *packet(b"")], []])
+            steps += [REPLIED, *self.data()]
+        if rng.random() < 0.7:
+            return steps + self.close_all()
+        while outputs:
+            steps += self.order(Op.CLOSE, outputs.pop())
+            if outputs and rng.random() < 0.4:
+                steps += self.data()
+        return steps
+
+    def attempt(self):
+        """An open that does not wait: what follows gets through or is lost."""
+        return self.order(Op.OPEN, self.outputs()[0]) + self.data() + self.close_all()
+
+    def question(self):
+        """A status query, now and then of a port that is not there."""
+        op = self.rng.choice([Op.STATUS_OUTPUT, Op.STATUS_ERRORS])
+        return self.order(op, self.rng.choice([self.rng.randrange(self.ports)] * 9 + [self.rng.randrange(self.ports, 256)])) + [REPLIED]
+
+    def mistake(self):
+        """Something wrong, that must be counted, answered where asked for, and leave no trace."""
+        rng = self.rng
+        bad = rng.choice([self.port, rng.randrange(self.ports, 256)])
+        wrong = rng.choice([
+            lambda: self.order(rng.choice([*_UNKNOWN, 0x01, 0x15]), rng.randrange(256)),
+            lambda: self.order(rng.choice([Op.OPEN, Op.OPEN_RETRY, Op.OPEN_RETRY_REPLY, Op.TEST_OPEN_RETRY]), bad),
+            lambda: self.order(Op.CLOSE, rng.choice([bad, rng.randrange(self.ports)])),
+            lambda: command(Op.OPEN_RETRY, self.hub, 0)[:rng.randrange(1, 4)],
+            lambda: [*reply(0, 0x7F, 0)[:rng.randrange(1, 4)], *rng.choice([[int(Control.END)], command(Op.OPEN, self.hub, self.port)])],
+            lambda: [rng.choice(_RESERVED)],
+            lambda: list(rng.randbytes(3)),
+            lambda: self.data(),
+            lambda: command(Op.OPEN_RETRY, neighbour_hub(0), 1),
+            self.close_all,
+        ])()
+        return wrong + self.question()
+
+
+def transactions(port, ports, hub, rng, count, longest=0):
+    """Steps of ``count`` random transactions of the source at ``port``; ``longest`` is that of a packet's data, 0 for short ones only."""
+    source = _Source(port, ports, hub, rng, longest)
+    for _ in range(count):
+        kind = rng.choices([source.transfer, source.attempt, source.question, source.mistake], [12, 2, 2, 1])[0]
+        yield from [REPLIED, *kind()]
