@@ -11,13 +11,17 @@ __all__ = ["HubProfile", "PROTOTYPE", "HUB_PROFILES"]
 
 @dataclass(frozen=True)
 class HubProfile:
-    """Latencies of a HUB at its pins, in cycles of its clock (see ``docs/wire.md``)."""
+    """Latencies of a HUB at its pins, in cycles of its clock (see ``docs/wire.md``), and what makes them.
+
+    ``backplane`` counts the registers between a port and the central controller, in each direction.
+    """
 
     name: str
     transfer: int
     setup_and_transfer: int
+    backplane: int
 
 
-PROTOTYPE = HubProfile("prototype", transfer=5, setup_and_transfer=10)
+PROTOTYPE = HubProfile("prototype", transfer=5, setup_and_transfer=10, backplane=1)
 
 HUB_PROFILES = {p.name: p for p in (PROTOTYPE,)}

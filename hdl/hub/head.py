@@ -1,0 +1,164 @@
+"""Head of a port's input queue: passes symbols on, takes commands out and sees to it that they are done.
+
+Source: "The Design of Nectar" (1989), sections 4.1 and 4.2.1; ``docs/hub.md``, "Input side of a port".
+"""
+
+from amaranth.hdl import Assert, Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..link.symbol import REPLY_BIT, SYMBOL_BITS, Control
+from .close_all import CloseAllDetector
+from .commands import COMMANDS, Error, Executor, Op
+from .messages import QueueEntry, Reply, Request, check_ports, port_mask
+
+__all__ = ["Head"]
+
+
+class Head(wiring.Component):
+    """Works off the input queue of one port.
+
+    Parameters
+    ----------
+    ports : int
+        Ports of the HUB.
+    port : int
+        Number of this port.
+
+    Members
+    -------
+    hub_id : In(8)
+        ID of this HUB.
+    entry, valid, pop : In(QueueEntry), In(1), Out(1)
+        The queue's head, and that it is taken.
+    targets : In(ports)
+        Outputs that are connected to this input.
+    space : In(ports)
+        Outputs that can take a symbol.
+    symbol, move : Out(9), Out(1)
+        A symbol goes to all targets in this cycle.
+    start_left : Out(1)
+        A start of packet leaves the queue in this cycle, passed on or dropped.
+    request, request_valid : Out(Request), Out(1)
+        A command for the controller; valid for one cycle.
+    response_valid, done, value : In(1), In(1), In(8)
+        The controller's decision, at any time after the request; value is an error code if not done.
+    close : Out(ports)
+        Connections of this input to take out of the table.
+    answer : Out(stream.Signature(Reply))
+        A reply to the sender of a command.
+    error : Out(1)
+        An error to count.
+    busy : Out(1)
+        A command is under way, or a close all has not closed yet.
+
+    Timing
+    ------
+    A symbol a cycle. A command is taken in cycle t, stands in the request register in t + 1; one of the port's own is done
+    there, and the next entry may leave in t + 2. One of the controller's holds the head until the cycle after its response.
+    """
+
+    def __init__(self, ports, port):
+        check_ports(ports)
+        if not isinstance(port, int) or isinstance(port, bool):
+            raise TypeError(f"number of a port must be an int, not {port!r}")
+        if not 0 <= port < ports:
+            raise ValueError(f"a HUB of {ports} ports has no port {port}")
+        self.ports = ports
+        self.port = port
+        super().__init__({
+            "hub_id": In(8), "entry": In(QueueEntry), "valid": In(1), "pop": Out(1),
+            "targets": In(ports), "space": In(ports), "symbol": Out(SYMBOL_BITS), "move": Out(1), "start_left": Out(1),
+            "request": Out(Request), "request_valid": Out(1),
+            "response_valid": In(1), "done": In(1), "value": In(8),
+            "close": Out(ports), "answer": Out(stream.Signature(Reply)), "error": Out(1), "busy": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.close_all = close_all = CloseAllDetector()
+
+        connected, blocked = Signal(), Signal()
+        leaves = Signal()   # a symbol leaves the queue, passed on or dropped
+        in_run = Signal()   # the symbols before were dropped and counted
+        request = Signal(Request)
+        waiting = Signal()  # an answer waits for its way out
+        answer = Signal(Reply)
+        m.d.comb += [
+            connected.eq(self.targets.any()),
+            blocked.eq((self.targets & ~self.space).any()),
+            self.symbol.eq(self.entry.content.symbol),
+            close_all.symbol.eq(self.symbol),
+            close_all.strobe.eq(leaves),
+            self.move.eq(leaves & connected),
+            self.start_left.eq(leaves & (self.symbol == Control.START)),
+            self.request.eq(request),
+            self.answer.payload.eq(answer),
+            self.answer.valid.eq(waiting),
+        ]
+        with m.If(self.answer.ready):
+            m.d.sync += waiting.eq(0)
+
+        def respond(done, value):
+            """Answers the command in the request register if it asks for it."""
+            with m.If(request.op & REPLY_BIT):
+                m.d.sync += waiting.eq(1)
+            m.d.sync += [
+                answer.op.eq(request.op),
+                answer.op[0].eq(done),
+                answer.hub.eq(self.hub_id),
+                answer.value.eq(value),
+            ]
+
+        with m.FSM(name="state") as fsm:
+            with m.State("PASS"):
+                m.d.comb += leaves.eq(self.valid & ~self.entry.command & ~blocked)
+                with m.If(leaves):
+                    m.d.comb += self.pop.eq(1)
+                    with m.If(connected | close_all.inside):
+                        m.d.sync += in_run.eq(0)
+                    with m.Elif(~close_all.command):
+                        # The opcode tells whether a command is a close all, so it counts for its control code too.
+                        m.d.comb += self.error.eq(~in_run)
+                        m.d.sync += in_run.eq(1)
+                    with m.If(close_all.last & connected):
+                        m.next = "CLOSING"
+                with m.If(self.valid & self.entry.command & ~waiting):
+                    m.d.comb += self.pop.eq(1)
+                    m.d.sync += [request.eq(self.entry.content.request), in_run.eq(0)]
+                    m.next = "EXECUTE"
+
+            with m.State("EXECUTE"):
+                m.next = "PASS"
+                with m.Switch(request.op):
+                    with m.Case(*(row.op for row in COMMANDS if row.executor is Executor.CONTROLLER)):
+                        m.d.comb += self.request_valid.eq(1)
+                        m.next = "WAIT"
+                    with m.Case(Op.CLOSE):
+                        m.d.comb += [
+                            self.close.eq(port_mask(request.param, self.ports) & self.targets),
+                            self.error.eq(self.close == 0),
+                        ]
+                    with m.Default():
+                        m.d.comb += self.error.eq(1)
+                        respond(0, Error.UNKNOWN)
+
+            with m.State("WAIT"):
+                with m.If(self.response_valid):
+                    m.d.comb += self.error.eq(~self.done & (self.value == Error.BAD_PORT))
+                    respond(self.done, self.value)
+                    m.next = "PASS"
+
+            with m.State("CLOSING"):
+                with m.If(~connected):
+                    m.next = "PASS"
+
+        m.d.comb += self.busy.eq(~fsm.ongoing("PASS") | waiting)
+
+        if platform == "formal":
+            m.d.comb += [
+                Assert(~self.pop | self.valid, "only what is there is taken"),
+                Assert(~self.move | ~(self.targets & ~self.space).any(), "no symbol goes where there is no space"),
+                Assert(~(self.close & ~self.targets).any(), "an input closes only its own connections"),
+            ]
+        return m

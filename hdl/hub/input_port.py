@@ -1,0 +1,129 @@
+"""Input side of a port: receiver, queue, head, the replies that arrived, and the error counter.
+
+Source: "The Design of Nectar" (1989), section 4.1; ``docs/hub.md``, "Input side of a port" and "Errors".
+"""
+
+from amaranth.hdl import Mux, Module, Signal
+from amaranth.lib import fifo, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..link.queue import QUEUE_DEPTH
+from ..link.symbol import SYMBOL_BITS
+from .head import Head
+from .messages import Request, check_ports
+from .queue import InputQueue
+from .receiver import Receiver
+from .reply_bus import RoutedReply
+
+__all__ = ["InputPort", "ARRIVED_ROOM"]
+
+#: Replies that wait at a port for the reply bus.
+ARRIVED_ROOM = 4
+
+_MAX_ERRORS = 0xFF
+
+
+class InputPort(wiring.Component):
+    """What a port does with the symbols that arrive.
+
+    Parameters
+    ----------
+    ports, port : int
+        Ports of the HUB; number of this one.
+    capacity : int
+        Symbols that the queue holds.
+
+    Members
+    -------
+    rx_symbol, rx_valid : In(9), In(1)
+        The input register.
+    hub_id, targets, space, symbol, move, start_left, request, request_valid, response_valid, done, value, close
+        As in Head.
+    ready_arrived : Out(1)
+        A ready signal has arrived.
+    replies : Out(stream.Signature(RoutedReply))
+        Replies that arrived, and answers to commands that arrived.
+    reply_lost : In(1)
+        The reply bus could not deliver a reply of this port.
+    errors : Out(8)
+        Errors counted; stops at 255.
+    busy : Out(1)
+        A symbol, a command or a reply is under way.
+
+    Timing
+    ------
+    A symbol in the input register in cycle t can move in cycle t + 2.
+    """
+
+    def __init__(self, ports, port, capacity=QUEUE_DEPTH):
+        check_ports(ports)
+        self.ports = ports
+        self.port = port
+        self.capacity = capacity
+        super().__init__({
+            "rx_symbol": In(SYMBOL_BITS), "rx_valid": In(1), "hub_id": In(8),
+            "targets": In(ports), "space": In(ports), "symbol": Out(SYMBOL_BITS), "move": Out(1), "start_left": Out(1),
+            "request": Out(Request), "request_valid": Out(1), "response_valid": In(1), "done": In(1), "value": In(8),
+            "close": Out(ports), "ready_arrived": Out(1),
+            "replies": Out(stream.Signature(RoutedReply)), "reply_lost": In(1),
+            "errors": Out(8), "busy": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.receiver = receiver = Receiver()
+        m.submodules.queue = queue = InputQueue(self.capacity)
+        m.submodules.head = head = Head(self.ports, self.port)
+        m.submodules.replies = replies = fifo.SyncFIFO(width=len(self.replies.payload.as_value()), depth=ARRIVED_ROOM)
+
+        m.d.comb += [
+            receiver.hub_id.eq(self.hub_id),
+            receiver.symbol.eq(self.rx_symbol),
+            receiver.valid.eq(self.rx_valid),
+            receiver.full.eq(queue.full),
+            self.ready_arrived.eq(receiver.ready),
+            queue.write.eq(receiver.write),
+            queue.entry.eq(receiver.entry),
+            queue.first.eq(receiver.first),
+            queue.commit.eq(receiver.commit),
+            queue.cut.eq(receiver.cut),
+            head.entry.eq(queue.head),
+            head.valid.eq(queue.valid),
+            queue.pop.eq(head.pop),
+            head.hub_id.eq(self.hub_id),
+            head.targets.eq(self.targets),
+            head.space.eq(self.space),
+            head.response_valid.eq(self.response_valid),
+            head.done.eq(self.done),
+            head.value.eq(self.value),
+            self.symbol.eq(head.symbol),
+            self.move.eq(head.move),
+            self.start_left.eq(head.start_left),
+            self.request.eq(head.request),
+            self.request_valid.eq(head.request_valid),
+            self.close.eq(head.close),
+        ]
+
+        # A reply that arrives cannot wait; an answer can.
+        routed = Signal(RoutedReply)
+        m.d.comb += [
+            routed.own.eq(~receiver.reply_valid),
+            routed.reply.eq(Mux(receiver.reply_valid, receiver.reply, head.answer.payload)),
+            head.answer.ready.eq(~receiver.reply_valid & replies.w_rdy),
+            replies.w_data.eq(routed),
+            replies.w_en.eq(receiver.reply_valid | head.answer.valid),
+            self.replies.payload.eq(replies.r_data),
+            self.replies.valid.eq(replies.r_rdy),
+            replies.r_en.eq(self.replies.ready),
+        ]
+
+        counted, total = Signal(range(7)), Signal(9)
+        m.d.comb += [
+            counted.eq(receiver.reserved + receiver.overrun + receiver.command_cut + receiver.reply_cut
+                       + (receiver.reply_valid & ~replies.w_rdy) + head.error + self.reply_lost),
+            total.eq(self.errors + counted),
+        ]
+        m.d.sync += self.errors.eq(Mux(total > _MAX_ERRORS, _MAX_ERRORS, total))
+
+        m.d.comb += self.busy.eq(self.rx_valid | queue.valid | queue.pending | head.busy | replies.r_rdy)
+        return m
