@@ -1,0 +1,311 @@
+"""The cocotb back end: the same boards and the same software, in a simulation that cocotb runs.
+
+Python follows every clock edge of every board and carries every symbol over fibers of its own (``fibers.py``), as
+``docs/engine.md`` rules; the processors are those of ``processor.py``. It shares no line with the engine, so that
+one checks the other; it is also the plain way of co-simulation that the engine's speed is measured against.
+
+The simulated Verilog is that of ``nectar.verification.system.verilog``.
+"""
+
+import cocotb
+from cocotb.clock import Clock
+from cocotb.triggers import Event, First, RisingEdge, Timer
+from cocotb.utils import get_sim_time
+
+from ..door import Door
+from ..machine import QUIET, STOPPED, TIME
+from .fibers import Fiber
+from .processor import FOREVER, Processor
+
+__all__ = ["CocotbMachine", "RESET_EDGES"]
+
+#: Clock edges for which each board's reset is active.
+RESET_EDGES = 4
+#: Simulated time before the boards' time 0, in picoseconds: inputs and reset settle.
+_LEAD_PS = 1000
+#: What ``wake_in`` shows when no timer is armed.
+_NEVER = 0xFFFF_FFFF
+
+
+class _Port:
+    """A board's pins of one pair of fibers."""
+
+    __slots__ = ("arriving", "_payload", "_valid", "_ready", "_rx_payload", "_rx_valid", "_outward", "_inward", "_far",
+                 "_report", "_sending", "_next_ps")
+
+    def __init__(self, pin, outward, inward, first_ps, report):
+        self._payload, self._valid, self._ready = (pin(f"tx__{name}") for name in ("payload", "valid", "ready"))
+        self._rx_payload, self._rx_valid = (pin(f"rx__{name}") for name in ("payload", "valid"))
+        self._outward = outward
+        self._inward = inward
+        self._report = report
+        self._far = None            # the port at the other end, if a symbol may arrive before its board's next edge
+        self._next_ps = first_ps    # the board's next edge
+        self._sending = True        # what tx__ready shows
+        self.arriving = False       # what rx__valid shows
+        self._ready.value = 1
+        self._rx_payload.value = 0
+        self._rx_valid.value = 0
+
+    def join(self, far, far_period_ps):
+        """Makes ``far`` the port at the other end of the fiber, whose board has a clock of ``far_period_ps``."""
+        self._far = far if self._outward.flight_ps <= far_period_ps else None
+
+    def edge(self, time_ps, next_ps):
+        """The pins at the board's edge at ``time_ps``; sets the inputs for its next edge."""
+        outward = self._outward
+        self._next_ps = next_ps
+        if self._sending and self._valid.value:
+            symbol = self._payload.value.to_unsigned()
+            start = outward.send(time_ps, symbol)
+            if self._report is not None:
+                self._report(start, outward.name, symbol)
+            if self._far is not None and not self._far.arriving:
+                self._far.take()
+        ready = outward.ready(next_ps)
+        if ready != self._sending:
+            self._sending = ready
+            self._ready.value = int(ready)
+        if self.arriving:
+            self.arriving = False
+            self.take()
+            if not self.arriving:
+                self._rx_valid.value = 0
+        else:
+            self.take()
+
+    def take(self):
+        """Shows the symbol that will have arrived by the board's next edge, if there is one."""
+        symbol = self._inward.receive(self._next_ps)
+        if symbol is not None:
+            self._rx_payload.value = symbol
+            self._rx_valid.value = 1
+            self.arriving = True
+
+
+class _Board:
+    """A board: clock, reset, ports."""
+
+    def __init__(self, dut, name, period_ps, phase_ps):
+        self.name = name
+        self.period_ps = period_ps
+        self.phase_ps = phase_ps
+        self._dut = dut
+        self.clk = self.pin("clk")
+        self._rst = self.pin("rst")
+        self._idle = self.pin("idle")
+        self._clock = None
+        self.ports = []
+        self.clk.value = 0
+        self._rst.value = 1
+
+    def pin(self, name):
+        return getattr(self._dut, f"{self.name}__{name}")
+
+    def connect(self, port, outward, inward, report):
+        """Gives the port (a number; None for a CAB's only one) its fibers; returns its _Port."""
+        prefix = "fiber" if port is None else f"port_{port}"
+        self.ports.append(_Port(lambda name: self.pin(f"{prefix}__{name}"), outward, inward, self.phase_ps, report))
+        return self.ports[-1]
+
+    def act(self):
+        """What the board's surroundings do at each edge after reset."""
+
+    def quiet(self):
+        """Whether only an arriving symbol can change anything in this board."""
+        return bool(self._idle.value) and not any(port.arriving for port in self.ports)
+
+    def close(self):
+        """Stops the clock."""
+        if self._clock is not None:
+            self._clock.stop()
+            self._clock = None
+
+    async def run(self, origin_ps):
+        """Follows the board's clock for ever."""
+        await Timer(origin_ps + self.phase_ps - get_sim_time("step"), "step")
+        self._clock = Clock(self.clk, self.period_ps, "step", period_high=self.period_ps // 2)
+        self._clock.start()
+        rising = RisingEdge(self.clk)
+        time_ps = self.phase_ps
+        edges = 0
+        while True:
+            await rising
+            if edges >= RESET_EDGES:
+                self.act()
+            else:
+                edges += 1
+                if edges == RESET_EDGES:
+                    self._rst.value = 0
+            next_ps = time_ps + self.period_ps
+            for port in self.ports:
+                port.edge(time_ps, next_ps)
+            time_ps = next_ps
+
+
+class _Cab(_Board):
+    """A CAB with its processor, once it has one."""
+
+    def __init__(self, dut, name, period_ps, phase_ps, turned):
+        super().__init__(dut, name, period_ps, phase_ps)
+        self.processor = None
+        self._turned = turned
+        self._request = None
+        self._done, self._data, self._error = self.pin("bus__done"), self.pin("bus__read_data"), self.pin("bus__error")
+        self._valid, self._ready, self._irq = self.pin("bus__valid"), self.pin("bus__ready"), self.pin("irq")
+        self._address, self._write = self.pin("bus__address"), self.pin("bus__write")
+        self._select, self._write_data = self.pin("bus__select"), self.pin("bus__write_data")
+        self._wake_in = self.pin("wake_in")
+        for driven in (self._valid, self._address, self._write, self._select, self._write_data):
+            driven.value = 0
+
+    def act(self):
+        processor = self.processor
+        if processor is None:
+            return
+        turns = processor.turns
+        try:
+            if self._done.value:
+                request = processor.edge(True, self._data.value.to_unsigned(), bool(self._error.value),
+                                         bool(self._ready.value), bool(self._irq.value))
+            else:
+                request = processor.edge(ready=bool(self._ready.value), irq=bool(self._irq.value))
+        except Exception as error:
+            self._turned(error)
+            return
+        if request is not self._request:
+            if request is None or self._request is None:
+                self._valid.value = int(request is not None)
+            self._request = request
+            if request is not None:
+                self._address.value = request.address
+                self._write.value = int(request.write)
+                self._select.value = request.select
+                self._write_data.value = request.data
+        if processor.turns != turns:
+            self._turned(None)
+
+    def close(self):
+        super().close()
+        if self.processor is not None:
+            self.processor.close()
+
+    def quiet(self):
+        if self.processor is not None and self.processor.sleeps(bool(self._irq.value)) < FOREVER:
+            return False
+        return super().quiet() and self._wake_in.value.to_unsigned() == _NEVER
+
+
+class CocotbMachine:
+    """A Machine (``software.machine``) whose boards are simulated under cocotb.
+
+    Parameters
+    ----------
+    topology : nectar.sim.topology.Topology
+        Boards and fibers; the simulated Verilog must have been made for it.
+    profile : nectar.sim.profiles.Profile
+        Clocks and fibers' times.
+    on_symbol : callable, optional
+        Called with (time in ps at which it starts on the wire, fiber's name, symbol) for every symbol.
+
+    Lives inside a cocotb test. The boards go on whenever simulated time does, so between two calls of ``run`` nothing else
+    may be awaited that takes simulated time. A machine whose software failed is closed.
+    """
+
+    def __init__(self, topology, profile, on_symbol=None):
+        dut = cocotb.top
+        self.doors = {name: Door(profile.cpu_hz) for name in topology.cabs}
+        self.fibers = {}
+        self._boards = {}
+        self._origin_ps = None
+        self._stop = None
+        self._ended = None
+        self._verdict = None
+        self._error = None
+        self._tasks = []
+        self._closed = False
+        for name, hub in topology.hubs.items():
+            self._boards[name] = _Board(dut, name, profile.hub_period_ps, hub.phase_ps)
+        for name, cab in topology.cabs.items():
+            self._boards[name] = _Cab(dut, name, profile.cab_period_ps, cab.phase_ps, self._turned)
+        for pair in topology.fibers:
+            self._connect(pair.a, pair.b, pair.symbol_ps or profile.symbol_ps, pair.delay_ps, on_symbol)
+
+    def _connect(self, a, b, symbol_ps, delay_ps, report):
+        """Lays a pair of fibers between two Ends."""
+        there, back = (Fiber(f"{x}->{y}", symbol_ps, delay_ps) for x, y in ((a, b), (b, a)))
+        boards = self._boards[a.board], self._boards[b.board]
+        near = boards[0].connect(a.port, there, back, report)
+        far = boards[1].connect(b.port, back, there, report)
+        near.join(far, boards[1].period_ps)
+        far.join(near, boards[0].period_ps)
+        self.fibers |= {there.name: there, back.name: back}
+
+    @property
+    def time_ps(self):
+        """Simulated time in picoseconds; 0 until the first ``run``."""
+        return 0 if self._origin_ps is None else max(0, int(get_sim_time("step")) - self._origin_ps)
+
+    def start(self, name, main):
+        """Gives CAB ``name`` its main coroutine; it starts at the CAB's first clock edge after reset."""
+        if self._origin_ps is not None:
+            raise RuntimeError(f"{name} cannot be given software any more: the boards run already")
+        cab = self._boards[name]
+        if cab.processor is not None:
+            raise RuntimeError(f"{name} has its software already")
+        cab.processor = Processor(self.doors[name], main)
+
+    async def run(self, stop, until_ps=None):
+        """Runs until ``stop()`` is true, simulated time reaches ``until_ps``, or all is quiet (``software.machine``)."""
+        if self._closed:
+            raise RuntimeError("this machine is closed; make a new one")
+        if self._origin_ps is None:
+            self._origin_ps = int(get_sim_time("step")) + _LEAD_PS
+            self._tasks = [cocotb.start_soon(board.run(self._origin_ps)) for board in self._boards.values()]
+            self._tasks.append(cocotb.start_soon(self._watch()))
+        self._stop, self._ended, self._verdict = stop, Event(), TIME
+        if until_ps is None:
+            await self._ended.wait()
+        elif until_ps > self.time_ps:
+            await First(self._ended.wait(), Timer(until_ps - self.time_ps, "step"))
+        self._stop = None
+        if self._error is not None:
+            self.close()
+            raise self._error
+        return self._verdict
+
+    def _end(self, verdict):
+        if self._stop is not None and not self._ended.is_set():
+            self._verdict = verdict
+            self._ended.set()
+
+    def _turned(self, error):
+        """The software of some CAB has run, or has failed with ``error``."""
+        if error is not None:
+            self._error = self._error or error
+            self._end(STOPPED)
+        elif self._stop is not None and self._stop():
+            self._end(STOPPED)
+
+    async def _watch(self):
+        """Notices when nothing can ever happen again."""
+        cabs = [board for board in self._boards.values() if isinstance(board, _Cab)]
+        quiet = False
+        interval = Timer(16 * max(board.period_ps for board in self._boards.values()), "step")
+        while True:
+            await interval
+            before = quiet
+            quiet = (all(cab.processor is None or cab.processor.asleep for cab in cabs)
+                     and not any(fiber.under_way for fiber in self.fibers.values())
+                     and all(board.quiet() for board in self._boards.values()))
+            if quiet and before:
+                self._end(QUIET)
+
+    def close(self):
+        """Ends all software and the following of the clocks. May be called twice."""
+        self._closed = True
+        for task in self._tasks:
+            task.cancel()
+        self._tasks = []
+        for board in self._boards.values():
+            board.close()

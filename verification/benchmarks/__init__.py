@@ -1,0 +1,1 @@
+"""Benchmarks: what the project measures itself against."""

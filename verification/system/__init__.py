@@ -1,0 +1,1 @@
+"""Whole systems of boards: their Verilog, scenarios, and tests that all back ends agree on them."""
