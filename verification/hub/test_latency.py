@@ -1,0 +1,156 @@
+"""Latency and rate of a whole HUB, measured at its pins as docs/wire.md says ("How latency is measured at the pins")."""
+
+import random
+
+import cocotb
+import pytest
+
+from nectar.hdl.hub.commands import Group, Op, BY_OPCODE
+from nectar.hdl.hub.hub import Hub
+from nectar.hdl.hub.profile import PROTOTYPE
+from nectar.hdl.link.symbol import ANY_HUB, Control, command, packet
+from nectar.verification.bench import Bench
+from nectar.verification.hub.monitors import Endpoint, Pins
+
+HUB = 0x21
+OPENS = [op for op, row in BY_OPCODE.items() if row.group is Group.OPEN]
+CLOSE_ALL = command(Op.CLOSE_ALL, ANY_HUB, 0)
+#: Cycles after which whatever was sent to a quiet HUB has left it, beside one cycle for each symbol.
+SETTLE = 20
+
+
+async def fresh(dut):
+    """A HUB out of reset with endpoints that answer nothing; returns (pins, bed)."""
+    pins = Pins(dut, HUB)
+    bed = await pins.reset([Endpoint(answer=None) for _ in range(pins.ports)])
+    await pins.cycles(2)
+    return pins, bed
+
+
+def pairs(ports):
+    """All (input, output) pairs of different ports, in random order."""
+    found = [(i, o) for i in range(ports) for o in range(ports) if i != o]
+    random.shuffle(found)
+    return found
+
+
+def derangement(ports):
+    """A random permutation of all ports that leaves none in its place."""
+    while True:
+        found = random.sample(range(ports), ports)
+        if all(i != o for i, o in enumerate(found)):
+            return found
+
+
+async def play(pins, bed, streams):
+    """Sends ``streams`` ({port: symbols}), all from the same cycle on, and waits; returns ({port: [cycle of each symbol]},
+    {port: [(cycle, symbol)] offered})."""
+    first = bed.now
+    before = [len(sent) for sent in bed.recording.tx]
+    for port, symbols in streams.items():
+        bed.endpoints[port].send(symbols)
+    await pins.cycles(max(map(len, streams.values())) + SETTLE)
+    arrived = {port: [first + n for n, symbol in enumerate(symbols) if symbol is not None] for port, symbols in streams.items()}
+    return arrived, [[(item.offered, item.symbol) for item in sent[start:]] for sent, start in zip(bed.recording.tx, before)]
+
+
+async def connect(pins, bed, connections):
+    """Opens ``connections`` ({input: [outputs]})."""
+    await play(pins, bed, {i: [s for o in outputs for s in command(Op.OPEN_RETRY, HUB, o)] for i, outputs in connections.items()})
+
+
+async def disconnect(pins, bed, inputs):
+    """Closes all connections of ``inputs``."""
+    await play(pins, bed, {i: CLOSE_ALL for i in inputs})
+
+
+@cocotb.test(timeout_time=60, timeout_unit="ms")
+async def set_up_and_transfer_takes_ten_cycles(dut):
+    """H2: the start of a packet that follows its open at once leaves 10 cycles after it came, for every pair and every open."""
+    pins, bed = await fresh(dut)
+    for op in OPENS:
+        for i, o in pairs(pins.ports):
+            stream = command(op, HUB, o) + packet([i, o]) + CLOSE_ALL
+            bed.endpoints[o].send([Control.READY])
+            arrived, offered = await play(pins, bed, {i: stream})
+            first, *others = arrived[i][4:]
+            assert offered[o] == [(at + PROTOTYPE.setup_and_transfer, symbol)
+                                  for at, symbol in zip([first, *others], stream[4:])], f"{Op(op).name} {i} to {o}"
+
+
+@cocotb.test(timeout_time=60, timeout_unit="ms")
+async def transfer_takes_five_cycles(dut):
+    """H3: on an established connection every symbol leaves 5 cycles after it came, for every pair, alone or in a stream."""
+    pins, bed = await fresh(dut)
+    for i, o in pairs(pins.ports):
+        await connect(pins, bed, {i: [o]})
+        stream = [random.randrange(256), None, None, random.randrange(256), *packet(random.randbytes(9)), None, random.randrange(256)]
+        arrived, offered = await play(pins, bed, {i: stream})
+        symbols = [symbol for symbol in stream if symbol is not None]
+        assert offered[o] == [(at + PROTOTYPE.transfer, symbol) for at, symbol in zip(arrived[i], symbols)], f"{i} to {o}"
+        await disconnect(pins, bed, [i])
+
+
+@cocotb.test(timeout_time=60, timeout_unit="ms")
+async def all_ports_stream_at_once_without_gap(dut):
+    """H3, H5: with every input connected to another output each carries a symbol a cycle, every one of them 5 cycles late."""
+    pins, bed = await fresh(dut)
+    for _ in range(5):
+        route = derangement(pins.ports)
+        await connect(pins, bed, {i: [o] for i, o in enumerate(route)})
+        streams = {i: list(random.randbytes(300)) for i in range(pins.ports)}
+        arrived, offered = await play(pins, bed, streams)
+        for i, o in enumerate(route):
+            assert offered[o] == [(at + PROTOTYPE.transfer, symbol) for at, symbol in zip(arrived[i], streams[i])], f"{i} to {o}"
+        await disconnect(pins, bed, range(pins.ports))
+
+
+@cocotb.test(timeout_time=60, timeout_unit="ms")
+async def all_ports_carry_packets_without_gap(dut):
+    """H3, H15: the ready signal for a packet takes one cycle of the stream that goes the other way, and no more."""
+    pins, bed = await fresh(dut)
+    route = derangement(pins.ports)
+    await connect(pins, bed, {i: [o] for i, o in enumerate(route)})
+    streams = {i: packet(random.randbytes(200)) for i in range(pins.ports)}
+    arrived, offered = await play(pins, bed, streams)
+    for i, o in enumerate(route):
+        first = arrived[i][0] + PROTOTYPE.transfer
+        assert [at for at, _ in offered[o]] == list(range(first, first + len(streams[i]) + 1)), f"{i} to {o}"
+        assert [symbol for _, symbol in offered[o] if symbol != Control.READY] == streams[i]
+        assert [symbol for _, symbol in offered[o]].index(Control.READY) <= 1
+
+
+@cocotb.test(timeout_time=60, timeout_unit="ms")
+async def one_port_streams_to_all_others_without_gap(dut):
+    """H10: a multicast to all other ports runs at a symbol a cycle, and every output gets it in the same cycle."""
+    pins, bed = await fresh(dut)
+    for i in random.sample(range(pins.ports), min(4, pins.ports)):
+        others = [o for o in range(pins.ports) if o != i]
+        await connect(pins, bed, {i: others})
+        streams = {i: packet(random.randbytes(300))}
+        arrived, offered = await play(pins, bed, streams)
+        for o in others:
+            assert offered[o] == [(at + PROTOTYPE.transfer, symbol) for at, symbol in zip(arrived[i], streams[i])], f"{i} to {o}"
+        await disconnect(pins, bed, [i])
+
+
+@cocotb.test(timeout_time=60, timeout_unit="ms")
+async def the_controller_sets_up_a_connection_in_every_cycle(dut):
+    """H4: opens that arrive together at several ports are granted in consecutive cycles, one each."""
+    pins, bed = await fresh(dut)
+    for count in {min(8, pins.ports), pins.ports}:
+        for _ in range(4):
+            route = derangement(pins.ports)
+            inputs = random.sample(range(pins.ports), count)
+            streams = {i: command(Op.OPEN_RETRY, HUB, route[i]) + [0x55] * 2 + CLOSE_ALL for i in inputs}
+            arrived, offered = await play(pins, bed, streams)
+            firsts = sorted(offered[route[i]][0][0] - arrived[i][4] for i in inputs)
+            assert firsts == list(range(PROTOTYPE.setup_and_transfer, PROTOTYPE.setup_and_transfer + count))
+
+
+bench = Bench(__name__, {f"{ports} ports": lambda ports=ports: Hub(ports) for ports in (16, 5)}, ports_only=True)
+
+
+@pytest.mark.parametrize("configuration, claim", bench.cases())
+def test_latency(configuration, claim):
+    bench.check(configuration, claim)
