@@ -51,18 +51,17 @@ class Verdict:
 
 @dataclass
 class _Tenure:
-    """A connection: ``asked``, ``closing`` are arrivals of the commands, ``first`` and ``last`` the cycles of its symbols at the output."""
+    """A connection: it cannot have begun before ``begin``; ``first`` and ``last`` are the cycles of its symbols at the output."""
 
     owner: int
-    asked: int
-    closing: float = inf
+    begin: float
     first: float = inf
     last: float = -inf
     end: float = inf
 
     def possible(self, begin, end):
         """Whether the connection may have stood at some time from ``begin`` to ``end``."""
-        return self.asked < end and self.end + SLACK >= begin
+        return self.begin < end and self.end + SLACK >= begin
 
     def certain(self, begin, end):
         """Whether it must have stood all the time from ``begin`` to ``end``."""
@@ -171,7 +170,7 @@ class _Replay:
             tenure.last = item.offered
             copies[o] = item
             if action.closes:
-                tenure.closing, tenure.end, output.owner = action.at, item.offered, None
+                tenure.end, output.owner = item.offered, None
         if len(source.recent) == LEAD:
             first = min((item.offered for item in copies.values()), default=inf)
             for o, item in source.recent[0].items():
@@ -212,9 +211,7 @@ class _Replay:
             self._error(port, order.at)
             return
         source.held.remove(order.param)
-        output = self.outputs[order.param]
-        output.owner = None
-        output.tenures[-1].closing = order.at
+        self.outputs[order.param].owner = None
 
     def _ahead(self, source, o):
         """The next symbols, at most LOOK, that ``source`` passes while it is connected to output ``o``."""
@@ -239,7 +236,8 @@ class _Replay:
         if output.owner is None and output.text.startswith(ahead, output.place):
             self._behind_ready(order, output, ahead)
             output.owner = port
-            output.tenures.append(_Tenure(port, order.at))
+            before = output.tenures[-1].last if output.tenures else -inf
+            output.tenures.append(_Tenure(port, max(order.at, before - SLACK)))
             source.held.add(o)
             self.verdict.grants += 1
             return True
@@ -357,7 +355,7 @@ class _Replay:
                 raise Violation(f"port {port}, cycle {offered}: reply {frame} has no business there")
         for came, queue in enumerate(waiting):
             for frame, at in queue:
-                if any(t.certain(at, at + bound) for t in self.outputs[came].tenures):
+                if any(t.certain(at, at + len(self.ports) + SLACK) for t in self.outputs[came].tenures):
                     raise Violation(f"port {came}: reply {frame} of cycle {at} was lost")
                 self._error(came, at)
                 self.verdict.lost += 1

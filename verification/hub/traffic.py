@@ -13,7 +13,7 @@ from nectar.hdl.link.symbol import ANY_HUB, CONTROL_BIT, Control, command, packe
 
 from .monitors import Endpoint, always
 
-__all__ = ["Neighbour", "neighbour_hub", "UNASKED", "transactions"]
+__all__ = ["Neighbour", "neighbour_hub", "UNASKED", "transactions", "audit"]
 
 #: Steps of a source between symbols: wait until the last packet's start has left the queue; a reply will come; wait for it.
 ROOM, ASKED, REPLIED = "room", "asked", "replied"
@@ -118,6 +118,11 @@ class Neighbour(Endpoint):
                 if hub == neighbour_hub(self.port) and opcode & REPLY:
                     self._insert(cycle, reply(opcode, hub, value))
                 self._command = None
+
+    def then(self, steps):
+        """More to send, after what was given before has been sent."""
+        self._steps = iter(steps)
+        self._step = next(self._steps, None)
 
     @property
     def done(self):
@@ -235,3 +240,10 @@ def transactions(port, ports, hub, rng, count, longest=0):
     for _ in range(count):
         kind = rng.choices([source.transfer, source.attempt, source.question, source.mistake], [12, 2, 2, 1])[0]
         yield from [REPLIED, *kind()]
+
+
+def audit(ports, hub):
+    """Steps that ask for the error counter and the connection of every port, for when the HUB is empty."""
+    for port in range(ports):
+        for op in (Op.STATUS_ERRORS, Op.STATUS_OUTPUT):
+            yield from [ASKED, *command(op, hub, port), REPLIED]

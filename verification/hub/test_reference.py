@@ -1,0 +1,338 @@
+"""The reference model shown to be able to fail: it accepts an imitation of the HUB, and objects to faulty streams and to faulty HUBs."""
+
+import copy
+import random
+
+import pytest
+
+from nectar.hdl.hub.commands import Error, Op
+from nectar.hdl.link.symbol import ANY_HUB, CONTROL_BIT, REPLY_BIT, Control, command, packet, reply
+
+from .imitation import Imitation
+from .monitors import Bed, Endpoint, always, randomly, seven_of_eight
+from .reference import Violation, judge
+from .streams import Fault, Order, Pass, Sent, actions, arrivals, departures
+from .traffic import Neighbour, audit, neighbour_hub, transactions
+
+HUB = 9
+
+
+def record(seed, ports=5, count=15, make=Imitation, **options):
+    """Recording of random traffic through a HUB in Python, and of the error counters afterwards."""
+    rng = random.Random(seed)
+    bed = Bed([Neighbour(port, rng, transactions(port, ports, HUB, rng, count, longest=200), **options) for port in range(ports)])
+    device = make(ports, HUB)
+    bed.simulate(device, 20000)
+    bed.endpoints[seed % ports].then(audit(ports, HUB))
+    bed.simulate(device, 22000)
+    return bed.recording
+
+
+@pytest.fixture(scope="module")
+def legal():
+    """A legal recording."""
+    recording = record(1)
+    judge(recording, HUB)
+    return recording
+
+
+# What it accepts
+
+@pytest.mark.parametrize("ports", [2, 3, 5, 16])
+@pytest.mark.parametrize("gap, take", [(0, always), (0.3, always), (0, seven_of_eight), (0.2, randomly(random.Random(3), 0.6))])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_imitation_is_legal(ports, gap, take, seed):
+    """Random traffic through a HUB made from the same specification is accepted; all packets, replies and errors are explained."""
+    verdict = judge(record(seed, ports, gap=gap, take=take), HUB)
+    assert verdict.packets and verdict.grants and verdict.replies
+
+
+def test_all_kinds_of_traffic_occur():
+    """The random traffic reaches what it is for: refusals, errors of most ports, replies, multicasts."""
+    verdict = judge(record(2, ports=16, count=30), HUB)
+    assert verdict.refused > 5 and verdict.replies > 100
+    assert verdict.grants > verdict.refused and sum(map(bool, verdict.errors)) > 8
+
+
+def test_arrivals_are_taken_apart_at_the_pins():
+    """docs/hub.md, input side: replies, ready, idle and reserved codes never see the queue; a cut reply is counted."""
+    found = arrivals(list(enumerate([0x100, 0x102, 0x106, 1, 0x104, 2, 3, 0x101, 7, 0x106, 4, 0x103, 0x104])))
+    assert found.queue == [(0x102, 1), (7, 8), (0x103, 11)]
+    assert found.replies == [((1, 2, 3), 6)] and found.readies == [4, 12] and found.errors == [7, 11]
+
+
+def test_a_head_sees_commands_and_what_cuts_them_short():
+    """docs/wire.md, frames: a control code where a byte must stand cuts a command short, for whichever HUB it is."""
+    stream = [*command(Op.OPEN, HUB, 1), *command(Op.OPEN, HUB, 1)[:2], *command(Op.OPEN, 3, 1)[:3], 0x102,
+              *command(Op.CLOSE_ALL, ANY_HUB, 0), *command(Op.OPEN, HUB, 1)[:3]]
+    found = actions([(symbol, at) for at, symbol in enumerate(stream)], HUB)
+    assert found[:4] == [Order(Op.OPEN, 1, 3), Fault(6), Fault(9), Pass(0x102, 9)]
+    assert [(p.symbol, p.closing, p.closes) for p in found[4:]] == [(0x105, True, False), (0x14, True, False), (0xFF, True, False), (0, True, True)]
+
+
+@pytest.mark.parametrize("torn", [[0x106, 1, 2], [0x106, 1, 0x102, 2, 3], [0x100], [0x101], [0x1FF]])
+def test_a_port_that_sends_torn_replies_or_odd_codes_is_found(torn):
+    """docs/wire.md: a reply's symbols stay together, save for ready; idle and reserved codes are not sent."""
+    with pytest.raises(Violation):
+        departures([Sent(symbol, at, at) for at, symbol in enumerate(torn)], 0)
+    assert departures([Sent(symbol, at, at) for at, symbol in enumerate([0x106, 1, 0x104, 2, 3])], 0).replies[0][0] == (1, 2, 3)
+
+
+def test_an_offer_that_changes_before_it_is_taken_is_found():
+    """docs/wire.md, pins: once valid is 1 both hold until the symbol is taken."""
+    for second in (5, None):
+        bed = Bed([Endpoint(take=lambda cycle: False), Endpoint()])
+        bed.step([4, None], False)
+        bed.step([4, None], False)
+        with pytest.raises(Violation, match="changed it in cycle 2"):
+            bed.step([second, None], False)
+
+
+# Faults in the streams: each must be found wherever it is made
+
+def data_places(recording):
+    """(port, index) of the symbols that came over the crossbar."""
+    return [(port, index) for port, tx in enumerate(recording.tx)
+            for index, item in enumerate(tx) if any(item is data for data in departures(tx, port).data)]
+
+
+def drop(rng, recording, port, index):
+    """A symbol is lost."""
+    del recording.tx[port][index]
+
+
+def duplicate(rng, recording, port, index):
+    """A symbol is sent twice."""
+    recording.tx[port].insert(index, recording.tx[port][index])
+
+
+def corrupt(rng, recording, port, index):
+    """A bit of a symbol is changed."""
+    item = recording.tx[port][index]
+    symbol = item.symbol ^ (1 << rng.randrange(8)) if item.symbol < CONTROL_BIT else int(Control.END) if item.symbol != Control.END else 0
+    recording.tx[port][index] = item._replace(symbol=symbol)
+
+
+def swap(rng, recording, port, index):
+    """Two symbols change places."""
+    tx = recording.tx[port]
+    data = {id(item) for item in departures(tx, port).data}
+    other = next((i for i in range(index + 1, len(tx)) if id(tx[i]) in data and tx[i].symbol != tx[index].symbol), None)
+    if other is None:
+        return drop(rng, recording, port, index)
+    tx[index], tx[other] = (tx[index]._replace(symbol=tx[other].symbol), tx[other]._replace(symbol=tx[index].symbol))
+    return None
+
+
+def misroute(rng, recording, port, index):
+    """A symbol comes out of another port."""
+    item = recording.tx[port].pop(index)
+    other = recording.tx[(port + 1) % recording.ports]
+    other.append(item)
+    other.sort(key=lambda sent: sent.offered)
+
+
+def invent(rng, recording, port, index):
+    """A symbol that nobody sent."""
+    recording.tx[port].insert(index, recording.tx[port][index]._replace(symbol=rng.randrange(256)))
+
+
+def mutant(rng, recording, fault, places):
+    """A copy of ``recording`` with ``fault`` at one of ``places``."""
+    broken = copy.deepcopy(recording)
+    fault(rng, broken, *rng.choice(places))
+    return broken
+
+
+@pytest.mark.parametrize("fault", [drop, duplicate, corrupt, swap, misroute, invent])
+def test_every_fault_in_the_data_is_found(legal, fault):
+    """No symbol lost, invented, duplicated, changed or overtaken goes unseen, wherever it happens."""
+    rng = random.Random(5)
+    places = data_places(legal)
+    for _ in range(60):
+        broken = mutant(rng, legal, fault, places)
+        if [[item.symbol for item in tx] for tx in broken.tx] == [[item.symbol for item in tx] for tx in legal.tx]:
+            continue
+        with pytest.raises(Violation):
+            judge(broken, HUB)
+
+
+def reply_places(recording, own):
+    """(port, index) of the control codes of replies, of this HUB or of others."""
+    return [(port, index) for port, tx in enumerate(recording.tx) for index, item in enumerate(tx)
+            if item.symbol == Control.REPLY and (tx[index + 2].symbol == HUB) == own
+            and all(part.symbol < CONTROL_BIT for part in tx[index + 1:index + 4])]
+
+
+def lose_reply(rng, recording, port, index):
+    """A reply is lost."""
+    del recording.tx[port][index:index + 4]
+
+
+def repeat_reply(rng, recording, port, index):
+    """A reply is sent twice."""
+    recording.tx[port][index:index] = recording.tx[port][index:index + 4]
+
+
+def change_reply(rng, recording, port, index):
+    """Done is refused or the other way round, or the value differs."""
+    place = index + rng.choice([1, 3])
+    item = recording.tx[port][place]
+    recording.tx[port][place] = item._replace(symbol=item.symbol ^ rng.choice([REPLY_BIT, 0x40]))
+
+
+def misroute_reply(rng, recording, port, index):
+    """A reply comes out of another port."""
+    tx = recording.tx[port]
+    frame, tx[index:index + 4] = tx[index:index + 4], []
+    recording.tx[(port + rng.randrange(1, recording.ports)) % recording.ports].extend(frame)
+
+
+def delay_reply(rng, recording, port, index):
+    """A reply is held up for a thousand cycles."""
+    tx = recording.tx[port]
+    frame, tx[index:index + 4] = tx[index:index + 4], []
+    tx.extend(item._replace(offered=item.offered + 1000, taken=item.taken + 1000) for item in frame)
+    for slots in recording.slots:
+        slots.extend(range(slots[-1] + 1, slots[-1] + 2000))
+
+
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("fault", [lose_reply, repeat_reply, change_reply, misroute_reply, delay_reply])
+def test_every_fault_in_the_replies_is_found(legal, fault, own):
+    """H12: right content, right place, once; those of other HUBs within a bound (this HUB's own may wait for a decision)."""
+    if own and fault is delay_reply:
+        fault = lose_reply
+    rng = random.Random(6)
+    for place in reply_places(legal, own)[:25]:
+        with pytest.raises(Violation):
+            judge(mutant(rng, legal, fault, [place]), HUB)
+
+
+@pytest.mark.parametrize("fault", [drop, duplicate])
+def test_every_fault_in_the_ready_signals_is_found(legal, fault):
+    """H15: one ready for each start that has left a queue, no more and no fewer."""
+    places = [(port, index) for port, tx in enumerate(legal.tx) for index, item in enumerate(tx) if item.symbol == Control.READY]
+    rng = random.Random(7)
+    for place in places[:25]:
+        with pytest.raises(Violation, match="ready signals"):
+            judge(mutant(rng, legal, fault, [place]), HUB)
+
+
+def test_an_effect_before_its_cause_is_found(legal):
+    """H3: nothing comes out before it came in, nor faster than the HUB can be."""
+    rng = random.Random(8)
+    for port, index in rng.sample(data_places(legal), 20):
+        broken = copy.deepcopy(legal)
+        item = broken.tx[port][index]
+        broken.tx[port][index] = item._replace(offered=item.offered - 400)
+        with pytest.raises(Violation):
+            judge(broken, HUB)
+
+
+def test_a_hub_that_says_idle_too_early_is_found(legal):
+    """docs/hub.md, pins: idle only when nothing but an arriving symbol can change anything."""
+    broken = copy.deepcopy(legal)
+    offered = legal.tx[0][20].offered
+    broken.idle[offered] = 1
+    with pytest.raises(Violation, match="idle"):
+        judge(broken, HUB)
+
+
+# Faulty HUBs
+
+class IgnoresReadyBit(Imitation):
+    """Test open succeeds without a ready signal."""
+
+    def _obey(self, port, op, param):
+        return super()._obey(port, op & ~4 if op == Op.TEST_OPEN_RETRY else op, param)
+
+
+class TwoInputs(Imitation):
+    """An output takes a second input."""
+
+    def _owner(self, port):
+        return None if self.now % 7 == 0 and any(p.hold for p in self.ports) else super()._owner(port)
+
+
+class ClosesAtTheHead(Imitation):
+    """Close all closes as it leaves the queue: it overtakes what is held up in front of it."""
+
+    def _pass(self, port):
+        super()._pass(port)
+        if port.closing and not port.passing:
+            port.outputs.clear()
+
+
+class ForgetsReady(Imitation):
+    """No ready for a start that is dropped."""
+
+    def _pass(self, port):
+        before = port.readies
+        super()._pass(port)
+        if not port.outputs:
+            port.readies = before
+
+
+class RefusesFree(Imitation):
+    """An open that does not wait is refused although the output is free."""
+
+    def _obey(self, port, op, param):
+        return op == Op.OPEN or super()._obey(port, op, param)
+
+
+class UnevenCopies(Imitation):
+    """A multicast leaves out outputs that are not ready."""
+
+    def _pass(self, port):
+        kept = port.outputs
+        port.outputs = {o for o in kept if self.ports[o].crossbar is None} or kept
+        super()._pass(port)
+        port.outputs = kept
+
+
+class CountsNothing(Imitation):
+    """Errors are not counted."""
+
+    def _answer(self, port, op, *, value=0, error=None):
+        return super()._answer(port, op, value=0 if op == Op.STATUS_ERRORS else value, error=error)
+
+
+class WrongError(Imitation):
+    """An unknown opcode is answered with the wrong code."""
+
+    def _answer(self, port, op, *, value=0, error=None):
+        return super()._answer(port, op, value=value, error=Error.BUSY if error == Error.UNKNOWN else error)
+
+
+class StaleStatus(Imitation):
+    """The status table shows its reader as the one that is connected."""
+
+    def _answer(self, port, op, *, value=0, error=None):
+        return super()._answer(port, op, value=0x80 | self.ports.index(port) if op == Op.STATUS_OUTPUT else value, error=error)
+
+
+@pytest.mark.parametrize("faulty", [IgnoresReadyBit, TwoInputs, ClosesAtTheHead, ForgetsReady, RefusesFree, UnevenCopies,
+                                    CountsNothing, WrongError, StaleStatus])
+def test_a_faulty_hub_is_found(faulty):
+    """Each fault is found in one of a few recordings: by the model, or because the traffic comes to a stop."""
+    found = 0
+    for seed in range(4):
+        try:
+            judge(record(seed, count=30, take=randomly(random.Random(seed), 0.7), make=faulty), HUB)
+        except (Violation, AttributeError, KeyError):
+            found += 1
+    assert found >= 2
+
+
+def test_replies_that_wander_are_judged_by_the_connection():
+    """H12: a reply that arrives at a port goes to the input connected to its output; without one it is counted."""
+    bed = Bed([Endpoint() for _ in range(3)])
+    bed.endpoints[0].send(command(Op.OPEN, HUB, 2), packet(b"abc"), [None] * 60, command(Op.CLOSE_ALL, ANY_HUB, 0))
+    bed.endpoints[2].send([None] * 20, reply(Op.OPEN_RETRY_REPLY, neighbour_hub(2), 1), [None] * 100, reply(1, neighbour_hub(2), 2))
+    bed.simulate(Imitation(3, HUB), 500)
+    verdict = judge(bed.recording, HUB)
+    assert verdict.replies == 1 and verdict.lost == 1 and len(verdict.errors[2]) == 1
+    bed.recording.rx[2] = [item for item in bed.recording.rx[2] if item[0] > 100]
+    with pytest.raises(Violation, match="no business there"):
+        judge(bed.recording, HUB)
