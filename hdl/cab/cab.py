@@ -1,0 +1,137 @@
+"""The CAB: one CPU bus, data memory, a fiber with DMA both ways, timer, interrupts.
+
+Source: "The Design of Nectar" (1989), section 5 and figure 8. docs/cab.md specifies this board; the CPU itself is software.
+"""
+
+from amaranth.hdl import ClockDomain, ClockSignal, DomainRenamer, Module, ResetSignal, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import Out, connect, flipped
+
+from ..link.port import FiberPort
+from .addresses import ID_VALUE, REG, REGIONS
+from .bus import CpuBus, CpuPort
+from .errors import ErrorCounters
+from .fiber_in import FiberIn
+from .fiber_out import FiberOut
+from .interrupts import Interrupts
+from .memory import DataMemory, check_data_bytes
+from .registers import RegisterDecoder
+from .timer import TIMER_BITS, Timer
+
+__all__ = ["Cab"]
+
+
+class Cab(wiring.Component):
+    """A communication accelerator board.
+
+    Parameters
+    ----------
+    data_bytes : int
+        Size of the data memory: a power of two from 4 kbyte to 1 Mbyte.
+
+    Members
+    -------
+    bus : Out(CpuPort())
+        CPU bus.
+    fiber : Out(FiberPort())
+        Both fibers.
+    irq : Out(1)
+        Interrupt line of the CPU.
+    idle : Out(1)
+        The clock may stop until a symbol arrives, the CPU wants the bus, or the timer is due.
+    wake_in : Out(32)
+        Clock edges that may be left out before the next one because of the timer; all ones if it is not armed.
+    slept : In(32)
+        Clock edges that were left out before this one.
+
+    Timing
+    ------
+    docs/cab.md. Every input is registered first, ``rst`` too: the board comes out of reset one cycle after it. The one exception
+    is ``fiber.tx.ready``, see ``OutputRegister``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the size is not one of those.
+    """
+
+    def __init__(self, data_bytes=REGIONS["data"].size):
+        check_data_bytes(data_bytes)
+        self.data_bytes = data_bytes
+        super().__init__({
+            "bus": Out(CpuPort()),
+            "fiber": Out(FiberPort()),
+            "irq": Out(1),
+            "idle": Out(1),
+            "wake_in": Out(TIMER_BITS),
+            "slept": wiring.In(TIMER_BITS),
+        })
+
+    def elaborate(self, platform):
+        """The board in a clock domain of its own: the same clock, and the reset behind a register."""
+        m = Module()
+        m.domains.board = board = ClockDomain("board", local=True)
+        m.d.comb += board.clk.eq(ClockSignal("sync"))
+        m.d.sync += board.rst.eq(ResetSignal("sync"))
+        m.submodules.board = DomainRenamer("board")(self._board())
+        return m
+
+    def _board(self):
+        m = Module()
+
+        # 1. CPU bus, memory, registers.
+        m.submodules.bus = bus = CpuBus(self.data_bytes)
+        m.submodules.memory = memory = DataMemory(self.data_bytes)
+        m.submodules.registers = registers = RegisterDecoder()
+        connect(m, bus.bus, flipped(self.bus))
+        connect(m, bus.memory, memory.cpu)
+        m.d.comb += [
+            bus.memory_data.eq(memory.read_data),
+            registers.valid.eq(bus.registers.valid),
+            registers.offset.eq(bus.registers.offset),
+            registers.write.eq(bus.registers.write),
+            registers.select.eq(bus.registers.select),
+            registers.write_data.eq(bus.registers.write_data),
+            bus.registers.read_data.eq(registers.read_data),
+            bus.registers.error.eq(registers.error),
+            registers.id.value.eq(ID_VALUE),
+        ]
+
+        # 2. The fiber, both ways.
+        m.submodules.fiber_out = fiber_out = FiberOut(self.data_bytes)
+        m.submodules.fiber_in = fiber_in = FiberIn(self.data_bytes)
+        connect(m, fiber_out.memory, memory.fiber_out)
+        connect(m, fiber_in.memory, memory.fiber_in)
+        connect(m, fiber_out.tx, flipped(self.fiber.tx))
+        connect(m, fiber_in.rx, flipped(self.fiber.rx))
+        m.d.comb += [
+            fiber_out.memory_data.eq(memory.read_data),
+            fiber_out.ready.eq(fiber_in.ready),
+        ]
+
+        # 3. Timer, errors, interrupts.
+        m.submodules.timer = timer = Timer()
+        m.submodules.errors = errors = ErrorCounters()
+        m.submodules.interrupts = interrupts = Interrupts()
+        slept = Signal(TIMER_BITS, reset_less=True)
+        m.d.sync += slept.eq(self.slept)
+        m.d.comb += [
+            timer.slept.eq(slept),
+            self.wake_in.eq(timer.wake_in),
+            *(getattr(errors, field.name).eq(getattr(fiber_in, field.name)) for field in REG["ERRORS"].fields),
+            interrupts.packet.eq(fiber_in.packet),
+            interrupts.received.eq(fiber_in.received),
+            interrupts.reply.eq(fiber_in.reply_waits),
+            interrupts.sent.eq(fiber_out.sent),
+            interrupts.timer.eq(timer.fired),
+            interrupts.error.eq(errors.moved),
+            self.irq.eq(interrupts.irq),
+            self.idle.eq(bus.idle & fiber_out.idle & fiber_in.idle),
+        ]
+
+        # 4. Each register to its owner.
+        for name in registers.signature.members:
+            for owner in (fiber_out, fiber_in, timer, errors, interrupts):
+                if name in owner.signature.members and owner.signature.members[name].is_signature:
+                    connect(m, getattr(registers, name), getattr(owner, name))
+        return m

@@ -1,0 +1,178 @@
+"""Fiber out, second half: makes symbols of items, with framing, CRC and flow control.
+
+Source: "The Design of Nectar" (1989), sections 4.2.1 (framing), 4.2.3 (ready bit) and 5.2; *Network-Based Multicomputers*,
+section 5.3.1 (the ready signal is sent by software).
+"""
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..link.symbol import Control
+from .crc32 import Crc32
+from .gather import Item
+from .output import Outgoing
+
+__all__ = ["CRC_BYTES_LAST", "Emitter", "READY_LIMIT"]
+
+#: Ready signals that can wait at once.
+READY_LIMIT = 255
+#: Number of the last byte of a CRC.
+CRC_BYTES_LAST = 3
+
+
+class Emitter(wiring.Component):
+    """Sends the parts of each item, one symbol a cycle, and ready signals between any two symbols.
+
+    Members
+    -------
+    items : In(stream.Signature(Item))
+        What to send, in order.
+    push : Out
+        ``payload`` goes to the output register in a cycle in which ``valid`` is 1.
+    room : In(1)
+        The output register takes a symbol in this cycle.
+    empty : In(1)
+        The output register has nothing.
+    ready : In(1)
+        The ready bit, and no start of packet waits in the output register.
+    send_ready : In(1)
+        Send one more ready signal; 255 can wait.
+    reset : In(1)
+        Forget all items. A command of which a part is out is completed; a packet that is open is ended. ``items`` must be
+        emptied in the same cycle.
+    waiting : Out(1)
+        An item waits for ``ready``.
+    busy : Out(1)
+        An item is here.
+    unsent : Out(1)
+        A ready signal is here.
+    nothing_left : Out(1)
+        An item marked ``notify`` is done that put nothing on the fiber; all before it has left.
+
+    Timing
+    ------
+    A symbol in each cycle, across items too, while there are items and room. The first symbol of an item follows two cycles
+    after it came when nothing was here.
+    """
+
+    items: In(stream.Signature(Item))
+    push: Out(wiring.Signature({"payload": Out(Outgoing), "valid": Out(1)}))
+    room: In(1)
+    empty: In(1)
+    ready: In(1)
+    send_ready: In(1)
+    reset: In(1)
+    waiting: Out(1)
+    busy: Out(1)
+    unsent: Out(1)
+    nothing_left: Out(1)
+
+    def elaborate(self, platform):
+        """The item at work loses its parts one by one; with the last one the next item comes."""
+        m = Module()
+        m.submodules.crc = crc = Crc32()
+
+        item = Signal(Item)
+        valid = Signal()
+        packet_open = Signal()
+        symbol = self.push.payload.symbol
+        may_send = Signal()
+        sends = Signal()     # a symbol of the item goes to the output register
+        last = Signal()      # nothing of the item is left after that
+        done = Signal()
+
+        # Ready signals go first.
+        unsent = Signal(range(READY_LIMIT + 1))
+        sends_ready = Signal()
+        m.d.comb += [
+            self.unsent.eq(unsent != 0),
+            sends_ready.eq(self.unsent & self.room & ~self.reset),
+        ]
+        with m.If(self.send_ready & ~sends_ready & (unsent != READY_LIMIT)):
+            m.d.sync += unsent.eq(unsent + 1)
+        with m.Elif(sends_ready & ~self.send_ready):
+            m.d.sync += unsent.eq(unsent - 1)
+
+        m.d.comb += [
+            self.busy.eq(valid),
+            self.waiting.eq(valid & item.wait_ready & ~self.ready),
+            may_send.eq(valid & ~self.waiting & self.room & ~self.unsent & ~self.reset),
+            self.items.ready.eq((~valid | done) & ~self.reset),
+            self.push.valid.eq(sends | sends_ready),
+        ]
+
+        # The item's next symbol.
+        byte_number = Signal(range(CRC_BYTES_LAST + 1))
+        rest_of_crc = Signal(8 * CRC_BYTES_LAST)
+        with m.If(sends_ready):
+            m.d.comb += symbol.eq(Control.READY)
+        with m.Elif(item.prefix):
+            m.d.comb += [symbol.eq(item.symbol), last.eq(~(item.lanes | item.crc | item.end)), sends.eq(may_send)]
+            with m.If(sends):
+                m.d.sync += [item.prefix.eq(0), item.wait_ready.eq(0)]
+        with m.Elif(item.lanes):
+            in_last_lane = Signal()
+            m.d.comb += [
+                symbol.eq(item.word.word_select(~item.first, 8)),
+                in_last_lane.eq(item.first == item.last),
+                last.eq(in_last_lane & ~(item.crc | item.end)),
+                sends.eq(may_send),
+            ]
+            with m.If(sends):
+                m.d.sync += [item.first.eq(item.first + 1), item.lanes.eq(~in_last_lane)]
+        with m.Elif(item.crc):
+            in_last_byte = Signal()
+            m.d.comb += [
+                symbol.eq(rest_of_crc[-8:]),
+                in_last_byte.eq(byte_number == CRC_BYTES_LAST),
+                last.eq(in_last_byte & ~item.end),
+                sends.eq(may_send),
+            ]
+            with m.If(byte_number == 0):
+                m.d.comb += symbol.eq(crc.crc[-8:])
+            with m.If(sends):
+                m.d.sync += [byte_number.eq(byte_number + 1), item.crc.eq(~in_last_byte), rest_of_crc.eq(rest_of_crc << 8)]
+                with m.If(byte_number == 0):
+                    m.d.sync += rest_of_crc.eq(crc.crc)
+        with m.Elif(item.end):
+            m.d.comb += [symbol.eq(Control.END), last.eq(1), sends.eq(may_send)]
+            with m.If(sends):
+                m.d.sync += item.end.eq(0)
+        with m.Else():
+            # An item without symbols; one that is to be told of waits until all before it has left.
+            m.d.comb += [
+                self.nothing_left.eq(valid & item.notify & self.empty & ~self.reset),
+                done.eq(valid & (~item.notify | self.empty)),
+            ]
+        with m.If(sends):
+            m.d.comb += [self.push.payload.notify.eq(item.notify & last), done.eq(last)]
+
+        # The packet around it.
+        starts = Signal()
+        m.d.comb += [
+            starts.eq(sends & (symbol == Control.START)),
+            crc.start.eq(starts),
+            crc.valid.eq(sends & ~symbol[8] & ~item.command),
+            crc.data.eq(symbol[:8]),
+        ]
+        with m.If(starts):
+            m.d.sync += packet_open.eq(1)
+        with m.Elif(sends & (symbol == Control.END)):
+            m.d.sync += packet_open.eq(0)
+
+        with m.If(self.items.ready):
+            m.d.sync += [valid.eq(self.items.valid), item.eq(self.items.payload), byte_number.eq(0)]
+        with m.If(self.reset):
+            command_begun = Signal()
+            m.d.comb += command_begun.eq(valid & item.command & item.lanes & ~item.prefix)
+            m.d.sync += [
+                valid.eq(packet_open | command_begun),
+                item.wait_ready.eq(0),
+                item.prefix.eq(0),
+                item.lanes.eq(command_begun),
+                item.crc.eq(0),
+                item.end.eq(packet_open),
+                item.notify.eq(0),
+            ]
+        return m

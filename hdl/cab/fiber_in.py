@@ -1,0 +1,152 @@
+"""The CAB's fiber in: from the pins through the input queue to data memory, and its registers.
+
+Source: "The Design of Nectar" (1989), sections 4.1 and 5.2 (the CAB has the HUB's fiber circuit) and 6.2.1; registers ours.
+"""
+
+from amaranth.hdl import Module, Shape, Signal
+from amaranth.lib import data, fifo, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ..link.port import FiberPort
+from ..link.queue import SymbolQueue
+from ..link.symbol import SYMBOL_BITS
+from .addresses import REG, REGIONS
+from .demux import Demux, ReplyWord
+from .errors import EVENT_BITS
+from .memory import StorePort, check_data_bytes
+from .receiver import RECEIVER_REGISTERS, Queued, Receiver
+from .registers import RegisterPort
+from .store import Store
+
+__all__ = ["REPLIES", "FiberIn"]
+
+#: Replies that can wait for software.
+REPLIES = 8
+
+
+class FiberIn(wiring.Component):
+    """Receives.
+
+    Parameters
+    ----------
+    data_bytes : int
+        Size of the data memory, as in ``DataMemory``.
+
+    Members
+    -------
+    rx : Out
+        The pins; registered before anything else.
+    rx_result, rx_header0 to rx_header3, rx_address, rx_start, rx_release, rx_control, rx_status, reply : In(RegisterPort)
+        Its registers.
+    memory : Out(StorePort(data_bytes))
+    ready : Out(1)
+        A ready signal has arrived.
+    packet, received, reply_waits : Out(1)
+        States of the interrupts.
+    overrun, stray, framing, reply_lost : Out
+        Numbers of errors in this cycle.
+    idle : Out(1)
+        Nothing can change before a symbol arrives or software writes a register.
+
+    Timing
+    ------
+    A symbol in each cycle. A symbol at the pins in cycle t is sorted in t + 1 and at the queue's head in t + 3.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the size is not one of those of ``DataMemory``.
+    """
+
+    def __init__(self, data_bytes=REGIONS["data"].size):
+        check_data_bytes(data_bytes)
+        self.data_bytes = data_bytes
+        super().__init__({
+            "rx": Out(FiberPort().members["rx"].signature),
+            **{name: In(RegisterPort(REG[name.upper()]))
+               for name in (*RECEIVER_REGISTERS, "rx_control", "rx_status", "reply")},
+            "memory": Out(StorePort(data_bytes)),
+            **{name: Out(1) for name in ("ready", "packet", "received", "reply_waits", "idle")},
+            **{field.name: Out(EVENT_BITS) for field in REG["ERRORS"].fields},
+        })
+
+    def elaborate(self, platform):
+        """Input register, demux, replies; queue, receiver, store; status."""
+        m = Module()
+        reset = Signal()
+        m.d.comb += reset.eq(self.rx_control.write & self.rx_control.data.reset)
+
+        # 1. The input register, and who gets the symbol.
+        m.submodules.demux = demux = Demux()
+        symbol = Signal(SYMBOL_BITS, reset_less=True)
+        valid = Signal(reset_less=True)
+        m.d.sync += [symbol.eq(self.rx.payload), valid.eq(self.rx.valid)]
+        m.d.comb += [demux.rx.payload.eq(symbol), demux.rx.valid.eq(valid), self.ready.eq(demux.ready)]
+
+        # 2. Replies.
+        m.submodules.replies = replies = fifo.SyncFIFO(width=Shape.cast(ReplyWord).width, depth=REPLIES)
+        m.d.comb += [
+            replies.w_data.eq(demux.reply.payload),
+            replies.w_en.eq(demux.reply.valid),
+            replies.r_en.eq(self.reply.read),
+            self.reply_waits.eq(replies.r_rdy),
+        ]
+        with m.If(replies.r_rdy):
+            oldest = data.View(ReplyWord, replies.r_data)
+            m.d.comb += [
+                self.reply.value.valid.eq(1),
+                self.reply.value.opcode.eq(oldest.opcode),
+                self.reply.value.hub.eq(oldest.hub),
+                self.reply.value.value.eq(oldest.value),
+            ]
+
+        # 3. The input queue. What follows lost symbols is marked.
+        m.submodules.queue = queue = SymbolQueue(width=Shape.cast(Queued).width)
+        entry = Signal(Queued)
+        lost = Signal()
+        m.d.comb += [
+            entry.symbol.eq(demux.queue.payload),
+            entry.lost.eq(lost),
+            queue.push.payload.eq(entry),
+            queue.push.valid.eq(demux.queue.valid),
+            queue.clear.eq(reset),
+        ]
+        with m.If(reset):
+            m.d.sync += lost.eq(0)
+        with m.Elif(demux.queue.valid):
+            m.d.sync += lost.eq(queue.overflow)
+
+        # 4. Packets.
+        m.submodules.receiver = receiver = Receiver(self.data_bytes)
+        m.submodules.store = store = Store(self.data_bytes)
+        for name in RECEIVER_REGISTERS:
+            connect(m, flipped(getattr(self, name)), getattr(receiver, name))
+        connect(m, store.memory, flipped(self.memory))
+        m.d.comb += [
+            receiver.queue.payload.eq(queue.output.payload),
+            receiver.queue.valid.eq(queue.output.valid),
+            queue.output.ready.eq(receiver.queue.ready),
+            receiver.discard.eq(self.rx_control.write & self.rx_control.data.discard),
+            receiver.reset.eq(reset),
+            store.begin.eq(receiver.begin),
+            store.address.eq(receiver.address),
+            store.valid.eq(receiver.store),
+            store.data.eq(receiver.byte),
+            store.flush.eq(receiver.flush),
+        ]
+
+        # 5. What software is told.
+        m.d.comb += [
+            self.packet.eq(receiver.packet),
+            self.received.eq(receiver.received),
+            self.rx_status.value.level.eq(queue.level),
+            self.rx_status.value.open.eq(receiver.open),
+            self.rx_status.value.dma.eq(receiver.storing),
+            self.overrun.eq(queue.overflow),
+            self.stray.eq(demux.reserved + receiver.stray),
+            self.framing.eq(demux.cut + receiver.cut),
+            self.reply_lost.eq(demux.reply.valid & ~replies.w_rdy),
+            self.idle.eq(
+                ~valid & ~receiver.moves & ~store.memory.valid & ((queue.level == 0) | queue.output.valid)),
+        ]
+        return m

@@ -1,0 +1,174 @@
+"""The CAB's fiber out: the list of things to send, and its registers.
+
+Source: "The Design of Nectar" (1989), sections 4.2.3 (ready bit), 5.2 and 6.2.1 (the datalink gathers a packet as it sends it);
+the list and its registers are ours (docs/cab.md).
+"""
+
+from amaranth.hdl import Module, ResetInserter, Shape, Signal
+from amaranth.lib import fifo, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ..link.port import FiberPort
+from .addresses import ADDRESS_BITS, REG, REGIONS, TX_LIST_DEPTH
+from .emitter import Emitter
+from .gather import Entry, Gather, Item, Kind
+from .memory import FetchPort, area_inside, check_data_bytes
+from .output import OutputRegister
+from .registers import WORD_BITS, RegisterPort
+
+__all__ = ["FiberOut"]
+
+#: Items that are made ahead: enough to bridge the short words at the seam of two areas.
+_ITEMS = 4
+
+
+class FiberOut(wiring.Component):
+    """Sends commands, symbols and packets, and keeps the ready bit.
+
+    Parameters
+    ----------
+    data_bytes : int
+        Size of the data memory, as in ``DataMemory``.
+
+    Members
+    -------
+    tx_status, tx_command, tx_address, tx_area, tx_symbol, tx_ready, tx_control : In(RegisterPort)
+        Its registers.
+    memory, memory_data
+        As in ``Gather``.
+    tx : Out
+        The pins.
+    ready : In(1)
+        A ready signal has arrived.
+    sent : Out(1)
+        An entry marked *notify* has left in the cycle before.
+    idle : Out(1)
+        Nothing is left to do, or nothing can be done before the ready bit is 1.
+
+    Timing
+    ------
+    A symbol in each cycle in a steady stream. From the write of an entry into an empty list to its first symbol at the pins: 5
+    cycles; 7 for an area without ``start`` or with.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the size is not one of those of ``DataMemory``.
+    """
+
+    def __init__(self, data_bytes=REGIONS["data"].size):
+        check_data_bytes(data_bytes)
+        self.data_bytes = data_bytes
+        names = "TX_STATUS", "TX_COMMAND", "TX_ADDRESS", "TX_AREA", "TX_SYMBOL", "TX_READY", "TX_CONTROL"
+        super().__init__({
+            **{name.lower(): In(RegisterPort(REG[name])) for name in names},
+            "memory": Out(FetchPort(data_bytes)),
+            "memory_data": In(WORD_BITS),
+            "tx": Out(FiberPort().members["tx"].signature),
+            "ready": In(1),
+            "sent": Out(1),
+            "idle": Out(1),
+        })
+
+    def elaborate(self, platform):
+        """Registers, list, gathering, items made ahead, emitter, output register."""
+        m = Module()
+        reset = Signal()
+        m.d.comb += reset.eq(self.tx_control.write & self.tx_control.data.reset)
+        whole = ResetInserter(reset)
+
+        # 1. The list and who may enter something.
+        entries = fifo.SyncFIFO(width=Shape.cast(Entry).width, depth=TX_LIST_DEPTH)
+        m.submodules.entries = whole(entries)
+        address = Signal(ADDRESS_BITS)
+        full = Signal()
+        entry = Signal(Entry)
+        m.d.comb += [
+            full.eq(~entries.w_rdy),
+            self.tx_command.refuse.eq(full),
+            self.tx_symbol.refuse.eq(full),
+            self.tx_area.refuse.eq(full | ~area_inside(address, self.tx_area.data.length, self.data_bytes)),
+            self.tx_address.value.eq(address),
+            entries.w_en.eq(self.tx_command.write | self.tx_symbol.write | self.tx_area.write),
+            entries.w_data.eq(entry),
+        ]
+        with m.If(self.tx_address.write):
+            m.d.sync += address.eq(self.tx_address.data)
+        with m.If(self.tx_command.write):
+            command = self.tx_command.data
+            m.d.comb += [
+                entry.kind.eq(Kind.COMMAND),
+                entry.value.eq(command.as_value()),
+                entry.notify.eq(command.notify),
+                entry.wait_ready.eq(command.wait_ready),
+            ]
+        with m.Elif(self.tx_symbol.write):
+            m.d.comb += [entry.kind.eq(Kind.SYMBOL), entry.value.eq(self.tx_symbol.data.symbol)]
+        with m.Else():
+            area = self.tx_area.data
+            m.d.comb += [
+                entry.kind.eq(Kind.AREA),
+                entry.value.eq(area.length),
+                entry.address.eq(address),
+                entry.start.eq(area.start),
+                entry.crc.eq(area.crc),
+                entry.end.eq(area.end),
+                entry.notify.eq(area.notify),
+            ]
+
+        # 2. From entries to items, some ahead of the fiber.
+        gather = Gather(self.data_bytes)
+        m.submodules.gather = whole(gather)
+        items = fifo.SyncFIFO(width=Shape.cast(Item).width, depth=_ITEMS)
+        m.submodules.items = whole(items)
+        m.d.comb += [
+            gather.entries.payload.eq(entries.r_data),
+            gather.entries.valid.eq(entries.r_rdy),
+            entries.r_en.eq(gather.entries.ready),
+            items.w_data.eq(gather.items.payload),
+            items.w_en.eq(gather.items.valid),
+            gather.items.ready.eq(items.w_rdy),
+            gather.memory_data.eq(self.memory_data),
+        ]
+        connect(m, gather.memory, flipped(self.memory))
+
+        # 3. From items to symbols.
+        m.submodules.emitter = emitter = Emitter()
+        m.submodules.output = output = OutputRegister()
+        m.d.comb += [
+            emitter.items.payload.eq(items.r_data),
+            emitter.items.valid.eq(items.r_rdy),
+            items.r_en.eq(emitter.items.ready),
+            emitter.room.eq(output.room),
+            emitter.empty.eq(output.empty),
+            emitter.send_ready.eq(self.tx_ready.write),
+            emitter.reset.eq(reset),
+            output.push.payload.eq(emitter.push.payload),
+            output.push.valid.eq(emitter.push.valid),
+        ]
+        connect(m, output.tx, flipped(self.tx))
+
+        # 4. The ready bit: the start of packet that leaves wins over the ready signal that comes.
+        ready = Signal(init=1)
+        with m.If(output.start_left):
+            m.d.sync += ready.eq(0)
+        with m.Elif(self.ready | (self.tx_control.write & self.tx_control.data.set_ready)):
+            m.d.sync += ready.eq(1)
+        m.d.comb += emitter.ready.eq(ready & ~output.start_inside)
+
+        # 5. What software is told.
+        sent = Signal.like(self.tx_status.value.sent)
+        moves = Signal()
+        m.d.comb += [
+            self.sent.eq(output.left | emitter.nothing_left),
+            self.tx_status.value.free.eq(TX_LIST_DEPTH - entries.level),
+            self.tx_status.value.busy.eq(gather.busy | items.r_rdy | emitter.busy | ~output.empty),
+            self.tx_status.value.ready.eq(ready),
+            self.tx_status.value.waiting.eq(emitter.waiting),
+            self.tx_status.value.sent.eq(sent),
+            moves.eq((entries.r_rdy & entries.r_en) | (items.w_en & items.w_rdy) | gather.memory.valid),
+            self.idle.eq(
+                ~moves & ~emitter.unsent & output.empty & (emitter.waiting | ~(emitter.busy | items.r_rdy))),
+        ]
+        m.d.sync += sent.eq(sent + self.sent)
+        return m

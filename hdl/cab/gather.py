@@ -1,0 +1,202 @@
+"""Fiber out, first half: works on the list's entries and reads their areas, a word at a time, ahead of the fiber.
+
+Source: "The Design of Nectar" (1989), sections 5.2 (DMA controller) and 6.2.1 (a packet is gathered as it is sent).
+"""
+
+from amaranth.hdl import Assert, Module, Mux, Signal
+from amaranth.lib import data, enum, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from ..link.symbol import COMMAND_LENGTH, SYMBOL_BITS, Control
+from .addresses import LENGTH_BITS, REGIONS
+from .memory import LANES, FetchPort, check_data_bytes
+from .registers import WORD_BITS
+
+__all__ = ["Entry", "Gather", "Item", "Kind"]
+
+_COMMAND_BITS = 8 * (COMMAND_LENGTH - 1)
+_LANE_BITS = exact_log2(LANES)
+
+
+class Kind(enum.Enum, shape=2):
+    """Kinds of entry."""
+
+    AREA = 0
+    COMMAND = 1
+    SYMBOL = 2
+
+
+class Entry(data.Struct):
+    """An entry of the fiber-out list.
+
+    ``value``: a command's three bytes, a symbol, or an area's length; ``address``: an area's first byte, counted from the start of
+    data memory. The other members are the fields of TX_COMMAND and TX_AREA.
+    """
+
+    kind: Kind
+    value: _COMMAND_BITS
+    address: LENGTH_BITS
+    start: 1
+    crc: 1
+    end: 1
+    notify: 1
+    wait_ready: 1
+
+
+class Item(data.Struct):
+    """What one word of work puts on the fiber, in this order; each part may be missing.
+
+    ``symbol`` if ``prefix``; lanes ``first`` to ``last`` of ``word`` if ``lanes``; the packet's CRC if ``crc``; an end of packet if
+    ``end``. ``command``: these symbols are a command, no part of a packet. ``notify``: tell when all has left. ``wait_ready``: not before
+    the ready bit is 1.
+    """
+
+    wait_ready: 1
+    prefix: 1
+    symbol: SYMBOL_BITS
+    lanes: 1
+    word: WORD_BITS
+    first: _LANE_BITS
+    last: _LANE_BITS
+    crc: 1
+    end: 1
+    notify: 1
+    command: 1
+
+
+class Gather(wiring.Component):
+    """Turns entries into items.
+
+    Parameters
+    ----------
+    data_bytes : int
+        Size of the data memory, as in ``DataMemory``.
+
+    Members
+    -------
+    entries : In(stream.Signature(Entry))
+        The list's head; an entry is taken when it is begun.
+    items : Out(stream.Signature(Item))
+        What comes of it. ``ready`` must not fall unless something has come: a word is read once there is room for it.
+    memory : Out(FetchPort(data_bytes))
+    memory_data : In(32)
+        What was read, in the cycle after.
+    busy : Out(1)
+        An area is being read.
+
+    Timing
+    ------
+    An entry without bytes makes its item in one cycle; an area takes one cycle, and two more for each of its words if the memory
+    is free. So the memory is never asked in two cycles in a row.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the size is not one of those of ``DataMemory``.
+    """
+
+    def __init__(self, data_bytes=REGIONS["data"].size):
+        check_data_bytes(data_bytes)
+        self.data_bytes = data_bytes
+        super().__init__({
+            "entries": In(stream.Signature(Entry)),
+            "items": Out(stream.Signature(Item)),
+            "memory": Out(FetchPort(data_bytes)),
+            "memory_data": In(WORD_BITS),
+            "busy": Out(1),
+        })
+
+    def elaborate(self, platform):
+        """Entry, then read and pass on word by word."""
+        m = Module()
+        entry = self.entries.payload
+        item = self.items.payload
+
+        address = Signal(exact_log2(self.data_bytes // LANES))
+        first = Signal(_LANE_BITS)
+        remaining = Signal(LENGTH_BITS)
+        start, crc, end, notify = (Signal(name=name) for name in ("start", "crc", "end", "notify"))
+
+        # Bytes left that lie in this word or, counted from its start, before the end of the area.
+        reach = Signal(LENGTH_BITS + 1)
+        final = Signal()
+        m.d.comb += [
+            self.memory.address.eq(address),
+            reach.eq(remaining + first),
+            final.eq(reach <= LANES),
+        ]
+
+        with m.FSM(name="gather") as fsm:
+            with m.State("NEXT"):
+                m.d.comb += [self.entries.ready.eq(self.items.ready), item.notify.eq(entry.notify)]
+                m.d.sync += [
+                    address.eq(entry.address[_LANE_BITS:]),
+                    first.eq(entry.address[:_LANE_BITS]),
+                    remaining.eq(entry.value),
+                    start.eq(entry.start),
+                    crc.eq(entry.crc),
+                    end.eq(entry.end),
+                    notify.eq(entry.notify),
+                ]
+                with m.If(self.entries.valid), m.Switch(entry.kind):
+                    with m.Case(Kind.COMMAND):
+                        m.d.comb += [
+                            self.items.valid.eq(1),
+                            item.prefix.eq(1),
+                            item.symbol.eq(Control.COMMAND),
+                            item.lanes.eq(1),
+                            item.word.eq(entry.value),
+                            item.first.eq(LANES - (COMMAND_LENGTH - 1)),
+                            item.last.eq(LANES - 1),
+                            item.wait_ready.eq(entry.wait_ready),
+                            item.command.eq(1),
+                        ]
+                    with m.Case(Kind.SYMBOL):
+                        m.d.comb += [
+                            self.items.valid.eq(1),
+                            item.symbol.eq(entry.value),
+                            item.prefix.eq(item.symbol != Control.IDLE),
+                        ]
+                    with m.Case(Kind.AREA):
+                        with m.If(entry.value != 0):
+                            m.d.comb += self.entries.ready.eq(1)
+                            m.next = "READ"
+                        with m.Else():
+                            m.d.comb += [
+                                self.items.valid.eq(1),
+                                item.prefix.eq(entry.start),
+                                item.symbol.eq(Control.START),
+                                item.crc.eq(entry.crc),
+                                item.end.eq(entry.end),
+                            ]
+            with m.State("READ"):
+                m.d.comb += self.memory.valid.eq(self.items.ready)
+                with m.If(self.items.ready & self.memory.ready):
+                    m.next = "PASS_ON"
+            with m.State("PASS_ON"):
+                m.d.comb += [
+                    self.items.valid.eq(1),
+                    item.prefix.eq(start),
+                    item.symbol.eq(Control.START),
+                    item.lanes.eq(1),
+                    item.word.eq(self.memory_data),
+                    item.first.eq(first),
+                    item.last.eq(Mux(final, reach - 1, LANES - 1)),
+                    item.crc.eq(final & crc),
+                    item.end.eq(final & end),
+                    item.notify.eq(final & notify),
+                    Assert(self.items.ready, "there is room for every word that was read"),
+                ]
+                m.d.sync += [
+                    start.eq(0),
+                    address.eq(address + 1),
+                    first.eq(0),
+                    remaining.eq(reach - LANES),
+                ]
+                with m.If(final):
+                    m.next = "NEXT"
+                with m.Else():
+                    m.next = "READ"
+            m.d.comb += self.busy.eq(~fsm.ongoing("NEXT"))
+        return m

@@ -1,0 +1,128 @@
+"""The CAB's data memory, and the order in which its users get it.
+
+Source: "The Design of Nectar" (1989), section 5.2 (1 Mbyte; CPU and both directions of the fiber at the same time); the
+fixed order is ours.
+"""
+
+from amaranth.hdl import Assert, Module, Mux, Signal
+from amaranth.lib import memory, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from .addresses import REGIONS
+from .registers import WORD_BITS
+
+__all__ = ["LEAST_DATA_BYTES", "LANES", "CpuMemoryPort", "DataMemory", "FetchPort", "StorePort",
+           "area_inside", "check_data_bytes"]
+
+#: Smallest data memory.
+LEAST_DATA_BYTES = 4 << 10
+#: Bytes of a word; lane 0 is the byte at the word's own address, bits 31 to 24.
+LANES = WORD_BITS // 8
+
+
+def check_data_bytes(data_bytes):
+    """Raises TypeError or ValueError unless a data memory may have that size."""
+    if not isinstance(data_bytes, int):
+        raise TypeError(f"data_bytes must be an integer, not {data_bytes!r}")
+    most = REGIONS["data"].size
+    if not LEAST_DATA_BYTES <= data_bytes <= most or data_bytes & data_bytes - 1:
+        raise ValueError(f"data_bytes must be a power of two from {LEAST_DATA_BYTES} to {most}, not {data_bytes}")
+
+
+def area_inside(address, length, data_bytes):
+    """Value: whether ``length`` bytes from the byte address ``address`` on lie in data memory; none lie anywhere."""
+    base = REGIONS["data"].base
+    bits = exact_log2(data_bytes)
+    return (length == 0) | ((address[bits:] == base >> bits) & (address[:bits] + length <= data_bytes))
+
+
+class StorePort(wiring.Signature):
+    """Writes of fiber in, seen from there: a word is written in a cycle in which ``valid`` is 1.
+
+    Bit 3 of ``select`` is lane 0, the byte at the word's own address. ``address`` counts words.
+    """
+
+    def __init__(self, data_bytes):
+        super().__init__({
+            "valid": Out(1), "address": Out(exact_log2(data_bytes // LANES)), "select": Out(LANES), "data": Out(WORD_BITS)})
+
+
+class FetchPort(wiring.Signature):
+    """Reads of fiber out, seen from there: done in a cycle in which ``valid`` and ``ready`` are 1."""
+
+    def __init__(self, data_bytes):
+        super().__init__({"valid": Out(1), "ready": In(1), "address": Out(exact_log2(data_bytes // LANES))})
+
+
+class CpuMemoryPort(wiring.Signature):
+    """Accesses of the CPU, seen from there: done in a cycle in which ``valid`` and ``ready`` are 1."""
+
+    def __init__(self, data_bytes):
+        super().__init__({
+            "valid": Out(1), "ready": In(1), "address": Out(exact_log2(data_bytes // LANES)), "write": Out(1),
+            "select": Out(LANES), "data": Out(WORD_BITS)})
+
+
+class DataMemory(wiring.Component):
+    """A memory of words with one access in each cycle: fiber in goes first, then fiber out, then the CPU.
+
+    Parameters
+    ----------
+    data_bytes : int
+        Its size: a power of two from 4 kbyte to 1 Mbyte.
+
+    Members
+    -------
+    fiber_in : In(StorePort(data_bytes))
+    fiber_out : In(FetchPort(data_bytes))
+    cpu : In(CpuMemoryPort(data_bytes))
+    read_data : Out(32)
+        The word that was read in the cycle before; meaningless if none was.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the size is not one of those.
+    """
+
+    def __init__(self, data_bytes=REGIONS["data"].size):
+        check_data_bytes(data_bytes)
+        self.words = data_bytes // LANES
+        super().__init__({
+            "fiber_in": In(StorePort(data_bytes)),
+            "fiber_out": In(FetchPort(data_bytes)),
+            "cpu": In(CpuMemoryPort(data_bytes)),
+            "read_data": Out(WORD_BITS),
+        })
+
+    def elaborate(self, platform):
+        """Whose turn it is, then one memory port."""
+        m = Module()
+        m.submodules.memory = data = memory.Memory(shape=WORD_BITS, depth=self.words, init=[])
+        write = data.write_port(granularity=8)
+        read = data.read_port()
+
+        m.d.comb += [
+            self.fiber_out.ready.eq(~self.fiber_in.valid),
+            self.cpu.ready.eq(~self.fiber_in.valid & ~self.fiber_out.valid),
+            self.read_data.eq(read.data),
+        ]
+        address = Signal(range(self.words))
+        with m.If(self.fiber_in.valid):
+            m.d.comb += [address.eq(self.fiber_in.address), write.en.eq(self.fiber_in.select)]
+        with m.Elif(self.fiber_out.valid):
+            m.d.comb += [address.eq(self.fiber_out.address), read.en.eq(1)]
+        with m.Elif(self.cpu.valid):
+            m.d.comb += [
+                address.eq(self.cpu.address),
+                write.en.eq(Mux(self.cpu.write, self.cpu.select, 0)),
+                read.en.eq(~self.cpu.write),
+            ]
+        m.d.comb += [
+            read.addr.eq(address),
+            write.addr.eq(address),
+            write.data.eq(Mux(self.fiber_in.valid, self.fiber_in.data, self.cpu.data)),
+            Assert(~(read.en & write.en.any()), "one access in a cycle"),
+        ]
+        return m

@@ -1,0 +1,91 @@
+"""The last two registers before the fiber out: symbols wait here until the fiber takes them.
+
+Source: "The Design of Nectar" (1989), section 4.2.3 (what the ready bit does when a start of packet leaves).
+"""
+
+from amaranth.hdl import Assert, Module, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..link.port import FiberPort
+from ..link.symbol import SYMBOL_BITS, Control
+
+__all__ = ["OutputRegister", "Outgoing"]
+
+
+class Outgoing(data.Struct):
+    """A symbol on its way out; ``notify`` marks the last of an entry that wants to be told of."""
+
+    symbol: SYMBOL_BITS
+    notify: 1
+
+
+class OutputRegister(wiring.Component):
+    """Holds up to two symbols. ``tx.ready``, a pin that comes late, goes to a few gates here and nowhere else.
+
+    Members
+    -------
+    push : In
+        ``payload`` enters in a cycle in which ``valid`` and ``room`` are 1.
+    room : Out(1)
+        There is room; a register.
+    tx : Out
+        The pins.
+    left : Out(1)
+        A symbol marked ``notify`` was taken by the fiber in the cycle before.
+    start_left : Out(1)
+        A start of packet was taken by the fiber in the cycle before.
+    start_inside : Out(1)
+        A start of packet is here, or was still here in the cycle before.
+    empty : Out(1)
+        Nothing is here, and nothing left in the cycle before.
+
+    Timing
+    ------
+    A symbol in each cycle while the fiber takes one in each; it is at the pins in the cycle after it entered.
+    """
+
+    push: In(wiring.Signature({"payload": Out(Outgoing), "valid": Out(1)}))
+    room: Out(1)
+    tx: Out(FiberPort().members["tx"].signature)
+    left: Out(1)
+    start_left: Out(1)
+    start_inside: Out(1)
+    empty: Out(1)
+
+    def elaborate(self, platform):
+        """Two places in a row."""
+        m = Module()
+        front, spare = Signal(Outgoing), Signal(Outgoing)
+        front_valid, spare_valid = Signal(), Signal()
+        leaves = Signal()
+        enters = Signal()
+        m.d.comb += [
+            self.tx.payload.eq(front.symbol),
+            self.tx.valid.eq(front_valid),
+            self.room.eq(~spare_valid),
+            leaves.eq(front_valid & self.tx.ready),
+            enters.eq(self.push.valid & self.room),
+        ]
+        with m.If(self.tx.ready | ~front_valid):
+            m.d.sync += [front_valid.eq(spare_valid | enters), spare_valid.eq(0)]
+            with m.If(spare_valid):
+                m.d.sync += front.eq(spare)
+            with m.Elif(enters):
+                m.d.sync += front.eq(self.push.payload)
+        with m.Elif(enters):
+            m.d.sync += [spare.eq(self.push.payload), spare_valid.eq(1)]
+
+        m.d.sync += [
+            self.left.eq(leaves & front.notify),
+            self.start_left.eq(leaves & (front.symbol == Control.START)),
+        ]
+        m.d.comb += [
+            self.start_inside.eq(
+                self.start_left | (front_valid & (front.symbol == Control.START))
+                | (spare_valid & (spare.symbol == Control.START))),
+            self.empty.eq(~(front_valid | self.left | self.start_left)),
+            Assert(front_valid | ~spare_valid, "the front is filled first"),
+            Assert(~front_valid | (front.symbol != Control.IDLE), "a board never offers the idle symbol"),
+        ]
+        return m

@@ -1,0 +1,116 @@
+"""Decoder of the CAB's registers, made from the map in ``addresses``: no number of the map stands here.
+
+Source: docs/cab.md and ``nectar.hdl.cab.addresses``, which are ours; the paper names the registers only as a device
+(section 5.2).
+"""
+
+from amaranth.hdl import Module, Shape, unsigned
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from .addresses import REG, REGIONS, REGISTERS
+
+__all__ = ["WORD_BITS", "RegisterDecoder", "RegisterPort", "layout"]
+
+#: Bits of a word on the CPU bus.
+WORD_BITS = 32
+
+
+def layout(register):
+    """Shape of a register's word: a flexible layout of its fields, or 32 plain bits if it has none."""
+    if not register.fields:
+        return unsigned(WORD_BITS)
+    return data.FlexibleLayout(WORD_BITS, {f.name: data.Field(unsigned(f.width), f.low) for f in register.fields})
+
+
+class RegisterPort(wiring.Signature):
+    """What the decoder and the owner of a register have to tell each other; seen from the decoder.
+
+    Members
+    -------
+    value : In(layout), if the register can be read
+        What a read gives in this cycle.
+    read : Out(1), if the register can be read
+        It is read in this cycle.
+    data : Out(layout), if the register can be written
+        The word written, while ``write`` is 1; at other times the word of any access that comes by.
+    write : Out(1), if the register can be written
+        It is written in this cycle.
+    refuse : In(1), if the register can be written
+        A write of ``data`` in this cycle would be a bus error; ``write`` is then not given.
+    """
+
+    def __init__(self, register):
+        shape = layout(register)
+        members = {}
+        if "r" in register.access:
+            members |= {"value": In(shape), "read": Out(1)}
+        if "w" in register.access:
+            members |= {"data": Out(shape), "write": Out(1), "refuse": In(1)}
+        super().__init__(members)
+
+
+class RegisterDecoder(wiring.Component):
+    """Leads an access to the register at its address.
+
+    Members
+    -------
+    valid : In(1)
+        There is an access in this cycle.
+    offset : In
+        Word number in the region.
+    write : In(1)
+    select : In(4)
+        Bytes wanted: a register takes whole words only.
+    write_data : In(32)
+    read_data : Out(32)
+        Valid in the same cycle; 0 if there is an error.
+    error : Out(1)
+        The access is refused and has no effect.
+    *name* : Out(RegisterPort(register))
+        One for each register of the map, its name in lower case.
+
+    Timing
+    ------
+    No registers of its own: everything happens in the cycle of the access.
+    """
+
+    def __init__(self):
+        super().__init__({
+            "valid": In(1),
+            "offset": In(ceil_log2(REGIONS["registers"].size // (WORD_BITS // 8))),
+            "write": In(1),
+            "select": In(WORD_BITS // 8),
+            "write_data": In(WORD_BITS),
+            "read_data": Out(WORD_BITS),
+            "error": Out(1),
+            **{register.name.lower(): Out(RegisterPort(register)) for register in REGISTERS},
+        })
+
+    def elaborate(self, platform):
+        """One case for each register."""
+        m = Module()
+        for register in REGISTERS:
+            if "w" in register.access:
+                m.d.comb += self._port(register).data.eq(self.write_data)
+
+        with m.If(self.valid):
+            m.d.comb += self.error.eq(1)
+            with m.If(self.select.all()), m.Switch(self.offset):
+                for register in REGISTERS:
+                    with m.Case(register.offset // (WORD_BITS // 8)):
+                        self._access(m, register)
+        return m
+
+    def _port(self, register):
+        return getattr(self, register.name.lower())
+
+    def _access(self, m, register):
+        port = self._port(register)
+        if "r" in register.access:
+            with m.If(~self.write):
+                m.d.comb += [self.error.eq(0), port.read.eq(1), self.read_data.eq(port.value)]
+        if "w" in register.access:
+            with m.If(self.write & ~port.refuse):
+                m.d.comb += [self.error.eq(0), port.write.eq(1)]
