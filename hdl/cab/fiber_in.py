@@ -3,7 +3,7 @@
 Source: "The Design of Nectar" (1989), sections 4.1 and 5.2 (the CAB has the HUB's fiber circuit) and 6.2.1; registers ours.
 """
 
-from amaranth.hdl import Module, Shape, Signal
+from amaranth.hdl import Module, Mux, Shape, Signal
 from amaranth.lib import data, fifo, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -91,14 +91,15 @@ class FiberIn(wiring.Component):
             replies.r_en.eq(self.reply.read),
             self.reply_waits.eq(replies.r_rdy),
         ]
-        with m.If(replies.r_rdy):
-            oldest = data.View(ReplyWord, replies.r_data)
-            m.d.comb += [
-                self.reply.value.valid.eq(1),
-                self.reply.value.opcode.eq(oldest.opcode),
-                self.reply.value.hub.eq(oldest.hub),
-                self.reply.value.value.eq(oldest.value),
-            ]
+        word = Signal.like(self.reply.value)
+        oldest = data.View(ReplyWord, replies.r_data)
+        m.d.comb += [
+            word.valid.eq(1),
+            word.opcode.eq(oldest.opcode),
+            word.hub.eq(oldest.hub),
+            word.value.eq(oldest.value),
+            self.reply.value.eq(Mux(replies.r_rdy, word, 0)),
+        ]
 
         # 3. The input queue. What follows lost symbols is marked.
         m.submodules.queue = queue = SymbolQueue(width=Shape.cast(Queued).width)

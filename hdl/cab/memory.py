@@ -109,6 +109,7 @@ class DataMemory(wiring.Component):
             self.read_data.eq(read.data),
         ]
         address = Signal(range(self.words))
+        m.d.comb += read.en.eq(0)
         with m.If(self.fiber_in.valid):
             m.d.comb += [address.eq(self.fiber_in.address), write.en.eq(self.fiber_in.select)]
         with m.Elif(self.fiber_out.valid):

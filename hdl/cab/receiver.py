@@ -4,7 +4,7 @@ Source: "The Design of Nectar" (1989), section 6.2.1 (start of packet raises an 
 up) and 5.2; what the registers look like is ours (docs/cab.md).
 """
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -208,17 +208,15 @@ class Receiver(wiring.Component):
                 m.d.sync += stored.eq(stored + 1)
 
         # 4. The result.
-        result = self.rx_result.value
+        result = Signal.like(self.rx_result.value)
         with m.If(state == State.FINISH):
             m.d.sync += self.received.eq(~self.reset)
         with m.Elif(self.rx_release.write):
             m.d.sync += self.received.eq(0)
-        with m.If(self.received):
-            m.d.comb += [
-                result.length.eq(stored), result.header.eq(header_count), result.crc_bad.eq(crc_bad),
-                result.too_long.eq(too_long), result.framing.eq(framing), result.discarded.eq(discarded),
-            ]
         m.d.comb += [
+            result.length.eq(stored), result.header.eq(header_count), result.crc_bad.eq(crc_bad),
+            result.too_long.eq(too_long), result.framing.eq(framing), result.discarded.eq(discarded),
+            self.rx_result.value.eq(Mux(self.received, result, 0)),
             self.open.eq((takes | self.packet) & ~ended),
             self.storing.eq(in_body & ~discarded),
         ]
