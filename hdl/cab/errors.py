@@ -26,7 +26,11 @@ class ErrorCounters(wiring.Component):
     *name* : In(2)
         Events of the counter *name* in this cycle, one member for each field.
     moved : Out(1)
-        A counter will be another one in the next cycle.
+        A counter will have another value in the next cycle.
+
+    Timing
+    ------
+    Events count from the next cycle on.
     """
 
     def __init__(self):

@@ -26,12 +26,16 @@ class Interrupts(wiring.Component):
     packet, received, reply : In(1)
         States; pending while they last.
     sent, timer, error : In(1)
-        Events; pending from the next cycle on, until a 1 is written to their bit in IRQ_PENDING. An event in the cycle of
-        that write stays pending.
+        Events; pending until a 1 is written to their bit in IRQ_PENDING.
     irq_pending, irq_enable : In(RegisterPort)
         Its registers.
     irq : Out(1)
         An interrupt is pending and enabled.
+
+    Timing
+    ------
+    A state is pending in the same cycle, an event from the next cycle on. An event in the cycle in which software clears
+    it stays pending.
     """
 
     def __init__(self):

@@ -80,6 +80,10 @@ class DataMemory(wiring.Component):
     read_data : Out(32)
         The word that was read in the cycle before; meaningless if none was.
 
+    Timing
+    ------
+    One access in each cycle. A word that was written can be read from the next cycle on.
+
     Raises
     ------
     TypeError, ValueError

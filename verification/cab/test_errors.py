@@ -1,0 +1,53 @@
+"""Bench of hdl/cab/errors.py: counters that see several events in a cycle and stop at their highest value."""
+
+import random
+
+import cocotb
+import pytest
+
+from nectar.hdl.cab.addresses import REG
+from nectar.hdl.cab.errors import EVENT_BITS, ErrorCounters
+from nectar.verification.bench import Bench
+from nectar.verification.cab.lockstep import HandClock, lockstep
+
+FIELDS = REG["ERRORS"].fields
+
+
+class Reference:
+    """One number for each field."""
+
+    def __init__(self):
+        self.counts = {field: 0 for field in FIELDS}
+
+    def step(self, inputs):
+        """See ``lockstep``."""
+        before = dict(self.counts)
+        for field in FIELDS:
+            self.counts[field] = min(self.counts[field] + inputs[field.name], (1 << field.width) - 1)
+        return {"errors__value": sum(field.put(count) for field, count in before.items()), "moved": before != self.counts}
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def every_event_counts_and_the_highest_count_stays(dut):
+    """addresses.ERRORS: each counter stops at 255; ERROR tells only of a counter that moves."""
+    clock = HandClock(dut)
+    await clock.start("errors__read", *(field.name for field in FIELDS))
+    reference = Reference()
+
+    def stimuli():
+        for _ in range(2500):
+            # Each at its own pace, the last one slowly enough never to reach the end.
+            yield {field.name: random.randrange(1 << EVENT_BITS) if random.random() < rate else 0
+                   for field, rate in zip(FIELDS, (0.5, 0.1, 0.2, 0.02))}
+
+    await lockstep(clock, reference.step, stimuli())
+    assert list(reference.counts.values())[:3] == [255] * 3 and reference.counts[FIELDS[3]] < 255
+
+
+bench = Bench(__name__, {"errors": ErrorCounters}, ports_only=True)
+
+
+@pytest.mark.parametrize("configuration, claim", bench.cases())
+def test_errors(configuration, claim):
+    """Each claim."""
+    bench.check(configuration, claim)
