@@ -25,6 +25,12 @@ class Machine(Protocol):
     def start(self, name, main):
         """Gives CAB ``name`` its main coroutine; it starts at the CAB's first clock edge."""
 
+    def wake(self, name):
+        """Ends a wait of CAB ``name``'s main coroutine, now or when it comes to wait, as an interrupt handler would that does nothing.
+
+        For use between runs, when new work has been given to a CPU that sleeps.
+        """
+
     async def run(self, stop, until_ps=None):
         """Runs until ``stop()`` is true, simulated time reaches ``until_ps``, or all is quiet.
 

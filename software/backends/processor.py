@@ -81,7 +81,7 @@ class Processor:
     @property
     def asleep(self):
         """Whether only an interrupt can make this processor do anything more."""
-        return self._state in (_WAIT, _ENDED)
+        return self._state == _ENDED or self._state == _WAIT and not self._handled
 
     def sleeps(self, irq):
         """How many of the next edges may be left out, as long as the interrupt line stays at ``irq``.
@@ -91,11 +91,17 @@ class Processor:
         state = self._state
         if state == _ACCESS or state == _FETCH or (irq and state != _ENDED and self._open()):
             return 0
-        return max(0, self._until - self.edges) if state == _SPEND else FOREVER
+        if state == _SPEND:
+            return max(0, self._until - self.edges)
+        return 0 if state == _WAIT and self._handled else FOREVER
 
     def skip(self, edges):
         """Counts ``edges`` that were left out, at most as many as ``sleeps`` allowed."""
         self.edges += edges
+
+    def wake(self):
+        """Lets a wait of level 0 end, at the next edge or when it comes: as if a handler had run."""
+        self._handled = True
 
     def close(self):
         """Ends the software where it stands. May be called twice."""
@@ -127,6 +133,8 @@ class Processor:
             self._finish()
         elif state == _SPEND and at >= self._until:
             self._state = _FETCH
+        elif state == _WAIT and self._handled:
+            self._resume(THREAD)
         if done:
             raise RuntimeError("the board has answered a request that nobody made")
         while True:

@@ -413,3 +413,22 @@ def test_edges_may_be_left_out_as_sleeps_says(seed):
 
     eager = history(False)
     assert len(eager) > 40 and eager == history(True)
+
+
+def test_wake_ends_a_wait_now_or_when_it_comes():
+    async def main(door, log):
+        for _ in range(2):
+            await door.wait()
+            log.append(await door.now())
+            door.spend(4)
+
+    processor, log = processor_of(main)
+    board = Board()
+    board.run(processor, 5)
+    processor.wake()
+    assert not processor.asleep and processor.sleeps(False) == 0
+    board.run(processor, 2)
+    assert log == [5]
+    processor.wake()
+    board.run(processor, 5)
+    assert log == [5, 9] and processor.ended

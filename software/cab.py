@@ -1,0 +1,89 @@
+"""A CAB as its tasks see it: the kernel, the memory, the protocols, put together.
+
+Source: "The Design of Nectar" (1989), section 6.
+"""
+
+from ..hdl.cab.addresses import REGIONS
+from .costs import PROTOTYPE
+from .datagram import Datagram
+from .datalink.datalink import Datalink
+from .datalink.options import Options
+from .kernel.interrupts import Interrupts
+from .kernel.kernel import Kernel
+from .kernel.memory import Memory
+from .kernel.timers import Timers
+
+__all__ = ["Cab"]
+
+
+class Cab:
+    """One CAB and its software.
+
+    Parameters
+    ----------
+    name : str
+    number : int
+        Its ID on the network, 0 to 254.
+    door : Door
+    routes : dict of int → list of (hub ID, output port)
+    memory_bytes : int
+        Data memory that the board has.
+    costs : Costs
+    options : Options
+        Times of the datalink.
+
+    Members
+    -------
+    name, id
+    kernel : Kernel
+    memory : Memory
+    timers : Timers
+    datalink : Datalink
+    datagram : Datagram
+    """
+
+    def __init__(self, name, number, door, routes, memory_bytes=REGIONS["data"].size, costs=PROTOTYPE, options=Options()):
+        if not 0 <= number <= 254:
+            raise ValueError(f"the ID of a CAB is 0 to 254, not {number}")
+        self.name = name
+        self.id = number
+        self.door = door
+        self.kernel = Kernel(door, name, costs)
+        self.memory = Memory(self.kernel, memory_bytes)
+        self.timers = Timers(self.kernel)
+        self.mailboxes = {}
+        interrupts = Interrupts(self.kernel)
+        interrupts.on_timer = self.timers.fired
+        self.datalink = Datalink(self.kernel, self.memory, self.timers, interrupts, routes, options)
+        self.datagram = Datagram(number, self.kernel, self.memory, self.datalink, self.mailboxes,
+                                 max(1, options.stall_us // options.watch_us))
+
+    def __repr__(self):
+        return f"<Cab {self.name}, ID {self.id}>"
+
+    def mailbox(self, number):
+        """Its mailbox ``number`` (0 to 65535)."""
+        return self.datagram.mailbox(number)
+
+    def spawn(self, task, *args, name=None):
+        """Starts another thread on this CAB: ``task(cab, *args)``. Returns the Thread; ``await thread.join()`` gives its result.
+
+        An exception of a thread that nobody waits for at that time ends the run.
+        """
+        return self.kernel.spawn(task, self, *args, name=name)
+
+    async def sleep(self, microseconds):
+        """The thread sleeps; others may run."""
+        await self.timers.sleep(round(microseconds * self.door.cpu_hz / 1_000_000))
+
+    async def pause(self):
+        """Lets the CAB's other threads run."""
+        await self.kernel.pause()
+
+    def compute(self, microseconds):
+        """The thread computes for that long; no other thread runs meanwhile, interrupts do."""
+        self.door.spend(round(microseconds * self.door.cpu_hz / 1_000_000))
+
+    async def now_us(self):
+        """Microseconds since reset (float)."""
+        return await self.door.now() * 1_000_000 / self.door.cpu_hz

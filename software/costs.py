@@ -1,0 +1,64 @@
+"""What the CAB's software costs: CPU cycles of each primitive, at 16 MHz (one cycle is 62.5 ns).
+
+The simulation runs Python in no time at all; software says what its instructions would have cost on the
+prototype's SPARC by spending these cycles. Only instructions are in here: accesses to registers and data memory
+are made on the CPU bus, which takes the time that the board takes.
+
+Sources: "The Design of Nectar" (1989), section 6.1: a thread switch takes 10 to 15 us, nearly all of it for the
+register windows; section 6.2.1: interrupts have a register window of their own. All else is an estimate of ours: an instruction
+count of straight-line code, times about 1.3 cycles (one cycle each, loads 2, stores 3).
+"""
+
+from dataclasses import dataclass, field, fields
+
+__all__ = ["Costs", "PROTOTYPE"]
+
+
+def _cost(cycles, reason):
+    return field(default=cycles, metadata={"reason": reason})
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """CPU cycles of each primitive; ``reason(name)`` tells where a figure comes from."""
+
+    # Kernel
+    thread_switch: int = _cost(200, "12.5 us: save and restore the register windows (paper: 10 to 15 us)")
+    dispatch: int = _cost(10, "take the next thread off the ready queue, jump to it; 8 instructions")
+    thread_spawn: int = _cost(120, "take a stack, fill in the thread's record, queue it; 90 instructions")
+    thread_end: int = _cost(30, "give the stack back, wake those who join; 24 instructions")
+    wake: int = _cost(8, "append a thread to the ready queue; 6 instructions")
+    lock: int = _cost(6, "test and set, in a kernel that never preempts; 5 instructions")
+    interrupt_entry: int = _cost(14, "trap, reserved register window, save of the global registers, call")
+    interrupt_exit: int = _cost(12, "restore of the global registers, return from trap")
+    timer_set: int = _cost(24, "insert into a list ordered by time; 18 instructions")
+    timer_fire: int = _cost(14, "take off the list, call its action; 11 instructions")
+    memory_allocate: int = _cost(14, "size to class, take off the class's free list; 11 instructions")
+    memory_split: int = _cost(7, "for each halving of a block; 5 instructions")
+    memory_merge: int = _cost(12, "for each free block looked at when halves are put together again; 9 instructions")
+    memory_free: int = _cost(10, "push on the class's free list; 8 instructions")
+    mailbox_put: int = _cost(14, "append to a FIFO, test for a reader; 11 instructions")
+    mailbox_get: int = _cost(14, "take off a FIFO; 11 instructions")
+    mailbox_look: int = _cost(5, "for each message passed over in an out-of-order read; 4 instructions")
+    copy_word: int = _cost(1, "for each 32-bit word copied by the CPU beyond its bus access; unrolled double words")
+    # Datalink
+    datalink_send: int = _cost(18, "for each packet: test the link and the list's room, loop set-up; 14 instructions")
+    datalink_entry: int = _cost(2, "for each entry of the fiber-out list: load the word, step the pointer")
+    datalink_packet: int = _cost(10, "start of packet: test the interrupt's cause, find the protocol; 8 instructions")
+    datalink_received: int = _cost(10, "end of packet: test the result's error bits, release; 8 instructions")
+    datalink_reply: int = _cost(10, "match a reply with what is waited for; 8 instructions")
+    datalink_watch: int = _cost(30, "look whether fiber out makes progress; 24 instructions, some hundred times a second")
+    upcall: int = _cost(5, "an indirect call and its return")
+    # Datagram
+    datagram_send: int = _cost(24, "for each message: check arguments, find the route, number it; 18 instructions")
+    datagram_fragment: int = _cost(14, "for each fragment: cut the areas, fill in the header; 11 instructions")
+    datagram_match: int = _cost(18, "for each fragment that arrives: check the header, find its message; 14 instructions")
+    datagram_received: int = _cost(10, "for each fragment that has arrived: add up, test for the last; 8 instructions")
+
+    @classmethod
+    def reason(cls, name):
+        """Where the figure ``name`` comes from, in words."""
+        return {item.name: item.metadata["reason"] for item in fields(cls)}[name]
+
+
+PROTOTYPE = Costs()

@@ -1,0 +1,309 @@
+"""The datagram protocol: messages between mailboxes, delivered if nothing goes wrong.
+
+Source: "The Design of Nectar" (1989), section 6.2.2: low overhead, no guarantee. Messages are cut into packets and put together
+again in the receiver's data memory by DMA; nothing is copied on the way. Ours: the header (``software.packet``),
+and that a message that misses a fragment is dropped as a whole.
+"""
+
+from dataclasses import dataclass
+
+from .datalink.datalink import Switching
+from .datalink.fiberin import Answer
+from .errors import MessageTooLong, ProgramError
+from .kernel.lock import Lock
+from .kernel.mailbox import Mailbox
+from .kernel.message import Message
+from .packet import ANY_CAB, LAST_FRAGMENT, MAX_DATA, Protocol, pack, unpack
+
+__all__ = ["Datagram", "MAX_MESSAGE", "MAX_CIRCUIT_DATA"]
+
+#: Bytes of the longest message.
+MAX_MESSAGE = 1 << 16
+#: Bytes of a message in one packet under circuit switching.
+MAX_CIRCUIT_DATA = 1 << 15
+
+_DATAGRAM = int(Protocol.DATAGRAM)
+
+
+@dataclass(slots=True)
+class Counters:
+    """What the datagram protocol of one CAB has seen."""
+
+    messages_sent: int = 0
+    messages_received: int = 0
+    bytes_sent: int = 0
+    bytes_received: int = 0
+    incomplete: int = 0          # messages dropped because a newer one began, a fragment was missing, or none came any more
+    damaged: int = 0             # messages dropped because a fragment arrived with an error
+    orphans: int = 0             # fragments of messages whose beginning never came
+    misdelivered: int = 0        # packets for another CAB
+    malformed: int = 0           # headers that contradict themselves
+
+
+class _Stream:
+    """The messages to one destination (or all multicasts), one after the other: receivers take one at a time from each sender."""
+
+    __slots__ = ("destination", "number", "lock")
+
+    def __init__(self, kernel, destination):
+        self.destination = destination
+        self.number = 0
+        self.lock = Lock(kernel, "the end of a multicast" if destination == ANY_CAB else f"the end of another message to CAB {destination}")
+
+
+class Datagram:
+    """The datagram protocol of one CAB.
+
+    Parameters
+    ----------
+    number : int
+        The CAB's ID.
+    kernel, memory, datalink
+        The CAB's.
+    mailboxes : dict of int → Mailbox
+        The CAB's; mailboxes that a message names are made as needed.
+    patience : int
+        Looks of the datalink's watch without a new fragment after which an incomplete message is dropped.
+    """
+
+    __slots__ = ("number", "kernel", "memory", "datalink", "mailboxes", "counters", "_patience", "_streams", "_incoming", "_current", "_last")
+
+    def __init__(self, number, kernel, memory, datalink, mailboxes, patience):
+        self.number = number
+        self.kernel = kernel
+        self.memory = memory
+        self.datalink = datalink
+        self.mailboxes = mailboxes
+        self.counters = Counters()
+        self._patience = patience
+        self._streams = {}       # destination -> _Stream
+        self._incoming = {}      # source << 8 | destination -> Message that is being put together
+        self._current = None     # Message of the packet under way
+        self._last = False       # whether that packet says that it is its last
+        datalink.register(Protocol.DATAGRAM, self)
+        datalink.watch.watchers.append(self._tick)
+
+    def mailbox(self, number):
+        """The CAB's mailbox ``number`` (0 to 65535); made at first use."""
+        box = self.mailboxes.get(number)
+        if box is None:
+            if not 0 <= number <= 0xFFFF:
+                raise ValueError(f"a mailbox number is 0 to 65535, not {number}")
+            box = self.mailboxes[number] = Mailbox(self.kernel, number)
+        return box
+
+    # -- sending, by threads -------------------------------------------------------------------------
+    async def send(self, destination, data, switching=Switching.PACKET):
+        """Sends a message to ``destination``: (CAB ID, mailbox), or (list of CAB IDs, mailbox) for multicast.
+
+        ``data`` is bytes, a Message, or a list of areas of data memory, each (byte address, bytes). Bytes are first stored into data
+        memory, and ``send`` returns when the message is in the fiber-out list. With areas nothing is copied, and it
+        returns when all has left, so that they may be used again.
+
+        Raises MessageTooLong beyond MAX_MESSAGE bytes, NoRoute, CircuitError (only under circuit switching). That the message
+        arrives is not promised.
+        """
+        cabs, mailbox = destination
+        kernel = self.kernel
+        costs = kernel.costs
+        own = isinstance(data, (bytes, bytearray, memoryview))
+        areas = () if own else self._areas(data)
+        length = len(data) if own else sum(size for _, size in areas)
+        if length > MAX_MESSAGE:
+            raise MessageTooLong(f"a datagram carries at most {MAX_MESSAGE} bytes, not {length}: send it in parts")
+        kernel.door.spend(costs.datagram_send)
+        if cabs == self.number:
+            await self._deliver(mailbox, data if own else areas, length)
+            return
+        route, stream = self._way(cabs)
+        if not isinstance(switching, Switching):
+            switching = Switching(switching)
+        if kernel.trace is not None:
+            await kernel.note("send", stream.destination, stream.number)
+        done = block = None
+        if own and length:
+            block = await self.memory.allocate(length)
+            done = self.memory.free
+            self.memory.write(block, data)
+            areas = ((block, length),)
+        try:
+            await self._transmit(route, stream, mailbox, areas, length, switching, done, block)
+        except ProgramError:
+            if block is not None:
+                await self.datalink.finish()
+                self.memory.free(block)
+            raise
+        if not own:
+            await self.datalink.finish()
+
+    async def _transmit(self, route, stream, mailbox, areas, length, switching, done, argument):
+        lock = stream.lock
+        if lock.holder is not None:
+            await lock.acquire()
+        else:
+            lock.holder = self.kernel.current
+        try:
+            number = stream.number
+            stream.number = number + 1 & 0xFFFF
+            datalink, spend = self.datalink, self.kernel.door.spend
+            cost = self.kernel.costs.datagram_fragment
+            head = (_DATAGRAM, self.number, stream.destination)
+            if switching is Switching.CIRCUIT:
+                packets = []
+                for offset, part, last in _fragments(areas, length, MAX_CIRCUIT_DATA):
+                    packets.append((pack(*head, last, mailbox, number, length, offset), part))
+                spend(cost * len(packets))
+                await datalink.send_circuit(route, packets, done, argument)
+            elif length <= MAX_DATA:
+                spend(cost)
+                await datalink.send(route, pack(*head, LAST_FRAGMENT, mailbox, number, length, 0), areas, done, argument)
+            else:
+                for offset, part, last in _fragments(areas, length, MAX_DATA):
+                    spend(cost)
+                    await datalink.send(route, pack(*head, last, mailbox, number, length, offset), part,
+                                        done if last else None, argument)
+        finally:
+            lock.release()
+        self.counters.messages_sent += 1
+        self.counters.bytes_sent += length
+
+    def _way(self, cabs):
+        """Route and stream to a CAB or to several."""
+        if isinstance(cabs, int):
+            route, destination = self.datalink.route(cabs), cabs
+        else:
+            if self.number in cabs:
+                raise ValueError("a multicast does not reach its own sender: leave its ID out")
+            route, destination = self.datalink.route(*cabs), ANY_CAB
+        stream = self._streams.get(destination)
+        if stream is None:
+            stream = self._streams[destination] = _Stream(self.kernel, destination)
+        return route, stream
+
+    def _areas(self, data):
+        """The non-empty areas of ``data``: a Message, or a list of (byte address, bytes)."""
+        if isinstance(data, Message):
+            data = [(data.address, data.length)]
+        if isinstance(data, str) or not hasattr(data, "__iter__"):
+            raise TypeError(f"a message is bytes, a Message or a list of (address, bytes), not {type(data).__name__}")
+        areas = tuple((address, length) for address, length in data if length)
+        for address, length in areas:
+            self.memory.check(address, length)
+        return areas
+
+    async def _deliver(self, mailbox, data, length):
+        """A message to this CAB itself: copied, never on the fiber."""
+        address = None
+        if length:
+            address = await self.memory.allocate(length)
+            if isinstance(data, (bytes, bytearray, memoryview)):
+                self.memory.write(address, data)
+            else:
+                offset = address
+                for start, size in data:
+                    self.memory.write(offset, await self.memory.read(start, size))
+                    offset += size
+        box = self.mailbox(mailbox)
+        await box.put(Message(self.memory, address, length, self.number, 0, box))
+        self.counters.messages_sent += 1
+        self.counters.messages_received += 1
+        self.counters.bytes_sent += length
+        self.counters.bytes_received += length
+
+    # -- upcalls of the datalink, at interrupt level -------------------------------------------------
+    def packet(self, header):
+        """A packet has begun: names the place for it."""
+        kernel = self.kernel
+        kernel.door.spend(kernel.costs.datagram_match)
+        _, source, destination, flags, mailbox, number, length, offset = unpack(header)
+        if destination != self.number and destination != ANY_CAB:
+            self.counters.misdelivered += 1
+            return Answer.DISCARD
+        self._last = flags & LAST_FRAGMENT
+        key = source << 8 | destination
+        message = self._incoming.get(key)
+        if offset:
+            if message is None:
+                self.counters.orphans += 1
+            elif (message.number == number and message.filled == offset and message.length == length
+                    and message.mailbox.number == mailbox):
+                self._current = key, message
+                return message.address + offset, length - offset
+            else:
+                self.counters.incomplete += 1
+                self._drop(key, message)
+            return Answer.DISCARD
+        if message is not None:
+            self.counters.incomplete += 1
+            self._drop(key, message)
+        if length > MAX_MESSAGE:
+            self.counters.malformed += 1
+            return Answer.DISCARD
+        box = self.mailbox(mailbox)
+        if not box.reserve():
+            return Answer.HOLD
+        address = None
+        if length:
+            address = self.memory.try_allocate(length)
+            if address is None:
+                box.unreserve()
+                return Answer.HOLD
+        message = self._incoming[key] = Message(self.memory, address, length, source, number, box)
+        self._current = key, message
+        return address or self.memory.base, length
+
+    def received(self, length, good):
+        """The packet has ended."""
+        kernel = self.kernel
+        kernel.door.spend(kernel.costs.datagram_received)
+        key, message = self._current
+        self._current = None
+        if not good:
+            self.counters.damaged += 1
+            self._drop(key, message)
+            return False
+        message.filled += length
+        message.idle = 0
+        if message.filled < message.length:
+            if self._last or not length:
+                self.counters.malformed += 1
+                self._drop(key, message)
+            return True
+        del self._incoming[key]
+        self.counters.messages_received += 1
+        self.counters.bytes_received += message.length
+        if kernel.trace is not None:
+            kernel.trace.append((kernel.stamp, "received", message.source, message.number))
+        message.mailbox.arrive(message)
+        return False
+
+    def _drop(self, key, message):
+        """Forgets an incomplete message."""
+        del self._incoming[key]
+        message.free()
+        message.mailbox.unreserve()
+
+    def _tick(self):
+        """A look of the datalink's watch: messages of which nothing has come for a time are dropped."""
+        for key, message in list(self._incoming.items()):
+            message.idle += 1
+            if message.idle > self._patience and (self._current is None or message is not self._current[1]):
+                self.counters.incomplete += 1
+                self._drop(key, message)
+        return bool(self._incoming)
+
+
+def _fragments(areas, length, largest):
+    """Cuts ``areas`` of ``length`` bytes in all into (offset, areas, flags), each of at most ``largest`` bytes."""
+    offset = 0
+    part, room = [], largest
+    for address, size in areas:
+        while size:
+            taken = min(size, room)
+            part.append((address, taken))
+            address, size, room = address + taken, size - taken, room - taken
+            if not room and offset + largest < length:
+                yield offset, part, 0
+                offset += largest
+                part, room = [], largest
+    yield offset, part, LAST_FRAGMENT

@@ -1,0 +1,185 @@
+"""The receiving side: start of packet, upcall, DMA, ready signal, end of packet.
+
+Source: "The Design of Nectar" (1989), section 6.2.1: the interrupt handler makes an upcall to the transport, which names
+the place for the packet before the input queue overflows. *Network-Based Multicomputers*, section 5.3.1: software sends the
+ready signal when it has started the DMA; section 5.3.4: an extra one repairs one that was lost.
+"""
+
+from enum import Enum
+
+from ...hdl.cab.addresses import HEADER_BYTES, REG, Irq
+
+__all__ = ["FiberIn", "Answer"]
+
+_ADDRESS = REG["RX_ADDRESS"].address
+_START = REG["RX_START"].address
+_RELEASE = REG["RX_RELEASE"].address
+_CONTROL = REG["RX_CONTROL"].address
+_DISCARD = REG["RX_CONTROL"].discard.mask
+_RESET = REG["RX_CONTROL"].reset.mask
+_READY = REG["TX_READY"].address
+_RESULT = REG["RX_RESULT"]
+_LENGTH = _RESULT.length.mask
+_BAD = _RESULT.crc_bad.mask | _RESULT.too_long.mask | _RESULT.framing.mask | _RESULT.discarded.mask
+
+#: A packet of which no more than this many bytes are to come has ended before a second interrupt could begin.
+_SHORT = 16
+
+
+class Answer(Enum):
+    """What an upcall may return besides (address, limit)."""
+
+    HOLD = "there is no room now: keep the packet, and ask again when there may be"
+    DISCARD = "drop the packet"
+
+
+class FiberIn:
+    """Fiber in of one CAB; everything in here runs at interrupt level.
+
+    Parameters
+    ----------
+    hold : int
+        CPU cycles for which a packet may wait for room, which holds up everything behind it.
+    patience : int
+        Looks of the watch after which a packet that does not end is given up.
+
+    A transport protocol has two methods, called at interrupt level:
+
+    - ``packet(header: bytes)`` → (address, limit), HOLD or DISCARD: where the bytes behind the header go, and how many of them at most;
+    - ``received(length: int, good: bool)`` → bool: the packet that it was last asked about has ended, with ``length`` bytes stored, ``good`` if
+      without any error. True if another packet is likely to follow at once.
+    """
+
+    __slots__ = ("kernel", "door", "timers", "interrupts", "watch", "counters", "protocols", "_hold", "_patience", "_receiver", "_held",
+                 "_hold_timer", "_recent", "_age")
+
+    def __init__(self, kernel, timers, interrupts, watch, counters, hold, patience):
+        self.kernel = kernel
+        self.door = kernel.door
+        self.timers = timers
+        self.interrupts = interrupts
+        self.watch = watch
+        self.counters = counters
+        self.protocols = {}
+        self._hold = hold
+        self._patience = patience
+        self._receiver = None         # protocol of the packet whose DMA runs
+        self._held = False            # a packet waits for room, and PACKET is disabled
+        self._hold_timer = None
+        self._recent = False          # a packet has come since the last look of the watch
+        self._age = 0                 # looks of the watch since the packet under way began
+        interrupts.on_packet = self._on_packet
+        interrupts.on_received = self._on_received
+        watch.watchers.append(self._tick)
+
+    # -- start of packet -----------------------------------------------------------------------------
+    def _on_packet(self, header):
+        kernel, door = self.kernel, self.door
+        costs = kernel.costs
+        door.spend(costs.datalink_packet + costs.upcall)
+        self._recent = True
+        self._age = 0
+        if not self.watch.on:
+            self.watch.start_late()
+        if kernel.trace is not None and not self._held:
+            kernel.trace.append((kernel.stamp, "packet", header[1], header[6] << 8 | header[7]))
+        protocol = self.protocols.get(header[0])
+        if protocol is None:
+            self.counters.unknown_protocol += 1
+            place = Answer.DISCARD
+        else:
+            place = protocol.packet(header)
+            if place is Answer.HOLD:
+                self._keep()
+                return False
+        if self._held:
+            self._let_go()
+        if place is Answer.DISCARD:
+            if protocol is not None:
+                self.counters.refused += 1
+            self._discard()
+            return False
+        address, limit = place
+        self._receiver = protocol
+        door.write(_ADDRESS, address)
+        door.write(_START, limit)
+        door.write(_READY, 0)
+        return limit <= _SHORT
+
+    def _discard(self):
+        self._receiver = None
+        self.door.write(_CONTROL, _DISCARD)
+        self.door.write(_READY, 0)
+
+    # -- packets that wait for room ------------------------------------------------------------------
+    def _keep(self):
+        if not self._held:
+            self._held = True
+            self.counters.held += 1
+            self.interrupts.late.append(self._begin_hold)
+            self.kernel.on_room = self._ask_again
+        self.interrupts.remove(Irq.PACKET)
+
+    def _begin_hold(self, now):
+        self._hold_timer = self.timers.at(now + self._hold, self._expire)
+
+    def _ask_again(self):
+        """There may be room; from both levels. The interrupt, which still pends, makes the upcall once more."""
+        self.interrupts.add(Irq.PACKET)
+
+    def _let_go(self):
+        self._held = False
+        self.kernel.on_room = None
+        if self._hold_timer is not None:
+            self.timers.cancel(self._hold_timer)
+            self._hold_timer = None
+
+    def _expire(self, _, now):
+        self.counters.hold_expired += 1
+        self._hold_timer = None
+        self._let_go()
+        self._discard()
+        self.interrupts.add(Irq.PACKET)
+
+    # -- end of packet -------------------------------------------------------------------------------
+    def _on_received(self, result):
+        door, counters = self.door, self.counters
+        door.write(_RELEASE, 0)
+        door.spend(self.kernel.costs.datalink_received)
+        protocol, self._receiver = self._receiver, None
+        good = not result & _BAD
+        if good and _RESULT.header.get(result) != HEADER_BYTES:
+            counters.short += 1
+            good = False
+        if good:
+            counters.packets_received += 1
+        elif not result & _RESULT.discarded.mask:
+            if result & _RESULT.framing.mask:
+                counters.framing_errors += 1
+            elif result & _RESULT.too_long.mask:
+                counters.too_long += 1
+            elif result & _RESULT.crc_bad.mask:
+                counters.crc_errors += 1
+        if protocol is None:
+            return False
+        return protocol.received(result & _LENGTH, good)
+
+    # -- recovery ------------------------------------------------------------------------------------
+    def _tick(self):
+        """A look of the watch."""
+        if self._receiver is not None:
+            self._age += 1
+            if self._age >= self._patience:
+                # The packet's end got lost, and nothing came that would have shown it.
+                self.counters.stalled += 1
+                protocol, self._receiver = self._receiver, None
+                self.door.write(_CONTROL, _RESET)
+                protocol.received(0, False)
+            return True
+        recent, self._recent = self._recent, False
+        if recent or self._held:
+            return True
+        # A quiet time behind a burst: if the last ready signal got lost, this one sets the sender going again.
+        self.counters.ready_repeated += 1
+        self.door.write(_READY, 0)
+        return False

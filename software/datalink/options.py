@@ -1,0 +1,42 @@
+"""Times and bounds of the datalink."""
+
+from dataclasses import dataclass
+
+__all__ = ["Options", "Counters"]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How long the datalink waits for what, in microseconds."""
+
+    watch_us: int = 2_000            # between looks at what is under way
+    ready_us: int = 20_000           # until a ready signal that does not come is taken for lost
+    hold_us: int = 5_000             # that a packet may wait for room
+    stall_us: int = 50_000           # until a packet or message that does not go on is given up
+    reply_us: int = 10_000           # for the reply that says that a circuit stands
+    status_us: int = 500             # for the reply to a status command
+    attempts: int = 4                # at opening a circuit
+
+
+@dataclass(slots=True)
+class Counters:
+    """What the datalink of one CAB has seen."""
+
+    packets_sent: int = 0
+    packets_received: int = 0        # without error
+    circuits: int = 0                # opened
+    crc_errors: int = 0
+    framing_errors: int = 0
+    too_long: int = 0                # packets with more bytes than there was room for
+    short: int = 0                   # packets without a whole header
+    unknown_protocol: int = 0
+    refused: int = 0                 # packets that a transport did not want
+    held: int = 0                    # packets that had to wait for room
+    hold_expired: int = 0            # those that were discarded in the end
+    stalled: int = 0                 # packets that began and did not end
+    ready_recovered: int = 0         # ready signals taken for lost
+    ready_repeated: int = 0          # extra ready signals sent after a burst
+    reply_timeouts: int = 0          # circuits of which no reply told in time
+    status_replies: int = 0          # answers to the questions asked then
+    stray_replies: int = 0           # replies that nobody waited for
+    fiber_errors: int = 0            # interrupts ERROR

@@ -1,0 +1,109 @@
+"""The CAB's interrupt handler: finds the cause, calls what has asked for it.
+
+Source: "The Design of Nectar" (1989), section 6.2.1: the datalink runs in interrupt handlers.
+"""
+
+from struct import Struct
+
+from ...hdl.cab.addresses import REG, Irq
+
+__all__ = ["Interrupts"]
+
+_PENDING = REG["IRQ_PENDING"].address
+_ENABLE = REG["IRQ_ENABLE"].address
+_REPLY = REG["REPLY"].address
+_ERRORS = REG["ERRORS"].address
+_STATUS = REG["TX_STATUS"].address
+_PACKET, _RECEIVED, _REPLIED, _SENT, _TIMER, _ERROR = (1 << irq for irq in Irq)
+#: IRQ_PENDING, RX_RESULT, RX_HEADER0 to 3 (left as bytes), TX_STATUS: all but REPLY, which a load takes out.
+_WORDS = Struct(">II16sI")
+
+
+class Interrupts:
+    """Interrupt level of one CAB. What is called may not wait, and costs what it spends.
+
+    Members
+    -------
+    enabled : int
+        The interrupts that raise the line, as IRQ_ENABLE has them or soon will.
+    on_packet : callable(header: bytes) → bool
+        A packet's header is there. True: look at once whether more has come.
+    on_received : callable(result: int) → bool
+        A packet has ended. True as above.
+    on_reply : callable(word: int)
+    on_status : callable(status: int)
+        TX_STATUS, at every interrupt.
+    on_error : callable(counters: int)
+    on_timer : callable(now: int)
+    late : list of callable(now: int)
+        Called once with the CPU cycle, at the end of this interrupt; filled by those of the above that need the time.
+
+    A thread may add interrupts to IRQ_ENABLE without more ado: what it posts then may be older than what a handler
+    writes, which does no harm as long as nobody else adds any. To write anything else it must hold interrupts off, and flush.
+    """
+
+    __slots__ = ("kernel", "door", "enabled", "on_packet", "on_received", "on_reply", "on_status", "on_error", "on_timer", "late")
+
+    def __init__(self, kernel):
+        self.kernel = kernel
+        self.door = kernel.door
+        self.enabled = _PACKET | _RECEIVED | _REPLIED | _TIMER | _ERROR
+        self.on_packet = self.on_received = self.on_reply = self.on_status = self.on_error = self.on_timer = None
+        self.late = []
+        kernel.boot.append(self._boot)
+
+    def _boot(self):
+        self.door.attach(self.handle)
+        self.door.write(_ENABLE, self.enabled)
+
+    def add(self, *irqs):
+        """Lets ``irqs`` raise the line. From both levels (see above)."""
+        for irq in irqs:
+            self.enabled |= 1 << irq
+        self.door.write(_ENABLE, self.enabled)
+
+    def remove(self, irq):
+        """Keeps ``irq`` from raising the line. From interrupt level, or with interrupts held off and all posted done."""
+        self.enabled &= ~(1 << irq)
+        self.door.write(_ENABLE, self.enabled)
+
+    async def handle(self):
+        """The handler, as the door starts it."""
+        door, costs = self.door, self.kernel.costs
+        door.spend(costs.interrupt_entry)
+        first = again = True
+        while again:
+            pending, result, header, status = _WORDS.unpack(await door.read_block(_PENDING, _WORDS.size))
+            causes = pending & self.enabled
+            if self.kernel.trace is not None:
+                self.kernel.stamp = await door.now()
+            again = False
+            self.on_status(status)
+            if causes & _RECEIVED:
+                again = self.on_received(result)
+            elif causes & _PACKET:
+                again = self.on_packet(header)
+            if causes & ~(_RECEIVED | _PACKET):
+                await self._others(causes)
+            elif first and not causes:
+                door.write(_ENABLE, self.enabled)    # what a thread had asked for is wanted no more
+            first = False
+        if self.late:
+            late, self.late = self.late, []
+            now = await door.now()
+            for action in late:
+                action(now)
+        door.spend(costs.interrupt_exit)
+
+    async def _others(self, causes):
+        door = self.door
+        if causes & _REPLIED:
+            self.on_reply(await door.read(_REPLY))
+        if causes & (_SENT | _TIMER | _ERROR):
+            door.write(_PENDING, causes & (_SENT | _TIMER | _ERROR))
+            if causes & _SENT:
+                self.on_status(await door.read(_STATUS))    # again: more may have left before the bit was cleared
+            if causes & _TIMER:
+                self.on_timer(await door.now())
+            if causes & _ERROR:
+                self.on_error(await door.read(_ERRORS))

@@ -1,0 +1,175 @@
+"""The scheduler of a CAB: threads as coroutines, round robin, never preempted.
+
+Source: "The Design of Nectar" (1989), section 6.1. Ours: a thread that goes on after nobody else has run costs no switch,
+since its register windows are still in place; the idle loop runs on the stack of the thread that ran last.
+"""
+
+from collections import deque
+
+from ..costs import PROTOTYPE
+from ..door import BusError, Kind, Operation
+from .thread import BLOCK, Thread
+
+__all__ = ["Kernel"]
+
+_WAIT = Operation(Kind.WAIT)
+
+
+class Kernel:
+    """Runs the threads of one CAB.
+
+    Parameters
+    ----------
+    door : Door
+    name : str
+        The CAB's, for messages.
+    costs : Costs
+        CPU cycles of the primitives.
+
+    Members
+    -------
+    current : Thread
+        The one that runs; meaningless at interrupt level.
+    failed : (Thread or None, Exception) or None
+        The first exception that no thread was there to hear; None stands for no thread in particular.
+    on_end : callable or None
+        Called with each thread that has ended.
+    on_fail : callable or None
+        Called without arguments once ``failed`` is set.
+    trace : list or None
+        Where events of messages are noted: (CPU cycle, event, CAB at the other end, message number). None notes nothing.
+    on_room : callable or None
+        Called when memory or a place in a mailbox has become free; set while someone wants to know.
+    stamp : int
+        CPU cycle of the interrupt under way; kept only while ``trace`` is a list.
+    boot : list of callables
+        Called once, before the first thread, to set up the board.
+    """
+
+    __slots__ = ("door", "name", "costs", "current", "failed", "on_end", "on_fail", "trace", "stamp", "on_room", "boot", "_ready", "_threads",
+                 "_spawned")
+
+    def __init__(self, door, name="CAB", costs=PROTOTYPE):
+        self.door = door
+        self.name = name
+        self.costs = costs
+        self.current = None
+        self.failed = None
+        self.on_end = None
+        self.on_fail = None
+        self.trace = None
+        self.stamp = 0
+        self.on_room = None
+        self.boot = []
+        self._ready = deque()
+        self._threads = {}        # those that have not ended, in the order of their making (a dict as an ordered set)
+        self._spawned = 0
+
+    @property
+    def threads(self):
+        """The threads that have not ended."""
+        return list(self._threads)
+
+    @property
+    def idle(self):
+        """Whether every thread waits."""
+        return not self._ready
+
+    # -- threads -------------------------------------------------------------------------------------
+    def spawn(self, function, *args, name=None):
+        """Makes a thread of the coroutine function ``function(*args)`` and queues it. Returns the Thread."""
+        coroutine = function(*args)
+        if not hasattr(coroutine, "send"):
+            raise TypeError(f"{getattr(function, '__name__', function)!r} is not an async function: a task is 'async def'")
+        self._spawned += 1
+        thread = Thread(self, coroutine, name or f"{getattr(function, '__name__', 'thread')} {self._spawned}")
+        self._threads[thread] = None
+        self._ready.append(thread)
+        self.door.spend(self.costs.thread_spawn)
+        return thread
+
+    def wake(self, thread, value=None):
+        """Lets a blocked ``thread`` go on with ``value``. From threads and from interrupt level; costs nothing by itself."""
+        thread._value = value
+        self._ready.append(thread)
+
+    async def pause(self):
+        """Lets the other threads that are ready run first."""
+        self._ready.append(self.current)
+        await BLOCK
+
+    def main(self):
+        """The CAB's main coroutine (a generator with ``send`` and ``throw``): the dispatcher."""
+        door, ready, costs = self.door, self._ready, self.costs
+        last = None
+        try:
+            for function in self.boot:
+                function()
+            while True:
+                while not ready:
+                    try:
+                        yield _WAIT
+                    except BusError as error:
+                        # A store that failed after its thread had blocked: no longer known whose it was.
+                        self._fail(None, error)
+                thread = ready.popleft()
+                if thread is last:
+                    door.spend(costs.dispatch)
+                else:
+                    door.spend(costs.dispatch if last is None else costs.dispatch + costs.thread_switch)
+                    last = thread
+                self.current = thread
+                value, thread._value = thread._value, None
+                error = None
+                coroutine = thread._coroutine
+                send = coroutine.send
+                try:
+                    while True:
+                        operation = send(value) if error is None else coroutine.throw(error)
+                        if operation is None:
+                            break
+                        error = None
+                        try:
+                            value = yield operation
+                        except BusError as failure:
+                            error = failure
+                except StopIteration as stop:
+                    self._end(thread, stop.value, None)
+                except Exception as failure:
+                    self._end(thread, None, failure)
+        finally:
+            self.close()
+
+    def _end(self, thread, result, error):
+        self.door.spend(self.costs.thread_end)
+        thread.ended = True
+        thread._result = result
+        thread._error = error
+        del self._threads[thread]
+        for joiner in thread._joiners:
+            self.wake(joiner)
+        if self.on_end is not None:
+            self.on_end(thread)
+        if error is not None and not thread._joiners:
+            self._fail(thread, error)
+
+    def _fail(self, thread, error):
+        if self.failed is None:
+            self.failed = (thread, error)
+            if self.on_fail is not None:
+                self.on_fail()
+
+    def close(self):
+        """Ends every thread where it stands; their ``finally`` clauses run. May be called twice."""
+        self._ready.clear()
+        for thread in list(self._threads):
+            thread._coroutine.close()
+        self._threads.clear()
+
+    # -- notes ---------------------------------------------------------------------------------------
+    async def note(self, event, peer, number):
+        """Notes an event of message ``number`` to or from CAB ``peer``, with the CPU cycle at which all that was posted is done.
+
+        To be called only if ``trace`` is a list. Takes no simulated time.
+        """
+        self.trace.append((await self.door.now(), event, peer, number))

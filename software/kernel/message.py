@@ -1,0 +1,62 @@
+"""A message in data memory, as mailboxes hold it.
+
+Source: "The Design of Nectar" (1989), section 6.1: mailboxes buffer messages in CAB memory.
+"""
+
+__all__ = ["Message"]
+
+
+class Message:
+    """Bytes in a CAB's data memory, with what is known of where they come from.
+
+    Members
+    -------
+    address : int
+        Byte address; None for a message without bytes.
+    length : int
+        Bytes.
+    source : int
+        ID of the CAB that sent it.
+    number : int
+        The sender's count of messages to this CAB.
+    mailbox : Mailbox
+        Where it was sent to.
+    """
+
+    __slots__ = ("memory", "address", "length", "source", "number", "mailbox", "filled", "idle")
+
+    def __init__(self, memory, address, length, source=None, number=0, mailbox=None):
+        self.memory = memory
+        self.address = address
+        self.length = length
+        self.source = source
+        self.number = number
+        self.mailbox = mailbox
+        self.filled = 0         # bytes that have arrived, while it is being put together
+        self.idle = 0           # how often it was looked at since any have
+
+    def __repr__(self):
+        return f"<Message of {self.length} bytes from CAB {self.source}, number {self.number}>"
+
+    def __len__(self):
+        return self.length
+
+    async def read(self, offset=0, length=None):
+        """``length`` bytes from ``offset`` on; all by default. ValueError if the message does not have them."""
+        if length is None:
+            length = self.length - offset
+        if offset < 0 or length < 0 or offset + length > self.length:
+            raise ValueError(f"a message of {self.length} bytes has no {length} bytes at {offset}")
+        if not length:
+            return b""
+        if self.address is None:
+            raise ValueError("the message has been freed: read it before")
+        return await self.memory.read(self.address + offset, length)
+
+    def free(self):
+        """Gives its memory back; it must not be used any more. ValueError if it has been freed."""
+        if self.length:
+            if self.address is None:
+                raise ValueError("the message has been freed before")
+            self.memory.free(self.address)
+            self.address = None

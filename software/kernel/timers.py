@@ -1,0 +1,107 @@
+"""Any number of timers on the CAB's one hardware timer.
+
+Source: "The Design of Nectar" (1989), sections 5.1 and 6.1.
+"""
+
+from heapq import heappop, heappush
+
+from ...hdl.cab.addresses import REG
+from .thread import BLOCK
+
+__all__ = ["Timers", "Timer"]
+
+_COMPARE = REG["TIMER_COMPARE"].address
+_STOP = REG["TIMER_STOP"].address
+#: Cycles that the hardware timer may be set ahead.
+_REACH = (1 << 31) - 1
+
+
+class Timer:
+    """One timer: ``time`` in CPU cycles since reset; None once it has gone off or been cancelled."""
+
+    __slots__ = ("time", "action", "argument")
+
+    def __init__(self, time, action, argument):
+        self.time = time
+        self.action = action
+        self.argument = argument
+
+    def __str__(self):
+        return "a timer"
+
+
+class Timers:
+    """Timers of one CAB; their actions run at interrupt level as ``action(argument, now)`` and may not wait.
+
+    Both levels set the hardware timer. A thread does so with interrupts held off and after all that it posted is
+    done, so that what it writes is never older than what a handler has written.
+    """
+
+    __slots__ = ("kernel", "door", "_heap", "_order", "_armed")
+
+    def __init__(self, kernel):
+        self.kernel = kernel
+        self.door = kernel.door
+        self._heap = []
+        self._order = 0
+        self._armed = None      # time that the hardware timer is set to
+
+    async def after(self, cycles, action, argument=None):
+        """From a thread: ``action(argument, now)`` in ``cycles`` CPU cycles (at most 2**31 - 1). Returns the Timer."""
+        if cycles > _REACH:
+            raise ValueError(f"a timer reaches {_REACH} cycles ahead, not {cycles}: wait in several steps")
+        door = self.door
+        door.spend(self.kernel.costs.timer_set)
+        door.mask()
+        timer = self.at(await door.now() + cycles, action, argument)
+        door.unmask()
+        return timer
+
+    def at(self, time, action, argument=None):
+        """From interrupt level, or with interrupts held off: ``action(argument, now)`` at CPU cycle ``time``."""
+        timer = Timer(time, action, argument)
+        self._order += 1
+        heappush(self._heap, (time, self._order, timer))
+        self._arm()
+        return timer
+
+    def cancel(self, timer):
+        """Makes sure that ``timer`` does not go off any more; nothing happens if it has. From either level."""
+        timer.time = None
+
+    async def sleep(self, cycles):
+        """The current thread sleeps for ``cycles`` CPU cycles (or a little more, as the CPU is busy)."""
+        if cycles <= 0:
+            await self.kernel.pause()
+            return
+        thread = self.kernel.current
+        thread.waits_for = await self.after(cycles, self._wake, thread)
+        await BLOCK
+
+    def _wake(self, thread, now):
+        self.kernel.wake(thread)
+
+    def fired(self, now):
+        """At interrupt level, when the hardware timer has gone off: runs what is due at CPU cycle ``now``."""
+        heap, spend, cost = self._heap, self.door.spend, self.kernel.costs.timer_fire
+        self._armed = None
+        while heap and heap[0][0] <= now:
+            timer = heappop(heap)[2]
+            if timer.time is not None:
+                timer.time = None
+                spend(cost)
+                timer.action(timer.argument, now)
+        self._arm()
+
+    def _arm(self):
+        """Sets the hardware timer to the first time in the heap, if it is not set to it."""
+        heap = self._heap
+        while heap and heap[0][2].time is None:
+            heappop(heap)
+        first = heap[0][0] if heap else None
+        if first != self._armed:
+            self._armed = first
+            if first is None:
+                self.door.write(_STOP, 0)
+            else:
+                self.door.write(_COMPARE, first & 0xFFFFFFFF)

@@ -1,0 +1,138 @@
+"""A system of CABs with their software on a machine: spawn tasks, run them.
+
+Plain data come in: names, IDs and routes. Which machine (simulated RTL, cocotb, model) is no concern of this module.
+"""
+
+from ..hdl.cab.addresses import REGIONS
+from .cab import Cab
+from .costs import PROTOTYPE
+from .datalink.options import Options
+from .door import BusError
+from .errors import ProgramError
+from .machine import QUIET, TIME
+
+__all__ = ["System"]
+
+
+class System:
+    """All CABs of a machine.
+
+    Parameters
+    ----------
+    machine : Machine
+        Has a door for each CAB.
+    ids : dict of str → int
+        ID on the network of each CAB, 0 to 254.
+    routes : dict of str → dict of str → list of (hub ID, output port)
+        For each CAB, and each CAB that it may send to, the hops; both by name.
+    memory_bytes : int
+        Data memory of each CAB.
+    trace : bool
+        Whether each CAB notes the events of messages in ``cab.kernel.trace``.
+    costs : Costs
+    options : Options
+        Times of the datalink.
+    """
+
+    def __init__(self, machine, ids, routes, *, memory_bytes=REGIONS["data"].size, trace=False, costs=PROTOTYPE, options=Options()):
+        if len(set(ids.values())) != len(ids):
+            raise ValueError("every CAB needs an ID of its own")
+        self.machine = machine
+        self._cabs = {}
+        self._tasks = {}         # threads made by ``spawn`` that have not ended -> CAB
+        self._failed = False
+        for name, number in ids.items():
+            table = {ids[other]: hops for other, hops in routes.get(name, {}).items()}
+            cab = self._cabs[name] = Cab(name, number, machine.doors[name], table, memory_bytes, costs, options)
+            cab.kernel.on_end = self._on_end
+            cab.kernel.on_fail = self._on_fail
+            if trace:
+                cab.kernel.trace = []
+            machine.start(name, cab.kernel.main())
+
+    @classmethod
+    def of(cls, machine, topology, **options):
+        """The system of a topology (``nectar.sim.topology``) on a machine made for it; ``options`` as above."""
+        return cls(machine, {name: board.id for name, board in topology.cabs.items()}, topology.routes(), **options)
+
+    # -- what there is -------------------------------------------------------------------------------
+    @property
+    def cabs(self):
+        """The CABs, in their order."""
+        return list(self._cabs.values())
+
+    def cab(self, name):
+        """The CAB of that name; ProgramError if there is none."""
+        cab = self._cabs.get(name)
+        if cab is None:
+            raise ProgramError(f"there is no CAB {name!r}; there are {', '.join(self._cabs)}")
+        return cab
+
+    def id_of(self, name):
+        """The ID on the network of the CAB of that name."""
+        return self.cab(name).id
+
+    @property
+    def time_ns(self):
+        """Simulated time in nanoseconds (float)."""
+        return self.machine.time_ps / 1000
+
+    # -- tasks ---------------------------------------------------------------------------------------
+    def spawn(self, cab_name, task, *args, name=None):
+        """Starts ``task(cab, *args)`` on a CAB. Returns its Thread; ``result`` holds what it returned once ``run`` is over."""
+        cab = self.cab(cab_name)
+        asleep = self.time_ns > 0 and cab.kernel.idle
+        thread = cab.spawn(task, *args, name=name)
+        self._tasks[thread] = cab
+        if asleep:
+            self.machine.wake(cab_name)
+        return thread
+
+    def _on_end(self, thread):
+        self._tasks.pop(thread, None)
+
+    def _on_fail(self):
+        self._failed = True
+
+    async def run(self, max_time_ps=None):
+        """Runs until every spawned task has ended.
+
+        Raises ProgramError when a task ends with an exception (its cause), when nothing can happen any more although tasks
+        wait, or when ``max_time_ps`` picoseconds of simulated time have passed since the call.
+        """
+        tasks = self._tasks
+        until = None if max_time_ps is None else self.machine.time_ps + max_time_ps
+        if not tasks:
+            return
+        try:
+            outcome = await self.machine.run(lambda: self._failed or not tasks, until)
+        except BusError as error:
+            raise ProgramError(f"at interrupt level: {error}") from error
+        self._report()
+        if outcome == QUIET:
+            raise ProgramError(f"nothing can happen any more at {self._time()}: {self._waiting()}")
+        if outcome == TIME:
+            raise ProgramError(f"the time limit of {max_time_ps / 1e6:g} us was reached at {self._time()}: {self._waiting()}")
+
+    def _time(self):
+        return f"{self.time_ns / 1000:.3f} us"
+
+    def _waiting(self):
+        """Who waits for what, in words."""
+        return "; ".join(f"task {thread.name} on {cab.name} waits for {thread.waits_for}" for thread, cab in self._tasks.items())
+
+    def _report(self):
+        """Raises what went wrong on a CAB."""
+        for cab in self._cabs.values():
+            if cab.kernel.failed is not None:
+                thread, error = cab.kernel.failed
+                cab.kernel.failed = None
+                self._failed = any(other.kernel.failed is not None for other in self._cabs.values())
+                who = f"task {thread.name} on {cab.name}" if thread is not None else f"a thread of {cab.name}"
+                raise ProgramError(f"{who} failed at {self._time()}: {type(error).__name__}: {error}") from error
+
+    def close(self):
+        """Ends all software and frees the machine. May be called twice."""
+        self.machine.close()
+        for cab in self._cabs.values():
+            cab.kernel.close()
