@@ -430,5 +430,5 @@ def test_wake_ends_a_wait_now_or_when_it_comes():
     board.run(processor, 2)
     assert log == [5]
     processor.wake()
-    board.run(processor, 5)
+    board.run(processor, 10)
     assert log == [5, 9] and processor.ended
