@@ -8,11 +8,11 @@ import pytest
 from nectar.hdl.hub.commands import Error, Op
 from nectar.hdl.link.symbol import ANY_HUB, CONTROL_BIT, REPLY_BIT, Control, command, packet, reply
 
-from .imitation import Imitation
-from .monitors import Bed, Endpoint, always, randomly, seven_of_eight
-from .reference import Violation, judge
-from .streams import Fault, Order, Pass, Sent, actions, arrivals, departures
-from .traffic import Neighbour, audit, neighbour_hub, transactions
+from nectar.verification.hub.imitation import Imitation
+from nectar.verification.hub.monitors import Bed, Endpoint, always, randomly, seven_of_eight
+from nectar.verification.hub.reference import Violation, judge
+from nectar.verification.hub.streams import Fault, Order, Pass, Sent, actions, arrivals, departures
+from nectar.verification.hub.traffic import Neighbour, audit, neighbour_hub, transactions
 
 HUB = 9
 
