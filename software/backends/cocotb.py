@@ -9,7 +9,7 @@ The simulated Verilog is that of ``nectar.verification.system.verilog``.
 
 import cocotb
 from cocotb.clock import Clock
-from cocotb.triggers import Event, First, RisingEdge, Timer
+from cocotb.triggers import Event, First, ReadWrite, RisingEdge, Timer
 from cocotb.utils import get_sim_time
 
 from ..door import Door
@@ -255,6 +255,13 @@ class CocotbMachine:
             raise RuntimeError(f"{name} has its software already")
         cab.processor = Processor(self.doors[name], main)
 
+    def wake(self, name):
+        """Ends a wait of the main coroutine of CAB ``name``, now or when it comes to wait."""
+        processor = self._boards[name].processor
+        if processor is None:
+            raise RuntimeError(f"{name} has no software that could wait")
+        processor.wake()
+
     async def run(self, stop, until_ps=None):
         """Runs until ``stop()`` is true, simulated time reaches ``until_ps``, or all is quiet (``software.machine``)."""
         if self._closed:
@@ -269,6 +276,7 @@ class CocotbMachine:
         elif until_ps > self.time_ps:
             await First(self._ended.wait(), Timer(until_ps - self.time_ps, "step"))
         self._stop = None
+        await ReadWrite()    # every board that has an edge at this time has seen it by then
         if self._error is not None:
             self.close()
             raise self._error
