@@ -32,12 +32,22 @@ class System:
     costs : Costs
     options : Options
         Times of the datalink.
+    limit_ps : int or None
+        Simulated time at which whatever runs is stopped, in picoseconds.
+
+    Members
+    -------
+    results : list of dict
+        What was reported.
     """
 
-    def __init__(self, machine, ids, routes, *, memory_bytes=REGIONS["data"].size, trace=False, costs=PROTOTYPE, options=Options()):
+    def __init__(self, machine, ids, routes, *, memory_bytes=REGIONS["data"].size, trace=False, costs=PROTOTYPE, options=Options(),
+                 limit_ps=None):
         if len(set(ids.values())) != len(ids):
             raise ValueError("every CAB needs an ID of its own")
         self.machine = machine
+        self.results = []
+        self._limit_ps = limit_ps
         self._cabs = {}
         self._tasks = {}         # threads made by ``spawn`` that have not ended -> CAB
         self._failed = False
@@ -77,6 +87,14 @@ class System:
         """Simulated time in nanoseconds (float)."""
         return self.machine.time_ps / 1000
 
+    def report(self, id, value, unit=None, *, target=None, ok=None, **more):
+        """Notes a result of the program, for ``nectar run --json``.
+
+        ``id`` names it, ``value`` is in ``unit``, ``target`` is what it should be, ``ok`` whether it is (None: nothing was
+        asked for). A result that is not ok makes ``nectar run`` end with exit code 1.
+        """
+        self.results.append({"id": id, "value": value, "unit": unit, "target": target, "ok": ok, **more})
+
     # -- tasks ---------------------------------------------------------------------------------------
     def spawn(self, cab_name, task, *args, name=None):
         """Starts ``task(cab, *args)`` on a CAB. Returns its Thread; ``result`` holds what it returned once ``run`` is over."""
@@ -101,7 +119,10 @@ class System:
         wait, or when ``max_time_ps`` picoseconds of simulated time have passed since the call.
         """
         tasks = self._tasks
-        until = None if max_time_ps is None else self.machine.time_ps + max_time_ps
+        until = self._limit_ps
+        if max_time_ps is not None:
+            end = self.machine.time_ps + max_time_ps
+            until = end if until is None else min(end, until)
         if not tasks:
             return
         try:
@@ -112,7 +133,15 @@ class System:
         if outcome == QUIET:
             raise ProgramError(f"nothing can happen any more at {self._time()}: {self._waiting()}")
         if outcome == TIME:
-            raise ProgramError(f"the time limit of {max_time_ps / 1e6:g} us was reached at {self._time()}: {self._waiting()}")
+            raise ProgramError(f"the time limit was reached at {self._time()}: {self._waiting()}")
+
+    def running(self):
+        """The task whose code the host runs at this moment, in words; None if it runs none."""
+        for cab in self._cabs.values():
+            for thread in cab.kernel.threads:
+                if thread.running:
+                    return f"task {thread.name} on {cab.name}"
+        return None
 
     def _time(self):
         return f"{self.time_ns / 1000:.3f} us"

@@ -50,6 +50,11 @@ class Thread:
         return f"the end of {self.name}"
 
     @property
+    def running(self):
+        """Whether the host is in the midst of its code."""
+        return getattr(self._coroutine, "cr_running", False)
+
+    @property
     def result(self):
         """What the thread returned. RuntimeError before it has ended; its own exception if it ended by one."""
         if not self.ended:
