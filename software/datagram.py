@@ -111,8 +111,8 @@ class Datagram:
         length = len(data) if own else sum(size for _, size in areas)
         if length > MAX_MESSAGE:
             raise MessageTooLong(f"a datagram carries at most {MAX_MESSAGE} bytes, not {length}: send it in parts")
-        kernel.door.spend(costs.datagram_send)
         if cabs == self.number:
+            kernel.door.spend(costs.datagram_send)
             await self._deliver(mailbox, data if own else areas, length)
             return
         route, stream = self._way(cabs)
@@ -120,6 +120,7 @@ class Datagram:
             switching = Switching(switching)
         if kernel.trace is not None:
             await kernel.note("send", stream.destination, stream.number)
+        kernel.door.spend(costs.datagram_send)
         done = block = None
         if own and length:
             block = await self.memory.allocate(length)

@@ -96,7 +96,7 @@ class Processor:
         return 0 if state == _WAIT and self._handled else FOREVER
 
     def skip(self, edges):
-        """Counts ``edges`` that were left out, at most as many as ``sleeps`` allowed."""
+        """Counts ``edges`` that were left out: at most as many as ``sleeps`` allowed, or such at which an access only waited."""
         self.edges += edges
 
     def wake(self):

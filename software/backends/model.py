@@ -1,0 +1,197 @@
+"""The pure-Python back end: CABs, HUBs and fibers as a behavioural model, event by event. No RTL, no compiler.
+
+It is for tests of the software and for trying things out; its times are plausible, not those of the RTL. Faults can be put into it.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+from ...hdl.cab.addresses import REGIONS
+from ..door import Door
+from ..machine import QUIET, STOPPED, TIME
+from .modelcab import ModelCab
+from .modelnet import ModelFiber, ModelHub
+from .processor import FOREVER, Processor
+
+__all__ = ["ModelMachine", "Fault"]
+
+#: Clock edges for which each board's reset is active.
+_RESET_EDGES = 4
+#: CPU cycles from the edge at which a request is taken to the one at which its response is sampled.
+_ANSWER = 3
+
+
+@dataclass
+class Fault:
+    """Something that goes wrong on fibers, a number of times.
+
+    ``kind``: command, close all, start, data, end (stretches of a packet that have the start, neither, only the end), ready or reply.
+    ``fiber``: as in ``CAB1->HUB1.P0``; None for any. ``skip`` go by first; ``count`` are hit. ``action``: drop, or corrupt (one bit of a stretch).
+    """
+
+    kind: str
+    fiber: str | None = None
+    skip: int = 0
+    count: int = 1
+    action: str = "drop"
+    hits: int = 0
+
+    def hit(self, kind, fiber):
+        """Whether it happens to this one."""
+        if kind != self.kind or self.fiber not in (None, fiber) or self.hits >= self.count:
+            return False
+        if self.skip:
+            self.skip -= 1
+            return False
+        self.hits += 1
+        return True
+
+
+class _Cpu:
+    """A processor on a model of a CAB."""
+
+    __slots__ = ("board", "processor", "answers", "due")
+
+    def __init__(self, board, processor):
+        self.board = board
+        self.processor = processor
+        self.answers = deque()  # (edge, data, error), oldest first
+        self.due = None         # edge at which it is to be called next
+
+
+class ModelMachine:
+    """A Machine (``software.machine``) in plain Python.
+
+    Parameters
+    ----------
+    topology : nectar.sim.topology.Topology
+        Boards and fibers.
+    profile : nectar.sim.profile.Profile
+        Clocks and the fibers' symbol time.
+    memory_bytes : int
+        Data memory of each CAB.
+    faults : list of Fault
+
+    Members
+    -------
+    doors, faults
+    hubs : dict of str → ModelHub
+    """
+
+    def __init__(self, topology, profile, memory_bytes=REGIONS["data"].size, faults=()):
+        self.time_ps = 0
+        self.faults = list(faults)
+        self.doors = {name: Door(profile.cpu_hz) for name in topology.cabs}
+        self.hubs = {name: ModelHub(self, board, profile.hub_period_ps) for name, board in topology.hubs.items()}
+        self._cabs = {}
+        self._cpus = {}
+        self._events = []       # (time, whether a CPU's edge, order, action, argument)
+        self._order = 0
+        self._turned = False
+        self._closed = False
+        for name, board in topology.cabs.items():
+            first = board.phase_ps + _RESET_EDGES * profile.cab_period_ps
+            self._cabs[name] = ModelCab(self, board, profile.cab_period_ps, first, profile.symbol_ps, memory_bytes)
+        for pair in topology.fibers:
+            symbol = pair.symbol_ps or profile.symbol_ps
+            for a, b in ((pair.a, pair.b), (pair.b, pair.a)):
+                source, target = self._board(a), self._board(b)
+                fiber = ModelFiber(self, f"{a}->{b}", target, b.port, symbol, pair.delay_ps)
+                if a.port is None:
+                    source.fiber = fiber
+                else:
+                    source.fibers[a.port] = fiber
+
+    def _board(self, end):
+        return self._cabs[end.board] if end.port is None else self.hubs[end.board]
+
+    # -- what boards call ----------------------------------------------------------------------------
+    def at(self, time_ps, action, argument):
+        """``action(argument)`` at ``time_ps``."""
+        self._order += 1
+        heappush(self._events, (time_ps, False, self._order, action, argument))
+
+    def fate(self, fiber, kind):
+        """What happens to something that is sent: None, drop or corrupt."""
+        for fault in self.faults:
+            if fault.hit(kind, fiber.name):
+                return fault.action
+        return None
+
+    def interrupt(self, board):
+        """A board's interrupt line may have gone up."""
+        cpu = self._cpus.get(board.name)
+        if cpu is not None and not cpu.answers and cpu.processor.request is None and not cpu.processor.sleeps(board.irq):
+            self._schedule(cpu, (self.time_ps - board.first_ps) // board.period_ps + 1)
+
+    # -- Machine -------------------------------------------------------------------------------------
+    def start(self, name, main):
+        """Gives CAB ``name`` its main coroutine; it starts at the CAB's first clock edge after reset."""
+        if name in self._cpus:
+            raise RuntimeError(f"{name} has its software already")
+        cpu = self._cpus[name] = _Cpu(self._cabs[name], Processor(self.doors[name], main))
+        self._schedule(cpu, 0)
+
+    def wake(self, name):
+        """Ends a wait of CAB ``name``'s main coroutine."""
+        cpu = self._cpus[name]
+        cpu.processor.wake()
+        self.interrupt(cpu.board)
+
+    async def run(self, stop, until_ps=None):
+        """Runs until ``stop()`` is true, simulated time reaches ``until_ps``, or all is quiet (``software.machine``)."""
+        if self._closed:
+            raise RuntimeError("this machine is closed; make a new one")
+        events = self._events
+        while events:
+            if until_ps is not None and events[0][0] >= until_ps:
+                self.time_ps = until_ps
+                return TIME
+            self.time_ps, _, _, action, argument = heappop(events)
+            action(argument)
+            if self._turned:
+                self._turned = False
+                if stop():
+                    return STOPPED
+        return QUIET
+
+    def close(self):
+        """Ends all software. May be called twice."""
+        self._closed = True
+        self._events.clear()
+        for cpu in self._cpus.values():
+            cpu.processor.close()
+
+    # -- CPUs ----------------------------------------------------------------------------------------
+    def _schedule(self, cpu, edge):
+        """Makes ``edge`` the one at which a CPU is called next, unless an earlier one is."""
+        if cpu.due is None or edge < cpu.due:
+            cpu.due = edge
+            board = cpu.board
+            self._order += 1
+            heappush(self._events, (board.first_ps + edge * board.period_ps, True, self._order, self._edge, (cpu, edge)))
+
+    def _edge(self, call):
+        cpu, edge = call
+        if cpu.due != edge:
+            return
+        cpu.due = None
+        processor, board = cpu.processor, cpu.board
+        processor.skip(edge - processor.edges)
+        done, data, error = False, 0, False
+        if cpu.answers and cpu.answers[0][0] == edge:
+            done, (_, data, error) = True, cpu.answers.popleft()
+        if processor.request is not None:
+            cpu.answers.append((edge + _ANSWER, *board.access(processor.request)))
+        turns = processor.turns
+        request = processor.edge(done, data, error, True, board.irq)
+        self._turned = processor.turns != turns
+        if request is not None:
+            self._schedule(cpu, edge + 1)
+        elif cpu.answers:
+            self._schedule(cpu, cpu.answers[0][0])
+        else:
+            sleeps = processor.sleeps(board.irq)
+            if sleeps < FOREVER:
+                self._schedule(cpu, processor.edges + sleeps)
