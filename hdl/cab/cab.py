@@ -71,8 +71,9 @@ class Cab(wiring.Component):
         """The board in a clock domain of its own: the same clock, and the reset behind a register."""
         m = Module()
         m.domains.board = board = ClockDomain("board", local=True)
-        m.d.comb += board.clk.eq(ClockSignal("sync"))
-        m.d.sync += board.rst.eq(ResetSignal("sync"))
+        reset = Signal(reset_less=True)    # else its own reset would keep it at 0
+        m.d.sync += reset.eq(ResetSignal("sync"))
+        m.d.comb += [board.clk.eq(ClockSignal("sync")), board.rst.eq(reset)]
         m.submodules.board = DomainRenamer("board")(self._board())
         return m
 
