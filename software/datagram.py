@@ -105,22 +105,22 @@ class Datagram:
         """
         cabs, mailbox = destination
         kernel = self.kernel
-        costs = kernel.costs
         own = isinstance(data, (bytes, bytearray, memoryview))
         areas = () if own else self._areas(data)
         length = len(data) if own else sum(size for _, size in areas)
         if length > MAX_MESSAGE:
             raise MessageTooLong(f"a datagram carries at most {MAX_MESSAGE} bytes, not {length}: send it in parts")
+        if not 0 <= mailbox <= 0xFFFF:
+            raise ValueError(f"a mailbox number is 0 to 65535, not {mailbox}")
         if cabs == self.number:
-            kernel.door.spend(costs.datagram_send)
+            kernel.door.spend(kernel.costs.datagram_send)
             await self._deliver(mailbox, data if own else areas, length)
             return
         route, stream = self._way(cabs)
         if not isinstance(switching, Switching):
             switching = Switching(switching)
-        if kernel.trace is not None:
-            await kernel.note("send", stream.destination, stream.number)
-        kernel.door.spend(costs.datagram_send)
+        called = await kernel.door.now() if kernel.trace is not None else 0
+        kernel.door.spend(kernel.costs.datagram_send)
         done = block = None
         if own and length:
             block = await self.memory.allocate(length)
@@ -128,7 +128,7 @@ class Datagram:
             self.memory.write(block, data)
             areas = ((block, length),)
         try:
-            await self._transmit(route, stream, mailbox, areas, length, switching, done, block)
+            await self._transmit(called, route, stream, mailbox, areas, length, switching, done, block)
         except ProgramError:
             if block is not None:
                 await self.datalink.finish()
@@ -137,7 +137,7 @@ class Datagram:
         if not own:
             await self.datalink.finish()
 
-    async def _transmit(self, route, stream, mailbox, areas, length, switching, done, argument):
+    async def _transmit(self, called, route, stream, mailbox, areas, length, switching, done, argument):
         lock = stream.lock
         if lock.holder is not None:
             await lock.acquire()
@@ -146,6 +146,8 @@ class Datagram:
         try:
             number = stream.number
             stream.number = number + 1 & 0xFFFF
+            if self.kernel.trace is not None:
+                self.kernel.trace.append((called, "send", stream.destination, number))
             datalink, spend = self.datalink, self.kernel.door.spend
             cost = self.kernel.costs.datagram_fragment
             head = (_DATAGRAM, self.number, stream.destination)
