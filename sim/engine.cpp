@@ -1,0 +1,311 @@
+#include "engine.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "verilated.h"
+#include "waves.h"
+
+namespace nectar {
+
+namespace {
+
+// Steps between two looks at the host's clock.
+constexpr int STEPS = 256;
+constexpr std::chrono::milliseconds SLICE{50};
+constexpr std::uint32_t DISARMED = 0xFFFFFFFF;
+
+}  // namespace
+
+Engine::Engine(bool sleep, Log log_mode, std::size_t log_limit)
+    : context_(new VerilatedContext), sleep_(sleep), log_mode_(log_mode), log_limit_(log_limit) {
+    context_->traceEverOn(true);
+    context_->timeunit(-12);
+    context_->timeprecision(-12);
+}
+
+Engine::~Engine() {
+    waves_.reset();
+    for (auto& board : boards) board->kind->destroy(board->model);
+    delete context_;
+}
+
+// -- setting up -------------------------------------------------------------------------------------
+
+int Engine::add(const char* kind, const char* name, int id, std::int64_t period, std::int64_t phase) {
+    const Kind* const* known = KINDS;
+    while (*known && std::strcmp((*known)->name, kind) != 0) ++known;
+    if (!*known) return -1;
+    auto board = std::make_unique<Board>();
+    board->kind = *known;
+    board->name = name;
+    board->index = static_cast<int>(boards.size());
+    board->cab = board->kind->cab;
+    board->model = board->kind->make(context_, name, board->pins);
+    board->eval = board->kind->eval;
+    *board->pins.rst = 1;
+    for (PortPins& port : board->pins.ports) *port.tx_ready = 1;
+    if (board->cab) {
+        board->cpu.pins = board->pins.cpu;
+    } else {
+        *board->pins.hub_id = static_cast<std::uint8_t>(id);
+    }
+    Group* group = nullptr;
+    for (auto& other : groups_) {
+        if (other->period == period && other->phase == phase) group = other.get();
+    }
+    if (!group) {
+        groups_.push_back(std::make_unique<Group>());
+        group = groups_.back().get();
+        group->period = period;
+        group->phase = phase;
+    }
+    board->group = group;
+    board->slot = group->boards.size();
+    group->boards.push_back(board.get());
+    group->wake.push_back(0);
+    boards.push_back(std::move(board));
+    return boards.back()->index;
+}
+
+bool Engine::connect(int a, int port_a, int b, int port_b, std::int64_t symbol_ps, std::int64_t delay_ps) {
+    Board* ends[2] = {boards[a].get(), boards[b].get()};
+    const int ports[2] = {port_a, port_b};
+    Fiber* pair[2];
+    for (int i = 0; i < 2; ++i) {
+        // What arrives by the next edge must have been sent before this one.
+        if (symbol_ps < ends[1 - i]->group->period || symbol_ps + delay_ps <= ends[1 - i]->group->period) return false;
+        fibers.push_back(std::make_unique<Fiber>(symbol_ps, delay_ps, ends[1 - i], static_cast<int>(fibers.size())));
+        pair[i] = fibers.back().get();
+    }
+    for (int i = 0; i < 2; ++i) {
+        ends[i]->ports.push_back({ends[i]->pins.ports[ports[i]], pair[i], pair[1 - i]});
+    }
+    return true;
+}
+
+void Engine::begin() {
+    for (auto& group : groups_) {
+        group->wake_first = group->due_first = 0;
+        group->next_ps = group->time_of(0);
+    }
+}
+
+// -- software ---------------------------------------------------------------------------------------
+
+void Engine::start(int index, bool handler) {
+    Board& board = *boards[index];
+    board.cpu.start(handler);
+    const Group& group = *board.group;
+    wake(board, group.edge_at(now_));
+}
+
+void Engine::halt(int index) { boards[index]->cpu.halt(); given_ = true; }
+
+void Engine::give(std::size_t operations, std::size_t bytes, bool handler) {
+    turn_board()->cpu.give(words.data(), operations, data.data(), bytes, handler);
+    given_ = true;
+}
+
+Code Engine::turn_code(Turn turn) const {
+    switch (turn) {
+        case Turn::RESUME: return Code::RESUME;
+        case Turn::INTERRUPT: return Code::INTERRUPT;
+        case Turn::UNHANDLED: return Code::UNHANDLED;
+        default: return Code::FAULT;
+    }
+}
+
+// Lets the boards whose software had to run finish their edge. Returns whether software must run again: `code` says how.
+bool Engine::turns(Code& code) {
+    for (; turn_ < turns_.size(); ++turn_) {
+        Board& board = *turns_[turn_];
+        Turn turn = wanted_[turn_];
+        for (;;) {
+            if (turn != Turn::NONE && !given_) {
+                wanted_[turn_] = turn;
+                given_ = turn == Turn::UNHANDLED || turn == Turn::FAULT;  // these want no answer
+                code = turn_code(turn);
+                return true;
+            }
+            if (turn == Turn::NONE) break;
+            given_ = false;
+            turn = board.cpu.proceed();
+        }
+        finish(board);
+    }
+    turns_.clear();
+    wanted_.clear();
+    turn_ = 0;
+    stepped_->next_ps = stepped_->time_of(stepped_->wake_first);
+    stepped_ = nullptr;
+    return false;
+}
+
+// -- running ----------------------------------------------------------------------------------------
+
+Code Engine::run(std::int64_t until) {
+    const auto begun = std::chrono::steady_clock::now();
+    Code code;
+    if (stepped_ && turns(code)) return code;
+    for (int steps = 1;; ++steps) {
+        if (steps % STEPS == 0 && std::chrono::steady_clock::now() - begun > SLICE) return Code::PAUSE;
+        Group* next = nullptr;
+        std::int64_t time = NEVER;
+        std::int64_t due = NEVER;
+        for (auto& group : groups_) {
+            if (group->next_ps < time) {
+                time = group->next_ps;
+                next = group.get();
+            }
+            due = std::min(due, group->due_first);
+        }
+        if (due == NEVER) return Code::QUIET;
+        if (waves_ && waves_->before(*this, time, until)) continue;
+        if (time >= until) {
+            now_ = std::max(now_, until);
+            return Code::TIME;
+        }
+        now_ = time;
+        step(*next);
+        if (stepped_ && turns(code)) return code;
+    }
+}
+
+// An edge of all boards of a group that are awake.
+void Engine::step(Group& group) {
+    const std::int64_t time = group.next_ps;
+    const std::int64_t edge = group.wake_first;
+    group.edge = edge + 1;
+    group.wake_first = group.due_first = NEVER;
+    for (std::size_t i = 0; i < group.wake.size(); ++i) {
+        const std::int64_t at = group.wake[i];
+        if (at > edge) {
+            group.wake_first = std::min(group.wake_first, at);
+            group.due_first = std::min(group.due_first, at);
+            continue;
+        }
+        Board& board = *group.boards[i];
+        if (prepare(board, edge, time)) {
+            finish(board);
+        } else {
+            stepped_ = &group;
+        }
+    }
+    if (group.traced) group.fall_ps = time + group.period / 2;
+    group.next_ps = group.time_of(group.wake_first);
+}
+
+// Samples the outputs and sets the inputs that the board's registers will hold after this edge. Returns whether the board
+// can be evaluated at once; otherwise its software must run first.
+bool Engine::prepare(Board& board, std::int64_t edge, std::int64_t time) {
+    const std::int64_t next = time + board.group->period;
+    const std::int64_t left_out = edge - board.last - 1;
+    board.last = edge;
+    bool symbol = false;
+    for (Port& port : board.ports) {
+        if (*port.pins.tx_valid & port.ready) send(port, time);
+        port.ready = port.out->last_start <= next;
+        *port.pins.tx_ready = port.ready;
+        if (port.in->first <= next) {
+            *port.pins.rx_payload = port.in->receive();
+            *port.pins.rx_valid = 1;
+            symbol = true;
+        } else {
+            *port.pins.rx_valid = 0;
+        }
+    }
+    board.symbol = symbol;
+    if (edge < RESET_EDGES) *board.pins.rst = edge < RESET_EDGES - 1;
+    if (!board.cab) return true;
+    *board.pins.cpu.slept = static_cast<std::uint32_t>(left_out);
+    if (edge < RESET_EDGES) return true;
+    const Turn turn = board.cpu.edge(edge - RESET_EDGES);
+    if (turn == Turn::NONE) return true;
+    turns_.push_back(&board);
+    wanted_.push_back(turn);
+    return false;
+}
+
+// Takes the symbol that a board offers.
+inline void Engine::send(Port& port, std::int64_t time) {
+    const std::uint16_t symbol = *port.pins.tx_payload;
+    Fiber& fiber = *port.out;
+    const std::int64_t arrival = fiber.send(time, symbol);
+    Board& receiver = *fiber.receiver;
+    const Group& group = *receiver.group;
+    // The inputs of an edge are set at the edge before it.
+    if (arrival - group.period < group.time_of(group.wake[receiver.slot])) wake(receiver, group.edge_at(arrival) - 1);
+    if (log_mode_ != Log::OFF && (log_mode_ == Log::ALL || symbol & 0x100)) {
+        if (log.size() < log_limit_) {
+            log.push_back({fiber.last_start, fiber.index, symbol});
+        } else {
+            ++log_lost;
+        }
+    }
+}
+
+// Has a board evaluated at an edge, if it would sleep till later.
+void Engine::wake(Board& board, std::int64_t edge) {
+    Group& group = *board.group;
+    std::int64_t& at = group.wake[board.slot];
+    edge = std::max(edge, group.edge);
+    at = std::min(at, edge);
+    group.due_first = std::min(group.due_first, edge);
+    group.wake_first = std::min(group.wake_first, at);
+    if (&group != stepped_) group.next_ps = group.time_of(group.wake_first);
+}
+
+// Evaluates a board at its last edge, and finds the next one that matters to it.
+void Engine::finish(Board& board) {
+    const Pins& pins = board.pins;
+    if (pins.clk_before) {
+        *pins.clk_before = 0;
+    } else {
+        *pins.clk = 0;
+        board.eval(board.model);
+    }
+    *pins.clk = 1;
+    board.eval(board.model);
+    ++board.evaluated;
+
+    const std::int64_t edge = board.last;
+    std::int64_t due = edge + 1;
+    if (*pins.idle && !board.symbol && edge >= RESET_EDGES) {
+        due = NEVER;
+        if (board.cab) {
+            due = board.cpu.due(edge - RESET_EDGES);
+            if (due != NEVER) due += RESET_EDGES;
+            const std::uint32_t timer = *pins.cpu.wake_in;
+            if (timer != DISARMED) due = std::min(due, edge + std::max<std::int64_t>(1, std::int64_t{timer} - 1));
+        }
+        for (const Port& port : board.ports) {
+            if (port.in->first != NEVER) due = std::min(due, board.group->edge_at(port.in->first) - 1);
+        }
+        due = std::max(due, edge + 1);
+    }
+    const std::int64_t at = sleep_ && !board.traced ? due : edge + 1;
+    Group& group = *board.group;
+    group.wake[board.slot] = at;
+    group.wake_first = std::min(group.wake_first, at);
+    group.due_first = std::min(group.due_first, due);
+}
+
+bool Engine::trace(const char* path, const int* indexes, std::size_t count, std::int64_t begin, std::int64_t end) {
+    std::vector<Board*> traced;
+    for (std::size_t i = 0; i < count; ++i) traced.push_back(boards[indexes[i]].get());
+    waves_ = std::make_unique<Waves>(path, std::move(traced), begin, end);
+    return waves_->good();
+}
+
+void Engine::trace_close() {
+    if (waves_) waves_->close();
+}
+
+std::int64_t Engine::skipped(int index) const {
+    const Board& board = *boards[index];
+    const std::int64_t passed = board.group->edge_at(now_ + 1);
+    return passed - board.evaluated;
+}
+
+}  // namespace nectar

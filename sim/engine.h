@@ -1,0 +1,139 @@
+// Boards, fibers, time. docs/engine.md.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "board.h"
+#include "fiber.h"
+#include "processor.h"
+
+namespace nectar {
+
+// Edges for which reset is active.
+constexpr std::int64_t RESET_EDGES = 4;
+
+struct Port {
+    PortPins pins;
+    Fiber* out;
+    Fiber* in;
+    bool ready = true;  // tx_ready as the board sees it at its next edge
+};
+
+struct Group;
+
+struct Board {
+    void* model = nullptr;
+    void (*eval)(void*) = nullptr;
+    Pins pins;
+    std::vector<Port> ports;  // those with a fiber
+    Group* group = nullptr;
+    std::size_t slot = 0;     // in its group
+    std::int64_t last = -1;   // number of the last edge at which it was evaluated
+    bool cab = false;
+    bool symbol = false;      // a symbol is on its way in at the next edge
+    bool traced = false;
+    std::int64_t evaluated = 0;
+    Processor cpu;
+    const Kind* kind = nullptr;
+    std::string name;
+    int index = 0;
+};
+
+// Boards with the same clock.
+struct Group {
+    std::int64_t period = 0;
+    std::int64_t phase = 0;
+    std::vector<Board*> boards;
+    std::vector<std::int64_t> wake;     // for each board the number of the next edge at which it must be evaluated
+    std::int64_t edge = 0;              // lowest number of an edge not yet done
+    std::int64_t wake_first = NEVER;    // lowest of wake
+    std::int64_t due_first = NEVER;     // lowest edge at which something will happen, asleep or not
+    std::int64_t next_ps = NEVER;       // time of the next edge to be done
+    std::int64_t fall_ps = NEVER;       // next falling edge, while a board is traced
+    std::size_t traced = 0;
+
+    std::int64_t time_of(std::int64_t number) const { return number == NEVER ? NEVER : phase + number * period; }
+    // Number of the first edge that is not before `time`.
+    std::int64_t edge_at(std::int64_t time) const { return time <= phase ? 0 : (time - phase + period - 1) / period; }
+};
+
+enum class Code { TIME, QUIET, PAUSE, RESUME, INTERRUPT, UNHANDLED, FAULT };
+
+// What is written down of the symbols on the fibers.
+enum class Log { OFF, CONTROL, ALL };
+
+struct LogEntry {
+    std::int64_t start_ps;  // when it starts on the wire
+    std::int32_t fiber;
+    std::int32_t symbol;
+};
+
+class Waves;
+
+class Engine {
+  public:
+    Engine(bool sleep, Log log, std::size_t log_limit);
+    ~Engine();
+    Engine(const Engine&) = delete;
+    Engine& operator=(const Engine&) = delete;
+
+    // Setting up: boards, then fibers, then begin().
+    int add(const char* kind, const char* name, int id, std::int64_t period, std::int64_t phase);
+    bool connect(int a, int port_a, int b, int port_b, std::int64_t symbol_ps, std::int64_t delay_ps);
+    void begin();
+
+    // Software.
+    void start(int board, bool handler);
+    void halt(int board);
+    void give(std::size_t operations, std::size_t bytes, bool handler);
+    Board* turn_board() { return turns_[turn_]; }
+
+    // Runs until software must run, `until` is reached, all is quiet, or about 50 ms of real time have passed.
+    Code run(std::int64_t until);
+
+    // Waveforms of some boards from `begin` to `end`, as VCD. Once for an engine.
+    bool trace(const char* path, const int* boards, std::size_t count, std::int64_t begin, std::int64_t end);
+    void trace_close();
+
+    std::int64_t time_ps() const { return now_; }
+    std::int64_t skipped(int board) const;
+
+    std::vector<std::unique_ptr<Board>> boards;
+    std::vector<std::unique_ptr<Fiber>> fibers;
+    std::vector<LogEntry> log;
+    std::uint64_t log_lost = 0;
+
+    // Operations of the software on their way in.
+    std::vector<std::int64_t> words;
+    std::vector<std::uint8_t> data;
+
+  private:
+    friend class Waves;
+
+    void step(Group& group);
+    bool prepare(Board& board, std::int64_t edge, std::int64_t time);
+    void finish(Board& board);
+    void send(Port& port, std::int64_t time);
+    void wake(Board& board, std::int64_t edge);
+    bool turns(Code& code);
+    Code turn_code(Turn turn) const;
+
+    VerilatedContext* context_;
+    bool sleep_;
+    Log log_mode_;
+    std::size_t log_limit_;
+    std::vector<std::unique_ptr<Group>> groups_;
+    std::int64_t now_ = 0;
+    Group* stepped_ = nullptr;     // group whose edge is not finished: software must run first
+    std::vector<Board*> turns_;    // its boards that wait for that
+    std::vector<Turn> wanted_;
+    std::size_t turn_ = 0;
+    bool given_ = false;           // the board at turn_ has got its operations
+    std::unique_ptr<Waves> waves_;
+};
+
+}  // namespace nectar

@@ -1,0 +1,294 @@
+"""The engine: boards of a topology, run at speed by the C++ core, for software that comes from outside.
+
+It knows nothing of what the software is. Whoever runs it is told when the software of some CAB must run (a *turn*) and
+answers with the operations of ``docs/door.md``, as numbers. ``docs/engine.md`` describes time, fibers and sleep.
+"""
+
+import ctypes
+import struct
+from array import array
+from enum import IntEnum
+from typing import NamedTuple
+
+from . import build
+from .profile import PROTOTYPE
+from .waves import WaveFile
+from .wiring import TopologyError
+
+__all__ = ["Engine", "Code", "Result", "LogEntry"]
+
+_FOREVER = 2**63 - 1
+_NOTHING = (-1, 0, False)
+_WORD, _SIGN = 2**64 - 1, 2**63
+_WRITE_BLOCK = 2   # the one operation with bytes (nectar.software.door.Kind)
+
+
+class Code(IntEnum):
+    """Why ``Engine.run`` has returned."""
+
+    TIME = 0        # the time given is reached
+    QUIET = 1       # nothing can ever happen again
+    PAUSE = 2       # some 50 ms of real time have passed; call again
+    RESUME = 3      # a level of a CAB's software gets the result of its await
+    INTERRUPT = 4   # a CAB's interrupt handler is to be called
+    UNHANDLED = 5   # a store was refused and no await of the software follows
+    FAULT = 6       # software or board have broken the rules
+
+
+class Result(IntEnum):
+    """What a resumed level gets."""
+
+    NOTHING = 0
+    NUMBER = 1
+    BYTES = 2
+    BUS_ERROR = 3
+
+
+class LogEntry(NamedTuple):
+    """A symbol that was seen on a fiber."""
+
+    time_ps: int    # when it starts on the wire, at the sending end
+    sender: str     # sending end: "CAB1", "HUB1.P3"
+    receiver: str   # the other end
+    symbol: int     # nine bits
+
+
+# Words of the exchange that follow a run: whose turn it is and what goes with it.
+BOARD, LEVEL, RESULT, NUMBER, LENGTH, ADDRESS, WRITE, TIME_PS = range(8)
+
+_FUNCTIONS = {
+    "new": (ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_size_t),
+    "free": (None, ctypes.c_void_p),
+    "add": (ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_int64, ctypes.c_int64),
+    "connect": (ctypes.c_int, ctypes.c_void_p, *[ctypes.c_int] * 4, ctypes.c_int64, ctypes.c_int64),
+    "begin": (None, ctypes.c_void_p),
+    "exchange": (ctypes.POINTER(ctypes.c_int64 * 8), ctypes.c_void_p),
+    "words": (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
+    "data": (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
+    "start": (None, ctypes.c_void_p, ctypes.c_int, ctypes.c_int),
+    "halt": (None, ctypes.c_void_p, ctypes.c_int),
+    "run": (ctypes.c_int, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_size_t, ctypes.c_int),
+    "evaluated": (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int),
+    "skipped": (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int),
+    "symbols": (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int),
+    "log_size": (ctypes.c_size_t, ctypes.c_void_p),
+    "log": (ctypes.c_void_p, ctypes.c_void_p),
+    "log_lost": (ctypes.c_int64, ctypes.c_void_p),
+    "trace": (ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_int), ctypes.c_size_t, ctypes.c_int64,
+              ctypes.c_int64),
+    "trace_close": (None, ctypes.c_void_p),
+    "vcd_to_fst": (ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)),
+}
+
+
+def _load(path):
+    """The library's functions, typed."""
+    loaded = ctypes.CDLL(str(path))
+    for name, (result, *arguments) in _FUNCTIONS.items():
+        function = getattr(loaded, f"nectar_{name}")
+        function.restype = result
+        function.argtypes = arguments
+    return loaded
+
+
+class Engine:
+    """The boards and fibers of a topology.
+
+    Parameters
+    ----------
+    topology : Topology
+        What is wired to what.
+    profile : Profile
+        Clocks and symbol time.
+    sleep : bool
+        Whether boards that have nothing to do are left out; what is simulated does not depend on it.
+    log : str
+        Which symbols on the fibers are written down: ``"off"``, ``"control"`` or ``"all"``.
+    log_limit : int
+        How many at most; what comes on top is only counted (``log_lost``).
+    waves : path or None
+        File for waveforms, ``.vcd`` or ``.fst``.
+    wave_boards : list of str or None
+        Names of the boards in it; None for all.
+    wave_window : (int, int) or None
+        Simulated time in picoseconds from which and up to which they are recorded; None for all.
+
+    Members
+    -------
+    boards : list of str
+        Names of all boards; a turn's ``BOARD`` is an index into it.
+    exchange : memoryview of 8 int
+        After ``run``: whose turn it is and what goes with it, at BOARD, LEVEL, RESULT, NUMBER, LENGTH, ADDRESS, WRITE, TIME_PS.
+
+    Raises BuildError, TopologyError, ValueError.
+    """
+
+    def __init__(self, topology, profile=PROTOTYPE, *, sleep=True, log="off", log_limit=1 << 20, waves=None, wave_boards=None,
+                 wave_window=None):
+        topology.check()
+        modes = ("off", "control", "all")
+        if log not in modes:
+            raise ValueError(f"log is one of {', '.join(modes)}, not {log!r}")
+        self._handle = None
+        self._waves = None
+        self.boards = [*topology.hubs, *topology.cabs]
+        self._index = {name: index for index, name in enumerate(self.boards)}
+        wave_file = WaveFile(waves) if waves is not None else None
+        traced = self._indexes(wave_boards)
+        sizes = {hub.ports for hub in topology.hubs.values()} | {16}
+        self._library = library = _load(build.library(sizes, profile.hub_profile))
+        self._handle = handle = library.nectar_new(sleep, modes.index(log), log_limit)
+        for hub in topology.hubs.values():
+            library.nectar_add(handle, f"hub{hub.ports}".encode(), hub.name.encode(), hub.id, profile.hub_period_ps, hub.phase_ps)
+        for cab in topology.cabs.values():
+            library.nectar_add(handle, b"cab", cab.name.encode(), cab.id, profile.cab_period_ps, cab.phase_ps)
+        self._fibers = []
+        for fiber in topology.fibers:
+            symbol_ps = fiber.symbol_ps or profile.symbol_ps
+            ends = [(self._index[end.board], end.port or 0) for end in (fiber.a, fiber.b)]
+            if not library.nectar_connect(handle, *ends[0], *ends[1], symbol_ps, fiber.delay_ps):
+                raise TopologyError(f"{topology.origin}: fiber {fiber}: a symbol every {symbol_ps / 1000:g} ns is faster than a board's "
+                                    "clock, or the fiber has no length; give it a longer symbol_ns or a delay")
+            self._fibers += [(str(fiber.a), str(fiber.b)), (str(fiber.b), str(fiber.a))]
+        library.nectar_begin(handle)
+        self.exchange = memoryview(library.nectar_exchange(handle).contents).cast("B").cast("q")
+        self._answer = _NOTHING
+        self._run = library.nectar_run
+        self._word_room = self._data_room = 0
+        self._reserve(1024, 4096)
+        if wave_file is not None:
+            begin, end = wave_window or (0, _FOREVER)
+            indexes = (ctypes.c_int * len(traced))(*traced)
+            if not library.nectar_trace(handle, str(wave_file.temporary).encode(), indexes, len(traced), begin, end):
+                raise wave_file.refused()
+            self._waves = wave_file
+
+    # -- running -------------------------------------------------------------------------------------
+    def start(self, cab, handler=False):
+        """Software for CAB ``cab`` is there; its first turn comes at the CAB's next clock edge after reset.
+
+        ``handler`` tells whether it has an interrupt handler already.
+        """
+        self._library.nectar_start(self._handle, self._index[cab], handler)
+
+    def run(self, until_ps=None):
+        """Runs until software must run (``exchange`` tells whose), simulated time is ``until_ps``, or all is quiet.
+
+        Returns a Code (as int). After RESUME and INTERRUPT ``answer`` or ``halt`` must come before the next ``run``.
+        Clock edges at ``until_ps`` itself are not done.
+        """
+        answer = self._answer
+        self._answer = _NOTHING
+        return self._run(self._handle, _FOREVER if until_ps is None else until_ps, *answer)
+
+    def answer(self, operations, handler):
+        """What the software has left when it was its turn: ``operations``, tuples (kind, address, size, value).
+
+        ``handler`` tells whether it has an interrupt handler.
+        """
+        words = []
+        size = 0
+        for operation in operations:
+            if operation[0] == _WRITE_BLOCK:
+                kind, address, length, data = operation
+                words += (kind, address, length, size)
+                if size + length > self._data_room:
+                    self._reserve(0, size + length)
+                self._data[size:size + length] = data
+                size += length
+            else:
+                words += operation
+        count = len(words)
+        if count > self._word_room:
+            self._reserve(count, 0)
+        try:
+            self._words[:count] = array("q", words)
+        except OverflowError:
+            self._words[:count] = array("q", [(word & _WORD) - (word & _SIGN) for word in words])
+        self._answer = (count >> 2, size, handler)
+
+    def halt(self, board):
+        """The software of a board (an index) whose turn it is has come to an end; its CPU stands still from here on."""
+        self._library.nectar_halt(self._handle, board)
+
+    def bytes(self):
+        """What a level gets whose RESULT is BYTES."""
+        return ctypes.string_at(self.exchange[NUMBER], self.exchange[LENGTH])
+
+    def fault(self):
+        """What has gone wrong, after FAULT."""
+        return ctypes.string_at(self.exchange[NUMBER]).decode()
+
+    # -- looking -------------------------------------------------------------------------------------
+    @property
+    def time_ps(self):
+        """Simulated time in picoseconds."""
+        return self._time_ps if self._handle is None else self.exchange[TIME_PS]
+
+    def _opened(self):
+        if self._handle is None:
+            raise RuntimeError("this engine is closed; make a new one")
+        return self._handle
+
+    @property
+    def log(self):
+        """What was seen on the fibers, as LogEntry, in the order in which it was sent."""
+        address = self._library.nectar_log(self._opened())
+        size = self._library.nectar_log_size(self._opened())
+        if not size:
+            return []
+        data = ctypes.string_at(address, 16 * size)
+        return [LogEntry(time, *self._fibers[fiber], symbol) for time, fiber, symbol in struct.iter_unpack("=qii", data)]
+
+    @property
+    def log_lost(self):
+        """Symbols that the log had no room for."""
+        return self._library.nectar_log_lost(self._opened())
+
+    def cycles(self, board):
+        """(clock edges at which ``board`` was evaluated, edges that it slept through) so far."""
+        index = self._index[board]
+        return (self._library.nectar_evaluated(self._opened(), index), self._library.nectar_skipped(self._opened(), index))
+
+    def symbols(self):
+        """{(sending end, receiving end): symbols sent so far} of all fibers."""
+        return {ends: self._library.nectar_symbols(self._opened(), index) for index, ends in enumerate(self._fibers)}
+
+    def close(self):
+        """Finishes the waveform file and frees the boards. May be called twice."""
+        if self._handle is None:
+            return
+        self._time_ps = self.time_ps
+        try:
+            if self._waves is not None:
+                self._library.nectar_trace_close(self._handle)
+                self._waves.finish(self._library)
+        finally:
+            self._waves = None
+            for view in (self.exchange, self._words, self._data):
+                view.release()
+            self._library.nectar_free(self._handle)
+            self._handle = None
+            self._run = self._refuse
+
+    def _refuse(self, *arguments):
+        self._opened()
+
+    def _indexes(self, names):
+        if names is None:
+            return list(range(len(self.boards)))
+        for name in names:
+            if name not in self._index:
+                raise ValueError(f"there is no board {name!r} to record; there are {', '.join(self.boards)}")
+        return [self._index[name] for name in names]
+
+    def _reserve(self, words, size):
+        """Makes room for so many words of operations and bytes of data."""
+        if words > self._word_room:
+            self._word_room = max(words, 2 * self._word_room)
+            address = self._library.nectar_words(self._handle, self._word_room)
+            self._words = memoryview((ctypes.c_int64 * self._word_room).from_address(address)).cast("B").cast("q")
+        if size > self._data_room:
+            self._data_room = max(size, 2 * self._data_room)
+            address = self._library.nectar_data(self._handle, self._data_room)
+            self._data = memoryview((ctypes.c_uint8 * self._data_room).from_address(address)).cast("B")

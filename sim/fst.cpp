@@ -1,0 +1,101 @@
+// VCD to FST, by the writer of another library whose functions are given by address: no headers of it are needed.
+
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <unordered_map>
+
+namespace {
+
+// In the order in which waves.py lists them.
+struct Writer {
+    void* (*create)(const char* path, int compress_hierarchy);
+    void (*close)(void* file);
+    void (*timescale)(void* file, const char* text);
+    void (*scope)(void* file, int type, const char* name, const char* component);
+    void (*upscope)(void* file);
+    std::uint32_t (*var)(void* file, int type, int direction, std::uint32_t bits, const char* name, std::uint32_t alias);
+    void (*time)(void* file, std::uint64_t time);
+    void (*change)(void* file, std::uint32_t handle, const void* bits);
+};
+
+constexpr int SCOPE_MODULE = 0;
+constexpr int VAR_WIRE = 16;
+
+struct Variable {
+    std::uint32_t handle;
+    std::size_t bits;
+};
+
+// The words of a declaration between `$what` and `$end`.
+std::string declaration(std::istream& file) {
+    std::string text, word;
+    while (file >> word && word != "$end") {
+        if (!text.empty()) text += ' ';
+        text += word;
+    }
+    return text;
+}
+
+// "wire 8 code name [7:0]"
+void declare(const Writer& writer, void* out, const std::string& text, std::unordered_map<std::string, Variable>& variables) {
+    char type[32], code[32];
+    unsigned bits = 0;
+    int used = 0;
+    if (std::sscanf(text.c_str(), "%31s %u %31s %n", type, &bits, code, &used) < 3) return;
+    const auto known = variables.find(code);
+    const std::uint32_t alias = known == variables.end() ? 0 : known->second.handle;
+    const std::uint32_t handle = writer.var(out, VAR_WIRE, 0, bits, text.c_str() + used, alias);
+    if (!alias) variables[code] = {handle, bits};
+}
+
+void value(const Writer& writer, void* out, std::string bits, const std::string& code,
+           const std::unordered_map<std::string, Variable>& variables) {
+    const auto variable = variables.find(code);
+    if (variable == variables.end()) return;
+    if (bits.size() < variable->second.bits) bits.insert(0, variable->second.bits - bits.size(), '0');
+    writer.change(out, variable->second.handle, bits.c_str());
+}
+
+}  // namespace
+
+// Returns whether both files could be opened and the VCD was read to its end.
+extern "C" int nectar_vcd_to_fst(const char* from, const char* to, void* const* functions) {
+    Writer writer;
+    static_assert(sizeof writer == 8 * sizeof(void*), "functions only");
+    std::memcpy(&writer, functions, sizeof writer);
+    std::ifstream in(from);
+    void* const out = in ? writer.create(to, 1) : nullptr;
+    if (!out) return 0;
+    std::unordered_map<std::string, Variable> variables;
+    std::string word, code;
+    while (in >> word) {
+        switch (word[0]) {
+            case '$':
+                if (word == "$timescale") {
+                    writer.timescale(out, declaration(in).c_str());
+                } else if (word == "$scope") {
+                    const std::string text = declaration(in);
+                    writer.scope(out, SCOPE_MODULE, text.c_str() + text.find(' ') + 1, nullptr);
+                } else if (word == "$upscope") {
+                    declaration(in);
+                    writer.upscope(out);
+                } else if (word == "$var") {
+                    declare(writer, out, declaration(in), variables);
+                } else if (word != "$dumpvars" && word != "$end") {
+                    declaration(in);
+                }
+                break;
+            case '#': writer.time(out, std::stoull(word.substr(1))); break;
+            case 'b':
+                in >> code;
+                value(writer, out, word.substr(1), code, variables);
+                break;
+            default: value(writer, out, word.substr(0, 1), word.substr(1), variables);
+        }
+    }
+    writer.close(out);
+    return in.eof();
+}

@@ -1,0 +1,114 @@
+// A CAB's CPU: executes the operations of its software, clock edge by clock edge, as docs/door.md rules.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "board.h"
+#include "fiber.h"
+
+namespace nectar {
+
+// Kinds of operation, numbered as nectar.software.door.Kind.
+enum class Op : std::uint8_t { WRITE = 1, WRITE_BLOCK, SPEND, MASK, READ, READ_BLOCK, NOW, WAIT, RETURN };
+
+struct Operation {
+    Op kind;
+    std::uint32_t address;
+    std::uint32_t size;
+    std::uint64_t value;  // of a WRITE_BLOCK: where its bytes begin in the level's data
+};
+
+// What the software must do before the processor can go on.
+enum class Turn { NONE, RESUME, INTERRUPT, UNHANDLED, FAULT };
+
+// What a resumed level gets from its await.
+enum class Result : std::int64_t { NOTHING, NUMBER, BYTES, BUS_ERROR };
+
+class Processor {
+  public:
+    enum Level { THREAD = 0, INTERRUPT = 1 };
+
+    CpuPins pins{};
+
+    // What goes with the turn asked for last.
+    int level = THREAD;
+    Result result = Result::NOTHING;
+    std::uint64_t number = 0;
+    std::vector<std::uint8_t> bytes;
+    std::uint32_t error_address = 0;
+    bool error_write = false;
+    const char* fault = "";
+
+    // The software is there; it starts at the next edge.
+    void start(bool handler) {
+        attached_ = handler;
+        state_ = State::NEW;
+    }
+
+    // The software's answer to RESUME or INTERRUPT: its operations; `data` are the bytes of its block writes.
+    void give(const std::int64_t* words, std::size_t count, const std::uint8_t* data, std::size_t size, bool handler);
+
+    // The software is gone.
+    void halt() {
+        state_ = State::ENDED;
+        *pins.valid = 0;
+    }
+
+    // An edge; `at` counts from the end of reset. If it returns a turn, proceed() must follow once that is done.
+    Turn edge(std::int64_t at);
+    Turn proceed();
+
+    // The next edge at which there is something to do if the interrupt line stays as it is.
+    std::int64_t due(std::int64_t at) const {
+        switch (state_) {
+            case State::ABSENT:
+            case State::ENDED: return NEVER;
+            case State::SPEND: return *pins.irq && open() ? at + 1 : until_;
+            case State::WAIT: return *pins.irq && open() ? at + 1 : NEVER;
+            default: return at + 1;
+        }
+    }
+
+  private:
+    enum class State : std::uint8_t { ABSENT, NEW, FETCH, ACCESS, SPEND, WAIT, ENDED };
+
+    struct Queue {
+        std::vector<Operation> operations;
+        std::vector<std::uint8_t> data;
+        std::size_t next = 0;
+        bool failed = false;  // an access was refused and the software has not heard of it
+        std::uint32_t error_address = 0;
+        bool error_write = false;
+    };
+
+    bool open() const { return level == THREAD && !masked_ && attached_; }
+    Turn fetch();
+    Turn resume(Result what, std::uint64_t value = 0);
+    bool report();
+    void begin(const Operation& operation);
+    void drive();
+    void respond();
+    Turn finish();
+    Turn fail(const char* text);
+
+    State state_ = State::ABSENT;
+    bool attached_ = false;
+    bool masked_ = false;
+    bool handled_ = false;  // a handler has run since level 0 was last resumed
+    bool irq_ = false;      // the interrupt line as sampled, until it has been looked at
+    std::int64_t at_ = 0;
+    std::int64_t until_ = 0;  // edge at which the spend under way ends
+    State saved_ = State::FETCH;
+    std::int64_t left_ = 0;  // what an interrupted spend has left
+    Queue queues_[2];
+
+    // The access under way.
+    Operation access_{};
+    std::uint32_t words_ = 0;
+    std::uint32_t taken_ = 0;
+    std::uint32_t answered_ = 0;
+    std::uint32_t word_ = 0;
+};
+
+}  // namespace nectar

@@ -1,0 +1,75 @@
+#include "waves.h"
+
+#include "engine.h"
+
+namespace nectar {
+
+Waves::Waves(const char* path, std::vector<Board*> boards, std::int64_t begin, std::int64_t end)
+    : boards_(std::move(boards)), begin_(begin), end_(end) {
+    file_.set_time_unit("1ps");
+    file_.set_time_resolution("1ps");
+    for (Board* board : boards_) board->kind->trace(board->model, &file_);
+    file_.open(path);
+    open_ = file_.isOpen();
+}
+
+bool Waves::before(Engine& engine, std::int64_t time, std::int64_t until) {
+    if (!open_) return false;
+    if (!watching_) {
+        if (time < begin_) return false;
+        watch(engine);
+        return true;
+    }
+    Group* falling = nullptr;
+    std::int64_t fall = time;
+    for (auto& group : engine.groups_) {
+        if (group->fall_ps < fall) {
+            fall = group->fall_ps;
+            falling = group.get();
+        }
+    }
+    if (fall >= end_) {
+        close();
+        return false;
+    }
+    if (fall >= until) return false;
+    if (pending_ >= 0 && pending_ < fall) flush();
+    pending_ = fall;
+    if (!falling) return false;
+    falling->fall_ps = NEVER;
+    for (Board* board : boards_) {
+        if (board->group != falling) continue;
+        *board->pins.clk = 0;
+        board->eval(board->model);
+    }
+    return true;
+}
+
+// The window begins: its boards do not sleep from here on.
+void Waves::watch(Engine& engine) {
+    watching_ = true;
+    for (Board* board : boards_) {
+        board->traced = true;
+        ++board->group->traced;
+        engine.wake(*board, board->group->edge_at(begin_));
+    }
+}
+
+void Waves::flush() {
+    file_.dump(static_cast<std::uint64_t>(pending_));
+    pending_ = -1;
+}
+
+void Waves::close() {
+    if (!open_) return;
+    if (pending_ >= 0) flush();
+    for (Board* board : boards_) {
+        if (board->traced) --board->group->traced;
+        board->traced = false;
+        board->group->fall_ps = NEVER;
+    }
+    file_.close();
+    open_ = false;
+}
+
+}  // namespace nectar

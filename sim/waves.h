@@ -1,0 +1,42 @@
+// Waveforms of some boards over a window of time, in one VCD file.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "verilated_vcd_c.h"
+
+namespace nectar {
+
+class Engine;
+struct Board;
+
+class Waves {
+  public:
+    Waves(const char* path, std::vector<Board*> boards, std::int64_t begin, std::int64_t end);
+    ~Waves() { close(); }
+
+    // Whether the file could be opened.
+    bool good() const { return open_; }
+
+    // Called before the edges at `time`. Does what comes earlier (the window's begin or end, a falling edge) and returns
+    // true, or returns false.
+    bool before(Engine& engine, std::int64_t time, std::int64_t until);
+
+    void close();
+
+  private:
+    void watch(Engine& engine);
+    void unwatch();
+    void flush();
+
+    VerilatedVcdC file_;
+    std::vector<Board*> boards_;
+    std::int64_t begin_;
+    std::int64_t end_;
+    std::int64_t pending_ = -1;  // time of changes not yet written
+    bool open_ = false;
+    bool watching_ = false;
+};
+
+}  // namespace nectar

@@ -1,0 +1,113 @@
+"""The engine back end: software on simulated RTL, at speed.
+
+The processors of the CABs are part of the engine's C++ core and follow ``docs/door.md``; Python runs only when software
+has a turn.
+"""
+
+from ...sim.engine import ADDRESS, BOARD, LEVEL, NUMBER, RESULT, WRITE, Code, Engine, Result
+from ...sim.profile import PROTOTYPE
+from ..door import BusError, Door, Runner
+from ..machine import QUIET, STOPPED, TIME
+
+__all__ = ["EngineMachine"]
+
+
+class EngineMachine:
+    """A Machine (``software.machine``) whose boards are simulated RTL.
+
+    Parameters
+    ----------
+    topology : Topology
+        Boards and fibers.
+    profile : Profile
+        Clocks and symbol time.
+    waves : path or None
+        File for waveforms, ``.vcd`` or ``.fst``; it appears when the machine is closed.
+    wave_boards : list of str or None
+        Boards to record; None for all.
+    wave_window : (int, int) or None
+        Picoseconds from which and up to which they are recorded; None for all of the time.
+    sleep : bool
+        Whether boards that have nothing to do are left out. The result is the same.
+    log_control : bool
+        Whether control symbols on the fibers are written down: ``engine.log``.
+    log_data : bool
+        Whether data bytes are written down there too.
+
+    Members
+    -------
+    doors : dict
+        CAB name → Door.
+    engine : Engine
+        The simulation itself: log, counters.
+    """
+
+    def __init__(self, topology, profile=PROTOTYPE, *, waves=None, wave_boards=None, wave_window=None, sleep=True,
+                 log_control=False, log_data=False):
+        log = "all" if log_data else "control" if log_control else "off"
+        self.engine = Engine(topology, profile, sleep=sleep, log=log, waves=waves, wave_boards=wave_boards, wave_window=wave_window)
+        self.doors = {name: Door(profile.cpu_hz) for name in topology.cabs}
+        self._runners = [None] * len(self.engine.boards)
+
+    def start(self, name, main):
+        """Gives CAB ``name`` its main coroutine; it starts at the CAB's next clock edge after reset."""
+        index = self.engine.boards.index(name)
+        if self._runners[index] is not None:
+            raise RuntimeError(f"{name} has its software already")
+        door = self.doors[name]
+        self._runners[index] = Runner(door, main)
+        self.engine.start(name, door.handler is not None)
+
+    async def run(self, stop, until_ps=None):
+        """Runs until ``stop()`` is true, simulated time reaches ``until_ps``, or all is quiet (``software.machine``)."""
+        engine = self.engine
+        exchange = engine.exchange
+        runners = self._runners
+        while True:
+            if stop():
+                return STOPPED
+            code = engine.run(until_ps)
+            while code == Code.PAUSE:
+                code = engine.run(until_ps)
+            if code == Code.RESUME or code == Code.INTERRUPT:
+                board = exchange[BOARD]
+                runner = runners[board]
+                try:
+                    operations = runner.interrupt() if code == Code.INTERRUPT else self._resume(runner)
+                    engine.answer(operations, runner.door.handler is not None)
+                except BaseException:
+                    engine.halt(board)
+                    raise
+            elif code == Code.TIME:
+                return TIME
+            elif code == Code.QUIET:
+                return QUIET
+            elif code == Code.UNHANDLED:
+                raise BusError(exchange[ADDRESS], bool(exchange[WRITE]))
+            else:
+                raise RuntimeError(f"{engine.boards[exchange[BOARD]]}: {engine.fault()}")
+
+    def _resume(self, runner):
+        """The software whose turn it is goes on with the result of its await."""
+        exchange = self.engine.exchange
+        result = exchange[RESULT]
+        if result == Result.NUMBER:
+            return runner.resume(exchange[LEVEL], exchange[NUMBER])
+        if result == Result.NOTHING:
+            return runner.resume(exchange[LEVEL])
+        if result == Result.BYTES:
+            return runner.resume(exchange[LEVEL], self.engine.bytes())
+        return runner.resume(exchange[LEVEL], None, BusError(exchange[ADDRESS], bool(exchange[WRITE])))
+
+    @property
+    def time_ps(self):
+        """Simulated time in picoseconds."""
+        return self.engine.time_ps
+
+    def close(self):
+        """Ends all software, closes the waveform file, frees the boards. May be called twice."""
+        for runner in self._runners:
+            if runner is not None:
+                runner.close()
+        self._runners = [None] * len(self._runners)
+        self.engine.close()
