@@ -34,7 +34,10 @@ def place(error, file=None):
 
 def explain(error):
     """The line that tells a user of ``error``."""
-    if isinstance(error, UsageError):
+    from ..sim.cache import BuildError
+    from ..sim.wiring import TopologyError
+    from ..software.errors import ProgramError
+    if isinstance(error, (UsageError, BuildError, TopologyError, ProgramError)):
         return str(error)
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename or 'writing failed'}: {error.strerror}"

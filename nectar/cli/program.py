@@ -15,7 +15,7 @@ _MODULE = "nectar_program"
 class Program:
     """The program in the file ``path`` (see docs/software.md), loaded: its top level has been run.
 
-    ``topology`` is its TOPOLOGY, or None. Raises UsageError when there is no such program or it cannot be loaded.
+    ``topology`` is its TOPOLOGY, or None, ``trace`` whether it has asked for a TRACE. Raises UsageError when there is no such program or it cannot be loaded.
     """
 
     def __init__(self, path):
@@ -39,6 +39,7 @@ class Program:
         if not callable(self._main):
             raise UsageError(f"{path}: it has no 'async def main(system, arguments)' to run")
         self.topology = getattr(module, "TOPOLOGY", None)
+        self.trace = bool(getattr(module, "TRACE", False))
 
     def run(self, system, arguments):
         """Runs ``main`` to its end."""
@@ -57,6 +58,14 @@ class Program:
     def failure(self, error):
         """What ``error``, raised in the program, is called: ``file:line: ValueError: message``."""
         return f"{place(error, self.path)}: {type(error).__name__}: {error}"
+
+    def explain(self, error):
+        """The line that tells of ``error``, which ended ``main``."""
+        from ..software.errors import ProgramError
+        if not isinstance(error, ProgramError):
+            return self.failure(error)
+        where = error.__cause__ and place(error.__cause__, self.path)
+        return f"{error} ({where})" if where and where.startswith(f"{self.path}:") else str(error)
 
     def line(self, frame):
         """``file:line in function`` where the program stands, seen from the innermost stack ``frame``; or None."""

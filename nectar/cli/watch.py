@@ -24,11 +24,7 @@ _TRIES = 5
 
 
 class Stalled(BaseException):
-    """Simulated time stood still for too long; ``frame`` is where the program was. No ``except Exception`` stops it."""
-
-    def __init__(self, frame):
-        super().__init__("simulated time stands still")
-        self.frame = frame
+    """Simulated time stood still for too long; the message says where. No ``except Exception`` of a program stops it."""
 
 
 class Watch:
@@ -40,14 +36,14 @@ class Watch:
         Simulated time in picoseconds.
     stall : float
         Seconds of the host for which simulated time may stand still; 0: for ever.
-    complain : callable
-        Called with a frame when the process must be ended since the program does not let itself be.
+    describe : callable
+        Says where the program stands, given the innermost stack frame.
     """
 
-    def __init__(self, now, stall, complain):
+    def __init__(self, now, stall, describe):
         self._now = now
         self._stall = stall
-        self._complain = complain
+        self._describe = describe
         self._show = sys.stderr.isatty()
         self._shown = False
         self._tries = 0
@@ -62,6 +58,9 @@ class Watch:
     def __exit__(self, *error):
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, self._before)
+        self._clear()
+
+    def _clear(self):
         if self._shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
@@ -75,10 +74,12 @@ class Watch:
             self._tries = 0
         elif self._stall and host - self._moved >= self._stall:
             self._tries += 1
-            if self._tries > _TRIES:
-                self._complain(frame)
-                os._exit(WRONG)
-            raise Stalled(frame)
+            where = self._describe(frame)
+            if self._tries <= _TRIES:
+                raise Stalled(where)
+            self._clear()
+            os.write(2, f"nectar: {where}\n".encode())
+            os._exit(WRONG)
         if self._show and host - self._begin >= _PATIENCE:
             self._shown = True
             sys.stderr.write(f"\r\x1b[K{time_text(simulated)} simulated in {host - self._begin:.0f} s")

@@ -1,0 +1,184 @@
+"""Runs a program on a simulated Nectar; docs/software.md tells how to write one.
+
+Options may stand before or behind PROGRAM. What stands behind PROGRAM and is no option of 'nectar run' is handed to the
+program, in its order; behind '--' everything is.
+"""
+
+from .errors import DONE, FAILED, Interrupted, UsageError
+from .program import Program
+from .results import Result, check_target, save_json
+from .units import picoseconds, seconds, time_text
+from .watch import Stalled, Watch
+
+HELP = "run a program on a simulated Nectar"
+
+BACKENDS = ("engine", "model")
+
+#: Options that take a value, as argparse wants them.
+_VALUES = {
+    "--topology": {"metavar": "T", "help": "what is wired to what: hub:N, chain:N, mesh:RxC, figure7, or a .toml or .py file; "
+                                           "by default what the program says"},
+    "--profile": {"metavar": "P", "default": "prototype", "help": "clocks and fiber speed (default: prototype)"},
+    "--waves": {"metavar": "FILE", "help": "record waveforms; FILE ends in .vcd or .fst"},
+    "--wave-boards": {"metavar": "NAMES", "help": "record only these boards: CAB1,HUB2"},
+    "--wave-window": {"metavar": "FROM:TO", "help": "record only this part of simulated time: 10us:150us; either end may be left out"},
+    "--max-time": {"metavar": "TIME", "default": "100s", "help": "simulated time after which the program is ended (default: 100s)"},
+    "--stall-time": {"metavar": "TIME", "default": "20s", "help": "time on this machine for which simulated time may stand still until "
+                                                               "the program is ended; 0s: for ever (default: 20s)"},
+    "--backend": {"metavar": "B", "default": "engine", "help": "engine: the boards' RTL (default); model: pure Python, less exact, needs "
+                                                            "no compiler"},
+    "--json": {"metavar": "FILE", "help": "also write the results to FILE"},
+}
+#: Options that take none.
+_FLAGS = {
+    "--no-sleep": {"help": "simulate boards that have nothing to do as well: the same result, only slower"},
+}
+
+
+def configure(parser):
+    """Options of ``nectar run``."""
+    parser.usage = "nectar run [options] PROGRAM.py [options] [arguments of the program]"
+    parser.add_argument("program", metavar="PROGRAM.py", help="the program; docs/software.md tells how to write one")
+    for name, how in _VALUES.items():
+        parser.add_argument(name, **how)
+    for name, how in _FLAGS.items():
+        parser.add_argument(name, action="store_true", **how)
+
+
+def parse(parser, arguments):
+    """Tells our options from what is the program's."""
+    own, program, rest = [], [], []
+    words = iter(arguments)
+    for word in words:
+        name, equals, _ = word.partition("=")
+        if word == "--":
+            rest += words
+        elif name in _VALUES:
+            own.append(word)
+            if not equals:
+                own += [value for value in [next(words, None)] if value is not None]
+        elif word in _FLAGS or word == "--debug" or not program and word in ("-h", "--help"):
+            own.append(word)
+        elif program:
+            rest.append(word)
+        elif word.startswith("-") and word != "-":
+            parser.error(f"there is no option {word}, and options of the program stand behind its name")
+        else:
+            program.append(word)
+    if not program and rest:
+        program, rest = rest[:1], rest[1:]
+    options = parser.parse_args([*own, *(["--", *program] if program else [])])
+    options.arguments = rest
+    return options
+
+
+def execute(options):
+    """Runs the program to its end; what it reported decides the exit code."""
+    if options.backend not in BACKENDS:
+        raise UsageError(f"--backend {options.backend}: there is no such back end; there are {' and '.join(BACKENDS)}")
+    max_time = picoseconds(options.max_time, "--max-time")
+    stall = seconds(options.stall_time, "--stall-time")
+    check_target("--json", options.json)
+    waves = _waves(options)
+    program = Program(options.program)
+    topology, profile = _shape(options, program)
+    for name in waves["wave_boards"] or ():
+        if name not in (boards := [*topology.hubs, *topology.cabs]):
+            raise UsageError(f"--wave-boards: {topology.name} has no board {name!r}; it has {', '.join(boards)}")
+
+    system = _system(options, program, topology, profile, waves, max_time)
+    try:
+        _run(options, program, system, stall)
+        simulated = system.time_ns
+    finally:
+        system.close()
+    save_json(options.json, [Result("run.simulated_time", simulated, "ns"), *(Result(**result) for result in system.results)])
+    return FAILED if any(result["ok"] is False for result in system.results) else DONE
+
+
+def _waves(options):
+    """What the engine is to record, as its keyword arguments."""
+    path, boards, window = options.waves, options.wave_boards, options.wave_window
+    if path is None:
+        for name, value in (("--wave-boards", boards), ("--wave-window", window)):
+            if value is not None:
+                raise UsageError(f"{name} needs --waves FILE")
+        return {"waves": None, "wave_boards": None, "wave_window": None}
+    if options.backend != "engine":
+        raise UsageError("--waves: only the engine has signals to record; leave --backend out")
+    if not path.endswith((".vcd", ".fst")):
+        raise UsageError(f"--waves {path}: the name must end in .vcd or .fst, which is the format")
+    check_target("--waves", path)
+    if boards is not None:
+        boards = [name.strip() for name in boards.split(",") if name.strip()]
+        if not boards:
+            raise UsageError("--wave-boards names no board; write names with commas between them")
+    if window is not None:
+        begin, colon, end = window.partition(":")
+        if not colon:
+            raise UsageError(f"--wave-window {window}: write FROM:TO, as in 10us:150us")
+        window = (picoseconds(begin, "--wave-window") if begin.strip() else 0,
+                  picoseconds(end, "--wave-window") if end.strip() else 2**63 - 1)
+        if window[0] >= window[1]:
+            raise UsageError(f"--wave-window {options.wave_window}: it ends before it begins")
+    return {"waves": path, "wave_boards": boards, "wave_window": window}
+
+
+def _shape(options, program):
+    """Topology and profile."""
+    from ..sim.profile import profile
+    from ..sim.topology import load
+    wanted = options.topology or program.topology
+    if wanted is None:
+        raise UsageError(f"{program.path} has no TOPOLOGY; add one, or give --topology")
+    try:
+        speeds = profile(options.profile)
+    except ValueError as error:
+        raise UsageError(f"--profile: {error}") from None
+    topology = load(wanted) if isinstance(wanted, str) else wanted
+    return topology.check(), speeds
+
+
+def _system(options, program, topology, profile, waves, max_time):
+    """The system that the program runs on."""
+    from ..software.system import System
+    trace = program.trace
+    if options.backend == "engine":
+        from ..software.backends.engine import EngineMachine
+        machine = EngineMachine(topology, profile, sleep=not options.no_sleep, log_control=trace, **waves)
+    else:
+        from ..software.backends.model import ModelMachine
+        machine = ModelMachine(topology, profile)
+    try:
+        return System.of(machine, topology, trace=trace, limit_ps=max_time)
+    except BaseException:
+        machine.close()
+        raise
+
+
+def _run(options, program, system, stall):
+    """Runs ``main``, and says where the program stood if it does not come to its end."""
+    def stuck(frame):
+        where = program.line(frame)
+        return (f"{system.running() or 'main'} computes without giving control back: for {stall:g} s simulated time has stood still "
+                f"at {_time(system)}{f' ({where})' if where else ''}")
+
+    try:
+        with Watch(lambda: system.machine.time_ps, stall, stuck):
+            program.run(system, options.arguments)
+    except Stalled as error:
+        raise UsageError(str(error)) from error
+    except KeyboardInterrupt as error:
+        raise Interrupted(f"{error or 'interrupted'} at {_time(system)} of simulated time") from error
+    except UsageError:
+        raise
+    except SystemExit as error:
+        if error.code not in (None, 0):
+            raise UsageError(f"{program.path}: {error.code}" if isinstance(error.code, str)
+                             else f"{program.path} ended with exit code {error.code}") from error
+    except Exception as error:
+        raise UsageError(program.explain(error)) from error
+
+
+def _time(system):
+    return time_text(system.machine.time_ps)
