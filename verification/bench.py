@@ -26,6 +26,10 @@ ROOT = Path(__file__).resolve().parent.parent
 _CONFIGURATION = "NECTAR_CONFIGURATION"
 
 
+def _directory(name, configuration):
+    return ROOT / "build" / "bench" / "".join(c if c.isalnum() else "_" for c in f"{name}-{configuration}")
+
+
 def inside():
     """Name of the configuration that is being simulated; None outside of the simulator."""
     return os.environ.get(_CONFIGURATION)
@@ -44,14 +48,17 @@ class Bench:
         More flags for Verilator.
     ports_only : bool
         The tests look at the pins of ``top`` only; the simulation is several times faster.
+    share : str, optional
+        Benches that give the same name share the compiled models of configurations of the same name.
     """
 
-    def __init__(self, module, configurations, *, top="dut", flags=(), ports_only=False):
+    def __init__(self, module, configurations, *, top="dut", flags=(), ports_only=False, share=None):
         self.module = module
         self.configurations = configurations
         self.top = top
         self.flags = list(flags)
         self.ports_only = ports_only
+        self.share = share
         self._outcomes = {}
 
     def claims(self):
@@ -67,9 +74,8 @@ class Bench:
         return [(configuration, claim) for configuration in self.configurations for claim in self.claims()]
 
     def directory(self, configuration):
-        """Where the simulation of ``configuration`` is built and run."""
-        label = "".join(c if c.isalnum() else "_" for c in f"{self.module}-{configuration}")
-        return ROOT / "build" / "bench" / label
+        """Where the simulation of ``configuration`` runs."""
+        return _directory(self.module, configuration)
 
     def check(self, configuration, claim):
         """Fails unless the cocotb test ``claim`` passed on ``configuration``; simulates at first use."""
@@ -84,6 +90,7 @@ class Bench:
         made = self.configurations[configuration]()
         text = made if isinstance(made, str) else convert(made, self.top)
         path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-        return simulate(text, self.module, top=self.top, directory=self.directory(configuration), flags=self.flags,
-                        ports_only=self.ports_only, environment={_CONFIGURATION: configuration, "PYTHONPATH": path},
+        return simulate(text, self.module, top=self.top, directory=self.directory(configuration),
+                        model=_directory(self.share or self.module, configuration), flags=self.flags, ports_only=self.ports_only,
+                        environment={_CONFIGURATION: configuration, "PYTHONPATH": path},
                         seed=os.environ.get("NECTAR_SEED"), once=os.environ.get("PYTEST_XDIST_TESTRUNUID"))

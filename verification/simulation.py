@@ -1,6 +1,6 @@
 """One cocotb simulation: Verilog text, compiled by Verilator, run under cocotb in a process of its own.
 
-A directory holds one compiled simulation. It is compiled again only when the Verilog or the flags have changed, and
+A directory holds one compiled model. It is compiled again only when the Verilog or the flags have changed, and
 is locked while it is in use, so that several test processes may ask for the same one.
 """
 
@@ -49,8 +49,21 @@ def _locked(directory):
         yield
 
 
-def _build(runner, text, top, directory, flags, ports_only):
-    digest = hashlib.sha256(repr((text, flags, ports_only, sys.version)).encode()).hexdigest()
+@contextlib.contextmanager
+def _make_flags(optimisation):
+    """How the C++ compiler optimises; what an outer make has set must not reach the runner's."""
+    before = os.environ.get("MAKEFLAGS")
+    os.environ["MAKEFLAGS"] = f"OPT_FAST={optimisation} OPT_SLOW=-O0"
+    try:
+        yield
+    finally:
+        del os.environ["MAKEFLAGS"]
+        if before is not None:
+            os.environ["MAKEFLAGS"] = before
+
+
+def _build(runner, text, top, directory, flags, ports_only, optimisation):
+    digest = hashlib.sha256(repr((text, flags, ports_only, optimisation, sys.version)).encode()).hexdigest()
     stamp = directory / "digest"
     fresh = not stamp.exists() or stamp.read_text() != digest
     if fresh:
@@ -65,8 +78,9 @@ def _build(runner, text, top, directory, flags, ports_only):
         public.write_text(f'`verilator_config\npublic_flat_rw -module "{top}" -var "*"\n')
         sources.insert(0, public)
         flags = ["--no-public-flat-rw", *flags]
-    runner.build(sources=sources, hdl_toplevel=top, build_dir=directory, build_args=flags, always=fresh,
-                 log_file=directory / "build.log")
+    with _make_flags(optimisation):
+        runner.build(sources=sources, hdl_toplevel=top, build_dir=directory, build_args=flags, always=fresh,
+                     log_file=directory / "build.log")
     stamp.write_text(digest)
     return digest
 
@@ -79,7 +93,7 @@ def _outcome(directory, tail=""):
     outcome = directory / "results.xml"
     log = _read(directory / "simulation.log")
     if not outcome.exists():
-        return Outcome({}, f"{tail}\n{log or _read(directory / 'build.log')}")
+        return Outcome({}, f"{log}\n{tail}")
     results = {}
     for case in ElementTree.parse(outcome).getroot().iter("testcase"):
         bad = case.find("failure") if case.find("failure") is not None else case.find("error")
@@ -87,7 +101,8 @@ def _outcome(directory, tail=""):
     return Outcome(results, log)
 
 
-def simulate(text, modules, *, top, directory, flags=(), ports_only=False, environment=None, seed=None, once=None):
+def simulate(text, modules, *, top, directory, model=None, flags=(), ports_only=False, optimisation="-O1", environment=None,
+             seed=None, once=None):
     """Runs the cocotb tests of ``modules`` on the Verilog ``text``; returns an Outcome.
 
     Parameters
@@ -97,11 +112,15 @@ def simulate(text, modules, *, top, directory, flags=(), ports_only=False, envir
     modules : str or list of str
         Python modules with cocotb tests.
     directory : Path
-        Belongs to this simulation; made if need be.
+        Where it runs; belongs to this simulation; made if need be.
+    model : Path, optional
+        Where the Verilog is compiled; simulations of the same Verilog may share it. The same directory if left out.
     flags : list of str
         More flags for Verilator.
     ports_only : bool
         cocotb sees only the signals of the module ``top``, not what is inside; several times faster.
+    optimisation : str
+        Flag of the C++ compiler: -O1 takes half the time of -Os, which matters more to benches than the model's speed.
     environment : dict of str → str
         Environment variables for the simulation.
     seed : int or str, optional
@@ -113,25 +132,25 @@ def simulate(text, modules, *, top, directory, flags=(), ports_only=False, envir
 
     use_verilator()
     directory = Path(directory).resolve()
-    environment = dict(environment or {})
-    with _locked(directory):
+    model = directory if model is None else Path(model).resolve()
+    with _locked(model):
         runner = get_runner("verilator")
         try:
-            digest = _build(runner, text, top, directory, [*VERILATOR_FLAGS, *flags], ports_only)
+            digest = _build(runner, text, top, model, [*VERILATOR_FLAGS, *flags], ports_only, optimisation)
         except (SystemExit, RuntimeError) as error:
-            return Outcome({}, f"{error}\n{_read(directory / 'build.log')}")
+            return Outcome({}, f"{error}\n{_read(model / 'build.log')}")
+        directory.mkdir(parents=True, exist_ok=True)
         done = directory / "once"
         label = repr((once, digest, modules, environment, seed))
         if once is not None and _read(done) == label:
             return _outcome(directory)
-        done.unlink(missing_ok=True)
-        for name in ("results.xml", "simulation.log"):
+        for name in ("once", "results.xml", "simulation.log"):
             (directory / name).unlink(missing_ok=True)
         message = ""
         try:
-            runner.test(hdl_toplevel=top, test_module=modules, build_dir=directory, test_dir=directory,
+            runner.test(hdl_toplevel=top, test_module=modules, build_dir=model, test_dir=directory,
                         results_xml=str(directory / "results.xml"), log_file=directory / "simulation.log", seed=seed,
-                        extra_env=environment)
+                        extra_env=dict(environment or {}))
         except (SystemExit, RuntimeError) as error:
             message = str(error)
         if once is not None:
