@@ -1,0 +1,206 @@
+"""Drives the pins of a whole CAB: CPU bus, both fibers, stand-by; watches the rules that always hold.
+
+One coroutine moves everything, a cycle at a time, so that nothing depends on the order of tasks.
+"""
+
+from collections import deque
+
+from nectar.hdl.cab.addresses import REG
+from nectar.hdl.link.symbol import Control
+from nectar.verification.cab.lockstep import HandClock
+from nectar.verification.cab.reference import BusFault
+
+__all__ = ["Access", "BoardDriver"]
+
+_NEVER = 0xFFFF_FFFF
+
+
+class Access:
+    """A request to the CPU bus and, later, its response. ``taken`` and ``done`` are the numbers of cycles."""
+
+    def __init__(self, address, value=None, select=0xF):
+        self.address = address
+        self.write = value is not None
+        self.value = value or 0
+        self.select = select
+        self.taken = self.done = None
+        self.data = self.error = None
+
+
+class BoardDriver:
+    """The surroundings of a CAB.
+
+    Members
+    -------
+    requests : deque of Access or None
+        What the CPU wants next; None is a cycle in which it wants nothing.
+    rx : deque of int or None
+        Symbols that arrive next; None is a cycle without.
+    tx : list of int
+        Symbols that the fiber has taken. ``tx_times``: their cycles.
+    takes : callable
+        Called each cycle: whether the fiber takes a symbol.
+    idle, irq, wake_in
+        The pins, as they are after the last edge.
+    loopback : bool
+        What is taken arrives again in the next cycle.
+    """
+
+    def __init__(self, dut):
+        self.dut = dut
+        self.clock = HandClock(dut)
+        self.requests = deque()
+        self.outstanding = deque()
+        self.rx = deque()
+        self.tx = []
+        self.tx_times = []
+        self.takes = lambda: True
+        self.loopback = False
+        self.offers = 0            # cycles in which a symbol was offered
+        self.idle = False
+        self.irq = False
+        self.wake_in = _NEVER
+        self.now = 0               # clock edges, slept ones too
+        self._held = None
+        self._sleep = 0
+        self._driven = {}
+
+    def _drive(self, **values):
+        for name, value in values.items():
+            if self._driven.get(name) != value:
+                self._driven[name] = value
+                getattr(self.dut, name).value = value
+
+    async def start(self):
+        """Resets the board; the next cycle is the first in which it works."""
+        await self.clock.start("bus__valid", "bus__address", "bus__write", "bus__select", "bus__write_data",
+                               "fiber__rx__payload", "fiber__rx__valid", "fiber__tx__ready", "slept")
+        await self.cycle()
+
+    @property
+    def cycles(self):
+        """Cycles since reset."""
+        return self.clock.cycles
+
+    async def cycle(self):
+        """One clock cycle."""
+        dut = self.dut
+        request = self.requests[0] if self.requests else None
+        if request is not None:
+            self._drive(bus__valid=1, bus__address=request.address, bus__write=int(request.write), bus__select=request.select,
+                        bus__write_data=request.value)
+        else:
+            self._drive(bus__valid=0)
+        arrives = self.rx.popleft() if self.rx else None
+        if arrives is None:
+            self._drive(fiber__rx__valid=0)
+        else:
+            self._drive(fiber__rx__valid=1, fiber__rx__payload=int(arrives))
+        takes = bool(self.takes())
+        self._drive(fiber__tx__ready=int(takes), slept=self._sleep)
+        self.now += 1 + self._sleep
+        self._sleep = 0
+
+        await self.clock.settle()
+        self._answer(dut)
+        if self.requests and (request is None or dut.bus__ready.value):
+            self.requests.popleft()
+            if request is not None:
+                request.taken = self.cycles
+                self.outstanding.append(request)
+        self._outgoing(dut, takes)
+        await self.clock.edge()
+        self._stand_by(dut, undisturbed=request is None and arrives is None)
+
+    def _answer(self, dut):
+        if dut.bus__done.value:
+            access = self.outstanding.popleft()
+            access.done = self.cycles
+            access.error = bool(dut.bus__error.value)
+            access.data = int(dut.bus__read_data.value)
+            assert not (access.error or access.write) or access.data == 0, "read data without a read"
+        else:
+            assert not dut.bus__error.value, "an error without a response"
+
+    def _outgoing(self, dut, takes):
+        symbol = int(dut.fiber__tx__payload.value) if dut.fiber__tx__valid.value else None
+        assert self._held is None or symbol == self._held, "a symbol offered must stay until it is taken"
+        assert symbol != Control.IDLE, "the idle symbol is never offered"
+        self._held = None
+        if symbol is None:
+            return
+        self.offers += 1
+        if takes:
+            self.tx.append(symbol)
+            self.tx_times.append(self.cycles)
+            if self.loopback:
+                self.rx.append(symbol)
+        else:
+            self._held = symbol
+
+    def _stand_by(self, dut, undisturbed):
+        """What the board says after the edge; one that was idle, and to which nothing happened, says the same again."""
+        before = (self.idle, self.irq, self.wake_in > 0)
+        self.idle = bool(dut.idle.value)
+        self.irq = bool(dut.irq.value)
+        self.wake_in = int(dut.wake_in.value)
+        offers = bool(dut.fiber__tx__valid.value)
+        if self.idle:
+            assert not self.outstanding, "idle with an access under way"
+            assert not offers, "idle with a symbol to send"
+        if undisturbed and before[0] and before[2]:
+            assert (self.idle, self.irq, offers) == (*before[:2], False), "an idle board has moved"
+
+    async def access(self, access):
+        """Does an Access, alone, and returns it."""
+        self.requests.append(access)
+        for _ in range(2000):
+            await self.cycle()
+            if access.done is not None:
+                return access
+        raise AssertionError("no response")
+
+    async def read(self, address, select=0xF):
+        """The word read; BusFault."""
+        access = await self.access(Access(address, None, select))
+        if access.error:
+            raise BusFault
+        return access.data
+
+    async def write(self, address, value, select=0xF):
+        """Writes; BusFault."""
+        access = await self.access(Access(address, value, select))
+        if access.error:
+            raise BusFault
+
+    async def register(self, name, value=None):
+        """Reads, or writes, a register by its name."""
+        if value is None:
+            return await self.read(REG[name].address)
+        return await self.write(REG[name].address, value)
+
+    async def block(self, accesses):
+        """Does accesses one behind the other without a pause; returns them."""
+        accesses = list(accesses)
+        self.requests.extend(accesses)
+        while accesses[-1].done is None:
+            await self.cycle()
+        return accesses
+
+    async def run(self, cycles):
+        """Lets time pass."""
+        for _ in range(cycles):
+            await self.cycle()
+
+    async def quiet(self, limit=20_000):
+        """Goes on until everything given has been done and the board is idle."""
+        for _ in range(limit):
+            await self.cycle()
+            if self.idle and not self.rx and not self.requests and not self.outstanding:
+                return
+        raise AssertionError(f"not idle after {limit} cycles")
+
+    def sleep(self, edges):
+        """Leaves out clock edges; only for an idle board, and at most ``wake_in``."""
+        assert self.idle and edges <= self.wake_in
+        self._sleep = edges

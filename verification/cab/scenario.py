@@ -1,0 +1,265 @@
+"""Random operations done on a CAB and on the reference model alike, and their comparison whenever the board is idle."""
+
+import random
+import zlib
+
+from nectar.hdl.cab.addresses import REG, REGIONS, REGISTERS, TX_LIST_DEPTH
+from nectar.hdl.link.symbol import Control, command, packet, reply
+from nectar.verification.cab.driver import Access
+from nectar.verification.cab.reference import INPUT_QUEUE, BusFault, fields
+
+__all__ = ["Scenario", "put", "random_arrival", "with_crc"]
+
+_DATA = REGIONS["data"].base
+_TIMER = ("TIMER_NOW", "TIMER_COMPARE", "TIMER_STOP")
+_RESERVED = [code for code in range(0x100, 0x200) if code not in set(Control)]
+
+
+def put(name, **values):
+    """A word of register ``name`` with those fields."""
+    return sum(getattr(REG[name], field).put(int(value)) for field, value in values.items())
+
+
+def with_crc(data):
+    """``data`` and its CRC-32, as a sender puts it on the fiber."""
+    return bytes(data) + zlib.crc32(data).to_bytes(4, "big")
+
+
+def _length():
+    return random.choice([random.randrange(8), random.randrange(40), random.randrange(40), random.randrange(300),
+                          random.choice([15, 16, 17, 1024, 1100, 1300])])
+
+
+def random_arrival():
+    """Symbols as a fiber may bring them: packets good and bad, frames, and rubbish."""
+    data = random.randbytes(_length())
+    kind = random.random()
+    if kind < 0.45:
+        symbols = packet(with_crc(data))
+    elif kind < 0.55:
+        symbols = packet(data)                                           # CRC wrong or missing
+    elif kind < 0.62:
+        symbols = packet(with_crc(data))[:-1]                            # without end
+    elif kind < 0.69:
+        symbols = [*packet(data)[:-1], *packet(with_crc(data))]          # cut short by a start
+    elif kind < 0.77:
+        symbols = reply(*random.randbytes(3), done=random.random() < 0.5) * random.choice([1, 1, 1, 9])
+    elif kind < 0.82:
+        symbols = command(*random.randbytes(3))
+    elif kind < 0.88:
+        symbols = [*data]                                                # bytes outside a packet
+    else:
+        codes = [*Control, Control.START, Control.END, random.choice(_RESERVED)]
+        symbols = [random.choice(codes) if random.random() < 0.4 else random.getrandbits(8) for _ in range(random.randrange(30))]
+    symbols = [int(symbol) for symbol in symbols]
+    for _ in range(random.choice([0, 0, 1, 3])):
+        place = random.randrange(len(symbols) + 1)
+        symbols[place:place] = random.choice(
+            [[Control.READY], [Control.READY], [Control.IDLE], reply(*random.randbytes(3)), reply(*random.randbytes(3))[:2],
+             command(*random.randbytes(3)), command(*random.randbytes(3))[:3], [random.choice(_RESERVED)]])
+    return symbols
+
+
+class Scenario:
+    """A board and its model.
+
+    Parameters
+    ----------
+    board : BoardDriver
+        Started.
+    model : reference.Board
+        Just made.
+
+    The lower half of the data memory is for what is sent, the upper half for what is received: what an area holds must not change
+    while its entry waits.
+    """
+
+    def __init__(self, board, model):
+        self.board = board
+        self.model = model
+        self.half = len(model.data) // 2
+        self.counts = {}
+
+    async def begin(self):
+        """Fills the memory, as nothing else may be read."""
+        content = random.randbytes(len(self.model.data))
+        self.model.data[:] = content
+        words = range(0, len(content), 4)
+        await self.board.block(Access(_DATA + at, int.from_bytes(content[at:at + 4], "big")) for at in words)
+
+    async def access(self, address, value=None, select=0xF):
+        """The same access on both sides; the word read, or None after an error."""
+        try:
+            if value is None:
+                expected = self.model.read(address, select)
+            else:
+                expected = self.model.write(address, value, select)
+        except BusFault:
+            expected = BusFault
+        try:
+            seen = await (self.board.read(address, select) if value is None else self.board.write(address, value, select))
+        except BusFault:
+            seen = BusFault
+        kind = "load" if value is None else f"store of {value:#x}"
+        assert seen == expected, f"{kind} at {address:#x}, select {select:#x}: {seen}, not {expected}"
+        return None if seen is BusFault else seen
+
+    async def register(self, name, value=None):
+        """The same access to a register on both sides."""
+        return await self.access(REG[name].address, value)
+
+    async def compare(self):
+        """The board must show what the model shows: registers, interrupt line, symbols sent."""
+        board, model = self.board, self.model
+        await board.quiet()
+        same = next((at for at, pair in enumerate(zip(board.tx, model.sent)) if pair[0] != pair[1]), min(len(board.tx), len(model.sent)))
+        assert board.tx == model.sent, f"sent the same {same} symbols, then {board.tx[same:same + 20]}, not {model.sent[same:same + 20]}"
+        board.tx.clear()
+        model.sent.clear()
+        assert board.irq == model.irq
+        for register in REGISTERS:
+            if "r" not in register.access or register.name in (*_TIMER, "REPLY", "TX_STATUS"):
+                continue
+            await self.register(register.name)
+        status = await board.register("TX_STATUS")
+        expected = fields("TX_STATUS", model.read(REG["TX_STATUS"].address))
+        seen = fields("TX_STATUS", status)
+        # How far the channel works ahead of an entry that waits is its own affair.
+        assert expected.pop("free") <= seen.pop("free") <= TX_LIST_DEPTH
+        assert seen == expected, f"TX_STATUS: {seen}, not {expected}"
+
+    async def compare_memory(self):
+        """Every word of the data memory."""
+        accesses = await self.board.block(Access(_DATA + at) for at in range(0, len(self.model.data), 4))
+        seen = b"".join(access.data.to_bytes(4, "big") for access in accesses)
+        assert seen == self.model.data, f"memory differs first at {next(i for i, b in enumerate(seen) if b != self.model.data[i])}"
+
+    # -- operations ----------------------------------------------------------------------------------
+    async def arrive(self, symbols):
+        """Symbols arrive, with or without pauses."""
+        density = random.choice([1, 1, 0.8, 0.3])
+        for symbol in symbols:
+            while random.random() >= density:
+                self.board.rx.append(None)
+            self.board.rx.append(int(symbol))
+            waited = self.model.waiting
+            self.model.arrive(symbol)
+            # Which comes first, the next ready signal or the starts that this one lets out, is a matter of time.
+            if waited and symbol == Control.READY:
+                await self.board.quiet()
+
+    async def receive_anything(self):
+        await self.arrive(random_arrival())
+
+    async def overflow(self):
+        data = random.randbytes(INPUT_QUEUE + random.randrange(100))
+        await self.arrive(packet(with_crc(data)))
+
+    async def ready_signal(self):
+        await self.arrive([Control.READY])
+
+    async def answer(self):
+        """What software does about a packet, in most cases the right thing."""
+        model = self.model
+        waits = model.packet is not None and model.packet.waits
+        if not waits and random.random() < 0.8:
+            return
+        limit = random.choice([0, 1, 5, 2000, random.randrange(100), random.randrange(2000)])
+        address = random.choice([self.half + random.randrange(self.half), len(model.data) - limit, len(model.data) - limit + 1])
+        if address < self.half or random.random() < 0.05:
+            address = random.choice([-1, len(model.data), 1 << 22])
+        await self.register("RX_ADDRESS", _DATA + address & 0xFFFFFF)
+        if random.random() < 0.85:
+            await self.register("RX_START", limit | random.getrandbits(12) << 20)
+        else:
+            await self.register("RX_CONTROL", put("RX_CONTROL", discard=1))
+
+    async def discard(self):
+        await self.register("RX_CONTROL", put("RX_CONTROL", discard=1))
+
+    async def release(self):
+        await self.register("RX_RELEASE", random.getrandbits(32))
+
+    async def reset_receiver(self):
+        await self.register("RX_CONTROL", put("RX_CONTROL", reset=1, discard=random.random() < 0.5))
+
+    async def take_replies(self):
+        for _ in range(random.choice([1, 2, 10])):
+            await self.register("REPLY")
+
+    async def send(self):
+        """Entries of the list, in one go or one by one."""
+        for _ in range(random.randrange(1, 6)):
+            # Beyond that it depends on how far the channel works ahead whether the list is full.
+            if len(self.model.entries) >= TX_LIST_DEPTH - 2:
+                return
+            kind = random.random()
+            if kind < 0.25:
+                await self.register("TX_COMMAND", random.getrandbits(32) & ~REG["TX_COMMAND"].wait_ready.mask
+                                    | put("TX_COMMAND", wait_ready=random.random() < 0.3))
+            elif kind < 0.4:
+                symbol = random.choice([random.getrandbits(9), *Control])
+                await self.register("TX_SYMBOL", symbol | random.getrandbits(23) << 9)
+            else:
+                await self.area()
+
+    async def area(self):
+        length = _length()
+        offset = random.choice([random.randrange(self.half - 1300), 0, 1, 2, 3])
+        if random.random() < 0.05:
+            length, offset = random.choice([(1, -1), (1, len(self.model.data)), (2, len(self.model.data) - 1), (0, -5),
+                                            ((1 << 20) - 1, 0), (0, len(self.model.data))])
+        await self.register("TX_ADDRESS", _DATA + offset & 0xFFFFFF)
+        await self.register("TX_AREA", put("TX_AREA", length=length, crc=random.random() < 0.4, end=random.random() < 0.4,
+                                           start=random.random() < 0.4, notify=random.random() < 0.3))
+
+    async def reset_sender(self):
+        await self.register("TX_CONTROL", random.choice([put("TX_CONTROL", reset=1), put("TX_CONTROL", set_ready=1),
+                                                         put("TX_CONTROL", reset=1, set_ready=1)]))
+
+    async def send_ready(self):
+        for _ in range(random.choice([1, 1, 3])):
+            await self.register("TX_READY", random.getrandbits(32))
+
+    async def interrupts(self):
+        await self.register(random.choice(["IRQ_PENDING", "IRQ_ENABLE"]), random.getrandbits(32))
+
+    async def memory(self):
+        for _ in range(10):
+            address = self.half + random.randrange(self.half)
+            await self.access(_DATA + address, random.choice([None, random.getrandbits(32)]), random.getrandbits(4))
+
+    async def anywhere(self):
+        """An access to any place, most of them errors; but not one that takes or starts something."""
+        register = random.choice(REGISTERS)
+        address, select = random.choice([
+            (random.getrandbits(24), random.getrandbits(4)),
+            (_DATA + len(self.model.data) + random.randrange(1 << 12), 15),
+            (_DATA - 1 - random.randrange(1 << 12), 15),
+            (REGIONS["registers"].base + random.randrange(REGIONS["registers"].size), 15),
+            (register.address, random.randrange(15)),
+            (register.address | 3, 15),
+        ])
+        region = REGIONS["registers"]
+        if address & ~3 in {REG[name].address for name in (*_TIMER, "TX_STATUS")} and select == 15:
+            return
+        writes = random.random() < 0.5 and not _DATA <= address < _DATA + self.half
+        if writes and region.base <= address < region.end and select == 15 and any(
+                r.address == address & ~3 and "w" in r.access for r in REGISTERS):
+            return
+        await self.access(address, random.getrandbits(32) if writes else None, select)
+
+    async def run(self, operations, weights):
+        """That many operations, chosen by weight (name → number)."""
+        for _ in range(operations):
+            name = random.choices(list(weights), weights.values())[0]
+            self.counts[name] = self.counts.get(name, 0) + 1
+            # The memory holds what has been received only when no packet is under way.
+            if name == "memory" and self.model.packet is not None:
+                continue
+            if name == "send" and self.model.waiting and random.random() < 0.5:
+                continue
+            await getattr(self, name)()
+            if self.board.idle and random.random() < 0.3:
+                self.board.sleep(min(self.board.wake_in, random.choice([1, 2, 10, 1000])))
+            await self.compare()
