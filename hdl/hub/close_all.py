@@ -1,16 +1,16 @@
 """Detector of *close all* in a stream of symbols.
 
-One stands at each head, which must not let anything follow a close all, and one at each output register, which closes
-its connection behind it.
+It stands at each head, which must not let anything follow a close all. The last symbol of a close all is marked on its
+way through the crossbar, so that the output registers recognise it as it leaves.
 
-Source: "The Design of Nectar" (1989), section 4.2.1 ("the close all command is recognized at the output register").
+Source: "The Design of Nectar" (1989), section 4.2.1.
 """
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..link.symbol import SYMBOL_BITS, Control
+from ..link.symbol import COMMAND_LENGTH, SYMBOL_BITS, Control
 from .commands import Op
 
 __all__ = ["CloseAllDetector"]
@@ -41,24 +41,15 @@ class CloseAllDetector(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        with m.FSM(name="place"):
-            with m.State("OUTSIDE"):
-                m.d.comb += self.command.eq(self.symbol == Control.COMMAND)
-                with m.If(self.strobe & self.command):
-                    m.next = "OPCODE"
-            with m.State("OPCODE"):
-                m.d.comb += self.inside.eq(self.symbol == Op.CLOSE_ALL)
-                with m.If(self.strobe):
-                    with m.If(self.inside):
-                        m.next = "HUB"
-                    with m.Else():
-                        m.next = "OUTSIDE"
-            with m.State("HUB"):
-                m.d.comb += self.inside.eq(1)
-                with m.If(self.strobe):
-                    m.next = "PARAM"
-            with m.State("PARAM"):
-                m.d.comb += [self.inside.eq(1), self.last.eq(self.strobe)]
-                with m.If(self.strobe):
-                    m.next = "OUTSIDE"
+        place = Signal(range(COMMAND_LENGTH))  # symbols of a close all, or of what may become one, that went before
+        m.d.comb += [
+            self.command.eq((place == 0) & (self.symbol == Control.COMMAND)),
+            self.inside.eq(place[1] | ((place == 1) & (self.symbol == Op.CLOSE_ALL))),
+            self.last.eq(self.strobe & (place == COMMAND_LENGTH - 1)),
+        ]
+        with m.If(self.strobe):
+            with m.If(self.command | self.inside):
+                m.d.sync += place.eq(place + 1)
+            with m.Else():
+                m.d.sync += place.eq(0)
         return m

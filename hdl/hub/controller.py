@@ -3,8 +3,8 @@
 Source: "The Design of Nectar" (1989), sections 4 and 4.1; ``docs/hub.md``, "Controller and status table".
 """
 
-from amaranth.hdl import Array, Assert, Cat, Module, Mux, Signal
-from amaranth.lib import wiring
+from amaranth.hdl import Array, Assert, Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from .arbiter import Arbiter
@@ -12,6 +12,18 @@ from .commands import RETRY, STATUS_CONNECTED, TEST, Error, Group, Op
 from .messages import Request, check_ports, index_bits, one_hot_index, port_mask
 
 __all__ = ["Controller"]
+
+
+def _Pending(ports):
+    """Layout of a request that waits for its decision."""
+    return data.StructLayout({
+        "op": 8, "param": 8,
+        "output": ports,  # one-hot, the output to open
+        "bad": 1,         # there is no such port
+        "at_once": 1,     # decided at once, even if that is a refusal
+        "status": 1,      # a question that can be answered
+        "test": 1,        # needs the ready bit
+    })
 
 
 class Controller(wiring.Component):
@@ -66,13 +78,12 @@ class Controller(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        ports = range(self.ports)
         stages = []  # valid bits of all registers on the way
 
         def cross(*signals):
             """The signals behind the registers of the backplane; the first is the valid bits."""
             for stage in range(self.backplane):
-                registers = [Signal.like(s.as_value() if hasattr(s, "as_value") else s, name=f"backplane_{n}_{stage}")
+                registers = [Signal(Value.cast(s).shape(), name=f"backplane_{stage}_{n}", reset_less=n > 0)
                              for n, s in enumerate(signals)]
                 m.d.sync += [r.eq(s) for r, s in zip(registers, signals)]
                 signals = registers
@@ -80,89 +91,81 @@ class Controller(wiring.Component):
             return signals
 
         asks, *requests = cross(self.request_valid, *self.request)
-        requests = [Request(r) for r in requests]
 
         # The request of each port that waits for its decision, decoded.
         pending = Signal(self.ports)
-        can_decide = Signal(self.ports)
-        possible = Signal(self.ports)  # can be decided, and not as refused
-        params, masks, kinds, errors = [], [], [], []
-        for i in ports:
-            op, param = Signal(8, name=f"op_{i}"), Signal(8, name=f"param_{i}")
-            mask = Signal(self.ports, name=f"mask_{i}")
-            is_open, bad = Signal(name=f"is_open_{i}"), Signal(name=f"bad_{i}")
-            free, error = Signal(name=f"free_{i}"), Signal(Error, name=f"error_{i}")
+        possible, can_decide = Signal(self.ports), Signal(self.ports)
+        held = []
+        for i, request in enumerate(Request(r) for r in requests):
+            entry = Signal(_Pending(self.ports), name=f"pending_{i}", reset_less=True)
+            held.append(entry)
             with m.If(asks[i]):
-                opens = requests[i].op[4:7] == Group.OPEN
+                opens = request.op[4:7] == Group.OPEN
+                bad = (request.param >= self.ports) | opens & (request.param == i)
                 m.d.sync += [
-                    op.eq(requests[i].op),
-                    param.eq(requests[i].param),
-                    mask.eq(port_mask(requests[i].param, self.ports)),
-                    is_open.eq(opens),
-                    bad.eq((requests[i].param >= self.ports) | opens & (requests[i].param == i)),
+                    entry.op.eq(request.op),
+                    entry.param.eq(request.param),
+                    entry.output.eq(Mux(opens & ~bad, port_mask(request.param, self.ports), 0)),
+                    entry.bad.eq(bad),
+                    entry.at_once.eq(bad | ~opens | ~(request.op & RETRY).any()),
+                    entry.status.eq(~bad & ~opens),
+                    entry.test.eq((request.op & TEST).any()),
                 ]
-            m.d.comb += [
-                free.eq((mask & (self.targets[i] | ~self.connected)).any()),
-                error.eq(Mux(bad, Error.BAD_PORT, Mux(free, Error.NOT_READY, Error.BUSY))),
-            ]
-            ready = ((op & TEST) == 0) | (mask & self.ready).any()
-            m.d.comb += [
-                possible[i].eq(~bad & (~is_open | (free & ready))),
-                can_decide[i].eq(pending[i] & (bad | possible[i] | ((op & RETRY) == 0))),
-            ]
-            params.append(param)
-            masks.append(mask)
-            kinds.append(Cat(is_open, op))
-            errors.append(error)
+            with m.If(pending[i]):
+                usable = (self.targets[i] | ~self.connected) & (self.ready | ~entry.test.replicate(self.ports))
+                m.d.comb += [
+                    possible[i].eq(entry.status | (entry.output & usable).any()),
+                    can_decide[i].eq(entry.at_once | possible[i]),
+                ]
 
         # The decision.
         m.submodules.turns = turns = Arbiter(self.ports)
-        index = Signal(range(self.ports))
-        done = Signal()
-        m.d.comb += [
-            turns.asks.eq(can_decide),
-            index.eq(one_hot_index(turns.pick)),
-            done.eq((turns.pick & possible).any()),
-        ]
+        m.d.comb += turns.asks.eq(can_decide)
         m.d.sync += pending.eq((pending & ~turns.pick) | asks)
-        with m.If(done & Array(kinds)[index][0]):
-            m.d.comb += [
-                self.grant_input.eq(turns.pick),
-                self.grant_index.eq(index),
-                self.grant_output.eq(Array(masks)[index]),
-            ]
-
-        # What was decided; the answer is looked up in the table as the decision has left it.
         decided = Signal(self.ports)
-        decided_op, decided_param = Signal(8), Signal(8)
-        decided_done, decided_error = Signal(), Signal(Error)
+        done, error = Signal(reset_less=True), Signal(Error, reset_less=True)
+        op, param = Signal(8, reset_less=True), Signal(8, reset_less=True)
+        index = Signal(range(self.ports))
         m.d.sync += decided.eq(turns.pick)
-        with m.If(turns.pick != 0):
+        with m.If(turns.pick.any()):
+            m.d.comb += index.eq(one_hot_index(turns.pick))
+            chosen = _Pending(self.ports)(Array([entry.as_value() for entry in held])[index])
+            done_now = (turns.pick & possible).any()
             m.d.sync += [
-                decided_op.eq(Array(kinds)[index][1:]),
-                decided_param.eq(Array(params)[index]),
-                decided_done.eq(done),
-                decided_error.eq(Array(errors)[index]),
+                op.eq(chosen.op),
+                param.eq(chosen.param),
+                done.eq(done_now),
+                error.eq(Mux(chosen.bad, Error.BAD_PORT,
+                             Mux((chosen.output & self.connected & ~Array(self.targets)[index]).any(), Error.BUSY, Error.NOT_READY))),
             ]
-        value = Signal(8)
-        port = decided_param[:index_bits(self.ports)]
-        with m.If(~decided_done):
-            m.d.comb += value.eq(decided_error)
-        with m.Else():
-            m.d.comb += value.eq(decided_param)
-            with m.Switch(decided_op):
-                with m.Case(Op.STATUS_OUTPUT):
-                    m.d.comb += value.eq(Mux(self.connected.bit_select(port, 1),
-                                             STATUS_CONNECTED | Array(self.owner)[port], 0))
-                with m.Case(Op.STATUS_ERRORS):
-                    m.d.comb += value.eq(Array(self.errors)[port])
+            with m.If(done_now & ~chosen.status):
+                m.d.comb += [
+                    self.grant_input.eq(turns.pick),
+                    self.grant_index.eq(index),
+                    self.grant_output.eq(chosen.output),
+                ]
 
-        response_valid, response_done, response_value = cross(decided, decided_done, value)
+        # The answer is looked up in the table as the decision has left it.
+        value = Signal(8)
+        port = param[:index_bits(self.ports)]
+        with m.If(decided.any()):
+            with m.If(~done):
+                m.d.comb += value.eq(error)
+            with m.Else():
+                m.d.comb += value.eq(param)
+                with m.Switch(op):
+                    with m.Case(Op.STATUS_OUTPUT):
+                        m.d.comb += value.eq(Mux(self.connected.bit_select(port, 1),
+                                                 STATUS_CONNECTED | Array(self.owner)[port], 0))
+                    with m.Case(Op.STATUS_ERRORS):
+                        m.d.comb += value.eq(Array(self.errors)[port])
+
+        response_valid, response_done, response_value = cross(decided, done, value)
         m.d.comb += [
             self.response_valid.eq(response_valid),
             self.done.eq(response_done),
             self.value.eq(response_value),
-            self.busy.eq((pending != 0) | (decided != 0) | Cat(stages).any()),
+            self.busy.eq(pending.any() | decided.any() | Cat(stages).any()),
         ]
 
         if platform == "formal":

@@ -3,14 +3,14 @@
 Source: "The Design of Nectar" (1989), sections 4.1 and 4.2.1; ``docs/hub.md``, "Input side of a port".
 """
 
-from amaranth.hdl import Assert, Module, Signal
+from amaranth.hdl import Assert, Cat, Const, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..link.symbol import REPLY_BIT, SYMBOL_BITS, Control
+from ..link.symbol import REPLY_BIT, Control
 from .close_all import CloseAllDetector
 from .commands import COMMANDS, Error, Executor, Op
-from .messages import QueueEntry, Reply, Request, check_ports, port_mask
+from .messages import Passage, QueueEntry, Reply, Request, check_ports, port_mask
 
 __all__ = ["Head"]
 
@@ -35,7 +35,7 @@ class Head(wiring.Component):
         Outputs that are connected to this input.
     space : In(ports)
         Outputs that can take a symbol.
-    symbol, move : Out(9), Out(1)
+    passage, move : Out(Passage), Out(1)
         A symbol goes to all targets in this cycle.
     start_left : Out(1)
         A start of packet leaves the queue in this cycle, passed on or dropped.
@@ -68,7 +68,7 @@ class Head(wiring.Component):
         self.port = port
         super().__init__({
             "hub_id": In(8), "entry": In(QueueEntry), "valid": In(1), "pop": Out(1),
-            "targets": In(ports), "space": In(ports), "symbol": Out(SYMBOL_BITS), "move": Out(1), "start_left": Out(1),
+            "targets": In(ports), "space": In(ports), "passage": Out(Passage), "move": Out(1), "start_left": Out(1),
             "request": Out(Request), "request_valid": Out(1),
             "response_valid": In(1), "done": In(1), "value": In(8),
             "close": Out(ports), "answer": Out(stream.Signature(Reply)), "error": Out(1), "busy": Out(1),
@@ -78,55 +78,55 @@ class Head(wiring.Component):
         m = Module()
         m.submodules.close_all = close_all = CloseAllDetector()
 
-        connected, blocked = Signal(), Signal()
-        leaves = Signal()   # a symbol leaves the queue, passed on or dropped
-        in_run = Signal()   # the symbols before were dropped and counted
-        request = Signal(Request)
-        waiting = Signal()  # an answer waits for its way out
-        answer = Signal(Reply)
+        request = Signal(Request, reset_less=True)
+        answer = Signal(Reply, reset_less=True)
+        answering = Signal()  # an answer waits for its way out
+        in_run = Signal()     # the symbols before were dropped, and have been counted
+        passing, connected = Signal(), Signal()
+        leaves, drops, takes = Signal(), Signal(), Signal()  # a symbol leaves; it is dropped; a command is taken out
+
+        # Symbols. The opcode tells whether a command is a close all, so it counts for the control code before it, too.
         m.d.comb += [
             connected.eq(self.targets.any()),
-            blocked.eq((self.targets & ~self.space).any()),
-            self.symbol.eq(self.entry.content.symbol),
-            close_all.symbol.eq(self.symbol),
-            close_all.strobe.eq(leaves),
+            leaves.eq(passing & self.valid & ~self.entry.command & ~(self.targets & ~self.space).any()),
+            takes.eq(passing & self.valid & self.entry.command & ~answering),
+            self.pop.eq(leaves | takes),
             self.move.eq(leaves & connected),
-            self.start_left.eq(leaves & (self.symbol == Control.START)),
+            drops.eq(leaves & ~connected & ~close_all.inside),
+            close_all.symbol.eq(self.entry.content.symbol),
+            close_all.strobe.eq(leaves),
+            self.passage.symbol.eq(self.entry.content.symbol),
+            self.passage.closes.eq(close_all.last),
+            self.start_left.eq(leaves & (self.entry.content.symbol == Control.START)),
+        ]
+        with m.If(self.pop):
+            m.d.sync += in_run.eq(drops & (in_run | ~close_all.command))
+        with m.If(drops & ~close_all.command & ~in_run):
+            m.d.comb += self.error.eq(1)
+
+        # Commands.
+        with m.If(takes):
+            m.d.sync += request.eq(self.entry.content.request)
+        with m.If(self.answer.ready):
+            m.d.sync += answering.eq(0)
+        m.d.comb += [
             self.request.eq(request),
             self.answer.payload.eq(answer),
-            self.answer.valid.eq(waiting),
+            self.answer.valid.eq(answering),
         ]
-        with m.If(self.answer.ready):
-            m.d.sync += waiting.eq(0)
 
         def respond(done, value):
             """Answers the command in the request register if it asks for it."""
             with m.If(request.op & REPLY_BIT):
-                m.d.sync += waiting.eq(1)
-            m.d.sync += [
-                answer.op.eq(request.op),
-                answer.op[0].eq(done),
-                answer.hub.eq(self.hub_id),
-                answer.value.eq(value),
-            ]
+                m.d.sync += [answering.eq(1), answer.eq(Cat(value, self.hub_id, done, request.op[1:]))]
 
-        with m.FSM(name="state") as fsm:
+        with m.FSM(name="state"):
             with m.State("PASS"):
-                m.d.comb += leaves.eq(self.valid & ~self.entry.command & ~blocked)
-                with m.If(leaves):
-                    m.d.comb += self.pop.eq(1)
-                    with m.If(connected | close_all.inside):
-                        m.d.sync += in_run.eq(0)
-                    with m.Elif(~close_all.command):
-                        # The opcode tells whether a command is a close all, so it counts for its control code too.
-                        m.d.comb += self.error.eq(~in_run)
-                        m.d.sync += in_run.eq(1)
-                    with m.If(close_all.last & connected):
-                        m.next = "CLOSING"
-                with m.If(self.valid & self.entry.command & ~waiting):
-                    m.d.comb += self.pop.eq(1)
-                    m.d.sync += [request.eq(self.entry.content.request), in_run.eq(0)]
+                m.d.comb += passing.eq(1)
+                with m.If(takes):
                     m.next = "EXECUTE"
+                with m.If(close_all.last & connected):
+                    m.next = "CLOSING"
 
             with m.State("EXECUTE"):
                 m.next = "PASS"
@@ -137,11 +137,11 @@ class Head(wiring.Component):
                     with m.Case(Op.CLOSE):
                         m.d.comb += [
                             self.close.eq(port_mask(request.param, self.ports) & self.targets),
-                            self.error.eq(self.close == 0),
+                            self.error.eq(~self.close.any()),
                         ]
                     with m.Default():
                         m.d.comb += self.error.eq(1)
-                        respond(0, Error.UNKNOWN)
+                        respond(0, Const(Error.UNKNOWN, 8))
 
             with m.State("WAIT"):
                 with m.If(self.response_valid):
@@ -153,7 +153,7 @@ class Head(wiring.Component):
                 with m.If(~connected):
                     m.next = "PASS"
 
-        m.d.comb += self.busy.eq(~fsm.ongoing("PASS") | waiting)
+        m.d.comb += self.busy.eq(~passing | answering)
 
         if platform == "formal":
             m.d.comb += [

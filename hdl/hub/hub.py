@@ -67,7 +67,7 @@ class Hub(wiring.Component):
         # The reset reaches every register; registered, it costs a simulation nothing while it does not change. The input
         # registers obey the pin itself, and so are awake one cycle before the rest.
         reset = Signal(init=1)
-        hub_id = Signal(8)
+        hub_id = Signal(8, reset_less=True)
         m.domains.core = ClockDomain(local=True)
         m.d.sync += [reset.eq(0), hub_id.eq(self.hub_id)]
         m.d.comb += [ClockSignal("core").eq(ClockSignal()), ResetSignal("core").eq(reset)]
@@ -85,6 +85,7 @@ class Hub(wiring.Component):
             table.grant_index.eq(controller.grant_index),
             table.grant_output.eq(controller.grant_output),
             controller.connected.eq(table.connected),
+            crossbar.connected.eq(table.connected),
             reply_bus.connected.eq(table.connected),
         ]
         space, active = Signal(self.ports), Signal(self.ports)
@@ -92,7 +93,7 @@ class Hub(wiring.Component):
         for n, pin, source, sink in zip(ports, pins, inputs, outputs):
             m.submodules[f"input_{n}"] = source
             m.submodules[f"output_{n}"] = sink
-            symbol = Signal(SYMBOL_BITS, name=f"rx_symbol_{n}")
+            symbol = Signal(SYMBOL_BITS, name=f"rx_symbol_{n}", reset_less=True)
             m.d.sync += [symbol.eq(pin.rx.payload), arrived[n].eq(pin.rx.valid)]
             m.d.comb += [
                 source.rx_symbol.eq(symbol),
@@ -112,9 +113,8 @@ class Hub(wiring.Component):
                 controller.owner[n].eq(table.owner[n]),
                 controller.ready[n].eq(sink.ready),
                 controller.errors[n].eq(source.errors),
-                crossbar.symbol[n].eq(source.symbol),
+                crossbar.passage[n].eq(source.passage),
                 crossbar.move[n].eq(source.move),
-                crossbar.targets[n].eq(table.targets[n]),
                 crossbar.owner[n].eq(table.owner[n]),
                 reply_bus.source[n].payload.eq(source.replies.payload),
                 reply_bus.source[n].valid.eq(source.replies.valid),
@@ -122,7 +122,7 @@ class Hub(wiring.Component):
                 reply_bus.owner[n].eq(table.owner[n]),
                 reply_bus.full[n].eq(sink.reply_full),
                 space[n].eq(sink.space),
-                sink.symbol.eq(crossbar.out_symbol[n]),
+                sink.passage.eq(crossbar.out[n]),
                 sink.push.eq(crossbar.push[n]),
                 sink.send_ready.eq(source.start_left),
                 sink.ready_arrived.eq(source.ready_arrived),

@@ -3,22 +3,19 @@
 Source: "The Design of Nectar" (1989), section 4.1; ``docs/hub.md``, "Input side of a port" and "Errors".
 """
 
-from amaranth.hdl import Mux, Module, Signal
-from amaranth.lib import fifo, stream, wiring
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..link.queue import QUEUE_DEPTH
 from ..link.symbol import SYMBOL_BITS
 from .head import Head
-from .messages import Request, check_ports
+from .messages import Passage, Request, RoutedReply, check_ports
 from .queue import InputQueue
 from .receiver import Receiver
-from .reply_bus import RoutedReply
+from .reply_buffer import ReplyBuffer
 
-__all__ = ["InputPort", "ARRIVED_ROOM"]
-
-#: Replies that wait at a port for the reply bus.
-ARRIVED_ROOM = 4
+__all__ = ["InputPort"]
 
 _MAX_ERRORS = 0xFF
 
@@ -37,7 +34,7 @@ class InputPort(wiring.Component):
     -------
     rx_symbol, rx_valid : In(9), In(1)
         The input register.
-    hub_id, targets, space, symbol, move, start_left, request, request_valid, response_valid, done, value, close
+    hub_id, targets, space, passage, move, start_left, request, request_valid, response_valid, done, value, close
         As in Head.
     ready_arrived : Out(1)
         A ready signal has arrived.
@@ -62,7 +59,7 @@ class InputPort(wiring.Component):
         self.capacity = capacity
         super().__init__({
             "rx_symbol": In(SYMBOL_BITS), "rx_valid": In(1), "hub_id": In(8),
-            "targets": In(ports), "space": In(ports), "symbol": Out(SYMBOL_BITS), "move": Out(1), "start_left": Out(1),
+            "targets": In(ports), "space": In(ports), "passage": Out(Passage), "move": Out(1), "start_left": Out(1),
             "request": Out(Request), "request_valid": Out(1), "response_valid": In(1), "done": In(1), "value": In(8),
             "close": Out(ports), "ready_arrived": Out(1),
             "replies": Out(stream.Signature(RoutedReply)), "reply_lost": In(1),
@@ -74,7 +71,7 @@ class InputPort(wiring.Component):
         m.submodules.receiver = receiver = Receiver()
         m.submodules.queue = queue = InputQueue(self.capacity)
         m.submodules.head = head = Head(self.ports, self.port)
-        m.submodules.replies = replies = fifo.SyncFIFO(width=len(self.replies.payload.as_value()), depth=ARRIVED_ROOM)
+        m.submodules.replies = replies = ReplyBuffer()
 
         m.d.comb += [
             receiver.hub_id.eq(self.hub_id),
@@ -87,7 +84,7 @@ class InputPort(wiring.Component):
             queue.first.eq(receiver.first),
             queue.commit.eq(receiver.commit),
             queue.cut.eq(receiver.cut),
-            head.entry.eq(queue.head),
+            head.entry.eq(queue.oldest),
             head.valid.eq(queue.valid),
             queue.pop.eq(head.pop),
             head.hub_id.eq(self.hub_id),
@@ -96,7 +93,7 @@ class InputPort(wiring.Component):
             head.response_valid.eq(self.response_valid),
             head.done.eq(self.done),
             head.value.eq(self.value),
-            self.symbol.eq(head.symbol),
+            self.passage.eq(head.passage),
             self.move.eq(head.move),
             self.start_left.eq(head.start_left),
             self.request.eq(head.request),
@@ -104,26 +101,19 @@ class InputPort(wiring.Component):
             self.close.eq(head.close),
         ]
 
-        # A reply that arrives cannot wait; an answer can.
-        routed = Signal(RoutedReply)
         m.d.comb += [
-            routed.own.eq(~receiver.reply_valid),
-            routed.reply.eq(Mux(receiver.reply_valid, receiver.reply, head.answer.payload)),
-            head.answer.ready.eq(~receiver.reply_valid & replies.w_rdy),
-            replies.w_data.eq(routed),
-            replies.w_en.eq(receiver.reply_valid | head.answer.valid),
-            self.replies.payload.eq(replies.r_data),
-            self.replies.valid.eq(replies.r_rdy),
-            replies.r_en.eq(self.replies.ready),
+            replies.arrived.eq(receiver.reply),
+            replies.arrived_valid.eq(receiver.reply_valid),
         ]
+        wiring.connect(m, head.answer, replies.answer)
+        wiring.connect(m, replies.output, wiring.flipped(self.replies))
 
-        counted, total = Signal(range(7)), Signal(9)
-        m.d.comb += [
-            counted.eq(receiver.reserved + receiver.overrun + receiver.command_cut + receiver.reply_cut
-                       + (receiver.reply_valid & ~replies.w_rdy) + head.error + self.reply_lost),
-            total.eq(self.errors + counted),
-        ]
-        m.d.sync += self.errors.eq(Mux(total > _MAX_ERRORS, _MAX_ERRORS, total))
+        events = Cat(receiver.reserved, receiver.overrun, receiver.command_cut, receiver.reply_cut, replies.lost,
+                     head.error, self.reply_lost)
+        total = Signal(9)
+        with m.If(events.any()):
+            m.d.comb += total.eq(self.errors + sum(events))
+            m.d.sync += self.errors.eq(Mux(total > _MAX_ERRORS, _MAX_ERRORS, total))
 
-        m.d.comb += self.busy.eq(self.rx_valid | queue.valid | queue.pending | head.busy | replies.r_rdy)
+        m.d.comb += self.busy.eq(self.rx_valid | queue.valid | queue.pending | head.busy | replies.output.valid)
         return m

@@ -9,7 +9,7 @@ from amaranth.utils import bits_for
 
 from ..link.symbol import SYMBOL_BITS
 
-__all__ = ["Request", "Reply", "Content", "QueueEntry", "check_ports", "index_bits", "port_mask", "one_hot_index"]
+__all__ = ["Request", "Reply", "RoutedReply", "Passage", "Content", "QueueEntry", "check_ports", "index_bits", "port_mask", "one_hot_index"]
 
 
 class Request(data.Struct):
@@ -25,6 +25,20 @@ class Reply(data.Struct):
     value: 8
     hub: 8
     op: 8
+
+
+class RoutedReply(data.Struct):
+    """A reply at the port where it, or the command that it answers, arrived."""
+
+    reply: Reply
+    own: 1  # leaves through this very port: the answer to a command
+
+
+class Passage(data.Struct):
+    """What passes the crossbar."""
+
+    symbol: SYMBOL_BITS
+    closes: 1  # the last symbol of a close all
 
 
 class Content(data.Union):

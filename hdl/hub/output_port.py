@@ -4,27 +4,28 @@ Source: "The Design of Nectar" (1989), sections 4.1, 4.2.1 and 4.2.3; ``docs/hub
 """
 
 from amaranth.hdl import Array, Assert, Module, Signal
-from amaranth.lib import fifo, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..link.symbol import COMMAND_LENGTH, SYMBOL_BITS, Control
-from .close_all import CloseAllDetector
-from .messages import Reply
+from ..link.symbol import SYMBOL_BITS, Control
+from .messages import Passage, Reply
+from .reply_sender import ReplySender
 
-__all__ = ["OutputPort", "REPLY_ROOM", "READY_LIMIT"]
+__all__ = ["OutputPort", "READY_LIMIT"]
 
-#: Replies that wait for an output register, the one that is being sent included.
-REPLY_ROOM = 4
 #: Ready signals that wait for an output register; more than that say nothing new.
 READY_LIMIT = 15
 
+#: Symbols that wait behind the crossbar.
+_PLACES = 2
+
 
 class OutputPort(wiring.Component):
-    """Puts ready signals, replies and the crossbar's symbols on the fiber, in this order of precedence.
+    """Puts ready signals, replies and what comes through the crossbar on the fiber, in this order of precedence.
 
     Members
     -------
-    symbol, push : In(9), In(1)
+    passage, push : In(Passage), In(1)
         A symbol from the crossbar; only when there is ``space``.
     space : Out(1)
         A symbol may come in this cycle.
@@ -39,7 +40,7 @@ class OutputPort(wiring.Component):
     ready : Out(1)
         The ready bit is 1 and no start of packet is on its way to the output register.
     closed : Out(1)
-        A close all entered the output register in the cycle before: the connection leading here ends.
+        The last symbol of a close all entered the output register in the cycle before: the connection that leads here ends.
     tx : Out(stream.Signature(9))
         The fiber.
     busy : Out(1)
@@ -48,13 +49,13 @@ class OutputPort(wiring.Component):
     Timing
     ------
     A symbol that comes in cycle t is at ``tx`` in cycle t + 2 if nothing is in its way: a register behind the crossbar and the
-    output register. The register behind the crossbar has a second place, so that ``space`` depends on registers only and
-    a stream flows without gaps.
+    output register. There are two registers behind the crossbar, used in turns, so that ``space`` depends on registers only
+    and a stream flows without gaps.
     """
 
     def __init__(self):
         super().__init__({
-            "symbol": In(SYMBOL_BITS), "push": In(1), "space": Out(1, init=1),
+            "passage": In(Passage), "push": In(1), "space": Out(1),
             "send_ready": In(1), "ready_arrived": In(1),
             "reply": In(Reply), "reply_push": In(1), "reply_full": Out(1),
             "ready": Out(1), "closed": Out(1),
@@ -62,81 +63,81 @@ class OutputPort(wiring.Component):
         })
 
     def elaborate(self, platform):
+        """What depends on ``tx.ready`` is kept small: a simulator evaluates it whenever an input changes."""
         m = Module()
 
-        # Two places behind the crossbar; the symbol in `front` is the older one.
-        front, back = Signal(SYMBOL_BITS), Signal(SYMBOL_BITS)
-        level, next_level = Signal(range(3)), Signal(range(3))
-        take = Signal()
-        m.d.comb += next_level.eq(level + self.push - take)
-        m.d.sync += [level.eq(next_level), self.space.eq(next_level != 2)]
-        with m.If(self.push & ((level == 0) | take)):
-            m.d.sync += front.eq(self.symbol)
-        with m.Elif(take):
-            m.d.sync += front.eq(back)
-        with m.If(self.push):
-            m.d.sync += back.eq(self.symbol)
-
-        # Ready signals to send.
-        readies = Signal(range(READY_LIMIT + 1))
-        take_ready = Signal()
-        with m.If(take_ready & ~self.send_ready):
-            m.d.sync += readies.eq(readies - 1)
-        with m.Elif(self.send_ready & ~take_ready & (readies != READY_LIMIT)):
-            m.d.sync += readies.eq(readies + 1)
-
-        # Replies to send; `place` counts the symbols of the first one that have been sent.
-        m.submodules.replies = replies = fifo.SyncFIFO(width=len(self.reply.as_value()), depth=REPLY_ROOM)
-        reply = Reply(replies.r_data)
-        place = Signal(range(COMMAND_LENGTH))
-        take_reply = Signal()
-        reply_symbol = Signal(SYMBOL_BITS)
+        # Registers behind the crossbar. All counters count modulo twice of what can be under way.
+        places = [Signal(Passage, name=f"place_{n}", reset_less=True) for n in range(_PLACES)]
+        pushed, taken = Signal(range(2 * _PLACES)), Signal(range(2 * _PLACES))
+        starts_pushed, starts_taken = Signal(range(2 * _PLACES)), Signal(range(2 * _PLACES))
+        front, front_start = Signal(Passage), Signal()
         m.d.comb += [
-            replies.w_data.eq(self.reply),
-            replies.w_en.eq(self.reply_push),
-            self.reply_full.eq(~replies.w_rdy),
-            replies.r_en.eq(take_reply & (place == COMMAND_LENGTH - 1)),
-            reply_symbol.eq(Array([Control.REPLY, reply.op, reply.hub, reply.value])[place]),
+            self.space.eq((pushed - taken)[:len(pushed)] != _PLACES),
+            front.eq(Array([place.as_value() for place in places])[taken[0]]),
+            front_start.eq(front.symbol == Control.START),
         ]
-        with m.If(take_reply):
-            m.d.sync += place.eq(place + 1)
+        with m.If(self.push):
+            m.d.sync += pushed.eq(pushed + 1)
+            for n, place in enumerate(places):
+                with m.If(pushed[0] == n):
+                    m.d.sync += place.eq(self.passage)
+            with m.If(self.passage.symbol == Control.START):
+                m.d.sync += starts_pushed.eq(starts_pushed + 1)
 
-        # The output register.
+        # Ready signals and replies to send.
+        readies, readies_sent = Signal(range(READY_LIMIT + 1)), Signal(range(READY_LIMIT + 1))
+        with m.If(self.send_ready & ((readies - readies_sent)[:len(readies)] != READY_LIMIT)):
+            m.d.sync += readies.eq(readies + 1)
+        m.submodules.replies = replies = ReplySender()
+        m.d.comb += [
+            replies.reply.eq(self.reply),
+            replies.push.eq(self.reply_push),
+            self.reply_full.eq(replies.full),
+        ]
+
+        # What is next.
+        offers_ready, offers_reply, offers_passage = Signal(), Signal(), Signal()
+        symbol = Signal(SYMBOL_BITS)
+        m.d.comb += [
+            offers_ready.eq(readies != readies_sent),
+            offers_reply.eq(~offers_ready & replies.waiting),
+            offers_passage.eq(~offers_ready & ~replies.waiting & (pushed != taken)),
+        ]
+        with m.If(offers_ready):
+            m.d.comb += symbol.eq(Control.READY)
+        with m.Elif(replies.waiting):
+            m.d.comb += symbol.eq(replies.symbol)
+        with m.Else():
+            m.d.comb += symbol.eq(front.symbol)
+
+        # The output register, and the ready bit, which hears of what enters it.
         load = Signal()
-        m.d.comb += load.eq(~self.tx.valid | self.tx.ready)
-        with m.If(load):
-            m.d.sync += self.tx.valid.eq(1)
-            with m.If(readies != 0):
-                m.d.comb += take_ready.eq(1)
-                m.d.sync += self.tx.payload.eq(Control.READY)
-            with m.Elif(replies.r_rdy):
-                m.d.comb += take_reply.eq(1)
-                m.d.sync += self.tx.payload.eq(reply_symbol)
-            with m.Elif(level != 0):
-                m.d.comb += take.eq(1)
-                m.d.sync += self.tx.payload.eq(front)
-            with m.Else():
-                m.d.sync += self.tx.valid.eq(0)
-
-        # What the symbols that enter it from the crossbar do.
-        m.submodules.close_all = close_all = CloseAllDetector()
+        payload = Signal(SYMBOL_BITS, reset_less=True)
         ready_bit = Signal(init=1)
         m.d.comb += [
-            close_all.symbol.eq(front),
-            close_all.strobe.eq(take),
-            self.ready.eq(ready_bit & ~((level != 0) & (front == Control.START)) & ~((level == 2) & (back == Control.START))),
+            load.eq(~self.tx.valid | self.tx.ready),
+            replies.take.eq(load & offers_reply),
+            self.tx.payload.eq(payload),
+            self.ready.eq(ready_bit & (starts_pushed == starts_taken)),
         ]
-        m.d.sync += self.closed.eq(close_all.last)
-        with m.If(take & (front == Control.START)):
-            m.d.sync += ready_bit.eq(0)
-        with m.Elif(self.ready_arrived):
+        m.d.sync += self.closed.eq(load & offers_passage & front.closes)
+        with m.If(load):
+            m.d.sync += [
+                self.tx.valid.eq(offers_ready | offers_reply | offers_passage),
+                payload.eq(symbol),
+                readies_sent.eq(readies_sent + offers_ready),
+                taken.eq(taken + offers_passage),
+            ]
+        with m.If(self.ready_arrived):
             m.d.sync += ready_bit.eq(1)
+        with m.If(load & offers_passage & front_start):
+            m.d.sync += [ready_bit.eq(0), starts_taken.eq(starts_taken + 1)]
 
-        m.d.comb += self.busy.eq(self.tx.valid | (level != 0) | (readies != 0) | replies.r_rdy | self.closed)
+        m.d.comb += self.busy.eq(self.tx.valid | self.closed | offers_ready | replies.waiting | (pushed != taken))
 
         if platform == "formal":
             m.d.comb += [
-                Assert(self.space == (level != 2), "space tells that a place is free"),
+                Assert((pushed - taken)[:len(pushed)] <= _PLACES, "no symbol is written over another"),
                 Assert(~(self.push & ~self.space), "the crossbar pushes only into a free place"),
             ]
         return m

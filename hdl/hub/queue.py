@@ -33,16 +33,16 @@ class InputQueue(wiring.Component):
         What is not committed is taken back before the write of this cycle.
     full : Out(1)
         No slot is free.
-    head, valid : Out(QueueEntry), Out(1)
+    oldest, valid : Out(QueueEntry), Out(1)
         The oldest entry that is committed.
     pending : Out(1)
-        The head will be ``valid`` in the next cycle, whether it is now or not.
+        There will be an entry in the next cycle, whether it is now or not.
     pop : In(1)
-        The head is taken; only when ``valid``.
+        The oldest entry is taken; only when ``valid``.
 
     Timing
     ------
-    An entry that is written in cycle t and committed at once is the head in cycle t + 2 if the queue is empty. One entry in
+    An entry that is written in cycle t and committed at once is the oldest in cycle t + 2 if the queue is empty. One entry in
     and one out in every cycle. ``full`` follows the writes and the pops at once.
 
     Raises
@@ -59,7 +59,7 @@ class InputQueue(wiring.Component):
         self.capacity = capacity
         super().__init__({
             "write": In(1), "entry": In(QueueEntry), "first": In(1), "commit": In(1), "cut": In(1), "full": Out(1),
-            "head": Out(QueueEntry), "valid": Out(1), "pending": Out(1), "pop": In(1),
+            "oldest": Out(QueueEntry), "valid": Out(1), "pending": Out(1), "pop": In(1),
         })
 
     def elaborate(self, platform):
@@ -92,11 +92,11 @@ class InputQueue(wiring.Component):
         next_taken = Signal(range(depth))
         m.d.comb += next_taken.eq(taken)
         with m.If(self.pop):
-            m.d.comb += next_taken.eq(taken + Mux(self.head.command, COMMAND_LENGTH, 1))
+            m.d.comb += next_taken.eq(taken + Mux(self.oldest.command, COMMAND_LENGTH, 1))
         m.d.comb += [
             self.pending.eq(committed != next_taken),
             read_port.addr.eq(next_taken),
-            self.head.eq(read_port.data),
+            self.oldest.eq(read_port.data),
         ]
         m.d.sync += [
             taken.eq(next_taken),

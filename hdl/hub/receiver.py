@@ -13,7 +13,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..link.symbol import COMMAND_LENGTH, CONTROL_BIT, SYMBOL_BITS, Control
+from ..link.symbol import COMMAND_LENGTH, SYMBOL_BITS, Control
 from .commands import Op
 from .messages import QueueEntry, Reply
 
@@ -63,30 +63,35 @@ class Receiver(wiring.Component):
     def elaborate(self, platform):
         m = Module()
 
-        byte, frame, start_command, start_reply = Signal(), Signal(), Signal(), Signal()
+        # What the symbol is, decoded in one go.
+        byte, ready, start_reply, start_command, frame, reserved = (1 << n for n in range(6))
+        kind = Signal(6)
         with m.If(self.valid):
-            m.d.comb += byte.eq((self.symbol & CONTROL_BIT) == 0)
             with m.Switch(self.symbol):
+                with m.Case("0" + "-" * (SYMBOL_BITS - 1)):
+                    m.d.comb += kind.eq(byte)
                 with m.Case(Control.IDLE):
                     pass
                 with m.Case(Control.READY):
-                    m.d.comb += self.ready.eq(1)
+                    m.d.comb += kind.eq(ready)
                 with m.Case(Control.REPLY):
-                    m.d.comb += start_reply.eq(1)
+                    m.d.comb += kind.eq(start_reply)
                 with m.Case(Control.COMMAND):
-                    m.d.comb += start_command.eq(1)
+                    m.d.comb += kind.eq(start_command)
                 with m.Case(Control.START, Control.END):
-                    m.d.comb += frame.eq(1)
+                    m.d.comb += kind.eq(frame)
                 with m.Default():
-                    m.d.comb += self.reserved.eq(~byte)
+                    m.d.comb += kind.eq(reserved)
+        byte, ready, start_reply, start_command, frame, reserved = kind
+        m.d.comb += [self.ready.eq(ready), self.reserved.eq(reserved)]
 
         # A reply: symbols of it that have arrived, 0 outside of one. It may stand within a command.
         reply_place = Signal(range(COMMAND_LENGTH))
-        reply_op, reply_hub = Signal(8), Signal(8)
+        reply_op, reply_hub = Signal(8, reset_less=True), Signal(8, reset_less=True)
         reply_byte = Signal()
         m.d.comb += [
             reply_byte.eq(byte & (reply_place != 0)),
-            self.reply_cut.eq((reply_place != 0) & (frame | start_command | start_reply | self.reserved)),
+            self.reply_cut.eq((reply_place != 0) & (frame | start_command | start_reply | reserved)),
             self.reply.op.eq(reply_op),
             self.reply.hub.eq(reply_hub),
             self.reply.value.eq(self.symbol),
@@ -105,7 +110,7 @@ class Receiver(wiring.Component):
 
         # A command, likewise.
         place = Signal(range(COMMAND_LENGTH))
-        op, hub = Signal(8), Signal(8)
+        op, hub = Signal(8, reset_less=True), Signal(8, reset_less=True)
         spoiled = Signal()  # a symbol of it found the queue full
         command_byte, last, own = Signal(), Signal(), Signal()
         m.d.comb += [

@@ -4,21 +4,14 @@ Source: "The Design of Nectar" (1989), section 4.2.1: a reply is never blocked a
 is ours (``docs/hub.md``, "Replies").
 """
 
-from amaranth.hdl import Array, Module, Mux, Signal
-from amaranth.lib import data, stream, wiring
+from amaranth.hdl import Array, Module, Signal
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from .arbiter import Arbiter
-from .messages import Reply, check_ports, index_bits, one_hot_index, port_mask
+from .messages import Reply, RoutedReply, check_ports, index_bits, one_hot_index, port_mask
 
-__all__ = ["ReplyBus", "RoutedReply"]
-
-
-class RoutedReply(data.Struct):
-    """A reply at the port where it arrived, or where its command arrived."""
-
-    reply: Reply
-    own: 1  # goes out of this very port: the answer to a command
+__all__ = ["ReplyBus"]
 
 
 class ReplyBus(wiring.Component):
@@ -63,30 +56,28 @@ class ReplyBus(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.turns = turns = Arbiter(self.ports)
-        index = Signal(range(self.ports))
-        taken = Signal(RoutedReply)
-        m.d.comb += [
-            index.eq(one_hot_index(turns.pick)),
-            taken.eq(Array([source.payload.as_value() for source in self.source])[index]),
-        ]
         for i, source in enumerate(self.source):
             m.d.comb += [turns.asks[i].eq(source.valid), source.ready.eq(turns.pick[i])]
 
-        origin, target = Signal(self.ports), Signal(self.ports)
+        origin = Signal(self.ports)
+        target = Signal(self.ports, reset_less=True)
+        reply = Signal(Reply, reset_less=True)
         m.d.sync += origin.eq(turns.pick)
-        with m.If(turns.pick != 0):
-            m.d.sync += [
-                self.reply.eq(taken.reply),
-                target.eq(Mux(taken.own, turns.pick,
-                              Mux((self.connected & turns.pick).any(), port_mask(Array(self.owner)[index], self.ports), 0))),
-            ]
+        with m.If(turns.pick.any()):
+            index = one_hot_index(turns.pick)
+            taken = RoutedReply(Array([source.payload.as_value() for source in self.source])[index])
+            m.d.sync += reply.eq(taken.reply)
+            with m.If(taken.own):
+                m.d.sync += target.eq(turns.pick)
+            with m.Elif((self.connected & turns.pick).any()):
+                m.d.sync += target.eq(port_mask(Array(self.owner)[index], self.ports))
+            with m.Else():
+                m.d.sync += target.eq(0)
 
-        delivers = Signal()
-        m.d.comb += delivers.eq((target & ~self.full).any())
-        with m.If(origin != 0):
-            m.d.comb += [
-                self.push.eq(Mux(delivers, target, 0)),
-                self.lost.eq(Mux(delivers, 0, origin)),
-            ]
-        m.d.comb += self.busy.eq(origin != 0)
+        m.d.comb += [self.reply.eq(reply), self.busy.eq(origin.any())]
+        with m.If(self.busy):
+            with m.If((target & ~self.full).any()):
+                m.d.comb += self.push.eq(target)
+            with m.Else():
+                m.d.comb += self.lost.eq(origin)
         return m

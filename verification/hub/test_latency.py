@@ -15,8 +15,6 @@ from nectar.verification.hub.monitors import Endpoint, Pins
 HUB = 0x21
 OPENS = [op for op, row in BY_OPCODE.items() if row.group is Group.OPEN]
 CLOSE_ALL = command(Op.CLOSE_ALL, ANY_HUB, 0)
-#: Cycles after which whatever was sent to a quiet HUB has left it, beside one cycle for each symbol.
-SETTLE = 20
 
 
 async def fresh(dut):
@@ -43,13 +41,13 @@ def derangement(ports):
 
 
 async def play(pins, bed, streams):
-    """Sends ``streams`` ({port: symbols}), all from the same cycle on, and waits; returns ({port: [cycle of each symbol]},
+    """Sends ``streams`` ({port: symbols}), all from the same cycle on, and waits until the HUB is idle; returns ({port: [cycle of each symbol]},
     {port: [(cycle, symbol)] offered})."""
     first = bed.now
     before = [len(sent) for sent in bed.recording.tx]
     for port, symbols in streams.items():
         bed.endpoints[port].send(symbols)
-    await pins.cycles(max(map(len, streams.values())) + SETTLE)
+    await pins.drain()
     arrived = {port: [first + n for n, symbol in enumerate(symbols) if symbol is not None] for port, symbols in streams.items()}
     return arrived, [[(item.offered, item.symbol) for item in sent[start:]] for sent, start in zip(bed.recording.tx, before)]
 
