@@ -52,6 +52,12 @@ class Operation(NamedTuple):
     value: object = 0   # int, or the bytes of a WRITE_BLOCK
 
 
+# Faster than Operation(…): doors make some ten of these for every packet.
+_new = tuple.__new__
+_WRITE, _WRITE_BLOCK, _SPEND, _READ, _READ_BLOCK = Kind.WRITE, Kind.WRITE_BLOCK, Kind.SPEND, Kind.READ, Kind.READ_BLOCK
+_RETURN, _MASK, _UNMASK = Operation(Kind.RETURN), Operation(Kind.MASK, 0, 0, 1), Operation(Kind.MASK)
+
+
 class _Value:
     """An operation that software awaits."""
 
@@ -82,49 +88,71 @@ class Door:
     Not for threads of the host: one coroutine at a time uses it.
     """
 
-    __slots__ = ("cpu_hz", "handler", "_posted")
+    __slots__ = ("cpu_hz", "handler", "_posted", "_spent")
 
     def __init__(self, cpu_hz):
         self.cpu_hz = cpu_hz
         self.handler = None
         self._posted = []
+        self._spent = 0       # cycles of spends behind what is in the list: one operation in the end
+
+    def _flush(self):
+        """Puts the spends since the last operation into the list."""
+        self._posted.append(_new(Operation, (_SPEND, 0, 0, self._spent)))
+        self._spent = 0
+
+    def take(self):
+        """For back ends: takes out all operations that were posted."""
+        if self._spent:
+            self._flush()
+        operations = self._posted
+        self._posted = []
+        return operations
 
     # -- posted: return at once, take effect in order ------------------------------------------------
     def write(self, address, value, size=4):
         """Stores ``size`` (1, 2, 4) bytes of ``value``, big-endian, at an aligned byte address."""
         if size != 4 or address & 3:
             _check(address, size)
-        self._posted.append(Operation(Kind.WRITE, address, size, value))
+        if self._spent:
+            self._flush()
+        self._posted.append(_new(Operation, (_WRITE, address, size, value)))
 
     def write_block(self, address, data):
         """Stores the bytes of ``data`` at consecutive addresses, one word a cycle at best."""
         if data:
-            self._posted.append(Operation(Kind.WRITE_BLOCK, address, len(data), bytes(data)))
+            if self._spent:
+                self._flush()
+            self._posted.append(_new(Operation, (_WRITE_BLOCK, address, len(data), bytes(data))))
 
     def spend(self, cycles):
         """The CPU computes for ``cycles`` (int, 0 or more) CPU cycles."""
         if cycles < 0:
             raise ValueError(f"a CPU cannot spend {cycles} cycles")
-        self._posted.append(Operation(Kind.SPEND, 0, 0, cycles))
+        self._spent += cycles
 
     def mask(self):
         """Holds interrupts off from here on, until ``unmask``."""
-        self._posted.append(Operation(Kind.MASK, 0, 0, 1))
+        if self._spent:
+            self._flush()
+        self._posted.append(_MASK)
 
     def unmask(self):
         """Lets interrupts in again."""
-        self._posted.append(Operation(Kind.MASK, 0, 0, 0))
+        if self._spent:
+            self._flush()
+        self._posted.append(_UNMASK)
 
     # -- awaited: wait for all that was posted -------------------------------------------------------
     def read(self, address, size=4):
         """Awaitable: loads 1, 2 or 4 bytes from an aligned address; an int. May raise BusError."""
         if size != 4 or address & 3:
             _check(address, size)
-        return _Value(Operation(Kind.READ, address, size))
+        return _Value(_new(Operation, (_READ, address, size, 0)))
 
     def read_block(self, address, length):
         """Awaitable: loads ``length`` bytes, one word a cycle at best. May raise BusError."""
-        return _Value(Operation(Kind.READ_BLOCK, address, length))
+        return _Value(_new(Operation, (_READ_BLOCK, address, length, 0)))
 
     def now(self):
         """Awaitable: CPU cycles since reset, once everything posted is done."""
@@ -162,8 +190,7 @@ class Runner:
 
     def _step(self, coroutine, value, error):
         operation = coroutine.throw(error) if error is not None else coroutine.send(value)
-        operations = self.door._posted
-        self.door._posted = []
+        operations = self.door.take()
         operations.append(operation)
         return operations
 
@@ -174,17 +201,14 @@ class Runner:
                 return self._step(self._handler, value, error)
             except StopIteration:
                 self._handler = None
-                operations = self.door._posted
-                self.door._posted = []
-                operations.append(Operation(Kind.RETURN))
+                operations = self.door.take()
+                operations.append(_RETURN)
                 return operations
         try:
             return self._step(self.main, value, error)
         except StopIteration:
             self.ended = True
-            operations = self.door._posted
-            self.door._posted = []
-            return operations
+            return self.door.take()
 
     def interrupt(self):
         """Starts the attached handler at interrupt level."""
@@ -198,4 +222,4 @@ class Runner:
                 coroutine.close()
         self._handler = None
         self.ended = True
-        self.door._posted = []
+        self.door.take()
