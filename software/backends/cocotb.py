@@ -170,7 +170,8 @@ class _Cab(_Board):
                                          bool(self._ready.value), bool(self._irq.value))
             else:
                 request = processor.edge(ready=bool(self._ready.value), irq=bool(self._irq.value))
-        except Exception as error:
+        except BaseException as error:
+            self._halt()
             self._turned(error)
             return
         if request is not self._request:
@@ -184,6 +185,13 @@ class _Cab(_Board):
                 self._write_data.value = request.data
         if processor.turns != turns:
             self._turned(None)
+
+    def _halt(self):
+        """The CPU stands still from here on."""
+        self.processor.close()
+        self.processor = None
+        self._request = None
+        self._valid.value = 0
 
     def close(self):
         super().close()
@@ -209,7 +217,7 @@ class CocotbMachine:
         Called with (time in ps at which it starts on the wire, fiber's name, symbol) for every symbol.
 
     Lives inside a cocotb test. The boards go on whenever simulated time does, so between two calls of ``run`` nothing else
-    may be awaited that takes simulated time. A machine whose software failed is closed.
+    may be awaited that takes simulated time. A CPU whose software has failed stands still.
     """
 
     def __init__(self, topology, profile, on_symbol=None):
@@ -270,16 +278,19 @@ class CocotbMachine:
             self._origin_ps = int(get_sim_time("step")) + _LEAD_PS
             self._tasks = [cocotb.start_soon(board.run(self._origin_ps)) for board in self._boards.values()]
             self._tasks.append(cocotb.start_soon(self._watch()))
+        if stop():
+            return STOPPED
         self._stop, self._ended, self._verdict = stop, Event(), TIME
         if until_ps is None:
             await self._ended.wait()
         elif until_ps > self.time_ps:
             await First(self._ended.wait(), Timer(until_ps - self.time_ps, "step"))
+        if self._ended.is_set():
+            await ReadWrite()    # every board that has an edge at this time has seen it by then
         self._stop = None
-        await ReadWrite()    # every board that has an edge at this time has seen it by then
         if self._error is not None:
-            self.close()
-            raise self._error
+            error, self._error = self._error, None
+            raise error
         return self._verdict
 
     def _end(self, verdict):

@@ -9,16 +9,18 @@ from pathlib import Path
 
 from .raw import play
 
-__all__ = ["load", "on_cocotb", "record", "save"]
+__all__ = ["load", "on_cocotb", "on_engine", "record", "save"]
 
 
 async def record(machine, scripts, limit_ps, symbols):
-    """Plays ``scripts`` on ``machine`` and closes it; ``symbols`` holds the fibers' logs by then. Returns the record."""
+    """Plays ``scripts`` on ``machine`` and closes it; ``symbols`` holds the fibers' logs
+    by then. Returns the record."""
     try:
         events = await play(machine, scripts, limit_ps)
-        return json.loads(json.dumps({"events": events, "symbols": symbols, "time_ps": machine.time_ps}))
+        time_ps = machine.time_ps
     finally:
         machine.close()
+    return json.loads(json.dumps({"events": events, "symbols": symbols, "time_ps": time_ps}))
 
 
 async def on_cocotb(topology, profile, scripts, limit_ps):
@@ -29,6 +31,31 @@ async def on_cocotb(topology, profile, scripts, limit_ps):
     machine = CocotbMachine(topology, profile, lambda time, fiber, symbol: symbols[fiber].append([time, symbol]))
     symbols |= {name: [] for name in machine.fibers}
     return await record(machine, scripts, limit_ps, symbols)
+
+
+def on_engine(topology, profile, scripts, limit_ps):
+    """The record of ``scripts`` on the engine."""
+    from ...software.backends.engine import EngineMachine
+
+    symbols = {}
+
+    class Machine(EngineMachine):
+        """Keeps the fibers' log when it is closed."""
+
+        def close(self):
+            if not symbols:
+                symbols.update({f"{sender}->{receiver}": [] for sender, receiver in self.engine.symbols()})
+                for entry in self.engine.log:
+                    symbols[f"{entry.sender}->{entry.receiver}"].append([entry.time_ps, entry.symbol])
+            super().close()
+
+    machine = Machine(topology, profile, log_control=True, log_data=True)
+    coroutine = record(machine, scripts, limit_ps, symbols)
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return end.value
+    raise RuntimeError("the engine has suspended")
 
 
 def save(directory, name, value):

@@ -38,7 +38,7 @@ async def every_sequence_comes_to_its_end(dut):
         records.save(".", name, await records.on_cocotb(load("figure7"), PROTOTYPE, sequence(), LIMIT_PS))
 
 
-bench = Bench(__name__, {"figure7": lambda: system(load("figure7"), PROTOTYPE)}, top=TOP, ports_only=True)
+bench = Bench(__name__, {"figure7": lambda: system(load("figure7"), PROTOTYPE)}, top=TOP, ports_only=True, share="system")
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())
