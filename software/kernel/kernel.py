@@ -8,11 +8,22 @@ from collections import deque
 
 from ..costs import PROTOTYPE
 from ..door import BusError, Kind, Operation
+from ..errors import ProgramError
 from .thread import BLOCK, Thread
 
 __all__ = ["Kernel"]
 
 _WAIT = Operation(Kind.WAIT)
+
+
+class _Nobody:
+    """What runs before the first thread does: a program's ``main``, which cannot wait for anything on a CAB."""
+
+    def __setattr__(self, name, value):
+        raise ProgramError("only a task can wait for something on a CAB: start one with system.spawn")
+
+
+_NOBODY = _Nobody()
 
 
 class Kernel:
@@ -29,7 +40,7 @@ class Kernel:
     Members
     -------
     current : Thread
-        The one that runs; meaningless at interrupt level.
+        The one that runs; meaningless at interrupt level and before the first.
     failed : (Thread or None, Exception) or None
         The first exception that no thread was there to hear; None stands for no thread in particular.
     on_end : callable or None
@@ -53,7 +64,7 @@ class Kernel:
         self.door = door
         self.name = name
         self.costs = costs
-        self.current = None
+        self.current = _NOBODY
         self.failed = None
         self.on_end = None
         self.on_fail = None
