@@ -2,6 +2,7 @@
 
 import os
 import sys
+import traceback
 import types
 
 from .errors import UsageError, place
@@ -64,7 +65,12 @@ class Program:
         from ..software.errors import ProgramError
         if not isinstance(error, ProgramError):
             return self.failure(error)
-        where = error.__cause__ and place(error.__cause__, self.path)
+        frames = traceback.extract_tb(error.__traceback__)
+        if frames[-1].filename == self.path:
+            return str(error)               # its own words to its user
+        # Of what a task did the line is told that did it; of a wait that never ends there is no such line.
+        culprit = error.__cause__ or (None if frames[-1].name == "run" else error)
+        where = culprit and place(culprit, self.path)
         return f"{error} ({where})" if where and where.startswith(f"{self.path}:") else str(error)
 
     def line(self, frame):
