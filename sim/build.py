@@ -15,13 +15,14 @@ import threading
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 
+from .. import hdl
 from . import adapter
 from .cache import BuildError, Cache, Progress, digest
 
 __all__ = ["BuildError", "library", "ceiling"]
 
 _HERE = Path(__file__).resolve().parent
-_HDL = _HERE.parent / "hdl"
+_HDL = Path(hdl.__file__).resolve().parent
 
 _VERILATOR_FLAGS = ["--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--no-timing", "--no-assert", "--trace-vcd",
                     "--no-trace-top", "--output-split", "20000", "-Wno-fatal", "-Wno-lint", "-Wno-ALWNEVER"]

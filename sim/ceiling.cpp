@@ -1,0 +1,208 @@
+// The speed to measure the engine against: the same boards and fibers in a plain C++ loop that evaluates every board at
+// every edge, with no Python, no sleep and no event but the interrupts of the CABs.
+//
+//     ceiling TALKERS MICROSECONDS [BYTES]
+//
+// 16 CABs on one HUB; the first TALKERS of them send packets of BYTES (1024 with the CRC) to each other in a ring, as fast
+// as the flow control lets them, with the register accesses that a datalink makes. Prints one line of JSON.
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "board.h"
+#include "fiber.h"
+#include "verilated.h"
+
+namespace {
+
+using namespace nectar;
+
+constexpr int CABS = 16;
+constexpr std::int64_t HUB_PERIOD = 70'000, CAB_PERIOD = 62'500, SYMBOL = 80'000, DELAY = 100'000;
+constexpr int RESET = 4;
+// hdl/cab/addresses.py and hdl/hub/commands.py; a test compares them.
+constexpr std::uint32_t IRQ_PENDING = 0x200000, IRQ_ENABLE = 0x200020, TX_COMMAND = 0x200034, TX_ADDRESS = 0x200038,
+                        TX_AREA = 0x20003C, TX_READY = 0x200044, RX_ADDRESS = 0x20004C, RX_START = 0x200050,
+                        RX_RELEASE = 0x200054, DATA = 0x100000;
+constexpr std::uint32_t PACKET = 1 << 0, RECEIVED = 1 << 1, SENT = 1 << 3;
+constexpr std::uint32_t TEST_OPEN_RETRY = 0x06, CLOSE_ALL = 0x14, HUB_ID = 1, ANY_HUB = 0xFF;
+constexpr std::uint32_t WAIT_READY = 1u << 31, AREA_NOTIFY = 1u << 31, START = 1 << 30, END = 1 << 29, CRC = 1 << 28;
+
+struct Model {
+    const Kind* kind;
+    void* model;
+    Pins pins;
+
+    Model(const char* name, VerilatedContext* context) {
+        const Kind* const* known = KINDS;
+        while (std::string{(*known)->name} != name) ++known;
+        kind = *known;
+        model = kind->make(context, name, pins);
+        *pins.rst = 1;
+        for (PortPins& port : pins.ports) *port.tx_ready = 1;
+        kind->eval(model);
+    }
+    ~Model() { kind->destroy(model); }
+
+    void edge() {
+        if (pins.clk_before) {
+            *pins.clk_before = 0;
+        } else {
+            *pins.clk = 0;
+            kind->eval(model);
+        }
+        *pins.clk = 1;
+        kind->eval(model);
+    }
+};
+
+struct Link {
+    PortPins pins;
+    Fiber* out;
+    Fiber* in;
+    bool ready = true;
+
+    void edge(std::int64_t time, std::int64_t next) {
+        if (*pins.tx_valid & ready) out->send(time, *pins.tx_payload);
+        *pins.tx_ready = ready = out->last_start <= next;
+        *pins.rx_valid = in->first <= next;
+        if (*pins.rx_valid) *pins.rx_payload = in->receive();
+    }
+};
+
+// The CPU of a CAB: one access after the other, and what follows from an interrupt.
+struct Cpu {
+    struct Access {
+        std::uint32_t address, data;
+        bool write;
+    };
+    CpuPins pins;
+    std::deque<Access> queue;
+    bool waiting = false;  // for the response
+    std::uint32_t send_to = 0, area = 0;
+    bool talks = false;
+    std::uint64_t received = 0, failed = 0;
+
+    void write(std::uint32_t address, std::uint32_t data) { queue.push_back({address, data, true}); }
+
+    void send() {
+        write(TX_COMMAND, WAIT_READY | TEST_OPEN_RETRY << 16 | HUB_ID << 8 | send_to);
+        write(TX_ADDRESS, DATA);
+        write(TX_AREA, AREA_NOTIFY | START | END | CRC | area);
+        write(TX_COMMAND, CLOSE_ALL << 16 | ANY_HUB << 8);
+    }
+
+    void begin() {
+        write(IRQ_ENABLE, PACKET | RECEIVED | SENT);
+        if (talks) {
+            send();
+            send();
+        }
+    }
+
+    void interrupt(std::uint32_t pending) {
+        if (pending & SENT) {
+            write(IRQ_PENDING, SENT);
+            send();
+        }
+        if (pending & PACKET) {
+            write(RX_ADDRESS, DATA + 0x10000);
+            write(RX_START, 2048);
+            write(TX_READY, 0);
+        }
+        if (pending & RECEIVED) {
+            write(RX_RELEASE, 0);
+            ++received;
+        }
+    }
+
+    void edge() {
+        if (*pins.done) {
+            const bool write = queue.front().write;
+            queue.pop_front();
+            waiting = false;
+            failed += *pins.error;
+            if (!write) interrupt(*pins.read_data);
+        }
+        if (*pins.valid && *pins.ready) {
+            *pins.valid = 0;
+            waiting = true;
+        }
+        if (waiting || *pins.valid) return;
+        if (queue.empty()) {
+            if (!*pins.irq) return;
+            queue.push_back({IRQ_PENDING, 0, false});
+        }
+        *pins.valid = 1;
+        *pins.address = queue.front().address;
+        *pins.write = queue.front().write;
+        *pins.write_data = queue.front().data;
+        *pins.select = 0xF;
+    }
+};
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    const int talkers = count > 1 ? std::atoi(arguments[1]) : CABS;
+    const std::int64_t end = (count > 2 ? std::atoll(arguments[2]) : 1000) * 1'000'000;
+    const std::uint32_t bytes = count > 3 ? static_cast<std::uint32_t>(std::atoi(arguments[3])) : 1024;
+    if (talkers < 0 || talkers > CABS || end <= 0 || bytes < 20 || bytes > 1024) {
+        std::fprintf(stderr, "ceiling TALKERS(0-16) MICROSECONDS [BYTES(20-1024)]\n");
+        return 2;
+    }
+    VerilatedContext context;
+    Model hub("hub16", &context);
+    *hub.pins.hub_id = HUB_ID;
+    std::vector<std::unique_ptr<Model>> cabs;
+    std::vector<std::unique_ptr<Fiber>> fibers;
+    std::vector<Link> hub_links, cab_links;
+    std::vector<Cpu> cpus(CABS);
+    for (int i = 0; i < CABS; ++i) {
+        cabs.push_back(std::make_unique<Model>("cab", &context));
+        for (int way = 0; way < 2; ++way) fibers.push_back(std::make_unique<Fiber>(SYMBOL, DELAY, nullptr, 0));
+        Fiber *up = fibers[2 * i].get(), *down = fibers[2 * i + 1].get();
+        cab_links.push_back({cabs[i]->pins.ports[0], up, down});
+        hub_links.push_back({hub.pins.ports[i], down, up});
+        cpus[i].pins = cabs[i]->pins.cpu;
+        cpus[i].talks = i < talkers;
+        cpus[i].send_to = static_cast<std::uint32_t>((i + 1) % (talkers ? talkers : 1));
+        cpus[i].area = bytes - 4;
+        cpus[i].begin();
+    }
+
+    const auto begun = std::chrono::steady_clock::now();
+    std::int64_t hub_time = 0, cab_time = 0, cycles = 0, cab_cycles = 0;
+    while (hub_time < end) {
+        if (hub_time <= cab_time) {
+            for (Link& link : hub_links) link.edge(hub_time, hub_time + HUB_PERIOD);
+            *hub.pins.rst = cycles < RESET - 1;
+            hub.edge();
+            hub_time += HUB_PERIOD;
+            ++cycles;
+        } else {
+            for (int i = 0; i < CABS; ++i) {
+                cab_links[i].edge(cab_time, cab_time + CAB_PERIOD);
+                *cabs[i]->pins.rst = cab_cycles < RESET - 1;
+                if (cab_cycles >= RESET) cpus[i].edge();
+                cabs[i]->edge();
+            }
+            cab_time += CAB_PERIOD;
+            ++cab_cycles;
+        }
+    }
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+    std::uint64_t packets = 0, failed = 0;
+    for (const Cpu& cpu : cpus) {
+        packets += cpu.received;
+        failed += cpu.failed;
+    }
+    std::printf("{\"talkers\": %d, \"cycles\": %lld, \"seconds\": %.6f, \"cycles_per_second\": %.0f, \"packets\": %llu, \"bus_errors\": %llu}\n",
+                talkers, static_cast<long long>(cycles), seconds, cycles / seconds, static_cast<unsigned long long>(packets),
+                static_cast<unsigned long long>(failed));
+    return 0;
+}

@@ -1,0 +1,280 @@
+"""Topologies: built in, from files, and every mistake that a file can have."""
+
+import itertools
+import random
+
+import pytest
+from nectar.sim.topology import BUILT_IN, Topology, TopologyError, load
+from nectar.sim.wiring import End
+
+
+def ends(topology):
+    return {frozenset((str(fiber.a), str(fiber.b))) for fiber in topology.fibers}
+
+
+# -- built in -----------------------------------------------------------------------------------------
+
+def test_hub_is_sixteen_cabs_on_one_hub():
+    """N 3.1, 4.1: a HUB has 16 ports."""
+    topology = load("hub")
+    assert list(topology.hubs) == ["HUB1"] and topology.hubs["HUB1"].ports == 16
+    assert ends(topology) == {frozenset((f"CAB{i + 1}", f"HUB1.P{i}")) for i in range(16)}
+    assert len(load("hub:3").cabs) == 3
+
+
+def test_figure_7_is_wired_as_the_paper_says():
+    """H17, N 4.2.1 and 4.2.2: P4 of HUB2 is CAB3, P8 of HUB2 leads to P3 of HUB1, P8 of HUB1 to CAB1, and so on."""
+    topology = load("figure7")
+    assert {frozenset(pair) for pair in (("CAB3", "HUB2.P4"), ("HUB2.P8", "HUB1.P3"), ("HUB1.P8", "CAB1"), ("HUB4.P5", "CAB4"),
+                                         ("HUB3.P4", "CAB5"))} <= ends(topology)
+    routes = topology.routes()
+    assert routes["CAB3"]["CAB1"] == [(2, 8), (1, 8)]
+    assert routes["CAB2"]["CAB4"] == [(1, 6), (4, 5)]
+    assert routes["CAB2"]["CAB5"] == [(1, 6), (4, 3), (3, 4)]
+
+
+def test_a_chain_is_as_long_as_it_says():
+    topology = load("chain:5")
+    assert len(topology.hubs) == len(topology.cabs) == 5
+    assert topology.routes()["CAB1"]["CAB5"] == [(1, 1), (2, 1), (3, 1), (4, 1), (5, 0)]
+    assert topology.routes()["CAB5"]["CAB1"] == [(5, 2), (4, 2), (3, 2), (2, 2), (1, 0)]
+
+
+def test_routes_in_a_mesh_go_along_the_row_first():
+    """H22, N 3.1: a 2-D mesh; rows first keeps packets from waiting for each other in a ring."""
+    rows, columns = 3, 4
+    routes = load(f"mesh:{rows}x{columns}").routes()
+    for a, b in itertools.permutations(range(rows * columns), 2):
+        across, down = b % columns - a % columns, b // columns - a // columns
+        steps = [1 if across > 0 else 2] * abs(across) + [3 if down > 0 else 4] * abs(down) + [0]
+        assert [port for _, port in routes[f"CAB{a + 1}"][f"CAB{b + 1}"]] == steps
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_every_built_in_topology_can_be_loaded_by_its_name(name):
+    assert load(name).cabs
+
+
+@pytest.mark.parametrize("text, message", [
+    ("hub:17", "takes 1 to 16 CABs; for more write a file"),
+    ("hub:0", "takes 1 to 16 CABs"),
+    ("hub:x", "'hub:x' is not understood; write hub:N"),
+    ("hub:", "is not understood"),
+    ("mesh:3", "write mesh:RxC"),
+    ("mesh:20x20", "a mesh has 1 to 254 HUBs"),
+    ("chain:0", "1 to 254"),
+    ("figure7:2", "write figure7"),
+    ("ring", "there is no topology 'ring'; name a .toml or .py file, or one of hub:N.*figure7"),
+    ("no_such.toml", "no_such.toml: cannot be read: No such file"),
+])
+def test_a_name_that_is_not_understood_is_refused(text, message):
+    with pytest.raises(TopologyError, match=message) as caught:
+        load(text)
+    assert "\n" not in str(caught.value)
+
+
+# -- routes -------------------------------------------------------------------------------------------
+
+def shortest(topology, source, destination):
+    """All shortest routes, by trying: the reference."""
+    waves = [[(source, [])]]
+    while True:
+        found, wave = [], []
+        for board, hops in waves[-1]:
+            for port, there in topology.neighbours(board):
+                step = [*hops, (topology.hubs[board].id, port)] if board in topology.hubs else hops
+                if there.board == destination:
+                    found.append(step)
+                elif there.board in topology.hubs and len(step) < 8:
+                    wave.append((there.board, step))
+        if found:
+            return found
+        waves.append(wave)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_routes_are_the_first_of_the_shortest_ones(seed):
+    """S10: deterministic source routing. Checked on random shapes against all routes there are."""
+    rng = random.Random(seed)
+    topology = Topology(f"random {seed}")
+    hubs = rng.randrange(2, 6)
+    free = []
+    for i in range(1, hubs + 1):
+        topology.hub(f"HUB{i}", ports=8)
+        free.append(rng.sample(range(8), 8))
+    for i in range(1, hubs):
+        topology.fiber(f"HUB{i}.P{free[i - 1].pop()}", f"HUB{i + 1}.P{free[i].pop()}")
+    for _ in range(rng.randrange(4)):
+        a, b = rng.sample(range(hubs), 2)
+        if free[a] and free[b]:
+            topology.fiber(f"HUB{a + 1}.P{free[a].pop()}", f"HUB{b + 1}.P{free[b].pop()}")
+    for i in range(1, 5):
+        at = rng.choice([hub for hub in range(hubs) if free[hub]])
+        topology.cab(f"CAB{i}").fiber(f"CAB{i}", f"HUB{at + 1}.P{free[at].pop()}")
+    routes = topology.check().routes()
+    for source, destination in itertools.permutations(topology.cabs, 2):
+        expected = min(shortest(topology, source, destination), key=lambda hops: [port for _, port in hops])
+        assert routes[source][destination] == expected
+
+
+def test_two_cabs_may_be_joined_without_a_hub():
+    """N 3.1: all ports are alike."""
+    assert Topology("pair").cab("A").cab("B").fiber("A", "B").check().routes() == {"A": {"B": []}, "B": {"A": []}}
+
+
+# -- building -----------------------------------------------------------------------------------------
+
+def test_a_number_at_the_end_of_a_name_is_the_id():
+    topology = Topology("x").hub("HUB7").hub("LEFT").cab("CAB9").cab("MINE", id=0).cab("OTHER")
+    assert [hub.id for hub in topology.hubs.values()] == [7, 1]
+    assert [cab.id for cab in topology.cabs.values()] == [9, 0, 1]
+
+
+def test_a_fiber_has_the_delay_of_its_length():
+    """Light takes 5 ns for a metre of glass; 20 m by default."""
+    topology = Topology("x").hub("H").cab("A").cab("B").cab("C")
+    topology.fiber("A", "H.P0").fiber("B", "H.P1", length_m=1.5).fiber("C", "H.P2", delay_ns=12.5, symbol_ns=160)
+    assert [fiber.delay_ps for fiber in topology.fibers] == [100_000, 7_500, 12_500]
+    assert [fiber.symbol_ps for fiber in topology.fibers] == [None, None, 160_000]
+
+
+def build(*steps):
+    """A topology of two HUBs and two CABs with more ``steps``, given as method, arguments, options."""
+    topology = Topology("try").hub("HUB1").hub("HUB2", ports=4).cab("CAB1").cab("CAB2").fiber("CAB1", "HUB1.P0")
+    for method, *arguments in steps:
+        options = arguments.pop() if arguments and isinstance(arguments[-1], dict) else {}
+        getattr(topology, method)(*arguments, **options)
+    return topology
+
+
+@pytest.mark.parametrize("step, message", [
+    (("fiber", "CAB2", "HUB1.P0"), r"fiber CAB2 - HUB1.P0: HUB1.P0 is already wired by fiber CAB1 - HUB1.P0; use another port"),
+    (("fiber", "CAB1", "HUB1.P1"), "CAB1 is already wired by .*; a CAB has one port"),
+    (("fiber", "CAB2", "HUB3.P0"), "there is no board HUB3; declare it first, or name one of HUB1, HUB2, CAB1, CAB2"),
+    (("fiber", "CAB2", "HUB2.P4"), "HUB2 has no port P4; its ports are P0 to P3"),
+    (("fiber", "CAB2", "HUB2"), "HUB2 is a HUB; name its port, as in HUB2.P0"),
+    (("fiber", "CAB2.P0", "HUB2.P0"), "CAB2 is a CAB and has one port; write CAB2"),
+    (("fiber", "CAB2", "HUB2.3"), "'HUB2.3' is no end of a fiber; write HUB1.P3 or CAB1"),
+    (("fiber", "CAB2", 5), "5 is no end of a fiber"),
+    (("fiber", "HUB2.P1", "HUB2.P1"), "both ends are the same port"),
+    (("fiber", "CAB2", "HUB2.P0", {"length_m": -1}), "length_m must be a number, 0 or more, not -1"),
+    (("fiber", "CAB2", "HUB2.P0", {"length_m": "far"}), "length_m must be a number"),
+    (("fiber", "CAB2", "HUB2.P0", {"length_m": float("nan")}), "length_m must be a number"),
+    (("fiber", "CAB2", "HUB2.P0", {"length_m": 1e9}), "a delay of 5 s is more than"),
+    (("fiber", "CAB2", "HUB2.P0", {"length_m": 1, "delay_ns": 1}), "give length_m or delay_ns, not both"),
+    (("fiber", "CAB2", "HUB2.P0", {"symbol_ns": 0}), "symbol_ns must be more than 0"),
+    (("hub", "HUB1"), "two boards called HUB1; rename one"),
+    (("cab", "HUB1"), "two boards called HUB1"),
+    (("hub", "OTHER", {"id": 1}), "OTHER: HUB1 has the id 1 already; give another id"),
+    (("hub", "HUB255"), "the id of a HUB is 0 to 254, not 255"),
+    (("cab", "OTHER", {"id": 2}), "OTHER: CAB2 has the id 2 already"),
+    (("cab", "OTHER", {"id": 256}), "the id of a CAB is 0 to 255, not 256"),
+    (("cab", "OTHER", {"id": True}), "the id of a CAB is 0 to 255, not True"),
+    (("hub", "HUB3", {"ports": 129}), "HUB3: a HUB has 2 to 128 ports, not 129"),
+    (("hub", "HUB3", {"phase_ns": -1}), "HUB3: phase_ns must be a number"),
+    (("cab", "a-b"), "'a-b' is no name for a board"),
+    (("check",), "CAB2 has no fiber; wire it to a HUB's port"),
+])
+def test_a_mistake_is_told_in_one_line_that_says_what_to_do(step, message):
+    with pytest.raises(TopologyError, match=message) as caught:
+        build(step)
+    assert str(caught.value).startswith("topology try: ") and "\n" not in str(caught.value)
+
+
+def test_a_network_in_two_parts_is_refused():
+    with pytest.raises(TopologyError, match="CAB2 cannot be reached from CAB1; wire their HUBs together"):
+        build(("fiber", "CAB2", "HUB2.P0"), ("check",))
+    with pytest.raises(TopologyError, match="there is no CAB"):
+        Topology("x").hub("H").check()
+
+
+def test_cabs_pass_nothing_on():
+    """Two HUBs with a CAB each, joined by nothing but a third CAB: it has one port, so there is no way to try."""
+    topology = Topology("x").hub("A").hub("B").cab("C").fiber("C", "A.P0")
+    assert topology.neighbours("C") == [(None, End("A", 0))]
+
+
+# -- files --------------------------------------------------------------------------------------------
+
+GOOD = """
+name = "pair"
+[hubs.HUB1]
+ports = 4
+[hubs.HUB2]
+id = 9
+[cabs.CAB1]
+[cabs.CAB2]
+id = 77
+[[fibers]]
+between = ["CAB1", "HUB1.P3"]
+[[fibers]]
+between = ["HUB1.P0", "HUB2.P0"]
+length_m = 1000
+[[fibers]]
+between = ["HUB2.P15", "CAB2"]
+delay_ns = 10
+symbol_ns = 100
+"""
+
+
+def write(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_text(text)
+    return str(path)
+
+
+def test_a_toml_file_gives_a_topology(tmp_path):
+    topology = load(write(tmp_path, "pair.toml", GOOD))
+    assert topology.name == "pair"
+    assert [(hub.name, hub.id, hub.ports) for hub in topology.hubs.values()] == [("HUB1", 1, 4), ("HUB2", 9, 16)]
+    assert topology.cabs["CAB2"].id == 77
+    assert [(str(f), f.delay_ps, f.symbol_ps) for f in topology.fibers] == [
+        ("CAB1 - HUB1.P3", 100_000, None), ("HUB1.P0 - HUB2.P0", 5_000_000, None), ("HUB2.P15 - CAB2", 10_000, 100_000)]
+
+
+@pytest.mark.parametrize("old, new, message", [
+    ('name = "pair"', 'name = "pair', "no valid TOML: .*line 2"),
+    ("ports = 4", "prots = 4", "hubs.HUB1: there is no key 'prots'; known are id, ports"),
+    ("id = 77", "ports = 2", "cabs.CAB2: there is no key 'ports'; known are id"),
+    ("[[fibers]]\nbetween", "[[fibres]]\nbetween", "the file: there is no key 'fibres'; known are name, hubs, cabs, fibers"),
+    ("length_m", "length", "fibers entry 2: there is no key 'length'"),
+    ('between = ["CAB1", "HUB1.P3"]', 'between = ["CAB1"]', "fibers entry 1: give its two ends, as in between = "),
+    ('between = ["CAB1", "HUB1.P3"]', "", "fibers entry 1: give its two ends"),
+    ("[hubs.HUB2]\nid = 9", "hubs.HUB2 = 9", "hubs.HUB1: there is no key 'hubs'"),
+    ("[cabs.CAB1]", "[cabs]\nCAB1 = 1", "cabs.CAB1 must be a table, not 1"),
+    ("HUB2.P15", "HUB2.P16", "fiber HUB2.P16 - CAB2: HUB2 has no port P16"),
+    ('"pair"', "5", "name must be a string"),
+    ("id = 77", 'id = "x"', "CAB2: the id of a CAB is 0 to 255, not 'x'"),
+])
+def test_a_mistake_in_a_toml_file_is_told_with_the_file_and_the_entry(tmp_path, old, new, message):
+    assert old in GOOD
+    path = write(tmp_path, "pair.toml", GOOD.replace(old, new, 1))
+    with pytest.raises(TopologyError, match=message) as caught:
+        load(path)
+    assert str(caught.value).startswith(f"{path}: ") and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", [
+    "from nectar.sim.topology import Topology\ntopology = Topology('t').cab('A').cab('B').fiber('A', 'B')\n",
+    "from nectar.sim.topology import load\ndef topology():\n    return load('chain:2')\n",
+])
+def test_a_python_file_gives_a_topology(tmp_path, text):
+    assert len(load(write(tmp_path, "shape.py", text)).cabs) == 2
+
+
+@pytest.mark.parametrize("text, message", [
+    ("x = 1\n", "defines no topology; set topology ="),
+    ("topology = 5\n", "defines no topology"),
+    ("def topology(:\n", "SyntaxError"),
+    ("1 / 0\n", "ZeroDivisionError: division by zero"),
+])
+def test_a_mistake_in_a_python_file_is_told_with_the_file(tmp_path, text, message):
+    path = write(tmp_path, "shape.py", text)
+    with pytest.raises(TopologyError, match=message) as caught:
+        load(path)
+    assert str(caught.value).startswith(path) and "\n" not in str(caught.value)
+
+
+def test_a_topology_is_taken_as_it_is():
+    topology = load("hub:2")
+    assert load(topology) is topology
