@@ -142,12 +142,11 @@ async def close_all_does_not_overtake_data(scene):
     scene.send(source, first, CLOSE_ALL)
     scene.send(waiting, command(Op.OPEN_RETRY, HUB, target), second, CLOSE_ALL)
     await scene.run(150)
-    assert await scene.owner(target, source if scene.ports < 4 else others(scene, source, target, waiting)[0]) == source \
-        if scene.ports > 3 else True
     taken = scene.bed.now
-    scene.ends[target].take = lambda cycle: cycle < taken + len(first) + 3 or cycle > taken + 200
+    scene.ends[target].take = lambda cycle: cycle < taken + len(first) + 2 or cycle > taken + 200
     await scene.run(150)
-    assert len(scene.data(target)) == len(first) + 3 and not scene.readies(waiting), "the last symbol of close all has not left"
+    assert len(scene.data(target)) == len(first) + 2, "the last but one symbol of close all stands in the output register"
+    assert not scene.readies(waiting), "so the last one has not entered it, and the connection stands"
     await scene.drain()
     assert scene.data(target) == first + CLOSE_ALL + second + CLOSE_ALL
     await scene.finish()
@@ -220,10 +219,23 @@ async def each_start_that_leaves_a_queue_is_answered_with_ready(scene):
     await scene.drain()
     assert scene.readies(source) == 8
     scene.ends[source].take = lambda cycle: cycle % 8 == 0
-    scene.send(source, [int(Control.START)] * 300)
-    await scene.drain(20000)
-    assert scene.readies(source) == 308
+    scene.send(source, [int(Control.START)] * 15)
+    await scene.drain()
+    assert scene.readies(source) == 23
     await scene.finish()
+
+
+@claim()
+async def a_flood_of_starts_leaves_the_far_end_ready(scene):
+    """docs/hub.md, output side: more than 15 waiting ready signals are not kept, but some come behind the last start."""
+    source = random.randrange(scene.ports)
+    scene.ends[source].take = lambda cycle: cycle % 8 == 0
+    scene.send(source, [int(Control.START)] * 300)
+    await scene.drain()
+    last = scene.bed.recording.rx[source][-1][0]
+    assert sum(item.offered > last + 3 for item in scene.sent(source).readies) >= 15
+    assert scene.readies(source) <= 300
+    await scene.finish(judged=False)
 
 
 @claim()
@@ -248,8 +260,8 @@ async def circuit_switching_carries_a_packet_of_any_length(scene):
     scene.send(source, stream)
     await scene.drain()
     assert scene.data(target) == stream
-    offered = [item.offered for item in scene.sent(target).data]
-    assert offered == list(range(offered[0], offered[0] + len(stream)))
+    offered = [item.offered for item in scene.sent(target).data][:-len(CLOSE_ALL)]
+    assert offered == list(range(offered[0], offered[0] + len(offered)))
     await scene.finish()
 
 
@@ -335,7 +347,7 @@ async def what_happens_does_not_depend_on_how_long_the_hub_was_idle(scene):
         scene.send(sources[1], command(Op.OPEN_RETRY_REPLY, HUB, target), packet([2]), CLOSE_ALL)
         await scene.drain()
         await scene.run(pause)
-        assert all(scene.bed.recording.idle[-pause:])
+        assert not pause or all(scene.bed.recording.idle[-pause:])
         begin = scene.bed.now
         for source in sources:
             scene.send(source, command(Op.OPEN_RETRY_REPLY, HUB, target), packet([source]), CLOSE_ALL, command(Op.STATUS_OUTPUT, HUB, target))

@@ -339,23 +339,24 @@ class _Replay:
         waiting = [deque(arrived.replies) for arrived in self.arrived]
         flights = sorted(((item.offered, port, frame) for port in self.ports
                           for frame, item in self.sent[port].replies if frame[1] != self.hub))
-        bound = len(self.ports) + 8 * 4 + 3 * SLACK
+        turns = len(self.ports) + SLACK
+        bound = turns + 8 * 4 + 2 * SLACK
+        latest = {}
         for offered, port, frame in flights:
             slots = self.recording.slots[port]
-            for came, queue in enumerate(waiting):
-                late = [(f, at) for f, at in queue if f == frame and at < offered
-                        and any(t.owner == port and t.possible(at, offered) for t in self.outputs[came].tenures)]
-                if late:
-                    at = late[0][1]
-                    if slots[offered] - slots[min(at, offered)] > bound:
-                        raise Violation(f"port {port}, cycle {offered}: reply {frame} arrived at port {came} in cycle {at} already")
-                    queue.remove(late[0])
-                    break
-            else:
-                raise Violation(f"port {port}, cycle {offered}: reply {frame} has no business there")
+            found = [(came, at) for came, queue in enumerate(waiting) for f, at in queue
+                     if f == frame and at < offered and at >= latest.get((came, port), at)
+                     and any(t.owner == port and t.possible(at, at + turns) for t in self.outputs[came].tenures)]
+            timely = [(came, at) for came, at in found if slots[offered] - slots[at] <= bound]
+            if not timely:
+                reason = f"arrived in cycle {found[0][1]} already" if found else "has no business there"
+                raise Violation(f"port {port}, cycle {offered}: reply {frame} {reason}")
+            came, at = timely[0]
+            latest[came, port] = at
+            waiting[came].remove((frame, at))
         for came, queue in enumerate(waiting):
             for frame, at in queue:
-                if any(t.certain(at, at + len(self.ports) + SLACK) for t in self.outputs[came].tenures):
+                if any(t.certain(at, at + turns) for t in self.outputs[came].tenures):
                     raise Violation(f"port {came}: reply {frame} of cycle {at} was lost")
                 self._error(came, at)
                 self.verdict.lost += 1

@@ -9,6 +9,7 @@ import random
 import cocotb
 import pytest
 
+from nectar.hdl.link.symbol import MAX_PACKET
 from nectar.verification.bench import Bench
 from nectar.verification.hub import claims_commands, claims_misuse, claims_network
 from nectar.verification.hub.monitors import Pins, always, randomly, seven_of_eight
@@ -20,26 +21,63 @@ for module in (claims_commands, claims_network, claims_misuse):
     globals().update({name: item for name, item in vars(module).items() if name in NEEDED})
 
 
-async def traffic(dut, count, *, gap=0.0, take=always, longest=0, late=0.1):
-    """``count`` random transactions from every port, then the error counters and the connections of all ports; returns the verdict."""
+async def traffic(dut, count, *, gap=0.0, take=lambda port: always, longest=0, late=0.1, unasked=0):
+    """``count`` random transactions from each of 16 ports, or more from each of fewer, then the error counters and the connections of all ports; returns the verdict.
+
+    ``take`` gives the ``take`` of each port's endpoint; every ``unasked`` cycles, if not 0, somebody sends a reply that nobody asked for. The
+    other parameters are those of traffic.py.
+    """
     pins = Pins(dut, HUB)
+    count = count * 16 // pins.ports
     rng = random.Random(random.getrandbits(64))
-    bed = await pins.reset([Neighbour(port, rng, transactions(port, pins.ports, HUB, rng, count, longest), gap=gap, take=take, late=late)
+    bed = await pins.reset([Neighbour(port, rng, transactions(port, pins.ports, HUB, rng, count, longest), gap=gap, take=take(port), late=late)
                             for port in range(pins.ports)])
+    number = 0
+    while unasked and not all(end.done for end in bed.endpoints):
+        rng.choice(bed.endpoints).unasked(bed.now, number & 0xFF)
+        number += 1
+        await pins.cycles(unasked)
+        assert bed.now < 200_000, "the traffic has come to a stop"
     await pins.drain(200_000)
     before = bed.now
     bed.endpoints[rng.randrange(pins.ports)].then(audit(pins.ports, HUB))
     await pins.drain(20_000)
     verdict = judge(bed.recording, HUB)
-    cocotb.log.info("%d cycles, then %d; %d packets, %d grants, %d refused, %d replies, %d errors", before, bed.now - before, verdict.packets,
-                    verdict.grants, verdict.refused, verdict.replies, sum(map(len, verdict.errors)))
+    cocotb.log.info("%d cycles, then %d; %d packets, %d grants, %d refused, %d replies, %d lost, %d errors", before, bed.now - before,
+                    verdict.packets, verdict.grants, verdict.refused, verdict.replies, verdict.lost, sum(map(len, verdict.errors)))
+    assert verdict.packets >= count and verdict.replies >= count // 2
     return verdict
 
 
-@cocotb.test(timeout_time=20, timeout_unit="ms")
+@cocotb.test(timeout_time=30, timeout_unit="ms")
 async def random_traffic_at_full_speed(dut):
     """H1, H9 to H16 at once: no pause at any source, no fiber ever busy."""
     await traffic(dut, 40)
+
+
+@cocotb.test(timeout_time=30, timeout_unit="ms")
+async def random_traffic_on_fibers_that_take_seven_symbols_in_eight_cycles(dut):
+    """The prototype's rates, with pauses and idle symbols between the sources' symbols."""
+    await traffic(dut, 40, gap=0.2, take=lambda port: seven_of_eight)
+
+
+@cocotb.test(timeout_time=30, timeout_unit="ms")
+async def random_traffic_on_fibers_of_any_pace(dut):
+    """Each fiber takes symbols at random, each with a share of its own; many ready signals and replies come late."""
+    await traffic(dut, 30, gap=0.1, take=lambda port: randomly(random, random.choice([0.3, 0.6, 0.9, 1])), late=0.5)
+
+
+@cocotb.test(timeout_time=30, timeout_unit="ms")
+async def random_traffic_with_packets_as_long_as_allowed(dut):
+    """H14: packets of up to 1024 bytes among short ones."""
+    await traffic(dut, 20, take=lambda port: seven_of_eight, gap=0.05, longest=MAX_PACKET)
+
+
+@cocotb.test(timeout_time=30, timeout_unit="ms")
+async def random_traffic_with_replies_that_nobody_asked_for(dut):
+    """H12: replies that arrive at any time, when their connection may be about to be closed or was never there."""
+    verdict = await traffic(dut, 30, take=lambda port: randomly(random, 0.9), unasked=50)
+    assert verdict.lost
 
 
 def _hub(ports):
