@@ -39,6 +39,8 @@ class System:
     -------
     results : list of dict
         What was reported.
+    topology, profile
+        What ``of`` was given, for programs that ask; None without it.
     """
 
     def __init__(self, machine, ids, routes, *, memory_bytes=REGIONS["data"].size, trace=False, costs=PROTOTYPE, options=Options(),
@@ -47,6 +49,7 @@ class System:
             raise ValueError("every CAB needs an ID of its own")
         self.machine = machine
         self.results = []
+        self.topology = self.profile = None
         self._limit_ps = limit_ps
         self._cabs = {}
         self._tasks = {}         # threads made by ``spawn`` that have not ended -> CAB
@@ -61,9 +64,11 @@ class System:
             machine.start(name, cab.kernel.main())
 
     @classmethod
-    def of(cls, machine, topology, **options):
+    def of(cls, machine, topology, profile=None, **options):
         """The system of a topology (``nectar.sim.topology``) on a machine made for it; ``options`` as above."""
-        return cls(machine, {name: board.id for name, board in topology.cabs.items()}, topology.routes(), **options)
+        system = cls(machine, {name: board.id for name, board in topology.cabs.items()}, topology.routes(), **options)
+        system.topology, system.profile = topology, profile
+        return system
 
     # -- what there is -------------------------------------------------------------------------------
     @property
@@ -86,6 +91,14 @@ class System:
     def time_ns(self):
         """Simulated time in nanoseconds (float)."""
         return self.machine.time_ps / 1000
+
+    @property
+    def symbols(self):
+        """Control symbols on the fibers so far: (time in ps at which it started, sending end, receiving end, symbol), by time.
+
+        An end is ``CAB1`` or ``HUB1.P3``. Empty if the machine keeps no such log or was not asked to.
+        """
+        return getattr(self.machine, "symbols", [])
 
     def report(self, id, value, unit=None, *, target=None, ok=None, **more):
         """Notes a result of the program, for ``nectar run --json``.

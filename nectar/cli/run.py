@@ -150,7 +150,7 @@ def _system(options, program, topology, profile, waves, max_time):
         from ..software.backends.model import ModelMachine
         machine = ModelMachine(topology, profile)
     try:
-        return System.of(machine, topology, trace=trace, limit_ps=max_time)
+        return System.of(machine, topology, profile, trace=trace, limit_ps=max_time)
     except BaseException:
         machine.close()
         raise

@@ -104,6 +104,11 @@ class EngineMachine:
         """Simulated time in picoseconds."""
         return self.engine.time_ps
 
+    @property
+    def symbols(self):
+        """What was written down of the fibers, as LogEntry."""
+        return self.engine.log
+
     def close(self):
         """Ends all software, closes the waveform file, frees the boards. May be called twice."""
         for runner in self._runners:

@@ -69,13 +69,15 @@ class Interrupts:
 
     async def handle(self):
         """The handler, as the door starts it."""
-        door, costs = self.door, self.kernel.costs
+        door, costs, trace = self.door, self.kernel.costs, self.kernel.trace
+        if trace is not None:
+            trace.append((await door.now(), "interrupt", None, None))
         door.spend(costs.interrupt_entry)
         first = again = True
         while again:
             pending, result, header, status = _WORDS.unpack(await door.read_block(_PENDING, _WORDS.size))
             causes = pending & self.enabled
-            if self.kernel.trace is not None:
+            if trace is not None:
                 self.kernel.stamp = await door.now()
             again = False
             self.on_status(status)
@@ -83,6 +85,8 @@ class Interrupts:
                 again = self.on_received(result)
             elif causes & _PACKET:
                 again = self.on_packet(header)
+                if trace is not None:
+                    trace.append((await door.now(), "answered", None, None))
             if causes & ~(_RECEIVED | _PACKET):
                 await self._others(causes)
             elif first and not causes:

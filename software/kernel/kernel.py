@@ -48,7 +48,8 @@ class Kernel:
     on_fail : callable or None
         Called without arguments once ``failed`` is set.
     trace : list or None
-        Where events of messages are noted: (CPU cycle, event, CAB at the other end, message number). None notes nothing.
+        Where events are noted: (CPU cycle, event, CAB at the other end, message number); docs/software.md lists them. None notes
+        nothing.
     on_room : callable or None
         Called when memory or a place in a mailbox has become free; set while someone wants to know.
     stamp : int
