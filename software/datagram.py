@@ -117,6 +117,8 @@ class Datagram:
             await self._deliver(mailbox, data if own else areas, length)
             return
         route, stream = self._way(cabs)
+        if len(areas) > route.areas:
+            raise MessageTooLong(f"a message to {cabs} may have {route.areas} areas, not {len(areas)}: send fewer, or to fewer CABs at once")
         if not isinstance(switching, Switching):
             switching = Switching(switching)
         called = await kernel.door.now() if kernel.trace is not None else 0
@@ -159,12 +161,12 @@ class Datagram:
                 await datalink.send_circuit(route, packets, done, argument)
             elif length <= MAX_DATA:
                 spend(cost)
-                await datalink.send(route, pack(*head, LAST_FRAGMENT, mailbox, number, length, 0), areas, done, argument)
+                await datalink.send(route, pack(*head, LAST_FRAGMENT, mailbox, number, length, 0), areas, True, done, argument)
             else:
                 for offset, part, last in _fragments(areas, length, MAX_DATA):
                     spend(cost)
                     await datalink.send(route, pack(*head, last, mailbox, number, length, offset), part,
-                                        done if last else None, argument)
+                                        bool(last), done if last else None, argument)
         finally:
             lock.release()
         self.counters.messages_sent += 1

@@ -72,10 +72,11 @@ class Datalink:
             route = self._compiled[destinations] = Route([self.routes[destination] for destination in destinations])
         return route
 
-    async def send(self, route, header, areas, done=None, argument=None):
+    async def send(self, route, header, areas, last=True, done=None, argument=None):
         """Sends one packet by packet switching: the 16 bytes of ``header``, then ``areas``, each (byte address, bytes), 1004 bytes at most.
 
-        Returns when it is in the fiber-out list; ``done(argument)`` is called some time after it has left.
+        Returns when it is in the fiber-out list. ``last``: False only if another packet follows for certain. ``done(argument)``, only with
+        ``last``, is called some time after it has left.
         """
         out = self.out
         lock = out.lock
@@ -84,7 +85,7 @@ class Datalink:
         else:
             lock.holder = self.kernel.current
         try:
-            await out.packet(route.packet, header, areas, True, done, argument)
+            await out.packet(route.packet, header, areas, True, last, done, argument)
         finally:
             lock.release()
 
@@ -98,7 +99,7 @@ class Datalink:
         try:
             await self._circuits.open(route)
             for header, areas in packets:
-                await out.packet((), header, areas, close=False)
+                await out.packet((), header, areas, False, False)
             await out.commands([CLOSE_ALL], done, argument)
         finally:
             out.lock.release()
@@ -108,4 +109,6 @@ class Datalink:
         await self.out.finish()
 
     def _on_error(self, word):
+        """Interrupt ERROR: something that is no packet came in."""
         self.counters.fiber_errors += 1
+        self._in.alert()

@@ -22,6 +22,8 @@ _RESULT = REG["RX_RESULT"]
 _LENGTH = _RESULT.length.mask
 _BAD = _RESULT.crc_bad.mask | _RESULT.too_long.mask | _RESULT.framing.mask | _RESULT.discarded.mask
 
+#: Looks of the watch for which it goes on behind a burst; at the 1st, 2nd, 4th, 8th and 16th an extra ready signal is sent.
+_QUIET = 16
 #: A packet of which no more than this many bytes are to come has ended before a second interrupt could begin.
 _SHORT = 16
 
@@ -51,7 +53,7 @@ class FiberIn:
     """
 
     __slots__ = ("kernel", "door", "timers", "interrupts", "watch", "counters", "protocols", "_hold", "_patience", "_receiver", "_held",
-                 "_hold_timer", "_recent", "_age")
+                 "_hold_timer", "_recent", "_quiet", "_age")
 
     def __init__(self, kernel, timers, interrupts, watch, counters, hold, patience):
         self.kernel = kernel
@@ -67,7 +69,8 @@ class FiberIn:
         self._held = False            # a packet waits for room, and PACKET is disabled
         self._hold_timer = None
         self._recent = False          # a packet has come since the last look of the watch
-        self._age = 0                 # looks of the watch since the packet under way began
+        self._quiet = 0               # looks since the last one
+        self._age = 0                 # looks since the packet under way began
         interrupts.on_packet = self._on_packet
         interrupts.on_received = self._on_received
         watch.watchers.append(self._tick)
@@ -164,7 +167,7 @@ class FiberIn:
             return False
         return protocol.received(result & _LENGTH, good)
 
-    # -- recovery ------------------------------------------------------------------------------------
+    # -- recovery, "Network-Based Multicomputers", section 5.3.4 ------------------------------------------------------------------------------------
     def _tick(self):
         """A look of the watch."""
         if self._receiver is not None:
@@ -176,10 +179,19 @@ class FiberIn:
                 self.door.write(_CONTROL, _RESET)
                 protocol.received(0, False)
             return True
-        recent, self._recent = self._recent, False
-        if recent or self._held:
+        if self._recent or self._held:
+            self._recent = False
+            self._quiet = 0
             return True
-        # A quiet time behind a burst: if the last ready signal got lost, this one sets the sender going again.
-        self.counters.ready_repeated += 1
-        self.door.write(_READY, 0)
-        return False
+        # A quiet time behind a burst: if the last ready signal got lost, or the packet that it would have answered, this one
+        # sets the sender going again.
+        self._quiet += 1
+        if not self._quiet & self._quiet - 1:
+            self.counters.ready_repeated += 1
+            self.door.write(_READY, 0)
+        return self._quiet < _QUIET
+
+    def alert(self):
+        """Something odd came in, at interrupt level: the watch is to look."""
+        self._recent = True
+        self.watch.start_late()

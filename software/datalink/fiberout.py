@@ -27,17 +27,19 @@ _FREE = REG["TX_STATUS"].free.mask
 _WAITING = REG["TX_STATUS"].waiting.mask
 _SENT_LOW = REG["TX_STATUS"].sent.low
 _SENT = Irq.SENT
-_CLOSE_ONCE_MORE = command_word(Op.CLOSE_ALL, ANY_HUB, 0)
+_CLOSE_UNCOUNTED = command_word(Op.CLOSE_ALL, ANY_HUB, 0)
 
 #: Places for headers, used in turn: one for each entry of the list and one for the entry that is being worked on, so
 #: that a header has left when its place is used again.
 _HEADERS = TX_LIST_DEPTH + 1
+#: Of the packets of a long message one in so many is counted when it has left: each costs an interrupt when somebody waits for room.
+_COUNT = 4
 #: Entries that must be free before a thread that waits for room is woken, so that it refills the list in one go.
 _REFILL = TX_LIST_DEPTH // 2
 
 
 class FiberOut:
-    """Fiber out of one CAB. Whoever writes more than one packet in a row, or may block in between, holds ``lock``.
+    """Fiber out of one CAB. Whoever writes holds ``lock``.
 
     Members
     -------
@@ -46,8 +48,8 @@ class FiberOut:
         Whether all that was written has left, as far as is known.
     """
 
-    __slots__ = ("kernel", "door", "memory", "interrupts", "watch", "counters", "lock", "_patience", "_free", "_queued", "_sent",
-                 "_done", "_room", "_wanted", "_finishing", "_headers", "_header", "_status", "_stalled", "_seen", "_recent")
+    __slots__ = ("kernel", "door", "memory", "interrupts", "watch", "counters", "lock", "_patience", "_free", "_queued", "_uncounted", "_sent",
+                 "_done", "_room", "_wanted", "_finishing", "_headers", "_header", "_status", "_stalled", "_seen", "_recent", "_unclosed")
 
     def __init__(self, kernel, memory, interrupts, watch, counters, patience):
         self.kernel = kernel
@@ -60,7 +62,8 @@ class FiberOut:
         self._patience = patience        # ticks of the watch until a ready signal is taken for lost
         self._free = TX_LIST_DEPTH       # entries that are free at least
         self._queued = 0                 # entries marked notify that were written since reset
-        self._sent = 0                   # and those known to have left
+        self._sent = 0                   # those of them that are known to have left
+        self._uncounted = 0              # packets written since the last of them
         self._done = deque()             # (count of ``_sent`` to wait for, action, argument)
         self._room = None                # thread that waits for room
         self._wanted = 0                 # entries that it waits for
@@ -72,6 +75,7 @@ class FiberOut:
         self._stalled = 0
         self._seen = None
         self._recent = False             # whether anything was written since the last look of the watch
+        self._unclosed = False           # whether the close all of a quiet time is still to be sent
         interrupts.on_status = self._on_status
         memory.on_shortage = self.hurry
         watch.watchers.append(self._tick)
@@ -82,12 +86,12 @@ class FiberOut:
         return self._queued == self._sent
 
     # -- writing the list ----------------------------------------------------------------------------
-    async def packet(self, opens, header, areas, close=True, done=None, argument=None):
+    async def packet(self, opens, header, areas, close=True, last=True, done=None, argument=None):
         """Writes a packet: the commands ``opens``, then the bytes of ``header`` and of ``areas`` with their CRC, then *close all*.
 
-        ``areas``: list of (byte address, bytes). ``done(argument)`` is called, at either level, some time after all of it has
-        left. Returns when all is in the list. The caller holds the lock, or knows that nobody does.
-        Raises MessageTooLong for more than the list could hold at once.
+        ``areas``: list of (byte address, bytes). ``last``: False if the caller is going to send more at once; only then may it be left
+        uncounted. ``done(argument)`` (only with ``last``) is called, at either level, some time after all of it has left. Returns when
+        all is in the list. The caller holds the lock. Raises MessageTooLong for more than the list could hold at once.
         """
         need = len(opens) + len(areas) + 2
         if self._free < need:
@@ -95,8 +99,12 @@ class FiberOut:
         self._free -= need
         kernel, door = self.kernel, self.door
         write = door.write
-        self._queued += 1
         self._recent = True
+        self._uncounted += 1
+        counted = last or self._uncounted == _COUNT
+        if counted:
+            self._queued += 1
+            self._uncounted = 0
         door.spend(kernel.costs.datalink_send + kernel.costs.datalink_entry * need)
         for word in opens:
             write(_COMMAND, word)
@@ -106,7 +114,7 @@ class FiberOut:
         self._header = (self._header + 1) % _HEADERS
         door.write_block(place, header)
         write(_ADDRESS, place)
-        finish = _FINISH if close else _FINISH | _NOTIFY
+        finish = _FINISH | _NOTIFY if counted and not close else _FINISH
         if areas:
             write(_AREA, HEADER_BYTES | _START)
             last = len(areas) - 1
@@ -116,7 +124,7 @@ class FiberOut:
         else:
             write(_AREA, HEADER_BYTES | _START | finish)
         if close:
-            write(_COMMAND, CLOSE_ALL)
+            write(_COMMAND, CLOSE_ALL if counted else _CLOSE_UNCOUNTED)
         self.counters.packets_sent += 1
         if done is not None:
             self._done.append((self._queued, done, argument))
@@ -124,14 +132,16 @@ class FiberOut:
             await self.watch.start()
 
     async def commands(self, words, done=None, argument=None):
-        """Writes HUB commands (TX_COMMAND words; of those only CLOSE_ALL is counted). The caller holds the lock.
+        """Writes HUB commands (TX_COMMAND words); CLOSE_ALL is counted. The caller holds the lock.
 
         ``done`` as above, if the last word is CLOSE_ALL.
         """
         if self._free < len(words):
             await self._make_room(len(words))
         self._free -= len(words)
-        self._queued += words.count(CLOSE_ALL)
+        if CLOSE_ALL in words:
+            self._queued += words.count(CLOSE_ALL)
+            self._uncounted = 0
         self._recent = True
         self.door.spend(self.kernel.costs.datalink_entry * len(words))
         for word in words:
@@ -207,6 +217,7 @@ class FiberOut:
     def _tick(self):
         """A look of the watch, at interrupt level, behind ``_on_status`` of the same interrupt."""
         recent, self._recent = self._recent, False
+        self._unclosed |= recent
         if self._queued != self._sent:
             seen = (self._sent, self._status & _FREE)
             if not self._status & _WAITING or seen != self._seen:
@@ -220,9 +231,11 @@ class FiberOut:
                     self.door.write(REG["TX_CONTROL"].address, REG["TX_CONTROL"].set_ready.mask)
             self._seen = seen
             return True
-        if recent or self.lock.holder is not None:
+        if recent or self._uncounted or self.lock.holder is not None:
             return True
-        # All has left and nobody writes: if the last close all got lost, this one does its work.
-        self._free -= 1
-        self.door.write(_COMMAND, _CLOSE_ONCE_MORE)
+        if self._unclosed:
+            # All has left and nobody writes: if the last close all got lost, this one does its work.
+            self._unclosed = False
+            self._free -= 1
+            self.door.write(_COMMAND, _CLOSE_UNCOUNTED)
         return False

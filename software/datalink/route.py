@@ -3,7 +3,7 @@
 Source: "The Design of Nectar" (1989), sections 4.2.1 to 4.2.4.
 """
 
-from ...hdl.cab.addresses import REG
+from ...hdl.cab.addresses import REG, TX_LIST_DEPTH
 from ...hdl.hub.commands import Op
 from ...hdl.link.symbol import ANY_HUB
 
@@ -40,9 +40,11 @@ class Route:
         The same under circuit switching: *open with retry*, and *with reply* where a branch ends.
     replies : frozenset of int
         What REPLY reads as when the circuit stands, one word for each branch.
+    areas : int
+        Areas that a packet may have besides its header, so that it goes into the fiber-out list with its commands.
     """
 
-    __slots__ = ("hops", "packet", "circuit", "replies")
+    __slots__ = ("hops", "packet", "circuit", "replies", "areas")
 
     def __init__(self, branches):
         if not branches or not all(branches):
@@ -60,3 +62,6 @@ class Route:
         reply = REG["REPLY"]
         self.replies = frozenset(reply.valid.put(1) | reply.opcode.put(Op.OPEN_RETRY_REPLY) | reply.hub.put(hub) | reply.value.put(port)
                                  for hub, port in ends)
+        self.areas = TX_LIST_DEPTH - len(hops) - 2
+        if self.areas < 1:
+            raise ValueError(f"a route of {len(hops)} hops does not go into the fiber-out list of {TX_LIST_DEPTH} entries: send to fewer CABs at once")
