@@ -91,6 +91,224 @@ async def whatever_happens_the_board_does_what_the_model_does(dut):
         await scenario.compare_memory()
 
 
+async def bus_error(board, address, value=None, select=0xF):
+    """Whether an access ends in a bus error."""
+    try:
+        await (board.read(address, select) if value is None else board.write(address, value, select))
+    except BusFault:
+        return True
+    return False
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def every_place_without_memory_or_register_is_a_bus_error(dut):
+    """addresses: holes, regions that the board lacks, the data region behind a smaller memory; reads and writes."""
+    board = BoardDriver(dut)
+    await board.start()
+    size = size_of(dut)
+    present = {"data": size, "registers": max(r.offset for r in REGISTERS) + 4}
+    edges = {0, 1 << 24}
+    for region in REGIONS.values():
+        edges |= {region.base, region.end, region.base + present.get(region.name, 0)}
+    places = {at for edge in edges for at in (edge - 4, edge, edge + 4) if 0 <= at < 1 << 24}
+    places |= {random.getrandbits(24) & ~3 for _ in range(200)}
+    assert len(places) > 200
+    for address in sorted(places):
+        inside_data = DATA <= address < DATA + size
+        base = REGIONS["registers"].base
+        register = next((r for r in REGISTERS if r.address == address), None)
+        assert inside_data or register or not base <= address < base + present["registers"], "the map has no gaps"
+        readable = inside_data or register and "r" in register.access
+        assert await bus_error(board, address) == (not readable), hex(address)
+        if not (inside_data or register):
+            assert await bus_error(board, address, random.getrandbits(32)), hex(address)
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def registers_take_whole_words_in_the_directions_of_the_map(dut):
+    """addresses: a byte or halfword access to a register is a bus error, so is a load of one that cannot be read, a store to one
+    that cannot be written; none has an effect."""
+    board = BoardDriver(dut)
+    await board.start()
+    await board.register("IRQ_ENABLE", 0)
+    board.rx.extend(reply(1, 2, 3))
+    await board.quiet()
+    for register in REGISTERS:
+        for select in range(15):
+            assert await bus_error(board, register.address, None, select), register.name
+            assert await bus_error(board, register.address, 0xFFFFFFFF, select), register.name
+        if "r" not in register.access:
+            assert await bus_error(board, register.address), register.name
+        if "w" not in register.access:
+            assert await bus_error(board, register.address, 0xFFFFFFFF), register.name
+    await board.quiet()
+    assert not board.tx and board.wake_in == 0xFFFFFFFF
+    for name in ("IRQ_ENABLE", "TX_ADDRESS", "RX_ADDRESS", "TIMER_COMPARE"):
+        assert await board.register(name) == 0, name
+    assert await board.register("TX_STATUS") == put("TX_STATUS", free=32, ready=1)
+    assert await board.register("REPLY") == put("REPLY", valid=1, opcode=1, hub=2, value=3), "a refused load took the reply"
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def areas_must_lie_in_data_memory(dut):
+    """docs/cab.md, fiber out and fiber in: TX_AREA and RX_START are refused to the byte; nothing is sent or started then."""
+    board = BoardDriver(dut)
+    await board.start()
+    size = size_of(dut)
+    cases = [(0, size, True), (0, size + 1, False), (1, size, False), (1, size - 1, True), (size - 1, 1, True), (size - 1, 2, False),
+             (size, 1, False), (-1, 1, False), (-4, 8, False), (-DATA, 1, False), (size, 0, True), (-DATA, 0, True), (2 * size, 1, False)]
+    cases = [case for case in cases if case[1] < 1 << 20]
+    for offset, length, good in cases:
+        await board.register("TX_ADDRESS", DATA + offset)
+        assert await bus_error(board, REG["TX_AREA"].address, put("TX_AREA", length=length)) != good, (offset, length)
+        await board.quiet(2 * size + 100)
+        assert len(board.tx) == (length if good else 0)
+        board.tx.clear()
+    assert await bus_error(board, REG["RX_START"].address, 0), "no packet waits"
+    for offset, length, good in cases:
+        board.rx.extend(packet(with_crc(b"")))
+        await board.quiet()
+        await board.register("RX_ADDRESS", DATA + offset)
+        assert await bus_error(board, REG["RX_START"].address, put("RX_START", limit=length)) != good, (offset, length)
+        if not good:
+            assert await board.register("IRQ_PENDING") & 1 << Irq.PACKET, "still waits"
+            await board.register("RX_CONTROL", put("RX_CONTROL", discard=1))
+        assert await bus_error(board, REG["RX_START"].address, 0), "answered already"
+        await board.register("RX_RELEASE", 0)
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def a_full_list_refuses_entries_and_loses_none(dut):
+    """docs/cab.md, fiber out: up to 32 entries; one more is a bus error, of whatever kind; all others leave in order."""
+    board = BoardDriver(dut)
+    await board.start()
+    await board.register("TX_SYMBOL", Control.START)
+    await board.register("TX_COMMAND", put("TX_COMMAND", opcode=1, wait_ready=1))
+    await board.quiet()
+    taken = []
+    while (free := fields("TX_STATUS", await board.register("TX_STATUS"))["free"]):
+        assert not await bus_error(board, REG["TX_COMMAND"].address, put("TX_COMMAND", opcode=2, param=len(taken)))
+        taken.append(len(taken))
+    assert free == 0 and 32 <= len(taken) <= 40
+    await board.register("TX_ADDRESS", DATA)
+    for name in ("TX_COMMAND", "TX_SYMBOL", "TX_AREA"):
+        assert await bus_error(board, REG[name].address, 0), name
+    await board.register("TX_READY", 0)
+    board.rx.append(Control.READY)
+    await board.quiet()
+    assert board.tx == [Control.START, Control.READY, *command(1, 0, 0), *(s for n in taken for s in command(2, 0, n))]
+
+
+@cocotb.test(timeout_time=50, timeout_unit="ms")
+async def both_fibers_run_at_full_rate_and_the_cpu_gets_along(dut):
+    """C1, C2: a symbol in every cycle in each direction at once, from areas at any byte to any byte; the CPU, which goes last,
+    never waits long for the memory."""
+    board = BoardDriver(dut)
+    await board.start()
+    size = size_of(dut)
+    for offset, pieces, place in ((0, 1, 0), (1, 1, 2), (3, 7, 1), (2, 25, 3)):
+        length = size // 4
+        content = random.randbytes(length)
+        await board.block(Access(DATA + at, int.from_bytes(content[at:at + 4], "big")) for at in range(0, length, 4))
+        # Pieces of an area each, gathered into one packet.
+        cuts = sorted({offset, length, *(random.randrange(offset, length) for _ in range(pieces - 1))})
+        cuts = [cut for number, cut in enumerate(cuts) if number in (0, len(cuts) - 1) or cut - cuts[number - 1] >= 9]
+        board.tx.clear(), board.tx_times.clear()
+        board.loopback = True
+        for number, (begin, end) in enumerate(zip(cuts, cuts[1:])):
+            await board.register("TX_ADDRESS", DATA + begin)
+            last = end == length
+            await board.register("TX_AREA", put("TX_AREA", length=end - begin, start=number == 0, end=last, crc=last, notify=last))
+        while not await board.register("IRQ_PENDING") & 1 << Irq.PACKET:
+            pass
+        await board.register("RX_ADDRESS", DATA + size // 2 + place)
+        await board.register("RX_START", put("RX_START", limit=size // 2 - place))
+        # The CPU wants the memory in every cycle.
+        began, accesses = board.cycles, []
+        while len(board.tx) < length - offset + 6:
+            while len(board.requests) < 4:
+                accesses.append(Access(DATA + size // 4 * 3 + 4 * random.randrange(16), random.choice([None, 1])))
+                board.requests.append(accesses[-1])
+            await board.cycle()
+        passed = board.cycles - began
+        await board.quiet()
+        assert board.tx == [int(s) for s in packet(with_crc(content[offset:]))]
+        gaps = sum(b - a - 1 for a, b in zip(board.tx_times, board.tx_times[1:]))
+        assert gaps == 0, f"{gaps} cycles without a symbol between {len(cuts) - 1} areas"
+        waits = [access.done - access.taken for access in accesses]
+        assert max(waits) <= 8 and len(accesses) > passed * 0.4, f"{len(accesses)} accesses in {passed} cycles, waits to {max(waits)}"
+        board.loopback = False
+        result = fields("RX_RESULT", await board.register("RX_RESULT"))
+        assert result == {"length": length - offset - 16, "header": 16, "crc_bad": 0, "too_long": 0, "framing": 0, "discarded": 0}
+        at = size // 2 + place
+        words = await board.block(Access(DATA + word) for word in range(at & ~3, at + result["length"], 4))
+        stored = b"".join(word.data.to_bytes(4, "big") for word in words)[place:][:result["length"]]
+        assert stored == content[offset + 16:]
+        await board.register("RX_RELEASE", 0)
+        await board.quiet()
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def a_board_that_waits_for_software_or_for_the_ready_bit_may_stop(dut):
+    """docs/cab.md, stand-by: idle while a header waits, a result waits, a command waits for the ready bit, the timer runs; not
+    while a symbol waits for the fiber."""
+    board = BoardDriver(dut)
+    await board.start()
+    await board.run(2)
+    assert board.idle
+    board.rx.extend([*packet(with_crc(bytes(100))), *packet(b"next")])
+    await board.quiet()
+    assert await board.register("IRQ_PENDING") == 1 << Irq.PACKET
+    await board.register("TX_SYMBOL", Control.START)
+    await board.register("TX_COMMAND", put("TX_COMMAND", wait_ready=1, notify=1))
+    await board.register("TX_ADDRESS", DATA)
+    for _ in range(3):
+        await board.register("TX_AREA", put("TX_AREA", length=100))
+    await board.quiet(60)
+    assert fields("TX_STATUS", await board.register("TX_STATUS"))["waiting"]
+    await board.register("RX_ADDRESS", DATA)
+    await board.register("RX_START", 100)
+    await board.quiet(200)
+    assert await board.register("IRQ_PENDING") == 1 << Irq.RECEIVED
+    await board.register("TIMER_COMPARE", 1 << 20)
+    await board.quiet(10)
+    board.takes = lambda: False
+    board.rx.append(Control.READY)
+    await board.run(100)
+    assert not board.idle, "symbols wait for the fiber"
+    board.takes = lambda: True
+    await board.quiet(500)
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def time_goes_on_while_the_board_sleeps(dut):
+    """docs/cab.md, timer and stand-by: TIMER_NOW counts edges left out; the interrupt comes at the same count, asleep or not."""
+    board = BoardDriver(dut)
+    await board.start()
+    await board.register("IRQ_ENABLE", 1 << Irq.TIMER)
+    access = await board.access(Access(REG["TIMER_NOW"].address))
+    # The load is done in the cycle after it was taken, board.now is of two cycles later.
+    zero = board.now - access.data
+    for _ in range(100):
+        board.sleep(random.choice([0, 1, 5, 1 << 20, 1 << 31]))
+        access = await board.access(Access(REG["TIMER_NOW"].address))
+        assert (board.now - zero - access.data) % (1 << 32) == 0
+        await board.quiet()
+    for _ in range(200):
+        ahead = random.choice([20, 21, 100, 5000, 1 << 31])
+        compare = (await board.register("TIMER_NOW")) + ahead & 0xFFFFFFFF
+        await board.register("TIMER_COMPARE", compare)
+        await board.quiet(10)
+        while not board.irq:
+            # As far as allowed, or a part of it.
+            board.sleep(random.choice([board.wake_in, random.randint(0, board.wake_in), min(board.wake_in, 3)]))
+            await board.cycle()
+        # The line is up in the cycle that follows the one in which TIMER_NOW is TIMER_COMPARE; see above for the two.
+        assert (board.now - zero + 2 - compare) % (1 << 32) == 0
+        await board.register("IRQ_PENDING", 1 << Irq.TIMER)
+        assert not board.irq and board.wake_in == 0xFFFFFFFF
+
+
 bench = Bench(__name__, {name: lambda size=size: Cab(data_bytes=size) for name, size in SIZES.items()}, ports_only=True)
 
 
@@ -98,3 +316,17 @@ bench = Bench(__name__, {name: lambda size=size: Cab(data_bytes=size) for name, 
 def test_cab(configuration, claim):
     """Each claim on each size."""
     bench.check(configuration, claim)
+
+
+@pytest.mark.parametrize("data_bytes", [0, 2048, 3 << 10, 5000, 2 << 20, -4096])
+def test_a_board_with_another_memory_is_refused(data_bytes):
+    """docs/cab.md, data memory: 4 kbyte to 1 Mbyte, a power of two."""
+    with pytest.raises(ValueError, match=f"data_bytes must be a power of two from 4096 to 1048576, not {data_bytes}"):
+        Cab(data_bytes=data_bytes)
+
+
+@pytest.mark.parametrize("data_bytes", ["64k", 65536.0, None])
+def test_a_size_is_an_integer(data_bytes):
+    """Half a byte cannot be stored."""
+    with pytest.raises(TypeError, match=f"data_bytes must be an integer, not {data_bytes!r}"):
+        Cab(data_bytes=data_bytes)
