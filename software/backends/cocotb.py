@@ -30,57 +30,40 @@ _NEVER = 0xFFFF_FFFF
 class _Port:
     """A board's pins of one pair of fibers."""
 
-    __slots__ = ("arriving", "_payload", "_valid", "_ready", "_rx_payload", "_rx_valid", "_outward", "_inward", "_far",
-                 "_report", "_sending", "_next_ps")
+    __slots__ = ("arriving", "_payload", "_valid", "_ready", "_rx_payload", "_rx_valid", "_outward", "_inward",
+                 "_report", "_sending")
 
-    def __init__(self, pin, outward, inward, first_ps, report):
+    def __init__(self, pin, outward, inward, report):
         self._payload, self._valid, self._ready = (pin(f"tx__{name}") for name in ("payload", "valid", "ready"))
         self._rx_payload, self._rx_valid = (pin(f"rx__{name}") for name in ("payload", "valid"))
         self._outward = outward
         self._inward = inward
         self._report = report
-        self._far = None            # the port at the other end, if a symbol may arrive before its board's next edge
-        self._next_ps = first_ps    # the board's next edge
         self._sending = True        # what tx__ready shows
         self.arriving = False       # what rx__valid shows
         self._ready.value = 1
         self._rx_payload.value = 0
         self._rx_valid.value = 0
 
-    def join(self, far, far_period_ps):
-        """Makes ``far`` the port at the other end of the fiber, whose board has a clock of ``far_period_ps``."""
-        self._far = far if self._outward.flight_ps <= far_period_ps else None
-
     def edge(self, time_ps, next_ps):
         """The pins at the board's edge at ``time_ps``; sets the inputs for its next edge."""
         outward = self._outward
-        self._next_ps = next_ps
         if self._sending and self._valid.value:
             symbol = self._payload.value.to_unsigned()
             start = outward.send(time_ps, symbol)
             if self._report is not None:
                 self._report(start, outward.name, symbol)
-            if self._far is not None and not self._far.arriving:
-                self._far.take()
         ready = outward.ready(next_ps)
         if ready != self._sending:
             self._sending = ready
             self._ready.value = int(ready)
-        if self.arriving:
-            self.arriving = False
-            self.take()
-            if not self.arriving:
-                self._rx_valid.value = 0
-        else:
-            self.take()
-
-    def take(self):
-        """Shows the symbol that will have arrived by the board's next edge, if there is one."""
-        symbol = self._inward.receive(self._next_ps)
+        symbol = self._inward.receive(next_ps)
         if symbol is not None:
             self._rx_payload.value = symbol
-            self._rx_valid.value = 1
-            self.arriving = True
+        arriving = symbol is not None
+        if arriving != self.arriving:
+            self.arriving = arriving
+            self._rx_valid.value = int(arriving)
 
 
 class _Board:
@@ -103,10 +86,9 @@ class _Board:
         return getattr(self._dut, f"{self.name}__{name}")
 
     def connect(self, port, outward, inward, report):
-        """Gives the port (a number; None for a CAB's only one) its fibers; returns its _Port."""
+        """Gives the port (a number; None for a CAB's only one) its fibers."""
         prefix = "fiber" if port is None else f"port_{port}"
-        self.ports.append(_Port(lambda name: self.pin(f"{prefix}__{name}"), outward, inward, self.phase_ps, report))
-        return self.ports[-1]
+        self.ports.append(_Port(lambda name: self.pin(f"{prefix}__{name}"), outward, inward, report))
 
     def act(self):
         """What the board's surroundings do at each edge after reset."""
@@ -216,6 +198,8 @@ class CocotbMachine:
     on_symbol : callable, optional
         Called with (time in ps at which it starts on the wire, fiber's name, symbol) for every symbol.
 
+    Raises ValueError for a fiber whose symbols are shorter than a board's clock cycle.
+
     Lives inside a cocotb test. The boards go on whenever simulated time does, so between two calls of ``run`` nothing else
     may be awaited that takes simulated time. A CPU whose software has failed stands still.
     """
@@ -243,10 +227,12 @@ class CocotbMachine:
         """Lays a pair of fibers between two Ends."""
         there, back = (Fiber(f"{x}->{y}", symbol_ps, delay_ps) for x, y in ((a, b), (b, a)))
         boards = self._boards[a.board], self._boards[b.board]
-        near = boards[0].connect(a.port, there, back, report)
-        far = boards[1].connect(b.port, back, there, report)
-        near.join(far, boards[1].period_ps)
-        far.join(near, boards[0].period_ps)
+        period_ps = max(board.period_ps for board in boards)
+        if symbol_ps < period_ps or there.flight_ps <= period_ps:
+            raise ValueError(f"fiber {a} - {b}: a symbol every {symbol_ps / 1000:g} ns is faster than a board's clock, or the fiber "
+                             "has no length; give it a longer symbol_ns or a delay")
+        boards[0].connect(a.port, there, back, report)
+        boards[1].connect(b.port, back, there, report)
         self.fibers |= {there.name: there, back.name: back}
 
     @property

@@ -1,46 +1,68 @@
 """One scenario, several back ends: what happened, in a form that can be compared to the last cycle.
 
-A record is {"events": [[CPU cycle, CAB, what], ...], "symbols": {fiber: [[time in ps, symbol], ...]}, "time_ps": end}; times of
-symbols are those at which they start on the wire. It is what JSON gives back, so that records of different processes compare.
+A *scenario* is a coroutine function that takes a Machine and its Topology, runs software on the machine, and returns what is
+to be compared, as anything that JSON can hold. A *record* is {"result": that, "symbols": {fiber: [[time in ps, symbol], ...]}};
+times of symbols are those at which they start on the wire. Records are what JSON gives back, so that those of
+different processes compare.
 """
 
 import json
 from pathlib import Path
 
+from ...software.system import System
 from .raw import play
 
-__all__ = ["load", "on_cocotb", "on_engine", "record", "save"]
+__all__ = ["bare", "load", "on_cocotb", "on_engine", "program", "save"]
 
 
-async def record(machine, scripts, limit_ps, symbols):
-    """Plays ``scripts`` on ``machine`` and closes it; ``symbols`` holds the fibers' logs
-    by then. Returns the record."""
-    try:
+# -- scenarios -------------------------------------------------------------------------------------------
+def bare(scripts, limit_ps):
+    """The scenario that plays ``scripts`` (``raw.play``); its result has "events" and "time_ps"."""
+    async def scenario(machine, topology):
         events = await play(machine, scripts, limit_ps)
-        time_ps = machine.time_ps
-    finally:
-        machine.close()
-    return json.loads(json.dumps({"events": events, "symbols": symbols, "time_ps": time_ps}))
+        return {"events": events, "time_ps": machine.time_ps}
+    return scenario
 
 
-async def on_cocotb(topology, profile, scripts, limit_ps):
-    """The record of ``scripts`` under cocotb; inside a cocotb test only."""
+def program(main, *arguments):
+    """The scenario that runs ``main(system, arguments)`` (docs/software.md).
+
+    Its result has what ``main`` returns under "returned", the CPU cycle of every event of every message under "trace", and
+    "time_ps".
+    """
+    async def scenario(machine, topology):
+        system = System.of(machine, topology, trace=True)
+        try:
+            returned = await main(system, list(arguments))
+            return {"returned": returned, "trace": {cab.name: cab.kernel.trace for cab in system.cabs}, "time_ps": machine.time_ps}
+        finally:
+            system.close()
+    return scenario
+
+
+# -- back ends -------------------------------------------------------------------------------------------
+async def on_cocotb(topology, profile, scenario):
+    """The record of ``scenario`` under cocotb; inside a cocotb test only."""
     from ...software.backends.cocotb import CocotbMachine
 
     symbols = {}
     machine = CocotbMachine(topology, profile, lambda time, fiber, symbol: symbols[fiber].append([time, symbol]))
     symbols |= {name: [] for name in machine.fibers}
-    return await record(machine, scripts, limit_ps, symbols)
+    try:
+        result = await scenario(machine, topology)
+    finally:
+        machine.close()
+    return json.loads(json.dumps({"result": result, "symbols": symbols}))
 
 
-def on_engine(topology, profile, scripts, limit_ps):
-    """The record of ``scripts`` on the engine."""
+def on_engine(topology, profile, scenario, **options):
+    """The record of ``scenario`` on the engine; ``options`` are those of EngineMachine."""
     from ...software.backends.engine import EngineMachine
 
     symbols = {}
 
     class Machine(EngineMachine):
-        """Keeps the fibers' log when it is closed."""
+        """Hands over the fibers' log before it is closed."""
 
         def close(self):
             if not symbols:
@@ -49,18 +71,24 @@ def on_engine(topology, profile, scripts, limit_ps):
                     symbols[f"{entry.sender}->{entry.receiver}"].append([entry.time_ps, entry.symbol])
             super().close()
 
-    machine = Machine(topology, profile, log_control=True, log_data=True)
-    coroutine = record(machine, scripts, limit_ps, symbols)
+    machine = Machine(topology, profile, log_control=True, log_data=True, **options)
+    coroutine = scenario(machine, topology)
     try:
         coroutine.send(None)
     except StopIteration as end:
-        return end.value
-    raise RuntimeError("the engine has suspended")
+        result = end.value
+    else:
+        coroutine.close()
+        raise RuntimeError("the scenario has awaited something that is not the machine")
+    finally:
+        machine.close()
+    return json.loads(json.dumps({"result": result, "symbols": symbols}))
 
 
-def save(directory, name, value):
+# -- between processes -----------------------------------------------------------------------------------
+def save(directory, name, record):
     """Keeps a record for another process."""
-    Path(directory, f"record-{name}.json").write_text(json.dumps(value))
+    Path(directory, f"record-{name}.json").write_text(json.dumps(record))
 
 
 def load(directory, name):

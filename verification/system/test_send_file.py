@@ -1,0 +1,109 @@
+"""The same programs on the engine and under cocotb: the same CPU cycle of every event, every symbol at the same picosecond.
+
+The engine is C++ with fibers and processors of its own, boards compiled one by one and put to sleep when idle; cocotb
+simulates all boards as one model and follows every clock edge in Python. What they have in common is the specification.
+"""
+
+import functools
+
+import cocotb
+import pytest
+
+from nectar.sim.profile import PROTOTYPE, Profile
+from nectar.sim.topology import Topology, load
+from nectar.verification.bench import Bench, inside
+from nectar.verification.system import programs, records
+from nectar.verification.system.verilog import TOP, system
+
+
+def shifted(topology):
+    """The same boards and fibers, but no two clocks with an edge at the same time, and no two fibers alike."""
+    other = Topology(f"{topology.name}, shifted")
+    for number, hub in enumerate(topology.hubs.values()):
+        other.hub(hub.name, id=hub.id, ports=hub.ports, phase_ns=11.003 * number)
+    for number, cab in enumerate(topology.cabs.values()):
+        other.cab(cab.name, id=cab.id, phase_ns=5.001 + 7.919 * number)
+    for number, fiber in enumerate(topology.fibers):
+        other.fiber(str(fiber.a), str(fiber.b), length_m=1 + 37 * number)
+    return other
+
+
+#: Clocks whose periods have nothing in common, one of them odd; a slower fiber.
+OTHER_CLOCKS = Profile("other clocks", hub_period_ps=61_002, cab_period_ps=40_001, symbol_ps=83_000)
+
+#: Configuration of the bench (what is compiled) → scenario's name → topology, profile, scenario.
+FIGURE7, HUB4, HUB2 = load("figure7"), load("hub:4"), Topology("two ports").hub("HUB9", ports=2)
+HUB2.cab("CAB1").cab("CAB2", id=200).fiber("CAB1", "HUB9.P1").fiber("CAB2", "HUB9.P0", length_m=500)
+SCENARIOS = {
+    "figure7": {
+        "packets": (FIGURE7, PROTOTYPE, records.program(programs.file_by_packets, "CAB3", "CAB1")),
+        "circuit": (FIGURE7, PROTOTYPE, records.program(programs.file_by_circuit, "CAB3", "CAB1")),
+        "there and back": (FIGURE7, PROTOTYPE, records.program(programs.there_and_back, "CAB5", "CAB3")),
+        "all to all": (FIGURE7, PROTOTYPE, records.program(programs.all_to_all)),
+        "all to all, shifted clocks": (shifted(FIGURE7), PROTOTYPE, records.program(programs.all_to_all)),
+        "all to all, other clocks": (FIGURE7, OTHER_CLOCKS, records.program(programs.all_to_all)),
+        "packets, all different": (shifted(FIGURE7), OTHER_CLOCKS, records.program(programs.file_by_packets, "CAB2", "CAB5")),
+    },
+    "hub4": {
+        "packets": (HUB4, PROTOTYPE, records.program(programs.file_by_packets, "CAB3", "CAB1")),
+        "all to all": (HUB4, PROTOTYPE, records.program(programs.all_to_all)),
+        "all to all, shifted clocks": (shifted(HUB4), PROTOTYPE, records.program(programs.all_to_all)),
+    },
+    "two ports": {
+        "circuit": (HUB2, PROTOTYPE, records.program(programs.file_by_circuit, "CAB1", "CAB2")),
+        "there and back": (HUB2, OTHER_CLOCKS, records.program(programs.there_and_back, "CAB1", "CAB2")),
+    },
+}
+
+
+@cocotb.test(timeout_time=100, timeout_unit="ms")
+async def every_program_comes_to_its_end(dut):
+    """Leaves a record of each for the comparison."""
+    for name, scenario in SCENARIOS[inside()].items():
+        records.save(".", name, await records.on_cocotb(*scenario))
+
+
+bench = Bench(__name__, {"figure7": lambda: system(FIGURE7, PROTOTYPE), "hub4": lambda: system(HUB4, PROTOTYPE),
+                         "two ports": lambda: system(HUB2, PROTOTYPE)}, top=TOP, ports_only=True, share="system")
+
+each_scenario = pytest.mark.parametrize("configuration, name", [(c, name) for c in SCENARIOS for name in SCENARIOS[c]])
+
+
+@pytest.mark.parametrize("configuration, claim", bench.cases())
+def test_under_cocotb(configuration, claim):
+    bench.check(configuration, claim)
+
+
+@functools.cache
+def engine_record(configuration, name):
+    return records.on_engine(*SCENARIOS[configuration][name])
+
+
+@each_scenario
+def test_engine_and_cocotb_give_the_same_cycles_and_the_same_symbols(configuration, name):
+    """Every event of every message at the same CPU cycle of its CAB; every symbol on every fiber at the same time."""
+    bench.check(configuration, "every_program_comes_to_its_end")
+    simulated = records.load(bench.directory(configuration), name)
+    engine = engine_record(configuration, name)
+    assert engine["result"]["returned"] == simulated["result"]["returned"]
+    assert engine["result"]["trace"] == simulated["result"]["trace"]
+    assert {fiber: len(log) for fiber, log in engine["symbols"].items()} == {
+        fiber: len(log) for fiber, log in simulated["symbols"].items()}
+    assert engine == simulated
+
+
+@each_scenario
+def test_boards_that_sleep_change_nothing(configuration, name):
+    """docs/engine.md: what is simulated does not depend on it."""
+    assert records.on_engine(*SCENARIOS[configuration][name], sleep=False) == engine_record(configuration, name)
+
+
+@each_scenario
+def test_the_record_sees_what_it_compares(configuration, name):
+    """Every CAB that took part has events, and symbols went both ways over its fibers."""
+    record = engine_record(configuration, name)
+    active = [cab for cab, events in record["result"]["trace"].items() if events]
+    assert len(active) >= 2
+    for cab in active:
+        logs = {fiber: log for fiber, log in record["symbols"].items() if cab in fiber.split("->")}
+        assert len(logs) == 2 and all(logs.values())
