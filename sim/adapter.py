@@ -33,7 +33,7 @@ def wrapper(verilog, module, name):
     lines = [f"/* verilator tracing_off */\nmodule {name}("]
     lines.append(",\n".join(f"  {direction} wire [{width - 1}:0] {pin}" for direction, width, pin in pins))
     lines.append(");")
-    lines += [f"  reg [{width - 1}:0] held_{pin} = {width}'d{int(pin == 'rst')};" for width, pin in held]
+    lines += [f"  reg [{width - 1}:0] held_{pin} = {width}'d{int(pin == 'rst' or pin.endswith('tx__ready'))};" for width, pin in held]
     lines.append("  always @(posedge clk) begin")
     lines += [f"    held_{pin} <= {pin};" for _, pin in held]
     lines.append("  end\n  /* verilator tracing_on */")
@@ -64,7 +64,9 @@ def adapter(verilog, module, name, prefix, root_header):
     for fiber in fibers:
         members = [_member(f"{fiber}__{pin}") for pin in _PORT_PINS]
         fill.append(f"pins.ports.push_back({{{', '.join(f'&model->{member}' for member in members)}}});")
-    body = "\n    ".join(fill)
+    rest = [f"model->{_member(pin)} = {int(pin == 'rst' or pin.endswith('tx__ready'))};"
+            for direction, _, pin in _pins(verilog, module) if direction == "input"]
+    body = "\n    ".join([*rest, "model->eval();", *fill])
     return f"""#include "board.h"
 #include "{prefix}.h"
 #include "{prefix}___024root.h"

@@ -38,6 +38,7 @@ struct CpuPins {
     std::uint32_t* slept;
 };
 
+// All pins of a board.
 struct Pins {
     std::uint8_t* clk;
     std::uint8_t* rst;
@@ -49,7 +50,7 @@ struct Pins {
     std::vector<PortPins> ports;
 };
 
-// A kind of board.
+// A kind of board. What make() gives is in the state that reset leads to, and has all its inputs at rest.
 struct Kind {
     const char* name;  // "cab", "hub16", ...
     bool cab;

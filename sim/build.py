@@ -24,7 +24,7 @@ __all__ = ["BuildError", "library", "ceiling"]
 _HERE = Path(__file__).resolve().parent
 _HDL = Path(hdl.__file__).resolve().parent
 
-_VERILATOR_FLAGS = ["--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--no-timing", "--no-assert", "--trace-vcd",
+_VERILATOR_FLAGS = ["--cc", "-O3", "--x-assign", "fast", "--x-initial", "0", "--no-timing", "--no-assert", "--trace-vcd",
                     "--no-trace-top", "--output-split", "20000", "-Wno-fatal", "-Wno-lint", "-Wno-ALWNEVER"]
 _CXX_FLAGS = ["-std=c++17", "-fPIC", "-O2", "-pthread"]
 #: For code that runs once, or only while waveforms are written.

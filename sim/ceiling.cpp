@@ -42,9 +42,6 @@ struct Model {
         while (std::string{(*known)->name} != name) ++known;
         kind = *known;
         model = kind->make(context, name, pins);
-        *pins.rst = 1;
-        for (PortPins& port : pins.ports) *port.tx_ready = 1;
-        kind->eval(model);
     }
     ~Model() { kind->destroy(model); }
 

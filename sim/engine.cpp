@@ -43,8 +43,6 @@ int Engine::add(const char* kind, const char* name, int id, std::int64_t period,
     board->cab = board->kind->cab;
     board->model = board->kind->make(context_, name, board->pins);
     board->eval = board->kind->eval;
-    *board->pins.rst = 1;
-    for (PortPins& port : board->pins.ports) *port.tx_ready = 1;
     if (board->cab) {
         board->cpu.pins = board->pins.cpu;
     } else {
