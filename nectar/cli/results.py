@@ -28,6 +28,12 @@ class Result:
     ok: bool | None = None
     more: dict = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, reported):
+        """The result of a dict that holds all of this by name, as programs report it."""
+        more = dict(reported)
+        return cls(*(more.pop(name) for name in ("id", "value", "unit", "target", "ok")), more)
+
     def as_object(self):
         """The result as it stands in the JSON file."""
         return {"id": self.id, "value": self.value, "unit": self.unit, "target": self.target, "ok": self.ok, **self.more}

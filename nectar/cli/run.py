@@ -92,7 +92,7 @@ def execute(options):
         simulated = system.time_ns
     finally:
         system.close()
-    save_json(options.json, [Result("run.simulated_time", simulated, "ns"), *(Result(**result) for result in system.results)])
+    save_json(options.json, [Result("run.simulated_time", simulated, "ns"), *map(Result.of, system.results)])
     return FAILED if any(result["ok"] is False for result in system.results) else DONE
 
 

@@ -98,6 +98,8 @@ class Interrupts:
             for action in late:
                 action(now)
         door.spend(costs.interrupt_exit)
+        if trace is not None:
+            trace.append((await door.now(), "returned", None, None))
 
     async def _others(self, causes):
         door = self.door
