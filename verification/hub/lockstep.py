@@ -1,0 +1,69 @@
+"""Lockstep: a component and a model of it in Python get the same inputs and must give the same outputs in every cycle."""
+
+from cocotb.clock import Clock
+from cocotb.triggers import FallingEdge, RisingEdge
+
+__all__ = ["Lockstep"]
+
+
+class Lockstep:
+    """Drives a component cycle by cycle.
+
+    Parameters
+    ----------
+    dut : handle
+        The component; clock ``clk``, reset ``rst``.
+    inputs : iterable of str
+        Names of its inputs.
+    """
+
+    def __init__(self, dut, inputs):
+        self.dut = dut
+        self._driven = dict.fromkeys(inputs)
+        #: Number of the current cycle, 0 for the first one after the reset.
+        self.cycle = 0
+
+    async def reset(self):
+        """Starts the clock, resets, and returns in cycle 0 with all inputs 0."""
+        self._drive(dict.fromkeys(self._driven, 0))
+        self.dut.rst.value = 1
+        Clock(self.dut.clk, 10, unit="ns").start()
+        for _ in range(3):
+            await RisingEdge(self.dut.clk)
+        self.dut.rst.value = 0
+
+    def _drive(self, inputs):
+        unknown = inputs.keys() - self._driven.keys()
+        assert not unknown, f"no such inputs: {unknown}"
+        for name, old in self._driven.items():
+            new = int(inputs.get(name, 0))
+            if new != old:
+                getattr(self.dut, name).value = new
+                self._driven[name] = new
+
+    def read(self, name):
+        """Value of an output, as an int."""
+        return int(getattr(self.dut, name).value)
+
+    async def step(self, inputs, expected=None, outputs=()):
+        """One cycle with ``inputs`` (those not named are 0).
+
+        Every output in ``expected`` (name → value; None: any) must have that value in this cycle, before its edge.
+        Returns the values of ``outputs``.
+        """
+        self._drive(inputs)
+        await FallingEdge(self.dut.clk)
+        for name, value in (expected or {}).items():
+            if value is not None:
+                got = self.read(name)
+                assert got == int(value), f"cycle {self.cycle}: {name} is {got:#x}, expected {int(value):#x}; inputs {inputs}"
+        found = [self.read(name) for name in outputs]
+        await RisingEdge(self.dut.clk)
+        self.cycle += 1
+        return found
+
+    async def run(self, model, stimulus, cycles):
+        """``cycles`` cycles: ``stimulus(model)`` gives the inputs, ``model.step(inputs)`` the expected outputs."""
+        for _ in range(cycles):
+            inputs = stimulus(model)
+            await self.step(inputs, model.step(inputs))

@@ -1,0 +1,44 @@
+"""Bench of hdl/hub/crossbar.py: each output gets what its input sends, and nothing else."""
+
+import random
+
+import cocotb
+import pytest
+from cocotb.triggers import Timer
+
+from nectar.hdl.hub.crossbar import Crossbar
+from nectar.verification.bench import Bench, inside
+
+SIZES = {"2 ports": 2, "5 ports": 5, "16 ports": 16}
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def takes_every_symbol_to_all_its_outputs(dut):
+    """H1, H10: any input to any number of outputs, all pairs at the same time; an output that is not connected gets nothing."""
+    ports = range(SIZES[inside()])
+    seen = set()
+    for _ in range(600):
+        sends = [random.getrandbits(10) for _ in ports]
+        moves = [random.random() < 0.7 for _ in ports]
+        owner = [random.choice([None, *ports]) for _ in ports]
+        dut.move.value = sum(move << n for n, move in enumerate(moves))
+        dut.connected.value = sum((i is not None) << o for o, i in enumerate(owner))
+        for n in ports:
+            getattr(dut, f"passage__{n}").value = sends[n]
+            getattr(dut, f"owner__{n}").value = random.choice(ports) if owner[n] is None else owner[n]
+        await Timer(1, unit="ns")
+        push = int(dut.push.value)
+        for o, i in enumerate(owner):
+            assert (push >> o & 1) == (i is not None and moves[i]), f"output {o} listens to {i}"
+            if push >> o & 1:
+                assert int(getattr(dut, f"out__{o}").value) == sends[i], f"output {o} listens to {i}"
+                seen.add((i, o))
+    assert len(seen) == len(ports) ** 2, "not every pair was used"
+
+
+bench = Bench(__name__, {name: lambda ports=ports: Crossbar(ports) for name, ports in SIZES.items()}, ports_only=True)
+
+
+@pytest.mark.parametrize("configuration, claim", bench.cases())
+def test_crossbar(configuration, claim):
+    bench.check(configuration, claim)
