@@ -63,13 +63,6 @@ class BoardDriver:
         self.now = 0               # clock edges, slept ones too
         self._held = None
         self._sleep = 0
-        self._driven = {}
-
-    def _drive(self, **values):
-        for name, value in values.items():
-            if self._driven.get(name) != value:
-                self._driven[name] = value
-                getattr(self.dut, name).value = value
 
     async def start(self):
         """Resets the board; the next cycle is the first in which it works."""
@@ -87,17 +80,17 @@ class BoardDriver:
         dut = self.dut
         request = self.requests[0] if self.requests else None
         if request is not None:
-            self._drive(bus__valid=1, bus__address=request.address, bus__write=int(request.write), bus__select=request.select,
-                        bus__write_data=request.value)
+            self.clock.drive(bus__valid=1, bus__address=request.address, bus__write=request.write, bus__select=request.select,
+                             bus__write_data=request.value)
         else:
-            self._drive(bus__valid=0)
+            self.clock.drive(bus__valid=0)
         arrives = self.rx.popleft() if self.rx else None
         if arrives is None:
-            self._drive(fiber__rx__valid=0)
+            self.clock.drive(fiber__rx__valid=0)
         else:
-            self._drive(fiber__rx__valid=1, fiber__rx__payload=int(arrives))
+            self.clock.drive(fiber__rx__valid=1, fiber__rx__payload=arrives)
         takes = bool(self.takes())
-        self._drive(fiber__tx__ready=int(takes), slept=self._sleep)
+        self.clock.drive(fiber__tx__ready=takes, slept=self._sleep)
         self.now += 1 + self._sleep
         self._sleep = 0
 

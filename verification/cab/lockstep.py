@@ -13,32 +13,59 @@ class HandClock:
     Parameters
     ----------
     dut : cocotb handle
-        The top; every input that is not driven later is set to 0 by ``start``.
+        The top. A component without registers has neither clock nor reset.
+
+    Members
+    -------
+    inputs : dict of str → int
+        Inputs and what they are driven to.
+    cycles : int
+        Cycles since reset.
     """
 
     def __init__(self, dut):
         self.dut = dut
+        self.inputs = {}
         self.cycles = 0
+        self._handles = {}
+        self._clock = getattr(dut, "clk", None)
+        self._reset = getattr(dut, "rst", None)
+
+    def handle(self, name):
+        """The pin of that name."""
+        if name not in self._handles:
+            self._handles[name] = getattr(self.dut, name)
+        return self._handles[name]
+
+    def drive(self, **values):
+        """Sets inputs, for this cycle and the next ones."""
+        for name, value in values.items():
+            if self.inputs.get(name) != value:
+                self.inputs[name] = value
+                self.handle(name).value = int(value)
 
     async def start(self, *inputs):
         """Sets the named inputs to 0 and resets."""
-        for name in inputs:
-            getattr(self.dut, name).value = 0
-        self.dut.rst.value = 1
+        self.drive(**dict.fromkeys(inputs, 0))
+        if self._reset is not None:
+            self._reset.value = 1
         for _ in range(3):
             await self.settle()
             await self.edge()
-        self.dut.rst.value = 0
+        if self._reset is not None:
+            self._reset.value = 0
         self.cycles = 0
 
     async def settle(self):
         """The low half of a cycle; at its end the outputs are those of this cycle."""
-        self.dut.clk.value = 0
+        if self._clock is not None:
+            self._clock.value = 0
         await Timer(_HALF_NS, unit="ns")
 
     async def edge(self):
         """The rising edge that ends the cycle."""
-        self.dut.clk.value = 1
+        if self._clock is not None:
+            self._clock.value = 1
         await Timer(_HALF_NS, unit="ns")
         self.cycles += 1
 
@@ -56,16 +83,10 @@ async def lockstep(clock, step, stimuli):
     stimuli : iterable of dict
         Inputs, one dict for each cycle; what is left out keeps its value.
     """
-    dut = clock.dut
-    handles = {}
-    inputs = {}
     for given in stimuli:
-        for name, value in given.items():
-            if inputs.get(name) != value:
-                handles.setdefault(name, getattr(dut, name)).value = value
-        inputs.update(given)
+        clock.drive(**given)
         await clock.settle()
-        for name, value in step(dict(inputs)).items():
-            seen = int(handles.setdefault(name, getattr(dut, name)).value)
+        for name, value in step(dict(clock.inputs)).items():
+            seen = int(clock.handle(name).value)
             assert seen == value, f"cycle {clock.cycles}: {name} is {seen:#x}, not {value:#x}"
         await clock.edge()

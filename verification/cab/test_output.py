@@ -1,0 +1,83 @@
+"""Bench of hdl/cab/output.py: two symbols of room, nothing lost, nothing doubled, and what is told of what has left."""
+
+import random
+
+import cocotb
+import pytest
+
+from nectar.hdl.cab.output import OutputRegister
+from nectar.hdl.link.symbol import Control
+from nectar.verification.bench import Bench
+from nectar.verification.cab.lockstep import HandClock, lockstep
+
+SYMBOLS = [*range(256), *(code for code in Control if code != Control.IDLE)]
+
+
+class Reference:
+    """A list of at most two (symbol, notify)."""
+
+    def __init__(self):
+        self.inside = []
+        self.left = None     # what the fiber took in the cycle before
+        self.taken = 0
+
+    def step(self, inputs):
+        """See ``lockstep``."""
+        left, inside = self.left, list(self.inside)
+        outputs = {
+            "tx__valid": bool(inside), "room": len(inside) < 2,
+            "left": left is not None and left[1], "start_left": left is not None and left[0] == Control.START,
+            "start_inside": any(symbol == Control.START for symbol, _ in [*inside, *([left] if left else [])]),
+        }
+        if inside:
+            outputs["tx__payload"] = inside[0][0]
+        # Software must not be told that all has left before it is told of the last one.
+        outputs["empty"] = not inside and not outputs["left"] and not outputs["start_left"]
+        self.left = self.inside.pop(0) if inside and inputs["tx__ready"] else None
+        self.taken += self.left is not None
+        if inputs["push__valid"] and len(inside) < 2:
+            payload = inputs["push__payload"]
+            self.inside.append((payload & 0x1FF, payload >> 9))
+        return outputs
+
+
+INPUTS = ("push__payload", "push__valid", "tx__ready")
+
+
+def stimuli(cycles, push, take):
+    """Random symbols, with START often, the fiber taking with the given probability."""
+    for _ in range(cycles):
+        symbol = random.choice([int(random.choice(SYMBOLS)), int(Control.START)])
+        yield {"push__payload": symbol | random.getrandbits(1) << 9, "push__valid": random.random() < push,
+               "tx__ready": random.random() < take}
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def what_enters_leaves_in_order_and_what_leaves_is_told_of(dut):
+    """docs/wire.md, pins: a symbol offered stays; docs/cab.md: an entry has left when the fiber has taken its last symbol."""
+    clock = HandClock(dut)
+    await clock.start(*INPUTS)
+    reference = Reference()
+    for push, take in ((0.5, 0.5), (1, 0.3), (0.3, 1), (0.9, 0.9), (0.1, 0.1)):
+        await lockstep(clock, reference.step, stimuli(1500, push, take))
+    await lockstep(clock, reference.step, stimuli(5, 0, 1))
+    assert not reference.inside
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def a_stream_leaves_in_every_cycle(dut):
+    """C1: the full rate, when the fiber takes a symbol in each cycle."""
+    clock = HandClock(dut)
+    await clock.start(*INPUTS)
+    reference = Reference()
+    await lockstep(clock, reference.step, stimuli(500, 1, 1))
+    assert reference.taken == 499
+
+
+bench = Bench(__name__, {"output register": OutputRegister}, ports_only=True)
+
+
+@pytest.mark.parametrize("configuration, claim", bench.cases())
+def test_output(configuration, claim):
+    """Each claim."""
+    bench.check(configuration, claim)
