@@ -10,7 +10,6 @@ import argparse
 import hashlib
 import os
 import struct
-import tempfile
 import time
 
 from nectar.software import ProgramError
@@ -136,14 +135,14 @@ def check(path):
 
 def write(path, data):
     """Writes the copy: whole, or not at all."""
+    temporary = f"{path}.part"
     try:
-        handle, temporary = tempfile.mkstemp(prefix=".send_file.", dir=os.path.dirname(os.path.abspath(path)))
         try:
-            with os.fdopen(handle, "wb") as file:
+            with open(temporary, "wb") as file:
                 file.write(data)
             os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        finally:
+            if os.path.exists(temporary):
+                os.unlink(temporary)
     except OSError as error:
         raise ProgramError(f"--output {path}: cannot be written: {error.strerror}") from error
