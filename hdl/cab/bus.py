@@ -51,7 +51,8 @@ class CpuBus(wiring.Component):
     memory_data : In(32)
         What was read, in the cycle after.
     registers : Out
-        ``valid``, ``offset`` (word), ``write``, ``select``, ``write_data``; ``read_data`` and ``error`` come in the same cycle.
+        ``valid``, ``offset`` (word), ``write``, ``select``, ``write_data``; ``read_data`` (0 unless a word is
+        read) and ``error`` come in the same cycle.
     idle : Out(1)
         No request is under way.
 

@@ -1,0 +1,149 @@
+"""Bench of hdl/cab/gather.py: what each entry becomes, and how often it reads the memory."""
+
+import random
+from collections import deque
+
+import cocotb
+import pytest
+from amaranth.hdl import Shape
+from amaranth.lib import data
+
+from nectar.hdl.cab.gather import Entry, Gather, Item, Kind
+from nectar.hdl.link.symbol import Control
+from nectar.verification.bench import Bench
+from nectar.verification.cab.lockstep import HandClock
+
+SIZE = 4 << 10
+ROOM = 4
+
+
+def pack(layout, **values):
+    """The bits of a structure with those members."""
+    return data.Layout.cast(layout).const(values).as_value().value
+
+
+def unpack(layout, bits):
+    """The members of a structure."""
+    return {name: bits >> field.offset & (1 << Shape.cast(field.shape).width) - 1 for name, field in data.Layout.cast(layout)}
+
+
+def random_entry():
+    """An entry as the registers make them."""
+    kind = random.choice([Kind.COMMAND, Kind.SYMBOL, Kind.AREA, Kind.AREA, Kind.AREA])
+    flags = {name: random.getrandbits(1) for name in ("start", "crc", "end", "notify")}
+    if kind == Kind.COMMAND:
+        return {"kind": kind.value, "value": random.getrandbits(24), "notify": flags["notify"], "wait_ready": random.getrandbits(1)}
+    if kind == Kind.SYMBOL:
+        return {"kind": kind.value, "value": random.choice([random.getrandbits(9), int(Control.IDLE), int(Control.START)])}
+    length = random.choice([0, 1, 2, 3, 4, 5, 8, random.randrange(40)])
+    address = random.choice([random.randrange(SIZE - 40), SIZE - length]) % SIZE
+    return {"kind": kind.value, "value": length, "address": address, **flags}
+
+
+def meaning(entry, memory):
+    """What an entry must put on the fiber, part by part, as docs/cab.md says."""
+    notify = [("notify",)] if entry.get("notify") else []
+    if entry["kind"] == Kind.COMMAND.value:
+        wait = [("wait",)] if entry["wait_ready"] else []
+        bytes_ = [("command", byte) for byte in entry["value"].to_bytes(3, "big")]
+        return [*wait, ("command", int(Control.COMMAND)), *bytes_, *notify]
+    if entry["kind"] == Kind.SYMBOL.value:
+        return [("symbol", entry["value"])] if entry["value"] != Control.IDLE else []
+    area = memory[entry["address"]:entry["address"] + entry["value"]]
+    return [*([("symbol", int(Control.START))] if entry["start"] else []), *(("symbol", byte) for byte in area),
+            *([("crc",)] if entry["crc"] else []), *([("end",)] if entry["end"] else []), *notify]
+
+
+def parts(item):
+    """The same of an item."""
+    kind = "command" if item["command"] else "symbol"
+    word = item["word"].to_bytes(4, "big")
+    return [*([("wait",)] if item["wait_ready"] else []), *([(kind, item["symbol"])] if item["prefix"] else []),
+            *((kind, byte) for byte in (word[item["first"]:item["last"] + 1] if item["lanes"] else b"")),
+            *([("crc",)] if item["crc"] else []), *([("end",)] if item["end"] else []), *([("notify",)] if item["notify"] else [])]
+
+
+class Surroundings:
+    """The list before it, room for some items behind it, the memory beside it."""
+
+    def __init__(self, dut, memory):
+        self.clock = HandClock(dut)
+        self.memory = memory
+        self.entries = deque()
+        self.items = deque()
+        self.out = []
+        self.reads = []        # cycles
+        self.busy = False      # after the last cycle
+        self._word = None
+
+    async def start(self):
+        """Resets."""
+        await self.clock.start("entries__valid", "entries__payload", "items__ready", "memory__ready", "memory_data")
+
+    async def cycle(self, grant, drain):
+        """One cycle; the memory may be ready, an item may leave."""
+        clock, pin = self.clock, lambda name: int(clock.handle(name).value)
+        clock.drive(
+            entries__valid=bool(self.entries), entries__payload=pack(Entry, **self.entries[0]) if self.entries else random.getrandbits(20),
+            items__ready=len(self.items) < ROOM, memory__ready=grant,
+            memory_data=random.getrandbits(32) if self._word is None else self._word)
+        await clock.settle()
+        self._word = None
+        if pin("items__valid") and len(self.items) < ROOM:
+            self.items.append(unpack(Item, pin("items__payload")))
+        assert pin("items__valid") <= (len(self.items) <= ROOM)
+        if self.entries and pin("entries__ready"):
+            self.entries.popleft()
+        if pin("memory__valid") and grant:
+            at = 4 * pin("memory__address")
+            self._word = int.from_bytes(self.memory[at:at + 4], "big")
+            self.reads.append(clock.cycles)
+        if self.items and drain:
+            self.out += parts(self.items.popleft())
+        await clock.edge()
+        self.busy = bool(self.entries or self.items or pin("busy"))
+
+    async def finish(self, grant, drain):
+        """Goes on, with these probabilities, until everything is done; returns the number of cycles."""
+        began = self.clock.cycles
+        while self.busy:
+            await self.cycle(random.random() < grant, random.random() < drain)
+        return self.clock.cycles - began
+
+
+@cocotb.test(timeout_time=50, timeout_unit="ms")
+async def entries_become_what_the_specification_says(dut):
+    """docs/cab.md, fiber out: areas at any byte and of any length, the flags at the right ends; each word is read once."""
+    memory = random.randbytes(SIZE)
+    around = Surroundings(dut, memory)
+    await around.start()
+    for grant, drain in ((1, 1), (0.5, 1), (1, 0.2), (0.3, 0.3)):
+        entries = [random_entry() for _ in range(300)]
+        around.entries.extend(entries)
+        around.out.clear(), around.reads.clear()
+        around.busy = True
+        await around.finish(grant, drain)
+        assert around.out == [part for entry in entries for part in meaning(entry, memory)]
+        areas = [entry for entry in entries if entry["kind"] == Kind.AREA.value and entry["value"]]
+        assert len(around.reads) == sum((e["address"] + e["value"] - 1) // 4 - e["address"] // 4 + 1 for e in areas)
+        assert all(b - a >= 2 for a, b in zip(around.reads, around.reads[1:])), "the memory is asked in two cycles in a row"
+
+
+@cocotb.test(timeout_time=50, timeout_unit="ms")
+async def a_long_area_takes_two_cycles_a_word(dut):
+    """C1: twice the rate that the fiber needs."""
+    around = Surroundings(dut, bytes(SIZE))
+    await around.start()
+    around.entries.append({"kind": Kind.AREA.value, "value": 400, "address": 0})
+    around.busy = True
+    cycles = await around.finish(1, 1)
+    assert len(around.out) == 400 and cycles <= 200 + 3
+
+
+bench = Bench(__name__, {"gather": lambda: Gather(SIZE)}, ports_only=True)
+
+
+@pytest.mark.parametrize("configuration, claim", bench.cases())
+def test_gather(configuration, claim):
+    """Each claim."""
+    bench.check(configuration, claim)
