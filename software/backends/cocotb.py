@@ -12,6 +12,8 @@ from cocotb.clock import Clock
 from cocotb.triggers import Event, First, ReadWrite, RisingEdge, Timer
 from cocotb.utils import get_sim_time
 
+from ...hdl.link.symbol import is_control
+from ...sim.profile import PROTOTYPE
 from ..door import Door
 from ..machine import QUIET, STOPPED, TIME
 from .fibers import Fiber
@@ -30,15 +32,15 @@ _NEVER = 0xFFFF_FFFF
 class _Port:
     """A board's pins of one pair of fibers."""
 
-    __slots__ = ("arriving", "_payload", "_valid", "_ready", "_rx_payload", "_rx_valid", "_outward", "_inward",
-                 "_report", "_sending")
+    __slots__ = ("arriving", "_payload", "_valid", "_ready", "_rx_payload", "_rx_valid", "_outward", "_inward", "_log",
+                 "_sending")
 
-    def __init__(self, pin, outward, inward, report):
+    def __init__(self, pin, outward, inward, log):
         self._payload, self._valid, self._ready = (pin(f"tx__{name}") for name in ("payload", "valid", "ready"))
         self._rx_payload, self._rx_valid = (pin(f"rx__{name}") for name in ("payload", "valid"))
         self._outward = outward
         self._inward = inward
-        self._report = report
+        self._log = log
         self._sending = True        # what tx__ready shows
         self.arriving = False       # what rx__valid shows
         self._ready.value = 1
@@ -51,8 +53,8 @@ class _Port:
         if self._sending and self._valid.value:
             symbol = self._payload.value.to_unsigned()
             start = outward.send(time_ps, symbol)
-            if self._report is not None:
-                self._report(start, outward.name, symbol)
+            if self._log is not None:
+                self._log(start, outward.ends, symbol)
         ready = outward.ready(next_ps)
         if ready != self._sending:
             self._sending = ready
@@ -85,10 +87,10 @@ class _Board:
     def pin(self, name):
         return getattr(self._dut, f"{self.name}__{name}")
 
-    def connect(self, port, outward, inward, report):
+    def connect(self, port, outward, inward, log):
         """Gives the port (a number; None for a CAB's only one) its fibers."""
         prefix = "fiber" if port is None else f"port_{port}"
-        self.ports.append(_Port(lambda name: self.pin(f"{prefix}__{name}"), outward, inward, report))
+        self.ports.append(_Port(lambda name: self.pin(f"{prefix}__{name}"), outward, inward, log))
 
     def act(self):
         """What the board's surroundings do at each edge after reset."""
@@ -195,8 +197,17 @@ class CocotbMachine:
         Boards and fibers; the simulated Verilog must have been made for it.
     profile : nectar.sim.profiles.Profile
         Clocks and fibers' times.
-    on_symbol : callable, optional
-        Called with (time in ps at which it starts on the wire, fiber's name, symbol) for every symbol.
+    log_control : bool
+        Whether control symbols on the fibers are written down in ``symbols``.
+    log_data : bool
+        Whether data bytes are written down there too.
+
+    Members
+    -------
+    doors : dict of str → Door
+        By the CAB's name.
+    symbols : list of (int, str, str, int)
+        For each symbol on a fiber: time in ps at which it starts on the wire, sending end, receiving end, symbol.
 
     Raises ValueError for a fiber whose symbols are shorter than a board's clock cycle.
 
@@ -204,10 +215,12 @@ class CocotbMachine:
     may be awaited that takes simulated time. A CPU whose software has failed stands still.
     """
 
-    def __init__(self, topology, profile, on_symbol=None):
+    def __init__(self, topology, profile=PROTOTYPE, *, log_control=False, log_data=False):
         dut = cocotb.top
+        self.symbols = []
+        log = self._note_any if log_data else self._note_control if log_control else None
         self.doors = {name: Door(profile.cpu_hz) for name in topology.cabs}
-        self.fibers = {}
+        self._fibers = []
         self._boards = {}
         self._origin_ps = None
         self._stop = None
@@ -221,19 +234,26 @@ class CocotbMachine:
         for name, cab in topology.cabs.items():
             self._boards[name] = _Cab(dut, name, profile.cab_period_ps, cab.phase_ps, self._turned)
         for pair in topology.fibers:
-            self._connect(pair.a, pair.b, pair.symbol_ps or profile.symbol_ps, pair.delay_ps, on_symbol)
+            self._connect(pair.a, pair.b, pair.symbol_ps or profile.symbol_ps, pair.delay_ps, log)
 
-    def _connect(self, a, b, symbol_ps, delay_ps, report):
+    def _connect(self, a, b, symbol_ps, delay_ps, log):
         """Lays a pair of fibers between two Ends."""
-        there, back = (Fiber(f"{x}->{y}", symbol_ps, delay_ps) for x, y in ((a, b), (b, a)))
+        there, back = (Fiber((str(x), str(y)), symbol_ps, delay_ps) for x, y in ((a, b), (b, a)))
         boards = self._boards[a.board], self._boards[b.board]
         period_ps = max(board.period_ps for board in boards)
         if symbol_ps < period_ps or there.flight_ps <= period_ps:
             raise ValueError(f"fiber {a} - {b}: a symbol every {symbol_ps / 1000:g} ns is faster than a board's clock, or the fiber "
                              "has no length; give it a longer symbol_ns or a delay")
-        boards[0].connect(a.port, there, back, report)
-        boards[1].connect(b.port, back, there, report)
-        self.fibers |= {there.name: there, back.name: back}
+        boards[0].connect(a.port, there, back, log)
+        boards[1].connect(b.port, back, there, log)
+        self._fibers += [there, back]
+
+    def _note_any(self, start_ps, ends, symbol):
+        self.symbols.append((start_ps, *ends, symbol))
+
+    def _note_control(self, start_ps, ends, symbol):
+        if is_control(symbol):
+            self.symbols.append((start_ps, *ends, symbol))
 
     @property
     def time_ps(self):
@@ -301,7 +321,7 @@ class CocotbMachine:
             await interval
             before = quiet
             quiet = (all(cab.processor is None or cab.processor.asleep for cab in cabs)
-                     and not any(fiber.under_way for fiber in self.fibers.values())
+                     and not any(fiber.under_way for fiber in self._fibers)
                      and all(board.quiet() for board in self._boards.values()))
             if quiet and before:
                 self._end(QUIET)

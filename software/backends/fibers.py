@@ -14,8 +14,8 @@ class Fiber:
 
     Parameters
     ----------
-    name : str
-        What it is called in logs.
+    ends : (str, str)
+        Sending end and receiving end, by name.
     symbol_ps : int
         Time that a symbol takes on the wire, in picoseconds; more than 0.
     delay_ps : int
@@ -29,14 +29,14 @@ class Fiber:
         Symbols sent and not yet received.
     """
 
-    __slots__ = ("name", "symbols", "_symbol_ps", "_delay_ps", "_latch_free", "_wire_free", "_flying")
+    __slots__ = ("ends", "symbols", "_symbol_ps", "_delay_ps", "_latch_free", "_wire_free", "_flying")
 
-    def __init__(self, name, symbol_ps, delay_ps):
+    def __init__(self, ends, symbol_ps, delay_ps):
         if symbol_ps <= 0:
             raise ValueError(f"a symbol takes more than 0 ps on a fiber, not {symbol_ps!r}")
         if delay_ps < 0:
             raise ValueError(f"a fiber's delay is 0 ps or more, not {delay_ps!r}")
-        self.name = name
+        self.ends = ends
         self.symbols = 0
         self._symbol_ps = symbol_ps
         self._delay_ps = delay_ps
@@ -60,7 +60,7 @@ class Fiber:
     def send(self, time_ps, symbol):
         """Takes ``symbol`` at an edge at ``time_ps``, at which ``ready`` must hold. Returns when it starts on the wire."""
         if time_ps < self._latch_free:
-            raise RuntimeError(f"{self.name}: the latch is taken until {self._latch_free} ps, nothing fits in at {time_ps} ps")
+            raise RuntimeError(f"{'->'.join(self.ends)}: the latch is taken until {self._latch_free} ps, nothing fits in at {time_ps} ps")
         start = max(time_ps, self._wire_free)
         self._latch_free = start
         self._wire_free = start + self._symbol_ps

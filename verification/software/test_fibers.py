@@ -45,7 +45,7 @@ def test_symbols_leave_and_arrive_when_a_picosecond_by_picosecond_machine_says(s
     edges = range(random.randint(0, 40), 2000, period)
     offers = [random.choice([None, random.randrange(512)]) if seed % 2 else random.randrange(512) for _ in range(60)]
     expected = picosecond_by_picosecond(symbol_ps, delay_ps, edges, offers, 2000)
-    fiber = Fiber("f", symbol_ps, delay_ps)
+    fiber = Fiber(("CAB1", "HUB1.P0"), symbol_ps, delay_ps)
     taken, starts = [], []
     waiting = list(offers)
     for time in edges:
@@ -64,20 +64,20 @@ def test_symbols_leave_and_arrive_when_a_picosecond_by_picosecond_machine_says(s
 
 
 def test_a_sender_slower_than_the_wire_is_never_held_up():
-    fiber = Fiber("f", 80_000, 100_000)
+    fiber = Fiber(("CAB1", "HUB1.P0"), 80_000, 100_000)
     for edge in range(0, 8_000_000, 80_000):
         assert fiber.ready(edge) and fiber.send(edge, 1) == edge
 
 
 def test_a_sender_faster_than_the_wire_gets_the_wires_rate():
     """One symbol each 80 ns: 100 Mbit/s (H3)."""
-    fiber = Fiber("f", 80_000, 0)
+    fiber = Fiber(("CAB1", "HUB1.P0"), 80_000, 0)
     starts = [fiber.send(edge, 1) for edge in range(0, 80_000_000, 70_000) if fiber.ready(edge)]
     assert starts == list(range(0, len(starts) * 80_000, 80_000)) and len(starts) >= 1000
 
 
 def test_a_symbol_that_finds_the_latch_taken_is_refused():
-    fiber = Fiber("CAB1->HUB1.P0", 80_000, 0)
+    fiber = Fiber(("CAB1", "HUB1.P0"), 80_000, 0)
     fiber.send(0, 1)
     fiber.send(62_500, 2)
     with pytest.raises(RuntimeError, match="CAB1->HUB1.P0: the latch is taken until 80000 ps, nothing fits in at 70000 ps"):
@@ -87,4 +87,4 @@ def test_a_symbol_that_finds_the_latch_taken_is_refused():
 @pytest.mark.parametrize("symbol_ps, delay_ps, message", [(0, 0, "more than 0 ps"), (-1, 0, "more than 0 ps"), (1, -1, "0 ps or more")])
 def test_times_that_make_no_sense_are_refused(symbol_ps, delay_ps, message):
     with pytest.raises(ValueError, match=message):
-        Fiber("f", symbol_ps, delay_ps)
+        Fiber(("CAB1", "HUB1.P0"), symbol_ps, delay_ps)
