@@ -14,6 +14,7 @@ from .thread import BLOCK, Thread
 __all__ = ["Kernel"]
 
 _WAIT = Operation(Kind.WAIT)
+_NOW = Operation(Kind.NOW)
 
 
 class _Nobody:
@@ -146,7 +147,12 @@ class Kernel:
                         except BusError as failure:
                             error = failure
                 except StopIteration as stop:
-                    self._end(thread, stop.value, None)
+                    result, error = stop.value, None
+                    try:
+                        yield _NOW      # a thread has ended when all that it posted is done
+                    except BusError as failure:
+                        result, error = None, failure
+                    self._end(thread, result, error)
                 except Exception as failure:
                     self._end(thread, None, failure)
         finally:

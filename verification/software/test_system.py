@@ -56,6 +56,27 @@ def test_cabs_have_names_and_ids():
                 call("CAB9")
 
 
+def test_a_task_has_ended_when_what_it_posted_is_done():
+    async def compute(cab):
+        cab.compute(100)
+
+    with model() as system:
+        system.spawn("CAB1", compute)
+        system.go()
+        assert system.time_ns > 100_000
+
+
+def test_a_last_store_that_is_refused_is_its_tasks_fault():
+    async def store(cab):
+        cab.door.write(0, 1)
+
+    with model() as system:
+        thread = system.spawn("CAB1", store)
+        with pytest.raises(ProgramError, match=r"task store 1 on CAB1 failed .*bus error: store to 0x000000"):
+            system.go()
+        assert isinstance(thread.error, BusError)
+
+
 def test_run_without_tasks_ends_at_once():
     with model() as system:
         system.go()
