@@ -60,6 +60,8 @@ std::uint8_t* nectar_data(Handle* handle, std::size_t count) {
 
 void nectar_start(Handle* handle, int board, int handler) { handle->engine.start(board, handler); }
 
+void nectar_wake(Handle* handle, int board) { handle->engine.wake(board); }
+
 void nectar_halt(Handle* handle, int board) { handle->engine.halt(board); }
 
 // Goes on. `operations`: how many the software whose turn it was has left in the words; -1 if it was nobody's turn.

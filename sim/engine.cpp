@@ -100,6 +100,12 @@ void Engine::start(int index, bool handler) {
 
 void Engine::halt(int index) { boards[index]->cpu.halt(); given_ = true; }
 
+void Engine::wake(int index) {
+    Board& board = *boards[index];
+    board.cpu.wake();
+    wake(board, board.group->edge_at(now_));
+}
+
 void Engine::give(std::size_t operations, std::size_t bytes, bool handler) {
     turn_board()->cpu.give(words.data(), operations, data.data(), bytes, handler);
     given_ = true;

@@ -89,6 +89,7 @@ class Engine {
     // Software.
     void start(int board, bool handler);
     void halt(int board);
+    void wake(int board);
     void give(std::size_t operations, std::size_t bytes, bool handler);
     Board* turn_board() { return turns_[turn_]; }
 

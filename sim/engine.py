@@ -67,6 +67,7 @@ _FUNCTIONS = {
     "data": (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
     "start": (None, ctypes.c_void_p, ctypes.c_int, ctypes.c_int),
     "halt": (None, ctypes.c_void_p, ctypes.c_int),
+    "wake": (None, ctypes.c_void_p, ctypes.c_int),
     "run": (ctypes.c_int, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_size_t, ctypes.c_int),
     "evaluated": (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int),
     "skipped": (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int),
@@ -170,6 +171,10 @@ class Engine:
         ``handler`` tells whether it has an interrupt handler already.
         """
         self._library.nectar_start(self._handle, self._index[cab], handler)
+
+    def wake(self, cab):
+        """Ends a wait of the software of CAB ``cab``, at its next clock edge or when it comes to wait."""
+        self._library.nectar_wake(self._handle, self._index[cab])
 
     def run(self, until_ps=None):
         """Runs until software must run (``exchange`` tells whose), simulated time is ``until_ps``, or all is quiet.

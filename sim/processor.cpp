@@ -45,6 +45,7 @@ Turn Processor::edge(std::int64_t at) {
     if (done) return fail("the board has answered a request that nobody made");
     if (state_ == State::NEW) return resume(Result::NOTHING);
     if (state_ == State::SPEND && at >= until_) state_ = State::FETCH;
+    if (state_ == State::WAIT && handled_) return resume(Result::NOTHING);
     return proceed();
 }
 

@@ -55,6 +55,9 @@ class Processor {
         *pins.valid = 0;
     }
 
+    // Lets a wait of level 0 end, at the next edge or when it comes: as if a handler had run.
+    void wake() { handled_ = true; }
+
     // An edge; `at` counts from the end of reset. If it returns a turn, proceed() must follow once that is done.
     Turn edge(std::int64_t at);
     Turn proceed();
@@ -65,7 +68,7 @@ class Processor {
             case State::ABSENT:
             case State::ENDED: return NEVER;
             case State::SPEND: return *pins.irq && open() ? at + 1 : until_;
-            case State::WAIT: return *pins.irq && open() ? at + 1 : NEVER;
+            case State::WAIT: return handled_ || (*pins.irq && open()) ? at + 1 : NEVER;
             default: return at + 1;
         }
     }

@@ -58,6 +58,10 @@ class EngineMachine:
         self._runners[index] = Runner(door, main)
         self.engine.start(name, door.handler is not None)
 
+    def wake(self, name):
+        """Ends a wait of the main coroutine of CAB ``name``, now or when it comes to wait."""
+        self.engine.wake(name)
+
     async def run(self, stop, until_ps=None):
         """Runs until ``stop()`` is true, simulated time reaches ``until_ps``, or all is quiet (``software.machine``)."""
         engine = self.engine
