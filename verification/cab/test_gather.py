@@ -5,26 +5,15 @@ from collections import deque
 
 import cocotb
 import pytest
-from amaranth.hdl import Shape
-from amaranth.lib import data
 
 from nectar.hdl.cab.gather import Entry, Gather, Item, Kind
 from nectar.hdl.link.symbol import Control
 from nectar.verification.bench import Bench
 from nectar.verification.cab.lockstep import HandClock
+from nectar.verification.cab.structures import pack, unpack
 
 SIZE = 4 << 10
 ROOM = 4
-
-
-def pack(layout, **values):
-    """The bits of a structure with those members."""
-    return data.Layout.cast(layout).const(values).as_value().value
-
-
-def unpack(layout, bits):
-    """The members of a structure."""
-    return {name: bits >> field.offset & (1 << Shape.cast(field.shape).width) - 1 for name, field in data.Layout.cast(layout)}
 
 
 def random_entry():
