@@ -17,7 +17,7 @@ from .errors import DONE, INTERRUPTED, WRONG, Interrupted, UsageError, explain
 
 __all__ = ["main", "SUBCOMMANDS"]
 
-SUBCOMMANDS = ("run", "commands", "map")
+SUBCOMMANDS = ("run", "bench", "commands", "map")
 
 
 class _Parser(argparse.ArgumentParser):

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from nectar.sim import build
+
 NECTAR = Path(sys.executable).parent / "nectar"
 
 
@@ -51,3 +53,9 @@ class Command:
 def nectar(tmp_path):
     """The command, in an empty folder."""
     return Command(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def simulator():
+    """Sees to it that the simulator is built, so that what is tested finds it."""
+    return build.library()

@@ -1,0 +1,46 @@
+"""Measures the simulator's speed, memory and start-up against their targets, and the fiber's throughput.
+
+Speeds are ratios of two things measured right after each other, both printed. A machine that is busy with other things
+gives wrong results. Exit code 1: a target was missed.
+"""
+
+from .errors import DONE, FAILED, UsageError
+from .results import Result, add_json_option, check_target, save_json
+
+HELP = "run the benchmarks"
+
+_QUICK = 0.25
+
+
+def configure(parser):
+    """Options of ``nectar bench``."""
+    parser.add_argument("names", metavar="NAME", nargs="*", help="benchmarks to run (default: all); --list tells which there are")
+    parser.add_argument("--list", action="store_true", help="tell what there is to measure, and measure nothing")
+    parser.add_argument("--quick", action="store_true", help="measure for a shorter time, less exactly")
+    add_json_option(parser)
+
+
+def execute(options):
+    """Runs the benchmarks, one after the other."""
+    from ..verification.benchmarks.catalogue import BENCHMARKS
+    for name in options.names:
+        if name not in BENCHMARKS:
+            raise UsageError(f"there is no benchmark {name!r}; there are {', '.join(BENCHMARKS)}")
+    check_target("--json", options.json)
+    chosen = [benchmark for benchmark in BENCHMARKS.values() if not options.names or benchmark.name in options.names]
+    if options.list:
+        for benchmark in chosen:
+            print(f"{benchmark.name:8}{benchmark.claim}")
+        return DONE
+    results = []
+    for benchmark in chosen:
+        outcome = benchmark.measure(_QUICK if options.quick else 1)
+        limit = "at most" if outcome.at_most else "at least"
+        unit = f" {outcome.unit}" if outcome.unit else ""
+        print(f"{benchmark.name:8}{outcome.value:8.3g}{unit:6} ({limit} {outcome.target:g}{unit}) {'ok    ' if outcome.ok else 'MISSED'}  "
+              f"{benchmark.claim}")
+        print(f"        {outcome.text}", flush=True)
+        results.append(Result(f"bench.{benchmark.name}", outcome.value, outcome.unit or None, outcome.target, outcome.ok,
+                              {"target_is": limit, "claim": benchmark.claim, "measured": outcome.measured}))
+    save_json(options.json, results)
+    return DONE if all(result.ok for result in results) else FAILED

@@ -1,0 +1,157 @@
+"""The benchmarks that ``nectar bench`` runs, by name.
+
+Each measures a ratio of two things that ran right after each other, or something that does not depend on the machine's
+speed; wall times of a machine that has other work mean little. ``scale`` says how long to measure: 1 is the full length.
+"""
+
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ...sim import build
+from ...sim.profile import PROTOTYPE
+from . import workloads
+
+__all__ = ["Benchmark", "Outcome", "BENCHMARKS"]
+
+#: Runs of each thing that is compared, in turns; their median counts.
+_ROUNDS = 3
+_COMMAND = [sys.executable, "-c", "from nectar.cli import main; raise SystemExit(main())"]
+_NOTHING = 'TOPOLOGY = "hub:16"\n\n\nasync def main(system, arguments):\n    pass\n'
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a benchmark found: ``value`` in ``unit``, which must be at least (or, if ``at_most``, at most) ``target``.
+
+    ``measured`` holds what it was made of, by name; ``text`` says the same to people.
+    """
+
+    value: float
+    unit: str
+    target: float
+    text: str
+    at_most: bool = False
+    measured: dict = field(default_factory=dict)
+
+    @property
+    def ok(self):
+        """Whether the target is met."""
+        return self.value <= self.target if self.at_most else self.value >= self.target
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """``measure(scale)`` returns an Outcome; ``claim`` says what is measured."""
+
+    name: str
+    claim: str
+    measure: object
+
+
+def _count(number, scale):
+    return max(2, round(number * scale))
+
+
+def _rate(run):
+    return run.cycles_per_second
+
+
+def _in_turns(scale, *measures):
+    """The median of what each of ``measures`` returns, called in turns."""
+    rounds = _ROUNDS if scale >= 1 else 1
+    found = [[measure() for measure in measures] for _ in range(rounds)]
+    return [statistics.median(values) for values in zip(*found, strict=True)]
+
+
+def _ratio(target, names, rates):
+    measured = dict(zip(names, rates, strict=True))
+    text = ", ".join(f"{name} {rate:,.0f}" for name, rate in measured.items())
+    return Outcome(rates[0] / rates[1], "", target, f"HUB clock cycles a second: {text}", measured=measured)
+
+
+def _engine(scale):
+    messages = _count(60, scale)
+    program = build.ceiling()
+    simulated_us = workloads.ring(16, messages).simulated_ps / 1e6
+
+    def ceiling():
+        done = subprocess.run([program, "16", f"{simulated_us:.0f}"], capture_output=True, text=True, check=True)
+        return json.loads(done.stdout)["cycles_per_second"]
+
+    return _ratio(0.7, ("engine with Python software", "ceiling, a bare C++ loop"),
+                  _in_turns(scale, lambda: _rate(workloads.ring(16, messages)), ceiling))
+
+
+def _few(scale):
+    messages = _count(60, scale)
+    workloads.ring(2, 2)
+    return _ratio(1.5, ("2 of 16 CABs talk", "all 16 talk"),
+                  _in_turns(scale, lambda: _rate(workloads.ring(2, messages)), lambda: _rate(workloads.ring(16, messages))))
+
+
+def _silent(scale):
+    messages, slices = _count(60, scale), _count(4000, scale)
+    workloads.silence(2)
+    return _ratio(20, ("fibers silent, 16 CABs compute", "all 16 talk"),
+                  _in_turns(scale, lambda: _rate(workloads.silence(slices)), lambda: _rate(workloads.ring(16, messages))))
+
+
+def _memory(scale):
+    code = f"from nectar.verification.benchmarks import workloads as w; w.ring(16, {_count(60, scale)}); print(w.peak_memory())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    size = int(done.stdout)
+    return Outcome(size / 1e6, "Mbyte", 1000, "peak of the whole process, all 16 CABs talking", at_most=True)
+
+
+def _first_build(scale):
+    def processor_time():
+        used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+        return sum(usage.ru_utime + usage.ru_stime for usage in used)
+
+    with tempfile.TemporaryDirectory() as cache:
+        begun, used = time.monotonic(), processor_time()
+        build.library(cache=Path(cache))
+        seconds, used = time.monotonic() - begun, processor_time() - used
+    return Outcome(seconds, "s", 180, f"with an empty cache; {used:.0f} s of processor time on {os.cpu_count()} cores", at_most=True,
+                   measured={"processor_time": used})
+
+
+def _start(scale):
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "nothing.py"
+        program.write_text(_NOTHING)
+
+        def once():
+            begun = time.monotonic()
+            subprocess.run([*_COMMAND, "run", program], check=True, stderr=subprocess.DEVNULL)
+            return time.monotonic() - begun
+
+        once()
+        seconds, = _in_turns(scale, once)
+    return Outcome(seconds, "s", 3, "'nectar run' of a program that does nothing on 16 CABs, simulator in the cache", at_most=True)
+
+
+def _link(scale):
+    run = workloads.pair(_count(200, scale))
+    rate, link = run.carried * 8e6 / run.simulated_ps, 8e6 / PROTOTYPE.symbol_ps
+    return Outcome(rate / link, "", 0.8, f"{rate:.2f} of {link:.0f} Mbit/s in simulated time: messages of one whole packet from CAB to CAB "
+                                         "over one HUB", measured={"throughput": rate, "link": link})
+
+
+BENCHMARKS = {benchmark.name: benchmark for benchmark in (
+    Benchmark("engine", "speed of 16 busy CABs, as a share of the ceiling's", _engine),
+    Benchmark("few", "speed with 2 of 16 CABs busy, against all 16 busy", _few),
+    Benchmark("silent", "speed with silent fibers, against all 16 CABs busy", _silent),
+    Benchmark("memory", "memory of a simulated system of 16 CABs", _memory),
+    Benchmark("build", "time to build the simulator for the first time", _first_build),
+    Benchmark("start", "time to start with a built simulator", _start),
+    Benchmark("link", "throughput from CAB to CAB, as a share of the fiber's rate", _link),
+)}

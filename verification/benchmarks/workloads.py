@@ -1,0 +1,94 @@
+"""What the benchmarks simulate: CABs on one HUB that send, or compute, with the software that programs use."""
+
+import resource
+import sys
+import time
+from dataclasses import dataclass
+
+from ...sim.profile import PROTOTYPE
+from ...sim.topology import load
+from ...software.backends.engine import EngineMachine
+from ...software.packet import MAX_DATA
+from ...software.system import System
+
+__all__ = ["Run", "ring", "pair", "silence", "peak_memory"]
+
+_MAILBOX = 1
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a workload took: ``seconds`` of the host for ``simulated_ps``, with ``carried`` bytes of messages."""
+
+    seconds: float
+    simulated_ps: int
+    carried: int
+
+    @property
+    def cycles_per_second(self):
+        """HUB clock cycles simulated in a second of the host."""
+        return self.simulated_ps / PROTOTYPE.hub_period_ps / self.seconds
+
+
+async def _send(cab, destination, count):
+    data = bytes(range(256)) * 4
+    for _ in range(count):
+        await cab.datagram.send((destination, _MAILBOX), data[:MAX_DATA])
+
+
+async def _receive(cab, count):
+    mailbox = cab.mailbox(_MAILBOX)
+    carried = 0
+    for _ in range(count):
+        message = await mailbox.receive()
+        carried += message.length
+        message.free()
+    return carried
+
+
+async def _compute(cab, slices):
+    for _ in range(slices):
+        cab.compute(50)
+        await cab.pause()
+
+
+def _run(topology, tasks):
+    """Runs ``tasks``: (CAB's name, task, arguments)."""
+    topology = load(topology)
+    system = System.of(EngineMachine(topology), topology, PROTOTYPE)
+    try:
+        threads = [system.spawn(name, task, *arguments) for name, task, arguments in tasks]
+        begun = time.perf_counter()
+        try:
+            system.run().send(None)
+        except StopIteration:
+            pass
+        seconds = time.perf_counter() - begun
+        return Run(seconds, system.machine.time_ps, sum(thread.result or 0 for thread in threads))
+    finally:
+        system.close()
+
+
+def ring(talkers, messages):
+    """16 CABs on one HUB, of which ``talkers`` send to the next of them, ``messages`` of one whole packet each."""
+    tasks = []
+    for number in range(talkers):
+        tasks.append((f"CAB{number + 1}", _send, ((number + 1) % talkers + 1, messages)))
+        tasks.append((f"CAB{number + 1}", _receive, (messages,)))
+    return _run("hub:16", tasks)
+
+
+def pair(messages):
+    """Two CABs on one HUB, of which the first sends to the second."""
+    return _run("hub:2", [("CAB1", _send, (2, messages)), ("CAB2", _receive, (messages,))])
+
+
+def silence(slices):
+    """16 CABs on one HUB, whose software computes ``slices`` times 50 us and sends nothing."""
+    return _run("hub:16", [(f"CAB{number}", _compute, (slices,)) for number in range(1, 17)])
+
+
+def peak_memory():
+    """Most bytes of memory that this process has had."""
+    size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return size if sys.platform == "darwin" else size * 1024

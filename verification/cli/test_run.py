@@ -1,0 +1,130 @@
+"""``nectar run``: what a program gets, what comes out of it."""
+
+import json
+
+import pytest
+
+import nectar as package
+
+HELLO = '''
+TOPOLOGY = "figure7"
+
+
+async def send(cab, destination, data):
+    await cab.datagram.send((destination, 1), data)
+
+
+async def receive(cab):
+    message = await cab.mailbox(1).receive()
+    data = await message.read()
+    message.free()
+    return data
+
+
+async def main(system, arguments):
+    system.spawn("CAB3", send, system.id_of("CAB1"), " ".join(arguments).encode())
+    receiver = system.spawn("CAB1", receive)
+    await system.run()
+    print(receiver.result.decode(), len(system.cabs), len(system.symbols))
+'''
+
+
+@pytest.mark.parametrize("backend", ["engine", "model"])
+def test_a_program_runs(nectar, simulator, backend):
+    done = nectar("run", nectar.program(HELLO), "hello", "--backend", backend)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "hello 5 0\n", "")
+
+
+@pytest.mark.parametrize("order, seen", [
+    (["--backend", "model", "P", "a"], "a"),
+    (["P", "a", "--backend", "model"], "a"),
+    (["P", "--backend=model", "--output", "c", "-x", "d"], "--output c -x d"),
+    (["--max-time=1s", "P", "--max", "3", "--backend", "model", "--", "--backend", "engine", "--"], "--max 3 --backend engine --"),
+    (["--backend", "model", "--", "P", "--topology", "x"], "--topology x"),
+    (["--backend", "model", "P", "--help"], "--help"),
+])
+def test_options_stand_before_or_behind_the_program(nectar, order, seen):
+    program = nectar.program(HELLO)
+    done = nectar("run", *[program if word == "P" else word for word in order])
+    assert (done.returncode, done.stdout) == (0, f"{seen} 5 0\n")
+
+
+def test_the_option_topology_goes_before_the_programs_own(nectar):
+    done = nectar("run", nectar.program(HELLO), "hi", "--backend", "model", "--topology", "chain:3")
+    assert done.stdout == "hi 3 0\n"
+
+
+def test_a_program_may_make_its_own_topology(nectar):
+    text = HELLO.replace('TOPOLOGY = "figure7"', 'from nectar.sim.topology import Topology\n\nTOPOLOGY = Topology("own").hub("HUB1")\n'
+                         'for number in (1, 3):\n    TOPOLOGY.cab(f"CAB{number}").fiber(f"CAB{number}", f"HUB1.P{number}")\n')
+    done = nectar("run", nectar.program(text), "hi", "--backend", "model")
+    assert (done.stdout, done.stderr) == ("hi 2 0\n", "")
+
+
+def test_a_program_may_have_modules_beside_it(nectar):
+    nectar.program("WORD = 'neighbour'\n", "beside.py")
+    text = "import beside\nTOPOLOGY = 'hub:1'\nasync def main(system, arguments):\n    print(beside.WORD, __name__)\n"
+    (nectar.folder / "sub").mkdir()
+    nectar.program(text)
+    done = nectar("run", nectar.folder / "program.py", "--backend", "model")
+    assert done.stdout == "neighbour nectar_program\n"
+
+
+def test_a_trace_notes_the_symbols_on_the_fibers(nectar, simulator):
+    done = nectar("run", nectar.program(f"TRACE = True\n{HELLO}"), "hello")
+    assert int(done.stdout.split()[2]) > 10
+
+
+REPORT = '''
+TOPOLOGY = "hub:1"
+
+
+async def main(system, arguments):
+    system.report("first", 1.5, "us", remark="none")
+    system.report("second", 3, target=3, ok=arguments == ["fine"])
+'''
+
+
+@pytest.mark.parametrize("fine", [True, False])
+def test_what_a_program_reports_decides_the_exit_code_and_goes_into_the_json_file(nectar, fine):
+    done = nectar("run", nectar.program(REPORT), *["fine"] * fine, "--backend", "model", "--json", "out.json")
+    assert (done.returncode, done.stderr) == (0 if fine else 1, "")
+    content = json.loads((nectar.folder / "out.json").read_text())
+    assert content["version"] == package.__version__
+    own, *reported = content["results"]
+    assert (own["id"], own["value"], own["unit"]) == ("run.simulated_time", 0, "ns")
+    assert reported == [{"id": "first", "value": 1.5, "unit": "us", "target": None, "ok": None, "remark": "none"},
+                        {"id": "second", "value": 3, "unit": None, "target": 3, "ok": fine}]
+
+
+@pytest.mark.parametrize("ending, status", [("sys.exit()", 0), ("sys.exit(0)", 0), ("return", 0)])
+def test_a_program_may_end_itself(nectar, ending, status):
+    text = f"import sys\nTOPOLOGY = 'hub:1'\nasync def main(system, arguments):\n    print('here')\n    {ending}\n"
+    done = nectar("run", nectar.program(text), "--backend", "model")
+    assert (done.returncode, done.stdout, done.stderr) == (status, "here\n", "")
+
+
+@pytest.mark.parametrize("suffix", [".vcd", ".fst"])
+def test_waveforms_are_recorded(nectar, simulator, suffix):
+    done = nectar("run", nectar.program(HELLO), "hello", "--waves", f"w{suffix}", "--wave-boards", "HUB1,CAB1", "--wave-window", "20us:30us")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(path.name for path in nectar.folder.iterdir()) == ["program.py", f"w{suffix}"]
+    content = (nectar.folder / f"w{suffix}").read_bytes()
+    assert len(content) > 1000
+    if suffix == ".vcd":
+        assert b"HUB1" in content and b"CAB1" in content and b"HUB2" not in content
+        times = [int(line[1:]) for line in content.split(b"\n") if line.startswith(b"#")]
+        assert 20_000_000 <= times[1] and times[-1] <= 30_000_000
+
+
+def test_sleep_changes_no_result(nectar, simulator):
+    results = []
+    for options in ([], ["--no-sleep"]):
+        nectar("run", nectar.program(HELLO), "hello", "--json", "out.json", *options)
+        results.append(json.loads((nectar.folder / "out.json").read_text()))
+    assert results[0] == results[1]
+
+
+def test_a_cached_simulator_needs_no_compiler(nectar, simulator):
+    nectar.environment["PATH"] = "/nowhere"
+    assert nectar("run", nectar.program(HELLO), "hello").stdout == "hello 5 0\n"
