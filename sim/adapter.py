@@ -7,7 +7,7 @@ the same in every cycle as it would without wrapper.
 
 import re
 
-__all__ = ["wrapper", "adapter", "kinds"]
+__all__ = ["nameless", "wrapper", "adapter", "kinds"]
 
 #: Inputs that the wrapper passes on as they are.
 _DIRECT = ("clk", "slept", "hub_id")
@@ -24,6 +24,11 @@ def _pins(verilog, module):
     found = {name: (direction, int(high or 0) + 1, name)
              for direction, high, name in re.findall(r"^ *(input|output) *(?:\[(\d+):0\])? *(\w+);", match[2], re.M)}
     return [found[name.strip()] for name in match[1].split(",")]
+
+
+def nameless(verilog):
+    """The Verilog with all numbered signals, as ``\\$27``, called ``_27_``, and so left out of waveforms."""
+    return re.sub(r"\\\$(\S+)", lambda match: "_" + re.sub(r"\W", "_", match[1]) + "_", verilog)
 
 
 def wrapper(verilog, module, name):
@@ -70,7 +75,6 @@ def adapter(verilog, module, name, prefix, root_header):
     return f"""#include "board.h"
 #include "{prefix}.h"
 #include "{prefix}___024root.h"
-#include "verilated_vcd_c.h"
 
 namespace nectar {{
 
@@ -80,11 +84,10 @@ static void* make(VerilatedContext* context, const char* scope, Pins& pins) {{
     return model;
 }}
 static void eval(void* model) {{ static_cast<{prefix}*>(model)->eval(); }}
-static void trace(void* model, VerilatedVcdC* file) {{ static_cast<{prefix}*>(model)->trace(file, 99); }}
 static void destroy(void* model) {{ delete static_cast<{prefix}*>(model); }}
 
 extern const Kind KIND_{name};
-const Kind KIND_{name}{{"{name}", {str(cab).lower()}, make, eval, trace, destroy}};
+const Kind KIND_{name}{{"{name}", {str(cab).lower()}, make, eval, destroy}};
 
 }}  // namespace nectar
 """

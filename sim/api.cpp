@@ -35,8 +35,9 @@ Handle* nectar_new(int sleep, int log, std::size_t log_limit) { return new Handl
 
 void nectar_free(Handle* handle) { delete handle; }
 
-int nectar_add(Handle* handle, const char* kind, const char* name, int id, std::int64_t period, std::int64_t phase) {
-    return handle->engine.add(kind, name, id, period, phase);
+int nectar_add(Handle* handle, const char* kind, const char* name, int id, std::int64_t period, std::int64_t phase,
+               int recorded) {
+    return handle->engine.add(kind, name, id, period, phase, recorded);
 }
 
 int nectar_connect(Handle* handle, int a, int port_a, int b, int port_b, std::int64_t symbol_ps, std::int64_t delay_ps) {
@@ -101,8 +102,8 @@ const nectar::LogEntry* nectar_log(Handle* handle) { return handle->engine.log.d
 
 std::int64_t nectar_log_lost(Handle* handle) { return static_cast<std::int64_t>(handle->engine.log_lost); }
 
-int nectar_trace(Handle* handle, const char* path, const int* boards, std::size_t count, std::int64_t begin, std::int64_t end) {
-    return handle->engine.trace(path, boards, count, begin, end);
+int nectar_trace(Handle* handle, const char* path, std::int64_t begin, std::int64_t end) {
+    return handle->engine.trace(path, begin, end);
 }
 
 void nectar_trace_close(Handle* handle) { handle->engine.trace_close(); }

@@ -9,7 +9,6 @@
 #include <vector>
 
 class VerilatedContext;
-class VerilatedVcdC;
 
 namespace nectar {
 
@@ -56,7 +55,6 @@ struct Kind {
     bool cab;
     void* (*make)(VerilatedContext*, const char* scope, Pins&);
     void (*eval)(void* model);
-    void (*trace)(void* model, VerilatedVcdC*);
     void (*destroy)(void* model);
 };
 

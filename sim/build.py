@@ -156,7 +156,7 @@ class _Build:
         prefix = f"V{kind}"
         made = directory / f"cpp-{kind}"
         made.mkdir()
-        text = verilog.read_text()
+        text = adapter.nameless(verilog.read_text())
         top = made / f"{kind}.v"
         top.write_text(text + adapter.wrapper(text, "board", kind))
         with self.progress.step(f"Verilator on {kind}"):

@@ -18,21 +18,23 @@ constexpr std::uint32_t DISARMED = 0xFFFFFFFF;
 }  // namespace
 
 Engine::Engine(bool sleep, Log log_mode, std::size_t log_limit)
-    : context_(new VerilatedContext), sleep_(sleep), log_mode_(log_mode), log_limit_(log_limit) {
-    context_->traceEverOn(true);
-    context_->timeunit(-12);
-    context_->timeprecision(-12);
+    : sleep_(sleep), log_mode_(log_mode), log_limit_(log_limit) {
+    for (auto& context : contexts_) {
+        context = std::make_unique<VerilatedContext>();
+        context->traceEverOn(true);
+        context->timeunit(-12);
+        context->timeprecision(-12);
+    }
 }
 
 Engine::~Engine() {
     waves_.reset();
     for (auto& board : boards) board->kind->destroy(board->model);
-    delete context_;
 }
 
 // -- setting up -------------------------------------------------------------------------------------
 
-int Engine::add(const char* kind, const char* name, int id, std::int64_t period, std::int64_t phase) {
+int Engine::add(const char* kind, const char* name, int id, std::int64_t period, std::int64_t phase, bool recorded) {
     const Kind* const* known = KINDS;
     while (*known && std::strcmp((*known)->name, kind) != 0) ++known;
     if (!*known) return -1;
@@ -41,7 +43,8 @@ int Engine::add(const char* kind, const char* name, int id, std::int64_t period,
     board->name = name;
     board->index = static_cast<int>(boards.size());
     board->cab = board->kind->cab;
-    board->model = board->kind->make(context_, name, board->pins);
+    board->recorded = recorded;
+    board->model = board->kind->make(contexts_[recorded].get(), name, board->pins);
     board->eval = board->kind->eval;
     if (board->cab) {
         board->cpu.pins = board->pins.cpu;
@@ -196,7 +199,7 @@ void Engine::step(Group& group) {
             stepped_ = &group;
         }
     }
-    if (group.traced) group.fall_ps = time + group.period / 2;
+    if (group.recorded) group.fall_ps = time + group.period / 2;
     group.next_ps = group.time_of(group.wake_first);
 }
 
@@ -288,17 +291,19 @@ void Engine::finish(Board& board) {
         }
         due = std::max(due, edge + 1);
     }
-    const std::int64_t at = sleep_ && !board.traced ? due : edge + 1;
+    const std::int64_t at = sleep_ && !board.awake ? due : edge + 1;
     Group& group = *board.group;
     group.wake[board.slot] = at;
     group.wake_first = std::min(group.wake_first, at);
     group.due_first = std::min(group.due_first, due);
 }
 
-bool Engine::trace(const char* path, const int* indexes, std::size_t count, std::int64_t begin, std::int64_t end) {
-    std::vector<Board*> traced;
-    for (std::size_t i = 0; i < count; ++i) traced.push_back(boards[indexes[i]].get());
-    waves_ = std::make_unique<Waves>(path, std::move(traced), begin, end);
+bool Engine::trace(const char* path, std::int64_t begin, std::int64_t end) {
+    std::vector<Board*> recorded;
+    for (auto& board : boards) {
+        if (board->recorded) recorded.push_back(board.get());
+    }
+    waves_ = std::make_unique<Waves>(path, *contexts_[true], std::move(recorded), begin, end);
     return waves_->good();
 }
 

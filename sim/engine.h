@@ -35,7 +35,8 @@ struct Board {
     std::int64_t last = -1;   // number of the last edge at which it was evaluated
     bool cab = false;
     bool symbol = false;      // a symbol is on its way in at the next edge
-    bool traced = false;
+    bool recorded = false;    // in a waveform file
+    bool awake = false;       // being recorded now: does not sleep
     std::int64_t evaluated = 0;
     Processor cpu;
     const Kind* kind = nullptr;
@@ -54,7 +55,7 @@ struct Group {
     std::int64_t due_first = NEVER;     // lowest edge at which something will happen, asleep or not
     std::int64_t next_ps = NEVER;       // time of the next edge to be done
     std::int64_t fall_ps = NEVER;       // next falling edge, while a board is traced
-    std::size_t traced = 0;
+    bool recorded = false;              // some of its boards are being recorded now
 
     std::int64_t time_of(std::int64_t number) const { return number == NEVER ? NEVER : phase + number * period; }
     // Number of the first edge that is not before `time`.
@@ -82,7 +83,7 @@ class Engine {
     Engine& operator=(const Engine&) = delete;
 
     // Setting up: boards, then fibers, then begin().
-    int add(const char* kind, const char* name, int id, std::int64_t period, std::int64_t phase);
+    int add(const char* kind, const char* name, int id, std::int64_t period, std::int64_t phase, bool recorded);
     bool connect(int a, int port_a, int b, int port_b, std::int64_t symbol_ps, std::int64_t delay_ps);
     void begin();
 
@@ -96,8 +97,8 @@ class Engine {
     // Runs until software must run, `until` is reached, all is quiet, or about 50 ms of real time have passed.
     Code run(std::int64_t until);
 
-    // Waveforms of some boards from `begin` to `end`, as VCD. Once for an engine.
-    bool trace(const char* path, const int* boards, std::size_t count, std::int64_t begin, std::int64_t end);
+    // Waveforms of the boards to be recorded, from `begin` to `end`, as VCD. Once for an engine.
+    bool trace(const char* path, std::int64_t begin, std::int64_t end);
     void trace_close();
 
     std::int64_t time_ps() const { return now_; }
@@ -123,7 +124,8 @@ class Engine {
     bool turns(Code& code);
     Code turn_code(Turn turn) const;
 
-    VerilatedContext* context_;
+    // Verilator writes waveforms of all the models of a context: those to be recorded have one of their own.
+    std::unique_ptr<VerilatedContext> contexts_[2];
     bool sleep_;
     Log log_mode_;
     std::size_t log_limit_;

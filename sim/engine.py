@@ -59,7 +59,8 @@ BOARD, LEVEL, RESULT, NUMBER, LENGTH, ADDRESS, WRITE, TIME_PS = range(8)
 _FUNCTIONS = {
     "new": (ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_size_t),
     "free": (None, ctypes.c_void_p),
-    "add": (ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_int64, ctypes.c_int64),
+    "add": (ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_int64, ctypes.c_int64,
+            ctypes.c_int),
     "connect": (ctypes.c_int, ctypes.c_void_p, *[ctypes.c_int] * 4, ctypes.c_int64, ctypes.c_int64),
     "begin": (None, ctypes.c_void_p),
     "exchange": (ctypes.POINTER(ctypes.c_int64 * 8), ctypes.c_void_p),
@@ -75,8 +76,7 @@ _FUNCTIONS = {
     "log_size": (ctypes.c_size_t, ctypes.c_void_p),
     "log": (ctypes.c_void_p, ctypes.c_void_p),
     "log_lost": (ctypes.c_int64, ctypes.c_void_p),
-    "trace": (ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_int), ctypes.c_size_t, ctypes.c_int64,
-              ctypes.c_int64),
+    "trace": (ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64),
     "trace_close": (None, ctypes.c_void_p),
     "vcd_to_fst": (ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)),
 }
@@ -134,15 +134,22 @@ class Engine:
         self._waves = None
         self.boards = [*topology.hubs, *topology.cabs]
         self._index = {name: index for index, name in enumerate(self.boards)}
-        wave_file = WaveFile(waves) if waves is not None else None
-        traced = self._indexes(wave_boards)
+        recorded = set() if waves is None else set(self.boards) if wave_boards is None else set(wave_boards)
+        for name in recorded - self._index.keys():
+            raise ValueError(f"there is no board {name!r} to record; there are {', '.join(self.boards)}")
+        if waves is not None and not recorded:
+            raise ValueError("waveforms of no board at all were asked for; name one, or leave wave_boards out")
+        begin, end = wave_window or (0, _FOREVER)
+        if not 0 <= begin < end:
+            raise ValueError(f"a window of waveforms begins at 0 or later and ends after it begins, not {begin} to {end} ps")
         sizes = {hub.ports for hub in topology.hubs.values()} | {16}
         self._library = library = _load(build.library(sizes, profile.hub_profile))
         self._handle = handle = library.nectar_new(sleep, modes.index(log), log_limit)
         for hub in topology.hubs.values():
-            library.nectar_add(handle, f"hub{hub.ports}".encode(), hub.name.encode(), hub.id, profile.hub_period_ps, hub.phase_ps)
+            library.nectar_add(handle, f"hub{hub.ports}".encode(), hub.name.encode(), hub.id, profile.hub_period_ps, hub.phase_ps,
+                               hub.name in recorded)
         for cab in topology.cabs.values():
-            library.nectar_add(handle, b"cab", cab.name.encode(), cab.id, profile.cab_period_ps, cab.phase_ps)
+            library.nectar_add(handle, b"cab", cab.name.encode(), cab.id, profile.cab_period_ps, cab.phase_ps, cab.name in recorded)
         self._fibers = []
         for fiber in topology.fibers:
             symbol_ps = fiber.symbol_ps or profile.symbol_ps
@@ -157,12 +164,10 @@ class Engine:
         self._run = library.nectar_run
         self._word_room = self._data_room = 0
         self._reserve(1024, 4096)
-        if wave_file is not None:
-            begin, end = wave_window or (0, _FOREVER)
-            indexes = (ctypes.c_int * len(traced))(*traced)
-            if not library.nectar_trace(handle, str(wave_file.temporary).encode(), indexes, len(traced), begin, end):
-                raise wave_file.refused()
-            self._waves = wave_file
+        if waves is not None:
+            self._waves = WaveFile(waves)
+            if not library.nectar_trace(handle, str(self._waves.temporary).encode(), begin, end):
+                raise self._waves.refused()
 
     # -- running -------------------------------------------------------------------------------------
     def start(self, cab, handler=False):
@@ -278,14 +283,6 @@ class Engine:
 
     def _refuse(self, *arguments):
         self._opened()
-
-    def _indexes(self, names):
-        if names is None:
-            return list(range(len(self.boards)))
-        for name in names:
-            if name not in self._index:
-                raise ValueError(f"there is no board {name!r} to record; there are {', '.join(self.boards)}")
-        return [self._index[name] for name in names]
 
     def _reserve(self, words, size):
         """Makes room for so many words of operations and bytes of data."""

@@ -4,11 +4,11 @@
 
 namespace nectar {
 
-Waves::Waves(const char* path, std::vector<Board*> boards, std::int64_t begin, std::int64_t end)
+Waves::Waves(const char* path, VerilatedContext& context, std::vector<Board*> boards, std::int64_t begin, std::int64_t end)
     : boards_(std::move(boards)), begin_(begin), end_(end) {
     file_.set_time_unit("1ps");
     file_.set_time_resolution("1ps");
-    for (Board* board : boards_) board->kind->trace(board->model, &file_);
+    context.trace(&file_, 99);
     file_.open(path);
     open_ = file_.isOpen();
 }
@@ -49,8 +49,8 @@ bool Waves::before(Engine& engine, std::int64_t time, std::int64_t until) {
 void Waves::watch(Engine& engine) {
     watching_ = true;
     for (Board* board : boards_) {
-        board->traced = true;
-        ++board->group->traced;
+        board->awake = true;
+        board->group->recorded = true;
         engine.wake(*board, board->group->edge_at(begin_));
     }
 }
@@ -64,8 +64,8 @@ void Waves::close() {
     if (!open_) return;
     if (pending_ >= 0) flush();
     for (Board* board : boards_) {
-        if (board->traced) --board->group->traced;
-        board->traced = false;
+        board->awake = false;
+        board->group->recorded = false;
         board->group->fall_ps = NEVER;
     }
     file_.close();

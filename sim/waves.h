@@ -13,7 +13,8 @@ struct Board;
 
 class Waves {
   public:
-    Waves(const char* path, std::vector<Board*> boards, std::int64_t begin, std::int64_t end);
+    // `boards` are all those of `context`.
+    Waves(const char* path, VerilatedContext& context, std::vector<Board*> boards, std::int64_t begin, std::int64_t end);
     ~Waves() { close(); }
 
     // Whether the file could be opened.
@@ -27,7 +28,6 @@ class Waves {
 
   private:
     void watch(Engine& engine);
-    void unwatch();
     void flush();
 
     VerilatedVcdC file_;

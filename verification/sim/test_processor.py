@@ -19,7 +19,7 @@ from nectar.verification.sim.vcd import read
 DATA = REGIONS["data"].base
 PINS = ("clk", "irq", "bus__valid", "bus__ready", "bus__address", "bus__write", "bus__select", "bus__write_data", "bus__done",
         "bus__read_data", "bus__error")
-LIMIT_PS = 150_000_000
+LIMIT_PS = 5_000_000_000
 
 
 class Software:

@@ -1,0 +1,116 @@
+"""Waveform files: which boards, which time, which format, and never a part of a file."""
+
+import os
+
+import pylibfst
+import pytest
+from nectar.sim.topology import load
+from nectar.software.backends.engine import EngineMachine
+from nectar.verification.sim.traffic import Station, run
+from nectar.verification.sim.vcd import read, scopes
+
+
+def record(path, **options):
+    """Two CABs, one packet; returns the simulated time."""
+    machine = EngineMachine(load("hub:2"), waves=path, **options)
+    Station(machine, "CAB1", [(1, 1)], [bytes(range(40))])
+    Station(machine, "CAB2", [(1, 0)])
+    assert run(machine) == "quiet"
+    time = machine.time_ps
+    machine.close()
+    return time
+
+
+def test_all_boards_are_in_one_file_under_their_names(tmp_path):
+    end = record(tmp_path / "all.vcd")
+    assert scopes(tmp_path / "all.vcd") == {"HUB1", "CAB1", "CAB2"}
+    clocks = read(tmp_path / "all.vcd", ["HUB1.hub16.board.clk", "CAB1.cab.board.clk"])
+    for signal, period in zip(clocks.values(), (70_000, 62_500)):
+        assert signal.rises() == list(range(0, end + 1, period))
+        falls = [time for time, value in zip(signal.times, signal.values) if not value]
+        assert falls == [time + period // 2 for time in signal.rises()][:len(falls)] and len(falls) >= len(signal.rises()) - 1
+
+
+def test_some_boards_and_some_time(tmp_path):
+    record(tmp_path / "some.vcd", wave_boards=["CAB2"], wave_window=(2_000_000, 4_000_000))
+    assert scopes(tmp_path / "some.vcd") == {"CAB2"}
+    clk, = read(tmp_path / "some.vcd", ["CAB2.cab.board.clk"]).values()
+    assert clk.rises() == list(range(2_000_000, 4_000_000, 62_500))
+    assert max(clk.times) < 4_000_000
+
+
+def test_a_window_that_never_comes_gives_a_file_without_changes(tmp_path):
+    end = record(tmp_path / "none.vcd", wave_window=(10**12, 2 * 10**12))
+    clk, = read(tmp_path / "none.vcd", ["CAB1.cab.board.clk"]).values()
+    assert end < 10**12 and not clk.times
+
+
+def fst_changes(path, names):
+    """{name: [(time, value)]} as an FST reader of others finds them."""
+    reader = pylibfst.lib.fstReaderOpen(str(path).encode())
+    assert reader != pylibfst.ffi.NULL
+    try:
+        assert pylibfst.lib.fstReaderGetTimescale(reader) == -12
+        _, signals = pylibfst.get_scopes_signals2(reader)
+        handles = {signals.by_name[name].handle: name for name in names}
+        changes = {name: [] for name in names}
+
+        def change(data, time, handle, value):
+            if handle in handles:
+                changes[handles[handle]].append((time, int(pylibfst.string(value), 2)))
+
+        pylibfst.lib.fstReaderSetFacProcessMaskAll(reader)
+        pylibfst.fstReaderIterBlocks(reader, change)
+        return changes
+    finally:
+        pylibfst.lib.fstReaderClose(reader)
+
+
+def test_fst_says_what_vcd_says(tmp_path):
+    record(tmp_path / "a.vcd")
+    record(tmp_path / "a.fst")
+    names = {"CAB1.cab.board.clk": "CAB1.cab.board.clk", "CAB1.cab.board.bus__address": "CAB1.cab.board.bus__address [23:0]",
+             "HUB1.hub16.board.port_1__tx__payload": "HUB1.hub16.board.port_1__tx__payload [8:0]",
+             "CAB2.cab.board.irq": "CAB2.cab.board.irq"}
+    vcd = read(tmp_path / "a.vcd", names)
+    fst = fst_changes(tmp_path / "a.fst", names.values())
+    for name, other in names.items():
+        assert [item for item in zip(vcd[name].times, vcd[name].values)] == fst[other]
+        assert len(fst[other]) > 4
+    assert os.path.getsize(tmp_path / "a.fst") < os.path.getsize(tmp_path / "a.vcd") / 4
+
+
+def test_the_file_appears_when_it_is_whole(tmp_path):
+    path = tmp_path / "late.vcd"
+    path.write_text("what was there before")
+    machine = EngineMachine(load("hub:1"), waves=path)
+    run(machine, 1_000_000)
+    assert path.read_text() == "what was there before"
+    machine.close()
+    assert path.read_text().startswith("$version")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["late.vcd"]
+
+
+def test_a_name_that_says_no_format_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"x\.ghw: the name of a waveform file ends in \.vcd or \.fst"):
+        EngineMachine(load("hub:1"), waves=tmp_path / "x.ghw")
+
+
+def test_a_board_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="there is no board 'CAB9' to record; there are HUB1, CAB1"):
+        EngineMachine(load("hub:1"), waves=tmp_path / "x.vcd", wave_boards=["CAB9"])
+    with pytest.raises(ValueError, match="no board at all"):
+        EngineMachine(load("hub:1"), waves=tmp_path / "x.vcd", wave_boards=[])
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_directory_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(OSError, match="no_such"):
+        EngineMachine(load("hub:1"), waves=tmp_path / "no_such" / "x.vcd")
+
+
+@pytest.mark.parametrize("window", [(5, 5), (7, 3), (-1, 3)])
+def test_a_window_without_time_is_refused(tmp_path, window):
+    with pytest.raises(ValueError, match="window"):
+        EngineMachine(load("hub:1"), waves=tmp_path / "x.vcd", wave_window=window)
+    assert not list(tmp_path.iterdir())
