@@ -170,6 +170,32 @@ async def no_part_of_a_command_that_found_the_queue_full_has_an_effect(scene):
     await scene.finish(judged=False)
 
 
+@claim(ports=3, timeout_ms=10)
+async def a_command_that_lost_its_first_symbols_stays_lost_when_room_appears(scene):
+    """docs/hub.md, input side: the queue begins to empty at each moment around the arrival of a command."""
+    owner, source, target = scene.some(3)
+    outcomes = set()
+    for moment in range(-24, 8):
+        before, asked = len(scene.data(target)), len(scene.replies(source))
+        scene.order(owner, Op.OPEN_RETRY, target)
+        await scene.drain()
+        scene.order(source, Op.OPEN_RETRY, target)
+        filler = 0x40 + moment
+        body = [int(Control.START), *[filler] * (ROOM + 4)]
+        scene.send(source, body, command(Op.STATUS_OUTPUT, HUB, target), CLOSE_ALL, [None] * 100, packet([0xEE]), CLOSE_ALL)
+        scene.send(owner, [None] * (4 + len(body) + moment), CLOSE_ALL)
+        await scene.drain()
+        got, answers = scene.data(target)[before + 4:], scene.replies(source)[asked:]
+        head = 1 + got.count(filler)
+        rest = got[head:]
+        assert got[:head] == body[:head] and ROOM - 8 <= head
+        assert answers in ([], [[Op.STATUS_OUTPUT, HUB, 0x80 | source]])
+        assert rest in (CLOSE_ALL, packet([0xEE]) + CLOSE_ALL), f"a part of a command came out: {rest}"
+        outcomes.add((bool(answers), rest == CLOSE_ALL))
+    assert len(outcomes) >= 2, "the moments were chosen so that some commands get lost and some do not"
+    await scene.finish(judged=False)
+
+
 @claim()
 async def reserved_codes_are_dropped_and_counted(scene):
     """docs/wire.md, symbols: each of the reserved codes, in a packet and in a command; nothing else is touched."""
