@@ -1,0 +1,247 @@
+"""Bench of hdl/cab/fiber_out.py: the list, the ready bit, what is told and when, resets."""
+
+import random
+
+import cocotb
+import pytest
+
+from nectar.hdl.cab.addresses import REG, REGIONS
+from nectar.hdl.cab.fiber_out import FiberOut
+from nectar.hdl.link.symbol import Control, command, packet
+from nectar.verification.bench import Bench
+from nectar.verification.cab.ports import RegisterPorts
+from nectar.verification.cab.reference import Board, BusFault
+from nectar.verification.cab.scenario import put, with_crc
+
+SIZE = 4 << 10
+DATA = REGIONS["data"].base
+START, END, READY = int(Control.START), int(Control.END), int(Control.READY)
+REGISTERS = "TX_STATUS", "TX_COMMAND", "TX_ADDRESS", "TX_AREA", "TX_SYMBOL", "TX_READY", "TX_CONTROL"
+
+
+class Sender(RegisterPorts):
+    """The memory and the fiber around it."""
+
+    def __init__(self, dut):
+        super().__init__(dut, REGISTERS, ("memory__ready", "memory_data", "tx__ready", "ready"))
+        self.memory = random.randbytes(SIZE)
+        self.grant = self.take = 1.0      # probabilities
+        self.out = []
+        self.times = []
+        self.sent = 0
+        self.arrives = False              # a ready signal
+        self._word = None
+        self._held = None
+
+    def before(self):
+        self.clock.drive(memory__ready=random.random() < self.grant, tx__ready=random.random() < self.take, ready=self.arrives,
+                         memory_data=random.getrandbits(32) if self._word is None else self._word)
+        self.arrives, self._word = False, None
+
+    def after(self):
+        if self.pin("memory__valid") and self.clock.inputs["memory__ready"]:
+            at = 4 * self.pin("memory__address")
+            self._word = int.from_bytes(self.memory[at:at + 4], "big")
+        symbol = self.pin("tx__payload") if self.pin("tx__valid") else None
+        assert self._held in (None, symbol)
+        self._held = None
+        if symbol is not None and self.clock.inputs["tx__ready"]:
+            self.out.append(symbol)
+            self.times.append(self.clock.cycles)
+        else:
+            self._held = symbol
+        self.sent += self.pin("sent")
+        if self.pin("idle"):
+            assert symbol is None and not self.pin("memory__valid")
+
+    async def area(self, offset, length, **flags):
+        """Adds an area to the list."""
+        await self.write("TX_ADDRESS", DATA + offset)
+        assert await self.write("TX_AREA", put("TX_AREA", length=length, **flags))
+
+    async def quiet(self):
+        """Until idle."""
+        for _ in range(10_000):
+            if self.pin("idle"):
+                return
+            await self.cycle()
+        raise AssertionError("never idle")
+
+
+def accepts(model, name, value):
+    """Writes a register of the model; whether it takes the value."""
+    try:
+        model.write(REG[name].address, value)
+    except BusFault:
+        return False
+    return True
+
+
+@cocotb.test(timeout_time=50, timeout_unit="ms")
+async def the_list_is_sent_in_order_whatever_memory_and_fiber_do(dut):
+    """docs/cab.md, fiber out: against the reference model, with waits for the memory and for the fiber."""
+    sender, model = Sender(dut), Board(SIZE)
+    await sender.start()
+    model.data[:] = sender.memory
+    for sender.grant, sender.take in ((1, 1), (0.5, 1), (1, 0.4), (0.3, 0.7)):
+        for _ in range(40):
+            for _ in range(random.randrange(1, 8)):
+                name, value = random.choice([
+                    ("TX_COMMAND", random.getrandbits(31)), ("TX_SYMBOL", random.getrandbits(32)),
+                    ("TX_AREA", random.getrandbits(4) << 28 | random.choice([0, 1, 5, random.randrange(300)]))])
+                address = DATA + random.randrange(SIZE)
+                assert await sender.write("TX_ADDRESS", address) and accepts(model, "TX_ADDRESS", address)
+                assert await sender.write(name, value) == accepts(model, name, value)
+            await sender.quiet()
+            assert sender.out == model.sent
+            assert await sender.read("TX_STATUS") == model.read(REG["TX_STATUS"].address)
+            sender.out.clear(), model.sent.clear()
+    assert sender.sent == model.sent_count > 50
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def a_start_of_packet_clears_the_ready_bit_and_wins_over_a_ready_signal(dut):
+    """H15, docs/cab.md, fiber out: 1 at reset, 0 when a start is handed to the fiber, 1 when a ready arrives; 0 if both in one
+    cycle. A start that the fiber has not yet taken changes nothing."""
+    sender = Sender(dut)
+    for delay in range(6):
+        await sender.start()
+        sender.take = 0
+        assert (await sender.fields("TX_STATUS"))["ready"]
+        await sender.write("TX_SYMBOL", START)
+        await sender.run(10)
+        assert (await sender.fields("TX_STATUS"))["ready"], "it is not handed to the fiber yet"
+        sender.take = 1
+        handed = sender.clock.cycles
+        for _ in range(delay):
+            await sender.cycle()
+        sender.arrives = True
+        await sender.cycle()
+        await sender.run(4)
+        # The symbol at the pins leaves in the first of these cycles; the board knows of it in the next.
+        assert sender.times[-1] == handed
+        assert (await sender.fields("TX_STATUS"))["ready"] == (delay > 1), f"ready signal {delay} cycles after the start"
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def a_command_that_waits_does_not_overtake_the_start_before_it(dut):
+    """docs/cab.md, fiber out: a start that still waits for the fiber counts, however early wait_ready is looked at."""
+    sender = Sender(dut)
+    await sender.start()
+    sender.take = 0
+    await sender.write("TX_SYMBOL", START)
+    await sender.write("TX_COMMAND", put("TX_COMMAND", opcode=1, wait_ready=1))
+    await sender.run(10)
+    sender.arrives = True         # a ready signal too many, before the start has left
+    await sender.run(10)
+    sender.take = 0.3
+    await sender.run(50)
+    assert sender.out == [START] and (await sender.fields("TX_STATUS"))["waiting"]
+    sender.arrives = True
+    await sender.quiet()
+    await sender.run(2)
+    await sender.quiet()
+    assert sender.out == [START, *command(1, 0, 0)]
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def software_can_set_the_ready_bit_itself(dut):
+    """H21: a lost ready signal is repaired by TX_CONTROL.set_ready; the rest of the list is untouched."""
+    sender = Sender(dut)
+    await sender.start()
+    await sender.write("TX_SYMBOL", START)
+    await sender.write("TX_COMMAND", put("TX_COMMAND", opcode=1, wait_ready=1))
+    await sender.run(30)
+    assert sender.out == [START]
+    await sender.write("TX_CONTROL", put("TX_CONTROL", set_ready=1))
+    await sender.run(30)
+    assert sender.out == [START, *command(1, 0, 0)] and (await sender.fields("TX_STATUS"))["ready"]
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def an_entry_has_left_when_the_fiber_has_taken_its_last_symbol(dut):
+    """docs/cab.md, fiber out: *notify*, for areas, commands, and entries of no symbols behind others."""
+    sender = Sender(dut)
+    await sender.start()
+    sender.take = 0.2
+    for _ in range(30):
+        length = random.choice([0, 0, 1, 2, 30])
+        kind = random.choice(["area", "command"])
+        told, before = sender.sent, len(sender.out)
+        await sender.write("TX_SYMBOL", READY)
+        if kind == "area":
+            await sender.area(random.randrange(100), length, notify=1)
+        else:
+            await sender.write("TX_COMMAND", put("TX_COMMAND", notify=1))
+        symbols = 1 + (length if kind == "area" else 4)
+        while sender.sent == told:
+            await sender.cycle()
+        assert len(sender.out) == before + symbols and sender.clock.cycles - sender.times[-1] <= 4
+        await sender.run(10)
+        assert sender.sent == told + 1 == (await sender.fields("TX_STATUS"))["sent"]
+
+
+@cocotb.test(timeout_time=50, timeout_unit="ms")
+async def a_reset_at_any_time_leaves_a_clean_fiber_and_an_empty_list(dut):
+    """docs/cab.md, TX_CONTROL.reset: a packet under way ends, a command is completed; then everything works as before."""
+    sender = Sender(dut)
+    await sender.start()
+    ended = completed = 0
+    for _ in range(300):
+        sender.grant, sender.take = random.choice([1, 0.5]), random.choice([1, 0.5])
+        sender.out.clear()
+        notices = sender.sent
+        for _ in range(3):
+            await sender.write("TX_COMMAND", put("TX_COMMAND", opcode=1, notify=1))
+            await sender.area(random.randrange(100), random.randrange(60), start=1, notify=1)
+            await sender.area(random.randrange(100), random.randrange(60), end=1, crc=1)
+        await sender.run(random.randrange(150))
+        await sender.write("TX_CONTROL", put("TX_CONTROL", reset=1))
+        known = sender.sent
+        await sender.run(40)
+        await sender.quiet()
+        # Entries whose last symbol is in the output register still leave and are told of, no others.
+        assert notices <= known <= sender.sent <= known + 2
+        status = await sender.fields("TX_STATUS")
+        assert (status["free"], status["busy"], status["waiting"]) == (32, 0, 0)
+        # The symbols are whole commands and whole packets.
+        stream, within = list(sender.out), False
+        while stream:
+            symbol = stream.pop(0)
+            if symbol == Control.COMMAND:
+                assert not within and stream[:3] == [1, 0, 0]
+                del stream[:3]
+                completed += not stream
+            else:
+                assert symbol == START if not within else symbol == END or symbol < 0x100
+                within = symbol != END
+                ended += not stream
+        assert not within
+        sender.out.clear()
+        await sender.area(8, 20, start=1, end=1, crc=1)
+        await sender.run(100)
+        assert sender.out == packet(with_crc(sender.memory[8:28]))
+    assert ended > 20 and completed > 0
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def the_first_symbol_comes_soon(dut):
+    """The component's docstring: 4 cycles from the write of a command to its first symbol at the pins, 6 for an area."""
+    sender = Sender(dut)
+    await sender.start()
+    await sender.write("TX_COMMAND", 0)
+    await sender.run(20)
+    assert sender.times[0] - (sender.clock.cycles - 21) == 4
+    await sender.write("TX_ADDRESS", DATA)
+    await sender.write("TX_AREA", put("TX_AREA", length=9, start=1))
+    await sender.run(20)
+    assert sender.times[4] - (sender.clock.cycles - 21) == 6
+
+
+bench = Bench(__name__, {"fiber out": lambda: FiberOut(SIZE)}, ports_only=True)
+
+
+@pytest.mark.parametrize("configuration, claim", bench.cases())
+def test_fiber_out(configuration, claim):
+    """Each claim."""
+    bench.check(configuration, claim)

@@ -1,0 +1,173 @@
+"""Bench of hdl/cab/receiver.py: packets from the head of the queue to memory, against the reference model."""
+
+import random
+from collections import deque
+
+import cocotb
+import pytest
+
+from nectar.hdl.cab.addresses import HEADER_BYTES, REG, REGIONS
+from nectar.hdl.cab.receiver import RECEIVER_REGISTERS, Queued, Receiver
+from nectar.hdl.link.symbol import Control, packet
+from nectar.verification.bench import Bench
+from nectar.verification.cab.ports import RegisterPorts
+from nectar.verification.cab.reference import Board, BusFault
+from nectar.verification.cab.scenario import put, random_arrival, with_crc
+from nectar.verification.cab.structures import pack
+
+SIZE = 4 << 10
+DATA = REGIONS["data"].base
+READABLE = [name.upper() for name in RECEIVER_REGISTERS if "r" in REG[name.upper()].access]
+
+
+class Queue(RegisterPorts):
+    """The input queue before it, the store behind it."""
+
+    def __init__(self, dut):
+        super().__init__(dut, [name.upper() for name in RECEIVER_REGISTERS], ("queue__valid", "queue__payload", "discard", "reset"))
+        self.queue = deque()       # (symbol, lost), or None for a cycle without
+        self.memory = {}
+        self.address = None
+        self.counts = {"stray": 0, "cut": 0}
+        self.moved = True
+        self.taken = []            # cycles
+
+    def before(self):
+        if self.queue and self.queue[0] is None:
+            self.queue.popleft()
+            self.clock.drive(queue__valid=0)
+            self.offered = False
+        else:
+            self.offered = bool(self.queue)
+            symbol, lost = self.queue[0] if self.queue else (random.getrandbits(9), random.getrandbits(1))
+            self.clock.drive(queue__valid=self.offered, queue__payload=pack(Queued, symbol=int(symbol), lost=lost))
+
+    def after(self):
+        if self.offered and self.pin("queue__ready"):
+            self.queue.popleft()
+            self.taken.append(self.clock.cycles)
+        self.moved = bool(self.pin("moves")) or not self.offered and bool(self.queue)
+        for name in self.counts:
+            self.counts[name] += self.pin(name)
+        if self.pin("begin"):
+            self.address = self.pin("address")
+        if self.pin("store"):
+            assert not self.pin("flush") and not self.pin("begin")
+            self.memory[self.address] = self.pin("byte")
+            self.address += 1
+
+    async def settle(self):
+        """Until nothing moves."""
+        self.moved = True
+        while self.moved:
+            await self.cycle()
+
+    async def pulse(self, name):
+        """``discard`` or ``reset`` for a cycle."""
+        if name == "reset":
+            self.queue.clear()
+        self.clock.drive(**{name: 1})
+        await self.cycle()
+        self.clock.drive(**{name: 0})
+
+
+async def compare(queue, model):
+    """What both show when nothing moves."""
+    await queue.settle()
+    assert [pair for pair in queue.queue if pair] == list(model.queue)
+    for name in READABLE:
+        assert await queue.read(name) == model.read(REG[name].address), name
+    packet_, status = model.packet, model.read(REG["RX_STATUS"].address)
+    assert queue.pin("packet") == (packet_ is not None and packet_.waits)
+    assert queue.pin("received") == (model.result is not None)
+    assert queue.pin("open") == REG["RX_STATUS"].open.get(status) and queue.pin("storing") == REG["RX_STATUS"].dma.get(status)
+    assert queue.counts == {"stray": model.counts["stray"], "cut": model.counts["framing"]}
+    if packet_ is None:
+        assert queue.memory == {at: model.data[at] for at in queue.memory}
+    if model.result is not None:
+        assert len(queue.memory) == REG["RX_RESULT"].length.get(model.result)
+
+
+def control(model, name, value):
+    """Writes a register of the model; whether it takes the value."""
+    try:
+        model.write(REG[name].address, value)
+    except BusFault:
+        return False
+    return True
+
+
+@cocotb.test(timeout_time=100, timeout_unit="ms")
+async def packets_are_taken_as_the_specification_says(dut):
+    """docs/cab.md, fiber in 2 to 4: good packets and bad, marks of lost symbols, answers of all kinds, discards, resets."""
+    queue, model = Queue(dut), Board(SIZE)
+    await queue.start()
+    done = dict.fromkeys(("arrive", "start", "refused", "discard", "release", "reset"), 0)
+    for _ in range(1500):
+        # The counters of the model stop at 255; those of the bench do not.
+        for name in ("stray", "framing"):
+            if model.counts[name] > 200:
+                queue.counts["stray" if name == "stray" else "cut"] -= model.counts[name]
+                model.counts[name] = 0
+        kind = random.choices(["arrive", "start", "discard", "release", "reset"], [10, 10, 1, 8, 0.3])[0]
+        if kind == "arrive":
+            if len(model.queue) > 2000:
+                continue
+            density = random.choice([1, 0.5])
+            for symbol in random_arrival():
+                if symbol < 0x100 or symbol in (Control.START, Control.END):
+                    lost = random.random() < 0.003
+                    model.queue.append((int(symbol), lost))
+                    while random.random() >= density:
+                        queue.queue.append(None)
+                    queue.queue.append((int(symbol), lost))
+            model._settle()
+        elif kind == "start":
+            limit = random.choice([0, 1, 5, random.randrange(100), random.randrange(1500)])
+            address = DATA + random.choice([random.randrange(SIZE), SIZE - limit, SIZE - limit + 1])
+            assert await queue.write("RX_ADDRESS", address) and control(model, "RX_ADDRESS", address)
+            waited = queue.pin("packet")
+            taken = control(model, "RX_START", put("RX_START", limit=limit))
+            assert await queue.write("RX_START", put("RX_START", limit=limit)) == taken
+            done["refused"] += not taken
+            kind = "start" if waited and taken else "refused"
+        elif kind == "release":
+            if model.result is not None:
+                queue.memory.clear()
+            assert await queue.write("RX_RELEASE", random.getrandbits(32)) and control(model, "RX_RELEASE", 0)
+        else:
+            model.write(REG["RX_CONTROL"].address, put("RX_CONTROL", **{kind: 1}))
+            await queue.pulse(kind)
+            if kind == "reset" and model.result is None:
+                queue.memory.clear()
+        done[kind] += 1
+        await compare(queue, model)
+    assert min(done.values()) > 3 and done["start"] > 50, done
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def a_packet_is_taken_at_a_symbol_a_cycle(dut):
+    """C1: the DMA takes a symbol in every cycle; RECEIVED comes two cycles after the end, with the last byte in the store."""
+    queue = Queue(dut)
+    await queue.start()
+    data = random.randbytes(1000)
+    queue.queue.extend((int(symbol), 0) for symbol in packet(with_crc(data)))
+    await queue.settle()
+    assert len(queue.taken) == 1 + HEADER_BYTES + 4 and queue.pin("packet")
+    await queue.write("RX_ADDRESS", DATA + 5)
+    await queue.write("RX_START", 2000)
+    queue.taken.clear()
+    while not queue.pin("received"):
+        await queue.cycle()
+    rest = len(data) + 5 - 4 - HEADER_BYTES + 4 - 4
+    assert queue.taken == list(range(queue.taken[0], queue.taken[0] + rest)) and queue.clock.cycles - queue.taken[-1] == 2
+    assert bytes(queue.memory[5 + at] for at in range(len(data) - HEADER_BYTES)) == data[HEADER_BYTES:]
+
+
+bench = Bench(__name__, {"receiver": lambda: Receiver(SIZE)}, ports_only=True)
+
+
+@pytest.mark.parametrize("configuration, claim", bench.cases())
+def test_receiver(configuration, claim):
+    """Each claim."""
+    bench.check(configuration, claim)
