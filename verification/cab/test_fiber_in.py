@@ -1,0 +1,253 @@
+"""Bench of hdl/cab/fiber_in.py: from the pins to memory; the queue's limits, replies, errors, idleness."""
+
+import random
+from collections import deque
+
+import cocotb
+import pytest
+
+from nectar.hdl.cab.addresses import HEADER_BYTES, REG, REGIONS
+from nectar.hdl.cab.fiber_in import REPLIES, FiberIn
+from nectar.hdl.cab.receiver import RECEIVER_REGISTERS
+from nectar.hdl.link.queue import QUEUE_DEPTH
+from nectar.hdl.link.symbol import Control, packet, reply
+from nectar.verification.bench import Bench
+from nectar.verification.cab.ports import RegisterPorts
+from nectar.verification.cab.reference import INPUT_QUEUE, Board, BusFault, fields
+from nectar.verification.cab.scenario import put, random_arrival, with_crc
+
+SIZE = 4 << 10
+DATA = REGIONS["data"].base
+REGISTERS = [name.upper() for name in (*RECEIVER_REGISTERS, "rx_control", "rx_status", "reply")]
+START, END = int(Control.START), int(Control.END)
+ERRORS = [field.name for field in REG["ERRORS"].fields]
+
+
+def test_the_queue_has_the_room_of_the_specification():
+    """H14, docs/cab.md, fiber in 1: 1024 symbols and 128 more."""
+    assert QUEUE_DEPTH == INPUT_QUEUE == 1152
+
+
+class Arrivals(RegisterPorts):
+    """The fiber before it, the memory behind it."""
+
+    def __init__(self, dut):
+        super().__init__(dut, REGISTERS, ("rx__payload", "rx__valid"))
+        self.fiber = deque()       # symbols, or None
+        self.memory = {}
+        self.writes = 0
+        self.errors = dict.fromkeys(ERRORS, 0)
+        self.ready = 0
+
+    def before(self):
+        symbol = self.fiber.popleft() if self.fiber else None
+        self.arrives = symbol is not None
+        self.clock.drive(rx__valid=self.arrives, rx__payload=random.getrandbits(9) if symbol is None else int(symbol))
+
+    def after(self):
+        for name in ERRORS:
+            self.errors[name] += self.pin(name)
+        self.ready += self.pin("ready")
+        if self.pin("memory__valid"):
+            self.writes += 1
+            for lane in range(4):
+                if self.pin("memory__select") >> 3 - lane & 1:
+                    self.memory[4 * self.pin("memory__address") + lane] = self.pin("memory__data") >> 8 * (3 - lane) & 0xFF
+
+    async def quiet(self):
+        """Until all has arrived and it is idle."""
+        for _ in range(10_000):
+            await self.cycle()
+            if not self.fiber and self.pin("idle"):
+                return
+        raise AssertionError("never idle")
+
+    async def receive(self, symbols):
+        """Symbols arrive one behind the other; returns when nothing more happens."""
+        self.fiber.extend(symbols)
+        await self.quiet()
+
+
+async def compare(around, model):
+    """What both show when nothing moves."""
+    for register in REGISTERS:
+        if "r" in REG[register].access and register != "REPLY":
+            assert await around.read(register) == model.read(REG[register].address), register
+    pins = (around.pin("packet"), around.pin("received"), around.pin("reply_waits"))
+    assert pins == tuple(model.pending >> bit & 1 for bit in range(3))
+    for name in ERRORS:
+        assert min(around.errors[name], 255) == model.counts[name], name
+
+
+@cocotb.test(timeout_time=100, timeout_unit="ms")
+async def what_arrives_ends_where_the_model_says(dut):
+    """docs/cab.md, fiber in: against the reference model, with and without pauses between the symbols."""
+    around, model = Arrivals(dut), Board(SIZE)
+    await around.start()
+    for _ in range(800):
+        if random.random() < 0.5:
+            density = random.choice([1, 1, 0.5])
+            for symbol in random_arrival():
+                while random.random() >= density:
+                    around.fiber.append(None)
+                around.fiber.append(symbol)
+                model.arrive(symbol)
+        else:
+            name, value = random.choice([
+                ("RX_ADDRESS", DATA + random.randrange(SIZE)), ("RX_START", random.randrange(200)), ("RX_START", random.randrange(200)),
+                ("RX_RELEASE", 0), ("RX_RELEASE", 0), ("RX_CONTROL", put("RX_CONTROL", discard=1)),
+                ("RX_CONTROL", put("RX_CONTROL", reset=random.random() < 0.1))])
+            try:
+                model.write(REG[name].address, value)
+                taken = True
+            except BusFault:
+                taken = False
+            assert await around.write(name, value) == taken
+        await around.quiet()
+        await compare(around, model)
+        for _ in range(random.choice([0, 0, 1, 2])):
+            assert await around.read("REPLY") == model.read(REG["REPLY"].address)
+    assert all(model.data[at] == byte for at, byte in around.memory.items()) and len(around.memory) > 500
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def a_full_queue_loses_what_comes_and_the_packet_in_which_it_was_lost_says_so(dut):
+    """docs/cab.md, fiber in 1 and 4: 1152 symbols wait; each one lost is counted; only the packet with the hole has ``framing``."""
+    around = Arrivals(dut)
+    await around.start()
+    first = with_crc(random.randbytes(40))
+    await around.receive(packet(first))
+    assert (await around.fields("RX_STATUS"))["level"] == 40 + 4 + 1 - 16 - 4
+    # A whole packet fits behind that; then one with a hole, and one more that is whole.
+    whole, hole = with_crc(random.randbytes(500)), random.randbytes(1000)
+    await around.receive(packet(whole))
+    level = (await around.fields("RX_STATUS"))["level"]
+    await around.receive([START, *hole])
+    lost = level + 1 + len(hole) - INPUT_QUEUE
+    assert around.errors["overrun"] == lost > 0 and (await around.fields("RX_STATUS"))["level"] == INPUT_QUEUE
+    results = []
+    for number in range(4):
+        await around.write("RX_ADDRESS", DATA)
+        assert await around.write("RX_START", 2000)
+        await around.quiet()
+        if number == 2:
+            await around.receive([END])
+        results.append(await around.fields("RX_RESULT"))
+        await around.write("RX_RELEASE")
+        await around.quiet()
+        if number == 2:
+            await around.receive(packet(whole))
+    assert [result["framing"] for result in results] == [0, 0, 1, 0]
+    assert [result["crc_bad"] for result in results] == [0, 0, 1, 0]
+    assert results[2]["length"] == len(hole) - lost - 4 - HEADER_BYTES
+    assert around.errors == {"overrun": lost, "stray": 0, "framing": 0, "reply_lost": 0}
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def replies_wait_in_order_and_the_ninth_is_lost(dut):
+    """docs/cab.md, fiber in 1: up to 8 replies wait in REPLY; they pass by a full queue and a packet that waits for software."""
+    around = Arrivals(dut)
+    await around.start()
+    await around.receive([START, *bytes(1500)])
+    answers = [random.randbytes(3) for _ in range(REPLIES + 3)]
+    for number, answer in enumerate(answers):
+        await around.receive(reply(*answer))
+        assert around.errors["reply_lost"] == max(number + 1 - REPLIES, 0)
+    for opcode, hub, value in answers[:REPLIES]:
+        assert await around.fields("REPLY") == {"valid": 1, "opcode": opcode | 1, "hub": hub, "value": value}
+    assert await around.read("REPLY") == 0 and not around.pin("reply_waits")
+    # Taken and arriving at the same time, at all distances.
+    for shift in range(8):
+        await around.receive(reply(*answers[0]))
+        around.fiber.extend(reply(*answers[1]))
+        await around.run(shift)
+        assert (await around.fields("REPLY"))["hub"] == answers[0][1]
+        await around.quiet()
+        assert (await around.fields("REPLY"))["hub"] == answers[1][1] and not around.pin("reply_waits")
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def a_long_packet_streams_into_memory_without_filling_the_queue(dut):
+    """C1, H14: under circuit switching a packet may have any length; the DMA keeps up with a symbol in every cycle."""
+    around = Arrivals(dut)
+    await around.start()
+    data = random.randbytes(3000)
+    around.fiber.extend(packet(with_crc(data)))
+    while not around.pin("packet"):
+        await around.cycle()
+    await around.write("RX_ADDRESS", DATA + 3)
+    await around.write("RX_START", 3500)
+    highest = 0
+    while around.fiber:
+        await around.cycle()
+        highest = max(highest, around.pin("rx_status__value") & 0xFFF)
+    await around.quiet()
+    assert highest < 40 and around.writes <= 3000 // 4 + 2
+    assert (await around.fields("RX_RESULT")) == {"length": 3000 - HEADER_BYTES, "header": 16, "crc_bad": 0, "too_long": 0,
+                                                 "framing": 0, "discarded": 0}
+    assert bytes(around.memory[3 + at] for at in range(3000 - HEADER_BYTES)) == data[HEADER_BYTES:]
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def received_comes_after_the_last_byte_is_in_memory(dut):
+    """docs/cab.md, fiber in 4: for every length and every alignment, with software that answers at once."""
+    around = Arrivals(dut)
+    await around.start()
+    for length in [*range(16, 30), *(random.randrange(16, 60) for _ in range(20))]:
+        data, place = random.randbytes(length), random.randrange(100)
+        around.memory.clear()
+        around.fiber.extend(packet(with_crc(data)))
+        while not around.pin("packet"):
+            await around.cycle()
+        await around.write("RX_ADDRESS", DATA + place)
+        await around.write("RX_START", 100)
+        while not around.pin("received"):
+            await around.cycle()
+        assert around.memory == {place + at: byte for at, byte in enumerate(data[HEADER_BYTES:])}
+        result = fields("RX_RESULT", around.pin("rx_result__value"))
+        assert (result["length"], result["crc_bad"]) == (length - HEADER_BYTES, 0)
+        await around.write("RX_RELEASE")
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def a_reset_forgets_the_packet_but_neither_result_nor_replies(dut):
+    """H21, docs/cab.md, RX_CONTROL.reset: at any moment of a packet; the next one is received as if nothing had been."""
+    around = Arrivals(dut)
+    await around.start()
+    for moment in [*range(0, 60), *(random.randrange(200) for _ in range(20))]:
+        around.fiber.extend(packet(with_crc(random.randbytes(100))))
+        await around.run(moment)
+        if around.pin("packet") and random.random() < 0.7:
+            await around.write("RX_ADDRESS", DATA)
+            await around.write("RX_START", 50)
+            await around.run(random.randrange(60))
+        around.fiber.clear()
+        received = around.pin("received")
+        await around.write("RX_CONTROL", put("RX_CONTROL", reset=1))
+        await around.quiet()
+        status = await around.fields("RX_STATUS")
+        assert not status["open"] and not status["dma"] and not around.pin("packet")
+        assert around.pin("received") >= received
+        await around.write("RX_RELEASE")
+        around.memory.clear()
+        data = random.randbytes(30)
+        await around.receive(packet(with_crc(data)))
+        await around.write("RX_ADDRESS", DATA + 200)
+        assert await around.write("RX_START", 100)
+        await around.quiet()
+        result = await around.fields("RX_RESULT")
+        assert (result["length"], result["header"], result["crc_bad"], result["framing"]) == (14, 16, 0, 0)
+        assert around.memory == {200 + at: byte for at, byte in enumerate(data[16:])}
+        await around.write("RX_RELEASE")
+        await around.receive(reply(1, 2, 3))
+        await around.write("RX_CONTROL", put("RX_CONTROL", reset=1))
+        assert (await around.fields("REPLY"))["valid"]
+
+
+bench = Bench(__name__, {"fiber in": lambda: FiberIn(SIZE)}, ports_only=True)
+
+
+@pytest.mark.parametrize("configuration, claim", bench.cases())
+def test_fiber_in(configuration, claim):
+    """Each claim."""
+    bench.check(configuration, claim)
