@@ -55,8 +55,13 @@ class Controller(wiring.Component):
 
     Timing
     ------
-    A request in cycle t can be decided in cycle t + 1 + backplane; its grant stands in the table one cycle later, its response
-    comes in the cycle after that with one register of the backplane, or one cycle earlier for each that is missing. One decision a cycle, in turns among those that can be decided.
+    A request of cycle t can be decided in cycle t + 1 + backplane. The grant of a decision in cycle d stands in the table in
+    cycle d + 1; its response comes in cycle d + 1 + backplane. One decision a cycle, in turns among those that can be decided.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``ports`` is not an int from 2 to 128, or ``backplane`` not an int of at least 0.
     """
 
     def __init__(self, ports, backplane=1):
