@@ -19,7 +19,7 @@ __all__ = ["Engine", "Code", "Result", "LogEntry"]
 
 _FOREVER = 2**63 - 1
 _NOTHING = (-1, 0, False)
-_WORD, _SIGN = 2**64 - 1, 2**63
+_LOW = 2**63 - 1   # of a number that is too large, what counts for any access
 _WRITE_BLOCK = 2   # the one operation with bytes (nectar.software.door.Kind)
 
 
@@ -142,9 +142,22 @@ class Engine:
         begin, end = wave_window or (0, _FOREVER)
         if not 0 <= begin < end:
             raise ValueError(f"a window of waveforms begins at 0 or later and ends after it begins, not {begin} to {end} ps")
-        sizes = {hub.ports for hub in topology.hubs.values()} | {16}
+        sizes = {hub.ports for hub in topology.hubs.values()} or {16}
         self._library = library = _load(build.library(sizes, profile.hub_profile))
-        self._handle = handle = library.nectar_new(sleep, modes.index(log), log_limit)
+        self._handle = library.nectar_new(sleep, modes.index(log), log_limit)
+        try:
+            self._wire(topology, profile, recorded)
+            if waves is not None:
+                self._waves = WaveFile(waves)
+                if not library.nectar_trace(self._handle, str(self._waves.temporary).encode(), begin, end):
+                    raise self._waves.refused()
+        except BaseException:
+            self._free()
+            raise
+
+    def _wire(self, topology, profile, recorded):
+        """Puts boards and fibers into the engine."""
+        library, handle = self._library, self._handle
         for hub in topology.hubs.values():
             library.nectar_add(handle, f"hub{hub.ports}".encode(), hub.name.encode(), hub.id, profile.hub_period_ps, hub.phase_ps,
                                hub.name in recorded)
@@ -164,10 +177,6 @@ class Engine:
         self._run = library.nectar_run
         self._word_room = self._data_room = 0
         self._reserve(1024, 4096)
-        if waves is not None:
-            self._waves = WaveFile(waves)
-            if not library.nectar_trace(handle, str(self._waves.temporary).encode(), begin, end):
-                raise self._waves.refused()
 
     # -- running -------------------------------------------------------------------------------------
     def start(self, cab, handler=False):
@@ -175,11 +184,11 @@ class Engine:
 
         ``handler`` tells whether it has an interrupt handler already.
         """
-        self._library.nectar_start(self._handle, self._index[cab], handler)
+        self._library.nectar_start(self._opened(), self._index[cab], handler)
 
     def wake(self, cab):
         """Ends a wait of the software of CAB ``cab``, at its next clock edge or when it comes to wait."""
-        self._library.nectar_wake(self._handle, self._index[cab])
+        self._library.nectar_wake(self._opened(), self._index[cab])
 
     def run(self, until_ps=None):
         """Runs until software must run (``exchange`` tells whose), simulated time is ``until_ps``, or all is quiet.
@@ -214,12 +223,12 @@ class Engine:
         try:
             self._words[:count] = array("q", words)
         except OverflowError:
-            self._words[:count] = array("q", [(word & _WORD) - (word & _SIGN) for word in words])
+            self._words[:count] = array("q", [word & _LOW for word in words])
         self._answer = (count >> 2, size, handler)
 
     def halt(self, board):
         """The software of a board (an index) whose turn it is has come to an end; its CPU stands still from here on."""
-        self._library.nectar_halt(self._handle, board)
+        self._library.nectar_halt(self._opened(), board)
 
     def bytes(self):
         """What a level gets whose RESULT is BYTES."""
@@ -274,12 +283,12 @@ class Engine:
                 self._library.nectar_trace_close(self._handle)
                 self._waves.finish(self._library)
         finally:
-            self._waves = None
-            for view in (self.exchange, self._words, self._data):
-                view.release()
-            self._library.nectar_free(self._handle)
-            self._handle = None
-            self._run = self._refuse
+            self._free()
+
+    def _free(self):
+        self._library.nectar_free(self._handle)
+        self._handle = self.exchange = self._words = self._data = None
+        self._run = self._refuse
 
     def _refuse(self, *arguments):
         self._opened()

@@ -8,8 +8,6 @@ import os
 import tempfile
 from pathlib import Path
 
-import pylibfst
-
 __all__ = ["WaveFile"]
 
 #: The functions that fst.cpp needs, in its order.
@@ -54,6 +52,7 @@ class WaveFile:
             self.discard()
 
     def _convert(self, library, target):
+        import pylibfst   # only who wants FST waits for it
         functions = [pylibfst.ffi.addressof(pylibfst.lib, f"fstWriter{name}") for name in _WRITER]
         addresses = (ctypes.c_void_p * len(functions))(*(int(pylibfst.ffi.cast("uintptr_t", function)) for function in functions))
         if not library.nectar_vcd_to_fst(str(self.temporary).encode(), str(target).encode(), addresses):

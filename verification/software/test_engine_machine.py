@@ -1,0 +1,413 @@
+"""The engine back end as a Machine: how a run ends, what software may do, what goes wrong and how it is told."""
+
+import asyncio
+import gc
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from nectar.hdl.cab.addresses import REG, REGIONS, Irq
+from nectar.sim.engine import Engine
+from nectar.sim.topology import Topology, TopologyError, load
+from nectar.software.backends.engine import EngineMachine
+from nectar.software.door import BusError
+from nectar.software.machine import QUIET, STOPPED, TIME
+from nectar.verification.sim.traffic import Station
+
+DATA = REGIONS["data"].base
+HOLE = REGIONS["vme"].base
+CYCLE = 62_500
+#: Edges of reset (docs/engine.md).
+RESET = 4
+
+
+@pytest.fixture
+def machine():
+    machine = EngineMachine(load("hub:2"))
+    yield machine
+    machine.close()
+
+
+def run(machine, stop=lambda: False, until_ps=None):
+    """Runs ``machine``, which never suspends."""
+    try:
+        machine.run(stop, until_ps).send(None)
+    except StopIteration as end:
+        return end.value
+    raise AssertionError("the machine has suspended")
+
+
+# -- how a run ends -----------------------------------------------------------------------------------
+
+def test_a_run_ends_when_its_predicate_says_so_after_a_turn(machine):
+    turns = []
+
+    async def main():
+        for _ in range(5):
+            turns.append(await machine.doors["CAB1"].now())
+            machine.doors["CAB1"].spend(10)
+
+    machine.start("CAB1", main())
+    assert run(machine, lambda: len(turns) == 3) == STOPPED
+    assert turns == [0, 10, 20]
+    assert machine.time_ps == (RESET + 20) * CYCLE
+    assert run(machine) == QUIET
+    assert turns == [0, 10, 20, 30, 40]
+
+
+def test_a_run_ends_at_the_time_given_and_goes_on_from_there(machine):
+    seen = []
+
+    async def main():
+        machine.doors["CAB1"].spend(100)
+        seen.append(await machine.doors["CAB1"].now())
+
+    machine.start("CAB1", main())
+    edge = (RESET + 100) * CYCLE
+    for until in (1, 1_000_000, 1_000_001, edge):
+        assert run(machine, until_ps=until) == TIME
+        assert machine.time_ps == until and not seen
+    assert run(machine, until_ps=edge + 1) in (TIME, QUIET)
+    assert seen == [100]
+
+
+def test_time_does_not_run_backwards(machine):
+    async def main():
+        machine.doors["CAB1"].spend(1000)
+
+    machine.start("CAB1", main())
+    assert run(machine, until_ps=5_000_000) == TIME
+    assert run(machine, until_ps=1_000_000) == TIME
+    assert machine.time_ps == 5_000_000
+
+
+def test_a_machine_without_software_is_quiet(machine):
+    assert run(machine) == QUIET
+    assert machine.time_ps < 2_000_000
+
+
+def test_a_machine_is_not_quiet_while_a_timer_runs(machine):
+    async def main():
+        door = machine.doors["CAB1"]
+        door.write(REG["TIMER_COMPARE"].address, await door.read(REG["TIMER_NOW"].address) + 100_000)
+        door.attach(handler)
+        door.write(REG["IRQ_ENABLE"].address, 1 << Irq.TIMER)
+        await door.wait()
+        woken.append(await door.now())
+
+    async def handler():
+        machine.doors["CAB1"].write(REG["IRQ_PENDING"].address, 1 << Irq.TIMER)
+
+    woken = []
+    machine.start("CAB1", main())
+    assert run(machine) == QUIET
+    assert len(woken) == 1 and 100_000 < woken[0] < 100_100
+
+
+def test_software_may_be_given_later(machine):
+    seen = []
+
+    async def main(name):
+        seen.append((name, await machine.doors[name].now()))
+
+    assert run(machine) == QUIET
+    quiet = machine.time_ps
+    machine.start("CAB2", main("CAB2"))
+    assert run(machine) == QUIET
+    assert run(machine, until_ps=10_000_000) == QUIET
+    machine.start("CAB1", main("CAB1"))
+    assert run(machine) == QUIET
+    assert [name for name, _ in seen] == ["CAB2", "CAB1"]
+    assert quiet // CYCLE - RESET <= seen[0][1] <= seen[1][1]
+
+
+def test_a_cab_has_one_software(machine):
+    async def main():
+        await machine.doors["CAB1"].now()
+
+    machine.start("CAB1", main())
+    second = main()
+    with pytest.raises(RuntimeError, match="CAB1 has its software already"):
+        machine.start("CAB1", second)
+    second.close()
+
+
+def test_it_runs_in_an_event_loop_too(machine):
+    async def main():
+        await machine.doors["CAB1"].now()
+
+    machine.start("CAB1", main())
+    assert asyncio.run(machine.run(lambda: False)) == QUIET
+
+
+# -- software -----------------------------------------------------------------------------------------
+
+def test_long_blocks_and_many_operations_go_through(machine):
+    async def main():
+        door = machine.doors["CAB1"]
+        door.write_block(DATA, block)
+        for i in range(5000):
+            door.write(DATA + 200_000 + 4 * i, i * 0x01000193)
+        got.append(await door.read_block(DATA, len(block)))
+        got.append(await door.read_block(DATA + 200_000, 20_000))
+
+    got = []
+    block = os.urandom(150_001)
+    machine.start("CAB1", main())
+    run(machine)
+    assert got == [block, b"".join((i * 0x01000193 & 0xFFFFFFFF).to_bytes(4, "big") for i in range(5000))]
+
+
+@pytest.mark.parametrize("value", [-1, -(1 << 31), 1 << 31, (1 << 32) + 5, (1 << 63) + 7, 1 << 70, -(1 << 80) + 3])
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_of_a_number_the_low_bytes_are_stored(machine, value, size):
+    async def main():
+        machine.doors["CAB1"].write(DATA + 8, value, size)
+        got.append(await machine.doors["CAB1"].read(DATA + 8, size))
+
+    got = []
+    machine.start("CAB1", main())
+    run(machine)
+    assert got == [value & (1 << 8 * size) - 1]
+
+
+def test_memory_is_zero_at_the_start_of_every_machine():
+    """Also where another machine has left something behind."""
+    for _ in range(3):
+        machine = EngineMachine(load("hub:1"))
+        got = []
+
+        async def main():
+            door = machine.doors["CAB1"]
+            got.append(await door.read_block(DATA, 1 << 20))
+            door.write_block(DATA, b"\xA5" * (1 << 20))
+
+        machine.start("CAB1", main())
+        run(machine)
+        machine.close()
+        assert got == [bytes(1 << 20)]
+
+
+def test_machines_do_not_disturb_each_other():
+    machines = [EngineMachine(load("hub:2")) for _ in range(2)]
+    stations = []
+    for number, machine in enumerate(machines):
+        Station(machine, "CAB1", [(1, 1)], [bytes([number]) * 50])
+        stations.append(Station(machine, "CAB2", [(1, 0)]))
+    for until in range(1_000_000, 30_000_000, 1_000_000):
+        for machine in machines:
+            run(machine, until_ps=until)
+    assert [station.received[0][0] for station in stations] == [b"\0" * 50, b"\1" * 50]
+    assert stations[0].received[0][1:] == stations[1].received[0][1:]
+    for machine in machines:
+        machine.close()
+
+
+def test_what_was_seen_on_the_fibers_can_be_read():
+    logs = []
+    for options in ({}, {"log_control": True}, {"log_data": True}):
+        machine = EngineMachine(load("hub:2"), **options)
+        Station(machine, "CAB1", [(1, 1)], [bytes(100)])
+        Station(machine, "CAB2", [(1, 0)])
+        run(machine)
+        logs.append(machine.engine.log)
+        symbols = machine.engine.symbols()
+        machine.close()
+        assert symbols["CAB1", "HUB1.P0"] == 4 + 1 + 104 + 1 + 4
+    nothing, control, everything = logs
+    assert not nothing
+    assert control == [entry for entry in everything if entry.symbol & 0x100] and len(control) >= 6
+    assert {ends: sum((entry.sender, entry.receiver) == ends for entry in everything) for ends in symbols} == symbols
+
+
+def test_the_log_is_bounded():
+    machine = EngineMachine(load("hub:2"))
+    machine.engine.close()
+    machine.engine = Engine(load("hub:2"), log="all", log_limit=10)
+    Station(machine, "CAB1", [(1, 1)], [bytes(100)])
+    run(machine, until_ps=50_000_000)
+    assert len(machine.engine.log) == 10
+    assert machine.engine.log_lost == sum(machine.engine.symbols().values()) - 10
+    machine.close()
+
+
+# -- what goes wrong ----------------------------------------------------------------------------------
+
+def test_an_exception_of_the_software_passes_through_and_its_cpu_stops(machine):
+    class Mine(Exception):
+        pass
+
+    async def bad():
+        await machine.doors["CAB1"].now()
+        raise Mine("no")
+
+    async def good():
+        machine.doors["CAB2"].spend(100)
+        seen.append(await machine.doors["CAB2"].now())
+
+    seen = []
+    machine.start("CAB1", bad())
+    machine.start("CAB2", good())
+    with pytest.raises(Mine, match="no"):
+        run(machine)
+    assert run(machine) == QUIET
+    assert seen == [100]
+
+
+def test_an_exception_of_a_handler_passes_through(machine):
+    async def main():
+        door = machine.doors["CAB1"]
+        door.attach(handler)
+        door.write(REG["IRQ_ENABLE"].address, 1 << Irq.TIMER)
+        door.write(REG["TIMER_COMPARE"].address, 100)
+        await door.wait()
+
+    async def handler():
+        raise ZeroDivisionError
+
+    machine.start("CAB1", main())
+    with pytest.raises(ZeroDivisionError):
+        run(machine)
+    assert run(machine) == QUIET
+
+
+@pytest.mark.parametrize("kind", ["read", "write", "block", "write block"])
+def test_a_bus_error_is_raised_where_it_is_awaited(machine, kind):
+    async def main():
+        door = machine.doors["CAB1"]
+        try:
+            if kind == "read":
+                await door.read(HOLE + 2, 2)
+            elif kind == "block":
+                await door.read_block(REG["ID"].address - 3, 8)
+            elif kind == "write":
+                door.write(HOLE + 1, 5, 1)
+                door.write(HOLE + 8, 5)
+            else:
+                door.write_block(HOLE + 5, bytes(3))
+            await door.now()
+        except BusError as error:
+            seen.append((error.address, error.write))
+        seen.append(await door.read(REG["ID"].address))
+
+    seen = []
+    machine.start("CAB1", main())
+    assert run(machine) == QUIET
+    expected = {"read": (HOLE + 2, False), "block": (REG["ID"].address - 3, False), "write": (HOLE + 1, True), "write block": (HOLE + 5, True)}
+    assert seen[0] == expected[kind] and len(seen) == 2
+
+
+def test_a_bus_error_that_nobody_awaits_goes_to_whoever_runs_the_machine(machine):
+    async def main():
+        machine.doors["CAB1"].write(HOLE, 1)
+
+    machine.start("CAB1", main())
+    with pytest.raises(BusError, match="store to 0x800000"):
+        run(machine)
+    assert run(machine) == QUIET
+
+
+def test_a_handler_that_waits_for_an_interrupt_is_told_so(machine):
+    async def main():
+        door = machine.doors["CAB1"]
+        door.attach(handler)
+        door.write(REG["IRQ_ENABLE"].address, 1 << Irq.TIMER)
+        door.write(REG["TIMER_COMPARE"].address, 100)
+        await door.wait()
+
+    async def handler():
+        await machine.doors["CAB1"].wait()
+
+    machine.start("CAB1", main())
+    with pytest.raises(RuntimeError, match="CAB1: an interrupt handler cannot wait for an interrupt"):
+        run(machine)
+    assert run(machine) == QUIET
+
+
+def test_a_closed_machine_says_so(machine):
+    async def main():
+        await machine.doors["CAB1"].wait()
+
+    machine.start("CAB1", main())
+    run(machine, until_ps=5_000_000)
+    time = machine.time_ps
+    machine.close()
+    machine.close()
+    assert machine.time_ps == time
+    for use in (lambda: run(machine), lambda: machine.engine.log, lambda: machine.engine.cycles("CAB1"),
+                lambda: machine.engine.symbols(), lambda: machine.engine.wake("CAB1")):
+        with pytest.raises(RuntimeError, match="closed"):
+            use()
+
+
+def test_close_ends_the_software(machine):
+    ended = []
+
+    async def main():
+        try:
+            await machine.doors["CAB1"].wait()
+        finally:
+            ended.append(True)
+
+    machine.start("CAB1", main())
+    run(machine)
+    machine.close()
+    assert ended == [True]
+
+
+def test_a_fiber_that_is_faster_than_a_board_is_refused():
+    topology = Topology("fast").hub("HUB1").cab("CAB1").fiber("CAB1", "HUB1.P0", symbol_ns=50)
+    with pytest.raises(TopologyError, match="topology fast: fiber CAB1 - HUB1.P0: a symbol every 50 ns is faster than a board's clock"):
+        EngineMachine(topology)
+
+
+def test_control_c_interrupts_a_long_silence():
+    """The engine comes back to Python every 50 ms."""
+    code = textwrap.dedent("""
+        from nectar.sim.topology import load
+        from nectar.software.backends.engine import EngineMachine
+        machine = EngineMachine(load("hub:2"), sleep=False)
+        async def main():
+            machine.doors["CAB1"].spend(10**12)
+            await machine.doors["CAB1"].now()
+        machine.start("CAB1", main())
+        print("running", flush=True)
+        machine.run(lambda: False).send(None)
+    """)
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline() == "running\n"
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert "KeyboardInterrupt" in errors
+
+
+# -- resources ----------------------------------------------------------------------------------------
+
+def resident():
+    """Bytes of memory that this process has now."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs /proc")
+def test_closed_machines_leave_no_memory_behind():
+    def once():
+        machine = EngineMachine(load("hub:8"))
+        for i in range(8):
+            Station(machine, f"CAB{i + 1}", [(1, (i + 1) % 8)], [bytes(100)])
+        run(machine, until_ps=100_000_000)
+        machine.close()
+        gc.collect()
+
+    for _ in range(3):
+        once()
+    before = resident()
+    for _ in range(20):
+        once()
+    assert resident() - before < 8_000_000   # each machine has 8 Mbyte of CAB memory
