@@ -28,6 +28,11 @@ class Crossbar(wiring.Component):
         The status table.
     out, push : Out(Passage).array(ports), Out(ports)
         For each output what its input sends, and that it comes in this cycle.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``ports`` is not an int from 2 to 128.
     """
 
     def __init__(self, ports):

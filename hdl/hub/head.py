@@ -56,6 +56,11 @@ class Head(wiring.Component):
     ------
     A symbol a cycle. A command is taken in cycle t, stands in the request register in t + 1; one of the port's own is done
     there, and the next entry may leave in t + 2. One of the controller's holds the head until the cycle after its response.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``ports`` is not an int from 2 to 128, or ``port`` not a port of them.
     """
 
     def __init__(self, ports, port):

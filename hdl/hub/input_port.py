@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 from ..link.queue import QUEUE_DEPTH
 from ..link.symbol import SYMBOL_BITS
 from .head import Head
-from .messages import Passage, Request, RoutedReply, check_ports
+from .messages import Passage, Request, RoutedReply
 from .queue import InputQueue
 from .receiver import Receiver
 from .reply_buffer import ReplyBuffer
@@ -50,13 +50,16 @@ class InputPort(wiring.Component):
     Timing
     ------
     A symbol in the input register in cycle t can move in cycle t + 2.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As Head and InputQueue.
     """
 
     def __init__(self, ports, port, capacity=QUEUE_DEPTH):
-        check_ports(ports)
-        self.ports = ports
-        self.port = port
-        self.capacity = capacity
+        self._head = Head(ports, port)
+        self._queue = InputQueue(capacity)
         super().__init__({
             "rx_symbol": In(SYMBOL_BITS), "rx_valid": In(1), "hub_id": In(8),
             "targets": In(ports), "space": In(ports), "passage": Out(Passage), "move": Out(1), "start_left": Out(1),
@@ -69,8 +72,8 @@ class InputPort(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.receiver = receiver = Receiver()
-        m.submodules.queue = queue = InputQueue(self.capacity)
-        m.submodules.head = head = Head(self.ports, self.port)
+        m.submodules.queue = queue = self._queue
+        m.submodules.head = head = self._head
         m.submodules.replies = replies = ReplyBuffer()
 
         m.d.comb += [

@@ -41,6 +41,11 @@ class ReplyBus(wiring.Component):
     ------
     One reply a cycle, the ports in turns, so that each waits for at most ports - 1 others. A reply that is taken in cycle t is
     pushed, or lost, in cycle t + 1. The route is the one of cycle t.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``ports`` is not an int from 2 to 128.
     """
 
     def __init__(self, ports):

@@ -45,6 +45,11 @@ class StatusTable(wiring.Component):
     Timing
     ------
     What is entered or closed in cycle t shows in cycle t + 1. Closing wins over a grant.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``ports`` is not an int from 2 to 128.
     """
 
     def __init__(self, ports):

@@ -1,0 +1,87 @@
+"""Parameters of the HUB's components: bad ones are refused with a message that says why; all sizes become Verilog."""
+
+import re
+
+import pytest
+
+from nectar.hdl.hub.arbiter import Arbiter
+from nectar.hdl.hub.controller import Controller
+from nectar.hdl.hub.crossbar import Crossbar
+from nectar.hdl.hub.head import Head
+from nectar.hdl.hub.hub import Hub
+from nectar.hdl.hub.input_port import InputPort
+from nectar.hdl.hub.profile import HUB_PROFILES, PROTOTYPE
+from nectar.hdl.hub.queue import InputQueue
+from nectar.hdl.hub.reply_bus import ReplyBus
+from nectar.hdl.hub.status_table import StatusTable
+from nectar.hdl.verilog import convert
+
+
+@pytest.mark.parametrize("make", [Hub, Controller, Crossbar, ReplyBus, StatusTable, lambda ports: Head(ports, 0),
+                                  lambda ports: InputPort(ports, 0)])
+def test_a_hub_has_2_to_128_ports(make):
+    """H1, docs/hub.md."""
+    for ports in (1, 0, -16, 129):
+        with pytest.raises(ValueError, match=f"2 to 128 ports, not {ports}"):
+            make(ports)
+    for ports in ("16", 16.0, None, True):
+        with pytest.raises(TypeError, match="number of ports must be an int"):
+            make(ports)
+    for ports in (2, 128):
+        make(ports)
+
+
+@pytest.mark.parametrize("make", [Head, InputPort])
+def test_a_port_is_one_of_the_hub(make):
+    """A port's number is below the number of ports."""
+    for port in (-1, 4):
+        with pytest.raises(ValueError, match=f"a HUB of 4 ports has no port {port}"):
+            make(4, port)
+    with pytest.raises(TypeError, match="number of a port must be an int"):
+        make(4, "2")
+
+
+def test_the_profile_is_a_profile():
+    """docs/hub.md, Timing."""
+    with pytest.raises(TypeError, match="profile of a HUB must be a HubProfile, not 'prototype'"):
+        Hub(profile="prototype")
+
+
+def test_the_backplane_has_no_negative_length():
+    """Registers on the way to the controller."""
+    with pytest.raises(ValueError, match="must not be negative: -1"):
+        Controller(4, -1)
+    with pytest.raises(TypeError, match="number of backplane registers must be an int"):
+        Controller(4, 1.5)
+
+
+@pytest.mark.parametrize("make", [InputQueue, lambda capacity: InputPort(4, 0, capacity)])
+def test_a_queue_holds_a_command_at_least(make):
+    """H8: otherwise no command could ever be complete."""
+    with pytest.raises(ValueError, match="a queue must hold a command of 4 symbols, not 3"):
+        make(3)
+    with pytest.raises(TypeError, match="capacity of a queue must be an int"):
+        make("1024")
+
+
+def test_an_arbiter_chooses_from_something():
+    """Round robin."""
+    with pytest.raises(ValueError, match="at least 1"):
+        Arbiter(0)
+    with pytest.raises(TypeError, match="count of an arbiter must be an int"):
+        Arbiter(None)
+
+
+def test_the_figures_of_the_prototype():
+    """H2, H3."""
+    assert HUB_PROFILES["prototype"] is PROTOTYPE
+    assert (PROTOTYPE.setup_and_transfer, PROTOTYPE.transfer) == (10, 5)
+
+
+@pytest.mark.parametrize("ports", [2, 3, 5, 16, 32, pytest.param(64, marks=pytest.mark.nightly), pytest.param(128, marks=pytest.mark.nightly)])
+def test_every_size_becomes_verilog_with_the_specified_pins(ports):
+    """H1: larger crossbars are foreseen; docs/hub.md, Pins."""
+    header = re.search(r"^module hub\((.*?)\);", convert(Hub(ports), "hub"), re.M | re.S)
+    pins = {pin.strip() for pin in header[1].split(",")}
+    assert pins == {"clk", "rst", "hub_id", "idle", *(f"port_{n}__{pin}" for n in range(ports) for pin in (
+        "rx__payload", "rx__valid", "tx__payload", "tx__valid", "tx__ready"))}
