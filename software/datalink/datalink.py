@@ -63,13 +63,18 @@ class Datalink:
         self._in.protocols[int(protocol)] = receiver
 
     def route(self, *destinations):
-        """The Route to the CABs of these IDs. Raises NoRoute if the table does not have one."""
+        """The Route to the CABs of these IDs. Raises NoRoute if the table does not have one.
+
+        Outputs are opened in the order of the IDs, so that two multicasts on one HUB never wait for each other in a circle. Across several HUBs
+        they may: only one CAB at a time should send multicasts there.
+        """
         route = self._compiled.get(destinations)
         if route is None:
-            for destination in destinations:
+            ordered = sorted(set(destinations))
+            for destination in ordered:
                 if not self.routes.get(destination):
                     raise NoRoute(f"{self.kernel.name} has no route to CAB {destination}; it knows {sorted(self.routes)}")
-            route = self._compiled[destinations] = Route([self.routes[destination] for destination in destinations])
+            route = self._compiled[destinations] = Route([self.routes[destination] for destination in ordered])
         return route
 
     async def send(self, route, header, areas, last=True, done=None, argument=None):

@@ -10,7 +10,7 @@ class Options:
     """How long the datalink waits for what, in microseconds."""
 
     watch_us: int = 2_000            # between looks at what is under way
-    ready_us: int = 20_000           # until a ready signal that does not come is taken for lost
+    ready_us: int = 100_000          # until a ready signal that does not come is taken for lost: longer than 15 others may be held
     hold_us: int = 5_000             # that a packet may wait for room
     stall_us: int = 50_000           # until a packet or message that does not go on is given up
     reply_us: int = 10_000           # for the reply that says that a circuit stands
