@@ -51,13 +51,17 @@ class Verdict:
 
 @dataclass
 class _Tenure:
-    """A connection: it cannot have begun before ``begin``; ``first`` and ``last`` are the cycles of its symbols at the output."""
+    """A connection: it stood from a time between ``begin`` and ``first`` to one between ``sure`` and ``end``.
+
+    A close may be done while the last symbols before it are held up on their way out; a close all is not.
+    """
 
     owner: int
     begin: float
     first: float = inf
-    last: float = -inf
+    sure: float = -inf
     end: float = inf
+    offered: deque = field(default_factory=lambda: deque(maxlen=LEAD))
 
     def possible(self, begin, end):
         """Whether the connection may have stood at some time from ``begin`` to ``end``."""
@@ -65,7 +69,7 @@ class _Tenure:
 
     def certain(self, begin, end):
         """Whether it must have stood all the time from ``begin`` to ``end``."""
-        return self.first <= begin and end <= self.last - SLACK
+        return self.first <= begin and end <= self.sure - SLACK
 
 
 @dataclass
@@ -167,10 +171,13 @@ class _Replay:
             output.place += 1
             tenure = output.tenures[-1]
             tenure.first = min(tenure.first, item.offered)
-            tenure.last = item.offered
+            tenure.offered.append(item.offered)
+            if len(tenure.offered) == LEAD:
+                tenure.sure = tenure.offered[0]
             copies[o] = item
             if action.closes:
-                tenure.end, output.owner = item.offered, None
+                tenure.sure = tenure.end = item.offered
+                output.owner = None
         if len(source.recent) == LEAD:
             first = min((item.offered for item in copies.values()), default=inf)
             for o, item in source.recent[0].items():
@@ -236,7 +243,7 @@ class _Replay:
         if output.owner is None and output.text.startswith(ahead, output.place):
             self._behind_ready(order, output, ahead)
             output.owner = port
-            before = output.tenures[-1].last if output.tenures else -inf
+            before = output.tenures[-1].sure if output.tenures else -inf
             output.tenures.append(_Tenure(port, max(order.at, before - SLACK)))
             source.held.add(o)
             self.verdict.grants += 1
