@@ -29,6 +29,10 @@ class Crossbar(wiring.Component):
     out, push : Out(Passage).array(ports), Out(ports)
         For each output what its input sends, and that it comes in this cycle.
 
+    Timing
+    ------
+    Combinational.
+
     Raises
     ------
     TypeError, ValueError

@@ -9,7 +9,8 @@ from amaranth.utils import bits_for
 
 from ..link.symbol import SYMBOL_BITS
 
-__all__ = ["Request", "Reply", "RoutedReply", "Passage", "Content", "QueueEntry", "check_ports", "index_bits", "port_mask", "one_hot_index"]
+__all__ = ["Request", "Reply", "RoutedReply", "Passage", "Content", "QueueEntry", "check_ports", "index_bits", "port_mask",
+           "one_hot_index"]
 
 
 class Request(data.Struct):
