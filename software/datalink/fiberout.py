@@ -29,9 +29,9 @@ _SENT_LOW = REG["TX_STATUS"].sent.low
 _SENT = Irq.SENT
 _CLOSE_UNCOUNTED = command_word(Op.CLOSE_ALL, ANY_HUB, 0)
 
-#: Places for headers, used in turn: one for each entry of the list and one for the entry that is being worked on, so
-#: that a header has left when its place is used again.
-_HEADERS = TX_LIST_DEPTH + 1
+#: Places for headers, used in turn: one for each entry of the list and for those that are being worked on, so that a
+#: header has left when its place is used again.
+_HEADERS = TX_LIST_DEPTH + 4
 #: Of the packets of a long message one in so many is counted when it has left: each costs an interrupt when somebody waits for room.
 _COUNT = 4
 #: Entries that must be free before a thread that waits for room is woken, so that it refills the list in one go.

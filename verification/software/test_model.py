@@ -1,0 +1,489 @@
+"""The pure-Python model against the boards: the same register-level scenarios on the model and on the engine, with the same assertions.
+
+What the assertions say is docs/cab.md and docs/hub.md. The boards that the engine runs are made from the RTL; so this shows that the model,
+on which the other tests of the software run, can be trusted where software looks.
+"""
+
+import zlib
+
+import pytest
+
+from nectar.hdl.cab.addresses import ID_VALUE, REG, REGIONS, TX_LIST_DEPTH, Irq
+from nectar.hdl.hub.commands import STATUS_CONNECTED, Error, Op
+from nectar.hdl.link.symbol import ANY_HUB, Control
+from nectar.sim.profile import PROTOTYPE
+from nectar.sim.topology import Topology, load
+from nectar.software.backends.engine import EngineMachine
+from nectar.software.backends.model import ModelMachine
+from nectar.software.door import BusError
+from nectar.software.machine import QUIET
+
+from .helpers import drive
+
+DATA = REGIONS["data"]
+BACKENDS = {"model": ModelMachine, "engine": EngineMachine}
+
+
+def pair():
+    """Two CABs joined by a fiber, without a HUB."""
+    return Topology("pair").cab("CAB1").cab("CAB2").fiber("CAB1", "CAB2")
+
+
+@pytest.fixture(params=BACKENDS)
+def play(request):
+    """play(topology, main of CAB1, main of CAB2): runs until all is quiet; the mains get a Board each."""
+    machines = []
+
+    def run(topology, *mains):
+        machine = BACKENDS[request.param](topology, PROTOTYPE)
+        machines.append(machine)
+        results = []
+
+        async def collect(main, board):
+            results.append((board.name, await main(board)))
+
+        for name, main in zip(topology.cabs, mains):
+            machine.start(name, collect(main, Board(name, machine.doors[name])))
+        assert drive(machine.run(lambda: False, 10**11)) == QUIET
+        assert len(results) == len(mains)
+        return [value for _, value in sorted(results)]
+
+    yield run
+    for machine in machines:
+        machine.close()
+
+
+class Board:
+    """A CAB by its registers. ``board["NAME"]`` awaits a register, ``board.set(NAME, value or fields)`` writes one."""
+
+    def __init__(self, name, door):
+        self.name = name
+        self.door = door
+
+    def __getitem__(self, name):
+        return self.door.read(REG[name].address)
+
+    def set(self, name, value=0, **fields):
+        register = REG[name]
+        for field, content in fields.items():
+            value |= getattr(register, field).put(int(content))
+        self.door.write(register.address, value)
+
+    async def get(self, name, field):
+        return getattr(REG[name], field).get(await self[name])
+
+    def area(self, address, length, **fields):
+        self.set("TX_ADDRESS", address)
+        self.set("TX_AREA", length=length, **fields)
+
+    def command(self, opcode, hub=ANY_HUB, param=0, **fields):
+        self.set("TX_COMMAND", opcode=opcode, hub=hub, param=param, **fields)
+
+    async def pending(self, irq):
+        """Polls until an interrupt is pending; False after about a millisecond."""
+        for _ in range(2000):
+            if await self["IRQ_PENDING"] >> irq & 1:
+                return True
+            self.door.spend(4)
+        return False
+
+    async def packet(self, address=DATA.base + 0x8000, limit=4096, ready=True):
+        """Receives a packet: (header bytes, data, RX_RESULT as a dict), or None if none comes."""
+        if not await self.pending(Irq.PACKET):
+            return None
+        header = await self.door.read_block(REG["RX_HEADER0"].address, 16)
+        self.set("RX_ADDRESS", address)
+        self.set("RX_START", limit=limit)
+        if ready:
+            self.set("TX_READY")
+        assert await self.pending(Irq.RECEIVED)
+        word = await self["RX_RESULT"]
+        result = {field.name: field.get(word) for field in REG["RX_RESULT"].fields}
+        data = await self.door.read_block(address, result["length"])
+        self.set("RX_RELEASE")
+        return header, data, {name: value for name, value in result.items() if value and name != "length"}
+
+    async def fails(self, address, size=4, write=None):
+        """Whether an access ends in a bus error."""
+        try:
+            if write is None:
+                await self.door.read(address, size)
+            else:
+                self.door.write(address, write, size)
+                await self.door.now()
+        except BusError as error:
+            assert (error.address, error.write) == (address, write is not None)
+            return True
+        return False
+
+
+async def silent(board):
+    return None
+
+
+# -- the bus -----------------------------------------------------------------------------------------
+def test_what_is_not_there_is_a_bus_error(play):
+    async def main(board):
+        registers = REGIONS["registers"].base
+        assert await board["ID"] == ID_VALUE
+        bad = [(REGIONS[name].base, 4, None) for name in ("prom", "program", "protection", "vme")]
+        bad += [(REG["ID"].address, 2, None), (REG["ID"].address, 1, None), (REG["IRQ_ENABLE"].address, 2, 1), (registers + 0x100, 4, None)]
+        bad += [(register.address, 4, None) for register in REG.values() if "r" not in register.access]
+        bad += [(register.address, 4, 0) for register in REG.values() if "w" not in register.access]
+        bad += [(REG["RX_START"].address, 4, 16)]
+        bad += [(DATA.base - 4, 4, None)]
+        wrong = [case for case in bad if not await board.fails(*case[:2], case[2])]
+        assert not wrong
+        assert not await board.fails(DATA.end - 4, 4, 0x12345678)
+        return await board.door.read(DATA.end - 1, 1)
+
+    assert play(pair(), main)[0] == 0x78
+
+
+def test_areas_must_lie_in_data_memory_and_the_list_has_its_depth(play):
+    async def main(board):
+        area = REG["TX_AREA"].address
+        for address, length, fails in ((DATA.base, 0, False), (DATA.end - 4, 4, False), (DATA.end - 4, 5, True), (DATA.base - 1, 1, True), (0, 0, False)):
+            board.set("TX_ADDRESS", address)
+            assert await board.fails(area, 4, length) == fails, hex(address)
+        board.command(Op.CLOSE_ALL, wait_ready=True)
+        board.door.spend(100)
+        assert await board["TX_ADDRESS"] == 0
+        board.set("TX_SYMBOL", symbol=Control.START)
+        board.door.spend(100)
+        board.command(Op.CLOSE_ALL, wait_ready=True)
+        assert await board.get("TX_STATUS", "ready") == 0
+        board.door.spend(20)
+        written = 0
+        while not await board.fails(REG["TX_COMMAND"].address, 4, 0):
+            written += 1
+            assert written <= TX_LIST_DEPTH
+        assert await board.get("TX_STATUS", "free") == 0
+        assert await board.get("TX_STATUS", "waiting") == 1
+        board.set("TX_CONTROL", reset=1)
+        board.door.spend(100)
+        return written, await board.get("TX_STATUS", "free"), await board.get("TX_STATUS", "waiting")
+
+    written, free, waiting = play(pair(), main)[0]
+    # The command that waits may or may not have left the list, and so may the entry behind it.
+    assert TX_LIST_DEPTH - 1 <= written and (free, waiting) == (TX_LIST_DEPTH, 0)
+
+
+# -- the timer ---------------------------------------------------------------------------------------
+def test_the_timer_fires_once_when_it_is_due(play):
+    async def main(board):
+        log = []
+        now = await board["TIMER_NOW"]
+        board.set("TIMER_COMPARE", now + 400)
+        assert await board["TIMER_COMPARE"] == now + 400
+        board.door.spend(300)
+        log.append(await board["IRQ_PENDING"] >> Irq.TIMER & 1)
+        board.door.spend(200)
+        log.append(await board["IRQ_PENDING"] >> Irq.TIMER & 1)
+        board.set("IRQ_PENDING", 1 << Irq.TIMER)
+        board.door.spend(500)
+        log.append(await board["IRQ_PENDING"] >> Irq.TIMER & 1)
+        board.set("TIMER_COMPARE", now)                       # late: at once
+        board.door.spend(10)
+        log.append(await board["IRQ_PENDING"] >> Irq.TIMER & 1)
+        board.set("IRQ_PENDING", 1 << Irq.TIMER)
+        board.set("TIMER_COMPARE", now + 3000)
+        board.set("TIMER_STOP")
+        board.door.spend(3000)
+        log.append(await board["IRQ_PENDING"] >> Irq.TIMER & 1)
+        return log
+
+    assert play(pair(), main)[0] == [0, 1, 0, 1, 0]
+
+
+def test_an_enabled_interrupt_wakes_the_cpu(play):
+    async def main(board):
+        door, log = board.door, []
+
+        async def handler():
+            log.append(("handler", await door.now(), await board["IRQ_PENDING"]))
+            board.set("IRQ_PENDING", 1 << Irq.TIMER)
+
+        door.attach(handler)
+        board.set("IRQ_ENABLE", 1 << Irq.TIMER)
+        board.set("TIMER_COMPARE", 1000)
+        await door.wait()
+        log.append(("woken", await door.now(), None))
+        return log
+
+    (_, at, pending), (_, woken, _) = play(pair(), main)[0]
+    assert pending == 1 << Irq.TIMER and 1000 <= at <= 1004 and woken == at + 8
+
+
+# -- packets -----------------------------------------------------------------------------------------
+LENGTHS = [0, 1, 3, 4, 5, 15, 16, 17, 19, 20, 21, 23, 24, 100, 1020]
+
+
+def test_packets_of_any_length_arrive_with_header_data_and_crc(play):
+    content = bytes(i * 7 & 0xFF for i in range(1020))
+
+    async def send(board):
+        board.door.write_block(DATA.base + 5, content)
+        for length in LENGTHS:
+            board.command(Op.CLOSE_ALL, wait_ready=True)
+            board.area(DATA.base + 5, length, start=1, end=1, crc=1, notify=1)
+        board.door.spend(5000)
+        return await board.get("TX_STATUS", "sent")
+
+    async def receive(board):
+        return [await board.packet(DATA.base + 0x8000 + length % 4) for length in LENGTHS]
+
+    sent, packets = play(pair(), send, receive)
+    for length, (header, data, result) in zip(LENGTHS, packets):
+        assert header == content[:min(length, 16)].ljust(16, b"\0"), length
+        assert data == content[16:length], length
+        assert result == ({"header": min(length, 16)} if length else {}), length
+    assert len(packets) == len(LENGTHS) and sent > 0
+
+
+def test_a_packet_is_gathered_and_its_crc_covers_all_of_it(play):
+    content = bytes(range(200))
+
+    async def send(board):
+        board.door.write_block(DATA.base, content)
+        board.area(DATA.base + 3, 30, start=1)
+        board.area(DATA.base + 100, 1)
+        board.area(DATA.base, 0)
+        board.area(DATA.base + 50, 49, end=1, crc=1)
+
+    async def receive(board):
+        return await board.packet()
+
+    whole = content[3:33] + content[100:101] + content[50:99]
+    _, (header, data, result) = play(pair(), send, receive)
+    assert (header + data, result) == (whole, {"header": 16})
+
+
+def test_errors_of_packets_are_told(play):
+    """Without CRC, cut short by a start, longer than allowed, shorter than a CRC."""
+    content = bytes(range(100, 200))
+
+    async def send(board):
+        board.door.write_block(DATA.base, content)
+        board.area(DATA.base, 60, start=1, end=1)
+        board.door.spend(1000)
+        board.area(DATA.base, 40, start=1)
+        board.door.spend(1000)
+        board.area(DATA.base, 60, start=1, end=1, crc=1)
+        board.door.spend(1000)
+        board.area(DATA.base, 3, start=1, end=1)
+
+    async def receive(board):
+        packets = [await board.packet(), await board.packet(), await board.packet(limit=30), await board.packet()]
+        return packets, await board.get("ERRORS", "framing")
+
+    _, (packets, framing) = play(pair(), send, receive)
+    assert packets[0][1:] == (content[16:56], {"header": 16, "crc_bad": 1})
+    assert packets[1][1:] == (content[16:36], {"header": 16, "crc_bad": 1, "framing": 1})
+    assert packets[2][1:] == (content[16:46], {"header": 16, "too_long": 1})
+    assert packets[3][1:] == (b"", {"crc_bad": 1})
+    assert framing == 1
+
+
+def test_a_packet_can_be_discarded_before_and_during_its_dma(play):
+    async def send(board):
+        for _ in range(3):
+            board.area(DATA.base, 600, start=1, end=1, crc=1)
+            board.door.spend(2500)
+
+    async def receive(board):
+        results = []
+        for begun in (False, True):
+            assert await board.pending(Irq.PACKET)
+            if begun:
+                board.set("RX_ADDRESS", DATA.base)
+                board.set("RX_START", limit=1000)
+            board.set("RX_CONTROL", discard=1)
+            assert await board.pending(Irq.RECEIVED)
+            results.append((await board.get("RX_RESULT", "discarded"), await board.get("RX_RESULT", "crc_bad")))
+            board.set("RX_RELEASE")
+        results.append((await board.packet())[2])
+        return results
+
+    assert play(pair(), send, receive)[1] == [(1, 0), (1, 0), {"header": 16}]
+
+
+def test_data_outside_packets_are_stray_and_reset_forgets_the_packet_under_way(play):
+    async def send(board):
+        board.area(DATA.base, 5)
+        board.area(DATA.base, 5, end=1)
+        board.area(DATA.base, 100, start=1)
+        board.door.spend(2000)
+        board.area(DATA.base, 100, end=1, crc=1)
+        board.area(DATA.base, 50, start=1, end=1, crc=1)
+
+    async def receive(board):
+        assert await board.pending(Irq.PACKET)
+        first = await board.get("ERRORS", "stray")
+        status = await board["RX_STATUS"]
+        board.set("RX_CONTROL", reset=1)
+        packet = await board.packet()
+        return first, REG["RX_STATUS"].open.get(status), packet[2], await board.get("ERRORS", "stray"), await board["IRQ_PENDING"] >> Irq.ERROR & 1
+
+    assert play(pair(), send, receive)[1] == (1, 1, {"header": 16}, 2, 1)
+
+
+def test_a_packet_that_waits_too_long_overflows_the_queue_and_is_marked(play):
+    async def send(board):
+        board.area(DATA.base, 3000, start=1, end=1, crc=1)
+        board.door.spend(10_000)
+        board.area(DATA.base, 30, start=1, end=1, crc=1)
+
+    async def receive(board):
+        assert await board.pending(Irq.PACKET)
+        board.door.spend(6000)
+        await board.door.now()
+        late = await board.packet()
+        return late[2].get("framing"), (await board.get("ERRORS", "overrun")) > 0, (await board.packet())[2]
+
+    assert play(pair(), send, receive)[1] == (1, True, {"header": 16})
+
+
+def test_the_ready_bit_holds_what_waits_for_it(play):
+    async def send(board):
+        log = [await board.get("TX_STATUS", "ready")]
+        for _ in range(3):
+            board.command(Op.CLOSE_ALL, wait_ready=True)
+            board.area(DATA.base, 30, start=1, end=1, crc=1, notify=1)
+        board.door.spend(200)
+        status = await board["TX_STATUS"]
+        log += [REG["TX_STATUS"].ready.get(status), REG["TX_STATUS"].waiting.get(status), REG["TX_STATUS"].sent.get(status)]
+        board.door.spend(2000)
+        log.append(await board.get("TX_STATUS", "sent"))      # the receiver has sent one ready signal
+        board.set("TX_CONTROL", set_ready=1)
+        board.door.spend(1000)
+        log.append(await board.get("TX_STATUS", "sent"))
+        return log
+
+    async def receive(board):
+        board.door.spend(1000)
+        await board.packet(ready=True)
+        await board.packet(ready=False)
+        await board.packet(ready=False)
+
+    assert play(pair(), send, receive)[0] == [1, 0, 1, 1, 2, 3]
+
+
+# -- HUB commands ------------------------------------------------------------------------------------
+def test_a_hub_answers_as_the_table_of_commands_says(play):
+    async def main(board):
+        replies = []
+
+        async def ask(opcode, param):
+            board.command(opcode, 1, param)
+            if not await board.pending(Irq.REPLY):
+                replies.append(None)
+                return
+            word = await board["REPLY"]
+            assert word >> 31 and REG["REPLY"].hub.get(word) == 1
+            replies.append((REG["REPLY"].opcode.get(word), REG["REPLY"].value.get(word)))
+
+        await ask(Op.STATUS_OUTPUT, 2)
+        await ask(Op.OPEN_RETRY_REPLY, 2)
+        await ask(Op.STATUS_OUTPUT, 2)
+        await ask(Op.OPEN_RETRY_REPLY, 2)
+        await ask(Op.OPEN_RETRY_REPLY, 0)
+        await ask(Op.OPEN_RETRY_REPLY, 77)
+        await ask(Op.STATUS_OUTPUT, 77)
+        board.command(Op.CLOSE, 1, 2)
+        await ask(Op.STATUS_OUTPUT, 2)
+        await ask(0x7F, 0)
+        await ask(Op.STATUS_ERRORS, 0)
+        assert await board["REPLY"] == 0
+        return replies
+
+    refused = Op.OPEN_RETRY_REPLY & ~1
+    assert play(load("hub:3"), main, silent, silent)[0] == [
+        (Op.STATUS_OUTPUT, 0), (Op.OPEN_RETRY_REPLY, 2), (Op.STATUS_OUTPUT, STATUS_CONNECTED | 0), (Op.OPEN_RETRY_REPLY, 2),
+        (refused, Error.BAD_PORT), (refused, Error.BAD_PORT), (Op.STATUS_OUTPUT & ~1, Error.BAD_PORT), (Op.STATUS_OUTPUT, 0),
+        (0x7E, Error.UNKNOWN), (Op.STATUS_ERRORS, 4)]
+
+
+def test_an_open_waits_for_the_output_and_a_test_open_for_its_ready_bit(play):
+    """CAB1 holds the output to CAB2 for a time; then CAB3's packet comes, and its second one waits for CAB2's ready signal."""
+    async def first(board):
+        board.command(Op.OPEN_RETRY, 1, 1)
+        board.door.spend(2000)
+        board.command(Op.CLOSE_ALL)
+
+    async def receiver(board):
+        times = []
+        for _ in range(2):
+            assert await board.pending(Irq.PACKET)
+            times.append(await board.door.now())
+            board.door.spend(3000)
+            await board.packet()
+        return times
+
+    async def third(board):
+        board.door.spend(200)
+        for _ in range(2):
+            board.command(Op.TEST_OPEN_RETRY, 1, 1, wait_ready=True)
+            board.area(DATA.base, 64, start=1, end=1, crc=1)
+            board.command(Op.CLOSE_ALL)
+
+    _, times, _ = play(load("hub:3"), first, receiver, third)
+    assert 2000 < times[0] < 2100
+    assert times[0] + 3000 < times[1] < times[0] + 3400
+
+
+def test_a_plain_open_of_a_taken_output_loses_what_follows(play):
+    async def first(board):
+        board.command(Op.OPEN_RETRY, 1, 1)
+
+    async def receiver(board):
+        return await board.packet()
+
+    async def third(board):
+        board.door.spend(200)
+        board.command(Op.OPEN, 1, 1)
+        board.area(DATA.base, 64, start=1, end=1, crc=1)
+        board.command(Op.CLOSE_ALL)
+        board.door.spend(500)
+        return await board.get("TX_STATUS", "ready")
+
+    assert play(load("hub:3"), first, receiver, third)[1:] == [None, 1]
+
+
+def test_a_packet_reaches_several_outputs_at_once(play):
+    content = bytes(range(64))
+
+    async def send(board):
+        board.door.write_block(DATA.base, content)
+        for port in (1, 2):
+            board.command(Op.TEST_OPEN_RETRY, 1, port)
+        board.area(DATA.base, 64, start=1, end=1, crc=1)
+        board.command(Op.CLOSE_ALL)
+        board.door.spend(1000)
+        for port in (1, 2):
+            board.command(Op.STATUS_OUTPUT, 1, port)
+        board.door.spend(500)
+        return [REG["REPLY"].value.get(await board["REPLY"]) for _ in range(2)]
+
+    async def receive(board):
+        return await board.packet()
+
+    free, *packets = play(load("hub:3"), send, receive, receive)
+    assert free == [0, 0]
+    for header, data, result in packets:
+        assert (header + data, result) == (content, {"header": 16})
+
+
+def test_the_crc_on_the_wire_is_that_of_zlib(play):
+    """The receiver takes in a packet without its last four bytes being a CRC that hardware made."""
+    content = bytes(range(77))
+
+    async def send(board):
+        board.door.write_block(DATA.base, content + zlib.crc32(content).to_bytes(4, "big"))
+        board.area(DATA.base, 81, start=1, end=1)
+
+    async def receive(board):
+        return await board.packet()
+
+    header, data, result = play(pair(), send, receive)[1]
+    assert (header + data, result) == (content, {"header": 16})
