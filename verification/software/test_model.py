@@ -165,7 +165,7 @@ def test_areas_must_lie_in_data_memory_and_the_list_has_its_depth(play):
         return written, await board.get("TX_STATUS", "free"), await board.get("TX_STATUS", "waiting")
 
     written, free, waiting = play(pair(), main)[0]
-    # The command that waits may or may not have left the list, and so may the entry behind it.
+    # Entries behind the one that waits may have left the list too: the channel works ahead of the fiber.
     assert TX_LIST_DEPTH - 1 <= written and (free, waiting) == (TX_LIST_DEPTH, 0)
 
 
