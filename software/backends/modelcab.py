@@ -1,6 +1,6 @@
 """The CAB board of the pure-Python model: what ``docs/cab.md`` says, packet by packet instead of cycle by cycle.
 
-Symbols reach data memory when their packet has ended, and a packet's place in the input queue is reckoned, not held: see ``_Packet``.
+Symbols reach data memory when their packet has ended, and a packet's place in the input queue is reckoned, not held: see ``modelnet.Arrival``.
 """
 
 import zlib
@@ -8,7 +8,7 @@ from collections import deque
 
 from ...hdl.cab.addresses import CRC_BYTES, HEADER_BYTES, ID_VALUE, REG, REGIONS, TX_LIST_DEPTH, Irq
 from ...hdl.link.symbol import Control
-from .modelnet import QUEUE, Command, Stretch
+from .modelnet import QUEUE, Arrival, Command, Stretch
 
 __all__ = ["ModelCab"]
 
@@ -18,34 +18,6 @@ _REPLIES = 8
 _DATA = REGIONS["data"]
 _BY_ADDRESS = {register.address: register for register in REG.values()}
 _EVENTS = (1 << Irq.SENT) | (1 << Irq.TIMER) | (1 << Irq.ERROR)
-
-
-class _Packet:
-    """A packet that arrives: its stretches, each with the times of its first and last symbol."""
-
-    __slots__ = ("stretches", "ended", "cut", "lost")
-
-    def __init__(self):
-        self.stretches = []
-        self.ended = None      # time of its last symbol, once there is one
-        self.cut = False       # ended by another start
-        self.lost = False      # symbols of it found the queue full
-
-    def bytes(self):
-        return b"".join(stretch.data for stretch, _, _ in self.stretches)
-
-    def count_by(self, time, symbol_ps):
-        """Symbols that have arrived by ``time``."""
-        return sum(min(stretch.length, (time - head) // symbol_ps + 1) for stretch, head, _ in self.stretches if head <= time)
-
-    def header_at(self, symbol_ps):
-        """When its header is known: with byte 20, or at its end. None as long as that is not known."""
-        wanted = HEADER_BYTES + CRC_BYTES
-        for stretch, head, _ in self.stretches:
-            if len(stretch.data) >= wanted:
-                return head + (wanted - 1 + stretch.start) * symbol_ps
-            wanted -= len(stretch.data)
-        return self.ended
 
 
 class ModelCab:
@@ -287,7 +259,7 @@ class ModelCab:
             if packets and packets[-1].ended is None:
                 packets[-1].ended, packets[-1].cut = head, True
                 self._count("framing")
-            packets.append(_Packet())
+            packets.append(Arrival())
             self._rx_stray = False
         elif not packets or packets[-1].ended is not None:
             if not self._rx_stray:

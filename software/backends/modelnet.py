@@ -1,4 +1,4 @@
-"""The network of the pure-Python model: pieces of traffic, fibers, HUBs.
+"""The network of the pure-Python model: pieces of traffic, packets made of them, fibers, HUBs.
 
 Nothing here goes symbol by symbol. A *piece* is a run of symbols that follow each other without a gap: a command, or a stretch
 of a packet. What happens to a piece happens to its first symbol, and to its last one so much later. Times are
@@ -7,10 +7,11 @@ those of ``docs/hub.md`` and ``docs/engine.md``, but for the cycles that replies
 
 from collections import deque
 
+from ...hdl.cab.addresses import CRC_BYTES, HEADER_BYTES
 from ...hdl.hub.commands import BY_OPCODE, RETRY, STATUS_CONNECTED, TEST, Error, Group, Op
 from ...hdl.link.symbol import COMMAND_LENGTH, REPLY_BIT
 
-__all__ = ["Command", "Stretch", "ModelFiber", "ModelHub", "QUEUE"]
+__all__ = ["Command", "Stretch", "Arrival", "ModelFiber", "ModelHub", "QUEUE"]
 
 #: Symbols that an input queue holds.
 QUEUE = 1024 + 128
@@ -53,6 +54,34 @@ class Stretch:
     def kind(self):
         """What faults call it."""
         return "start" if self.start else "end" if self.end else "data"
+
+
+class Arrival:
+    """A packet that arrives: its stretches, each with the times of its first and last symbol."""
+
+    __slots__ = ("stretches", "ended", "cut", "lost")
+
+    def __init__(self):
+        self.stretches = []
+        self.ended = None      # time of its last symbol, once there is one
+        self.cut = False       # ended by another start
+        self.lost = False      # symbols of it found the queue full
+
+    def bytes(self):
+        return b"".join(stretch.data for stretch, _, _ in self.stretches)
+
+    def count_by(self, time, symbol_ps):
+        """Symbols that have arrived by ``time``."""
+        return sum(min(stretch.length, (time - head) // symbol_ps + 1) for stretch, head, _ in self.stretches if head <= time)
+
+    def header_at(self, symbol_ps):
+        """When its header is known: with byte 20, or at its end. None as long as that is not known."""
+        wanted = HEADER_BYTES + CRC_BYTES
+        for stretch, head, _ in self.stretches:
+            if len(stretch.data) >= wanted:
+                return head + (wanted - 1 + stretch.start) * symbol_ps
+            wanted -= len(stretch.data)
+        return self.ended
 
 
 class ModelFiber:
