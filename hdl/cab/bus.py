@@ -58,9 +58,10 @@ class CpuBus(wiring.Component):
 
     Timing
     ------
-    Request taken in cycle t: in a register in t + 1, in which the access is done; its result is chosen in t + 2 and at the pins
-    in t + 3. While the memory is taken by others the access waits, and requests behind it with it, in order; at most two are held
-    here, and ``bus.ready`` falls in the cycle after the first. Requests flow in each cycle again as soon as the memory does.
+    Request taken in cycle t: in a register in t + 1, in which the access is done; its result is chosen in t + 2 and at
+    the pins in t + 3. While the memory is taken by others the access waits, and requests behind it with it, in order;
+    at most two are held here, and ``bus.ready`` falls in the cycle after the first. Requests flow in each cycle again
+    as soon as the memory does.
     """
 
     def __init__(self, data_bytes=REGIONS["data"].size):

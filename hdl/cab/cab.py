@@ -1,6 +1,7 @@
 """The CAB: one CPU bus, data memory, a fiber with DMA both ways, timer, interrupts.
 
-Source: "The Design of Nectar" (1989), section 5 and figure 8. docs/cab.md specifies this board; the CPU itself is software.
+Source: "The Design of Nectar" (1989), section 5 and figure 8. docs/cab.md specifies this board; the CPU itself is
+software.
 """
 
 from amaranth.hdl import ClockDomain, ClockSignal, DomainRenamer, Module, ResetSignal, Signal
@@ -46,8 +47,8 @@ class Cab(wiring.Component):
 
     Timing
     ------
-    docs/cab.md. Every input is registered first, ``rst`` too: the board comes out of reset one cycle after it. The one exception
-    is ``fiber.tx.ready``, see ``OutputRegister``.
+    docs/cab.md. Every input is registered first, ``rst`` too: the board comes out of reset one cycle after it. The one
+    exception is ``fiber.tx.ready``, see ``OutputRegister``.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Fiber out, second half: makes symbols of items, with framing, CRC and flow control.
 
-Source: "The Design of Nectar" (1989), sections 4.2.1 (framing), 4.2.3 (ready bit) and 5.2; *Network-Based Multicomputers*,
-section 5.3.1 (the ready signal is sent by software).
+Source: "The Design of Nectar" (1989), sections 4.2.1 (framing), 4.2.3 (ready bit) and 5.2; *Network-Based
+Multicomputers*, section 5.3.1 (the ready signal is sent by software).
 """
 
 from amaranth.hdl import Module, Signal
@@ -39,8 +39,8 @@ class Emitter(wiring.Component):
     send_ready : In(1)
         Send one more ready signal; 255 can wait.
     reset : In(1)
-        Forget all items. A command of which a part is out is completed; a packet that is open is ended. ``items`` must be
-        emptied in the same cycle.
+        Forget all items. A command of which a part is out is completed; a packet that is open is ended. ``items`` must
+        be emptied in the same cycle.
     waiting : Out(1)
         An item waits for ``ready``.
     busy : Out(1)
@@ -52,8 +52,8 @@ class Emitter(wiring.Component):
 
     Timing
     ------
-    A symbol in each cycle, across items too, while there are items and room. The first symbol of an item follows two cycles
-    after it came when nothing was here.
+    A symbol in each cycle, across items too, while there are items and room. The first symbol of an item follows two
+    cycles after it came when nothing was here.
     """
 
     items: In(stream.Signature(Item))
@@ -132,7 +132,9 @@ class Emitter(wiring.Component):
             with m.If(byte_number == 0):
                 m.d.comb += symbol.eq(crc.crc[-8:])
             with m.If(sends):
-                m.d.sync += [byte_number.eq(byte_number + 1), item.crc.eq(~in_last_byte), rest_of_crc.eq(rest_of_crc << 8)]
+                m.d.sync += [
+                    byte_number.eq(byte_number + 1), item.crc.eq(~in_last_byte), rest_of_crc.eq(rest_of_crc << 8),
+                ]
                 with m.If(byte_number == 0):
                     m.d.sync += rest_of_crc.eq(crc.crc)
         with m.Elif(item.end):

@@ -1,6 +1,7 @@
 """The CAB's fiber in: from the pins through the input queue to data memory, and its registers.
 
-Source: "The Design of Nectar" (1989), sections 4.1 and 5.2 (the CAB has the HUB's fiber circuit) and 6.2.1; registers ours.
+Source: "The Design of Nectar" (1989), sections 4.1 and 5.2 (the CAB has the HUB's fiber circuit) and 6.2.1; registers
+ours.
 """
 
 from amaranth.hdl import Module, Mux, Shape, Signal
@@ -36,7 +37,7 @@ class FiberIn(wiring.Component):
     -------
     rx : Out
         The pins; registered before anything else.
-    rx_result, rx_header0 to rx_header3, rx_address, rx_start, rx_release, rx_control, rx_status, reply : In(RegisterPort)
+    rx_control, rx_status, reply, those of ``Receiver`` : In(RegisterPort)
         Its registers.
     memory : Out(StorePort(data_bytes))
     ready : Out(1)

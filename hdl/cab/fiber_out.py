@@ -1,7 +1,7 @@
 """The CAB's fiber out: the list of things to send, and its registers.
 
-Source: "The Design of Nectar" (1989), sections 4.2.3 (ready bit), 5.2 and 6.2.1 (the datalink gathers a packet as it sends it);
-the list and its registers are ours (docs/cab.md).
+Source: "The Design of Nectar" (1989), sections 4.2.3 (ready bit), 5.2 and 6.2.1 (the datalink gathers a packet as it
+sends it); the list and its registers are ours (docs/cab.md).
 """
 
 from amaranth.hdl import Module, ResetInserter, Shape, Signal
@@ -47,8 +47,8 @@ class FiberOut(wiring.Component):
 
     Timing
     ------
-    A symbol in each cycle in a steady stream. From the cycle in which an entry is written into an empty list to the one in which
-    its first symbol is at the pins: 4 cycles, for an area 6.
+    A symbol in each cycle in a steady stream. From the cycle in which an entry is written into an empty list to the
+    one in which its first symbol is at the pins: 4 cycles, for an area 6.
 
     Raises
     ------

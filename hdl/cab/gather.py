@@ -30,8 +30,8 @@ class Kind(enum.Enum, shape=2):
 class Entry(data.Struct):
     """An entry of the fiber-out list.
 
-    ``value``: a command's three bytes, a symbol, or an area's length; ``address``: an area's first byte, counted from the start of
-    data memory. The other members are the fields of TX_COMMAND and TX_AREA.
+    ``value``: a command's three bytes, a symbol, or an area's length; ``address``: an area's first byte, counted from
+    the start of data memory. The other members are the fields of TX_COMMAND and TX_AREA.
     """
 
     kind: Kind
@@ -47,9 +47,9 @@ class Entry(data.Struct):
 class Item(data.Struct):
     """What one word of work puts on the fiber, in this order; each part may be missing.
 
-    ``symbol`` if ``prefix``; lanes ``first`` to ``last`` of ``word`` if ``lanes``; the packet's CRC if ``crc``; an end of packet if
-    ``end``. ``command``: these symbols are a command, no part of a packet. ``notify``: tell when all has left. ``wait_ready``: not before
-    the ready bit is 1.
+    ``symbol`` if ``prefix``; lanes ``first`` to ``last`` of ``word`` if ``lanes``; the packet's CRC if ``crc``; an end
+    of packet if ``end``. ``command``: these symbols are a command, no part of a packet. ``notify``: tell when all has
+    left. ``wait_ready``: not before the ready bit is 1.
     """
 
     wait_ready: 1
@@ -87,8 +87,8 @@ class Gather(wiring.Component):
 
     Timing
     ------
-    An entry without bytes makes its item in one cycle; an area takes one cycle, and two more for each of its words if the memory
-    is free. So the memory is never asked in two cycles in a row.
+    An entry without bytes makes its item in one cycle; an area takes one cycle, and two more for each of its words if
+    the memory is free. So the memory is never asked in two cycles in a row.
 
     Raises
     ------

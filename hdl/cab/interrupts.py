@@ -34,8 +34,8 @@ class Interrupts(wiring.Component):
 
     Timing
     ------
-    A state is pending in the same cycle, an event from the next cycle on. An event in the cycle in which software clears
-    it stays pending.
+    A state is pending in the same cycle, an event from the next cycle on. An event in the cycle in which software
+    clears it stays pending.
     """
 
     def __init__(self):

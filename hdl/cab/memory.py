@@ -45,7 +45,8 @@ class StorePort(wiring.Signature):
 
     def __init__(self, data_bytes):
         super().__init__({
-            "valid": Out(1), "address": Out(exact_log2(data_bytes // LANES)), "select": Out(LANES), "data": Out(WORD_BITS)})
+            "valid": Out(1), "address": Out(exact_log2(data_bytes // LANES)), "select": Out(LANES),
+            "data": Out(WORD_BITS)})
 
 
 class FetchPort(wiring.Signature):

@@ -1,7 +1,7 @@
 """Fiber in, at the head of the input queue: opens packets, holds their headers for software, stores the rest.
 
-Source: "The Design of Nectar" (1989), section 6.2.1 (start of packet raises an upcall that names the mailbox, then the DMA is set
-up) and 5.2; what the registers look like is ours (docs/cab.md).
+Source: "The Design of Nectar" (1989), section 6.2.1 (start of packet raises an upcall that names the mailbox, then the
+DMA is set up) and 5.2; what the registers look like is ours (docs/cab.md).
 """
 
 from amaranth.hdl import Module, Mux, Signal
@@ -73,8 +73,8 @@ class Receiver(wiring.Component):
 
     Timing
     ------
-    A symbol in each cycle, except while software is waited for. A byte is dealt with when the fourth byte behind it comes.
-    ``received`` follows the end of packet by two cycles.
+    A symbol in each cycle, except while software is waited for. A byte is dealt with when the fourth byte behind it
+    comes. ``received`` follows the end of packet by two cycles.
 
     Raises
     ------

@@ -38,7 +38,8 @@ class Store(wiring.Component):
 
     Timing
     ------
-    A byte in each cycle. A word is written in the cycle after its last byte came, an incomplete one in the cycle after ``flush``.
+    A byte in each cycle. A word is written in the cycle after its last byte came, an incomplete one in the cycle after
+    ``flush``.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """The CAB's timer: a count of clock cycles that also counts those slept through, and an alarm.
 
-Source: "The Design of Nectar" (1989), section 5.2 (hardware timers with low overhead); the registers and the stand-by are
-ours (docs/cab.md).
+Source: "The Design of Nectar" (1989), section 5.2 (hardware timers with low overhead); the registers and the stand-by
+are ours (docs/cab.md).
 """
 
 from amaranth.hdl import Module, Signal
@@ -33,8 +33,8 @@ class Timer(wiring.Component):
 
     Timing
     ------
-    ``fired`` is 1 in the first cycle in which the timer is armed and TIMER_NOW is TIMER_COMPARE or up to 2**31 - 1 more.
-    Left out edges change nothing in that.
+    ``fired`` is 1 in the first cycle in which the timer is armed and TIMER_NOW is TIMER_COMPARE or up to 2**31 - 1
+    more. Left out edges change nothing in that.
     """
 
     timer_now: In(RegisterPort(REG["TIMER_NOW"]))
@@ -61,7 +61,7 @@ class Timer(wiring.Component):
             self.timer_now.value.eq(now),
             self.timer_compare.value.eq(compare),
         ]
-        # One edge before the cycle in which it fires: compare - now - 1, in two's complement the inverse of now - compare.
+        # Up to the edge before the one at which it fires: compare - now - 1 edges, the inverse of now - compare.
         with m.If(~armed):
             m.d.comb += self.wake_in.eq(~0)
         with m.Elif(~due):
