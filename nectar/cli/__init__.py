@@ -11,6 +11,7 @@ import importlib
 import os
 import signal
 import sys
+import traceback
 
 from .. import __version__
 from .errors import DONE, INTERRUPTED, WRONG, Interrupted, UsageError, explain
@@ -83,16 +84,14 @@ def _execute(arguments):
     try:
         options = _parse(arguments)
         return options.module.execute(options)
-    except KeyboardInterrupt as error:
-        if options is not None and options.debug:
-            raise
-        _complain(str(error) or "interrupted")
-        return INTERRUPTED
     except BrokenPipeError:
         raise
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:
         if options is not None and options.debug:
-            raise
+            traceback.print_exception(error)
+        if isinstance(error, KeyboardInterrupt):
+            _complain(str(error) or "interrupted")
+            return INTERRUPTED
         _complain(explain(error))
         return WRONG
 

@@ -34,6 +34,8 @@ class Program:
         sys.path.insert(0, os.path.dirname(module.__file__))    # as python does: a program may have modules beside it
         try:
             exec(code, vars(module))
+        except SystemExit as error:
+            raise UsageError(f"{path}: {error.code if isinstance(error.code, str) else 'it ended itself while it was loaded'}") from error
         except Exception as error:
             raise UsageError(f"{self.failure(error)} (while it was loaded)") from error
         self._main = getattr(module, "main", None)
@@ -44,9 +46,15 @@ class Program:
 
     def run(self, system, arguments):
         """Runs ``main`` to its end."""
-        coroutine = self._main(system, arguments)
+        wrong = UsageError(f"{self.path}: 'main' must be 'async def main(system, arguments)'")
+        try:
+            coroutine = self._main(system, arguments)
+        except TypeError as error:
+            if error.__traceback__.tb_next is not None:
+                raise
+            raise wrong from error
         if not isinstance(coroutine, types.CoroutineType):
-            raise UsageError(f"{self.path}: 'main' must be 'async def main(system, arguments)'")
+            raise wrong
         try:
             coroutine.send(None)
         except StopIteration:

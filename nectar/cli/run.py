@@ -54,9 +54,8 @@ def parse(parser, arguments):
         if word == "--":
             rest += words
         elif name in _VALUES:
-            own.append(word)
-            if not equals:
-                own += [value for value in [next(words, None)] if value is not None]
+            value = None if equals else next(words, None)
+            own.append(word if value is None else f"{word}={value}")
         elif word in _FLAGS or word == "--debug" or not program and word in ("-h", "--help"):
             own.append(word)
         elif program:
@@ -127,7 +126,7 @@ def _waves(options):
 def _shape(options, program):
     """Topology and profile."""
     from ..sim.profile import profile
-    from ..sim.topology import load
+    from ..sim.topology import Topology, load
     wanted = options.topology or program.topology
     if wanted is None:
         raise UsageError(f"{program.path} has no TOPOLOGY; add one, or give --topology")
@@ -136,6 +135,8 @@ def _shape(options, program):
     except ValueError as error:
         raise UsageError(f"--profile: {error}") from None
     topology = load(wanted) if isinstance(wanted, str) else wanted
+    if not isinstance(topology, Topology):
+        raise UsageError(f"{program.path}: TOPOLOGY must be a name or a nectar.sim.topology.Topology, not {wanted!r}")
     return topology.check(), speeds
 
 
@@ -145,7 +146,12 @@ def _system(options, program, topology, profile, waves, max_time):
     trace = program.trace
     if options.backend == "engine":
         from ..software.backends.engine import EngineMachine
-        machine = EngineMachine(topology, profile, sleep=not options.no_sleep, log_control=trace, **waves)
+        try:
+            machine = EngineMachine(topology, profile, sleep=not options.no_sleep, log_control=trace, **waves)
+        except OSError as error:
+            if options.waves is None:
+                raise
+            raise UsageError(f"--waves {options.waves} cannot be written: {error.strerror or error}") from error
     else:
         from ..software.backends.model import ModelMachine
         machine = ModelMachine(topology, profile)

@@ -1,0 +1,195 @@
+"""``nectar run``: whatever goes wrong is one clear line, exit code 2, and nothing left behind."""
+
+import os
+import re
+
+import pytest
+
+from nectar.cli import results
+
+MAIN = "TOPOLOGY = 'hub:2'\nasync def main(system, arguments):\n    "
+
+
+def task(body):
+    """A program with one task, which does ``body``, on CAB1."""
+    return f"TOPOLOGY = 'hub:2'\nasync def job(cab):\n    {body}\nasync def main(system, arguments):\n" \
+           "    system.spawn('CAB1', job)\n    await system.run()\n"
+
+
+@pytest.fixture
+def refused(nectar):
+    """Runs a program (its text) that must fail; the line that says why."""
+    def run(text, *options, backend="model", **more):
+        line = nectar.refused("run", nectar.program(text), "--backend", backend, *options, **more)
+        assert os.listdir(nectar.folder) == ["program.py"]
+        return line
+    return run
+
+
+# -- the program's file -----------------------------------------------------------------------------------
+def test_no_program(nectar):
+    assert "arguments are required: PROGRAM.py" in nectar.refused("run")
+
+
+def test_program_file_is_missing(nectar):
+    assert nectar.refused("run", "nowhere.py") == "nowhere.py: there is no such program file"
+
+
+def test_program_file_is_a_directory(nectar):
+    assert nectar.refused("run", nectar.folder).endswith("it is a directory, not a program; give the name of a Python file")
+
+
+def test_program_file_cannot_be_read(nectar):
+    """The memory of a process at address 0 is a file that exists and that nobody can read."""
+    assert nectar.refused("run", "/proc/self/mem") == "/proc/self/mem: the program cannot be read: Input/output error"
+
+
+@pytest.mark.parametrize("text, line", [
+    ("x = 1\ndef main(:\n", r"program\.py:2: syntax error: .+"),
+    ("x = '\n", r"program\.py:1: syntax error: unterminated string literal.*"),
+    ("  x = 1\n", r"program\.py:1: syntax error: unexpected indent"),
+    ("x = 1\0\n", r"program\.py(:1: syntax error|: not a Python program): source code .*null bytes"),
+    ("import nowhere_to_be_found\n", r"program\.py:1: ModuleNotFoundError: No module named 'nowhere_to_be_found' \(while it was loaded\)"),
+    ("def f():\n    return 1 / 0\n\nf()\n", r"program\.py:2: ZeroDivisionError: division by zero \(while it was loaded\)"),
+    ("import sys\nsys.exit('not today')\n", r"program\.py: not today"),
+    ("TOPOLOGY = 'hub:2'\n", r"program\.py: it has no 'async def main\(system, arguments\)' to run"),
+    ("TOPOLOGY = 'hub:2'\ndef main(system, arguments): pass\n", r"program\.py: 'main' must be 'async def main\(system, arguments\)'"),
+    ("TOPOLOGY = 'hub:2'\nasync def main(system): pass\n", r"program\.py: 'main' must be 'async def main\(system, arguments\)'.*"),
+    ("async def main(system, arguments): pass\n", r"program\.py has no TOPOLOGY; add one, or give --topology"),
+    ("TOPOLOGY = 5\nasync def main(system, arguments): pass\n", r"program\.py: TOPOLOGY must be .*"),
+])
+def test_a_program_that_cannot_be_loaded(refused, text, line):
+    assert re.fullmatch(line, refused(text))
+
+
+def test_a_program_that_is_no_text(nectar):
+    (nectar.folder / "program.py").write_bytes(b"x = '\xff\xfe'\n")
+    assert nectar.refused("run", "program.py").startswith("program.py:1: syntax error: (unicode error)")
+
+
+# -- what main and the tasks do ---------------------------------------------------------------------------
+@pytest.mark.parametrize("text, line", [
+    (MAIN + "raise ValueError('boo')", r"program\.py:3: ValueError: boo"),
+    (MAIN + "raise ValueError('two\\nlines')", r"program\.py:3: ValueError: two lines"),
+    (MAIN + "system.spawn('CAB9', main)", r"there is no CAB 'CAB9'; there are CAB1, CAB2 \(program\.py:3\)"),
+    (MAIN + "open('nowhere')", r"program\.py:3: FileNotFoundError: \[Errno 2\] No such file or directory: 'nowhere'"),
+    (MAIN + "raise __import__('nectar.software').software.ProgramError('no such file')", "no such file"),
+    (MAIN + "raise SystemExit('enough')", r"program\.py: enough"),
+    (MAIN + "raise SystemExit(7)", r"program\.py ended with exit code 7"),
+    (MAIN + "await __import__('asyncio').sleep(1)", r"program\.py:3: RuntimeError: no running event loop"),
+    (MAIN + "await __import__('asyncio').sleep(0)", r"program\.py:3: main awaits what only a task may await; .*system\.run.*"),
+    (MAIN + "await system.cab('CAB1').mailbox(1).receive()", r"only a task can wait .*system\.spawn \(program\.py:3\)"),
+    (task("raise ValueError('boo')"), r"task job 1 on CAB1 failed at [\d.]+ us: ValueError: boo \(program\.py:3\)"),
+    (task("cab.door.write(0, 1); await cab.sleep(1)"), r"task job 1 on CAB1 failed at .* bus error: store to 0x000000; .*\(program\.py:3\)"),
+    (task("await cab.datagram.send((9, 1), b'x')"), r"task job 1 on CAB1 failed at .*9.*\(program\.py:3\)"),
+    (task("await cab.mailbox(4).receive()"), r"nothing can happen any more at [\d.]+ us: task job 1 on CAB1 waits for mailbox 4 of CAB1"),
+    (task("await __import__('asyncio').sleep(0)"), r"nothing can happen any more at [\d.]+ us: task job 1 on CAB1 waits .*"),
+])
+def test_a_program_that_fails(refused, text, line):
+    assert re.fullmatch(line, refused(text))
+
+
+@pytest.mark.parametrize("backend", ["engine", "model"])
+def test_a_task_that_waits_for_ever(refused, simulator, backend):
+    assert "task job 1 on CAB1 waits for mailbox 4 of CAB1" in refused(task("await cab.mailbox(4).receive()"), backend=backend)
+
+
+@pytest.mark.parametrize("backend", ["engine", "model"])
+def test_a_task_that_never_ends_is_ended_by_max_time(refused, simulator, backend):
+    line = refused(task("\n    ".join(["while True:", "    await cab.sleep(100)"])), "--max-time", "5ms", backend=backend)
+    assert line == "the time limit was reached at 5000.000 us: task job 1 on CAB1 waits for a timer"
+
+
+@pytest.mark.parametrize("backend", ["engine", "model"])
+@pytest.mark.parametrize("options", [["--stall-time", "1s"], ["--stall-time=500ms", "--max-time", "1ms"]])
+def test_a_task_that_gives_no_control_back_is_named_and_ended(refused, simulator, backend, options):
+    line = refused(task("\n    ".join(["await cab.sleep(100)", "while True: pass"])), *options, backend=backend)
+    seconds = "1" if "1s" in options else "0.5"
+    assert re.fullmatch(rf"task job 1 on CAB1 computes without giving control back: for {re.escape(seconds)} s simulated time has stood "
+                        r"still at 1\d\d\.\d\d\d us \(program\.py:4 in job\)", line), line
+
+
+@pytest.mark.parametrize("body", ["while True: pass", "__import__('time').sleep(100)",
+                                  "while True:\n        try:\n            while True: pass\n        except BaseException: pass"])
+def test_a_main_that_gives_no_control_back_is_ended(refused, body):
+    assert refused(MAIN + body, "--stall-time", "500ms").startswith("main computes without giving control back: ")
+
+
+def test_a_handler_that_gives_no_control_back_is_ended(refused):
+    text = task("\n    ".join(["async def handler():", "    while True: pass", "cab.door.attach(handler)", "await cab.sleep(100)"]))
+    assert "without giving control back" in refused(text, "--stall-time", "500ms")
+
+
+def test_stall_time_0_waits_for_ever(nectar):
+    text = MAIN + "__import__('time').sleep(1); print('done')"
+    assert nectar("run", nectar.program(text), "--backend", "model", "--stall-time", "0s").stdout == "done\n"
+
+
+# -- options ----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("options, line", [
+    (["--topology", "hub:99"], r"hub:99: a HUB of 16 ports takes 1 to 16 CABs; .*"),
+    (["--topology", "star"], r"there is no topology 'star'; .*"),
+    (["--topology", "nowhere.toml"], r"nowhere\.toml: cannot be read: No such file or directory"),
+    (["--profile", "fast"], r"--profile: there is no profile 'fast'; there is prototype"),
+    (["--backend", "abacus"], r"--backend abacus: there is no such back end; there are engine and model"),
+    (["--max-time", "5"], r"--max-time 5: not a time; write a number and ps, ns, us, ms or s, as in 10ms"),
+    (["--max-time", "-5ms"], r"--max-time -5ms: not a time; .*"),
+    (["--stall-time", "soon"], r"--stall-time soon: not a time; .*"),
+    (["--max-time"], r"argument --max-time: expected one argument; .*"),
+    (["--waves", "w.txt"], r"--waves w\.txt: the name must end in \.vcd or \.fst, which is the format"),
+    (["--waves", "no/where/w.vcd"], r"--waves no/where/w\.vcd cannot be written: there is no directory .*/no/where"),
+    (["--wave-boards", "CAB1"], r"--wave-boards needs --waves FILE"),
+    (["--wave-window", "1us:2us"], r"--wave-window needs --waves FILE"),
+    (["--waves", "w.vcd", "--wave-boards", "CAB1,CAB9"], r"--wave-boards: hub:2 has no board 'CAB9'; it has HUB1, CAB1, CAB2"),
+    (["--waves", "w.vcd", "--wave-boards", ","], r"--wave-boards names no board; .*"),
+    (["--waves", "w.vcd", "--wave-window", "5us"], r"--wave-window 5us: write FROM:TO, as in 10us:150us"),
+    (["--waves", "w.vcd", "--wave-window", "5us:3us"], r"--wave-window 5us:3us: it ends before it begins"),
+    (["--waves", "w.vcd", "--backend", "model"], r"--waves: only the engine has signals to record; leave --backend out"),
+    (["--json", "no/where"], r"--json no/where cannot be written: there is no directory .*/no"),
+    (["--json", "."], r"--json \. cannot be written: it is a directory"),
+])
+def test_wrong_options(nectar, options, line):
+    got = nectar.refused("run", nectar.program(MAIN + "pass"), *options)
+    assert re.fullmatch(line, got), got
+    assert os.listdir(nectar.folder) == ["program.py"]
+
+
+def test_an_unknown_option_before_the_program_is_told(nectar):
+    line = nectar.refused("run", "--wave", "x.vcd", nectar.program(MAIN + "pass"))
+    assert line.startswith("there is no option --wave, and options of the program stand behind its name")
+
+
+def test_a_topology_file_is_explained_by_its_entry(nectar):
+    (nectar.folder / "own.toml").write_text('[hubs.HUB1]\n[cabs.CAB1]\n[[fibers]]\nbetween = ["CAB1", "HUB1.P99"]\n')
+    line = nectar.refused("run", nectar.program(MAIN + "pass"), "--topology", "own.toml")
+    assert line.startswith("own.toml: fiber CAB1 - HUB1.P99: HUB1 has no port P99")
+
+
+@pytest.mark.parametrize("option, name", [("--waves", "w.vcd"), ("--waves", "w.fst"), ("--json", "j.json")])
+def test_a_place_that_refuses_files_is_told(nectar, simulator, option, name):
+    """/proc takes no files, not even from root."""
+    assert f"/proc/{name}" in nectar.refused("run", nectar.program(MAIN + "pass"), option, f"/proc/{name}")
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_missing_write_permission_is_told_before_anything_runs(tmp_path, monkeypatch, exists):
+    target = tmp_path / "out"
+    if exists:
+        target.touch()
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(results.UsageError, match="--json .*out cannot be written: permission denied"):
+        results.check_target("--json", target)
+
+
+def test_no_compiler_and_no_simulator_in_the_cache(nectar):
+    nectar.environment |= {"PATH": "/nowhere", "NECTAR_CACHE_DIR": str(nectar.folder / "cache")}
+    nectar.environment.pop("CXX", None)
+    assert nectar.refused("run", nectar.program(MAIN + "pass"), "--waves", "w.vcd").startswith("no C++ compiler was found; install g++")
+    assert sorted(os.listdir(nectar.folder)) == ["cache", "program.py"]
+
+
+def test_debug_shows_the_traceback(nectar):
+    done = nectar("run", nectar.program(MAIN + "raise ValueError('boo')"), "--backend", "model", "--debug")
+    assert done.returncode == 2
+    assert done.stderr.startswith("Traceback") and 'program.py", line 3' in done.stderr
+    assert done.stderr.endswith("\nnectar: program.py:3: ValueError: boo\n")
