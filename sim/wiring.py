@@ -17,7 +17,8 @@ PS_PER_METRE = 5_000
 DEFAULT_LENGTH_M = 20
 #: HUB ID 255 stands for any HUB in a command.
 MAX_HUB_ID = 254
-MAX_CAB_ID = 255
+#: CAB ID 255 stands for several CABs in a multicast.
+MAX_CAB_ID = 254
 #: Longest delay that a fiber may have: a million kilometres is a slip of the pen.
 MAX_DELAY_PS = 10**12
 
@@ -120,7 +121,7 @@ class Topology:
         return self
 
     def cab(self, name, *, id=None, phase_ns=0):
-        """Adds a CAB. ``id``: 0 to 255, as for a HUB; so is ``phase_ns``."""
+        """Adds a CAB. ``id``: 0 to 254, as for a HUB; so is ``phase_ns``."""
         self._new_name(name)
         self.cabs[name] = CabBoard(name, self._id("CAB", name, id, self.cabs, MAX_CAB_ID), self._phase(name, phase_ns))
         self._near[name] = []

@@ -168,8 +168,8 @@ def build(*steps):
     (("hub", "OTHER", {"id": 1}), "OTHER: HUB1 has the id 1 already; give another id"),
     (("hub", "HUB255"), "the id of a HUB is 0 to 254, not 255"),
     (("cab", "OTHER", {"id": 2}), "OTHER: CAB2 has the id 2 already"),
-    (("cab", "OTHER", {"id": 256}), "the id of a CAB is 0 to 255, not 256"),
-    (("cab", "OTHER", {"id": True}), "the id of a CAB is 0 to 255, not True"),
+    (("cab", "OTHER", {"id": 255}), "the id of a CAB is 0 to 254, not 255"),
+    (("cab", "OTHER", {"id": True}), "the id of a CAB is 0 to 254, not True"),
     (("hub", "HUB3", {"ports": 129}), "HUB3: a HUB has 2 to 128 ports, not 129"),
     (("hub", "HUB3", {"phase_ns": -1}), "HUB3: phase_ns must be a number"),
     (("cab", "a-b"), "'a-b' is no name for a board"),
@@ -244,7 +244,7 @@ def test_a_toml_file_gives_a_topology(tmp_path):
     ("[cabs.CAB1]", "[cabs]\nCAB1 = 1", "cabs.CAB1 must be a table, not 1"),
     ("HUB2.P15", "HUB2.P16", "fiber HUB2.P16 - CAB2: HUB2 has no port P16"),
     ('"pair"', "5", "name must be a string"),
-    ("id = 77", 'id = "x"', "CAB2: the id of a CAB is 0 to 255, not 'x'"),
+    ("id = 77", 'id = "x"', "CAB2: the id of a CAB is 0 to 254, not 'x'"),
 ])
 def test_a_mistake_in_a_toml_file_is_told_with_the_file_and_the_entry(tmp_path, old, new, message):
     assert old in GOOD
