@@ -89,6 +89,11 @@ def execute(options):
     try:
         _run(options, program, system, stall)
         simulated = system.time_ns
+    except (UsageError, Interrupted) as error:
+        if options.waves is None:
+            raise
+        system.close()
+        raise type(error)(f"{error}; waveforms up to then are in {options.waves}") from error
     finally:
         system.close()
     save_json(options.json, [Result("run.simulated_time", simulated, "ns"), *map(Result.of, system.results)])
@@ -175,7 +180,7 @@ def _run(options, program, system, stall):
     except Stalled as error:
         raise UsageError(str(error)) from error
     except KeyboardInterrupt as error:
-        raise Interrupted(f"{error or 'interrupted'} at {_time(system)} of simulated time") from error
+        raise Interrupted(f"{str(error) or 'interrupted'} at {_time(system)} of simulated time") from error
     except UsageError:
         raise
     except SystemExit as error:

@@ -1,0 +1,102 @@
+"""Ctrl-C, at any time: exit code 130, one line, no file half written, no process left."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+LOOP = '''
+TOPOLOGY = "hub:2"
+
+
+async def job(cab):
+    while True:
+        await cab.sleep(10)
+
+
+async def main(system, arguments):
+    print("running", flush=True)
+    system.spawn("CAB1", job)
+    await system.run()
+'''
+BUSY = LOOP.replace("await cab.sleep(10)", "pass")
+BLOCKED = LOOP.replace("await cab.sleep(10)", "__import__('time').sleep(100)")
+
+
+def _session(number):
+    """Processes of the session ``number`` that still run, by their command names."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                text = (entry / "stat").read_text()
+            except OSError:
+                continue
+            name, fields = text[text.index("(") + 1:text.rindex(")")], text[text.rindex(")") + 2:].split()
+            if int(fields[3]) == number and fields[0] != "Z":
+                found[int(entry.name)] = name
+    return found
+
+
+def _wait(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never happened"
+        time.sleep(0.02)
+
+
+def _end(process, number):
+    """Sends the signal to the program alone; its line of error."""
+    process.send_signal(number)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 130, err
+    _wait(lambda: not _session(process.pid), 5)
+    return err
+
+
+@pytest.mark.parametrize("backend", ["engine", "model"])
+@pytest.mark.parametrize("text", [LOOP, BUSY, BLOCKED], ids=["simulating", "computing", "blocked"])
+def test_while_a_program_runs(nectar, simulator, backend, text):
+    with nectar.start("run", nectar.program(text), "--backend", backend, "--json", "out.json") as process:
+        assert process.stdout.readline() == "running\n"
+        time.sleep(0.3)
+        err = _end(process, signal.SIGINT)
+    assert err.startswith("nectar: interrupted at ") and err.endswith(" of simulated time\n") and err.count("\n") == 1
+    assert os.listdir(nectar.folder) == ["program.py"]
+
+
+def test_a_signal_to_terminate_ends_it_as_well(nectar, simulator):
+    with nectar.start("run", nectar.program(LOOP)) as process:
+        process.stdout.readline()
+        assert _end(process, signal.SIGTERM).startswith("nectar: ended by a signal at ")
+
+
+def test_waveforms_up_to_the_interruption_are_whole(nectar, simulator):
+    with nectar.start("run", nectar.program(LOOP), "--waves", "w.vcd") as process:
+        process.stdout.readline()
+        time.sleep(0.5)
+        assert "waveforms up to then are in w.vcd" in _end(process, signal.SIGINT)
+    assert sorted(os.listdir(nectar.folder)) == ["program.py", "w.vcd"]
+    assert (nectar.folder / "w.vcd").read_text().count("$enddefinitions") == 1
+
+
+def test_while_the_simulator_is_built(nectar):
+    """A compiler that never ends stands in for one that takes its time; it has a child, as compilers have."""
+    compiler = nectar.folder / "c++"
+    compiler.write_text("#!/bin/sh\n[ \"$1\" = --version ] && echo slow && exit\ntouch compiling\nsleep 1000\n")
+    compiler.chmod(0o755)
+    nectar.environment |= {"CXX": str(compiler), "NECTAR_CACHE_DIR": str(nectar.folder / "cache")}
+    with nectar.start("run", nectar.program(LOOP), "--waves", "w.vcd") as process:
+        _wait(lambda: (nectar.folder / "compiling").exists())
+        err = _end(process, signal.SIGINT)
+    assert err.splitlines()[-1] == "nectar: interrupted"
+    assert sorted(os.listdir(nectar.folder)) == ["c++", "cache", "compiling", "program.py"]
+    assert not [name for name in os.listdir(nectar.folder / "cache") if name.startswith("tmp-")]
+
+
+def test_while_a_benchmark_runs(nectar, simulator):
+    with nectar.start("bench", "silent") as process:
+        time.sleep(1)
+        assert _end(process, signal.SIGINT) == "nectar: interrupted\n"
