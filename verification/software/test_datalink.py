@@ -12,7 +12,7 @@ from nectar.sim.topology import load
 from nectar.software.backends.model import Fault
 from nectar.software.datalink.options import Options
 from nectar.software.datalink.route import Route
-from nectar.software.errors import CircuitError, ProgramError
+from nectar.software.errors import CircuitError, MessageTooLong, ProgramError
 from nectar.software.packet import LAST_FRAGMENT, Protocol, pack
 
 from .helpers import model
@@ -386,3 +386,33 @@ def test_a_packet_without_a_whole_header_is_dropped_and_counted():
         assert cab.datalink.counters.unknown_protocol == 1      # no byte at all
         assert cab.datagram.counters.misdelivered == 1          # no destination
         assert cab.datalink.counters.short == 2
+
+
+def test_a_packet_of_more_areas_than_the_list_has_entries_is_refused():
+    async def send(cab):
+        with pytest.raises(MessageTooLong, match="fewer areas"):
+            await cab.datalink.send(cab.datalink.route(2), bytes(16), [(cab.memory.base, 1)] * 30)
+        assert cab.datalink.out.lock.holder is None
+        await cab.datagram.send((2, 1), b"good")
+
+    with model() as system:
+        system.spawn("CAB1", send)
+        receiver = system.spawn("CAB2", receive_all, 1, 1)
+        system.go()
+        assert receiver.result == [(1, b"good")]
+
+
+def test_a_protocol_that_names_no_place_in_data_memory_ends_the_run():
+    class Wrong:
+        def packet(self, header):
+            return 0x200000, 64
+
+    async def send(cab):
+        await cab.datalink.send(cab.datalink.route(2), bytes([77]) + bytes(15), ())
+        await cab.sleep(1000)
+
+    with model() as system:
+        system.cab("CAB2").datalink.register(77, Wrong())
+        system.spawn("CAB1", send)
+        with pytest.raises(ProgramError, match="at interrupt level: bus error: store to 0x200050"):
+            system.go()
