@@ -8,7 +8,8 @@ _HALF_NS = 5
 
 
 class HandClock:
-    """Clock and reset of a component; the bench sets its inputs, calls ``settle``, looks at the outputs, calls ``edge``.
+    """Clock and reset of a component; the bench sets its inputs, calls ``settle``, looks at the outputs, calls
+    ``edge``.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Reference model of the CAB, written from docs/cab.md and the address map: what happens, not when.
 
-Time does not exist here. Whatever can be done is done at once: entries of the fiber-out list leave, packets are taken from
-the input queue as far as software lets them. The real board must show the same whenever it has nothing left to do
+Time does not exist here. Whatever can be done is done at once: entries of the fiber-out list leave, packets are taken
+from the input queue as far as software lets them. The real board must show the same whenever it has nothing left to do
 (its pin ``idle``). The timer, which is about nothing but time, is not here: see ``test_timer``.
 """
 
@@ -206,8 +206,9 @@ class Board:
         return bool(self.entries and self.entries[0][1].get("wait_ready") and not self.ready)
 
     def _read_tx_status(self):
-        return _word("TX_STATUS", free=TX_LIST_DEPTH - max(len(self.entries) - 1, 0), busy=bool(self.entries), ready=self.ready,
-                     waiting=self.waiting, sent=self.sent_count & 0xFF)
+        begun = 1 if self.entries else 0
+        return _word("TX_STATUS", free=TX_LIST_DEPTH - len(self.entries) + begun, busy=bool(self.entries),
+                     ready=self.ready, waiting=self.waiting, sent=self.sent_count & 0xFF)
 
     def _send(self, symbol, covered=True):
         if symbol == Control.IDLE:

@@ -1,5 +1,6 @@
 """Random operations done on a CAB and on the reference model alike, and their comparison whenever the board is idle."""
 
+import os
 import random
 import zlib
 
@@ -50,7 +51,8 @@ def random_arrival():
         symbols = [*data]                                                # bytes outside a packet
     else:
         codes = [*Control, Control.START, Control.END, random.choice(_RESERVED)]
-        symbols = [random.choice(codes) if random.random() < 0.4 else random.getrandbits(8) for _ in range(random.randrange(30))]
+        symbols = [random.choice(codes) if random.random() < 0.4 else random.getrandbits(8)
+                   for _ in range(random.randrange(30))]
     symbols = [int(symbol) for symbol in symbols]
     for _ in range(random.choice([0, 0, 1, 3])):
         place = random.randrange(len(symbols) + 1)
@@ -70,8 +72,8 @@ class Scenario:
     model : reference.Board
         Just made.
 
-    The lower half of the data memory is for what is sent, the upper half for what is received: what an area holds must not change
-    while its entry waits.
+    The lower half of the data memory is for what is sent, the upper half for what is received: what an area holds must
+    not change while its entry waits.
     """
 
     def __init__(self, board, model):
@@ -112,8 +114,9 @@ class Scenario:
         """The board must show what the model shows: registers, interrupt line, symbols sent."""
         board, model = self.board, self.model
         await board.quiet()
-        same = next((at for at, pair in enumerate(zip(board.tx, model.sent)) if pair[0] != pair[1]), min(len(board.tx), len(model.sent)))
-        assert board.tx == model.sent, f"sent the same {same} symbols, then {board.tx[same:same + 20]}, not {model.sent[same:same + 20]}"
+        same = len(os.path.commonprefix([board.tx, model.sent]))
+        seen, expected = board.tx[same:same + 20], model.sent[same:same + 20]
+        assert board.tx == model.sent, f"sent the same {same} symbols, then {seen}, not {expected}"
         board.tx.clear()
         model.sent.clear()
         assert board.irq == model.irq
@@ -132,7 +135,8 @@ class Scenario:
         """Every word of the data memory."""
         accesses = await self.board.block(Access(_DATA + at) for at in range(0, len(self.model.data), 4))
         seen = b"".join(access.data.to_bytes(4, "big") for access in accesses)
-        assert seen == self.model.data, f"memory differs first at {next(i for i, b in enumerate(seen) if b != self.model.data[i])}"
+        same = len(os.path.commonprefix([seen, bytes(self.model.data)]))
+        assert seen == self.model.data, f"memory differs first at {same:#x}"
 
     # -- operations ----------------------------------------------------------------------------------
     async def arrive(self, symbols):
@@ -165,7 +169,8 @@ class Scenario:
         if not waits and random.random() < 0.8:
             return
         limit = random.choice([0, 1, 5, 2000, random.randrange(100), random.randrange(2000)])
-        address = random.choice([self.half + random.randrange(self.half), len(model.data) - limit, len(model.data) - limit + 1])
+        last = len(model.data) - limit
+        address = random.choice([self.half + random.randrange(self.half), last, last + 1])
         if address < self.half or random.random() < 0.05:
             address = random.choice([-1, len(model.data), 1 << 22])
         await self.register("RX_ADDRESS", _DATA + address & 0xFFFFFF)

@@ -1,4 +1,5 @@
-"""Bench of hdl/cab/bus.py: requests in order, one each, at most one a cycle, wherever they go and whoever is in the way."""
+"""Bench of hdl/cab/bus.py: requests in order, one each, at most one a cycle, wherever they go and whoever is in the
+way."""
 
 import random
 
@@ -26,8 +27,9 @@ def place(address):
 
 def random_request():
     """Address, write, select, data."""
-    address = random.choice([DATA + random.randrange(SIZE), DATA + random.randrange(SIZE), REGISTERS.base + random.randrange(REGISTERS.size),
-                             random.choice([DATA - 1, DATA + SIZE, REGISTERS.base - 1, REGISTERS.end]), random.getrandbits(24)])
+    in_data, in_registers = DATA + random.randrange(SIZE), REGISTERS.base + random.randrange(REGISTERS.size)
+    edge = random.choice([DATA - 1, DATA + SIZE, REGISTERS.base - 1, REGISTERS.end])
+    address = random.choice([in_data, in_data, in_registers, edge, random.getrandbits(24)])
     return {"bus__address": address, "bus__write": random.getrandbits(1), "bus__select": random.getrandbits(4),
             "bus__write_data": random.getrandbits(32)}
 
@@ -130,7 +132,8 @@ async def it_is_ready_in_every_cycle_unless_the_memory_is_not(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def a_memory_that_is_ready_is_used_at_once(dut):
-    """docs/cab.md, CPU bus: after a wait no cycle is lost; with enough requests there is an access whenever there can be one."""
+    """docs/cab.md, CPU bus: after a wait no cycle is lost; with enough requests there is an access whenever there can
+    be one."""
     watch = Watch(dut)
     await watch.start()
     await watch.cycle(True, False)

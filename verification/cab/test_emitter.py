@@ -51,8 +51,8 @@ class Reference:
 
 def command_item(wait=0, notify=0):
     """A command's item."""
-    return {"wait_ready": wait, "prefix": 1, "symbol": int(Control.COMMAND), "lanes": 1, "word": random.getrandbits(24), "first": 1,
-            "last": 3, "notify": notify, "command": 1}
+    return {"wait_ready": wait, "prefix": 1, "symbol": int(Control.COMMAND), "lanes": 1,
+            "word": random.getrandbits(24), "first": 1, "last": 3, "notify": notify, "command": 1}
 
 
 def random_item():
@@ -94,8 +94,8 @@ class Surroundings:
     async def cycle(self, room=1, empty=1, send_ready=0, reset=0, offer=1):
         """One cycle."""
         offered = bool(self.items) and offer
-        self.clock.drive(items__valid=offered, items__payload=pack(Item, **self.items[0]) if offered else random.getrandbits(50),
-                         room=room, empty=empty, ready=self.ready, send_ready=send_ready, reset=reset)
+        payload = pack(Item, **self.items[0]) if offered else random.getrandbits(50)
+        self.clock.drive(items__valid=offered, items__payload=payload, room=room, empty=empty, ready=self.ready, send_ready=send_ready, reset=reset)
         await self.clock.settle()
         assert not (self.pin("push__valid") and reset)
         if self.pin("push__valid") and room:
@@ -160,7 +160,8 @@ async def a_stream_of_items_has_no_gaps(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def a_command_waits_for_the_ready_bit_and_all_behind_it(dut):
-    """docs/cab.md, fiber out: a command with wait_ready holds the list until the ready bit is 1; once begun it does not stop."""
+    """docs/cab.md, fiber out: a command with wait_ready holds the list until the ready bit is 1; once begun it does
+    not stop."""
     around = Surroundings(dut)
     await around.start()
     for _ in range(20):
@@ -180,7 +181,8 @@ async def a_command_waits_for_the_ready_bit_and_all_behind_it(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def ready_signals_go_between_any_two_symbols(dut):
-    """docs/cab.md, fiber out: TX_READY; as many as asked for, up to 255 wait; nothing else is disturbed, the CRC neither."""
+    """docs/cab.md, fiber out: TX_READY; as many as asked for, up to 255 wait; nothing else is disturbed, the CRC
+    neither."""
     around, reference = Surroundings(dut), Reference()
     await around.start()
     items = [item for item in (random_item() for _ in range(400)) if item.get("symbol") != READY]
@@ -210,7 +212,8 @@ async def ready_signals_go_between_any_two_symbols(dut):
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")
 async def a_reset_leaves_neither_half_a_command_nor_an_open_packet(dut):
-    """docs/cab.md, TX_CONTROL.reset: a command that has begun is completed, a packet that is open ended, all else forgotten."""
+    """docs/cab.md, TX_CONTROL.reset: a command that has begun is completed, a packet that is open ended, all else
+    forgotten."""
     around = Surroundings(dut)
     await around.start()
     seen = {"command": 0, "packet": 0, "both": 0, "nothing": 0, "waiting": 0}
@@ -232,9 +235,9 @@ async def a_reset_leaves_neither_half_a_command_nor_an_open_packet(dut):
             await around.cycle(room=random.random() < 0.5)
         after = around.symbols()
         # How many bytes a command at the end of what was sent still lacks.
-        lacks = next((3 - at for at in range(min(len(before), 3) + 1)
-                      if len(before) > at and before[-1 - at] == Control.COMMAND and not any(map(is_control, before[len(before) - at:]))), 0)
-        # A symbol with the command code may be none of a command: the items here send such only as commands.
+        bytes_since = next((at for at, symbol in enumerate(reversed(before)) if is_control(symbol)), len(before))
+        cut = before[-1 - bytes_since:][:1] == [Control.COMMAND] and bytes_since < 3
+        lacks = 3 - bytes_since if cut else 0
         is_open = next((symbol == START for symbol in reversed(before) if symbol in (START, END)), False)
         assert len(after) == lacks + is_open and not any(map(is_control, after[:lacks])), (before, after)
         assert after[lacks:] == [END] * is_open

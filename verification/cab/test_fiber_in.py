@@ -94,8 +94,8 @@ async def what_arrives_ends_where_the_model_says(dut):
                 model.arrive(symbol)
         else:
             name, value = random.choice([
-                ("RX_ADDRESS", DATA + random.randrange(SIZE)), ("RX_START", random.randrange(200)), ("RX_START", random.randrange(200)),
-                ("RX_RELEASE", 0), ("RX_RELEASE", 0), ("RX_CONTROL", put("RX_CONTROL", discard=1)),
+                ("RX_ADDRESS", DATA + random.randrange(SIZE)), ("RX_START", random.randrange(200)),
+                ("RX_START", random.randrange(200)), ("RX_RELEASE", 0), ("RX_RELEASE", 0), ("RX_CONTROL", put("RX_CONTROL", discard=1)),
                 ("RX_CONTROL", put("RX_CONTROL", reset=random.random() < 0.1))])
             try:
                 model.write(REG[name].address, value)
@@ -112,7 +112,8 @@ async def what_arrives_ends_where_the_model_says(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def a_full_queue_loses_what_comes_and_the_packet_in_which_it_was_lost_says_so(dut):
-    """docs/cab.md, fiber in 1 and 4: 1152 symbols wait; each one lost is counted; only the packet with the hole has ``framing``."""
+    """docs/cab.md, fiber in 1 and 4: 1152 symbols wait; each one lost is counted; only the packet with the hole has
+    ``framing``."""
     around = Arrivals(dut)
     await around.start()
     first = with_crc(random.randbytes(40))
@@ -145,7 +146,8 @@ async def a_full_queue_loses_what_comes_and_the_packet_in_which_it_was_lost_says
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def replies_wait_in_order_and_the_ninth_is_lost(dut):
-    """docs/cab.md, fiber in 1: up to 8 replies wait in REPLY; they pass by a full queue and a packet that waits for software."""
+    """docs/cab.md, fiber in 1: up to 8 replies wait in REPLY; they pass by a full queue and a packet that waits for
+    software."""
     around = Arrivals(dut)
     await around.start()
     await around.receive([START, *bytes(1500)])
@@ -211,7 +213,8 @@ async def received_comes_after_the_last_byte_is_in_memory(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def a_reset_forgets_the_packet_but_neither_result_nor_replies(dut):
-    """H21, docs/cab.md, RX_CONTROL.reset: at any moment of a packet; the next one is received as if nothing had been."""
+    """H21, docs/cab.md, RX_CONTROL.reset: at any moment of a packet; the next one is received as if nothing had
+    been."""
     around = Arrivals(dut)
     await around.start()
     for moment in [*range(0, 60), *(random.randrange(200) for _ in range(20))]:

@@ -101,8 +101,8 @@ async def the_list_is_sent_in_order_whatever_memory_and_fiber_do(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def a_start_of_packet_clears_the_ready_bit_and_wins_over_a_ready_signal(dut):
-    """H15, docs/cab.md, fiber out: 1 at reset, 0 when a start is handed to the fiber, 1 when a ready arrives; 0 if both in one
-    cycle. A start that the fiber has not yet taken changes nothing."""
+    """H15, docs/cab.md, fiber out: 1 at reset, 0 when a start is handed to the fiber, 1 when a ready arrives; 0 if
+    both in one cycle. A start that the fiber has not yet taken changes nothing."""
     sender = Sender(dut)
     for delay in range(6):
         await sender.start()
@@ -183,7 +183,8 @@ async def an_entry_has_left_when_the_fiber_has_taken_its_last_symbol(dut):
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")
 async def a_reset_at_any_time_leaves_a_clean_fiber_and_an_empty_list(dut):
-    """docs/cab.md, TX_CONTROL.reset: a packet under way ends, a command is completed; then everything works as before."""
+    """docs/cab.md, TX_CONTROL.reset: a packet under way ends, a command is completed; then everything works as
+    before."""
     sender = Sender(dut)
     await sender.start()
     ended = completed = 0
@@ -226,7 +227,8 @@ async def a_reset_at_any_time_leaves_a_clean_fiber_and_an_empty_list(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def the_first_symbol_comes_soon(dut):
-    """The component's docstring: 4 cycles from the write of a command to its first symbol at the pins, 6 for an area."""
+    """The component's docstring: 4 cycles from the write of a command to its first symbol at the pins, 6 for an
+    area."""
     sender = Sender(dut)
     await sender.start()
     await sender.write("TX_COMMAND", 0)

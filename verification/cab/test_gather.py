@@ -21,7 +21,8 @@ def random_entry():
     kind = random.choice([Kind.COMMAND, Kind.SYMBOL, Kind.AREA, Kind.AREA, Kind.AREA])
     flags = {name: random.getrandbits(1) for name in ("start", "crc", "end", "notify")}
     if kind == Kind.COMMAND:
-        return {"kind": kind.value, "value": random.getrandbits(24), "notify": flags["notify"], "wait_ready": random.getrandbits(1)}
+        return {"kind": kind.value, "value": random.getrandbits(24), "notify": flags["notify"],
+                "wait_ready": random.getrandbits(1)}
     if kind == Kind.SYMBOL:
         return {"kind": kind.value, "value": random.choice([random.getrandbits(9), int(Control.IDLE), int(Control.START)])}
     length = random.choice([0, 1, 2, 3, 4, 5, 8, random.randrange(40)])
@@ -49,7 +50,8 @@ def parts(item):
     word = item["word"].to_bytes(4, "big")
     return [*([("wait",)] if item["wait_ready"] else []), *([(kind, item["symbol"])] if item["prefix"] else []),
             *((kind, byte) for byte in (word[item["first"]:item["last"] + 1] if item["lanes"] else b"")),
-            *([("crc",)] if item["crc"] else []), *([("end",)] if item["end"] else []), *([("notify",)] if item["notify"] else [])]
+            *([("crc",)] if item["crc"] else []), *([("end",)] if item["end"] else []),
+            *([("notify",)] if item["notify"] else [])]
 
 
 class Surroundings:
@@ -73,7 +75,8 @@ class Surroundings:
         """One cycle; the memory may be ready, an item may leave."""
         clock, pin = self.clock, lambda name: int(clock.handle(name).value)
         clock.drive(
-            entries__valid=bool(self.entries), entries__payload=pack(Entry, **self.entries[0]) if self.entries else random.getrandbits(20),
+            entries__valid=bool(self.entries),
+            entries__payload=pack(Entry, **self.entries[0]) if self.entries else random.getrandbits(20),
             items__ready=len(self.items) < ROOM, memory__ready=grant,
             memory_data=random.getrandbits(32) if self._word is None else self._word)
         await clock.settle()
@@ -102,7 +105,8 @@ class Surroundings:
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")
 async def entries_become_what_the_specification_says(dut):
-    """docs/cab.md, fiber out: areas at any byte and of any length, the flags at the right ends; each word is read once."""
+    """docs/cab.md, fiber out: areas at any byte and of any length, the flags at the right ends; each word is read
+    once."""
     memory = random.randbytes(SIZE)
     around = Surroundings(dut, memory)
     await around.start()

@@ -16,8 +16,8 @@ from nectar.verification.bench import Bench, inside
 from nectar.verification.cab.lockstep import HandClock, lockstep
 
 SIZES = {"4 kbyte": 4 << 10, "64 kbyte": 64 << 10}
-INPUTS = ("fiber_in__valid", "fiber_in__address", "fiber_in__select", "fiber_in__data", "fiber_out__valid", "fiber_out__address",
-          "cpu__valid", "cpu__address", "cpu__write", "cpu__select", "cpu__data")
+INPUTS = ("fiber_in__valid", "fiber_in__address", "fiber_in__select", "fiber_in__data",
+          "fiber_out__valid", "fiber_out__address", "cpu__valid", "cpu__address", "cpu__write", "cpu__select", "cpu__data")
 
 
 class Reference:
@@ -52,7 +52,8 @@ class Reference:
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def fiber_in_goes_first_then_fiber_out_then_the_cpu(dut):
-    """docs/cab.md, data memory: one access in each cycle, of whoever goes first; the others' accesses have no effect yet."""
+    """docs/cab.md, data memory: one access in each cycle, of whoever goes first; the others' accesses have no effect
+    yet."""
     words = SIZES[inside()] // 4
     clock = HandClock(dut)
     await clock.start(*INPUTS)
@@ -61,7 +62,8 @@ async def fiber_in_goes_first_then_fiber_out_then_the_cpu(dut):
 
     def stimuli():
         for address in near:
-            yield {"cpu__valid": 1, "cpu__write": 1, "cpu__select": 15, "cpu__address": address, "cpu__data": random.getrandbits(32)}
+            yield {"cpu__valid": 1, "cpu__write": 1, "cpu__select": 15, "cpu__address": address,
+                   "cpu__data": random.getrandbits(32)}
         for density in (0.2, 0.5, 0.9):
             for _ in range(2000):
                 yield {
@@ -87,7 +89,8 @@ async def every_word_has_a_place_of_its_own(dut):
          "cpu__valid": 1, "cpu__write": 1, "cpu__select": 15, "cpu__address": word, "cpu__data": random.getrandbits(32)}
         for word in range(words)))
     await lockstep(clock, reference.step, (
-        {"cpu__valid": word % 2, "fiber_out__valid": 1 - word % 2, "cpu__write": 0, "cpu__address": word, "fiber_out__address": word}
+        {"cpu__valid": word % 2, "fiber_out__valid": 1 - word % 2, "cpu__write": 0, "cpu__address": word,
+         "fiber_out__address": word}
         for word in [*range(words), 0]))
     assert len(reference.words) == words
 

@@ -54,7 +54,8 @@ def stimuli(cycles, push, take):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def what_enters_leaves_in_order_and_what_leaves_is_told_of(dut):
-    """docs/wire.md, pins: a symbol offered stays; docs/cab.md: an entry has left when the fiber has taken its last symbol."""
+    """docs/wire.md, pins: a symbol offered stays; docs/cab.md: an entry has left when the fiber has taken its last
+    symbol."""
     clock = HandClock(dut)
     await clock.start(*INPUTS)
     reference = Reference()

@@ -24,7 +24,8 @@ class Queue(RegisterPorts):
     """The input queue before it, the store behind it."""
 
     def __init__(self, dut):
-        super().__init__(dut, [name.upper() for name in RECEIVER_REGISTERS], ("queue__valid", "queue__payload", "discard", "reset"))
+        super().__init__(dut, [name.upper() for name in RECEIVER_REGISTERS],
+                         ("queue__valid", "queue__payload", "discard", "reset"))
         self.queue = deque()       # (symbol, lost), or None for a cycle without
         self.memory = {}
         self.address = None
@@ -99,7 +100,8 @@ def control(model, name, value):
 
 @cocotb.test(timeout_time=100, timeout_unit="ms")
 async def packets_are_taken_as_the_specification_says(dut):
-    """docs/cab.md, fiber in 2 to 4: good packets and bad, marks of lost symbols, answers of all kinds, discards, resets."""
+    """docs/cab.md, fiber in 2 to 4: good packets and bad, marks of lost symbols, answers of all kinds, discards,
+    resets."""
     queue, model = Queue(dut), Board(SIZE)
     await queue.start()
     done = dict.fromkeys(("arrive", "start", "refused", "discard", "release", "reset"), 0)
@@ -147,7 +149,8 @@ async def packets_are_taken_as_the_specification_says(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def a_packet_is_taken_at_a_symbol_a_cycle(dut):
-    """C1: the DMA takes a symbol in every cycle; RECEIVED comes two cycles after the end, with the last byte in the store."""
+    """C1: the DMA takes a symbol in every cycle; RECEIVED comes two cycles after the end, with the last byte in the
+    store."""
     queue = Queue(dut)
     await queue.start()
     data = random.randbytes(1000)

@@ -23,7 +23,8 @@ class Bytes:
     async def cycle(self, **inputs):
         """One cycle with those inputs; the others are 0."""
         clock = self.clock
-        clock.drive(**{"begin": 0, "valid": 0, "flush": 0, "address": random.randrange(SIZE), "data": random.getrandbits(8)} | inputs)
+        clock.drive(**{"begin": 0, "valid": 0, "flush": 0, "address": random.randrange(SIZE),
+                       "data": random.getrandbits(8)} | inputs)
         await clock.settle()
         if clock.handle("memory__valid").value:
             self.writes.append(clock.cycles)

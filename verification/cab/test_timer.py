@@ -10,8 +10,8 @@ from nectar.verification.bench import Bench
 from nectar.verification.cab.lockstep import HandClock, lockstep
 
 WORD = 0xFFFF_FFFF
-INPUTS = ("slept", "timer_compare__write", "timer_compare__data", "timer_stop__write", "timer_stop__data", "timer_now__read",
-          "timer_compare__read")
+INPUTS = ("slept", "timer_compare__write", "timer_compare__data", "timer_stop__write", "timer_stop__data",
+          "timer_now__read", "timer_compare__read")
 
 
 class Reference:
@@ -30,7 +30,8 @@ class Reference:
             wake_in = WORD
         else:
             wake_in = max(self.due - self.now - 1, 0)
-        outputs = {"timer_now__value": self.now & WORD, "timer_compare__value": self.compare, "fired": fired, "wake_in": wake_in}
+        outputs = {"timer_now__value": self.now & WORD, "timer_compare__value": self.compare, "fired": fired,
+                   "wake_in": wake_in}
         if fired or inputs.get("timer_stop__write"):
             self.due = None
         if inputs.get("timer_compare__write"):
@@ -81,7 +82,8 @@ async def it_fires_once_when_the_count_is_reached(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def the_clock_may_stop_as_long_as_wake_in_says(dut):
-    """docs/cab.md, stand-by: leaving out at most wake_in edges, the timer fires at the same count; TIMER_NOW misses none."""
+    """docs/cab.md, stand-by: leaving out at most wake_in edges, the timer fires at the same count; TIMER_NOW misses
+    none."""
     clock = HandClock(dut)
     await clock.start(*INPUTS)
     reference = Reference()
