@@ -145,19 +145,18 @@ def test_no_file_names_a_place_on_one_machine():
 
 def test_every_package_is_installed():
     settings = _pyproject()["tool"]["setuptools"]
-    for folder, package in HOUSE.items():
-        assert settings["package-dir"][package] == folder
-    packages = set()
+    folders = {package: folder for folder, package in HOUSE.items()}
+    assert {package: folder for package, folder in settings["package-dir"].items() if package != "nectar.cli"} == folders
+    needed = set()
     for path in _modules():
         parts = path.relative_to(ROOT).parts
-        if parts[0] not in HOUSE or path.name == "__init__.py" and len(parts) > 2 or re.match(r"test_|conftest", path.name):
-            continue
-        packages.add(".".join([HOUSE[parts[0]], *parts[1:-1]]))
-    assert packages == set(settings["packages"])
-    for package in packages:
-        folder, *rest = next((folder, *package.removeprefix(name).strip(".").split(".")) for folder, name in HOUSE.items()
-                             if (package + ".").startswith(name + ".") and (name != "nectar" or package in ("nectar", "nectar.cli")))
-        assert ROOT.joinpath(folder, *filter(None, rest), "__init__.py").is_file()
+        tests = re.match(r"test_|conftest", path.name) or path.name == "__init__.py" and len(parts) > 2
+        if parts[0] in HOUSE and not tests:
+            needed.add(".".join([HOUSE[parts[0]], *parts[1:-1]]))
+    assert needed <= set(settings["packages"])
+    for package in settings["packages"]:
+        top = max((name for name in folders if f"{package}.".startswith(f"{name}.")), key=len)
+        assert ROOT.joinpath(folders[top], *package.removeprefix(top).split("."), "__init__.py").is_file(), package
 
 
 def test_every_data_file_is_installed():
