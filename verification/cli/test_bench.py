@@ -1,0 +1,60 @@
+"""``nectar bench``: its structure. Nothing here says how fast anything is; ``nectar bench`` itself does, on a quiet machine."""
+
+import json
+
+import pytest
+
+from nectar.cli import bench
+from nectar.verification.benchmarks.catalogue import BENCHMARKS, Benchmark, Outcome
+
+#: Benchmarks that need neither minutes nor a compiler, at the least size that they have.
+SHORT = ["engine", "few", "silent", "memory", "start", "link"]
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_every_benchmark_measures_something(simulator, name):
+    outcome = BENCHMARKS[name].measure(0.01)
+    assert outcome.value > 0 and outcome.text
+    assert outcome.ok == (outcome.value <= outcome.target if outcome.at_most else outcome.value >= outcome.target)
+    if name in ("engine", "few", "silent"):
+        ours, ceiling = outcome.measured.values()
+        assert outcome.value == pytest.approx(ours / ceiling)
+        assert all(f"{rate:,.0f}" in outcome.text for rate in (ours, ceiling))
+
+
+def test_throughput_of_the_link_meets_its_target(simulator):
+    """Simulated time, so no machine's load disturbs it: 90 of 100 Mbit/s were published of the prototype (fact S13)."""
+    outcome = BENCHMARKS["link"].measure(0.25)
+    assert outcome.ok and outcome.value > 0.9
+
+
+def test_list_tells_all_and_measures_nothing(nectar):
+    done = nectar("bench", "--list")
+    assert done.returncode == 0
+    assert [line.split()[0] for line in done.stdout.splitlines()] == list(BENCHMARKS)
+
+
+def test_an_unknown_name_is_told(nectar):
+    assert nectar.refused("bench", "memory", "speed").startswith("there is no benchmark 'speed'; there are engine, few, ")
+
+
+def _fixed(name, value, at_most=False):
+    return Benchmark(name, f"claim of {name}", lambda scale: Outcome(value * scale, "s", 2, "how", at_most, {"part": 1}))
+
+
+@pytest.mark.parametrize("names, quick, status", [
+    ([], False, 1), (["more"], False, 0), (["less"], False, 1), (["more"], True, 1), (["less"], True, 0), (["more", "most"], False, 0),
+])
+def test_a_missed_target_is_told_and_makes_the_exit_code_1(monkeypatch, capsys, tmp_path, names, quick, status):
+    made = {item.name: item for item in (_fixed("more", 3), _fixed("less", 3, at_most=True), _fixed("most", 2))}
+    monkeypatch.setattr("nectar.verification.benchmarks.catalogue.BENCHMARKS", made)
+    from nectar.cli import main
+    assert main(["bench", *names, *["--quick"] * quick, "--json", str(tmp_path / "b.json")]) == status
+    text = capsys.readouterr().out
+    results = json.loads((tmp_path / "b.json").read_text())["results"]
+    assert [result["id"] for result in results] == [f"bench.{name}" for name in (names or made)]
+    assert ("MISSED" in text) == bool(status)
+    for result in results:
+        assert result["value"] == (3 if result["id"] != "bench.most" else 2) * (bench._QUICK if quick else 1)
+        assert (result["unit"], result["target"], result["measured"]) == ("s", 2, {"part": 1})
+        assert f"{result['target_is']} 2 s" in text and result["claim"] in text

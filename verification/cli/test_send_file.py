@@ -1,0 +1,143 @@
+"""``examples/send_file.py``: the copy, the figures it prints, and what it does when something is wrong."""
+
+import hashlib
+import json
+import os
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).resolve().parent.parent.parent / "examples" / "send_file.py"
+
+
+@pytest.fixture
+def send(nectar, simulator):
+    """Runs the example with a FILE of so many random bytes; what it printed, its results, the file."""
+    def run(size, *options):
+        data = random.Random(size).randbytes(size)
+        (nectar.folder / "file").write_bytes(data)
+        done = nectar("run", PROGRAM, "file", "--output", "copy", "--json", "out.json", *options)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert (nectar.folder / "copy").read_bytes() == data
+        assert sorted(os.listdir(nectar.folder)) == ["copy", "file", "out.json"]
+        results = json.loads((nectar.folder / "out.json").read_text())["results"]
+        return done.stdout, {result["id"]: result["value"] for result in results}, data
+    return run
+
+
+@pytest.mark.parametrize("options", [[], ["--circuit"]], ids=["packets", "circuit"])
+@pytest.mark.parametrize("size", [0, 1, 1003, 1004, 1005, 4 * 1004, 40_000])
+def test_the_copy_is_the_file(send, size, options):
+    text, results, data = send(size, *options)
+    assert text.startswith(f"{size} bytes from CAB3 to CAB1, SHA-256 {hashlib.sha256(data).hexdigest()}: the same at both ends\n")
+    assert results["send_file.bytes"] == size
+
+
+@pytest.mark.parametrize("options", [[], ["--backend", "model"]], ids=["engine", "model"])
+def test_a_long_file_comes_near_the_fibers_rate(send, options):
+    text, results, data = send(200_000, *options)
+    assert results["send_file.throughput"] == pytest.approx(200_000 * 8 / results["send_file.simulated_time"])
+    assert 90 < results["send_file.throughput"] < 100
+    assert f"{results['send_file.throughput']:.2f} Mbit/s, " in text
+
+
+def _latency(text):
+    """The table: {stage: microseconds}, in its order."""
+    lines = text[text.index("latency of the first packet"):].splitlines()[1:]
+    return {match[1]: float(match[2]) for match in (re.fullmatch(r"  (\S.*?) +([\d.]+) us", line) for line in lines)}
+
+
+@pytest.mark.parametrize("route, hubs", [
+    (("CAB3", "CAB1"), ["HUB2", "HUB1"]),
+    (("CAB5", "CAB3"), ["HUB3", "HUB4", "HUB1", "HUB2"]),
+    (("CAB2", "CAB1"), ["HUB1"]),
+])
+@pytest.mark.parametrize("options", [[], ["--circuit"]], ids=["packets", "circuit"])
+def test_the_latency_is_told_by_its_parts_and_they_sum_to_the_total(send, route, hubs, options):
+    text, results, _ = send(100, "--from", route[0], "--to", route[1], *options)
+    parts = _latency(text)
+    total = parts.pop("total")
+    assert sum(round(value * 10_000) for value in parts.values()) == round(total * 10_000)
+    assert [name for name in parts if name.startswith("HUB") and " " not in name] == hubs
+    assert len([name for name in parts if name.startswith("fiber ")]) == len(hubs) + 1
+    assert ("HUBs, setting up the circuit" in parts) == bool(options)
+    assert {"software, sending", "DMA, sending", "DMA, receiving", "software, receiving"} <= parts.keys()
+    # Facts H2 and H3: 5 cycles of 70 ns, or up to 10 when the packet follows its open at once; and up to one until the next edge of
+    # the clock, and one of the fiber's symbols. A symbol and 20 m of fiber.
+    for name, value in parts.items():
+        if name in hubs:
+            assert 0.35 <= value <= (0.35 if options else 0.7) + 0.07 + 0.08
+        if name.startswith("fiber "):
+            assert value == pytest.approx(0.18)
+    for name, value in {**parts, "total": total}.items():
+        assert results[f"send_file.latency.{name}"] == pytest.approx(value, abs=1e-4)
+
+
+def test_latency_is_measured_not_assumed(nectar, simulator):
+    """A longer fiber shows where it is, and nowhere else."""
+    (nectar.folder / "file").write_bytes(b"x")
+    found = []
+    for length in (20, 620):
+        (nectar.folder / "t.toml").write_text(
+            '[hubs.HUB1]\n[hubs.HUB2]\n[cabs.CAB1]\n[cabs.CAB3]\n'
+            '[[fibers]]\nbetween = ["CAB3", "HUB2.P4"]\n[[fibers]]\nbetween = ["CAB1", "HUB1.P8"]\n'
+            f'[[fibers]]\nbetween = ["HUB2.P8", "HUB1.P3"]\nlength_m = {length}\n')
+        found.append(_latency(nectar("run", PROGRAM, "file", "--topology", "t.toml").stdout))
+    name = "fiber HUB2.P8 to HUB1.P3"
+    assert found[1][name] - found[0][name] == pytest.approx(600 * 0.005)
+    for stage in found[0].keys() - {name, "total"}:
+        assert abs(found[1][stage] - found[0][stage]) < 0.15, stage
+
+
+def test_the_model_has_no_symbols_to_measure_latency_by(send):
+    text, results, _ = send(100, "--backend", "model")
+    assert "latency         not measured: only the engine notes the symbols on the fibers" in text
+    assert not [name for name in results if "latency" in name]
+
+
+def test_a_file_may_be_sent_over_itself(nectar, simulator):
+    (nectar.folder / "file").write_bytes(b"content")
+    assert nectar("run", PROGRAM, "file", "--output", "file").returncode == 0
+    assert (nectar.folder / "file").read_bytes() == b"content" and os.listdir(nectar.folder) == ["file"]
+
+
+@pytest.mark.parametrize("arguments, line", [
+    ([], r"the following arguments are required: FILE; 'nectar run examples/send_file\.py --help' tells what there is"),
+    (["nowhere"], r"nowhere: cannot be read: No such file or directory"),
+    (["."], r"\.: not a file that could be sent"),
+    (["/dev/zero"], r"/dev/zero: not a file that could be sent"),
+    (["/proc/self/mem"], r"/proc/self/mem: cannot be read: Input/output error"),
+    (["file", "--output", "no/where"], r"--output no/where: cannot be written there; name a file in a directory .*"),
+    (["file", "--output", "."], r"--output \.: cannot be written there; .*"),
+    (["file", "--output", "/proc/copy"], r"--output /proc/copy: cannot be written: No such file or directory"),
+    (["file", "--from", "CAB1"], r"--from and --to are both CAB1; name two CABs"),
+    (["file", "--to", "CAB9"], r"there is no CAB 'CAB9'; there are CAB1, CAB2, CAB3, CAB4, CAB5 .*"),
+    (["file", "--speed", "9"], r"unrecognized arguments: --speed 9; .*"),
+])
+def test_wrong_use_is_one_line(nectar, arguments, line):
+    (nectar.folder / "file").write_bytes(b"content")
+    got = nectar.refused("run", PROGRAM, "--backend", "model", *arguments)
+    assert re.fullmatch(line, got), got
+    assert os.listdir(nectar.folder) == ["file"]
+
+
+def test_a_copy_that_cannot_be_finished_is_not_left_half_written(nectar, simulator):
+    (nectar.folder / "file").write_bytes(b"content")
+    (nectar.folder / "copy").write_bytes(b"old")
+    assert nectar.refused("run", PROGRAM, "file", "--output", "copy", "--max-time", "30us").startswith("the time limit was reached")
+    assert (nectar.folder / "copy").read_bytes() == b"old"
+    assert sorted(os.listdir(nectar.folder)) == ["copy", "file"]
+
+
+def test_help_is_the_programs_own(nectar, simulator):
+    done = nectar("run", PROGRAM, "--help")
+    assert done.returncode == 0 and done.stdout.startswith("usage: nectar run examples/send_file.py")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("options", [[], ["--circuit"]], ids=["packets", "circuit"])
+def test_ten_megabytes(send, options):
+    _, results, _ = send(10 << 20, *options)
+    assert results["send_file.throughput"] > 95
