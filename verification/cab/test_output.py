@@ -10,7 +10,7 @@ from nectar.hdl.link.symbol import Control
 from nectar.verification.bench import Bench
 from nectar.verification.cab.lockstep import HandClock, lockstep
 
-SYMBOLS = [*range(256), *(code for code in Control if code != Control.IDLE)]
+SYMBOLS = [symbol for symbol in range(512) if symbol != Control.IDLE]
 
 
 class Reference:
@@ -47,7 +47,9 @@ INPUTS = ("push__payload", "push__valid", "tx__ready")
 def stimuli(cycles, push, take):
     """Random symbols, with START often, the fiber taking with the given probability."""
     for _ in range(cycles):
-        symbol = random.choice([int(random.choice(SYMBOLS)), int(Control.START)])
+        start = int(Control.START)
+        symbol = random.choice([random.choice(SYMBOLS), start, start ^ 1 << random.randrange(9)])
+        symbol = start if symbol == Control.IDLE else symbol
         yield {"push__payload": symbol | random.getrandbits(1) << 9, "push__valid": random.random() < push,
                "tx__ready": random.random() < take}
 
