@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ...sim import build
 from ...sim.profile import PROTOTYPE
-from . import workloads
+from . import naive, workloads
 
 __all__ = ["Benchmark", "Outcome", "BENCHMARKS"]
 
@@ -90,6 +90,14 @@ def _engine(scale):
                   _in_turns(scale, lambda: _rate(workloads.ring(16, messages)), ceiling))
 
 
+def _naive(scale):
+    messages = _count(12, scale)
+    workloads.ring(16, 2)
+    naive.ring(16, 2)
+    return _ratio(20, ("engine", "cocotb, Python on every clock edge"),
+                  _in_turns(scale, lambda: _rate(workloads.ring(16, messages)), lambda: _rate(naive.ring(16, messages))))
+
+
 def _few(scale):
     messages = _count(60, scale)
     workloads.ring(2, 2)
@@ -153,5 +161,6 @@ BENCHMARKS = {benchmark.name: benchmark for benchmark in (
     Benchmark("memory", "memory of a simulated system of 16 CABs", _memory),
     Benchmark("build", "time to build the simulator for the first time", _first_build),
     Benchmark("start", "time to start with a built simulator", _start),
+    Benchmark("naive", "speed of 16 busy CABs, against the naive way of co-simulation", _naive),
     Benchmark("link", "throughput from CAB to CAB, as a share of the fiber's rate", _link),
 )}

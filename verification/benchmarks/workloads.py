@@ -11,7 +11,7 @@ from ...software.backends.engine import EngineMachine
 from ...software.packet import MAX_DATA
 from ...software.system import System
 
-__all__ = ["Run", "ring", "pair", "silence", "peak_memory"]
+__all__ = ["Run", "measure", "ring", "ring_tasks", "pair", "silence", "peak_memory"]
 
 _MAILBOX = 1
 
@@ -52,30 +52,41 @@ async def _compute(cab, slices):
         await cab.pause()
 
 
-def _run(topology, tasks):
-    """Runs ``tasks``: (CAB's name, task, arguments)."""
-    topology = load(topology)
-    system = System.of(EngineMachine(topology), topology, PROTOTYPE)
+async def measure(machine, topology, tasks):
+    """Runs ``tasks``, (CAB's name, task, arguments), on ``machine``; closes it; returns a Run."""
+    system = System.of(machine, topology, PROTOTYPE)
     try:
         threads = [system.spawn(name, task, *arguments) for name, task, arguments in tasks]
         begun = time.perf_counter()
-        try:
-            system.run().send(None)
-        except StopIteration:
-            pass
+        await system.run()
         seconds = time.perf_counter() - begun
-        return Run(seconds, system.machine.time_ps, sum(thread.result or 0 for thread in threads))
+        return Run(seconds, machine.time_ps, sum(thread.result or 0 for thread in threads))
     finally:
         system.close()
 
 
-def ring(talkers, messages):
-    """16 CABs on one HUB, of which ``talkers`` send to the next of them, ``messages`` of one whole packet each."""
+def _run(topology, tasks):
+    """The same on the engine, for the topology of that name."""
+    topology = load(topology)
+    try:
+        measure(EngineMachine(topology), topology, tasks).send(None)
+    except StopIteration as end:
+        return end.value
+    raise RuntimeError("the engine has suspended")
+
+
+def ring_tasks(talkers, messages):
+    """The tasks of ``ring``."""
     tasks = []
     for number in range(talkers):
         tasks.append((f"CAB{number + 1}", _send, ((number + 1) % talkers + 1, messages)))
         tasks.append((f"CAB{number + 1}", _receive, (messages,)))
-    return _run("hub:16", tasks)
+    return tasks
+
+
+def ring(talkers, messages):
+    """16 CABs on one HUB, of which ``talkers`` send to the next of them, ``messages`` of one whole packet each."""
+    return _run("hub:16", ring_tasks(talkers, messages))
 
 
 def pair(messages):

@@ -3,6 +3,7 @@
 The fibers are not in it: whoever simulates it carries the symbols from pin to pin, as ``docs/engine.md`` rules.
 """
 
+import functools
 import re
 
 __all__ = ["Board", "TOP", "assemble", "pins", "system"]
@@ -88,20 +89,30 @@ def assemble(boards, modules, top=TOP):
     return "\n".join([*modules.values(), text])
 
 
-def system(topology, profile):
-    """Verilog text of the boards of ``topology`` (a ``nectar.sim.topology.Topology``) in the RTL of ``profile``."""
-    from ...hdl.cab.cab import Cab
+@functools.cache
+def _hub(name, ports, profile):
     from ...hdl.hub.hub import Hub
     from ...hdl.hub.profile import HUB_PROFILES
     from ...hdl.verilog import convert
+    return convert(Hub(ports=ports, profile=HUB_PROFILES[profile]), name)
 
+
+@functools.cache
+def _cab(name):
+    from ...hdl.cab.cab import Cab
+    from ...hdl.verilog import convert
+    return convert(Cab(), name)
+
+
+def system(topology, profile):
+    """Verilog text of the boards of ``topology`` (a ``nectar.sim.topology.Topology``) in the RTL of ``profile``."""
     wired = {}
     for fiber in topology.fibers:
         for end in (fiber.a, fiber.b):
             wired.setdefault(end.board, set()).add("fiber" if end.port is None else f"port_{end.port}")
-    modules = {f"hub{ports}": convert(Hub(ports=ports, profile=HUB_PROFILES[profile.hub_profile]), f"hub{ports}")
+    modules = {f"hub{ports}": _hub(f"hub{ports}", ports, profile.hub_profile)
                for ports in sorted({hub.ports for hub in topology.hubs.values()})}
-    modules["cab"] = convert(Cab(), "cab")
+    modules["cab"] = _cab("cab")
     boards = [Board(hub.name, f"hub{hub.ports}", wired.get(hub.name, ()), {"hub_id": hub.id}) for hub in topology.hubs.values()]
     boards += [Board(cab.name, "cab", wired.get(cab.name, ()), {"slept": 0}) for cab in topology.cabs.values()]
     return assemble(boards, modules)
