@@ -16,7 +16,10 @@ _NEVER = 0xFFFF_FFFF
 
 
 class Access:
-    """A request to the CPU bus and, later, its response. ``taken`` and ``done`` are the numbers of cycles."""
+    """A request to the CPU bus and, later, its response.
+
+    ``taken`` and ``done`` are the numbers of cycles; ``irq`` is the interrupt line in the cycle of the response.
+    """
 
     def __init__(self, address, value=None, select=0xF):
         self.address = address
@@ -24,7 +27,7 @@ class Access:
         self.value = value or 0
         self.select = select
         self.taken = self.done = None
-        self.data = self.error = None
+        self.data = self.error = self.irq = None
 
 
 class BoardDriver:
@@ -109,6 +112,7 @@ class BoardDriver:
         if dut.bus__done.value:
             access = self.outstanding.popleft()
             access.done = self.cycles
+            access.irq = bool(dut.irq.value)
             access.error = bool(dut.bus__error.value)
             access.data = int(dut.bus__read_data.value)
             assert not (access.error or access.write) or access.data == 0, "read data without a read"

@@ -76,6 +76,33 @@ async def bytes_are_big_endian_and_selected_one_by_one(dut):
         assert await board.read(address, random.getrandbits(4)) == content[address]
 
 
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def the_interrupt_line_shows_an_access_when_it_is_answered(dut):
+    """docs/cab.md, CPU bus: with the response to a write its effect is visible, ``irq`` included; so a handler that clears its
+    cause and returns is not called again."""
+    board = BoardDriver(dut)
+    await board.start()
+
+    async def line(name, value=None):
+        """The interrupt line in the cycle in which an access to a register is answered."""
+        access = await board.access(Access(REG[name].address, value))
+        assert not access.error
+        return access.irq
+
+    assert not await line("IRQ_ENABLE", (1 << len(Irq)) - 1)
+    board.rx.extend([*packet(with_crc(bytes(20))), *reply(1, 2, 3), Control.READY + 0x10])
+    await board.quiet()
+    assert await line("IRQ_ENABLE", 0) is False
+    for irq in (Irq.PACKET, Irq.REPLY, Irq.ERROR):
+        assert await line("IRQ_ENABLE", 1 << irq) is True
+        name, value = {Irq.PACKET: ("RX_START", 0), Irq.REPLY: ("REPLY", None), Irq.ERROR: ("IRQ_PENDING", 1 << irq)}[irq]
+        assert await line(name, value) is False, irq
+    await board.quiet()
+    assert await line("IRQ_ENABLE", 1 << Irq.RECEIVED) is True
+    assert await line("RX_RELEASE", 0) is False
+    assert await line("IRQ_ENABLE", (1 << len(Irq)) - 1) is False
+
+
 @cocotb.test(timeout_time=200, timeout_unit="ms")
 async def whatever_happens_the_board_does_what_the_model_does(dut):
     """docs/cab.md as a whole: random operations of all kinds, the board asleep in between; compared whenever it is
