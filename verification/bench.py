@@ -19,7 +19,7 @@ from pathlib import Path
 
 from .simulation import VERILATOR_FLAGS, simulate, use_verilator
 
-__all__ = ["Bench", "VERILATOR_FLAGS", "inside", "use_verilator"]
+__all__ = ["Bench", "ROOT", "VERILATOR_FLAGS", "inside", "use_verilator"]
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -23,7 +23,8 @@ __all__ = ["CocotbMachine", "RESET_EDGES"]
 
 #: Clock edges for which each board's reset is active.
 RESET_EDGES = 4
-#: Simulated time before the boards' time 0, in picoseconds: inputs and reset settle.
+#: Clock cycles before the boards' time 0 that bring them into their reset state, and the time of each in picoseconds.
+_LEAD_CYCLES = 4
 _LEAD_PS = 1000
 #: What ``wake_in`` shows when no timer is armed.
 _NEVER = 0xFFFF_FFFF
@@ -92,8 +93,8 @@ class _Board:
         prefix = "fiber" if port is None else f"port_{port}"
         self.ports.append(_Port(lambda name: self.pin(f"{prefix}__{name}"), outward, inward, log))
 
-    def act(self):
-        """What the board's surroundings do at each edge after reset."""
+    def act(self, edge):
+        """What the board's surroundings do at each edge after reset; ``edge`` counts from 0."""
 
     def quiet(self):
         """Whether only an arriving symbol can change anything in this board."""
@@ -105,9 +106,10 @@ class _Board:
             self._clock.stop()
             self._clock = None
 
-    async def run(self, origin_ps):
+    async def run(self):
         """Follows the board's clock for ever."""
-        await Timer(origin_ps + self.phase_ps - get_sim_time("step"), "step")
+        if self.phase_ps:
+            await Timer(self.phase_ps, "step")
         self._clock = Clock(self.clk, self.period_ps, "step", period_high=self.period_ps // 2)
         self._clock.start()
         rising = RisingEdge(self.clk)
@@ -116,11 +118,10 @@ class _Board:
         while True:
             await rising
             if edges >= RESET_EDGES:
-                self.act()
-            else:
-                edges += 1
-                if edges == RESET_EDGES:
-                    self._rst.value = 0
+                self.act(edges - RESET_EDGES)
+            elif edges == RESET_EDGES - 1:
+                self._rst.value = 0
+            edges += 1
             next_ps = time_ps + self.period_ps
             for port in self.ports:
                 port.edge(time_ps, next_ps)
@@ -133,6 +134,7 @@ class _Cab(_Board):
     def __init__(self, dut, name, period_ps, phase_ps, turned):
         super().__init__(dut, name, period_ps, phase_ps)
         self.processor = None
+        self.software = False    # whether it has ever had any
         self._turned = turned
         self._request = None
         self._done, self._data, self._error = self.pin("bus__done"), self.pin("bus__read_data"), self.pin("bus__error")
@@ -143,10 +145,12 @@ class _Cab(_Board):
         for driven in (self._valid, self._address, self._write, self._select, self._write_data):
             driven.value = 0
 
-    def act(self):
+    def act(self, edge):
         processor = self.processor
         if processor is None:
             return
+        if not processor.turns:
+            processor.skip(edge)
         turns = processor.turns
         try:
             if self._done.value:
@@ -212,7 +216,8 @@ class CocotbMachine:
     Raises ValueError for a fiber whose symbols are shorter than a board's clock cycle.
 
     Lives inside a cocotb test. The boards go on whenever simulated time does, so between two calls of ``run`` nothing else
-    may be awaited that takes simulated time. A CPU whose software has failed stands still.
+    may be awaited that takes simulated time. A CPU whose software has failed stands still. Data memories keep what an earlier
+    machine in the same simulation has left there; all else begins as after power-up.
     """
 
     def __init__(self, topology, profile=PROTOTYPE, *, log_control=False, log_data=False):
@@ -261,29 +266,25 @@ class CocotbMachine:
         return 0 if self._origin_ps is None else max(0, int(get_sim_time("step")) - self._origin_ps)
 
     def start(self, name, main):
-        """Gives CAB ``name`` its main coroutine; it starts at the CAB's first clock edge after reset."""
-        if self._origin_ps is not None:
-            raise RuntimeError(f"{name} cannot be given software any more: the boards run already")
+        """Gives CAB ``name`` its main coroutine; it starts at the CAB's next clock edge after reset."""
         cab = self._boards[name]
-        if cab.processor is not None:
+        if cab.software:
             raise RuntimeError(f"{name} has its software already")
+        cab.software = True
         cab.processor = Processor(self.doors[name], main)
 
     def wake(self, name):
         """Ends a wait of the main coroutine of CAB ``name``, now or when it comes to wait."""
         processor = self._boards[name].processor
-        if processor is None:
-            raise RuntimeError(f"{name} has no software that could wait")
-        processor.wake()
+        if processor is not None:
+            processor.wake()
 
     async def run(self, stop, until_ps=None):
         """Runs until ``stop()`` is true, simulated time reaches ``until_ps``, or all is quiet (``software.machine``)."""
         if self._closed:
             raise RuntimeError("this machine is closed; make a new one")
         if self._origin_ps is None:
-            self._origin_ps = int(get_sim_time("step")) + _LEAD_PS
-            self._tasks = [cocotb.start_soon(board.run(self._origin_ps)) for board in self._boards.values()]
-            self._tasks.append(cocotb.start_soon(self._watch()))
+            await self._begin()
         if stop():
             return STOPPED
         self._stop, self._ended, self._verdict = stop, Event(), TIME
@@ -298,6 +299,16 @@ class CocotbMachine:
             error, self._error = self._error, None
             raise error
         return self._verdict
+
+    async def _begin(self):
+        """Brings all boards into their reset state, wherever an earlier machine has left them, and starts their clocks."""
+        for level in (1, 0) * _LEAD_CYCLES:
+            for board in self._boards.values():
+                board.clk.value = level
+            await Timer(_LEAD_PS // 2, "step")
+        self._origin_ps = int(get_sim_time("step"))
+        self._tasks = [cocotb.start_soon(board.run()) for board in self._boards.values()]
+        self._tasks.append(cocotb.start_soon(self._watch()))
 
     def _end(self, verdict):
         if self._stop is not None and not self._ended.is_set():

@@ -5,41 +5,36 @@ simulates all boards as one model and follows every clock edge in Python. What t
 """
 
 import functools
+import importlib.util
 
 import cocotb
 import pytest
 
 from nectar.sim.profile import PROTOTYPE, Profile
-from nectar.sim.topology import Topology, load
-from nectar.verification.bench import Bench, inside
+from nectar.sim.topology import load
+from nectar.verification.bench import ROOT, Bench, inside
 from nectar.verification.system import programs, records
+from nectar.verification.system.topologies import ONE_HUB, shifted
 from nectar.verification.system.verilog import TOP, system
-
-
-def shifted(topology):
-    """The same boards and fibers, but no two clocks with an edge at the same time, and no two fibers alike."""
-    other = Topology(f"{topology.name}, shifted")
-    for number, hub in enumerate(topology.hubs.values()):
-        other.hub(hub.name, id=hub.id, ports=hub.ports, phase_ns=11.003 * number)
-    for number, cab in enumerate(topology.cabs.values()):
-        other.cab(cab.name, id=cab.id, phase_ns=5.001 + 7.919 * number)
-    for number, fiber in enumerate(topology.fibers):
-        other.fiber(str(fiber.a), str(fiber.b), length_m=1 + 37 * number)
-    return other
-
 
 #: Clocks whose periods have nothing in common, one of them odd; a slower fiber.
 OTHER_CLOCKS = Profile("other clocks", hub_period_ps=61_002, cab_period_ps=40_001, symbol_ps=83_000)
 
 FIGURE7 = load("figure7")
-#: One HUB with a CAB on every port; IDs and lengths of fibers are what nobody would expect.
-ONE_HUB = Topology("one HUB").hub("HUB9", ports=4)
-for number, length in enumerate((20, 0.5, 500, 3)):
-    ONE_HUB.cab(f"CAB{number + 1}", id=50 * number).fiber(f"CAB{number + 1}", f"HUB9.P{3 - number}", length_m=length)
+
+
+def example(name):
+    """The ``main`` of a program in ``examples``."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.main
+
 
 #: Configuration of the bench (what is compiled) → scenario's name → topology, profile, scenario.
 SCENARIOS = {
     "figure7": {
+        "example": (FIGURE7, PROTOTYPE, records.program(example("send_file"), str(ROOT / "LICENSE"))),
         "packets": (FIGURE7, PROTOTYPE, records.program(programs.file_by_packets, "CAB3", "CAB1")),
         "circuit": (FIGURE7, PROTOTYPE, records.program(programs.file_by_circuit, "CAB3", "CAB1")),
         "there and back": (FIGURE7, PROTOTYPE, records.program(programs.there_and_back, "CAB5", "CAB3")),

@@ -1,0 +1,309 @@
+"""The cocotb back end as a Machine: how a run ends, what software may do, what goes wrong and how it is told.
+
+The engine's counterpart is ``test_engine_machine.py``.
+"""
+
+from contextlib import contextmanager
+
+import cocotb
+import pytest
+
+from nectar.hdl.cab.addresses import REG, REGIONS, Irq
+from nectar.hdl.hub.commands import Op
+from nectar.hdl.link.symbol import Control, command
+from nectar.sim.profile import PROTOTYPE
+from nectar.sim.topology import Topology
+from nectar.software.backends.cocotb import CocotbMachine
+from nectar.software.door import BusError
+from nectar.software.machine import QUIET, STOPPED, TIME
+from nectar.verification.bench import Bench
+from nectar.verification.system.topologies import ONE_HUB
+from nectar.verification.system.verilog import TOP, system
+
+DATA = REGIONS["data"].base
+HOLE = REGIONS["vme"].base
+CYCLE = PROTOTYPE.cab_period_ps
+#: Edges of reset (docs/engine.md).
+RESET = 4
+
+claim = cocotb.test(timeout_time=2, timeout_unit="ms")
+
+
+@contextmanager
+def machine_of(**options):
+    machine = CocotbMachine(ONE_HUB, PROTOTYPE, **options)
+    try:
+        yield machine
+    finally:
+        machine.close()
+
+
+def never():
+    return False
+
+
+def writer(door, *words):
+    """Software that stores ``words``, (register's name, value), and ends."""
+    async def main():
+        for name, value in words:
+            door.write(REG[name].address, value)
+        await door.now()
+    return main()
+
+
+# -- how a run ends --------------------------------------------------------------------------------------
+@claim
+async def a_run_ends_when_its_predicate_says_so_after_a_turn(dut):
+    with machine_of() as machine:
+        turns = []
+
+        async def main():
+            for _ in range(5):
+                turns.append(await machine.doors["CAB1"].now())
+                machine.doors["CAB1"].spend(10)
+
+        machine.start("CAB1", main())
+        assert await machine.run(lambda: len(turns) == 3) == STOPPED
+        assert turns == [0, 10, 20]
+        assert machine.time_ps == (RESET + 20) * CYCLE
+        assert await machine.run(lambda: True) == STOPPED
+        assert machine.time_ps == (RESET + 20) * CYCLE
+        assert await machine.run(never) == QUIET
+        assert turns == [0, 10, 20, 30, 40]
+
+
+@claim
+async def a_run_ends_at_the_time_given_and_goes_on_from_there(dut):
+    """Clock edges at that time itself are not done."""
+    with machine_of() as machine:
+        seen = []
+
+        async def main():
+            machine.doors["CAB1"].spend(100)
+            seen.append(await machine.doors["CAB1"].now())
+
+        machine.start("CAB1", main())
+        edge = (RESET + 100) * CYCLE
+        for until in (1, 1_000_000, 1_000_001, edge):
+            assert await machine.run(never, until) == TIME
+            assert machine.time_ps == until and not seen
+        assert await machine.run(never, 1_000_000) == TIME
+        assert machine.time_ps == edge
+        assert await machine.run(never, edge + 1) in (TIME, QUIET)
+        assert seen == [100]
+
+
+@claim
+async def a_machine_is_quiet_when_nothing_can_happen_and_not_before(dut):
+    """A timer, a symbol on a long fiber and a computing CPU each keep it from being quiet."""
+    with machine_of() as machine:
+        assert await machine.run(never) == QUIET
+        assert machine.time_ps < 5_000_000
+
+        woken = []
+
+        async def main():
+            door = machine.doors["CAB1"]
+            door.write(REG["TIMER_COMPARE"].address, await door.read(REG["TIMER_NOW"].address) + 1000)
+            door.attach(handler)
+            door.write(REG["IRQ_ENABLE"].address, 1 << Irq.TIMER)
+            await door.wait()
+            woken.append(await door.now())
+
+        async def handler():
+            machine.doors["CAB1"].write(REG["IRQ_PENDING"].address, 1 << Irq.TIMER)
+
+        began = machine.time_ps
+        machine.start("CAB1", main())
+        assert await machine.run(never) == QUIET
+        assert len(woken) == 1 and 1000 < woken[0] - (began // CYCLE - RESET) < 1100
+
+    with machine_of(log_control=True) as machine:
+        # 500 m of fiber each way: the reply is under way for 5 us, while every board sleeps.
+        machine.start("CAB3", writer(machine.doors["CAB3"], ("TX_COMMAND", Op.STATUS_OUTPUT << 16 | 9 << 8 | 2)))
+        assert await machine.run(never) == QUIET
+        assert [(sender, receiver, symbol) for _, sender, receiver, symbol in machine.symbols] == [
+            ("CAB3", "HUB9.P1", Control.COMMAND), ("HUB9.P1", "CAB3", Control.REPLY)]
+        assert machine.symbols[1][0] - machine.symbols[0][0] > 2_500_000
+        assert machine.time_ps > machine.symbols[1][0] + 2_500_000
+
+
+@claim
+async def software_may_be_given_later_and_only_once(dut):
+    with machine_of() as machine:
+        seen = []
+
+        async def main(name):
+            seen.append((name, await machine.doors[name].now()))
+
+        assert await machine.run(never) == QUIET
+        before = machine.time_ps
+        machine.start("CAB2", main("CAB2"))
+        assert await machine.run(never) == QUIET
+        assert seen == [("CAB2", before // CYCLE - RESET + 1)]
+        second = main("CAB2")
+        with pytest.raises(RuntimeError, match="CAB2 has its software already"):
+            machine.start("CAB2", second)
+        second.close()
+
+
+@claim
+async def a_sleeping_cpu_can_be_woken(dut):
+    with machine_of() as machine:
+        seen = []
+
+        async def main():
+            door = machine.doors["CAB1"]
+            door.spend(100)
+            for _ in range(3):
+                await door.wait()
+                seen.append(await door.now())
+
+        machine.start("CAB1", main())
+        assert await machine.run(never, 2_000_000) == TIME
+        machine.wake("CAB1")    # while it computes: its wait ends when it comes
+        machine.wake("CAB2")    # has no software: nobody minds
+        assert await machine.run(never) == QUIET
+        assert seen == [100]
+        before = machine.time_ps
+        machine.wake("CAB1")
+        assert await machine.run(lambda: len(seen) == 2) == STOPPED
+        assert seen[1] == before // CYCLE - RESET + 1
+
+
+# -- what software does ----------------------------------------------------------------------------------
+@claim
+async def what_is_stored_can_be_loaded_whatever_its_alignment(dut):
+    with machine_of() as machine:
+        got, blocks = [], [(DATA + start, bytes(range(start % 100, start % 100 + length))) for start in (0, 101, 202, 303) for length in (1, 2, 3, 8, 33)]
+
+        async def main():
+            door = machine.doors["CAB1"]
+            for address, data in blocks:
+                door.write_block(address, data)
+                got.append(await door.read_block(address, len(data)))
+            door.write(DATA + 4, 0x11223344)
+            door.write(DATA + 5, 0xAA, 1)
+            door.write(DATA + 6, 0xBBCC, 2)
+            got.append([await door.read(DATA + 4), await door.read(DATA + 5, 1), await door.read(DATA + 4, 2)])
+
+        machine.start("CAB1", main())
+        assert await machine.run(never) == QUIET
+        assert got == [data for _, data in blocks] + [[0x11AABBCC, 0xAA, 0x11AA]]
+
+
+@claim
+async def symbols_on_the_fibers_are_written_down_as_asked(dut):
+    logs = []
+    for options in ({}, {"log_control": True}, {"log_data": True}):
+        with machine_of(**options) as machine:
+            machine.start("CAB1", writer(machine.doors["CAB1"], ("TX_COMMAND", Op.STATUS_OUTPUT << 16 | 9 << 8 | 2)))
+            assert await machine.run(never) == QUIET
+            logs.append(machine.symbols)
+    nothing, control, everything = logs
+    assert not nothing
+    assert control == [entry for entry in everything if entry[3] & 0x100] and len(control) == 2
+    assert [entry[3] for entry in everything if entry[1] == "CAB1"] == command(Op.STATUS_OUTPUT, 9, 2)
+    starts = [entry[0] for entry in everything if entry[1] == "CAB1"]
+    assert all(later - sooner >= PROTOTYPE.symbol_ps for sooner, later in zip(starts, starts[1:]))
+
+
+# -- what goes wrong -------------------------------------------------------------------------------------
+@claim
+async def an_exception_of_the_software_passes_through_and_its_cpu_stops(dut):
+    with machine_of() as machine:
+        seen = []
+
+        async def bad():
+            await machine.doors["CAB1"].now()
+            machine.doors["CAB1"].write(DATA, 1)
+            raise ZeroDivisionError("no")
+
+        async def good():
+            machine.doors["CAB2"].spend(100)
+            seen.append(await machine.doors["CAB2"].now())
+
+        machine.start("CAB1", bad())
+        machine.start("CAB2", good())
+        with pytest.raises(ZeroDivisionError, match="no"):
+            await machine.run(never)
+        assert await machine.run(never) == QUIET
+        assert seen == [100]
+
+
+@claim
+async def a_bus_error_is_raised_where_it_is_awaited_else_by_the_run(dut):
+    with machine_of() as machine:
+        seen = []
+
+        async def heard():
+            door = machine.doors["CAB1"]
+            door.write(HOLE + 8, 5)
+            try:
+                await door.now()
+            except BusError as error:
+                seen.append((error.address, error.write))
+            seen.append(await door.read(REG["ID"].address))
+
+        async def unheard():
+            machine.doors["CAB2"].spend(100)
+            machine.doors["CAB2"].write(HOLE, 1)
+
+        machine.start("CAB1", heard())
+        machine.start("CAB2", unheard())
+        with pytest.raises(BusError, match="store to 0x800000"):
+            await machine.run(never)
+        assert seen[0] == (HOLE + 8, True) and len(seen) == 2
+        assert await machine.run(never) == QUIET
+
+
+@claim
+async def a_closed_machine_says_so_and_its_software_has_ended(dut):
+    ended = []
+
+    async def main():
+        try:
+            await machine.doors["CAB1"].wait()
+        finally:
+            ended.append(True)
+
+    machine = CocotbMachine(ONE_HUB, PROTOTYPE)
+    machine.start("CAB1", main())
+    await machine.run(never)
+    machine.close()
+    machine.close()
+    assert ended == [True]
+    with pytest.raises(RuntimeError, match="closed"):
+        await machine.run(never)
+
+
+@claim
+async def a_machine_does_not_notice_what_an_earlier_one_has_left_undone(dut):
+    """The first is closed in the midst of a packet; symbols, interrupts and connections must be gone."""
+    logs = []
+    for _ in range(2):
+        with machine_of(log_data=True) as machine:
+            assert await machine.run(never) == QUIET
+            assert not machine.symbols
+            machine.start("CAB1", writer(
+                machine.doors["CAB1"], ("TX_COMMAND", Op.OPEN_RETRY << 16 | 9 << 8), ("TX_ADDRESS", DATA), ("TX_AREA", 2000 | 1 << 30)))
+            machine.start("CAB2", writer(machine.doors["CAB2"], ("TIMER_COMPARE", 500), ("IRQ_ENABLE", 1 << Irq.TIMER)))
+            assert await machine.run(never, 60_000_000) == TIME
+            assert dut.CAB2__irq.value == 1
+            logs.append(machine.symbols)
+    assert logs[0] == logs[1] and 500 < len(logs[0])
+
+
+@claim
+async def a_fiber_that_is_faster_than_a_board_is_refused(dut):
+    fast = Topology("fast").hub("HUB9", ports=4).cab("CAB1").fiber("CAB1", "HUB9.P3", symbol_ns=50)
+    with pytest.raises(ValueError, match="fiber CAB1 - HUB9.P3: a symbol every 50 ns is faster than a board's clock"):
+        CocotbMachine(fast, PROTOTYPE)
+
+
+bench = Bench(__name__, {"one HUB": lambda: system(ONE_HUB, PROTOTYPE)}, top=TOP, ports_only=True, share="system")
+
+
+@pytest.mark.parametrize("configuration, claim", bench.cases())
+def test_cocotb_machine(configuration, claim):
+    bench.check(configuration, claim)
