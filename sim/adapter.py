@@ -52,10 +52,11 @@ def _member(pin):
     return pin.replace("__", "___05F")
 
 
-def adapter(verilog, module, name, prefix, root_header):
+def adapter(verilog, module, name, prefix, root_header, source):
     """C++ text that makes boards of kind ``name`` for the engine.
 
-    ``prefix`` is that of the verilated classes, ``root_header`` the text of the header that declares their state.
+    ``prefix`` is that of the verilated classes, ``root_header`` the text of the header that declares their state, ``source`` that
+    of the file that evaluates it.
     """
     names = {pin for _, _, pin in _pins(verilog, module)}
     cab = "irq" in names
@@ -69,12 +70,19 @@ def adapter(verilog, module, name, prefix, root_header):
     for fiber in fibers:
         members = [_member(f"{fiber}__{pin}") for pin in _PORT_PINS]
         fill.append(f"pins.ports.push_back({{{', '.join(f'&model->{member}' for member in members)}}});")
+    # What a model does besides its logic takes two locks.
+    root = f"{prefix}___024root"
+    declared = f"void {root}___eval({root}* vlSelf);"
+    quick = f"{root}___eval(static_cast<{root}*>(state));" if declared in source else f"static_cast<{prefix}*>(state)->eval();"
+    state = f"static_cast<{prefix}*>(model)->rootp" if declared in source else "model"
     rest = [f"model->{_member(pin)} = {int(pin == 'rst' or pin.endswith('tx__ready'))};"
             for direction, _, pin in _pins(verilog, module) if direction == "input"]
     body = "\n    ".join([*rest, "model->eval();", *fill])
     return f"""#include "board.h"
 #include "{prefix}.h"
 #include "{prefix}___024root.h"
+
+{declared if declared in source else ""}
 
 namespace nectar {{
 
@@ -84,10 +92,12 @@ static void* make(VerilatedContext* context, const char* scope, Pins& pins) {{
     return model;
 }}
 static void eval(void* model) {{ static_cast<{prefix}*>(model)->eval(); }}
+static void* state(void* model) {{ return {state}; }}
+static void quick(void* state) {{ {quick} }}
 static void destroy(void* model) {{ delete static_cast<{prefix}*>(model); }}
 
 extern const Kind KIND_{name};
-const Kind KIND_{name}{{"{name}", {str(cab).lower()}, make, eval, destroy}};
+const Kind KIND_{name}{{"{name}", {str(cab).lower()}, make, eval, state, quick, destroy}};
 
 }}  // namespace nectar
 """

@@ -8,8 +8,9 @@ using nectar::Engine;
 
 namespace {
 
-// What goes with a turn of software, in the order in which engine.py reads it.
+// What goes in and out with a run, in the order in which engine.py has it.
 struct Exchange {
+    // Out: whose turn it is, and what its software gets.
     std::int64_t board;
     std::int64_t level;
     std::int64_t result;
@@ -18,6 +19,11 @@ struct Exchange {
     std::int64_t address;  // of a bus error
     std::int64_t write;    // whether that was a store
     std::int64_t time_ps;
+    // In: how far to run, and what the software whose turn it was has left.
+    std::int64_t until;
+    std::int64_t operations = -1;  // -1: it was nobody's turn
+    std::int64_t bytes;            // of its block writes
+    std::int64_t handler;          // whether it has an interrupt handler
 };
 
 struct Handle {
@@ -29,6 +35,7 @@ struct Handle {
 
 }  // namespace
 
+#pragma GCC visibility push(default)
 extern "C" {
 
 Handle* nectar_new(int sleep, int log, std::size_t log_limit) { return new Handle(sleep, log, log_limit); }
@@ -65,12 +72,15 @@ void nectar_wake(Handle* handle, int board) { handle->engine.wake(board); }
 
 void nectar_halt(Handle* handle, int board) { handle->engine.halt(board); }
 
-// Goes on. `operations`: how many the software whose turn it was has left in the words; -1 if it was nobody's turn.
-int nectar_run(Handle* handle, std::int64_t until, std::int64_t operations, std::size_t bytes, int handler) {
+int nectar_run(Handle* handle) {
     Engine& engine = handle->engine;
-    if (operations >= 0) engine.give(static_cast<std::size_t>(operations), bytes, handler);
-    const nectar::Code code = engine.run(until);
     Exchange& exchange = handle->exchange;
+    if (exchange.operations >= 0) {
+        engine.give(static_cast<std::size_t>(exchange.operations), static_cast<std::size_t>(exchange.bytes), exchange.handler);
+        exchange.operations = -1;
+        exchange.bytes = 0;
+    }
+    const nectar::Code code = engine.run(exchange.until);
     exchange.time_ps = engine.time_ps();
     if (code >= nectar::Code::RESUME) {
         const nectar::Board& board = *engine.turn_board();
@@ -93,7 +103,7 @@ std::int64_t nectar_evaluated(Handle* handle, int board) { return handle->engine
 std::int64_t nectar_skipped(Handle* handle, int board) { return handle->engine.skipped(board); }
 
 std::int64_t nectar_symbols(Handle* handle, int fiber) {
-    return static_cast<std::int64_t>(handle->engine.fibers[fiber]->count);
+    return static_cast<std::int64_t>(handle->engine.senders[fiber]->count);
 }
 
 std::size_t nectar_log_size(Handle* handle) { return handle->engine.log.size(); }
@@ -109,3 +119,4 @@ int nectar_trace(Handle* handle, const char* path, std::int64_t begin, std::int6
 void nectar_trace_close(Handle* handle) { handle->engine.trace_close(); }
 
 }  // extern "C"
+#pragma GCC visibility pop

@@ -55,6 +55,9 @@ struct Kind {
     bool cab;
     void* (*make)(VerilatedContext*, const char* scope, Pins&);
     void (*eval)(void* model);
+    // The same without what only waveforms need; takes what state() gives.
+    void* (*state)(void* model);
+    void (*quick)(void* state);
     void (*destroy)(void* model);
 };
 

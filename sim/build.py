@@ -29,7 +29,7 @@ _HDL = Path(hdl.__file__).resolve().parent
 
 _VERILATOR_FLAGS = ["--cc", "-O3", "--x-assign", "fast", "--x-initial", "0", "--no-timing", "--no-assert", "--trace-vcd",
                     "--no-trace-top", "--output-split", "20000", "-Wno-fatal", "-Wno-lint", "-Wno-ALWNEVER"]
-_CXX_FLAGS = ["-std=c++17", "-fPIC", "-O2", "-pthread"]
+_CXX_FLAGS = ["-std=c++17", "-fPIC", "-fvisibility=hidden", "-O2", "-pthread"]
 #: For code that runs once, or only while waveforms are written.
 _SLOW_FLAGS = ["-O0"]
 _DEFINES = ["-DVERILATOR=1", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=1", "-DVM_TRACE_VCD=1",
@@ -170,8 +170,8 @@ class _Build:
         with self.progress.step(f"Verilator on {kind}"):
             _run([str(self.verilator / "bin" / "verilator_bin"), *_VERILATOR_FLAGS, "--prefix", prefix, "--top-module", kind,
                   "--Mdir", str(made), str(top)], f"Verilator on {kind}", {"VERILATOR_ROOT": str(self.verilator)})
-        header = (made / f"{prefix}___024root.h").read_text()
-        (made / f"{kind}_adapter.cpp").write_text(adapter.adapter(text, "board", kind, prefix, header))
+        header, source = (made / f"{prefix}___024root.h").read_text(), (made / f"{prefix}.cpp").read_text()
+        (made / f"{kind}_adapter.cpp").write_text(adapter.adapter(text, "board", kind, prefix, header, source))
         return list(made.glob("*.cpp")), [*includes, f"-I{made}"]
 
 

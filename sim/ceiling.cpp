@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "board.h"
-#include "fiber.h"
+#include "port.h"
 #include "verilated.h"
 
 namespace {
@@ -35,6 +35,7 @@ constexpr std::uint32_t WAIT_READY = 1u << 31, AREA_NOTIFY = 1u << 31, START = 1
 struct Model {
     const Kind* kind;
     void* model;
+    void* state;
     Pins pins;
 
     Model(const char* name, VerilatedContext* context) {
@@ -42,6 +43,7 @@ struct Model {
         while (std::string{(*known)->name} != name) ++known;
         kind = *known;
         model = kind->make(context, name, pins);
+        state = kind->state(model);
     }
     ~Model() { kind->destroy(model); }
 
@@ -50,24 +52,10 @@ struct Model {
             *pins.clk_before = 0;
         } else {
             *pins.clk = 0;
-            kind->eval(model);
+            kind->quick(state);
         }
         *pins.clk = 1;
-        kind->eval(model);
-    }
-};
-
-struct Link {
-    PortPins pins;
-    Fiber* out;
-    Fiber* in;
-    bool ready = true;
-
-    void edge(std::int64_t time, std::int64_t next) {
-        if (*pins.tx_valid & ready) out->send(time, *pins.tx_payload);
-        *pins.tx_ready = ready = out->last_start <= next;
-        *pins.rx_valid = in->first <= next;
-        if (*pins.rx_valid) *pins.rx_payload = in->receive();
+        kind->quick(state);
     }
 };
 
@@ -156,15 +144,13 @@ int main(int count, char** arguments) {
     Model hub("hub16", &context);
     *hub.pins.hub_id = HUB_ID;
     std::vector<std::unique_ptr<Model>> cabs;
-    std::vector<std::unique_ptr<Fiber>> fibers;
-    std::vector<Link> hub_links, cab_links;
+    std::deque<Port> hub_ports(CABS), cab_ports(CABS);
     std::vector<Cpu> cpus(CABS);
     for (int i = 0; i < CABS; ++i) {
         cabs.push_back(std::make_unique<Model>("cab", &context));
-        for (int way = 0; way < 2; ++way) fibers.push_back(std::make_unique<Fiber>(SYMBOL, DELAY, nullptr, 0));
-        Fiber *up = fibers[2 * i].get(), *down = fibers[2 * i + 1].get();
-        cab_links.push_back({cabs[i]->pins.ports[0], up, down});
-        hub_links.push_back({hub.pins.ports[i], down, up});
+        cab_ports[i].pins = cabs[i]->pins.ports[0];
+        hub_ports[i].pins = hub.pins.ports[i];
+        join(cab_ports[i], hub_ports[i], SYMBOL, DELAY, 2 * i);
         cpus[i].pins = cabs[i]->pins.cpu;
         cpus[i].talks = i < talkers;
         cpus[i].send_to = static_cast<std::uint32_t>((i + 1) % (talkers ? talkers : 1));
@@ -173,17 +159,18 @@ int main(int count, char** arguments) {
     }
 
     const auto begun = std::chrono::steady_clock::now();
+    bool symbol = false;
     std::int64_t hub_time = 0, cab_time = 0, cycles = 0, cab_cycles = 0;
     while (hub_time < end) {
         if (hub_time <= cab_time) {
-            for (Link& link : hub_links) link.edge(hub_time, hub_time + HUB_PERIOD);
+            for (Port& port : hub_ports) port.edge(hub_time, hub_time + HUB_PERIOD, symbol);
             *hub.pins.rst = cycles < RESET - 1;
             hub.edge();
             hub_time += HUB_PERIOD;
             ++cycles;
         } else {
             for (int i = 0; i < CABS; ++i) {
-                cab_links[i].edge(cab_time, cab_time + CAB_PERIOD);
+                cab_ports[i].edge(cab_time, cab_time + CAB_PERIOD, symbol);
                 *cabs[i]->pins.rst = cab_cycles < RESET - 1;
                 if (cab_cycles >= RESET) cpus[i].edge();
                 cabs[i]->edge();

@@ -1,6 +1,7 @@
 #include "engine.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "verilated.h"
@@ -45,7 +46,9 @@ int Engine::add(const char* kind, const char* name, int id, std::int64_t period,
     board->cab = board->kind->cab;
     board->recorded = recorded;
     board->model = board->kind->make(contexts_[recorded].get(), name, board->pins);
-    board->eval = board->kind->eval;
+    board->eval = recorded ? board->kind->eval : board->kind->quick;
+    board->state = recorded ? board->model : board->kind->state(board->model);
+    board->ports = std::make_unique<Port[]>(board->pins.ports.size());
     if (board->cab) {
         board->cpu.pins = board->pins.cpu;
     } else {
@@ -71,17 +74,19 @@ int Engine::add(const char* kind, const char* name, int id, std::int64_t period,
 
 bool Engine::connect(int a, int port_a, int b, int port_b, std::int64_t symbol_ps, std::int64_t delay_ps) {
     Board* ends[2] = {boards[a].get(), boards[b].get()};
-    const int ports[2] = {port_a, port_b};
-    Fiber* pair[2];
-    for (int i = 0; i < 2; ++i) {
+    const int numbers[2] = {port_a, port_b};
+    for (const Board* end : ends) {
         // What arrives by the next edge must have been sent before this one.
-        if (symbol_ps < ends[1 - i]->group->period || symbol_ps + delay_ps <= ends[1 - i]->group->period) return false;
-        fibers.push_back(std::make_unique<Fiber>(symbol_ps, delay_ps, ends[1 - i], static_cast<int>(fibers.size())));
-        pair[i] = fibers.back().get();
+        if (symbol_ps < end->group->period || symbol_ps + delay_ps <= end->group->period) return false;
     }
+    const int first = static_cast<int>(senders.size());
     for (int i = 0; i < 2; ++i) {
-        ends[i]->ports.push_back({ends[i]->pins.ports[ports[i]], pair[i], pair[1 - i]});
+        Port& port = ends[i]->ports[ends[i]->wired++];
+        port.pins = ends[i]->pins.ports[numbers[i]];
+        port.board = ends[i];
+        senders.push_back(&port);
     }
+    join(*senders[first], *senders[first + 1], symbol_ps, delay_ps, first);
     return true;
 }
 
@@ -210,17 +215,9 @@ bool Engine::prepare(Board& board, std::int64_t edge, std::int64_t time) {
     const std::int64_t left_out = edge - board.last - 1;
     board.last = edge;
     bool symbol = false;
-    for (Port& port : board.ports) {
-        if (*port.pins.tx_valid & port.ready) send(port, time);
-        port.ready = port.out->last_start <= next;
-        *port.pins.tx_ready = port.ready;
-        if (port.in->first <= next) {
-            *port.pins.rx_payload = port.in->receive();
-            *port.pins.rx_valid = 1;
-            symbol = true;
-        } else {
-            *port.pins.rx_valid = 0;
-        }
+    for (Port *port = board.ports.get(), *end = port + board.wired; port != end; ++port) {
+        const std::int64_t arrival = port->edge(time, next, symbol);
+        if (arrival != NEVER) sent(*port, arrival);
     }
     board.symbol = symbol;
     if (edge < RESET_EDGES) *board.pins.rst = edge < RESET_EDGES - 1;
@@ -234,18 +231,17 @@ bool Engine::prepare(Board& board, std::int64_t edge, std::int64_t time) {
     return false;
 }
 
-// Takes the symbol that a board offers.
-inline void Engine::send(Port& port, std::int64_t time) {
-    const std::uint16_t symbol = *port.pins.tx_payload;
-    Fiber& fiber = *port.out;
-    const std::int64_t arrival = fiber.send(time, symbol);
-    Board& receiver = *fiber.receiver;
+// A port has sent a symbol that will have arrived at `arrival`.
+inline void Engine::sent(const Port& port, std::int64_t arrival) {
+    Board& receiver = *port.peer->board;
     const Group& group = *receiver.group;
     // The inputs of an edge are set at the edge before it.
     if (arrival - group.period < group.time_of(group.wake[receiver.slot])) wake(receiver, group.edge_at(arrival) - 1);
-    if (log_mode_ != Log::OFF && (log_mode_ == Log::ALL || symbol & 0x100)) {
+    if (log_mode_ == Log::OFF) return;
+    const std::uint16_t symbol = *port.pins.tx_payload;
+    if (log_mode_ == Log::ALL || symbol & 0x100) {
         if (log.size() < log_limit_) {
-            log.push_back({fiber.last_start, fiber.index, symbol});
+            log.push_back({port.last_start, port.fiber, symbol});
         } else {
             ++log_lost;
         }
@@ -270,10 +266,10 @@ void Engine::finish(Board& board) {
         *pins.clk_before = 0;
     } else {
         *pins.clk = 0;
-        board.eval(board.model);
+        board.eval(board.state);
     }
     *pins.clk = 1;
-    board.eval(board.model);
+    board.eval(board.state);
     ++board.evaluated;
 
     const std::int64_t edge = board.last;
@@ -286,8 +282,9 @@ void Engine::finish(Board& board) {
             const std::uint32_t timer = *pins.cpu.wake_in;
             if (timer != DISARMED) due = std::min(due, edge + std::max<std::int64_t>(1, std::int64_t{timer} - 1));
         }
-        for (const Port& port : board.ports) {
-            if (port.in->first != NEVER) due = std::min(due, board.group->edge_at(port.in->first) - 1);
+        for (std::size_t i = 0; i < board.wired; ++i) {
+            const std::int64_t first = board.ports[i].first;
+            if (first != NEVER) due = std::min(due, board.group->edge_at(first) - 1);
         }
         due = std::max(due, edge + 1);
     }

@@ -1,14 +1,13 @@
 // Boards, fibers, time. docs/engine.md.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "board.h"
-#include "fiber.h"
+#include "port.h"
 #include "processor.h"
 
 namespace nectar {
@@ -16,20 +15,15 @@ namespace nectar {
 // Edges for which reset is active.
 constexpr std::int64_t RESET_EDGES = 4;
 
-struct Port {
-    PortPins pins;
-    Fiber* out;
-    Fiber* in;
-    bool ready = true;  // tx_ready as the board sees it at its next edge
-};
-
 struct Group;
 
 struct Board {
     void* model = nullptr;
-    void (*eval)(void*) = nullptr;
+    void (*eval)(void*) = nullptr;  // of what:
+    void* state = nullptr;
     Pins pins;
-    std::vector<Port> ports;  // those with a fiber
+    std::unique_ptr<Port[]> ports;
+    std::size_t wired = 0;    // ports with a fiber: the first of them
     Group* group = nullptr;
     std::size_t slot = 0;     // in its group
     std::int64_t last = -1;   // number of the last edge at which it was evaluated
@@ -105,7 +99,7 @@ class Engine {
     std::int64_t skipped(int board) const;
 
     std::vector<std::unique_ptr<Board>> boards;
-    std::vector<std::unique_ptr<Fiber>> fibers;
+    std::vector<Port*> senders;  // by the number of the direction in which they send
     std::vector<LogEntry> log;
     std::uint64_t log_lost = 0;
 
@@ -119,7 +113,7 @@ class Engine {
     void step(Group& group);
     bool prepare(Board& board, std::int64_t edge, std::int64_t time);
     void finish(Board& board);
-    void send(Port& port, std::int64_t time);
+    void sent(const Port& port, std::int64_t arrival);
     void wake(Board& board, std::int64_t edge);
     bool turns(Code& code);
     Code turn_code(Turn turn) const;

@@ -5,8 +5,9 @@ answers with the operations of ``docs/door.md``, as numbers. ``docs/engine.md`` 
 """
 
 import ctypes
+import itertools
+import operator
 import struct
-from array import array
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -18,7 +19,10 @@ from .wiring import TopologyError
 __all__ = ["Engine", "Code", "Result", "LogEntry"]
 
 _FOREVER = 2**63 - 1
-_NOTHING = (-1, 0, False)
+#: Packs so many operations, of four words each.
+_PACKED = [struct.Struct(f"{4 * count}q") for count in range(64)]
+_chain = itertools.chain.from_iterable
+_kind = operator.itemgetter(0)
 _LOW = 2**63 - 1   # of a number that is too large, what counts for any access
 _WRITE_BLOCK = 2   # the one operation with bytes (nectar.software.door.Kind)
 
@@ -53,8 +57,8 @@ class LogEntry(NamedTuple):
     symbol: int     # nine bits
 
 
-# Words of the exchange that follow a run: whose turn it is and what goes with it.
-BOARD, LEVEL, RESULT, NUMBER, LENGTH, ADDRESS, WRITE, TIME_PS = range(8)
+# Words of the exchange: after a run whose turn it is and what goes with it, then what goes into a run.
+BOARD, LEVEL, RESULT, NUMBER, LENGTH, ADDRESS, WRITE, TIME_PS, _UNTIL, _OPERATIONS, _BYTES, _HANDLER = range(12)
 
 _FUNCTIONS = {
     "new": (ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_size_t),
@@ -63,13 +67,13 @@ _FUNCTIONS = {
             ctypes.c_int),
     "connect": (ctypes.c_int, ctypes.c_void_p, *[ctypes.c_int] * 4, ctypes.c_int64, ctypes.c_int64),
     "begin": (None, ctypes.c_void_p),
-    "exchange": (ctypes.POINTER(ctypes.c_int64 * 8), ctypes.c_void_p),
+    "exchange": (ctypes.POINTER(ctypes.c_int64 * 12), ctypes.c_void_p),
     "words": (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
     "data": (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
     "start": (None, ctypes.c_void_p, ctypes.c_int, ctypes.c_int),
     "halt": (None, ctypes.c_void_p, ctypes.c_int),
     "wake": (None, ctypes.c_void_p, ctypes.c_int),
-    "run": (ctypes.c_int, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_size_t, ctypes.c_int),
+    "run": (ctypes.c_int, ctypes.c_void_p),
     "evaluated": (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int),
     "skipped": (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int),
     "symbols": (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int),
@@ -118,7 +122,7 @@ class Engine:
     -------
     boards : list of str
         Names of all boards; a turn's ``BOARD`` is an index into it.
-    exchange : memoryview of 8 int
+    exchange : memoryview of int
         After ``run``: whose turn it is and what goes with it, at BOARD, LEVEL, RESULT, NUMBER, LENGTH, ADDRESS, WRITE, TIME_PS.
 
     Raises BuildError, TopologyError, ValueError.
@@ -173,7 +177,6 @@ class Engine:
             self._fibers += [(str(fiber.a), str(fiber.b)), (str(fiber.b), str(fiber.a))]
         library.nectar_begin(handle)
         self.exchange = memoryview(library.nectar_exchange(handle).contents).cast("B").cast("q")
-        self._answer = _NOTHING
         self._run = library.nectar_run
         self._word_room = self._data_room = 0
         self._reserve(1024, 4096)
@@ -196,35 +199,43 @@ class Engine:
         Returns a Code (as int). After RESUME and INTERRUPT ``answer`` or ``halt`` must come before the next ``run``.
         Clock edges at ``until_ps`` itself are not done.
         """
-        answer = self._answer
-        self._answer = _NOTHING
-        return self._run(self._handle, _FOREVER if until_ps is None else until_ps, *answer)
+        self.exchange[_UNTIL] = _FOREVER if until_ps is None else until_ps
+        return self._run(self._handle)
 
     def answer(self, operations, handler):
         """What the software has left when it was its turn: ``operations``, tuples (kind, address, size, value).
 
         ``handler`` tells whether it has an interrupt handler.
         """
-        words = []
+        count = len(operations)
+        exchange = self.exchange
+        exchange[_OPERATIONS] = count
+        exchange[_HANDLER] = handler
+        if _WRITE_BLOCK in map(_kind, operations):
+            operations, exchange[_BYTES] = self._blocks(operations)
+        try:
+            _PACKED[count].pack_into(self._words, 0, *_chain(operations))
+        except (struct.error, IndexError):   # large numbers, or very many operations
+            words = [word & _LOW for word in _chain(operations)]
+            self._reserve(len(words), 0)
+            struct.pack_into(f"{len(words)}q", self._words, 0, *words)
+
+    def _blocks(self, operations):
+        """The operations with the bytes of their blocks replaced by where they are now; how many bytes these are."""
+        replaced = []
         size = 0
         for operation in operations:
-            if operation[0] == _WRITE_BLOCK:
-                kind, address, length, data = operation
-                words += (kind, address, length, size)
-                if size + length > self._data_room:
-                    self._reserve(0, size + length)
-                self._data[size:size + length] = data
-                size += length
-            else:
-                words += operation
-        count = len(words)
-        if count > self._word_room:
-            self._reserve(count, 0)
-        try:
-            self._words[:count] = array("q", words)
-        except OverflowError:
-            self._words[:count] = array("q", [word & _LOW for word in words])
-        self._answer = (count >> 2, size, handler)
+            kind, address, length, data = operation
+            if kind == _WRITE_BLOCK:
+                end = size + length
+                if end > self._data_room:
+                    # What is there already moves with it.
+                    self._reserve(0, end)
+                self._data[size:end] = data
+                operation = kind, address, length, size
+                size = end
+            replaced.append(operation)
+        return replaced, size
 
     def halt(self, board):
         """The software of a board (an index) whose turn it is has come to an end; its CPU stands still from here on."""
@@ -287,7 +298,8 @@ class Engine:
 
     def _free(self):
         self._library.nectar_free(self._handle)
-        self._handle = self.exchange = self._words = self._data = None
+        self._handle = self._words = self._data = None
+        self.exchange = memoryview(bytearray(8 * 12)).cast("q")
         self._run = self._refuse
 
     def _refuse(self, *arguments):
@@ -298,7 +310,7 @@ class Engine:
         if words > self._word_room:
             self._word_room = max(words, 2 * self._word_room)
             address = self._library.nectar_words(self._handle, self._word_room)
-            self._words = memoryview((ctypes.c_int64 * self._word_room).from_address(address)).cast("B").cast("q")
+            self._words = memoryview((ctypes.c_int64 * self._word_room).from_address(address)).cast("B")
         if size > self._data_room:
             self._data_room = max(size, 2 * self._data_room)
             address = self._library.nectar_data(self._handle, self._data_room)

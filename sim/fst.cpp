@@ -62,7 +62,7 @@ void value(const Writer& writer, void* out, std::string bits, const std::string&
 }  // namespace
 
 // Returns whether both files could be opened and the VCD was read to its end.
-extern "C" int nectar_vcd_to_fst(const char* from, const char* to, void* const* functions) {
+extern "C" __attribute__((visibility("default"))) int nectar_vcd_to_fst(const char* from, const char* to, void* const* functions) {
     Writer writer;
     static_assert(sizeof writer == 8 * sizeof(void*), "functions only");
     std::memcpy(&writer, functions, sizeof writer);

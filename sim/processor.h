@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "board.h"
-#include "fiber.h"
+#include "port.h"
 
 namespace nectar {
 

@@ -40,7 +40,7 @@ bool Waves::before(Engine& engine, std::int64_t time, std::int64_t until) {
     for (Board* board : boards_) {
         if (board->group != falling) continue;
         *board->pins.clk = 0;
-        board->eval(board->model);
+        board->eval(board->state);
     }
     return true;
 }

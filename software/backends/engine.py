@@ -11,6 +11,10 @@ from ..machine import QUIET, STOPPED, TIME
 
 __all__ = ["EngineMachine"]
 
+# Looked up once: enumerations are slow, and this is done at every turn.
+_PAUSE, _RESUME, _INTERRUPT = int(Code.PAUSE), int(Code.RESUME), int(Code.INTERRUPT)
+_NOTHING, _NUMBER, _BYTES = int(Result.NOTHING), int(Result.NUMBER), int(Result.BYTES)
+
 
 class EngineMachine:
     """A Machine (``software.machine``) whose boards are simulated RTL.
@@ -71,13 +75,13 @@ class EngineMachine:
             if stop():
                 return STOPPED
             code = engine.run(until_ps)
-            while code == Code.PAUSE:
+            while code == _PAUSE:
                 code = engine.run(until_ps)
-            if code == Code.RESUME or code == Code.INTERRUPT:
+            if code == _RESUME or code == _INTERRUPT:
                 board = exchange[BOARD]
                 runner = runners[board]
                 try:
-                    operations = runner.interrupt() if code == Code.INTERRUPT else self._resume(runner)
+                    operations = runner.interrupt() if code == _INTERRUPT else self._resume(runner)
                     engine.answer(operations, runner.door.handler is not None)
                 except BaseException:
                     engine.halt(board)
@@ -95,11 +99,11 @@ class EngineMachine:
         """The software whose turn it is goes on with the result of its await."""
         exchange = self.engine.exchange
         result = exchange[RESULT]
-        if result == Result.NUMBER:
+        if result == _NUMBER:
             return runner.resume(exchange[LEVEL], exchange[NUMBER])
-        if result == Result.NOTHING:
+        if result == _NOTHING:
             return runner.resume(exchange[LEVEL])
-        if result == Result.BYTES:
+        if result == _BYTES:
             return runner.resume(exchange[LEVEL], self.engine.bytes())
         return runner.resume(exchange[LEVEL], None, BusError(exchange[ADDRESS], bool(exchange[WRITE])))
 

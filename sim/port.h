@@ -1,0 +1,106 @@
+// A port with its ends of a pair of fibers: the latch and the wire of the one, the symbols under way on the other.
+// docs/engine.md, "A fiber".
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "board.h"
+
+namespace nectar {
+
+constexpr std::int64_t NEVER = INT64_MAX;
+
+struct Board;
+
+// What is looked at at every edge comes first, in one line of the host's cache.
+struct alignas(64) Port {
+    PortPins pins{};
+    std::int64_t last_start = 0;  // when the last symbol sent started on the wire; until then the latch is taken
+    std::int64_t first = NEVER;   // when the oldest symbol under way to here arrives
+    bool ready = true;            // tx_ready as the board sees it at its next edge
+
+    std::int64_t wire_free = 0;   // when the next symbol can start
+    std::int64_t symbol_ps = 0;
+    std::int64_t delay_ps = 0;
+    Port* peer = nullptr;
+    Board* board = nullptr;
+    std::uint64_t count = 0;      // symbols sent so far
+    int fiber = 0;                // number of the direction in which it sends, for the log
+
+    Port() : ring_(8) {}
+    Port(const Port&) = delete;
+    Port& operator=(const Port&) = delete;
+
+    // Takes a symbol of the board's at an edge at `time`; returns when it will have arrived at the peer.
+    std::int64_t send(std::int64_t time, std::uint16_t symbol) {
+        last_start = time > wire_free ? time : wire_free;
+        wire_free = last_start + symbol_ps;
+        const std::int64_t arrival = wire_free + delay_ps;
+        peer->put(arrival, symbol);
+        ++count;
+        return arrival;
+    }
+
+    // Takes out the oldest symbol that has arrived.
+    std::uint16_t receive() {
+        const std::uint16_t symbol = ring_[head_].symbol;
+        head_ = (head_ + 1) & mask_;
+        first = head_ == tail_ ? NEVER : ring_[head_].arrival;
+        return symbol;
+    }
+
+    // At an edge at `time`: samples the outputs and sets the inputs for the edge at `next`. Returns when a symbol that it
+    // sent will arrive, or NEVER. `arrived` becomes true if a symbol is on its way in.
+    std::int64_t edge(std::int64_t time, std::int64_t next, bool& arrived) {
+        const std::int64_t arrival = *pins.tx_valid & ready ? send(time, *pins.tx_payload) : NEVER;
+        ready = last_start <= next;
+        *pins.tx_ready = ready;
+        const bool valid = first <= next;
+        if (valid) {
+            *pins.rx_payload = receive();
+            arrived = true;
+        }
+        *pins.rx_valid = valid;
+        return arrival;
+    }
+
+  private:
+    struct Flight {
+        std::int64_t arrival;
+        std::uint16_t symbol;
+    };
+
+    void put(std::int64_t arrival, std::uint16_t symbol) {
+        ring_[tail_] = {arrival, symbol};
+        if (head_ == tail_) first = arrival;
+        tail_ = (tail_ + 1) & mask_;
+        if (tail_ == head_) grow();
+    }
+
+    void grow() {
+        std::vector<Flight> larger(2 * ring_.size());
+        for (std::size_t i = 0; i < ring_.size(); ++i) larger[i] = ring_[(head_ + i) & mask_];
+        head_ = 0;
+        tail_ = static_cast<std::uint32_t>(ring_.size());
+        mask_ = 2 * mask_ + 1;
+        ring_.swap(larger);
+    }
+
+    std::vector<Flight> ring_;  // taken out at head, put in at tail
+    std::uint32_t head_ = 0;
+    std::uint32_t tail_ = 0;
+    std::uint32_t mask_ = 7;
+};
+
+// Joins two ports by a pair of fibers; `first_fiber` is the number of the direction from a to b.
+inline void join(Port& a, Port& b, std::int64_t symbol_ps, std::int64_t delay_ps, int first_fiber) {
+    a.peer = &b;
+    b.peer = &a;
+    a.symbol_ps = b.symbol_ps = symbol_ps;
+    a.delay_ps = b.delay_ps = delay_ps;
+    a.fiber = first_fiber;
+    b.fiber = first_fiber + 1;
+}
+
+}  // namespace nectar
