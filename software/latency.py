@@ -49,10 +49,11 @@ def stages(system, source, destination, number=0):
     They follow each other without a gap, so that they sum to the whole. Fibers and HUBs are told by the packet's first symbol.
     What DMA and software do at the same time counts as software. Raises ProgramError when there is no such message in the trace.
     """
-    sender, receiver = (_Events(system, name, peer, number) for name, peer in ((source, destination), (destination, source)))
-    fibers, symbols = _fibers(system), system.symbols
+    symbols = system.symbols
     if not symbols:
         raise ProgramError(_NO_TRACE)
+    sender, receiver = (_Events(system, name, peer, number) for name, peer in ((source, destination), (destination, source)))
+    fibers = _fibers(system)
     way = _Way(sender.first("send"))
 
     # Under circuit switching the route is set up first.
