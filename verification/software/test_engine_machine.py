@@ -206,6 +206,18 @@ def test_machines_do_not_disturb_each_other():
         machine.close()
 
 
+def test_hubs_of_different_sizes_work_together():
+    """H1: larger and smaller crossbars; each size is a board of its own in the library."""
+    topology = Topology("sizes").hub("HUB1", ports=3).hub("HUB2").cab("CAB1").cab("CAB2")
+    topology.fiber("CAB1", "HUB1.P2").fiber("HUB1.P0", "HUB2.P15").fiber("HUB2.P7", "CAB2")
+    machine = EngineMachine(topology)
+    Station(machine, "CAB1", topology.routes()["CAB1"]["CAB2"], [b"from a small one" * 4])
+    there = Station(machine, "CAB2", topology.routes()["CAB2"]["CAB1"])
+    run(machine)
+    machine.close()
+    assert [data for data, _, _ in there.received] == [b"from a small one" * 4]
+
+
 def test_what_was_seen_on_the_fibers_can_be_read():
     logs = []
     for options in ({}, {"log_control": True}, {"log_data": True}):
