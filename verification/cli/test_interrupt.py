@@ -100,3 +100,23 @@ def test_while_a_benchmark_runs(nectar, simulator):
     with nectar.start("bench", "silent") as process:
         time.sleep(1)
         assert _end(process, signal.SIGINT) == "nectar: interrupted\n"
+
+
+def test_progress_is_shown_on_a_terminal_only_and_cleared_at_the_end(nectar, simulator):
+    """A pseudo-terminal takes the errors; elsewhere (above) nothing but the line of error appears."""
+    ours, theirs = os.openpty()
+    with os.fdopen(ours, "rb", buffering=0) as terminal:
+        with nectar.start("run", nectar.program(LOOP), stderr=theirs) as process:
+            os.close(theirs)
+            seen = b""
+            while b"simulated in" not in seen:
+                seen += terminal.read(4096)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(20) == 130
+        try:
+            while more := terminal.read(4096):
+                seen += more
+        except OSError:     # what Linux calls the end of a pseudo-terminal
+            pass
+    shown, _, rest = seen.rpartition(b"\r\x1b[Knectar: interrupted")
+    assert rest.startswith(b" at ") and shown.startswith(b"\r\x1b[K") and b"ms simulated in 2 s" in shown
