@@ -94,7 +94,7 @@ def _naive(scale):
     messages = _count(12, scale)
     workloads.ring(16, 2)
     naive.ring(16, 2)
-    return _ratio(20, ("engine", "cocotb, Python on every clock edge"),
+    return _ratio(30, ("engine", "cocotb, Python on every clock edge"),
                   _in_turns(scale, lambda: _rate(workloads.ring(16, messages)), lambda: _rate(naive.ring(16, messages))))
 
 
