@@ -107,7 +107,7 @@ async def open_retry_waits_until_the_output_is_free_and_holds_what_follows(scene
 
 
 @claim()
-async def test_open_waits_for_the_ready_bit(scene):
+async def a_test_open_waits_for_the_ready_bit(scene):
     """H9, test open with retry, and H15: with the output free it still waits until the output's ready bit is 1; plain opens do not."""
     source, target = scene.some(2)
     scene.ends[target].answer = None
