@@ -116,7 +116,8 @@ int nectar_trace(Handle* handle, const char* path, std::int64_t begin, std::int6
     return handle->engine.trace(path, begin, end);
 }
 
-void nectar_trace_close(Handle* handle) { handle->engine.trace_close(); }
+// Ends what nectar_trace has begun. Returns 0, or errno.
+int nectar_trace_close(Handle* handle) { return handle->engine.trace_close(); }
 
 }  // extern "C"
 #pragma GCC visibility pop

@@ -304,9 +304,7 @@ bool Engine::trace(const char* path, std::int64_t begin, std::int64_t end) {
     return waves_->good();
 }
 
-void Engine::trace_close() {
-    if (waves_) waves_->close();
-}
+int Engine::trace_close() { return waves_->close(); }
 
 std::int64_t Engine::skipped(int index) const {
     const Board& board = *boards[index];

@@ -93,7 +93,7 @@ class Engine {
 
     // Waveforms of the boards to be recorded, from `begin` to `end`, as VCD. Once for an engine.
     bool trace(const char* path, std::int64_t begin, std::int64_t end);
-    void trace_close();
+    int trace_close();
 
     std::int64_t time_ps() const { return now_; }
     std::int64_t skipped(int board) const;

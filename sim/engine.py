@@ -81,7 +81,7 @@ _FUNCTIONS = {
     "log": (ctypes.c_void_p, ctypes.c_void_p),
     "log_lost": (ctypes.c_int64, ctypes.c_void_p),
     "trace": (ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64),
-    "trace_close": (None, ctypes.c_void_p),
+    "trace_close": (ctypes.c_int, ctypes.c_void_p),
     "vcd_to_fst": (ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)),
 }
 
@@ -291,8 +291,7 @@ class Engine:
         self._time_ps = self.time_ps
         try:
             if self._waves is not None:
-                self._library.nectar_trace_close(self._handle)
-                self._waves.finish(self._library)
+                self._waves.finish(self._library, self._library.nectar_trace_close(self._handle))
         finally:
             self._free()
 

@@ -1,8 +1,18 @@
 #include "waves.h"
 
+#include <cerrno>
+
 #include "engine.h"
 
 namespace nectar {
+
+ssize_t WaveFile::write(const char* data, ssize_t size) {
+    if (error) return size;
+    const ssize_t written = VerilatedVcdFile::write(data, size);
+    if (written >= 0 || errno == EAGAIN || errno == EINTR) return written;
+    error = errno;
+    return size;
+}
 
 Waves::Waves(const char* path, VerilatedContext& context, std::vector<Board*> boards, std::int64_t begin, std::int64_t end)
     : boards_(std::move(boards)), begin_(begin), end_(end) {
@@ -60,8 +70,8 @@ void Waves::flush() {
     pending_ = -1;
 }
 
-void Waves::close() {
-    if (!open_) return;
+int Waves::close() {
+    if (!open_) return writer_.error;
     if (pending_ >= 0) flush();
     for (Board* board : boards_) {
         board->awake = false;
@@ -70,6 +80,7 @@ void Waves::close() {
     }
     file_.close();
     open_ = false;
+    return writer_.error;
 }
 
 }  // namespace nectar

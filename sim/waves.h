@@ -11,6 +11,14 @@ namespace nectar {
 class Engine;
 struct Board;
 
+// A file that a full disk does not end the process for: what cannot be written is dropped, and told at the end.
+class WaveFile : public VerilatedVcdFile {
+  public:
+    ssize_t write(const char* data, ssize_t size) override;
+
+    int error = 0;  // errno of the first write that failed
+};
+
 class Waves {
   public:
     // `boards` are all those of `context`.
@@ -24,13 +32,15 @@ class Waves {
     // true, or returns false.
     bool before(Engine& engine, std::int64_t time, std::int64_t until);
 
-    void close();
+    // Returns 0, or errno when the file is not whole.
+    int close();
 
   private:
     void watch(Engine& engine);
     void flush();
 
-    VerilatedVcdC file_;
+    WaveFile writer_;
+    VerilatedVcdC file_{&writer_};
     std::vector<Board*> boards_;
     std::int64_t begin_;
     std::int64_t end_;

@@ -38,10 +38,15 @@ class WaveFile:
         os.close(handle)
         self.temporary = Path(name)
 
-    def finish(self, library):
-        """The VCD is complete: gives the file its format, with the help of the engine's ``library``, and its name."""
+    def finish(self, library, error=0):
+        """The VCD is complete: gives the file its format, with the help of the engine's ``library``, and its name.
+
+        ``error`` is the number of the error that has kept the VCD from being complete; then it raises OSError instead.
+        """
         made = self.temporary
         try:
+            if error:
+                raise OSError(error, os.strerror(error), str(self.path))
             if self.path.suffix == ".fst":
                 made = self.temporary.with_suffix(".fst")
                 self._convert(library, made)

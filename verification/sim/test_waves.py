@@ -1,6 +1,8 @@
 """Waveform files: which boards, which time, which format, and never a part of a file."""
 
 import os
+import subprocess
+import sys
 
 import pylibfst
 import pytest
@@ -89,6 +91,26 @@ def test_the_file_appears_when_it_is_whole(tmp_path):
     machine.close()
     assert path.read_text().startswith("$version")
     assert [entry.name for entry in tmp_path.iterdir()] == ["late.vcd"]
+
+
+def test_a_disk_that_is_full_is_told_at_the_end(tmp_path):
+    """What was there before stays; nothing is left behind."""
+    path = tmp_path / "large.vcd"
+    path.write_text("what was there before")
+    code = f"""
+import resource
+from nectar.verification.sim.test_waves import record
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+try:
+    record({str(path)!r})
+except OSError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "File too large" in done.stdout and "large.vcd" in done.stdout
+    assert path.read_text() == "what was there before"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["large.vcd"]
 
 
 def test_a_name_that_says_no_format_is_refused(tmp_path):
