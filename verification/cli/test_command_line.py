@@ -4,7 +4,7 @@ import json
 import os
 import re
 import subprocess
-import time
+import sys
 
 import pytest
 
@@ -47,18 +47,11 @@ def test_wrong_use_is_one_line_and_exit_code_2(nectar, arguments, words):
     assert words in nectar.refused(*arguments)
 
 
-def test_start_up_is_quick(nectar):
-    times = []
-    for _ in range(5):
-        begin = time.monotonic()
-        nectar("--help")
-        times.append(time.monotonic() - begin)
-    assert min(times) < 0.5
-
-
-def test_help_loads_no_hardware_library():
-    code = "import sys, nectar.cli; nectar.cli.main(['--help']); sys.exit('amaranth' in sys.modules)"
-    assert subprocess.run([os.sys.executable, "-c", code], capture_output=True).returncode == 0
+def test_help_starts_quickly_since_it_loads_nothing_that_it_does_not_need():
+    code = ("import sys, nectar.cli; nectar.cli.main(['run', '--help']); heavy = {'amaranth', 'cocotb', 'nectar.sim.engine', "
+            "'nectar.software.system', 'nectar.verification.benchmarks'} & sys.modules.keys(); sys.exit(', '.join(heavy) or 0)")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_full_device_is_told(nectar):

@@ -1,6 +1,7 @@
 """Ctrl-C, at any time: exit code 130, one line, no file half written, no process left."""
 
 import os
+import re
 import signal
 import time
 from pathlib import Path
@@ -40,7 +41,7 @@ def _session(number):
     return found
 
 
-def _wait(condition, seconds=60):
+def _wait(condition, seconds=300):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it never happened"
@@ -50,9 +51,9 @@ def _wait(condition, seconds=60):
 def _end(process, number):
     """Sends the signal to the program alone; its line of error."""
     process.send_signal(number)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
-    _wait(lambda: not _session(process.pid), 5)
+    _wait(lambda: not _session(process.pid), 30)
     return err
 
 
@@ -112,11 +113,11 @@ def test_progress_is_shown_on_a_terminal_only_and_cleared_at_the_end(nectar, sim
             while b"simulated in" not in seen:
                 seen += terminal.read(4096)
             process.send_signal(signal.SIGINT)
-            assert process.wait(20) == 130
+            assert process.wait(60) == 130
         try:
             while more := terminal.read(4096):
                 seen += more
         except OSError:     # what Linux calls the end of a pseudo-terminal
             pass
     shown, _, rest = seen.rpartition(b"\r\x1b[Knectar: interrupted")
-    assert rest.startswith(b" at ") and shown.startswith(b"\r\x1b[K") and b"ms simulated in 2 s" in shown
+    assert rest.startswith(b" at ") and shown.startswith(b"\r\x1b[K") and re.search(rb"\d ms simulated in \d+ s", shown)
