@@ -17,7 +17,10 @@ from typing import NamedTuple
 __all__ = ["Outcome", "VERILATOR_FLAGS", "simulate", "use_verilator"]
 
 VERILATOR_FLAGS = ["--no-timing", "-Wno-fatal", "-Wno-lint", "-Wno-WIDTHTRUNC", "-Wno-WIDTHEXPAND", "--x-assign", "fast",
-                   "--x-initial", "fast", "--output-split", "0"]
+                   "--x-initial", "fast", "--output-split", "0",
+                   # A signal that depends on itself, be it on other bits of itself, is refused: what Verilator makes of
+                   # one can be wrong (docs/traps.md).
+                   "-fno-dfg-break-cycles", "-Werror-UNOPTFLAT"]
 
 
 class Outcome(NamedTuple):

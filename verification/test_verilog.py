@@ -1,9 +1,10 @@
-"""The Verilog of a component: memories with and without initial content."""
+"""The Verilog of a component: memories with and without initial content; what is not simulated."""
 
 from amaranth.hdl import Module
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 from nectar.hdl.verilog import convert
+from nectar.verification.simulation import simulate
 
 
 class Store(wiring.Component):
@@ -37,3 +38,22 @@ def test_a_memory_with_initial_content_keeps_it():
 def test_the_text_is_the_same_from_run_to_run():
     """The engine caches what it builds under a hash of it."""
     assert convert(Store([]), "store") == convert(Store([]), "store")
+
+
+class Circle(wiring.Component):
+    """The high bit of ``seen`` tells whether the low bits are not 5: no circle of bits, but one of signals."""
+
+    value: In(4)
+    seen: Out(5)
+
+    def elaborate(self, platform):
+        m = Module()
+        with m.If(self.value[3]):
+            m.d.comb += [self.seen[:4].eq(self.value), self.seen[4].eq(self.seen[:4] != 5)]
+        return m
+
+
+def test_a_signal_that_depends_on_itself_is_refused(tmp_path):
+    """What Verilator makes of one can be wrong (docs/traps.md): no bench may run on such a model."""
+    outcome = simulate(convert(Circle(), "dut"), "nothing", top="dut", directory=tmp_path / "model")
+    assert not outcome.results and "UNOPTFLAT" in outcome.log and "ircular" in outcome.log

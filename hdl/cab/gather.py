@@ -120,6 +120,7 @@ class Gather(wiring.Component):
 
         # Bytes left that lie in this word or, counted from its start, before the end of the area.
         reach = Signal(LENGTH_BITS + 1)
+        symbol = entry.value[:SYMBOL_BITS]
         final = Signal()
         m.d.comb += [
             self.memory.address.eq(address),
@@ -155,8 +156,8 @@ class Gather(wiring.Component):
                     with m.Case(Kind.SYMBOL):
                         m.d.comb += [
                             self.items.valid.eq(1),
-                            item.symbol.eq(entry.value),
-                            item.prefix.eq(item.symbol != Control.IDLE),
+                            item.symbol.eq(symbol),
+                            item.prefix.eq(symbol != Control.IDLE),
                         ]
                     with m.Case(Kind.AREA):
                         with m.If(entry.value != 0):

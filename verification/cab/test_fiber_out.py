@@ -15,7 +15,7 @@ from nectar.verification.cab.scenario import put, with_crc
 
 SIZE = 4 << 10
 DATA = REGIONS["data"].base
-START, END, READY = int(Control.START), int(Control.END), int(Control.READY)
+START, END, READY, IDLE = int(Control.START), int(Control.END), int(Control.READY), int(Control.IDLE)
 REGISTERS = "TX_STATUS", "TX_COMMAND", "TX_ADDRESS", "TX_AREA", "TX_SYMBOL", "TX_READY", "TX_CONTROL"
 
 
@@ -87,7 +87,7 @@ async def the_list_is_sent_in_order_whatever_memory_and_fiber_do(dut):
         for _ in range(40):
             for _ in range(random.randrange(1, 8)):
                 name, value = random.choice([
-                    ("TX_COMMAND", random.getrandbits(31)), ("TX_SYMBOL", random.getrandbits(32)),
+                    ("TX_COMMAND", random.getrandbits(31)), ("TX_SYMBOL", random.choice([random.getrandbits(32), IDLE])),
                     ("TX_AREA", random.getrandbits(4) << 28 | random.choice([0, 1, 5, random.randrange(300)]))])
                 address = DATA + random.randrange(SIZE)
                 assert await sender.write("TX_ADDRESS", address) and accepts(model, "TX_ADDRESS", address)
@@ -97,6 +97,19 @@ async def the_list_is_sent_in_order_whatever_memory_and_fiber_do(dut):
             assert await sender.read("TX_STATUS") == model.read(REG["TX_STATUS"].address)
             sender.out.clear(), model.sent.clear()
     assert sender.sent == model.sent_count > 50
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def the_idle_symbol_sends_nothing(dut):
+    """docs/cab.md, fiber out: TX_SYMBOL with the idle symbol sends nothing, first, last or between others."""
+    sender = Sender(dut)
+    for list_ in ([IDLE], [START, IDLE, END], [IDLE, READY, IDLE, IDLE], [0x55, IDLE, IDLE, IDLE, 0xAA]):
+        await sender.start()
+        sender.out.clear()
+        for symbol in list_:
+            await sender.write("TX_SYMBOL", symbol)
+        await sender.run(20)
+        assert sender.out == [symbol for symbol in list_ if symbol != IDLE]
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
