@@ -1,21 +1,22 @@
-"""The CAB's address map: regions, registers, fields, interrupt numbers.
+"""The CAB's address map: registers, fields, interrupt numbers.
 
 Plain Python that imports nothing of the hardware: gateware, software, tests and documentation all read
-the map from here. Source: "The Design of Nectar" (1989), section 5.2: 24-bit byte addresses, 128 kbyte
-of PROM and 512 kbyte of RAM for programs, 1 Mbyte of data memory, 1-kbyte pages. Words are 32 bits and
-big-endian, as on the SPARC: the byte at a word's own address is bits 31 to 24.
+the map from here; regions are in ``regions``. Words are 32 bits and big-endian, as on the SPARC: the byte at a word's
+own address is bits 31 to 24.
 
 Registers are words; a byte or halfword access to one is a bus error, as is any access to a hole or to a
-region that the board does not have.
+region that the board does not have. Each of the four pages of the region is for a purpose of its own, so that a
+domain can be given one without the others: fiber and interrupts, timers, VME, and the kernel's.
 """
 
-from dataclasses import dataclass, field
 from enum import IntEnum
 
-__all__ = ["ADDRESS_BITS", "Region", "REGIONS", "Irq", "Field", "Register", "REGISTERS", "HEADER_BYTES",
-           "CRC_BYTES", "TX_LIST_DEPTH", "LENGTH_BITS", "REG", "ID_VALUE"]
+from .fields import Field, Register
+from .regions import ADDRESS_BITS, REGIONS, Region
 
-ADDRESS_BITS = 24
+__all__ = ["ADDRESS_BITS", "Region", "REGIONS", "Irq", "Field", "Register", "REGISTERS", "HEADER_BYTES",
+           "CRC_BYTES", "TX_LIST_DEPTH", "LENGTH_BITS", "REG", "ID_VALUE", "KERNEL_PAGE"]
+
 #: Bytes of a packet that the fiber port holds in registers, for software to choose a place by.
 HEADER_BYTES = 16
 #: Bytes of the CRC-32 that ends every packet of Nectar's own protocols.
@@ -25,33 +26,9 @@ TX_LIST_DEPTH = 32
 #: Bits of a length: areas and packets have 0 to 2**20 - 1 bytes.
 LENGTH_BITS = 20
 #: What the register ID reads as: "CAB" and the map's version.
-ID_VALUE = 0x43414201
-
-
-@dataclass(frozen=True)
-class Region:
-    """A part of the address space: first byte address, size in bytes, whether this board has it."""
-
-    name: str
-    base: int
-    size: int
-    present: bool
-    purpose: str
-
-    @property
-    def end(self):
-        """First byte address behind the region."""
-        return self.base + self.size
-
-
-REGIONS = {r.name: r for r in (
-    Region("prom", 0x000000, 128 << 10, False, "program PROM"),
-    Region("program", 0x080000, 512 << 10, False, "program RAM, for the CPU only"),
-    Region("data", 0x100000, 1 << 20, True, "data memory: CPU, fiber in and out, VME"),
-    Region("registers", 0x200000, 4 << 10, True, "control registers"),
-    Region("protection", 0x300000, 512 << 10, False, "page tables of the protection domains"),
-    Region("vme", 0x800000, 8 << 20, False, "window on the node's VME bus"),
-)}
+ID_VALUE = 0x43414202
+#: Offset of the registers that only the kernel domain may touch, whatever the protection table says.
+KERNEL_PAGE = 0xC00
 
 
 class Irq(IntEnum):
@@ -67,53 +44,6 @@ class Irq(IntEnum):
     SENT = 3      # an entry of the fiber-out list marked *notify* is done
     TIMER = 4     # the timer has reached TIMER_COMPARE
     ERROR = 5     # one of the counters in ERRORS has moved
-
-
-@dataclass(frozen=True)
-class Field:
-    """Bits ``low`` to ``low + width - 1`` of a register."""
-
-    name: str
-    low: int
-    width: int
-    purpose: str
-
-    @property
-    def mask(self):
-        """The field's bits in place."""
-        return ((1 << self.width) - 1) << self.low
-
-    def get(self, word):
-        """The field's value in a register's ``word``."""
-        return word >> self.low & ((1 << self.width) - 1)
-
-    def put(self, value):
-        """``value`` moved to the field's place; ValueError if it does not fit."""
-        if not 0 <= value < 1 << self.width:
-            raise ValueError(f"{self.name} has {self.width} bits: {value} does not fit")
-        return value << self.low
-
-
-@dataclass(frozen=True)
-class Register:
-    """A word of the register region: ``offset`` in bytes, ``access`` one of r, w, rw."""
-
-    name: str
-    offset: int
-    access: str
-    purpose: str
-    fields: tuple[Field, ...] = field(default=())
-
-    @property
-    def address(self):
-        """Its byte address in the CAB's address space."""
-        return REGIONS["registers"].base + self.offset
-
-    def __getattr__(self, name):
-        for item in object.__getattribute__(self, "fields"):
-            if item.name == name:
-                return item
-        raise AttributeError(f"register {self.name} has no field {name!r}")
 
 
 def _irq_fields():

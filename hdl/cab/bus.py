@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from .addresses import ADDRESS_BITS, REGIONS
-from .memory import LANES, CpuMemoryPort, check_data_bytes
+from .memory import LANES, SlotPort, check_data_bytes
 from .registers import WORD_BITS
 
 __all__ = ["CpuBus", "CpuPort", "Request"]
@@ -47,7 +47,7 @@ class CpuBus(wiring.Component):
     -------
     bus : Out(CpuPort())
         The pins. The inputs are registered before anything else.
-    memory : Out(CpuMemoryPort(data_bytes))
+    memory : Out(SlotPort(data_bytes))
     memory_data : In(32)
         What was read, in the cycle after.
     registers : Out
@@ -70,7 +70,7 @@ class CpuBus(wiring.Component):
         offsets = exact_log2(REGIONS["registers"].size // LANES)
         super().__init__({
             "bus": Out(CpuPort()),
-            "memory": Out(CpuMemoryPort(data_bytes)),
+            "memory": Out(SlotPort(data_bytes)),
             "memory_data": In(WORD_BITS),
             "registers": Out(wiring.Signature({
                 "valid": Out(1), "offset": Out(offsets), "write": Out(1), "select": Out(LANES),

@@ -12,7 +12,7 @@ from amaranth.utils import exact_log2
 from .addresses import REGIONS
 from .registers import WORD_BITS
 
-__all__ = ["LEAST_DATA_BYTES", "LANES", "CpuMemoryPort", "DataMemory", "FetchPort", "StorePort",
+__all__ = ["LEAST_DATA_BYTES", "LANES", "DataMemory", "FetchPort", "SlotPort", "StorePort",
            "area_inside", "check_data_bytes"]
 
 #: Smallest data memory.
@@ -56,8 +56,13 @@ class FetchPort(wiring.Signature):
         super().__init__({"valid": Out(1), "ready": In(1), "address": Out(exact_log2(data_bytes // LANES))})
 
 
-class CpuMemoryPort(wiring.Signature):
-    """Accesses of the CPU, seen from there: done in a cycle in which ``valid`` and ``ready`` are 1."""
+class SlotPort(wiring.Signature):
+    """Accesses to data memory that wait for their slot, of the CPU and of the VME DMA channel; seen from there.
+
+    An access is done in a cycle in which ``valid`` and ``ready`` are 1; what was read comes in the cycle after, as the
+    memory's ``read_data``. ``address`` counts words; bit 3 of ``select`` is the byte at the word's own address.
+    ``valid`` may be withdrawn.
+    """
 
     def __init__(self, data_bytes):
         super().__init__({
@@ -77,7 +82,7 @@ class DataMemory(wiring.Component):
     -------
     fiber_in : In(StorePort(data_bytes))
     fiber_out : In(FetchPort(data_bytes))
-    cpu : In(CpuMemoryPort(data_bytes))
+    cpu : In(SlotPort(data_bytes))
     read_data : Out(32)
         The word that was read in the cycle before; meaningless if none was.
 
@@ -97,7 +102,7 @@ class DataMemory(wiring.Component):
         super().__init__({
             "fiber_in": In(StorePort(data_bytes)),
             "fiber_out": In(FetchPort(data_bytes)),
-            "cpu": In(CpuMemoryPort(data_bytes)),
+            "cpu": In(SlotPort(data_bytes)),
             "read_data": Out(WORD_BITS),
         })
 
