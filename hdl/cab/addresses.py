@@ -12,7 +12,7 @@ domain can be given one without the others: fiber and interrupts, timers, VME, a
 from enum import IntEnum
 
 from .fields import Field, Register
-from .regions import ADDRESS_BITS, REGIONS, Region
+from .regions import ADDRESS_BITS, DOMAIN_BITS, REGIONS, Region, Right
 
 __all__ = ["ADDRESS_BITS", "Region", "REGIONS", "Irq", "Field", "Register", "REGISTERS", "HEADER_BYTES",
            "CRC_BYTES", "TX_LIST_DEPTH", "LENGTH_BITS", "REG", "ID_VALUE", "KERNEL_PAGE"]
@@ -44,6 +44,7 @@ class Irq(IntEnum):
     SENT = 3      # an entry of the fiber-out list marked *notify* is done
     TIMER = 4     # the timer has reached TIMER_COMPARE
     ERROR = 5     # one of the counters in ERRORS has moved
+    TRAP = 6      # an access was refused by the protection; TRAP_INFO tells of the first
 
 
 def _irq_fields():
@@ -52,7 +53,7 @@ def _irq_fields():
 
 # The first eight words are what an interrupt handler needs: one block read takes them all.
 REGISTERS = (
-    Register("IRQ_PENDING", 0x00, "rw", "interrupts that wait; 1 clears SENT, TIMER, ERROR", _irq_fields()),
+    Register("IRQ_PENDING", 0x00, "rw", "interrupts that wait; 1 clears an event", _irq_fields()),
     Register("RX_RESULT", 0x04, "r", "the packet that has ended; valid while RECEIVED is pending", (
         Field("length", 0, 20, "bytes stored behind the header, the CRC not among them"),
         Field("header", 20, 5, "bytes of header that the packet had, 0 to 16"),
@@ -97,7 +98,7 @@ REGISTERS = (
         Field("end", 29, 1, "send an end of packet behind that"),
         Field("start", 30, 1, "send a start of packet first, and begin a new CRC"),
         Field("notify", 31, 1, "count it in TX_STATUS.sent and raise SENT when it has left"),
-    )),
+    ), ("length", Right.READ)),
     Register("TX_SYMBOL", 0x40, "w", "adds one symbol, any of the 512, to the fiber-out list", (
         Field("symbol", 0, 9, "the symbol"),
     )),
@@ -109,7 +110,7 @@ REGISTERS = (
     Register("RX_ADDRESS", 0x4C, "rw", "byte address in data memory for what follows the header"),
     Register("RX_START", 0x50, "w", "starts the DMA of the packet whose header is in RX_HEADER", (
         Field("limit", 0, 20, "bytes that may be stored"),
-    )),
+    ), ("limit", Right.WRITE)),
     Register("RX_RELEASE", 0x54, "w", "any write gives RX_RESULT and RX_HEADER back for the next packet"),
     Register("RX_CONTROL", 0x58, "w", "recovery of the fiber-in side", (
         Field("discard", 0, 1, "drop the packet whose header is in RX_HEADER; RX_RESULT will tell"),
@@ -125,6 +126,21 @@ REGISTERS = (
         Field("stray", 8, 8, "data outside packets, and reserved control codes"),
         Field("framing", 16, 8, "packets cut short, commands and replies cut short"),
         Field("reply_lost", 24, 8, "replies lost because no one took the earlier ones"),
+    )),
+    Register("DOMAIN", 0xC00, "rw", "protection domain of the CPU", (
+        Field("current", 0, DOMAIN_BITS, "domain of the CPU's accesses from the next one on; 0 is the kernel's"),
+        Field("vme", 8, DOMAIN_BITS, "domain of all VME accesses; read only"),
+    )),
+    Register("DOMAINS_ON", 0xC04, "rw", "bit d: the table's rights of domain d count; else it may do nothing; bit 0 is 0"),
+    Register("TRAP_ADDRESS", 0xC08, "r", "the first access that was refused since TRAP_INFO was written", (
+        Field("address", 0, ADDRESS_BITS, "its byte address; of a refused area, its first byte that is not allowed"),
+    )),
+    Register("TRAP_INFO", 0xC0C, "rw", "more of it; any write forgets it", (
+        Field("kind", 0, 2, "0: read, 1: write, 2: instruction fetch"),
+        Field("domain", 8, DOMAIN_BITS, "domain that it was made in"),
+        Field("vme", 16, 1, "it came from VME"),
+        Field("lost", 20, 8, "refused accesses after it; stops at 255"),
+        Field("valid", 31, 1, "there was one"),
     )),
 )
 

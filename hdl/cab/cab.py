@@ -16,6 +16,9 @@ from .fiber_in import FiberIn
 from .fiber_out import FiberOut
 from .interrupts import Interrupts
 from .memory import DataMemory, check_data_bytes
+from .program import ProgramMemory, check_program_bytes, check_prom
+from .protection import Protection, check_domains, check_pages
+from .regions import DOMAINS, PAGES
 from .registers import RegisterDecoder
 from .timer import TIMER_BITS, Timer
 
@@ -29,6 +32,14 @@ class Cab(wiring.Component):
     ----------
     data_bytes : int
         Size of the data memory: a power of two from 4 kbyte to 1 Mbyte.
+    program_bytes : int
+        Size of the program RAM: a power of two from 4 to 512 kbyte.
+    prom : bytes
+        Content of the program PROM.
+    domains : int
+        Protection domains, VME's among them: a power of two from 2 to 32.
+    pages : int
+        Pages in the protection table, as in ``Protection``.
 
     Members
     -------
@@ -53,12 +64,21 @@ class Cab(wiring.Component):
     Raises
     ------
     TypeError, ValueError
-        If the size is not one of those.
+        If a parameter is not one of those.
     """
 
-    def __init__(self, data_bytes=REGIONS["data"].size):
+    def __init__(self, data_bytes=REGIONS["data"].size, program_bytes=REGIONS["program"].size, prom=b"", domains=DOMAINS,
+                 pages=PAGES):
         check_data_bytes(data_bytes)
+        check_program_bytes(program_bytes)
+        check_prom(prom)
+        check_domains(domains)
+        check_pages(pages)
         self.data_bytes = data_bytes
+        self.program_bytes = program_bytes
+        self.prom = prom
+        self.domains = domains
+        self.pages = pages
         super().__init__({
             "bus": Out(CpuPort()),
             "fiber": Out(FiberPort()),
@@ -81,14 +101,30 @@ class Cab(wiring.Component):
     def _board(self):
         m = Module()
 
-        # 1. CPU bus, memory, registers.
-        m.submodules.bus = bus = CpuBus(self.data_bytes)
+        # 1. CPU bus, protection, memories, registers.
+        m.submodules.bus = bus = CpuBus(self.data_bytes, self.program_bytes)
+        m.submodules.protection = protection = Protection(self.domains, self.pages)
         m.submodules.memory = memory = DataMemory(self.data_bytes)
+        m.submodules.program = program = ProgramMemory(self.program_bytes, self.prom)
         m.submodules.registers = registers = RegisterDecoder()
         connect(m, bus.bus, flipped(self.bus))
         connect(m, bus.memory, memory.cpu)
         m.d.comb += [
             bus.memory_data.eq(memory.read_data),
+            program.valid.eq(bus.program.valid),
+            program.rom.eq(bus.program.rom),
+            program.address.eq(bus.program.address),
+            program.write.eq(bus.program.write),
+            program.select.eq(bus.program.select),
+            program.data.eq(bus.program.data),
+            bus.program_data.eq(program.read_data),
+            bus.registers.area.eq(registers.area),
+            *(getattr(protection, name).eq(getattr(bus.protection, name))
+              for name in ("page", "page_domain", "write", "select", "data")),
+            *(getattr(bus.protection, name).eq(getattr(protection, name)) for name in ("rights", "table", "hole", "current")),
+            bus.protection.vme_domain.eq(self.domains - 1),
+            protection.trap.payload.eq(bus.protection.trap.payload),
+            protection.trap.valid.eq(bus.protection.trap.valid),
             registers.valid.eq(bus.registers.valid),
             registers.offset.eq(bus.registers.offset),
             registers.write.eq(bus.registers.write),
@@ -127,13 +163,14 @@ class Cab(wiring.Component):
             interrupts.sent.eq(fiber_out.sent),
             interrupts.timer.eq(timer.fired),
             interrupts.error.eq(errors.moved),
+            interrupts.trap.eq(bus.protection.trap.valid),
             self.irq.eq(interrupts.irq),
             self.idle.eq(bus.idle & fiber_out.idle & fiber_in.idle),
         ]
 
         # 4. Each register to its owner.
         for name in registers.signature.members:
-            for owner in (fiber_out, fiber_in, timer, errors, interrupts):
+            for owner in (fiber_out, fiber_in, timer, errors, interrupts, protection):
                 if name in owner.signature.members and owner.signature.members[name].is_signature:
                     connect(m, getattr(registers, name), getattr(owner, name))
         return m

@@ -89,6 +89,7 @@ class FiberOut(wiring.Component):
             self.tx_symbol.refuse.eq(full),
             self.tx_area.refuse.eq(full | ~area_inside(address, self.tx_area.data.length, self.data_bytes)),
             self.tx_address.value.eq(address),
+            self.tx_area.area_address.eq(address),
             entries.w_en.eq(self.tx_command.write | self.tx_symbol.write | self.tx_area.write),
             entries.w_data.eq(entry),
         ]

@@ -5,7 +5,7 @@ Plain Python that imports nothing of the hardware.
 
 from dataclasses import dataclass, field
 
-from .regions import REGIONS
+from .regions import REGIONS, Right
 
 __all__ = ["Field", "Register"]
 
@@ -37,13 +37,17 @@ class Field:
 
 @dataclass(frozen=True)
 class Register:
-    """A word of the register region: ``offset`` in bytes, ``access`` one of r, w, rw."""
+    """A word of the register region: ``offset`` in bytes, ``access`` one of r, w, rw.
+
+    ``area``, if writing it names an area to DMA: the field with its length, and the Right that DMA needs there.
+    """
 
     name: str
     offset: int
     access: str
     purpose: str
     fields: tuple[Field, ...] = field(default=())
+    area: tuple[str, Right] | None = None
 
     @property
     def address(self):

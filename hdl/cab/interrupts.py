@@ -15,7 +15,7 @@ __all__ = ["EVENTS", "STATES", "Interrupts"]
 #: Interrupts that end with the state that they report.
 STATES = (Irq.PACKET, Irq.RECEIVED, Irq.REPLY)
 #: Interrupts that stay until software clears them.
-EVENTS = (Irq.SENT, Irq.TIMER, Irq.ERROR)
+EVENTS = tuple(irq for irq in Irq if irq not in STATES)
 
 
 class Interrupts(wiring.Component):
@@ -25,7 +25,7 @@ class Interrupts(wiring.Component):
     -------
     packet, received, reply : In(1)
         States; pending while they last.
-    sent, timer, error : In(1)
+    sent, timer, error, trap : In(1)
         Events; pending until a 1 is written to their bit in IRQ_PENDING.
     irq_pending, irq_enable : In(RegisterPort)
         Its registers.

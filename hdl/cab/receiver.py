@@ -192,6 +192,7 @@ class Receiver(wiring.Component):
             self.begin.eq(self.rx_start.write),
             self.address.eq(address),
             self.rx_address.value.eq(address),
+            self.rx_start.area_address.eq(address),
             self.rx_start.refuse.eq(~self.packet | ~area_inside(address, self.rx_start.data.limit, self.data_bytes)),
         ]
         with m.If(self.rx_address.write):

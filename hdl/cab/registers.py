@@ -9,9 +9,10 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from .addresses import REG, REGIONS, REGISTERS
+from .addresses import ADDRESS_BITS, LENGTH_BITS, REGIONS, REGISTERS
+from .regions import Right
 
-__all__ = ["WORD_BITS", "RegisterDecoder", "RegisterPort", "layout"]
+__all__ = ["WORD_BITS", "Area", "RegisterDecoder", "RegisterPort", "layout"]
 
 #: Bits of a word on the CPU bus.
 WORD_BITS = 32
@@ -22,6 +23,14 @@ def layout(register):
     if not register.fields:
         return unsigned(WORD_BITS)
     return data.FlexibleLayout(WORD_BITS, {f.name: data.Field(unsigned(f.width), f.low) for f in register.fields})
+
+
+class Area(data.Struct):
+    """An area that DMA is to work on: its first byte, its bytes, whether it will be written."""
+
+    address: ADDRESS_BITS
+    length: LENGTH_BITS
+    write: 1
 
 
 class RegisterPort(wiring.Signature):
@@ -39,6 +48,8 @@ class RegisterPort(wiring.Signature):
         It is written in this cycle.
     refuse : In(1), if the register can be written
         A write of ``data`` in this cycle would be a bus error; ``write`` is then not given.
+    area_address : In(24), if writing it names an area
+        The area's first byte address.
     """
 
     def __init__(self, register):
@@ -48,6 +59,8 @@ class RegisterPort(wiring.Signature):
             members |= {"value": In(shape), "read": Out(1)}
         if "w" in register.access:
             members |= {"data": Out(shape), "write": Out(1), "refuse": In(1)}
+        if register.area:
+            members["area_address"] = In(ADDRESS_BITS)
         super().__init__(members)
 
 
@@ -68,6 +81,9 @@ class RegisterDecoder(wiring.Component):
         Valid in the same cycle; 0 if there is an error.
     error : Out(1)
         The access is refused and has no effect.
+    area : Out(Area)
+        What the access would let DMA do, whether ``valid`` is 1 or not; ``length`` is 0 if it names no area, or one
+        that its owner refuses.
     *name* : Out(RegisterPort(register))
         One for each register of the map, its name in lower case.
 
@@ -85,6 +101,7 @@ class RegisterDecoder(wiring.Component):
             "write_data": In(WORD_BITS),
             "read_data": Out(WORD_BITS),
             "error": Out(1),
+            "area": Out(Area),
             **{register.name.lower(): Out(RegisterPort(register)) for register in REGISTERS},
         })
 
@@ -94,6 +111,12 @@ class RegisterDecoder(wiring.Component):
         for register in REGISTERS:
             if "w" in register.access:
                 m.d.comb += self._port(register).data.eq(self.write_data)
+
+        with m.If(self.write & self.select.all()), m.Switch(self.offset):
+            for register in REGISTERS:
+                if register.area:
+                    with m.Case(register.offset // (WORD_BITS // 8)):
+                        self._area(m, register)
 
         with m.If(self.valid):
             m.d.comb += self.error.eq(1)
@@ -105,6 +128,13 @@ class RegisterDecoder(wiring.Component):
 
     def _port(self, register):
         return getattr(self, register.name.lower())
+
+    def _area(self, m, register):
+        port = self._port(register)
+        length, right = register.area
+        m.d.comb += [self.area.address.eq(port.area_address), self.area.write.eq(right == Right.WRITE)]
+        with m.If(~port.refuse):
+            m.d.comb += self.area.length.eq(port.data[length])
 
     def _access(self, m, register):
         port = self._port(register)

@@ -14,7 +14,8 @@ _ENABLE = REG["IRQ_ENABLE"].address
 _REPLY = REG["REPLY"].address
 _ERRORS = REG["ERRORS"].address
 _STATUS = REG["TX_STATUS"].address
-_PACKET, _RECEIVED, _REPLIED, _SENT, _TIMER, _ERROR = (1 << irq for irq in Irq)
+_PACKET, _RECEIVED, _REPLIED, _SENT, _TIMER, _ERROR = (
+    1 << irq for irq in (Irq.PACKET, Irq.RECEIVED, Irq.REPLY, Irq.SENT, Irq.TIMER, Irq.ERROR))
 #: IRQ_PENDING, RX_RESULT, RX_HEADER0 to 3 (left as bytes), TX_STATUS: all but REPLY, which a load takes out.
 _WORDS = Struct(">II16sI")
 

@@ -18,14 +18,16 @@ _NEVER = 0xFFFF_FFFF
 class Access:
     """A request to the CPU bus and, later, its response.
 
-    ``taken`` and ``done`` are the numbers of cycles; ``irq`` is the interrupt line in the cycle of the response.
+    ``kernel`` and ``execute`` are the pins of that name. ``taken`` and ``done`` are the numbers of cycles; ``irq`` is the interrupt line in the cycle of the response.
     """
 
-    def __init__(self, address, value=None, select=0xF):
+    def __init__(self, address, value=None, select=0xF, kernel=True, execute=False):
         self.address = address
         self.write = value is not None
         self.value = value or 0
         self.select = select
+        self.kernel = kernel
+        self.execute = execute
         self.taken = self.done = None
         self.data = self.error = self.irq = None
 
@@ -69,7 +71,8 @@ class BoardDriver:
 
     async def start(self):
         """Resets the board; the next cycle is the first in which it works."""
-        await self.clock.start("bus__valid", "bus__address", "bus__write", "bus__select", "bus__write_data",
+        await self.clock.start("bus__valid", "bus__address", "bus__write", "bus__select", "bus__write_data", "bus__kernel",
+                               "bus__execute",
                                "fiber__rx__payload", "fiber__rx__valid", "fiber__tx__ready", "slept")
         await self.cycle()
 
@@ -84,7 +87,7 @@ class BoardDriver:
         request = self.requests[0] if self.requests else None
         if request is not None:
             self.clock.drive(bus__valid=1, bus__address=request.address, bus__write=request.write, bus__select=request.select,
-                             bus__write_data=request.value)
+                             bus__write_data=request.value, bus__kernel=request.kernel, bus__execute=request.execute)
         else:
             self.clock.drive(bus__valid=0)
         arrives = self.rx.popleft() if self.rx else None
@@ -157,16 +160,16 @@ class BoardDriver:
                 return access
         raise AssertionError("no response")
 
-    async def read(self, address, select=0xF):
+    async def read(self, address, select=0xF, **pins):
         """The word read; BusFault."""
-        access = await self.access(Access(address, None, select))
+        access = await self.access(Access(address, None, select, **pins))
         if access.error:
             raise BusFault
         return access.data
 
-    async def write(self, address, value, select=0xF):
+    async def write(self, address, value, select=0xF, **pins):
         """Writes; BusFault."""
-        access = await self.access(Access(address, value, select))
+        access = await self.access(Access(address, value, select, **pins))
         if access.error:
             raise BusFault
 

@@ -83,32 +83,51 @@ class Scenario:
         self.counts = {}
 
     async def begin(self):
-        """Fills the memory, as nothing else may be read."""
+        """Fills memories and the table of rights, as nothing else may be read."""
         content = random.randbytes(len(self.model.data))
         self.model.data[:] = content
         words = range(0, len(content), 4)
         await self.board.block(Access(_DATA + at, int.from_bytes(content[at:at + 4], "big")) for at in words)
+        program = random.randbytes(len(self.model.program))
+        self.model.program[:] = program
+        await self.board.block(Access(REGIONS["program"].base + at, int.from_bytes(program[at:at + 4], "big"))
+                               for at in range(0, len(program), 4))
+        table = self.model.protection
+        words = []
+        for domain in range(table.domains):
+            for page in range(0, 1 << 14, 4):
+                if table.covers(domain, page):
+                    words.append(Access(REGIONS["protection"].base + (domain << 14) + page, 0x07070703))
+                    table.store(domain, page, 0x07070703, 15)
+        await self.board.block(words)
+        await self.register("DOMAINS_ON", 0xFFFF_FFFF)
 
-    async def access(self, address, value=None, select=0xF):
+    async def access(self, address, value=None, select=0xF, kernel=True, execute=False):
         """The same access on both sides; the word read, or None after an error."""
+        pins = {"kernel": kernel, "execute": execute}
         try:
             if value is None:
-                expected = self.model.read(address, select)
+                expected = self.model.read(address, select, **pins)
             else:
-                expected = self.model.write(address, value, select)
+                expected = self.model.write(address, value, select, **pins)
         except BusFault:
             expected = BusFault
         try:
-            seen = await (self.board.read(address, select) if value is None else self.board.write(address, value, select))
+            seen = await (self.board.read(address, select, **pins) if value is None
+                          else self.board.write(address, value, select, **pins))
         except BusFault:
             seen = BusFault
         kind = "load" if value is None else f"store of {value:#x}"
         assert seen == expected, f"{kind} at {address:#x}, select {select:#x}: {seen}, not {expected}"
         return None if seen is BusFault else seen
 
-    async def register(self, name, value=None):
+    async def register(self, name, value=None, **pins):
         """The same access to a register on both sides."""
-        return await self.access(REG[name].address, value)
+        return await self.access(REG[name].address, value, **pins)
+
+    def as_user(self):
+        """Pins of an access that the protection may refuse; or of one of the kernel's."""
+        return {"kernel": random.random() < 0.3}
 
     async def compare(self):
         """The board must show what the model shows: registers, interrupt line, symbols sent."""
@@ -125,7 +144,7 @@ class Scenario:
                 continue
             await self.register(register.name)
         status = await board.register("TX_STATUS")
-        expected = fields("TX_STATUS", model.read(REG["TX_STATUS"].address))
+        expected = fields("TX_STATUS", model.read(REG["TX_STATUS"].address, kernel=True))
         seen = fields("TX_STATUS", status)
         # How far the channel works ahead of an entry that waits is its own affair.
         assert expected.pop("free") <= seen.pop("free") <= TX_LIST_DEPTH
@@ -175,7 +194,7 @@ class Scenario:
             address = random.choice([-1, len(model.data), 1 << 22])
         await self.register("RX_ADDRESS", _DATA + address & 0xFFFFFF)
         if random.random() < 0.85:
-            await self.register("RX_START", limit | random.getrandbits(12) << 20)
+            await self.register("RX_START", limit | random.getrandbits(12) << 20, **self.as_user())
         else:
             await self.register("RX_CONTROL", put("RX_CONTROL", discard=1))
 
@@ -216,7 +235,7 @@ class Scenario:
                                             ((1 << 20) - 1, 0), (0, len(self.model.data))])
         await self.register("TX_ADDRESS", _DATA + offset & 0xFFFFFF)
         await self.register("TX_AREA", put("TX_AREA", length=length, crc=random.random() < 0.4, end=random.random() < 0.4,
-                                           start=random.random() < 0.4, notify=random.random() < 0.3))
+                                           start=random.random() < 0.4, notify=random.random() < 0.3), **self.as_user())
 
     async def reset_sender(self):
         await self.register("TX_CONTROL", random.choice([put("TX_CONTROL", reset=1), put("TX_CONTROL", set_ready=1),
@@ -232,7 +251,24 @@ class Scenario:
     async def memory(self):
         for _ in range(10):
             address = self.half + random.randrange(self.half)
-            await self.access(_DATA + address, random.choice([None, random.getrandbits(32)]), random.getrandbits(4))
+            await self.access(_DATA + address, random.choice([None, random.getrandbits(32)]), random.getrandbits(4),
+                              execute=random.random() < 0.2, **self.as_user())
+
+    async def protection(self):
+        """The kernel changes rights, domains, or takes the trap record; most pages stay open."""
+        domains = self.model.protection.domains
+        kind = random.random()
+        if kind < 0.5:
+            page = random.choice([REGIONS["data"].base + random.randrange(len(self.model.data)), REGIONS["registers"].base,
+                                  REGIONS["program"].base, REGIONS["registers"].base + 0xC00, random.getrandbits(24)]) >> 10
+            rights = sum(random.choice([7, 7, 7, 7, 3, 1, random.randrange(256)]) << 8 * n for n in range(4))
+            await self.access(REGIONS["protection"].base + (random.randrange(domains) << 14) + page, rights, random.getrandbits(4))
+        elif kind < 0.8:
+            await self.register("DOMAIN", random.choice([0, random.randrange(32), random.randrange(domains)]))
+        elif kind < 0.9:
+            await self.register("DOMAINS_ON", random.getrandbits(32) | random.getrandbits(32))
+        else:
+            await self.register("TRAP_INFO", random.getrandbits(32))
 
     async def anywhere(self):
         """An access to any place, most of them errors; but not one that takes or starts something."""
@@ -248,11 +284,14 @@ class Scenario:
         region = REGIONS["registers"]
         if address & ~3 in {REG[name].address for name in (*_TIMER, "TX_STATUS")} and select == 15:
             return
+        if REGIONS["protection"].base <= address < REGIONS["protection"].end and random.random() < 0.9:
+            return
         writes = random.random() < 0.5 and not _DATA <= address < _DATA + self.half
         if writes and region.base <= address < region.end and select == 15 and any(
                 r.address == address & ~3 and "w" in r.access for r in REGISTERS):
             return
-        await self.access(address, random.getrandbits(32) if writes else None, select)
+        await self.access(address, random.getrandbits(32) if writes else None, select, execute=random.random() < 0.2,
+                          **self.as_user())
 
     async def run(self, operations, weights):
         """That many operations, chosen by weight (name → number)."""

@@ -14,13 +14,16 @@ from nectar.verification.cab.driver import Access, BoardDriver
 from nectar.verification.cab.reference import Board, BusFault, fields
 from nectar.verification.cab.scenario import Scenario, put, with_crc
 
-SIZES = {"64 kbyte": 64 << 10, "4 kbyte": 4 << 10}
+BOARDS = {
+    "64 kbyte": {"data_bytes": 64 << 10, "program_bytes": 8 << 10, "prom": bytes(range(256)) * 5, "domains": 4, "pages": 256},
+    "4 kbyte": {"data_bytes": 4 << 10, "program_bytes": 4 << 10, "domains": 8, "pages": 64},
+}
 DATA = REGIONS["data"].base
 
 
 def size_of(dut):
     """Bytes of the board's data memory."""
-    return SIZES[inside()]
+    return BOARDS[inside()]["data_bytes"]
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
@@ -107,13 +110,13 @@ async def the_interrupt_line_shows_an_access_when_it_is_answered(dut):
 async def whatever_happens_the_board_does_what_the_model_does(dut):
     """docs/cab.md as a whole: random operations of all kinds, the board asleep in between; compared whenever it is
     idle."""
-    board, model = BoardDriver(dut), Board(size_of(dut))
+    board, model = BoardDriver(dut), Board(**BOARDS[inside()])
     await board.start()
     scenario = Scenario(board, model)
     await scenario.begin()
     weights = {"receive_anything": 10, "overflow": 0.3, "ready_signal": 2, "answer": 8, "discard": 0.5, "release": 6,
                "reset_receiver": 0.3, "take_replies": 2, "send": 10, "reset_sender": 0.7, "send_ready": 2, "interrupts": 3,
-               "memory": 2, "anywhere": 5}
+               "memory": 3, "protection": 3, "anywhere": 5}
     for density in (1, 0.8, 0.3):
         board.takes = lambda density=density: random.random() < density
         await scenario.run(150, weights)
@@ -137,7 +140,8 @@ async def every_place_without_memory_or_register_is_a_bus_error(dut):
     board = BoardDriver(dut)
     await board.start()
     size = size_of(dut)
-    present = {"data": size, "registers": max(r.offset for r in REGISTERS) + 4}
+    present = {"data": size, "program": BOARDS[inside()]["program_bytes"], "prom": REGIONS["prom"].size,
+               "registers": max(r.offset for r in REGISTERS) + 4}
     edges = {0, 1 << 24}
     for region in REGIONS.values():
         edges |= {region.base, region.end, region.base + present.get(region.name, 0)}
@@ -145,13 +149,13 @@ async def every_place_without_memory_or_register_is_a_bus_error(dut):
     places |= {random.getrandbits(24) & ~3 for _ in range(200)}
     assert len(places) > 200
     for address in sorted(places):
-        inside_data = DATA <= address < DATA + size
-        base = REGIONS["registers"].base
+        name = next((n for n in ("data", "program", "prom") if 0 <= address - REGIONS[n].base < present[n]), None)
+        if REGIONS["protection"].base <= address < REGIONS["protection"].end:
+            continue
         register = next((r for r in REGISTERS if r.address == address), None)
-        assert inside_data or register or not base <= address < base + present["registers"], "the map has no gaps"
-        readable = inside_data or register and "r" in register.access
+        readable = name or register and "r" in register.access
         assert await bus_error(board, address) == (not readable), hex(address)
-        if not (inside_data or register):
+        if name == "prom" or not (name or register):
             assert await bus_error(board, address, random.getrandbits(32)), hex(address)
 
 
@@ -346,7 +350,7 @@ async def time_goes_on_while_the_board_sleeps(dut):
         assert not board.irq and board.wake_in == 0xFFFFFFFF
 
 
-bench = Bench(__name__, {name: lambda size=size: Cab(data_bytes=size) for name, size in SIZES.items()}, ports_only=True)
+bench = Bench(__name__, {name: lambda board=board: Cab(**board) for name, board in BOARDS.items()}, ports_only=True)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())

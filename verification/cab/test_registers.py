@@ -7,9 +7,11 @@ import pytest
 from amaranth.hdl import Shape
 
 from nectar.hdl.cab.addresses import REGIONS, REGISTERS
-from nectar.hdl.cab.registers import RegisterDecoder, layout
+from nectar.hdl.cab.regions import Right
+from nectar.hdl.cab.registers import Area, RegisterDecoder, layout
 from nectar.verification.bench import Bench
 from nectar.verification.cab.lockstep import HandClock, lockstep
+from nectar.verification.cab.structures import pack
 
 WORDS = REGIONS["registers"].size // 4
 
@@ -20,6 +22,14 @@ def step(inputs):
     if inputs["select"] != 15 or not inputs["valid"]:
         found = None
     outputs = {"read_data": 0, "error": inputs["valid"]}
+    named = next((r for r in REGISTERS if r.offset == 4 * inputs["offset"] and r.area), None)
+    if named and inputs["write"] and inputs["select"] == 15:
+        length, right = named.area
+        refused = inputs[f"{named.name.lower()}__refuse"]
+        outputs["area"] = pack(Area, address=inputs[f"{named.name.lower()}__area_address"], write=right == Right.WRITE,
+                               length=0 if refused else getattr(named, length).get(inputs["write_data"]))
+    else:
+        outputs["area"] = 0
     for register in REGISTERS:
         name = register.name.lower()
         if "r" in register.access:
@@ -52,6 +62,8 @@ async def each_access_reaches_the_register_of_the_map_or_is_an_error(dut):
                     values[f"{register.name.lower()}__value"] = random.getrandbits(32)
                 if "w" in register.access:
                     values[f"{register.name.lower()}__refuse"] = random.random() < 0.3
+                if register.area:
+                    values[f"{register.name.lower()}__area_address"] = random.getrandbits(24)
             yield values
 
     await lockstep(clock, step, stimuli())
