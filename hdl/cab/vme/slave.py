@@ -169,6 +169,12 @@ class VmeSlave(wiring.Component):
                 port.execute.eq(executes), port.write_data.eq(lanes.word_out),
             ]
 
+        def look_ahead(where):
+            m.d.sync += [
+                asked.eq(1), want.eq(1), port.address.eq(Cat(C(0, 2), where[2:])), port.write.eq(0), port.select.eq(~0),
+                port.execute.eq(0),
+            ]
+
         def arm():
             m.d.sync += [self.data_out.eq(lanes.lines_out), drives.eq(lanes.drive), armed.eq(1), ahead.eq(0)]
 
@@ -200,7 +206,7 @@ class VmeSlave(wiring.Component):
                 m.d.sync += [settle.eq(self._settle), patient.eq(0)]
                 with m.If(~same.seen):
                     m.d.sync += lock_left.eq(0)
-                with m.If(ahead & ~armed & same.seen):
+                with m.If((ahead | (asked & port.done & ~port.error)) & ~armed & same.seen):
                     arm()
                 with m.If(fresh & smooth & same.seen & ~spoiled & ~crossed & (self.write_n != write) & (ds.all() | ~patient)):
                     m.d.sync += patient.eq(~ds.all())
@@ -210,6 +216,8 @@ class VmeSlave(wiring.Component):
                         with m.If(write):
                             launch()
                             m.d.sync += posted.eq(1)
+                        with m.Elif(onward[8:] == address[8:]):
+                            look_ahead(onward)
                     with m.Elif(ds.all() & ~write & quiet & ~ahead):
                         m.next = "SETTLE"
                 with m.Elif(fresh):
@@ -279,8 +287,7 @@ class VmeSlave(wiring.Component):
                 answer(0)
             with m.State("HOLD"):
                 with m.If(smooth & ~write & ~crossed & quiet & ~ahead & ~asked):
-                    launch()
-                    m.d.sync += asked.eq(1)
+                    look_ahead(address)
                 with m.If(~ds.any()):
                     m.d.sync += [self.dtack.eq(0), self.berr.eq(0), held.eq(0), armed.eq(0)]
                     m.next = "WAIT"

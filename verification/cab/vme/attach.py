@@ -188,7 +188,7 @@ class Inside:
             taken = self._access("valid") and self._ready
             lock = self._access("lock")
             if taken:
-                answers.append([random.choice((2, 2, 3, 6)), *self._perform()])
+                answers.append([3 if self.slow == 0 else random.choice((3, 3, 4, 7)), *self._perform()])
                 locked = bool(lock)
             locked = locked and bool(lock)
             self.lock_lengths = [*self.lock_lengths[:-1], self.lock_lengths[-1] + 1] if locked else (

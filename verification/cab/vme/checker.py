@@ -103,7 +103,7 @@ class Checker:
             self._irq(name, new)
         elif "@" in name and old != new:
             self._chain(name, new)
-        elif handler and old != new:
+        elif handler and (old != new or name == "bbsy"):
             handler(name, new)
         if old != new or name in _DATA:
             self._changed[name] = self.bus.now()
@@ -150,10 +150,8 @@ class Checker:
     def _block(self):
         if self.bus.level("am") & 3 != _BLOCK or self.bus.level("am") & 8 == 0 or self._low("iack"):
             return
-        step = 4 if self._low("lword") else 2
-        begin = self._block_start // step * step
-        self._need("BLOCK", begin // BLOCK_BYTES == (begin + self._moved) // BLOCK_BYTES, "a block crosses 256 bytes")
-        self._moved += step if step == 4 or self._low("ds0") or self._low("ds1") else 0
+        begin = self._block_start % BLOCK_BYTES
+        self._need("BLOCK", begin + self._moved < BLOCK_BYTES, "a block crosses 256 bytes")
 
     # Data transfer bus: data and the slave.
 
@@ -174,6 +172,9 @@ class Checker:
             if name == "dtack" and not self._low("write") and self._strobed():
                 lines = _DATA[:1] if self._low("iack") else self._used()
                 self._need("READ-SETUP", all(self.bus.driven(line) for line in lines), "data are not there when DTACK* falls")
+            if self._moved == 0 and self._strobes_low == 1 and self._low("ds0"):
+                self._block_start += 1
+            self._moved += 4 if self._low("lword") else self._strobes_low
             self._answered, self._held = True, False
             return
         self._need("ANSWER-HOLD", not self._strobed(), f"{name} rises while a data strobe is low")
