@@ -126,13 +126,15 @@ class VmeSlave(wiring.Component):
         ]
 
         # 3. Bytes on the lines and in the word.
+        lines, taken = Signal(WORD_BITS), Signal(WORD_BITS)    # a cycle ago; when the strobes were looked at
         m.submodules.lanes = lanes = Lanes()
         m.d.comb += [
             lanes.wide.eq(wide),
             lanes.strobe.eq(strobe),
             lanes.high.eq(address[1]),
-            lanes.lines_in.eq(self.data_in),
+            lanes.lines_in.eq(taken),
         ]
+        m.d.sync += lines.eq(self.data_in)
         step = Signal(range(LANES + 1))
         onward = Signal.like(address)
         may_flow = Signal()
@@ -144,6 +146,7 @@ class VmeSlave(wiring.Component):
 
         # 4. The access: of the transfer at work, of the one behind (posted), or of the next one (asked).
         want, waits, posted, spoiled, asked = (Signal(name=name) for name in ("want", "waits", "posted", "spoiled", "asked"))
+        post = Signal()
         ahead, armed, held = Signal(), Signal(), Signal()
         ahead_word = Signal(WORD_BITS)
         drives = Signal(2)
@@ -163,9 +166,9 @@ class VmeSlave(wiring.Component):
         with m.If(port.done & asked & ~port.error):
             m.d.sync += [ahead.eq(1), ahead_word.eq(port.read_data)]
 
-        def launch(executes=0):
+        def prepare(executes=0):
             m.d.sync += [
-                want.eq(1), port.address.eq(Cat(C(0, 2), address[2:])), port.write.eq(write), port.select.eq(lanes.select),
+                port.address.eq(Cat(C(0, 2), address[2:])), port.write.eq(write), port.select.eq(lanes.select),
                 port.execute.eq(executes), port.write_data.eq(lanes.word_out),
             ]
 
@@ -210,12 +213,13 @@ class VmeSlave(wiring.Component):
                     arm()
                 with m.If(fresh & smooth & same.seen & ~spoiled & ~crossed & (self.write_n != write) & (ds.all() | ~patient)):
                     m.d.sync += patient.eq(~ds.all())
-                    with m.If(ds.all() & Mux(write, quiet, armed)):
+                    with m.If(ds.all() & Mux(write, quiet | (port.done & ~port.error), armed)):
                         m.d.sync += ds_last.eq(ds_edge.turn)
                         answer(0)
                         with m.If(write):
-                            launch()
-                            m.d.sync += posted.eq(1)
+                            m.d.comb += lanes.lines_in.eq(lines)
+                            prepare()
+                            m.d.sync += post.eq(1)
                         with m.Elif(onward[8:] == address[8:]):
                             look_ahead(onward)
                     with m.Elif(ds.all() & ~write & quiet & ~ahead):
@@ -225,7 +229,7 @@ class VmeSlave(wiring.Component):
             with m.State("SETTLE"):
                 m.d.sync += settle.eq(settle - 1)
                 with m.If(settle == 0):
-                    m.d.sync += [ds_last.eq(ds_edge.turn), strobe.eq(ds), write.eq(~self.write_n), verify.eq(self._verify)]
+                    m.d.sync += [ds_last.eq(ds_edge.turn), strobe.eq(ds), taken.eq(lines), write.eq(~self.write_n), verify.eq(self._verify)]
                     with m.If(~known | (as_edge.turn != as_last)):
                         m.d.sync += [
                             known.eq(as_low), as_last.eq(as_edge.turn), ours.eq(matches & as_low),
@@ -267,7 +271,8 @@ class VmeSlave(wiring.Component):
                     with m.Else():
                         with m.If(~write & ~block & ~moved):
                             m.d.sync += lock_left.eq(self.lock_cycles)
-                        launch(program & ~write)
+                        prepare(program & ~write)
+                        m.d.sync += want.eq(1)
                         m.next = "ACCESS"
             with m.State("ACCESS"):
                 with m.If(port.done):
@@ -288,6 +293,9 @@ class VmeSlave(wiring.Component):
             with m.State("HOLD"):
                 with m.If(smooth & ~write & ~crossed & quiet & ~ahead & ~asked):
                     look_ahead(address)
+                # Data count if the strobes were still low when they were looked at.
+                with m.If(post):
+                    m.d.sync += [post.eq(0), want.eq(ds.all()), posted.eq(ds.all())]
                 with m.If(~ds.any()):
                     m.d.sync += [self.dtack.eq(0), self.berr.eq(0), held.eq(0), armed.eq(0)]
                     m.next = "WAIT"
