@@ -33,6 +33,7 @@ class Plug:
     def __init__(self, dut, bus, slot=1, period_ps=62_500, name="cab"):
         self.dut, self.bus, self.slot, self.period_ps, self.name = dut, bus, slot, period_ps, name
         self._handles = {}
+        self.tasks = []          # what runs until it is unplugged
         self._set_all()
 
     def _pin(self, name):
@@ -79,7 +80,7 @@ class Plug:
         """Resets, with other inputs as given, and connects the pins."""
         self.put(rst=1, clk=0, **inputs)
         await Timer(random.randrange(1, self.period_ps), "ps")
-        cocotb.start_soon(Clock(self.dut.clk, self.period_ps // 2 * 2, unit="ps").start(start_high=False))
+        self.tasks.append(cocotb.start_soon(Clock(self.dut.clk, self.period_ps // 2 * 2, unit="ps").start(start_high=False)))
         for _ in range(4):
             await RisingEdge(self.dut.clk)
         self.put(rst=0)
@@ -102,8 +103,14 @@ class Plug:
                 action(*arguments)
 
         for pin in pins:
-            cocotb.start_soon(run(pin))
+            self.tasks.append(cocotb.start_soon(run(pin)))
         action(*arguments)
+
+    def unplug(self):
+        """Stops the clock and lets go of the lines, so that another plug may take the pins."""
+        self.bus.unwatch(self._line)
+        for task in self.tasks:
+            task.cancel()
 
     def _state(self, drive, lines):
         on = self.get(drive)
@@ -155,9 +162,12 @@ class Inside:
     accesses : list of (address, write, execute, select, lock)
     holes : callable
         Takes a byte address: nothing is there.
-    locked_breaks : int
-        Cycles in which the CPU got in although the access port was locked and its first access taken: none, by nature;
-        ``cpu`` is called in each cycle in which the CPU may have the map.
+    cpu : callable
+        Called in each cycle in which the CPU may have the map.
+    lock_lengths : list of int
+        For how many cycles it could not have it.
+    events : dict of str → int
+        How often each was told.
     """
 
     BASE = 0x100000
@@ -169,9 +179,9 @@ class Inside:
         self.holes = lambda address: not self.BASE <= address < self.BASE + len(self.memory)
         self.cpu = lambda: None
         self.lock_lengths = [0]
-        self.cycles = 0
         self.events = dict.fromkeys(("done", "failed", "threshold", "taken", "bell"), 0)
-        cocotb.start_soon(self._run())
+        self._ready = self._slot = False
+        plug.tasks.append(cocotb.start_soon(self._run()))
 
     def _access(self, name):
         return self.plug.get(f"{self.prefix}__{name}")
@@ -199,7 +209,6 @@ class Inside:
                 self.events[event] += plug.get(event)
             if plug.get("memory__valid") and self._slot:
                 memory_data = self._slot_access()
-            self.cycles += 1
             # The next cycle.
             self._ready = random.random() >= self.slow
             self._slot = random.random() >= self.slow
@@ -213,8 +222,6 @@ class Inside:
                         f"{self.prefix}__read_data": data, "memory__ready": self._slot,
                         "memory_data": random.getrandbits(32) if memory_data is None else memory_data})
             memory_data = None
-
-    _ready = _slot = False
 
     def _perform(self):
         address, write, select = self._access("address"), self._access("write"), self._access("select")

@@ -59,8 +59,10 @@ class Checker:
         self._block_start = 0
         backplane.watch(self._change)
 
-    def done(self):
-        """Raises AssertionError with the first violations, if there are any."""
+    def done(self, *rules):
+        """Raises AssertionError with the first violations, if there are any, or if one of ``rules`` was never checked."""
+        for rule in rules:
+            assert self.counts.get(rule), f"nothing was there to check {rule} by"
         assert not self.violations, "\n".join(f"{v.time:.1f} ns: {v.rule}: {v.text}" for v in self.violations[:10])
 
     def _bad(self, rule, text):

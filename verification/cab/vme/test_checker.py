@@ -96,8 +96,10 @@ def test_right_traffic_breaks_no_rule(traffic):
     """The traffic that the broken ones are made of."""
     rules, checker = run(traffic)
     assert not rules
-    checker.done()
+    checker.done("AS-HIGH")
     assert checker.counts["AS-HIGH"] == 1
+    with pytest.raises(AssertionError, match="nothing was there to check BERR-LESS by"):
+        checker.done("BERR-LESS")
 
 
 @pytest.mark.parametrize("rule", BROKEN)

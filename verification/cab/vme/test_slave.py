@@ -48,7 +48,7 @@ async def single_transfers_reach_the_bytes_that_they_name(dut):
             assert rig.inside.accesses[-1][2] == modifier.name.endswith("PROGRAM")
         assert answer.good
     assert rig.inside.memory == model
-    rig.checker.done()
+    rig.checker.done("ANSWER", "ONE-ANSWER", "READ-SETUP", "READ-RELEASE", "ANSWER-HOLD", "CONFLICT")
 
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
@@ -77,7 +77,7 @@ async def blocks_of_every_size_and_length_reach_their_bytes(dut):
             assert (await master.read(0x10000 + random.randrange(64) * 4)).good
     await pause(20 * rig.period)
     assert rig.inside.memory == model
-    rig.checker.done()
+    rig.checker.done("ANSWER", "ONE-ANSWER", "READ-SETUP", "READ-RELEASE", "ANSWER-HOLD", "CONFLICT")
 
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
