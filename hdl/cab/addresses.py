@@ -15,7 +15,8 @@ from .fields import Field, Register
 from .regions import ADDRESS_BITS, DOMAIN_BITS, REGIONS, Region, Right
 
 __all__ = ["ADDRESS_BITS", "Region", "REGIONS", "Irq", "Field", "Register", "REGISTERS", "HEADER_BYTES",
-           "CRC_BYTES", "TX_LIST_DEPTH", "LENGTH_BITS", "REG", "ID_VALUE", "KERNEL_PAGE"]
+           "CRC_BYTES", "TX_LIST_DEPTH", "RX_LIST_DEPTH", "LENGTH_BITS", "Check", "REG", "ID_VALUE", "KERNEL_PAGE", "LEVEL_BITS",
+           "LEVEL_REGISTERS", "TIMERS"]
 
 #: Bytes of a packet that the fiber port holds in registers, for software to choose a place by.
 HEADER_BYTES = 16
@@ -23,18 +24,33 @@ HEADER_BYTES = 16
 CRC_BYTES = 4
 #: Entries of the fiber-out list.
 TX_LIST_DEPTH = 32
+#: Areas of the fiber-in list, besides that of RX_START.
+RX_LIST_DEPTH = 15
 #: Bits of a length: areas and packets have 0 to 2**20 - 1 bytes.
 LENGTH_BITS = 20
 #: What the register ID reads as: "CAB" and the map's version.
 ID_VALUE = 0x43414202
+#: Timers.
+TIMERS = 8
+#: Bits of an interrupt's level, and the registers that hold the levels, eight in each.
+LEVEL_BITS = 4
+LEVEL_REGISTERS = "IRQ_LEVEL0", "IRQ_LEVEL1"
 #: Offset of the registers that only the kernel domain may touch, whatever the protection table says.
 KERNEL_PAGE = 0xC00
+
+
+class Check(IntEnum):
+    """What the last bytes of a packet are: RX_MODE.check."""
+
+    CRC32 = 0     # four bytes, the CRC-32 of IEEE 802.3
+    INTERNET = 1  # two bytes, the Internet checksum of RFC 1071
+    NONE = 2      # nothing but data
 
 
 class Irq(IntEnum):
     """Interrupt sources: bit numbers in IRQ_PENDING and IRQ_ENABLE.
 
-    PACKET, RECEIVED and REPLY follow the state that they report and end with it; the others are set by an
+    PACKET, RECEIVED, REPLY and INPUT follow the state that they report and end with it; the others are set by an
     event and cleared by writing a 1 to their bit in IRQ_PENDING.
     """
 
@@ -42,9 +58,21 @@ class Irq(IntEnum):
     RECEIVED = 1  # RX_RESULT tells of a packet that has ended
     REPLY = 2     # a reply waits in REPLY
     SENT = 3      # an entry of the fiber-out list marked *notify* is done
-    TIMER = 4     # the timer has reached TIMER_COMPARE
+    TIMER = 4     # a timer has fired; TIMER_FIRED tells which
     ERROR = 5     # one of the counters in ERRORS has moved
     TRAP = 6      # an access was refused by the protection; TRAP_INFO tells of the first
+    START = 7     # a start of packet has entered the input queue
+    TX_THRESHOLD = 8  # TX_PROGRESS has reached TX_THRESHOLD
+    RX_THRESHOLD = 9  # RX_PROGRESS has reached RX_THRESHOLD
+    INPUT = 10    # a symbol waits in RX_QUEUE
+
+
+def _level_fields(part):
+    return tuple(Field(irq.name.lower(), LEVEL_BITS * (irq % 8), LEVEL_BITS, f"level of {irq.name}") for irq in Irq if irq // 8 == part)
+
+
+def _timer_fields():
+    return (Field("timers", 0, TIMERS, "one bit for each timer"),)
 
 
 def _irq_fields():
@@ -82,8 +110,8 @@ REGISTERS = (
     Register("IRQ_ENABLE", 0x20, "rw", "interrupts that raise the CPU's interrupt line", _irq_fields()),
     Register("ID", 0x24, "r", "kind of board and version of this map"),
     Register("TIMER_NOW", 0x28, "r", "free-running count of CAB clock cycles"),
-    Register("TIMER_COMPARE", 0x2C, "rw", "arms the timer: TIMER becomes pending once TIMER_NOW has reached this (at most 2**31 cycles ahead)"),
-    Register("TIMER_STOP", 0x30, "w", "any write disarms the timer"),
+    Register("TIMER_COMPARE", 0x2C, "rw", "arms timer 0: it fires once TIMER_NOW has reached this (at most 2**31 cycles ahead)"),
+    Register("TIMER_STOP", 0x30, "w", "disarms timers", _timer_fields()),
     Register("TX_COMMAND", 0x34, "w", "adds a HUB command to the fiber-out list", (
         Field("param", 0, 8, "parameter"),
         Field("hub", 8, 8, "HUB ID"),
@@ -94,6 +122,7 @@ REGISTERS = (
     Register("TX_ADDRESS", 0x38, "rw", "byte address in data memory of the next area"),
     Register("TX_AREA", 0x3C, "w", "adds the area at TX_ADDRESS to the fiber-out list (gather)", (
         Field("length", 0, 20, "bytes, from 0"),
+        Field("internet", 27, 1, "with crc: the two bytes of the Internet checksum in place of the CRC-32"),
         Field("crc", 28, 1, "send the packet's CRC-32 behind the area's last byte"),
         Field("end", 29, 1, "send an end of packet behind that"),
         Field("start", 30, 1, "send a start of packet first, and begin a new CRC"),
@@ -107,9 +136,9 @@ REGISTERS = (
         Field("reset", 0, 1, "empty the list and stop; a packet under way ends with an end of packet"),
         Field("set_ready", 1, 1, "set the ready bit, as a ready signal would"),
     )),
-    Register("RX_ADDRESS", 0x4C, "rw", "byte address in data memory for what follows the header"),
+    Register("RX_ADDRESS", 0x4C, "rw", "byte address in data memory of the next area for what follows the header"),
     Register("RX_START", 0x50, "w", "starts the DMA of the packet whose header is in RX_HEADER", (
-        Field("limit", 0, 20, "bytes that may be stored"),
+        Field("limit", 0, 20, "bytes that may be stored behind the areas of RX_AREA"),
     ), ("limit", Right.WRITE)),
     Register("RX_RELEASE", 0x54, "w", "any write gives RX_RESULT and RX_HEADER back for the next packet"),
     Register("RX_CONTROL", 0x58, "w", "recovery of the fiber-in side", (
@@ -120,6 +149,7 @@ REGISTERS = (
         Field("level", 0, 12, "symbols in the input queue"),
         Field("open", 16, 1, "a packet has begun and not yet ended"),
         Field("dma", 17, 1, "the DMA of a packet runs"),
+        Field("areas", 20, 4, "areas that RX_AREA may still add; none while the DMA runs"),
     )),
     Register("ERRORS", 0x60, "r", "error counters; each stops at 255", (
         Field("overrun", 0, 8, "symbols lost because the input queue was full"),
@@ -127,6 +157,58 @@ REGISTERS = (
         Field("framing", 16, 8, "packets cut short, commands and replies cut short"),
         Field("reply_lost", 24, 8, "replies lost because no one took the earlier ones"),
     )),
+    Register("TX_PROGRESS", 0x64, "r", "how far fiber out has come", (
+        Field("bytes", 0, 20, "data bytes sent since the last start of packet, checksums included, modulo 2**20"),
+    )),
+    Register("TX_THRESHOLD", 0x68, "rw", "raises TX_THRESHOLD when TX_PROGRESS.bytes reaches it; 0: never", (
+        Field("bytes", 0, 20, "bytes"),
+    )),
+    Register("RX_AREA", 0x6C, "w", "adds the area at RX_ADDRESS to those of the next packet that is stored (scatter)", (
+        Field("length", 0, 20, "bytes, from 0"),
+    ), ("length", Right.WRITE)),
+    Register("RX_PROGRESS", 0x70, "r", "how far fiber in has come", (
+        Field("bytes", 0, 20, "bytes of the packet stored, or about to be"),
+    )),
+    Register("RX_THRESHOLD", 0x74, "rw", "raises RX_THRESHOLD when RX_PROGRESS.bytes reaches it; 0: never", (
+        Field("bytes", 0, 20, "bytes"),
+    )),
+    Register("RX_MODE", 0x78, "rw", "how packets are taken that open from now on", (
+        Field("check", 0, 2, "their checksum: 0 CRC-32, 1 Internet checksum, 2 none; 3 is refused"),
+        Field("direct", 8, 1, "software takes the symbols itself, by RX_QUEUE"),
+        Field("skip", 16, 5, "bytes at the packet's begin that the Internet checksum does not cover; over 16 is refused"),
+    )),
+    Register("RX_QUEUE", 0x7C, "r", "the oldest symbol of the input queue, while RX_MODE.direct is 1; reading it takes it out", (
+        Field("symbol", 0, 9, "the symbol"),
+        Field("lost", 16, 1, "symbols were lost just before it"),
+        Field("valid", 31, 1, "there was a symbol"),
+    )),
+    Register("RX_COUNT", 0x80, "r", "symbols that have arrived, idle not counted, modulo 2**32"),
+    Register("TX_COUNT", 0x84, "r", "symbols that the fiber has taken, modulo 2**32"),
+    Register("RX_SUM", 0x88, "r", "Internet checksum of the packet so far, without its checksum", (
+        Field("sum", 0, 16, "the checksum"),
+    )),
+    Register("IRQ_VECTOR", 0x8C, "r", "the interrupt that comes first of those that raise the interrupt line", (
+        Field("number", 0, 5, "its number, as in IRQ_PENDING"),
+        Field("level", 8, LEVEL_BITS, "its level"),
+        Field("valid", 31, 1, "there is one"),
+    )),
+    Register("IRQ_THRESHOLD", 0x90, "rw", "only interrupts of a higher level raise the line", (
+        Field("level", 0, LEVEL_BITS, "level; 0 after reset"),
+    )),
+    *(Register(name, 0x94 + 4 * part, "rw", "levels of interrupts; 1 after reset", _level_fields(part))
+      for part, name in enumerate(LEVEL_REGISTERS)),
+    Register("CONFIG", 0x9C, "r", "what the board has", (
+        Field("data", 0, 5, "bytes of data memory: a power of 2"),
+        Field("program", 8, 5, "bytes of program RAM: a power of 2"),
+        Field("pages", 16, 4, "pages in the protection table: a power of 2"),
+        Field("domains", 20, 3, "protection domains: a power of 2"),
+        Field("vme", 31, 1, "it has VME"),
+    )),
+    *(Register(f"TIMER{n}_COMPARE", 0x400 + 8 * n, "rw", f"arms timer {n}, as TIMER_COMPARE does timer 0") for n in range(1, TIMERS)),
+    *(Register(f"TIMER{n}_PERIOD", 0x404 + 8 * n, "rw", f"cycles from a firing of timer {n} to its next; 0: it fires once")
+      for n in range(TIMERS)),
+    Register("TIMER_FIRED", 0x440, "rw", "timers that have fired; 1 clears", _timer_fields()),
+    Register("TIMER_ARMED", 0x444, "r", "timers that are armed", _timer_fields()),
     Register("DOMAIN", 0xC00, "rw", "protection domain of the CPU", (
         Field("current", 0, DOMAIN_BITS, "domain of the CPU's accesses from the next one on; 0 is the kernel's"),
         Field("vme", 8, DOMAIN_BITS, "domain of all VME accesses; read only"),
@@ -141,6 +223,9 @@ REGISTERS = (
         Field("vme", 16, 1, "it came from VME"),
         Field("lost", 20, 8, "refused accesses after it; stops at 255"),
         Field("valid", 31, 1, "there was one"),
+    )),
+    Register("RESET", 0xC10, "w", "resets", (
+        Field("board", 0, 1, "reset all registers but TIMER_NOW; memories keep their content"),
     )),
 )
 

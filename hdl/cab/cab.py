@@ -1,12 +1,13 @@
-"""The CAB: one CPU bus, data memory, a fiber with DMA both ways, timer, interrupts.
+"""The CAB: one CPU bus, protection, memories, a fiber with DMA both ways, timers, interrupts.
 
 Source: "The Design of Nectar" (1989), section 5 and figure 8. docs/cab.md specifies this board; the CPU itself is
 software.
 """
 
-from amaranth.hdl import ClockDomain, ClockSignal, DomainRenamer, Module, ResetSignal, Signal
+from amaranth.hdl import ClockDomain, ClockSignal, DomainRenamer, Module, ResetInserter, ResetSignal, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out, connect, flipped
+from amaranth.utils import exact_log2
 
 from ..link.port import FiberPort
 from .addresses import ID_VALUE, REG, REGIONS
@@ -20,7 +21,7 @@ from .program import ProgramMemory, check_program_bytes, check_prom
 from .protection import Protection, check_domains, check_pages
 from .regions import DOMAINS, PAGES
 from .registers import RegisterDecoder
-from .timer import TIMER_BITS, Timer
+from .timers import TIMER_BITS, Timers
 
 __all__ = ["Cab"]
 
@@ -50,9 +51,9 @@ class Cab(wiring.Component):
     irq : Out(1)
         Interrupt line of the CPU.
     idle : Out(1)
-        The clock may stop until a symbol arrives, the CPU wants the bus, or the timer is due.
+        The clock may stop until a symbol arrives, the CPU wants the bus, or a timer is due.
     wake_in : Out(32)
-        Clock edges that may be left out before the next one because of the timer; all ones if it is not armed.
+        Clock edges that may be left out before the next one because of a timer; all ones if none is armed.
     slept : In(32)
         Clock edges that were left out before this one.
 
@@ -102,8 +103,11 @@ class Cab(wiring.Component):
         m = Module()
 
         # 1. CPU bus, protection, memories, registers.
+        reset = Signal()
+        whole = ResetInserter(reset)
         m.submodules.bus = bus = CpuBus(self.data_bytes, self.program_bytes)
-        m.submodules.protection = protection = Protection(self.domains, self.pages)
+        protection = Protection(self.domains, self.pages)
+        m.submodules.protection = whole(protection)
         m.submodules.memory = memory = DataMemory(self.data_bytes)
         m.submodules.program = program = ProgramMemory(self.program_bytes, self.prom)
         m.submodules.registers = registers = RegisterDecoder()
@@ -133,11 +137,18 @@ class Cab(wiring.Component):
             bus.registers.read_data.eq(registers.read_data),
             bus.registers.error.eq(registers.error),
             registers.id.value.eq(ID_VALUE),
+            registers.config.value.data.eq(exact_log2(self.data_bytes)),
+            registers.config.value.program.eq(exact_log2(self.program_bytes)),
+            registers.config.value.pages.eq(exact_log2(self.pages)),
+            registers.config.value.domains.eq(exact_log2(self.domains)),
+            reset.eq(registers.reset.write & registers.reset.data.board),
         ]
 
         # 2. The fiber, both ways.
-        m.submodules.fiber_out = fiber_out = FiberOut(self.data_bytes)
-        m.submodules.fiber_in = fiber_in = FiberIn(self.data_bytes)
+        fiber_out = FiberOut(self.data_bytes)
+        fiber_in = FiberIn(self.data_bytes)
+        m.submodules.fiber_out = whole(fiber_out)
+        m.submodules.fiber_in = whole(fiber_in)
         connect(m, fiber_out.memory, memory.fiber_out)
         connect(m, fiber_in.memory, memory.fiber_in)
         connect(m, fiber_out.tx, flipped(self.fiber.tx))
@@ -148,29 +159,37 @@ class Cab(wiring.Component):
         ]
 
         # 3. Timer, errors, interrupts.
-        m.submodules.timer = timer = Timer()
-        m.submodules.errors = errors = ErrorCounters()
-        m.submodules.interrupts = interrupts = Interrupts()
+        m.submodules.timers = timers = Timers()
+        errors = ErrorCounters()
+        interrupts = Interrupts()
+        m.submodules.errors = whole(errors)
+        m.submodules.interrupts = whole(interrupts)
         slept = Signal(TIMER_BITS, reset_less=True)
         m.d.sync += slept.eq(self.slept)
         m.d.comb += [
-            timer.slept.eq(slept),
-            self.wake_in.eq(timer.wake_in),
+            timers.slept.eq(slept),
+            timers.clear.eq(reset),
+            memory.slept.eq(slept),
+            self.wake_in.eq(timers.wake_in),
             *(getattr(errors, field.name).eq(getattr(fiber_in, field.name)) for field in REG["ERRORS"].fields),
             interrupts.packet.eq(fiber_in.packet),
             interrupts.received.eq(fiber_in.received),
             interrupts.reply.eq(fiber_in.reply_waits),
             interrupts.sent.eq(fiber_out.sent),
-            interrupts.timer.eq(timer.fired),
+            interrupts.timer.eq(timers.fired),
             interrupts.error.eq(errors.moved),
             interrupts.trap.eq(bus.protection.trap.valid),
+            interrupts.start.eq(fiber_in.start),
+            interrupts.input.eq(fiber_in.input),
+            interrupts.rx_threshold.eq(fiber_in.threshold),
+            interrupts.tx_threshold.eq(fiber_out.threshold),
             self.irq.eq(interrupts.irq),
             self.idle.eq(bus.idle & fiber_out.idle & fiber_in.idle),
         ]
 
         # 4. Each register to its owner.
         for name in registers.signature.members:
-            for owner in (fiber_out, fiber_in, timer, errors, interrupts, protection):
+            for owner in (fiber_out, fiber_in, timers, errors, interrupts, protection):
                 if name in owner.signature.members and owner.signature.members[name].is_signature:
                     connect(m, getattr(registers, name), getattr(owner, name))
         return m

@@ -39,6 +39,7 @@ class Entry(data.Struct):
     address: LENGTH_BITS
     start: 1
     crc: 1
+    internet: 1
     end: 1
     notify: 1
     wait_ready: 1
@@ -47,8 +48,8 @@ class Entry(data.Struct):
 class Item(data.Struct):
     """What one word of work puts on the fiber, in this order; each part may be missing.
 
-    ``symbol`` if ``prefix``; lanes ``first`` to ``last`` of ``word`` if ``lanes``; the packet's CRC if ``crc``; an end
-    of packet if ``end``. ``command``: these symbols are a command, no part of a packet. ``notify``: tell when all has
+    ``symbol`` if ``prefix``; lanes ``first`` to ``last`` of ``word`` if ``lanes``; the packet's checksum if ``crc``, the
+    Internet checksum if ``internet`` too, else the CRC-32; an end of packet if ``end``. ``command``: these symbols are a command, no part of a packet. ``notify``: tell when all has
     left. ``wait_ready``: not before the ready bit is 1.
     """
 
@@ -60,6 +61,7 @@ class Item(data.Struct):
     first: _LANE_BITS
     last: _LANE_BITS
     crc: 1
+    internet: 1
     end: 1
     notify: 1
     command: 1
@@ -116,7 +118,7 @@ class Gather(wiring.Component):
         address = Signal(exact_log2(self.data_bytes // LANES))
         first = Signal(_LANE_BITS)
         remaining = Signal(LENGTH_BITS)
-        start, crc, end, notify = (Signal(name=name) for name in ("start", "crc", "end", "notify"))
+        start, crc, internet, end, notify = (Signal(name=name) for name in ("start", "crc", "internet", "end", "notify"))
 
         # Bytes left that lie in this word or, counted from its start, before the end of the area.
         reach = Signal(LENGTH_BITS + 1)
@@ -137,6 +139,7 @@ class Gather(wiring.Component):
                     remaining.eq(entry.value),
                     start.eq(entry.start),
                     crc.eq(entry.crc),
+                    internet.eq(entry.internet),
                     end.eq(entry.end),
                     notify.eq(entry.notify),
                 ]
@@ -169,6 +172,7 @@ class Gather(wiring.Component):
                                 item.prefix.eq(entry.start),
                                 item.symbol.eq(Control.START),
                                 item.crc.eq(entry.crc),
+                                item.internet.eq(entry.internet),
                                 item.end.eq(entry.end),
                             ]
             with m.State("READ"):
@@ -185,6 +189,7 @@ class Gather(wiring.Component):
                     item.first.eq(first),
                     item.last.eq(Mux(final, reach - 1, LANES - 1)),
                     item.crc.eq(final & crc),
+                    item.internet.eq(internet),
                     item.end.eq(final & end),
                     item.notify.eq(final & notify),
                     Assert(self.items.ready, "there is room for every word that was read"),

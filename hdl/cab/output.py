@@ -37,6 +37,8 @@ class OutputRegister(wiring.Component):
         A start of packet was taken by the fiber in the cycle before.
     start_inside : Out(1)
         A start of packet is here, or was still here in the cycle before.
+    taken : Out(1)
+        A symbol was taken by the fiber in the cycle before.
     empty : Out(1)
         Nothing is here, and nothing left in the cycle before.
 
@@ -51,6 +53,7 @@ class OutputRegister(wiring.Component):
     left: Out(1)
     start_left: Out(1)
     start_inside: Out(1)
+    taken: Out(1)
     empty: Out(1)
 
     def elaborate(self, platform):
@@ -77,6 +80,7 @@ class OutputRegister(wiring.Component):
             m.d.sync += [spare.eq(self.push.payload), spare_valid.eq(1)]
 
         m.d.sync += [
+            self.taken.eq(leaves),
             self.left.eq(leaves & front.notify),
             self.start_left.eq(leaves & (front.symbol == Control.START)),
         ]

@@ -4,7 +4,7 @@ Source: docs/cab.md and ``nectar.hdl.cab.addresses``, which are ours; the paper 
 (section 5.2).
 """
 
-from amaranth.hdl import Module, Shape, unsigned
+from amaranth.hdl import Cat, Module, Shape, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
@@ -106,41 +106,39 @@ class RegisterDecoder(wiring.Component):
         })
 
     def elaborate(self, platform):
-        """One case for each register."""
+        """What each register is told; then what they say."""
         m = Module()
+        whole, known = Signal(), Signal()
+        m.d.comb += whole.eq(self.valid & self.select.all())
+        hits = []
         for register in REGISTERS:
+            name = register.name.lower()
+            port = getattr(self, name)
+            here = Signal(name=f"{name}_here")
+            m.d.comb += here.eq(self.offset == register.offset // (WORD_BITS // 8))
+            if "r" in register.access:
+                m.d.comb += port.read.eq(whole & here & ~self.write)
+                hits.append(here & ~self.write)
             if "w" in register.access:
-                m.d.comb += self._port(register).data.eq(self.write_data)
+                m.d.comb += [port.data.eq(self.write_data), port.write.eq(whole & here & self.write & ~port.refuse)]
+                hits.append(here & self.write & ~port.refuse)
+        m.d.comb += [known.eq(Cat(*hits).any()), self.error.eq(self.valid & ~(whole & known))]
 
+        with m.If(whole & ~self.write), m.Switch(self.offset):
+            for register in REGISTERS:
+                if "r" in register.access:
+                    with m.Case(register.offset // (WORD_BITS // 8)):
+                        m.d.comb += self.read_data.eq(getattr(self, register.name.lower()).value)
         with m.If(self.write & self.select.all()), m.Switch(self.offset):
             for register in REGISTERS:
                 if register.area:
                     with m.Case(register.offset // (WORD_BITS // 8)):
                         self._area(m, register)
-
-        with m.If(self.valid):
-            m.d.comb += self.error.eq(1)
-            with m.If(self.select.all()), m.Switch(self.offset):
-                for register in REGISTERS:
-                    with m.Case(register.offset // (WORD_BITS // 8)):
-                        self._access(m, register)
         return m
 
-    def _port(self, register):
-        return getattr(self, register.name.lower())
-
     def _area(self, m, register):
-        port = self._port(register)
+        port = getattr(self, register.name.lower())
         length, right = register.area
         m.d.comb += [self.area.address.eq(port.area_address), self.area.write.eq(right == Right.WRITE)]
         with m.If(~port.refuse):
             m.d.comb += self.area.length.eq(port.data[length])
-
-    def _access(self, m, register):
-        port = self._port(register)
-        if "r" in register.access:
-            with m.If(~self.write):
-                m.d.comb += [self.error.eq(0), port.read.eq(1), self.read_data.eq(port.value)]
-        if "w" in register.access:
-            with m.If(self.write & ~port.refuse):
-                m.d.comb += [self.error.eq(0), port.write.eq(1)]

@@ -7,7 +7,6 @@ those of ``docs/hub.md`` and ``docs/engine.md``, but for the cycles that replies
 
 from collections import deque
 
-from ...hdl.cab.addresses import CRC_BYTES, HEADER_BYTES
 from ...hdl.hub.commands import BY_OPCODE, RETRY, STATUS_CONNECTED, TEST, Error, Group, Op
 from ...hdl.link.symbol import COMMAND_LENGTH, REPLY_BIT
 
@@ -59,13 +58,15 @@ class Stretch:
 class Arrival:
     """A packet that arrives: its stretches, each with the times of its first and last symbol."""
 
-    __slots__ = ("stretches", "ended", "cut", "lost")
+    __slots__ = ("stretches", "ended", "cut", "lost", "check", "skip")
 
     def __init__(self):
         self.stretches = []
         self.ended = None      # time of its last symbol, once there is one
         self.cut = False       # ended by another start
         self.lost = False      # symbols of it found the queue full
+        self.check = None      # what its checksum is, and the bytes that does not cover: known when it is opened
+        self.skip = 0
 
     def bytes(self):
         return b"".join(stretch.data for stretch, _, _ in self.stretches)
@@ -74,9 +75,8 @@ class Arrival:
         """Symbols that have arrived by ``time``."""
         return sum(min(stretch.length, (time - head) // symbol_ps + 1) for stretch, head, _ in self.stretches if head <= time)
 
-    def header_at(self, symbol_ps):
-        """When its header is known: with byte 20, or at its end. None as long as that is not known."""
-        wanted = HEADER_BYTES + CRC_BYTES
+    def header_at(self, symbol_ps, wanted):
+        """When its header is known: with byte ``wanted``, or at its end. None as long as that is not known."""
         for stretch, head, _ in self.stretches:
             if len(stretch.data) >= wanted:
                 return head + (wanted - 1 + stretch.start) * symbol_ps

@@ -1,4 +1,4 @@
-"""Any number of timers on the CAB's one hardware timer.
+"""Any number of timers on one of the CAB's hardware timers.
 
 Source: "The Design of Nectar" (1989), sections 5.1 and 6.1.
 """
@@ -12,6 +12,7 @@ __all__ = ["Timers", "Timer"]
 
 _COMPARE = REG["TIMER_COMPARE"].address
 _STOP = REG["TIMER_STOP"].address
+_OURS = 1     # timer 0: the one of TIMER_COMPARE
 #: Cycles that the hardware timer may be set ahead.
 _REACH = (1 << 31) - 1
 
@@ -102,6 +103,6 @@ class Timers:
         if first != self._armed:
             self._armed = first
             if first is None:
-                self.door.write(_STOP, 0)
+                self.door.write(_STOP, _OURS)
             else:
                 self.door.write(_COMPARE, first & 0xFFFFFFFF)

@@ -27,6 +27,10 @@ class ProtectionModel:
         self.domains = domains
         self.pages = pages
         self.table = {}
+        self.reset()
+
+    def reset(self):
+        """All but the table is as at first."""
         self.on = set()
         self.current = KERNEL
         self.trap = None

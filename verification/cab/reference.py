@@ -13,7 +13,7 @@ from nectar.verification.cab.reference_fiber import INPUT_QUEUE, BusFault, Fiber
 __all__ = ["Board", "BusFault", "INPUT_QUEUE", "fields"]
 
 _BY_ADDRESS = {register.address: register for register in REGISTERS}
-_STATES = (Irq.PACKET, Irq.RECEIVED, Irq.REPLY)
+_STATES = (Irq.PACKET, Irq.RECEIVED, Irq.REPLY, Irq.INPUT)
 
 
 class Board(FiberOutModel, FiberInModel):
@@ -27,9 +27,15 @@ class Board(FiberOutModel, FiberInModel):
         self.program = bytearray(program_bytes)
         self.prom = bytes(prom).ljust(REGIONS["prom"].size, b"\0")
         self.protection = ProtectionModel(domains, pages)
+        self.sent = []
+        self._reset()
+
+    def _reset(self):
+        self.protection.reset()
         self.counts = {field.name: 0 for field in REG["ERRORS"].fields}
         self.events = set()
-        self.enabled = 0
+        self.enabled = self.threshold = 0
+        self.levels = dict.fromkeys(Irq, 1)
         self.reset_fiber_out()
         self.reset_fiber_in()
 
@@ -119,13 +125,56 @@ class Board(FiberOutModel, FiberInModel):
     def pending(self):
         """IRQ_PENDING."""
         states = {Irq.PACKET: self.packet is not None and self.packet.waits, Irq.RECEIVED: self.result is not None,
-                  Irq.REPLY: bool(self.replies)}
+                  Irq.REPLY: bool(self.replies),
+                  Irq.INPUT: bool(self.rx_mode["direct"] and self.packet is None and self.queue)}
         return sum(1 << irq for irq in Irq if states.get(irq) or irq in self.events)
 
     @property
     def irq(self):
         """The interrupt line."""
-        return bool(self.pending & self.enabled)
+        return bool(self._raised())
+
+    def _raised(self):
+        raised = self.pending & self.enabled
+        return [irq for irq in Irq if raised >> irq & 1 and self.levels[irq] > self.threshold]
+
+    def _read_irq_vector(self):
+        first = min(self._raised(), key=lambda irq: (-self.levels[irq], irq), default=None)
+        return 0 if first is None else word("IRQ_VECTOR", valid=1, number=first, level=self.levels[first])
+
+    def _read_irq_threshold(self):
+        return self.threshold
+
+    def _write_irq_threshold(self, value):
+        self.threshold = fields("IRQ_THRESHOLD", value)["level"]
+
+    def _level_word(self, name):
+        return sum(field.put(self.levels[Irq[field.name.upper()]]) for field in REG[name].fields)
+
+    def _set_levels(self, name, value):
+        for field in REG[name].fields:
+            self.levels[Irq[field.name.upper()]] = field.get(value)
+
+    def _read_irq_level0(self):
+        return self._level_word("IRQ_LEVEL0")
+
+    def _read_irq_level1(self):
+        return self._level_word("IRQ_LEVEL1")
+
+    def _write_irq_level0(self, value):
+        self._set_levels("IRQ_LEVEL0", value)
+
+    def _write_irq_level1(self, value):
+        self._set_levels("IRQ_LEVEL1", value)
+
+    def _write_reset(self, value):
+        if fields("RESET", value)["board"]:
+            self._reset()
+
+    def _read_config(self):
+        table = self.protection
+        return word("CONFIG", data=len(self.data).bit_length() - 1, program=len(self.program).bit_length() - 1,
+                    pages=table.pages.bit_length() - 1, domains=table.domains.bit_length() - 1)
 
     def _error(self, name):
         if self.counts[name] < 255:

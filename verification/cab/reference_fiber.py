@@ -3,11 +3,11 @@
 import zlib
 from collections import deque
 
-from nectar.hdl.cab.addresses import CRC_BYTES, HEADER_BYTES, REG, REGIONS, TX_LIST_DEPTH, Irq
+from nectar.hdl.cab.addresses import CRC_BYTES, HEADER_BYTES, REG, REGIONS, RX_LIST_DEPTH, TX_LIST_DEPTH, Check, Irq
 from nectar.hdl.cab.regions import Right
 from nectar.hdl.link.symbol import Control, is_control
 
-__all__ = ["BusFault", "FiberInModel", "FiberOutModel", "INPUT_QUEUE", "fields", "word"]
+__all__ = ["BusFault", "FiberInModel", "FiberOutModel", "INPUT_QUEUE", "fields", "internet_checksum", "word"]
 
 #: Symbols that the input queue holds.
 INPUT_QUEUE = 1024 + 128
@@ -25,30 +25,45 @@ def word(name, **values):
     return sum(getattr(REG[name], field).put(int(value)) for field, value in values.items())
 
 
+def internet_checksum(data):
+    """The Internet checksum of bytes (RFC 1071)."""
+    data = bytes(data) + b"\0" * (len(data) % 2)
+    total = sum(int.from_bytes(data[at:at + 2], "big") for at in range(0, len(data), 2))
+    while total > 0xFFFF:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total ^ 0xFFFF
+
+
 class BusFault(Exception):
     """The access ends in a bus error."""
+
+
+_TRAILER = {Check.CRC32: CRC_BYTES, Check.INTERNET: 2, Check.NONE: 0}
 
 
 class _Packet:
     """A packet that is being received."""
 
-    def __init__(self):
+    def __init__(self, check, skip):
         self.data = bytearray()
+        self.check = check
+        self.skip = skip
         self.ended = False
         self.answered = False      # software has named a place, or discarded it
-        self.limit = 0
-        self.address = 0
+        self.areas = []            # (offset, length)
+        self.dropped = None        # bytes stored when it was discarded
         self.too_long = self.framing = self.discarded = False
 
     @property
     def body(self):
         """All bytes that are not, or not perhaps, the CRC."""
-        return bytes(self.data[:-CRC_BYTES])
+        return bytes(self.data[:max(len(self.data) - _TRAILER[self.check], 0)])
 
     @property
     def stored(self):
         """The bytes that go to memory."""
-        return self.body[HEADER_BYTES:][:self.limit]
+        room = sum(length for _, length in self.areas) if self.answered else 0
+        return self.body[HEADER_BYTES:][:room if self.dropped is None else self.dropped]
 
     @property
     def waits(self):
@@ -60,14 +75,15 @@ class FiberOutModel:
     """What the board sends. ``sent``: symbols that have left, a list of int that the bench may empty."""
 
     def reset_fiber_out(self):
-        """As after a reset."""
-        self.sent = []
+        """As after a reset; what has been sent has been sent."""
         self.ready = True
         self.entries = deque()
         self.sent_count = 0
         self.tx_address = 0
         self.packet_open = False
-        self.covered = b""          # bytes since the last start of packet
+        self.covered = bytearray()  # bytes since the last start of packet
+        self.tx_threshold = 0
+        self.tx_count = 0
 
     def _enter(self, entry):
         if len(self.entries) >= TX_LIST_DEPTH:
@@ -95,6 +111,7 @@ class FiberOutModel:
 
     def _write_tx_ready(self, value):
         self.sent.append(Control.READY)
+        self.tx_count += 1
 
     def _write_tx_control(self, value):
         control = fields("TX_CONTROL", value)
@@ -104,6 +121,18 @@ class FiberOutModel:
                 self._send(Control.END)
         if control["set_ready"]:
             self.ready = True
+
+    def _read_tx_progress(self):
+        return len(self.covered) & 0xFFFFF
+
+    def _read_tx_threshold(self):
+        return self.tx_threshold
+
+    def _write_tx_threshold(self, value):
+        self.tx_threshold = value & 0xFFFFF
+
+    def _read_tx_count(self):
+        return self.tx_count & 0xFFFFFFFF
 
     @property
     def waiting(self):
@@ -119,12 +148,15 @@ class FiberOutModel:
         if symbol == Control.IDLE:
             return
         self.sent.append(symbol)
+        self.tx_count += 1
         if symbol == Control.START:
-            self.ready, self.packet_open, self.covered = False, True, b""
+            self.ready, self.packet_open, self.covered = False, True, bytearray()
         elif symbol == Control.END:
             self.packet_open = False
         elif not is_control(symbol) and covered:
-            self.covered += bytes([symbol])
+            self.covered.append(symbol)
+            if len(self.covered) & 0xFFFFF == self.tx_threshold:
+                self.events.add(Irq.TX_THRESHOLD)
 
     def _work(self, kind, entry):
         if kind == "command":
@@ -138,7 +170,9 @@ class FiberOutModel:
             for byte in self.data[entry["offset"]:entry["offset"] + entry["length"]] if entry["length"] else b"":
                 self._send(byte)
             if entry["crc"]:
-                for byte in zlib.crc32(self.covered).to_bytes(CRC_BYTES, "big"):
+                trailer = (internet_checksum(self.covered).to_bytes(2, "big") if entry["internet"]
+                           else zlib.crc32(self.covered).to_bytes(CRC_BYTES, "big"))
+                for byte in trailer:
                     self._send(byte)
             if entry["end"]:
                 self._send(Control.END)
@@ -162,11 +196,18 @@ class FiberInModel:
         self.header = bytes(HEADER_BYTES)
         self.in_run = False
         self.rx_address = 0
+        self.rx_areas = []
+        self.rx_mode = {"check": 0, "direct": 0, "skip": 0}
+        self.rx_threshold = 0
+        self.rx_count = 0
+        self.rx_stored = 0
+        self.rx_body = b""
 
     def arrive(self, symbol):
         """A symbol has arrived; anything that can follow from it does."""
         if symbol == Control.IDLE:
             return
+        self.rx_count += 1
         if symbol == Control.READY:
             self.ready = True
         elif is_control(symbol):
@@ -208,6 +249,8 @@ class FiberInModel:
                 self._error("reply_lost")
 
     def _enqueue(self, symbol):
+        if symbol == Control.START:
+            self.events.add(Irq.START)
         if len(self.queue) >= INPUT_QUEUE:
             self.lost = True
             self._error("overrun")
@@ -224,12 +267,15 @@ class FiberInModel:
     def _receive(self):
         """One step at the head of the input queue; whether there was one."""
         packet = self.packet
+        if packet is None and self.rx_mode["direct"]:
+            return False
         if packet is None:
             if not self.queue or self.result is not None and self.queue[0][0] == Control.START:
                 return False
             symbol, _ = self.queue.popleft()
             if symbol == Control.START:
-                self.packet, self.in_run, self.header = _Packet(), False, bytes(HEADER_BYTES)
+                self.packet, self.in_run, self.header = _Packet(self.rx_mode["check"], self.rx_mode["skip"]), False, bytes(HEADER_BYTES)
+                self.rx_stored, self.rx_body = 0, b""
             elif not self.in_run:
                 self.in_run = True
                 self._error("stray")
@@ -250,17 +296,29 @@ class FiberInModel:
                 packet.ended = True
             else:
                 packet.data.append(symbol)
-                if packet.answered and not packet.discarded and len(packet.body) > HEADER_BYTES + packet.limit:
+                if packet.answered and not packet.discarded and len(packet.body) > HEADER_BYTES + len(packet.stored):
                     packet.too_long = True
+        self._progress(packet)
         self.header = packet.body[:HEADER_BYTES].ljust(HEADER_BYTES, b"\0")
         return True
 
+    def _progress(self, packet):
+        stored = len(packet.stored)
+        if self.rx_stored < self.rx_threshold <= stored:
+            self.events.add(Irq.RX_THRESHOLD)
+        self.rx_stored, self.rx_body = stored, packet.body[packet.skip:]
+
     def _finish(self, packet):
         body = packet.body
-        stored = packet.stored
-        if stored:
-            self.data[packet.address:packet.address + len(stored)] = stored
-        good = len(packet.data) >= CRC_BYTES and zlib.crc32(body) == int.from_bytes(packet.data[-CRC_BYTES:], "big")
+        stored = rest = packet.stored
+        for offset, length in packet.areas:
+            part, rest = rest[:length], rest[length:]
+            self.data[offset:offset + len(part)] = part
+        self.rx_areas = []
+        trailer = bytes(packet.data[len(body):])
+        right = {Check.CRC32: zlib.crc32(body).to_bytes(CRC_BYTES, "big"),
+                 Check.INTERNET: internet_checksum(body[packet.skip:]).to_bytes(2, "big"), Check.NONE: b""}
+        good = trailer == right[packet.check]
         self.result = word("RX_RESULT", length=len(stored), header=min(len(body), HEADER_BYTES), crc_bad=not good,
                             too_long=packet.too_long, framing=packet.framing, discarded=packet.discarded)
         self.packet = None
@@ -285,7 +343,45 @@ class FiberInModel:
         if self.packet is None or not self.packet.waits:
             raise BusFault
         self._allowed(self.rx_address, limit, Right.WRITE)
-        self.packet.answered, self.packet.address, self.packet.limit = True, offset, limit
+        self.packet.answered, self.packet.areas = True, [*self.rx_areas, (offset, limit)]
+
+    def _write_rx_area(self, value):
+        length = fields("RX_AREA", value)["length"]
+        offset = self._area(self.rx_address, length)
+        if len(self.rx_areas) >= RX_LIST_DEPTH or self.packet is not None and self.packet.areas:
+            raise BusFault
+        self._allowed(self.rx_address, length, Right.WRITE)
+        self.rx_areas.append((offset, length))
+
+    def _read_rx_mode(self):
+        return word("RX_MODE", **self.rx_mode)
+
+    def _write_rx_mode(self, value):
+        mode = fields("RX_MODE", value)
+        if mode["check"] > max(Check) or mode["skip"] > HEADER_BYTES:
+            raise BusFault
+        self.rx_mode = mode
+
+    def _read_rx_queue(self):
+        if not self.rx_mode["direct"] or self.packet is not None or not self.queue:
+            return 0
+        symbol, lost = self.queue.popleft()
+        return word("RX_QUEUE", valid=1, symbol=symbol, lost=lost)
+
+    def _read_rx_count(self):
+        return self.rx_count & 0xFFFFFFFF
+
+    def _read_rx_progress(self):
+        return self.rx_stored
+
+    def _read_rx_threshold(self):
+        return self.rx_threshold
+
+    def _write_rx_threshold(self, value):
+        self.rx_threshold = value & 0xFFFFF
+
+    def _read_rx_sum(self):
+        return internet_checksum(self.rx_body)
 
     def _write_rx_release(self, value):
         self.result = None
@@ -297,11 +393,13 @@ class FiberInModel:
             self.queue.clear()
             self.lost = self.in_run = False
             self.packet = None
+            self.rx_areas = []
         elif control["discard"] and packet is not None and (packet.waits or packet.answered) and not packet.discarded:
-            packet.limit = len(packet.stored)
+            packet.dropped = len(packet.stored)
             packet.answered = packet.discarded = True
 
     def _read_rx_status(self):
         packet = self.packet
         return word("RX_STATUS", level=len(self.queue), open=packet is not None and not packet.ended,
-                     dma=packet is not None and packet.answered and not packet.discarded)
+                     dma=packet is not None and packet.answered and not packet.discarded,
+                     areas=0 if packet is not None and packet.areas else RX_LIST_DEPTH - len(self.rx_areas))

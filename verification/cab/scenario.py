@@ -4,15 +4,16 @@ import os
 import random
 import zlib
 
-from nectar.hdl.cab.addresses import REG, REGIONS, REGISTERS, TX_LIST_DEPTH
+from nectar.hdl.cab.addresses import LEVEL_REGISTERS, REG, REGIONS, REGISTERS, TX_LIST_DEPTH
 from nectar.hdl.link.symbol import Control, command, packet, reply
 from nectar.verification.cab.driver import Access
 from nectar.verification.cab.reference import INPUT_QUEUE, BusFault, fields
+from nectar.verification.cab.reference_fiber import internet_checksum
 
-__all__ = ["Scenario", "put", "random_arrival", "with_crc"]
+__all__ = ["Scenario", "put", "random_arrival", "with_crc", "with_sum"]
 
 _DATA = REGIONS["data"].base
-_TIMER = ("TIMER_NOW", "TIMER_COMPARE", "TIMER_STOP")
+_TIMER = tuple(register.name for register in REGISTERS if register.name.startswith("TIMER"))
 _RESERVED = [code for code in range(0x100, 0x200) if code not in set(Control)]
 
 
@@ -24,6 +25,11 @@ def put(name, **values):
 def with_crc(data):
     """``data`` and its CRC-32, as a sender puts it on the fiber."""
     return bytes(data) + zlib.crc32(data).to_bytes(4, "big")
+
+
+def with_sum(data):
+    """``data`` and its Internet checksum."""
+    return bytes(data) + internet_checksum(data).to_bytes(2, "big")
 
 
 def _length():
@@ -38,7 +44,7 @@ def random_arrival():
     if kind < 0.45:
         symbols = packet(with_crc(data))
     elif kind < 0.55:
-        symbols = packet(data)                                           # CRC wrong or missing
+        symbols = packet(random.choice([data, with_sum(data), with_sum(data)]))    # CRC wrong or missing
     elif kind < 0.62:
         symbols = packet(with_crc(data))[:-1]                            # without end
     elif kind < 0.69:
@@ -140,7 +146,7 @@ class Scenario:
         model.sent.clear()
         assert board.irq == model.irq
         for register in REGISTERS:
-            if "r" not in register.access or register.name in (*_TIMER, "REPLY", "TX_STATUS"):
+            if "r" not in register.access or register.name in (*_TIMER, "REPLY", "RX_QUEUE", "TX_STATUS"):
                 continue
             await self.register(register.name)
         status = await board.register("TX_STATUS")
@@ -192,11 +198,35 @@ class Scenario:
         address = random.choice([self.half + random.randrange(self.half), last, last + 1])
         if address < self.half or random.random() < 0.05:
             address = random.choice([-1, len(model.data), 1 << 22])
+        for _ in range(random.choice([0, 0, 1, 3])):
+            await self.scatter()
         await self.register("RX_ADDRESS", _DATA + address & 0xFFFFFF)
         if random.random() < 0.85:
             await self.register("RX_START", limit | random.getrandbits(12) << 20, **self.as_user())
         else:
             await self.register("RX_CONTROL", put("RX_CONTROL", discard=1))
+
+    async def scatter(self):
+        """An area for the next packet that is stored."""
+        length = random.choice([0, 1, 2, 3, 4, 5, random.randrange(60), random.randrange(300)])
+        address = self.half + random.randrange(self.half - length)
+        if random.random() < 0.05:
+            address = random.choice([-1, len(self.model.data) - length + 1])
+        await self.register("RX_ADDRESS", _DATA + address & 0xFFFFFF)
+        await self.register("RX_AREA", length | random.getrandbits(12) << 20, **self.as_user())
+
+    async def mode(self):
+        """How packets are taken: mostly as they were at first."""
+        await self.register("RX_MODE", put("RX_MODE", check=random.choice([0, 0, 1, 1, 2, 3]), skip=random.choice([0, 0, 3, 16, 17]),
+                                           direct=random.random() < 0.2))
+
+    async def take_symbols(self):
+        """Software takes symbols out of the queue itself."""
+        for _ in range(random.choice([1, 5, 50]) if self.model.rx_mode["direct"] else 1):
+            await self.register("RX_QUEUE")
+
+    async def thresholds(self):
+        await self.register(random.choice(["RX_THRESHOLD", "TX_THRESHOLD"]), random.choice([0, 1, 4, random.randrange(200)]))
 
     async def discard(self):
         await self.register("RX_CONTROL", put("RX_CONTROL", discard=1))
@@ -234,7 +264,7 @@ class Scenario:
             length, offset = random.choice([(1, -1), (1, len(self.model.data)), (2, len(self.model.data) - 1), (0, -5),
                                             ((1 << 20) - 1, 0), (0, len(self.model.data))])
         await self.register("TX_ADDRESS", _DATA + offset & 0xFFFFFF)
-        await self.register("TX_AREA", put("TX_AREA", length=length, crc=random.random() < 0.4, end=random.random() < 0.4,
+        await self.register("TX_AREA", put("TX_AREA", length=length, crc=random.random() < 0.4, internet=random.random() < 0.4, end=random.random() < 0.4,
                                            start=random.random() < 0.4, notify=random.random() < 0.3), **self.as_user())
 
     async def reset_sender(self):
@@ -246,7 +276,11 @@ class Scenario:
             await self.register("TX_READY", random.getrandbits(32))
 
     async def interrupts(self):
-        await self.register(random.choice(["IRQ_PENDING", "IRQ_ENABLE"]), random.getrandbits(32))
+        name = random.choice(["IRQ_PENDING", "IRQ_PENDING", "IRQ_ENABLE", "IRQ_ENABLE", "IRQ_THRESHOLD", *LEVEL_REGISTERS])
+        await self.register(name, random.getrandbits(32) & (~0xC if name == "IRQ_THRESHOLD" else ~0))
+
+    async def reset_board(self):
+        await self.register("RESET", random.getrandbits(32) | (random.random() < 0.7))
 
     async def memory(self):
         for _ in range(10):

@@ -103,6 +103,7 @@ async def the_interrupt_line_shows_an_access_when_it_is_answered(dut):
     await board.quiet()
     assert await line("IRQ_ENABLE", 1 << Irq.RECEIVED) is True
     assert await line("RX_RELEASE", 0) is False
+    assert await line("IRQ_PENDING", 0xFFFFFFFF) is False
     assert await line("IRQ_ENABLE", (1 << len(Irq)) - 1) is False
 
 
@@ -116,7 +117,7 @@ async def whatever_happens_the_board_does_what_the_model_does(dut):
     await scenario.begin()
     weights = {"receive_anything": 10, "overflow": 0.3, "ready_signal": 2, "answer": 8, "discard": 0.5, "release": 6,
                "reset_receiver": 0.3, "take_replies": 2, "send": 10, "reset_sender": 0.7, "send_ready": 2, "interrupts": 3,
-               "memory": 3, "protection": 3, "anywhere": 5}
+               "memory": 3, "protection": 3, "scatter": 2, "mode": 1.5, "take_symbols": 2, "thresholds": 1, "reset_board": 0.2, "anywhere": 5}
     for density in (1, 0.8, 0.3):
         board.takes = lambda density=density: random.random() < density
         await scenario.run(150, weights)
@@ -178,7 +179,7 @@ async def registers_take_whole_words_in_the_directions_of_the_map(dut):
             assert await bus_error(board, register.address, 0xFFFFFFFF), register.name
     await board.quiet()
     assert not board.tx and board.wake_in == 0xFFFFFFFF
-    for name in ("IRQ_ENABLE", "TX_ADDRESS", "RX_ADDRESS", "TIMER_COMPARE"):
+    for name in ("IRQ_ENABLE", "TX_ADDRESS", "RX_ADDRESS", "TIMER_COMPARE", "TIMER_ARMED"):
         assert await board.register(name) == 0, name
     assert await board.register("TX_STATUS") == put("TX_STATUS", free=32, ready=1)
     assert await board.register("REPLY") == put("REPLY", valid=1, opcode=1, hub=2, value=3), "a refused load took the reply"
@@ -239,8 +240,8 @@ async def a_full_list_refuses_entries_and_loses_none(dut):
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")
 async def both_fibers_run_at_full_rate_and_the_cpu_gets_along(dut):
-    """C1, C2: a symbol in every cycle in each direction at once, from areas at any byte to any byte; the CPU, which
-    goes last, never waits long for the memory."""
+    """C1, C2, C3: a symbol in every cycle in each direction at once, from areas at any byte to any byte; with many short areas, at
+    the fiber's rate of four symbols in five cycles; the CPU, which wants the memory in every cycle, never waits long for it."""
     board = BoardDriver(dut)
     await board.start()
     size = size_of(dut)
@@ -253,6 +254,9 @@ async def both_fibers_run_at_full_rate_and_the_cpu_gets_along(dut):
         cuts = [cut for number, cut in enumerate(cuts) if number in (0, len(cuts) - 1) or cut - cuts[number - 1] >= 9]
         board.tx.clear(), board.tx_times.clear()
         board.loopback = True
+        # The wire takes a symbol each 80 ns, the board's cycle is 62.5 ns or less.
+        short = pieces > 10
+        board.takes = lambda short=short: not short or board.cycles % 5 != 0
         for number, (begin, end) in enumerate(zip(cuts, cuts[1:])):
             await board.register("TX_ADDRESS", DATA + begin)
             last = end == length
@@ -271,12 +275,14 @@ async def both_fibers_run_at_full_rate_and_the_cpu_gets_along(dut):
         passed = board.cycles - began
         await board.quiet()
         assert board.tx == [int(s) for s in packet(with_crc(content[offset:]))]
-        gaps = sum(b - a - 1 for a, b in zip(board.tx_times, board.tx_times[1:]))
+        times = range(board.tx_times[0], board.tx_times[-1])
+        gaps = sum(not short or cycle % 5 != 0 for cycle in times) - len(board.tx_times) + 1
         assert gaps == 0, f"{gaps} cycles without a symbol between {len(cuts) - 1} areas"
         waits = [access.done - access.taken for access in accesses]
         share, longest = len(accesses) / passed, max(waits)
         assert longest <= 8 and share > 0.4, f"{share:.2f} accesses a cycle, up to {longest} cycles each"
         board.loopback = False
+        board.takes = lambda: True
         result = fields("RX_RESULT", await board.register("RX_RESULT"))
         assert result == {"length": length - offset - 16, "header": 16, "crc_bad": 0, "too_long": 0, "framing": 0,
                           "discarded": 0}
@@ -298,7 +304,8 @@ async def a_board_that_waits_for_software_or_for_the_ready_bit_may_stop(dut):
     assert board.idle
     board.rx.extend([*packet(with_crc(bytes(100))), *packet(b"next")])
     await board.quiet()
-    assert await board.register("IRQ_PENDING") == 1 << Irq.PACKET
+    assert await board.register("IRQ_PENDING") == 1 << Irq.PACKET | 1 << Irq.START
+    await board.register("IRQ_PENDING", 1 << Irq.START)
     await board.register("TX_SYMBOL", Control.START)
     await board.register("TX_COMMAND", put("TX_COMMAND", wait_ready=1, notify=1))
     await board.register("TX_ADDRESS", DATA)

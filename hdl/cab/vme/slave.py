@@ -76,6 +76,7 @@ class VmeSlave(wiring.Component):
         check_period(period_ps)
         self.period_ps = period_ps
         self.lock_cycles = cycles(lock_ns, period_ps)
+        self._early = max(cycles(Ns.ANSWER, period_ps) - 2, 0)
         self._settle = cycles(Ns.DS_SKEW_SLAVE, period_ps) - 1
         self._verify = cycles(Ns.ADDRESS_SETUP, period_ps) + 1
         super().__init__({
@@ -196,7 +197,12 @@ class VmeSlave(wiring.Component):
         settle = Signal(range(self._settle + 1))
         verify = Signal(range(self._verify + 1))
         fresh = Signal()
+        early = Signal(range(self._early + 1))    # cycles in which an answer would come too soon after the strobes
         m.d.comb += fresh.eq(ds_edge.turn != ds_last)
+        with m.If(~fresh):
+            m.d.sync += early.eq(self._early)
+        with m.Elif(early != 0):
+            m.d.sync += early.eq(early - 1)
 
         def answer(bad):
             m.d.sync += [self.dtack.eq(~bad), self.berr.eq(bad), held.eq(~bad & ~write), moved.eq(1)]
@@ -213,7 +219,7 @@ class VmeSlave(wiring.Component):
                     arm()
                 with m.If(fresh & smooth & same.seen & ~spoiled & ~crossed & (self.write_n != write) & (ds.all() | ~patient)):
                     m.d.sync += patient.eq(~ds.all())
-                    with m.If(ds.all() & Mux(write, quiet | (port.done & ~port.error), armed)):
+                    with m.If(ds.all() & (early == 0) & Mux(write, quiet | (port.done & ~port.error), armed)):
                         m.d.sync += ds_last.eq(ds_edge.turn)
                         answer(0)
                         with m.If(write):
