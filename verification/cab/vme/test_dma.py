@@ -120,9 +120,10 @@ async def stop_ends_after_the_transfer_under_way(dut):
         send = random.randrange(2)
         near, far = bytearray(rig.inside.memory), bytearray(slave.bytes)
         here, there = random.randrange(64), random.randrange(64)
-        assert await entry(rig.inside, send, MAP + here, BASE + there, 700, modifiers())
-        assert await entry(rig.inside, send, MAP, BASE, 0, 0x39)
-        await pause(between(0, 60_000))
+        done = rig.inside.events["done"]
+        for _ in range(2):
+            assert await entry(rig.inside, send, MAP + here, BASE + there, 700, modifiers())
+        await pause(between(0, 800) * rig.period)
         assert await rig.inside.write("vd_control", 1)
         await settled(rig)
         came = await rig.inside.read("vd_progress")
@@ -131,6 +132,8 @@ async def stop_ends_after_the_transfer_under_way(dut):
             assert result == RESULT.stopped.put(1) and came < 700
             stopped += 1
         assert rig.inside.events["failed"] == stopped
+        if rig.inside.events["done"] > done:
+            came = 700       # the first entry; the second, stopped or not, moves the same again
         if send:
             far[there:there + came] = near[here:here + came]
         else:

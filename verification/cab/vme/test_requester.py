@@ -68,7 +68,7 @@ async def the_bus_is_kept_until_somebody_wants_it(dut):
     assert await look(rig.plug, BASE) is not None
     assert len(rig.arbiter.grants) == 3
     rig.bus.set("arbiter", "bclr", 0)
-    await pause(6 * rig.period)
+    await pause(25 * rig.period)
     assert rig.bus.level("bbsy")
     rig.checker.done()
 
