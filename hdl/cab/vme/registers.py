@@ -19,7 +19,7 @@ VME_LIST_DEPTH = 16
 def _entry():
     return (
         Field("length", 0, VME_LENGTH_BITS, "bytes, from 0"),
-        Field("modifier", 20, 6, "address modifier; that of a block transfer: blocks wherever they fit, single transfers elsewhere"),
+        Field("modifier", 20, 6, "address modifier; a block transfer's: blocks wherever they fit, else single transfers"),
         Field("half", 26, 1, "transfers of at most 16 bits"),
         Field("notify", 31, 1, "count it in VD_STATUS.done and raise VME_DONE when it has ended"),
     )

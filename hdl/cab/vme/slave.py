@@ -111,7 +111,17 @@ class VmeSlave(wiring.Component):
         ]
 
         # 2. The cycle: what AS* came with.
-        as_last, ds_last = Signal(), Signal()
+        renewed, fresh = Signal(), Signal()    # AS*, the data strobes were asserted since they were last looked at
+        as_before, as_pending, ds_before, ds_pending = (
+            Signal(name=name) for name in ("as_before", "as_pending", "ds_before", "ds_pending"))
+        m.d.comb += [
+            renewed.eq(as_pending | (as_edge.turn != as_before)),
+            fresh.eq(ds_pending | (ds_edge.turn != ds_before)),
+        ]
+        m.d.sync += [
+            as_before.eq(as_edge.turn), as_pending.eq(renewed),
+            ds_before.eq(ds_edge.turn), ds_pending.eq(fresh),
+        ]
         known, ours = Signal(), Signal()
         address = Signal(port.address.shape())
         write, wide, block, program, moved, crossed = (
@@ -196,9 +206,7 @@ class VmeSlave(wiring.Component):
         patient = Signal()     # one strobe of it has been seen
         settle = Signal(range(self._settle + 1))
         verify = Signal(range(self._verify + 1))
-        fresh = Signal()
         early = Signal(range(self._early + 1))    # cycles in which an answer would come too soon after the strobes
-        m.d.comb += fresh.eq(ds_edge.turn != ds_last)
         with m.If(~fresh):
             m.d.sync += early.eq(self._early)
         with m.Elif(early != 0):
@@ -220,7 +228,7 @@ class VmeSlave(wiring.Component):
                 with m.If(fresh & smooth & same.seen & ~spoiled & ~crossed & (self.write_n != write) & (ds.all() | ~patient)):
                     m.d.sync += patient.eq(~ds.all())
                     with m.If(ds.all() & (early == 0) & Mux(write, quiet | (port.done & ~port.error), armed)):
-                        m.d.sync += ds_last.eq(ds_edge.turn)
+                        m.d.sync += ds_pending.eq(0)
                         answer(0)
                         with m.If(write):
                             m.d.comb += lanes.lines_in.eq(lines)
@@ -235,10 +243,12 @@ class VmeSlave(wiring.Component):
             with m.State("SETTLE"):
                 m.d.sync += settle.eq(settle - 1)
                 with m.If(settle == 0):
-                    m.d.sync += [ds_last.eq(ds_edge.turn), strobe.eq(ds), taken.eq(lines), write.eq(~self.write_n), verify.eq(self._verify)]
-                    with m.If(~known | (as_edge.turn != as_last)):
+                    m.d.sync += [
+                        ds_pending.eq(0), strobe.eq(ds), taken.eq(lines), write.eq(~self.write_n), verify.eq(self._verify),
+                    ]
+                    with m.If(~known | renewed):
                         m.d.sync += [
-                            known.eq(as_low), as_last.eq(as_edge.turn), ours.eq(matches & as_low),
+                            known.eq(as_low), as_pending.eq(0), ours.eq(matches & as_low),
                             address.eq(Cat(0, self.address[:22], self.address[22] & ~a24)), wide.eq(~self.lword_n),
                             block.eq(self.am[:2] == _BLOCK), program.eq(self.am[:2] == _PROGRAM), moved.eq(0),
                             crossed.eq(0), late.eq(0), lock_left.eq(0), armed.eq(0), ahead.eq(0), smooth.eq(0),

@@ -196,6 +196,32 @@ async def cycles_cut_short_leave_nothing_behind(dut):
     assert blamed <= {"ANSWER", "DS-FREE", "READ-SETUP"}, rig.checker.violations
 
 
+@cocotb.test(timeout_time=3, timeout_unit="ms")
+async def short_cycles_of_others_between_ours_are_not_taken_for_ours(dut):
+    """docs/vme.md, the clock: AS* falls twice before the board has looked once, with a slave elsewhere that answers in
+    31 ns, and with cycles cut short at once; each of our cycles is still looked at anew."""
+    rig = await rig_with_bus(dut, cut_short=True)
+    fast = BusSlave(rig.bus, 0x10000, 256, delay=(31, 31))
+    fast.release = (1, 1)
+    master = BusMaster(rig.bus, slack=0)
+    model = rig.inside.memory
+    for _ in range(150):
+        places = [4 * random.randrange(DATA_BYTES // 4) for _ in range(2)]
+        kinds = [random.choice(("fast", "cut", "none"))]
+        first = await master.read(A24_BASE + MAP + places[0])
+        assert first.value == int.from_bytes(model[places[0]:places[0] + 4], "big")
+        for kind in kinds * random.choice((1, 1, 2)):
+            if kind == "fast":
+                assert (await master.read(0x10000 + 4 * random.randrange(64))).good
+            elif kind == "cut":
+                await master.open(random.choice((0x10000, A24_BASE + MAP)) + 4, 4, 0, Modifier.A24_USER_DATA)
+                await master.transfer(4, 4, cut_after=1)
+                await master.close()
+        value = random.getrandbits(32)
+        assert (await master.write(A24_BASE + MAP + places[1], value)).good
+        assert model[places[1]:places[1] + 4] == value.to_bytes(4, "big")
+
+
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def a_word_refused_behind_its_answer_fails_the_block(dut):
     """docs/vme.md, blocks: words after the first are answered before they are stored; if one is refused after all, the next
