@@ -16,8 +16,9 @@ READ = [(345, "a", "ds0", 0), (350, "a", "ds1", 0), (400, "s", "data_low", 1), (
 CLOSE = [(500, "a", "as", 1), (520, "a", "as", None), (520, "a", "address", None), (520, "a", "am", None),
          (520, "a", "write", None), (520, "a", "lword", None), (520, "a", "iack", None), (520, "a", "ds0", None),
          (520, "a", "ds1", None), (600, "a", "bbsy", 1)]
-WRITE = [(500, "a", "write", 0), (500, "a", "data_low", 3), (500, "a", "data_high", 4), (540, "a", "ds0", 0), (541, "a", "ds1", 0),
-         (600, "s", "dtack", 0), (640, "a", "ds0", 1), (640, "a", "ds1", 1), (660, "s", "dtack", 1),
+WRITE = [(500, "a", "write", 0), (500, "a", "data_low", 3), (500, "a", "data_high", 4),
+         (540, "a", "ds0", 0), (541, "a", "ds1", 0), (600, "s", "dtack", 0),
+         (640, "a", "ds0", 1), (640, "a", "ds1", 1), (660, "s", "dtack", 1),
          (665, "a", "data_low", None), (665, "a", "data_high", None)]
 
 

@@ -197,7 +197,8 @@ async def blocks_run_at_ten_mbyte_a_second(dut):
             await settled(rig)
             assert len(falls) == 64
             rates.append(4 * 63 / (falls[-1] - falls[0]) * 1000)
-            dut._log.info(f"{'to' if send else 'from'} VME, offset {offset}: {rates[-1]:.2f} Mbyte/s at a clock of {rig.period} ns")
+            way = "to" if send else "from"
+            dut._log.info(f"{way} VME, offset {offset}: {rates[-1]:.2f} Mbyte/s at a clock of {rig.period} ns")
     assert min(rates) >= 10
     rig.checker.done()
 

@@ -42,7 +42,8 @@ def test_modifiers_tell_space_privilege_and_kind_by_their_bits():
         assert modifier & 3 == {"DATA": 1, "PROGRAM": 2, "BLOCK": 3}[kind]
 
 
-@pytest.mark.parametrize("ns, period_ps, expected", [(35, 62_500, 1), (35, 12_500, 3), (90, 62_500, 2), (100, 12_500, 8), (0, 12_500, 0)])
+@pytest.mark.parametrize("ns, period_ps, expected", [
+    (35, 62_500, 1), (35, 12_500, 3), (90, 62_500, 2), (100, 12_500, 8), (0, 12_500, 0)])
 def test_a_time_becomes_the_least_number_of_cycles(ns, period_ps, expected):
     """docs/vme.md, the clock."""
     assert cycles(ns, period_ps) == expected
