@@ -163,10 +163,9 @@ class Board:
             if level in self.pending:
                 bus.drive(self.name, data_low=0xFF00 | self.pending[level])
                 await pause(between(2, 200))
-                bus.set(self.name, "dtack", 0)
                 self.acknowledged.append((level, self.pending.pop(level)))
-                await pause(between(1, 5))
                 bus.set(self.name, f"irq{level}", 1)
+                bus.set(self.name, "dtack", 0)
                 await until(bus, lambda: bus.level("ds0"))
                 bus.drive(self.name, data_low=None)
                 await pause(between(1, 20))

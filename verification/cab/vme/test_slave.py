@@ -10,7 +10,7 @@ from nectar.hdl.cab.vme.slave import VmeSlave
 from nectar.verification.bench import Bench, inside
 from nectar.verification.cab.vme.boards import BusMaster, BusSlave
 from nectar.verification.cab.vme.rig import A24_BASE, A32_BASE, DATA_BYTES, Rig, configurations
-from nectar.verification.cab.vme.waiting import between, pause
+from nectar.verification.cab.vme.waiting import between, pause, until
 
 MAP = 0x100000       # data memory in the board's map
 
@@ -133,6 +133,7 @@ async def what_is_not_there_gets_berr_and_changes_nothing(dut):
     for high, ds0, ds1 in ((1, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 1), (1, 1, 0)):
         calls = len(rig.inside.accesses)
         await master.open(A24_BASE + MAP + 2 * high, 4, 1, Modifier.A24_USER_DATA)
+        await until(rig.bus, lambda: rig.bus.level("dtack") and rig.bus.level("berr"))
         rig.bus.drive(master.name, data_low=0x1234, data_high=0x5678)
         await pause(50)
         rig.bus.drive(master.name, ds0=ds0, ds1=ds1)

@@ -32,7 +32,8 @@ def expected(far, length, modifier, half):
 
 
 class BusSide:
-    """Takes transfers in random time; the ``fail``-th ends with an error."""
+    """Takes transfers in random time; the ``fail``-th ends with an error, and then none is taken at once, as a master
+    does."""
 
     def __init__(self, plug):
         self.plug = plug
@@ -55,8 +56,8 @@ class BusSide:
             left = None if done else left and left - 1
             fail = done and finished is None
             timeout = fail and random.randrange(2)
-            plug.put(port__ready=left is None and random.random() < 0.7, port__done=done, port__berr=fail and not timeout,
-                     port__timeout=timeout, port__read_data=finished or 0)
+            plug.put(port__ready=left is None and not fail and random.random() < 0.7, port__done=done,
+                     port__berr=fail and not timeout, port__timeout=timeout, port__read_data=finished or 0)
 
     def _take(self):
         get = self.plug.get

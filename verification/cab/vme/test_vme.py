@@ -100,6 +100,31 @@ async def everything_at_once_keeps_every_rule_and_every_byte(dut):
     rig.checker.done()
 
 
+@cocotb.test(timeout_time=3, timeout_unit="ms")
+async def a_board_reaches_itself_over_the_bus(dut):
+    """docs/vme.md, rate: master and slave of boards with the same clock; here they are the same board."""
+    rig = await Rig(dut, inside(), slow=0).start()
+    model = bytearray(rig.inside.memory)
+    await set_window(rig.inside, A24_BASE, Modifier.A24_USER_DATA)
+    assert await look(rig.plug, MAP + 8) == int.from_bytes(model[8:12], "big")
+    falls = []
+    rig.bus.watch(lambda name, old, new: falls.append(rig.bus.now()) if name == "ds0" and old and not new else None)
+    for send in (0, 1):
+        falls.clear()
+        assert await entry(rig.inside, send, MAP + 1024, A32_BASE + MAP + 512, 256, Modifier.A32_USER_BLOCK)
+        while rig.inside.events["done"] == send:
+            await pause(20 * rig.period)
+        if send:
+            model[512:768] = model[1024:1280]
+        else:
+            model[1024:1280] = model[512:768]
+        assert rig.inside.memory == model
+        rig.inside.memory[512:768] = model[512:768] = random.randbytes(256)
+        rig.inside.memory[1024:1280] = model[1024:1280] = random.randbytes(256)
+        dut._log.info(f"{4 * 63 / (falls[-1] - falls[0]) * 1000:.2f} Mbyte/s between boards at {rig.period} ns")
+    rig.checker.done()
+
+
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def the_bell_and_sysreset_and_idle_are_told(dut):
     """docs/vme.md: the node's way to call the CAB; SYSRESET*; nothing under way."""

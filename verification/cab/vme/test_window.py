@@ -20,6 +20,7 @@ REGISTER = VME_REG["VME_WINDOW"]
 async def the_window_lies_where_its_register_says(dut):
     """docs/vme.md, window: bits 22 to 2 of the address are the access's, bits 31 to 23 and the modifier the register's."""
     rig = await Rig(dut, inside()).start()
+    rig.plug.put(select__a24=0, select__a32=0)
     slave = BusSlave(rig.bus, 0, 1 << 20)
     for _ in range(40):
         page, modifier = random.getrandbits(9), random.choice((0x09, 0x0D, 0x39, 0x2D))
