@@ -188,6 +188,7 @@ void Processor::drive() {
     *pins.address = address & 0xFFFFFF;
     *pins.select = static_cast<std::uint8_t>(select);
     *pins.write_data = data;
+    *pins.kernel = level == INTERRUPT;
     *pins.valid = 1;
 }
 

@@ -13,10 +13,11 @@ from enum import IntEnum
 
 from .fields import Field, Register
 from .regions import ADDRESS_BITS, DOMAIN_BITS, REGIONS, Region, Right
+from .vme.registers import VME_REGISTERS
 
 __all__ = ["ADDRESS_BITS", "Region", "REGIONS", "Irq", "Field", "Register", "REGISTERS", "HEADER_BYTES",
            "CRC_BYTES", "TX_LIST_DEPTH", "RX_LIST_DEPTH", "LENGTH_BITS", "Check", "REG", "ID_VALUE", "KERNEL_PAGE", "LEVEL_BITS",
-           "LEVEL_REGISTERS", "TIMERS"]
+           "LEVEL_REGISTERS", "TIMERS", "VME_REGISTERS"]
 
 #: Bytes of a packet that the fiber port holds in registers, for software to choose a place by.
 HEADER_BYTES = 16
@@ -65,6 +66,11 @@ class Irq(IntEnum):
     TX_THRESHOLD = 8  # TX_PROGRESS has reached TX_THRESHOLD
     RX_THRESHOLD = 9  # RX_PROGRESS has reached RX_THRESHOLD
     INPUT = 10    # a symbol waits in RX_QUEUE
+    VME_DONE = 11       # an entry of the VME DMA list marked *notify* is done
+    VME_ERROR = 12      # the VME DMA list has ended before its end; VD_RESULT tells why
+    VME_THRESHOLD = 13  # VD_PROGRESS has reached VD_THRESHOLD
+    VME_TAKEN = 14      # the node has acknowledged an interrupt of VME_INTERRUPT
+    VME_BELL = 15       # the node has written VME_BELL
 
 
 def _level_fields(part):
@@ -209,6 +215,7 @@ REGISTERS = (
       for n in range(TIMERS)),
     Register("TIMER_FIRED", 0x440, "rw", "timers that have fired; 1 clears", _timer_fields()),
     Register("TIMER_ARMED", 0x444, "r", "timers that are armed", _timer_fields()),
+    *VME_REGISTERS,
     Register("DOMAIN", 0xC00, "rw", "protection domain of the CPU", (
         Field("current", 0, DOMAIN_BITS, "domain of the CPU's accesses from the next one on; 0 is the kernel's"),
         Field("vme", 8, DOMAIN_BITS, "domain of all VME accesses; read only"),

@@ -22,6 +22,11 @@ from .protection import Protection, check_domains, check_pages
 from .regions import DOMAINS, PAGES
 from .registers import RegisterDecoder
 from .timers import TIMER_BITS, Timers
+from .vme.host import HostPins
+from .vme.numbers import PERIOD_PS, check_period
+from .vme.pins import VmePins
+from .vme.slave import Select
+from .vme.vme import Vme
 
 __all__ = ["Cab"]
 
@@ -41,6 +46,10 @@ class Cab(wiring.Component):
         Protection domains, VME's among them: a power of two from 2 to 32.
     pages : int
         Pages in the protection table, as in ``Protection``.
+    vme : bool
+        The board has a VME interface.
+    period_ps : int
+        Period of the clock, as in ``Vme``, which goes by it.
 
     Members
     -------
@@ -56,6 +65,8 @@ class Cab(wiring.Component):
         Clock edges that may be left out before the next one because of a timer; all ones if none is armed.
     slept : In(32)
         Clock edges that were left out before this one.
+    vme : Out(VmePins()), vme_select : Out(Select()), vme_level : In(2), host : Out(HostPins())
+        Only with VME: ``pins``, ``select``, ``level``, ``host`` of ``Vme``.
 
     Timing
     ------
@@ -69,7 +80,7 @@ class Cab(wiring.Component):
     """
 
     def __init__(self, data_bytes=REGIONS["data"].size, program_bytes=REGIONS["program"].size, prom=b"", domains=DOMAINS,
-                 pages=PAGES):
+                 pages=PAGES, vme=False, period_ps=PERIOD_PS):
         check_data_bytes(data_bytes)
         check_program_bytes(program_bytes)
         check_prom(prom)
@@ -80,6 +91,10 @@ class Cab(wiring.Component):
         self.prom = prom
         self.domains = domains
         self.pages = pages
+        self.has_vme = bool(vme)
+        self.period_ps = period_ps
+        check_period(period_ps)
+        bus = {"vme": Out(VmePins()), "vme_select": Out(Select()), "vme_level": wiring.In(2), "host": Out(HostPins())}
         super().__init__({
             "bus": Out(CpuPort()),
             "fiber": Out(FiberPort()),
@@ -87,6 +102,7 @@ class Cab(wiring.Component):
             "idle": Out(1),
             "wake_in": Out(TIMER_BITS),
             "slept": wiring.In(TIMER_BITS),
+            **(bus if vme else {}),
         })
 
     def elaborate(self, platform):
@@ -103,14 +119,14 @@ class Cab(wiring.Component):
         m = Module()
 
         # 1. CPU bus, protection, memories, registers.
-        reset = Signal()
+        reset, sysreset = Signal(), Signal()
         whole = ResetInserter(reset)
-        m.submodules.bus = bus = CpuBus(self.data_bytes, self.program_bytes)
+        m.submodules.bus = bus = CpuBus(self.data_bytes, self.program_bytes, window=self.has_vme)
         protection = Protection(self.domains, self.pages)
         m.submodules.protection = whole(protection)
         m.submodules.memory = memory = DataMemory(self.data_bytes)
         m.submodules.program = program = ProgramMemory(self.program_bytes, self.prom)
-        m.submodules.registers = registers = RegisterDecoder()
+        m.submodules.registers = registers = RegisterDecoder(vme=self.has_vme)
         connect(m, bus.bus, flipped(self.bus))
         connect(m, bus.memory, memory.cpu)
         m.d.comb += [
@@ -141,7 +157,8 @@ class Cab(wiring.Component):
             registers.config.value.program.eq(exact_log2(self.program_bytes)),
             registers.config.value.pages.eq(exact_log2(self.pages)),
             registers.config.value.domains.eq(exact_log2(self.domains)),
-            reset.eq(registers.reset.write & registers.reset.data.board),
+            registers.config.value.vme.eq(self.has_vme),
+            reset.eq((registers.reset.write & registers.reset.data.board) | sysreset),
         ]
 
         # 2. The fiber, both ways.
@@ -165,6 +182,7 @@ class Cab(wiring.Component):
         m.submodules.errors = whole(errors)
         m.submodules.interrupts = whole(interrupts)
         slept = Signal(TIMER_BITS, reset_less=True)
+        others_idle = Signal(init=1)
         m.d.sync += slept.eq(self.slept)
         m.d.comb += [
             timers.slept.eq(slept),
@@ -184,12 +202,36 @@ class Cab(wiring.Component):
             interrupts.rx_threshold.eq(fiber_in.threshold),
             interrupts.tx_threshold.eq(fiber_out.threshold),
             self.irq.eq(interrupts.irq),
-            self.idle.eq(bus.idle & fiber_out.idle & fiber_in.idle),
+            self.idle.eq(bus.idle & fiber_out.idle & fiber_in.idle & others_idle),
         ]
 
-        # 4. Each register to its owner.
-        for name in registers.signature.members:
-            for owner in (fiber_out, fiber_in, timers, errors, interrupts, protection):
+        # 4. VME.
+        others = ()
+        if self.has_vme:
+            m.submodules.vme = vme = Vme(self.data_bytes, self.period_ps)
+            others = vme,
+            connect(m, vme.pins, flipped(self.vme))
+            connect(m, vme.select, flipped(self.vme_select))
+            connect(m, vme.host, flipped(self.host))
+            connect(m, vme.access, bus.vme)
+            connect(m, bus.window, vme.window)
+            connect(m, vme.memory, memory.vme)
+            m.d.comb += [
+                vme.level.eq(self.vme_level),
+                vme.memory_data.eq(memory.read_data),
+                interrupts.vme_done.eq(vme.done),
+                interrupts.vme_error.eq(vme.failed),
+                interrupts.vme_threshold.eq(vme.threshold),
+                interrupts.vme_taken.eq(vme.taken),
+                interrupts.vme_bell.eq(vme.bell),
+                sysreset.eq(vme.sysreset),
+                others_idle.eq(vme.idle),
+            ]
+
+        # 5. Each register to its owner.
+        for register in registers.registers:
+            name = register.name.lower()
+            for owner in (*others, fiber_out, fiber_in, timers, errors, interrupts, protection):
                 if name in owner.signature.members and owner.signature.members[name].is_signature:
                     connect(m, getattr(registers, name), getattr(owner, name))
         return m

@@ -31,7 +31,7 @@ class Interrupts(wiring.Component):
     packet, received, reply, input : In(1)
         States; pending while they last.
     *name* : In(1)
-        Events, one member for each other interrupt; pending until a 1 is written to their bit in IRQ_PENDING.
+        Events, those of VME too, one member for each other interrupt; pending until a 1 is written to their bit in IRQ_PENDING.
     irq_pending, irq_enable, irq_vector, irq_threshold, irq_level0, irq_level1 : In(RegisterPort)
         Its registers.
     irq : Out(1)

@@ -11,6 +11,7 @@ from amaranth.utils import ceil_log2
 
 from .addresses import ADDRESS_BITS, LENGTH_BITS, REGIONS, REGISTERS
 from .regions import Right
+from .vme.registers import VME_REGISTERS
 
 __all__ = ["WORD_BITS", "Area", "RegisterDecoder", "RegisterPort", "layout"]
 
@@ -67,6 +68,11 @@ class RegisterPort(wiring.Signature):
 class RegisterDecoder(wiring.Component):
     """Leads an access to the register at its address.
 
+    Parameters
+    ----------
+    vme : bool
+        The board has VME: its registers are there.
+
     Members
     -------
     valid : In(1)
@@ -85,14 +91,15 @@ class RegisterDecoder(wiring.Component):
         What the access would let DMA do, whether ``valid`` is 1 or not; ``length`` is 0 if it names no area, or one
         that its owner refuses.
     *name* : Out(RegisterPort(register))
-        One for each register of the map, its name in lower case.
+        One for each register of the map that the board has, its name in lower case.
 
     Timing
     ------
     No registers of its own: everything happens in the cycle of the access.
     """
 
-    def __init__(self):
+    def __init__(self, vme=False):
+        self.registers = tuple(r for r in REGISTERS if vme or r not in VME_REGISTERS)
         super().__init__({
             "valid": In(1),
             "offset": In(ceil_log2(REGIONS["registers"].size // (WORD_BITS // 8))),
@@ -102,7 +109,7 @@ class RegisterDecoder(wiring.Component):
             "read_data": Out(WORD_BITS),
             "error": Out(1),
             "area": Out(Area),
-            **{register.name.lower(): Out(RegisterPort(register)) for register in REGISTERS},
+            **{register.name.lower(): Out(RegisterPort(register)) for register in self.registers},
         })
 
     def elaborate(self, platform):
@@ -111,7 +118,7 @@ class RegisterDecoder(wiring.Component):
         whole, known = Signal(), Signal()
         m.d.comb += whole.eq(self.valid & self.select.all())
         hits = []
-        for register in REGISTERS:
+        for register in self.registers:
             name = register.name.lower()
             port = getattr(self, name)
             here = Signal(name=f"{name}_here")
@@ -125,12 +132,12 @@ class RegisterDecoder(wiring.Component):
         m.d.comb += [known.eq(Cat(*hits).any()), self.error.eq(self.valid & ~(whole & known))]
 
         with m.If(whole & ~self.write), m.Switch(self.offset):
-            for register in REGISTERS:
+            for register in self.registers:
                 if "r" in register.access:
                     with m.Case(register.offset // (WORD_BITS // 8)):
                         m.d.comb += self.read_data.eq(getattr(self, register.name.lower()).value)
         with m.If(self.write & self.select.all()), m.Switch(self.offset):
-            for register in REGISTERS:
+            for register in self.registers:
                 if register.area:
                     with m.Case(register.offset // (WORD_BITS // 8)):
                         self._area(m, register)

@@ -5,7 +5,7 @@ Here are bus, memories and interrupts; the fiber is in ``modelport``, the timers
 
 from functools import partialmethod
 
-from ...hdl.cab.addresses import ID_VALUE, REG, REGIONS, Irq
+from ...hdl.cab.addresses import ID_VALUE, REG, REGIONS, VME_REGISTERS, Irq
 from ...hdl.cab.regions import DOMAINS, PAGES, Kind
 from .modelguard import Guard
 from .modelport import ModelPort
@@ -14,7 +14,8 @@ from .modeltimers import ModelTimers
 __all__ = ["ModelCab"]
 
 _DATA, _PROGRAM, _PROM, _TABLE = (REGIONS[name] for name in ("data", "program", "prom", "protection"))
-_BY_ADDRESS = {register.address: register for register in REG.values()}
+#: The model has no VME.
+_BY_ADDRESS = {register.address: register for register in REG.values() if register not in VME_REGISTERS}
 _STATES = (1 << Irq.PACKET) | (1 << Irq.RECEIVED) | (1 << Irq.REPLY) | (1 << Irq.INPUT)
 
 
@@ -63,6 +64,7 @@ class ModelCab(ModelTimers, ModelPort):
     def access(self, request):
         """Carries out a request; returns (data, error)."""
         address = request.address
+        self._guard.kernel = request.kernel
         if not self._guard.allows(address, Kind.WRITE if request.write else Kind.READ):
             return 0, True
         for memory, base in ((self.memory, _DATA.base), (self._program, _PROGRAM.base)):

@@ -17,10 +17,13 @@ class Guard:
     -------
     trapped : callable()
         Called when an access has been refused.
+    kernel : bool
+        The CPU is in its supervisor mode: it makes its accesses in the kernel's domain.
     """
 
     def __init__(self, trapped):
         self.trapped = trapped
+        self.kernel = False
         self._table = {}            # byte number in the region → rights
         self._on = 0
         self._current = KERNEL
@@ -33,7 +36,7 @@ class Guard:
 
     def allows(self, address, kind):
         """Whether the CPU may make an access of that Kind; if not, it is recorded."""
-        domain = self._current
+        domain = self._domain()
         if domain == KERNEL:
             return True
         private = _TABLE.base <= address < _TABLE.end or _REGISTERS.base + KERNEL_PAGE <= address < _REGISTERS.end
@@ -44,12 +47,15 @@ class Guard:
 
     def allows_area(self, address, length, kind):
         """As ``allows`` for an area of DMA."""
-        domain = self._current
+        domain = self._domain()
         for page in range(address >> PAGE_BITS, (address + length - 1 >> PAGE_BITS) + 1) if length and domain != KERNEL else ():
             if not self._rights(domain, page) & _NEEDS[kind]:
                 self._refuse(max(address, page << PAGE_BITS), kind)
                 return False
         return True
+
+    def _domain(self):
+        return KERNEL if self.kernel else self._current
 
     def _rights(self, domain, page):
         return self._table.get(domain << _PAGE_NUMBERS | page, 0) if self._on >> domain & 1 else 0

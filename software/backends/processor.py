@@ -22,12 +22,13 @@ _LOADS = (Kind.READ, Kind.READ_BLOCK)
 
 
 class Request(NamedTuple):
-    """What a processor drives on ``bus__address``, ``bus__write``, ``bus__select`` and ``bus__write_data``."""
+    """What a processor drives on ``bus__address``, ``bus__write``, ``bus__select``, ``bus__write_data`` and ``bus__kernel``."""
 
     address: int     # byte address of a word
     write: bool
     select: int      # bit 3: the byte at the word's own address
     data: int        # the bytes in their lanes; 0 in a load
+    kernel: bool     # bus__kernel: level 1
 
 
 class Processor:
@@ -220,9 +221,9 @@ class Processor:
     def _begin(self, operation):
         kind = operation.kind
         if kind == Kind.WRITE or kind == Kind.READ:
-            self._words = (_single(operation),)
+            self._words = (_single(operation, self._level == INTERRUPT),)
         else:
-            self._words = _block(operation)
+            self._words = _block(operation, self._level == INTERRUPT)
         self._access = operation
         self._taken = 0
         self._answers = []
@@ -254,16 +255,16 @@ class Processor:
             self._resume(self._level, value)
 
 
-def _single(operation):
+def _single(operation, kernel):
     """The request of a single access: 1, 2 or 4 bytes in their lanes."""
     size, offset = operation.size, operation.address & 3
     shift = 4 - size - offset
     write = operation.kind == Kind.WRITE
     data = (operation.value & (1 << 8 * size) - 1) << 8 * shift if write else 0
-    return Request(operation.address & ~3, write, ((1 << size) - 1) << shift, data)
+    return Request(operation.address & ~3, write, ((1 << size) - 1) << shift, data, kernel)
 
 
-def _block(operation):
+def _block(operation, kernel):
     """The requests of a block: words, with byte selects at its ends."""
     first, end = operation.address, operation.address + operation.size
     write = operation.kind == Kind.WRITE_BLOCK
@@ -279,5 +280,5 @@ def _block(operation):
             select &= 0xF >> (first - address)
         if address + 4 > end:
             select &= 0xF << (address + 4 - end)
-        requests.append(Request(address, write, select, int.from_bytes(data[offset:offset + 4], "big")))
+        requests.append(Request(address, write, select, int.from_bytes(data[offset:offset + 4], "big"), kernel))
     return requests

@@ -5,14 +5,18 @@ from the input queue as far as software lets them. The real board must show the 
 (its pin ``idle``). The timers, which are about nothing but time, are not here: see ``test_timer``.
 """
 
+from functools import partial
+
 from nectar.hdl.cab.addresses import ID_VALUE, REG, REGIONS, REGISTERS, Irq
 from nectar.hdl.cab.regions import DOMAINS, KERNEL, PAGES, Kind, Right
+from nectar.hdl.cab.vme.registers import VME_LIST_DEPTH, VME_REG, VME_REGISTERS
 from nectar.verification.cab.protection_model import ProtectionModel, Refused
 from nectar.verification.cab.reference_fiber import INPUT_QUEUE, BusFault, FiberInModel, FiberOutModel, fields, word
 
 __all__ = ["Board", "BusFault", "INPUT_QUEUE", "fields"]
 
 _BY_ADDRESS = {register.address: register for register in REGISTERS}
+_VD_FREE = VME_REG["VD_STATUS"].free.put(VME_LIST_DEPTH)
 _STATES = (Irq.PACKET, Irq.RECEIVED, Irq.REPLY, Irq.INPUT)
 
 
@@ -22,12 +26,14 @@ class Board(FiberOutModel, FiberInModel):
     ``data``: the data memory, ``program``: the program RAM; bytearrays. ``prom``: bytes.
     """
 
-    def __init__(self, data_bytes, program_bytes=REGIONS["program"].size, prom=b"", domains=DOMAINS, pages=PAGES):
+    def __init__(self, data_bytes, program_bytes=REGIONS["program"].size, prom=b"", domains=DOMAINS, pages=PAGES, vme=False):
         self.data = bytearray(data_bytes)
         self.program = bytearray(program_bytes)
         self.prom = bytes(prom).ljust(REGIONS["prom"].size, b"\0")
         self.protection = ProtectionModel(domains, pages)
         self.sent = []
+        self.vme = vme
+        self.vme_words = dict.fromkeys((register.name for register in VME_REGISTERS), 0) | {"VD_STATUS": _VD_FREE}
         self._reset()
 
     def _reset(self):
@@ -51,10 +57,7 @@ class Board(FiberOutModel, FiberInModel):
             if found is None:
                 raise BusFault
             return found
-        register = _BY_ADDRESS.get(address)
-        if register is None or select != 0xF or "r" not in register.access:
-            raise BusFault
-        return self._owner(register, "read")()
+        return self._owner(self._register(address, select, "r"), "read")()
 
     def write(self, address, value, select=0xF, kernel=False, execute=False, vme=False):
         """Writes the bytes of ``value`` that ``select`` names; BusFault, and then nothing has happened."""
@@ -72,9 +75,7 @@ class Board(FiberOutModel, FiberInModel):
                 raise BusFault
             self.protection.store(offset >> 14, offset & 0x3FFF, value, select)
             return
-        register = _BY_ADDRESS.get(address)
-        if register is None or select != 0xF or "w" not in register.access:
-            raise BusFault
+        register = self._register(address, select, "w")
         self._domain, self._vme = domain, vme
         try:
             if self._owner(register, "write")(value) is False:
@@ -105,7 +106,23 @@ class Board(FiberOutModel, FiberInModel):
             if 0 <= offset < len(memory):
                 yield memory, offset
 
+    def _register(self, address, select, letter):
+        """The register there, if the board has it and it can be accessed so; BusFault."""
+        register = _BY_ADDRESS.get(address)
+        if register is None or select != 0xF or letter not in register.access or register in VME_REGISTERS and not self.vme:
+            raise BusFault
+        return register
+
+    def _vme_register(self, register, value=None):
+        """The registers of VME, whose bus is at rest here: what is read, and the bell."""
+        if value is None:
+            return self.vme_words[register.name]
+        assert register.name == "VME_BELL", "the model knows no transfers"
+        self.events.add(Irq.VME_BELL)
+
     def _owner(self, register, verb):
+        if register in VME_REGISTERS:
+            return partial(self._vme_register, register)
         name = f"{verb}_{register.name.lower()}"
         return getattr(self.protection, name, None) or getattr(self, f"_{name}")
 
@@ -174,7 +191,7 @@ class Board(FiberOutModel, FiberInModel):
     def _read_config(self):
         table = self.protection
         return word("CONFIG", data=len(self.data).bit_length() - 1, program=len(self.program).bit_length() - 1,
-                    pages=table.pages.bit_length() - 1, domains=table.domains.bit_length() - 1)
+                    pages=table.pages.bit_length() - 1, domains=table.domains.bit_length() - 1, vme=self.vme)
 
     def _error(self, name):
         if self.counts[name] < 255:

@@ -5,6 +5,7 @@ import random
 import zlib
 
 from nectar.hdl.cab.addresses import LEVEL_REGISTERS, REG, REGIONS, REGISTERS, TX_LIST_DEPTH
+from nectar.hdl.cab.vme.registers import VME_REGISTERS
 from nectar.hdl.link.symbol import Control, command, packet, reply
 from nectar.verification.cab.driver import Access
 from nectar.verification.cab.reference import INPUT_QUEUE, BusFault, fields
@@ -108,9 +109,10 @@ class Scenario:
         await self.board.block(words)
         await self.register("DOMAINS_ON", 0xFFFF_FFFF)
 
-    async def access(self, address, value=None, select=0xF, kernel=True, execute=False):
+    async def access(self, address, value=None, select=0xF, kernel=True, execute=False, vme=False):
         """The same access on both sides; the word read, or None after an error."""
-        pins = {"kernel": kernel, "execute": execute}
+        pins = {"vme": True} if vme else {"kernel": kernel, "execute": execute}
+        address &= ~3 if vme else ~0      # the host's addresses are those of words
         try:
             if value is None:
                 expected = self.model.read(address, select, **pins)
@@ -133,7 +135,7 @@ class Scenario:
 
     def as_user(self):
         """Pins of an access that the protection may refuse; or of one of the kernel's."""
-        return {"kernel": random.random() < 0.3}
+        return {"kernel": random.random() < 0.3, "vme": self.board.has_host and random.random() < 0.4}
 
     async def compare(self):
         """The board must show what the model shows: registers, interrupt line, symbols sent."""
@@ -146,6 +148,8 @@ class Scenario:
         model.sent.clear()
         assert board.irq == model.irq
         for register in REGISTERS:
+            if register in VME_REGISTERS and not model.vme:
+                continue
             if "r" not in register.access or register.name in (*_TIMER, "REPLY", "RX_QUEUE", "TX_STATUS"):
                 continue
             await self.register(register.name)
@@ -288,6 +292,13 @@ class Scenario:
             await self.access(_DATA + address, random.choice([None, random.getrandbits(32)]), random.getrandbits(4),
                               execute=random.random() < 0.2, **self.as_user())
 
+    async def host(self):
+        """The host does what software would: in VME's own domain, so that it may be refused."""
+        name = random.choice(["TX_SYMBOL", "TX_READY", "REPLY", "IRQ_PENDING", "RX_RELEASE", "RX_QUEUE", "DOMAIN", "TX_ADDRESS",
+                              "TRAP_INFO", "RX_ADDRESS", "VME_BELL", "CONFIG"])
+        writes = "w" in REG[name].access and ("r" not in REG[name].access or random.random() < 0.5)
+        await self.register(name, random.getrandbits(32) if writes else None, vme=True)
+
     async def protection(self):
         """The kernel changes rights, domains, or takes the trap record; most pages stay open."""
         domains = self.model.protection.domains
@@ -318,6 +329,8 @@ class Scenario:
         region = REGIONS["registers"]
         if address & ~3 in {REG[name].address for name in (*_TIMER, "TX_STATUS")} and select == 15:
             return
+        if self.model.vme and address >= REGIONS["vme"].base:
+            return      # the VME bus is at rest: it would take long
         if REGIONS["protection"].base <= address < REGIONS["protection"].end and random.random() < 0.9:
             return
         writes = random.random() < 0.5 and not _DATA <= address < _DATA + self.half
