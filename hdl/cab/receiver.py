@@ -225,7 +225,7 @@ class Receiver(wiring.Component):
             result.length.eq(stored), result.header.eq(header_count), result.crc_bad.eq(crc_bad),
             result.too_long.eq(too_long), result.framing.eq(framing), result.discarded.eq(discarded),
             self.rx_result.value.eq(Mux(self.received, result, 0)),
-            self.open.eq((takes | self.packet) & ~ended),
+            self.open.eq(((state == State.HEADER) | self.packet | in_body) & ~ended),
             self.storing.eq(in_body & ~discarded),
         ]
 
