@@ -129,7 +129,7 @@ async def packets_are_taken_as_the_specification_says(dut):
                 model.counts[name] = 0
         kind = random.choices(["arrive", "start", "discard", "release", "reset", "mode"], [10, 10, 1, 8, 0.3, 1])[0]
         if kind == "arrive":
-            if len(model.queue) > 2000:
+            if len(model.queue) > 1000:
                 continue
             density = random.choice([1, 0.5])
             for symbol in random_arrival():
