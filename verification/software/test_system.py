@@ -120,18 +120,18 @@ def test_an_error_of_the_software_keeps_its_type_as_the_cause():
 
 def test_a_bus_error_of_a_task_ends_the_run():
     async def bad(cab):
-        cab.door.write(0x300000, 1)
+        cab.door.write(0x400000, 1)
         await cab.door.now()
 
     async def worse(cab):
         """The store fails when the thread has already blocked."""
-        cab.door.write(0x300000, 1)
+        cab.door.write(0x400000, 1)
         await cab.mailbox(1).receive()
 
     for task, who in ((bad, "task bad 1 on CAB1"), (worse, "a thread of CAB1")):
         with model() as system:
             system.spawn("CAB1", task)
-            with pytest.raises(ProgramError, match=f"{who}.*store to 0x300000") as caught:
+            with pytest.raises(ProgramError, match=f"{who}.*store to 0x400000") as caught:
                 system.go()
             assert isinstance(caught.value.__cause__, BusError)
 
