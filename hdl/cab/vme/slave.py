@@ -242,7 +242,9 @@ class VmeSlave(wiring.Component):
                     m.next = "SETTLE"
             with m.State("SETTLE"):
                 m.d.sync += settle.eq(settle - 1)
-                with m.If(settle == 0):
+                with m.If(ds_edge.turn != ds_before):
+                    m.d.sync += settle.eq(self._settle)      # the next transfer begins: its second strobe may not be seen yet
+                with m.Elif(settle == 0):
                     m.d.sync += [
                         ds_pending.eq(0), strobe.eq(ds), taken.eq(lines), write.eq(~self.write_n), verify.eq(self._verify),
                     ]

@@ -216,7 +216,7 @@ async def short_cycles_of_others_between_ours_are_not_taken_for_ours(dut):
                 assert (await master.read(0x10000 + 4 * random.randrange(64))).good
             elif kind == "cut":
                 await master.open(random.choice((0x10000, A24_BASE + MAP)) + 4, 4, 0, Modifier.A24_USER_DATA)
-                await master.transfer(4, 4, cut_after=1)
+                await master.transfer(4, 4, cut_after=between(1, 80))
                 await master.close()
         value = random.getrandbits(32)
         assert (await master.write(A24_BASE + MAP + places[1], value)).good
