@@ -99,6 +99,7 @@ class VmeSlave(wiring.Component):
         m.submodules.as_edge = as_edge = EdgeWatch()
         m.submodules.ds_edge = ds_edge = EdgeWatch()
         m.submodules.same = same = StrobeWatch()    # AS* has not been high since the cycle was taken for ours
+        m.submodules.alive = alive = StrobeWatch()    # the data strobes have not been high since they were looked at
         ds = Signal(2)
         as_low = Signal()
         m.d.comb += [
@@ -108,6 +109,7 @@ class VmeSlave(wiring.Component):
             as_edge.asserted.eq(~self.as_n),
             ds_edge.asserted.eq(~self.ds_n.all()),
             same.as_n.eq(self.as_n),
+            alive.as_n.eq(self.ds_n.all()),
         ]
 
         # 2. The cycle: what AS* came with.
@@ -212,8 +214,10 @@ class VmeSlave(wiring.Component):
         with m.Elif(early != 0):
             m.d.sync += early.eq(early - 1)
 
-        def answer(bad):
-            m.d.sync += [self.dtack.eq(~bad), self.berr.eq(bad), held.eq(~bad & ~write), moved.eq(1)]
+        def answer(bad, there=None):
+            # Not if the strobes are gone: the next transfer's master would take it for its own.
+            there = alive.now if there is None else there
+            m.d.sync += [self.dtack.eq(there & ~bad), self.berr.eq(there & bad), held.eq(there & ~bad & ~write), moved.eq(1)]
             with m.If(block):
                 m.d.sync += [address.eq(onward), crossed.eq(crossed | (onward[8:] != address[8:]))]
             m.next = "HOLD"
@@ -229,7 +233,7 @@ class VmeSlave(wiring.Component):
                     m.d.sync += patient.eq(~ds.all())
                     with m.If(ds.all() & (early == 0) & Mux(write, quiet | (port.done & ~port.error), armed)):
                         m.d.sync += ds_pending.eq(0)
-                        answer(0)
+                        answer(0, ~self.ds_n.all())
                         with m.If(write):
                             m.d.comb += lanes.lines_in.eq(lines)
                             prepare()
@@ -245,6 +249,7 @@ class VmeSlave(wiring.Component):
                 with m.If(ds_edge.turn != ds_before):
                     m.d.sync += settle.eq(self._settle)      # the next transfer begins: its second strobe may not be seen yet
                 with m.Elif(settle == 0):
+                    m.d.comb += alive.set.eq(1)
                     m.d.sync += [
                         ds_pending.eq(0), strobe.eq(ds), taken.eq(lines), write.eq(~self.write_n), verify.eq(self._verify),
                     ]
@@ -314,7 +319,7 @@ class VmeSlave(wiring.Component):
                 # Data count if the strobes were still low when they were looked at.
                 with m.If(post):
                     m.d.sync += [post.eq(0), want.eq(ds.all()), posted.eq(ds.all())]
-                with m.If(~ds.any()):
+                with m.If(~ds.any() | ~(self.dtack | self.berr)):
                     m.d.sync += [self.dtack.eq(0), self.berr.eq(0), held.eq(0), armed.eq(0)]
                     m.next = "WAIT"
         return m

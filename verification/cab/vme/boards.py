@@ -71,6 +71,7 @@ class BusMaster:
         if write:
             bus.drive(self.name, **lines)
         await pause(Ns.DATA_SETUP + self._more())
+        await until(bus, lambda: bus.level("dtack") and bus.level("berr"))
         falling = [name for name, level in (("ds0", ds0), ("ds1", ds1)) if not level]
         random.shuffle(falling)
         for name in falling:
