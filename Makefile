@@ -16,10 +16,13 @@ demo: .venv/installed
 	@echo "build/demo/send_file.fst: waveforms of the first 200 us; look at them with 'gtkwave build/demo/send_file.fst'"
 	@echo "or with 'surfer build/demo/send_file.fst' (docs/getting-started.md tells what is to be seen)"
 
+# Everything random follows NECTAR_SEED. The everyday regression has the same one in every run.
 test: .venv/installed
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not nightly"
 
+nightly: export NECTAR_SEED := $(or $(NECTAR_SEED),$(strip $(shell od -An -N3 -tu4 /dev/urandom)))
 nightly: .venv/installed
+	@echo "NECTAR_SEED=$(NECTAR_SEED)"
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 bench: .venv/installed

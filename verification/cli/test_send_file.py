@@ -3,11 +3,12 @@
 import hashlib
 import json
 import os
-import random
 import re
 from pathlib import Path
 
 import pytest
+
+from nectar.verification import seeds
 
 PROGRAM = Path(__file__).resolve().parent.parent.parent / "examples" / "send_file.py"
 
@@ -16,7 +17,7 @@ PROGRAM = Path(__file__).resolve().parent.parent.parent / "examples" / "send_fil
 def send(nectar, simulator):
     """Runs the example with a FILE of so many random bytes; what it printed, its results, the file."""
     def run(size, *options):
-        data = random.Random(size).randbytes(size)
+        data = seeds.rng(size).randbytes(size)
         (nectar.folder / "file").write_bytes(data)
         done = nectar("run", PROGRAM, "file", "--output", "copy", "--json", "out.json", *options)
         assert (done.returncode, done.stderr) == (0, "")

@@ -15,6 +15,7 @@ from nectar.sim.topology import Topology, TopologyError, load
 from nectar.software.backends.engine import EngineMachine
 from nectar.software.door import BusError
 from nectar.software.machine import QUIET, STOPPED, TIME
+from nectar.verification import seeds
 from nectar.verification.sim.traffic import Station
 
 DATA = REGIONS["data"].base
@@ -155,7 +156,7 @@ def test_long_blocks_and_many_operations_go_through(machine):
         got.append(await door.read_block(DATA + 200_000, 20_000))
 
     got = []
-    block = os.urandom(150_001)
+    block = seeds.rng().randbytes(150_001)
     machine.start("CAB1", main())
     run(machine)
     assert got == [block, b"".join((i * 0x01000193 & 0xFFFFFFFF).to_bytes(4, "big") for i in range(5000))]

@@ -1,11 +1,10 @@
 """The processor against docs/door.md: which edge each operation begins and ends at, the bus, interrupts, errors."""
 
-import random
-
 import pytest
 
 from nectar.software.backends.processor import FOREVER, Processor
 from nectar.software.door import BusError, Door
+from nectar.verification import seeds
 
 
 class Board:
@@ -109,7 +108,7 @@ def test_a_request_holds_until_it_is_taken():
 def test_blocks_and_sizes_of_any_alignment_reach_the_right_bytes(seed):
     """Reference: a bytearray. The board takes requests at random edges."""
     print("seed", seed)
-    rng = random.Random(seed)
+    rng = seeds.rng(seed)
     mirror = bytearray(4096)
 
     async def main(door, log):
@@ -372,7 +371,7 @@ def test_edges_may_be_left_out_as_sleeps_says(seed):
     print("seed", seed)
 
     async def main(door, log):
-        rng = random.Random(seed)
+        rng = seeds.rng(seed)
         for _ in range(40):
             door.spend(rng.randrange(30))
             choice = rng.randrange(6)
@@ -393,7 +392,7 @@ def test_edges_may_be_left_out_as_sleeps_says(seed):
         log.append(("handler", await door.now()))
 
     def history(lazy):
-        rng = random.Random(seed + 100)
+        rng = seeds.rng(seed + 100)
         processor, log = processor_of(main, handler)
         board = Board()
         edges = 0
