@@ -104,6 +104,30 @@ def test_a_file_may_be_sent_over_itself(nectar, simulator):
     assert (nectar.folder / "file").read_bytes() == b"content" and os.listdir(nectar.folder) == ["file"]
 
 
+def test_the_copy_goes_where_a_link_leads(nectar, simulator):
+    """And a file that happens to be called as a copy in the making might be is left alone."""
+    (nectar.folder / "file").write_bytes(b"content")
+    (nectar.folder / "there.part").write_bytes(b"mine")
+    (nectar.folder / "link").symlink_to("there")
+    assert nectar("run", PROGRAM, "file", "--output", "link").returncode == 0
+    assert (nectar.folder / "link").is_symlink() and (nectar.folder / "there").read_bytes() == b"content"
+    assert (nectar.folder / "there.part").read_bytes() == b"mine"
+    assert sorted(os.listdir(nectar.folder)) == ["file", "link", "there", "there.part"]
+
+
+def test_a_pipe_takes_the_copy_and_stays_a_pipe(nectar, simulator):
+    """A pipe stands in for devices, such as /dev/null, that must not be replaced by a file."""
+    (nectar.folder / "file").write_bytes(b"content")
+    os.mkfifo(nectar.folder / "pipe")
+    pipe = os.open(nectar.folder / "pipe", os.O_RDWR)
+    try:
+        assert nectar("run", PROGRAM, "file", "--output", "pipe").returncode == 0
+        assert os.read(pipe, 100) == b"content"
+    finally:
+        os.close(pipe)
+    assert (nectar.folder / "pipe").is_fifo() and sorted(os.listdir(nectar.folder)) == ["file", "pipe"]
+
+
 @pytest.mark.parametrize("arguments, line", [
     ([], r"the following arguments are required: FILE; 'nectar run examples/send_file\.py --help' tells what there is"),
     (["nowhere"], r"nowhere: cannot be read: No such file or directory"),
@@ -112,6 +136,7 @@ def test_a_file_may_be_sent_over_itself(nectar, simulator):
     (["/proc/self/mem"], r"/proc/self/mem: cannot be read: Input/output error"),
     (["file", "--output", "no/where"], r"--output no/where: cannot be written there; name a file in a directory .*"),
     (["file", "--output", "."], r"--output \.: cannot be written there; .*"),
+    (["file", "--output", ""], r"--output : cannot be written there; .*"),
     (["file", "--output", "/proc/copy"], r"--output /proc/copy: cannot be written: No such file or directory"),
     (["file", "--from", "CAB1"], r"--from and --to are both CAB1; name two CABs"),
     (["file", "--to", "CAB9"], r"there is no CAB 'CAB9'; there are CAB1, CAB2, CAB3, CAB4, CAB5 .*"),
