@@ -41,6 +41,12 @@ def _session(number):
     return found
 
 
+def _catches(process, number):
+    """Whether a process has a handler for a signal."""
+    mask = re.search(r"^SigCgt:\s*(\w+)$", Path(f"/proc/{process}/status").read_text(), re.M)[1]
+    return bool(int(mask, 16) >> number - 1 & 1)
+
+
 def _wait(condition, seconds=300):
     end = time.monotonic() + seconds
     while not condition():
@@ -99,6 +105,7 @@ def test_while_the_simulator_is_built(nectar):
 
 def test_while_a_benchmark_runs(nectar, simulator):
     with nectar.start("bench", "silent") as process:
+        _wait(lambda: _catches(process.pid, signal.SIGTERM))    # the program has begun
         time.sleep(1)
         assert _end(process, signal.SIGINT) == "nectar: interrupted\n"
 

@@ -164,15 +164,19 @@ async def run(lockstep, model, share, limit=20_000):
         await lockstep.step(inputs, shown)
 
 
-@cocotb.test(timeout_time=10, timeout_unit="ms")
+@cocotb.test(timeout_time=200, timeout_unit="ms")
 async def does_everything_in_order(dut):
     """H9, H11, H13, docs/hub.md "Input side of a port": every symbol, command, answer and error in the cycle in which it is due."""
     lockstep, model = await start(dut)
-    for share in (1.0, 0.9, 0.5, 0.2):
-        for _ in range(250):
-            model.queue.extend(piece(model.ports))
-        await run(lockstep, model, share)
-    assert model.seen.keys() >= {"close all dropped", "run", "in run", "closed", "close refused", "unknown", "answered", "closing"}, model.seen
+    everything = {"close all dropped", "run", "in run", "closed", "close refused", "unknown", "answered", "closing"}
+    for _ in range(30):
+        for share in (1.0, 0.9, 0.5, 0.2):
+            for _ in range(250):
+                model.queue.extend(piece(model.ports))
+            await run(lockstep, model, share)
+        if model.seen.keys() >= everything:
+            return
+    raise AssertionError(f"not everything was met: {model.seen}")
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
