@@ -249,6 +249,23 @@ def test_no_compiler_and_no_simulator_in_the_cache(nectar):
     assert sorted(os.listdir(nectar.folder)) == ["cache", "program.py"]
 
 
+@pytest.mark.parametrize("compiler, line", [
+    ("nowhere", r"CXX names 'nowhere', which is not there; set CXX to a C\+\+ compiler or unset it"),
+    ("./c++", r"compiling .* failed \(exit code 1\): error: no more"),
+])
+def test_a_compiler_that_is_missing_or_fails(nectar, compiler, line):
+    """Progress stands above the line that tells what is wrong."""
+    (nectar.folder / "c++").write_text('#!/bin/sh\n[ "$1" = --version ] && echo worn out && exit\necho "error: no more" >&2\nexit 1\n')
+    (nectar.folder / "c++").chmod(0o755)
+    nectar.environment |= {"CXX": compiler.replace("./", f"{nectar.folder}/"), "NECTAR_CACHE_DIR": str(nectar.folder / "cache")}
+    done = nectar("run", nectar.program(MAIN + "pass"), "--waves", "w.vcd")
+    *progress, last = done.stderr.splitlines()
+    assert done.returncode == 2 and re.fullmatch(f"nectar: {line}", last), done.stderr
+    assert all(item.startswith("nectar: ") for item in progress) and "Traceback" not in done.stderr
+    assert sorted(os.listdir(nectar.folder)) == ["c++", "cache", "program.py"]
+    assert not [name for name in os.listdir(nectar.folder / "cache") if name.startswith("tmp-")]
+
+
 def test_debug_shows_the_traceback(nectar):
     done = nectar("run", nectar.program(MAIN + "raise ValueError('boo')"), "--backend", "model", "--debug")
     assert done.returncode == 2

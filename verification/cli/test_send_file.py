@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import resource
 from pathlib import Path
 
 import pytest
@@ -155,6 +156,27 @@ def test_a_copy_that_cannot_be_finished_is_not_left_half_written(nectar, simulat
     assert nectar.refused("run", PROGRAM, "file", "--output", "copy", "--max-time", "30us").startswith("the time limit was reached")
     assert (nectar.folder / "copy").read_bytes() == b"old"
     assert sorted(os.listdir(nectar.folder)) == ["copy", "file"]
+
+
+def test_a_file_that_has_vanished_is_told(nectar):
+    (nectar.folder / "file").symlink_to("gone")
+    assert nectar.refused("run", PROGRAM, "--backend", "model", "file") == "file: cannot be read: No such file or directory"
+
+
+@pytest.mark.parametrize("options, size, line", [
+    (["--output", "copy"], 40_000, "--output copy: cannot be written: File too large"),
+    (["--json", "out.json"], 100, "--json out.json cannot be written: File too large"),
+    (["--waves", "w.vcd"], 100, "w.vcd: File too large"),
+])
+def test_a_full_disk_is_told_and_leaves_nothing_half_written(nectar, simulator, options, size, line):
+    """A limit on the size of files stands in for the disk."""
+    (nectar.folder / "file").write_bytes(bytes(size))
+    limit = 1000 if "--json" in options else 20_000
+    with nectar.start("run", PROGRAM, "file", *options,
+                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))) as process:
+        _, err = process.communicate(timeout=300)
+    assert (process.returncode, err) == (2, f"nectar: {line}\n")
+    assert os.listdir(nectar.folder) == ["file"]
 
 
 def test_help_is_the_programs_own(nectar, simulator):
