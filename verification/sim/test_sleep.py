@@ -52,7 +52,7 @@ def record(topology, seed, **options):
     stations = []
     for name in names:
         route = routes[name][rng.choice([other for other in names if other != name])]
-        packets = [rng.randbytes(rng.randrange(16, 200)) for _ in range(rng.randrange(4))]
+        packets = [rng.randbytes(rng.randrange(64, 200)) for _ in range(rng.randrange(1, 4))]
         pause = seeds.rng(rng.random())
         stations.append(Alarms(machine, name, route, packets, lambda pause=pause: pause.choice((1, 7, 40, 5000, 60_000))))
     ended = run(machine, 20_000_000_000)
