@@ -33,7 +33,7 @@ _BUILD = ROOT / "build" / "formal"
 
 _SCRIPT = """\
 [options]
-mode prove
+mode {mode}
 depth {depth}
 timeout {timeout}
 expect pass,fail,unknown,timeout
@@ -96,7 +96,7 @@ def _failures(log):
     return tuple(f"{Path(file).name}:{line}: {linecache.getline(file, int(line)).strip()}" for file, line in places)
 
 
-def prove(component, name, *, depth=2, timeout=600):
+def prove(component, name, *, depth=2, timeout=600, mode="prove"):
     """Tries to prove all assertions of ``component``; returns the Outcome.
 
     Parameters
@@ -109,6 +109,8 @@ def prove(component, name, *, depth=2, timeout=600):
         Cycles from the reset that are searched for violations, and length of the induction.
     timeout : int
         Seconds.
+    mode : str
+        "prove"; or "bmc", which searches the first ``depth`` cycles only and proves nothing beyond.
 
     Raises
     ------
@@ -119,7 +121,7 @@ def prove(component, name, *, depth=2, timeout=600):
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     (directory / "top.il").write_text(rtlil.convert(component, name="top", ports=[], platform="formal"))
-    (directory / "proof.sby").write_text(_SCRIPT.format(depth=depth, timeout=timeout))
+    (directory / "proof.sby").write_text(_SCRIPT.format(mode=mode, depth=depth, timeout=timeout))
     _prepare()
     start = time.monotonic()
     # The tools see only what is below their working directory, and that under relative paths.

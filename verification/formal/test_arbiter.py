@@ -23,5 +23,5 @@ def test_takes_turns_and_lets_nobody_wait_for_more_than_all_others(count):
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_proof_finds(fault):
     faulty = broken("nectar.hdl.hub.arbiter", *FAULTS[fault]).Arbiter
-    outcome = prove(ArbiterProof(faulty, 4), f"arbiter {fault}", depth=6)
+    outcome = prove(ArbiterProof(faulty, 4), f"arbiter {fault}", mode="bmc", depth=6)
     assert outcome.status == "FAIL", outcome

@@ -24,5 +24,5 @@ def test_an_output_has_one_input_and_a_grant_stands_in_the_next_cycle(ports):
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_proof_finds(fault):
     faulty = broken("nectar.hdl.hub.status_table", *FAULTS[fault]).StatusTable
-    outcome = prove(StatusTableProof(faulty, 3), f"status table {fault}", depth=5)
+    outcome = prove(StatusTableProof(faulty, 3), f"status table {fault}", mode="bmc", depth=5)
     assert outcome.status == "FAIL", outcome
