@@ -4,6 +4,7 @@ import pytest
 
 from nectar.hdl.hub.arbiter import Arbiter
 from nectar.verification.formal.arbiter import ArbiterProof
+from nectar.verification.formal.faults import cases
 from nectar.verification.formal.prove import broken, prove
 
 FAULTS = {
@@ -20,7 +21,7 @@ def test_takes_turns_and_lets_nobody_wait_for_more_than_all_others(count):
     assert outcome.passed, outcome
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", cases(FAULTS))
 def test_the_proof_finds(fault):
     faulty = broken("nectar.hdl.hub.arbiter", *FAULTS[fault]).Arbiter
     outcome = prove(ArbiterProof(faulty, 4), f"arbiter {fault}", mode="bmc", depth=6)

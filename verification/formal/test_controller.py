@@ -4,6 +4,7 @@ import pytest
 
 from nectar.hdl.hub.controller import Controller
 from nectar.verification.formal.controller import ControllerProof
+from nectar.verification.formal.faults import cases
 from nectar.verification.formal.prove import broken, prove
 
 FAULTS = {
@@ -29,7 +30,7 @@ def test_decides_one_request_a_cycle_grants_truly_and_starves_nobody(ports, back
     assert outcome.passed, outcome
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", cases(FAULTS))
 def test_the_proof_finds(fault):
     faulty = broken("nectar.hdl.hub.controller", *FAULTS[fault]).Controller
     outcome = prove(ControllerProof(faulty, 3, backplane=0), f"controller {fault}", mode="bmc", depth=7)

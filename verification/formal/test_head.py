@@ -5,6 +5,7 @@ import pytest
 from nectar.hdl.hub import head
 from nectar.hdl.hub.head import Head
 from nectar.verification.formal.head import HeadProof
+from nectar.verification.formal.faults import cases
 from nectar.verification.formal.prove import broken, prove
 
 FAULTS = {
@@ -31,14 +32,14 @@ def test_obeys_commands_passes_on_the_rest_and_holds_what_follows_a_close_all(po
     assert outcome.passed, outcome
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", cases(FAULTS))
 def test_the_proof_finds(fault):
     faulty = broken("nectar.hdl.hub.head", *FAULTS[fault]).Head
     outcome = prove(HeadProof(faulty, 3), f"head {fault}", mode="bmc", depth=8)
     assert outcome.status == "FAIL", outcome
 
 
-@pytest.mark.parametrize("fault", DETECTOR_FAULTS)
+@pytest.mark.parametrize("fault", cases(DETECTOR_FAULTS))
 def test_the_proof_finds_in_the_detector(fault, monkeypatch):
     monkeypatch.setattr(head, "CloseAllDetector", broken("nectar.hdl.hub.close_all", *DETECTOR_FAULTS[fault]).CloseAllDetector)
     outcome = prove(HeadProof(Head, 3), f"close all detector {fault}", mode="bmc", depth=8)

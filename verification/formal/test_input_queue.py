@@ -5,6 +5,7 @@ import pytest
 from nectar.hdl.hub.queue import InputQueue
 from nectar.hdl.link.queue import QUEUE_DEPTH
 from nectar.verification.formal.input_queue import InputQueueProof
+from nectar.verification.formal.faults import cases
 from nectar.verification.formal.prove import broken, prove
 
 FAULTS = {
@@ -32,7 +33,7 @@ def test_no_entry_hides_a_part_of_the_next():
     assert outcome.passed, outcome
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", cases(FAULTS))
 def test_the_proof_finds(fault):
     faulty = broken("nectar.hdl.hub.queue", *FAULTS[fault]).InputQueue
     outcome = prove(InputQueueProof(faulty, 4), f"input queue {fault}", mode="bmc", depth=9)

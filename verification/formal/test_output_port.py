@@ -5,6 +5,7 @@ import pytest
 from nectar.hdl.hub import output_port
 from nectar.hdl.hub.output_port import OutputPort
 from nectar.verification.formal.output_port import OutputPortProof
+from nectar.verification.formal.faults import cases
 from nectar.verification.formal.prove import broken, prove
 
 FAULTS = {
@@ -34,14 +35,14 @@ def test_sends_all_in_the_right_order_and_replies_in_bounded_time():
     assert outcome.passed, outcome
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", cases(FAULTS))
 def test_the_proof_finds(fault):
     faulty = broken("nectar.hdl.hub.output_port", *FAULTS[fault]).OutputPort
     outcome = prove(OutputPortProof(faulty), f"output port {fault}", mode="bmc", depth=20 if "sixteenth" in fault else 8)
     assert outcome.status == "FAIL", outcome
 
 
-@pytest.mark.parametrize("fault", SENDER_FAULTS)
+@pytest.mark.parametrize("fault", cases(SENDER_FAULTS))
 def test_the_proof_finds_in_the_sender(fault, monkeypatch):
     monkeypatch.setattr(output_port, "ReplySender", broken("nectar.hdl.hub.reply_sender", *SENDER_FAULTS[fault]).ReplySender)
     outcome = prove(OutputPortProof(OutputPort), f"reply sender {fault}", mode="bmc", depth=10)

@@ -3,6 +3,7 @@
 import pytest
 
 from nectar.hdl.link.queue import QUEUE_DEPTH, SymbolQueue
+from nectar.verification.formal.faults import cases
 from nectar.verification.formal.prove import broken, prove
 from nectar.verification.formal.symbol_queue import SymbolQueueProof
 
@@ -22,7 +23,7 @@ def test_loses_nothing_but_what_finds_it_full_and_keeps_the_order(depth):
     assert outcome.passed, outcome
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", cases(FAULTS))
 def test_the_proof_finds(fault):
     faulty = broken("nectar.hdl.link.queue", *FAULTS[fault]).SymbolQueue
     outcome = prove(SymbolQueueProof(faulty, 2), f"symbol queue {fault}", mode="bmc", depth=7)
