@@ -69,5 +69,6 @@ class ReplySender(wiring.Component):
         if platform == "formal":
             look = storage.read_port(domain="comb")
             self.spy = SimpleNamespace(address=look.addr, data=look.data, pushed=pushed, sent=sent)
-            m.d.comb += Assert((pushed - done)[:len(pushed)] <= REPLY_ROOM, "no reply is written over another")
+            m.d.comb += Assert(((pushed << len(place)) - sent)[:len(sent)] <= REPLY_ROOM * COMMAND_LENGTH,
+                                 "no reply is written over another")
         return m

@@ -14,7 +14,7 @@ FAULTS = {
     "close all is taken out of the stream": ("& (op != Op.CLOSE_ALL)", ""),
     "commands for others are taken out too": ("(hub == self.hub_id) & ", ""),
     "a full queue is written": ("wanted & ~self.full & ~(", "wanted & ~("),
-    "ready signals within a reply are missed": ("self.ready.eq(ready)", "self.ready.eq(ready & (reply_place == 0))"),
+    "ready signals are missed while the queue is full": ("kind.eq(ready)", "kind.eq(ready & ~self.full.replicate(6))"),
 }
 
 
