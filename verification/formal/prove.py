@@ -70,20 +70,15 @@ class Outcome:
 
 
 def _environment():
-    """Tools of this very Python first on PATH. What they compile is cached in the user's cache, or in ``build`` without a home."""
+    """Tools of this very Python first on PATH. What they compile for this machine is kept in ``build``: a home may be missing."""
     path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", "")])
-    environment = {**os.environ, "PATH": path}
-    if not environment.get("YOWASP_CACHE_DIR"):
-        home = environment.get("HOME")
-        environment.pop("YOWASP_CACHE_DIR", None)
-        if not home or not os.access(home, os.W_OK):
-            environment["YOWASP_CACHE_DIR"] = str(ROOT / "build" / "yowasp")
-    return environment
+    directory = os.environ.get("YOWASP_CACHE_DIR") or str(ROOT / "build" / "yowasp")
+    return {**os.environ, "PATH": path, "YOWASP_CACHE_DIR": directory}
 
 
 @cache
 def _prepare():
-    """Lets yosys be compiled for this machine at its first use, once, however many processes want it."""
+    """Lets yosys be compiled at its first use (a minute or more), once, however many processes want it."""
     _BUILD.mkdir(parents=True, exist_ok=True)
     with open(_BUILD / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
