@@ -3,6 +3,8 @@
 Source: "The Design of Nectar" (1989), section 4.1 (a central controller serialises); the rule of turns is ours.
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import Assert, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -56,7 +58,10 @@ class Arbiter(wiring.Component):
             m.d.sync += behind.eq(~(self.pick | (self.pick - 1)))
 
         if platform == "formal":
+            self.spy = SimpleNamespace(behind=behind)
             m.d.comb += [
+                Assert((~behind & (~behind + 1))[:self.count] == 0, "those behind are the upper ones"),
+                Assert(~behind[0], "nobody is behind all"),
                 Assert((self.pick & (self.pick - 1))[:self.count] == 0, "at most one is picked"),
                 Assert((self.pick & ~self.asks) == 0, "only who asks is picked"),
                 Assert((self.asks == 0) == (self.pick == 0), "if somebody asks somebody is picked"),

@@ -6,6 +6,8 @@ way through the crossbar, so that the output registers recognise it as it leaves
 Source: "The Design of Nectar" (1989), section 4.2.1.
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -52,4 +54,7 @@ class CloseAllDetector(wiring.Component):
                 m.d.sync += place.eq(place + 1)
             with m.Else():
                 m.d.sync += place.eq(0)
+
+        if platform == "formal":
+            self.spy = SimpleNamespace(place=place)
         return m

@@ -3,6 +3,8 @@
 Source: "The Design of Nectar" (1989), sections 4 and 4.1; ``docs/hub.md``, "Controller and status table".
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import Array, Assert, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -83,7 +85,7 @@ class Controller(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        stages = []  # valid bits of all registers on the way
+        stages = []  # registers on the way, valid bits first
 
         def cross(*signals):
             """The signals behind the registers of the backplane; the first is the valid bits."""
@@ -92,7 +94,7 @@ class Controller(wiring.Component):
                              for n, s in enumerate(signals)]
                 m.d.sync += [r.eq(s) for r, s in zip(registers, signals)]
                 signals = registers
-                stages.append(registers[0])
+                stages.append(registers)
             return signals
 
         asks, *requests = cross(self.request_valid, *self.request)
@@ -170,13 +172,23 @@ class Controller(wiring.Component):
             self.response_valid.eq(response_valid),
             self.done.eq(response_done),
             self.value.eq(response_value),
-            self.busy.eq(pending.any() | decided.any() | Cat(stages).any()),
+            self.busy.eq(pending.any() | decided.any() | Cat(registers[0] for registers in stages).any()),
         ]
 
         if platform == "formal":
+            def one_at_most(mask):
+                return (mask & (mask - 1))[:self.ports] == 0
+
+            self.spy = SimpleNamespace(stages=stages, pending=pending, held=held, turns=turns, decided=decided, done=done,
+                                       error=error, op=op, param=param)
             m.d.comb += [
+                *(Assert(~pending[i] | one_at_most(entry.output) & (~entry.status | (entry.output == 0)),
+                         "an open is for one output, a question for none")
+                  for i, entry in enumerate(held)),
+                *(Assert(one_at_most(mask), "one decision a cycle") for mask in (decided, self.response_valid)),
+                *(Assert(one_at_most(registers[0]), "one decision a cycle") for registers in stages[self.backplane:]),
                 Assert((self.grant_output & self.connected
                         & ~Array(self.targets)[index]) == 0, "no output is taken from another input"),
-                Assert((self.grant_output & (self.grant_output - 1))[:self.ports] == 0, "one connection a cycle"),
+                Assert(one_at_most(self.grant_output), "one connection a cycle"),
             ]
         return m

@@ -3,6 +3,8 @@
 Source: "The Design of Nectar" (1989), sections 4.1 and 4.2.1; ``docs/hub.md``, "Input side of a port".
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import Assert, Cat, Const, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -125,7 +127,7 @@ class Head(wiring.Component):
             with m.If(request.op & REPLY_BIT):
                 m.d.sync += [answering.eq(1), answer.eq(Cat(value, self.hub_id, done, request.op[1:]))]
 
-        with m.FSM(name="state"):
+        with m.FSM(name="state") as state:
             with m.State("PASS"):
                 m.d.comb += passing.eq(1)
                 with m.If(takes):
@@ -161,6 +163,7 @@ class Head(wiring.Component):
         m.d.comb += self.busy.eq(~passing | answering)
 
         if platform == "formal":
+            self.spy = SimpleNamespace(state=state, close_all=close_all, answering=answering)
             m.d.comb += [
                 Assert(~self.pop | self.valid, "only what is there is taken"),
                 Assert(~self.move | ~(self.targets & ~self.space).any(), "no symbol goes where there is no space"),

@@ -3,6 +3,8 @@
 Source: "The Design of Nectar" (1989), sections 4.1, 4.2.1 and 4.2.3; ``docs/hub.md``, "Output side of a port".
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import Array, Assert, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -136,6 +138,9 @@ class OutputPort(wiring.Component):
         m.d.comb += self.busy.eq(self.tx.valid | self.closed | offers_ready | replies.waiting | (pushed != taken))
 
         if platform == "formal":
+            self.spy = SimpleNamespace(places=places, pushed=pushed, taken=taken, starts_pushed=starts_pushed,
+                                       starts_taken=starts_taken, readies=readies, readies_sent=readies_sent,
+                                       ready_bit=ready_bit, replies=replies)
             m.d.comb += [
                 Assert((pushed - taken)[:len(pushed)] <= _PLACES, "no symbol is written over another"),
                 Assert(~(self.push & ~self.space), "the crossbar pushes only into a free place"),

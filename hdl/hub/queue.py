@@ -3,6 +3,8 @@
 Source: "The Design of Nectar" (1989), sections 4.1 and 4.2.3. The extra room and the commit are ours (``docs/hub.md``).
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import Assert, Module, Mux, Signal
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
@@ -104,6 +106,8 @@ class InputQueue(wiring.Component):
         ]
 
         if platform == "formal":
+            look = storage.read_port(domain="comb")
+            self.spy = SimpleNamespace(address=look.addr, data=look.data, taken=taken, committed=committed, written=written)
             m.d.comb += [
                 Assert(room <= self.capacity, "the queue holds no more than its capacity"),
                 Assert((committed - taken)[:len(taken)] <= (written - taken)[:len(taken)],

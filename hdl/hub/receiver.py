@@ -9,6 +9,8 @@ Source: "The Design of Nectar" (1989), section 4.1 ("the I/O port extracts comma
 ``docs/wire.md`` and ``docs/hub.md``, "Input side of a port".
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -147,4 +149,7 @@ class Receiver(wiring.Component):
             m.d.comb += [self.entry.content.request.op.eq(op), self.entry.content.request.param.eq(self.symbol)]
         with m.Else():
             m.d.comb += self.entry.content.symbol.eq(self.symbol)
+
+        if platform == "formal":
+            self.spy = SimpleNamespace(place=place, spoiled=spoiled, op=op, hub=hub)
         return m

@@ -3,6 +3,8 @@
 Source: "The Design of Nectar" (1989), section 4.2.1; the room for four is ours (``docs/hub.md``, "Replies").
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import Assert, Module, Signal
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -67,5 +69,7 @@ class ReplyBuffer(wiring.Component):
             m.d.sync += popped.eq(popped + 1)
 
         if platform == "formal":
+            look = storage.read_port(domain="comb")
+            self.spy = SimpleNamespace(address=look.addr, data=look.data, pushed=pushed, popped=popped)
             m.d.comb += Assert((pushed - popped)[:len(pushed)] <= ARRIVED_ROOM, "no reply is written over another")
         return m

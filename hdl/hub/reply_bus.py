@@ -4,6 +4,8 @@ Source: "The Design of Nectar" (1989), section 4.2.1: a reply is never blocked a
 is ours (``docs/hub.md``, "Replies").
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import Array, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -85,4 +87,7 @@ class ReplyBus(wiring.Component):
                 m.d.comb += self.push.eq(target)
             with m.Else():
                 m.d.comb += self.lost.eq(origin)
+
+        if platform == "formal":
+            self.spy = SimpleNamespace(turns=turns, origin=origin, target=target)
         return m

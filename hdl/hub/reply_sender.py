@@ -3,6 +3,8 @@
 Source: "The Design of Nectar" (1989), section 4.2.1; the room for four is ours (``docs/hub.md``, "Replies").
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import Array, Assert, Module, Signal
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
@@ -65,5 +67,8 @@ class ReplySender(wiring.Component):
             m.d.sync += sent.eq(sent + 1)
 
         if platform == "formal":
-            m.d.comb += Assert((pushed - done)[:len(pushed)] <= REPLY_ROOM, "no reply is written over another")
+            look = storage.read_port(domain="comb")
+            self.spy = SimpleNamespace(address=look.addr, data=look.data, pushed=pushed, sent=sent)
+            m.d.comb += Assert(((pushed << len(place)) - sent)[:len(sent)] <= REPLY_ROOM * COMMAND_LENGTH,
+                                 "no reply is written over another")
         return m

@@ -1,0 +1,28 @@
+"""Proof of hdl/hub/arbiter.py."""
+
+import pytest
+
+from nectar.hdl.hub.arbiter import Arbiter
+from nectar.verification.formal.arbiter import ArbiterProof
+from nectar.verification.formal.faults import cases
+from nectar.verification.formal.prove import broken, prove
+
+FAULTS = {
+    "the lowest number always wins": ("self.asks & behind", "self.asks"),
+    "no turn is taken": ("behind.eq(~(self.pick | (self.pick - 1)))", "behind.eq(~(self.pick - 1))"),
+    "nobody is picked when all behind are silent": ("Mux(preferred != 0, preferred, self.asks)", "preferred"),
+}
+
+
+@pytest.mark.parametrize("count", [1, 3, 16])
+def test_takes_turns_and_lets_nobody_wait_for_more_than_all_others(count):
+    """docs/hub.md, "Controller and status table": at most N - 1 others go before who asks without pause."""
+    outcome = prove(ArbiterProof(Arbiter, count), f"arbiter {count}")
+    assert outcome.passed, outcome
+
+
+@pytest.mark.parametrize("fault", cases(FAULTS))
+def test_the_proof_finds(fault):
+    faulty = broken("nectar.hdl.hub.arbiter", *FAULTS[fault]).Arbiter
+    outcome = prove(ArbiterProof(faulty, 4), f"arbiter {fault}", mode="bmc", depth=6)
+    assert outcome.status == "FAIL", outcome

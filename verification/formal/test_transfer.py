@@ -1,0 +1,31 @@
+"""Proof of heads, crossbar, status table and output ports together."""
+
+import pytest
+
+from nectar.hdl.hub.head import Head
+from nectar.hdl.hub.output_port import OutputPort
+from nectar.verification.formal.faults import cases
+from nectar.verification.formal.prove import broken, prove
+from nectar.verification.formal.transfer import TransferProof
+
+FAULTS = {
+    "it closes before the last symbol has left": ("output_port", "self.closed.eq(load & offers_passage & front.closes)",
+                                                  "self.closed.eq(self.push & self.passage.closes)"),
+    "nothing waits for a close all": ("head", "with m.If(close_all.last & connected):", "with m.If(0):"),
+    "a head does not look for room": ("head", "& ~(self.targets & ~self.space).any()),", "),"),
+}
+
+
+def test_nothing_overtakes_or_follows_a_close_all():
+    """H13."""
+    outcome = prove(TransferProof(Head, 3), "transfer")
+    assert outcome.passed, outcome
+
+
+@pytest.mark.parametrize("fault", cases(FAULTS))
+def test_the_proof_finds(fault):
+    name, old, new = FAULTS[fault]
+    classes = {"Head": Head, "OutputPort": OutputPort}
+    classes |= {item: value for item, value in vars(broken(f"nectar.hdl.hub.{name}", old, new)).items() if item in classes}
+    outcome = prove(TransferProof(classes["Head"], 2, classes["OutputPort"]), f"transfer {fault}", mode="bmc", depth=9)
+    assert outcome.status == "FAIL", outcome
