@@ -6,7 +6,8 @@
   that the register ``place`` takes next ``place__next``, an intermediate result ``term_12``, a signal without a name ``private_3``;
 - a module's ports stand one to a line: clock, reset, then by name and number;
 - modules that differ in nothing but their names are written once, without the number: ``hub__input__head``;
-- a register's initial value is a statement of its own, and every ``casez`` has a ``default``.
+- a register's initial value is a statement of its own, and every ``casez`` has a ``default``;
+- assertions, which Verilog-2005 has not, are left out.
 """
 
 import re
@@ -22,6 +23,7 @@ _INSTANCE = re.compile(r"^  (?P<module>\\\S+|\w+) +(?P<name>\\\S+|\w+) +\(\n(?P<
 _PIN = re.compile(r"^    \.(?P<pin>\\\S+|\w+) ?\((?P<wire>.*)\),?$", re.M)
 _DIRECTION = re.compile(r"^  (input|output) (?:\[(\d+):0\] )?(\\\S+|\w+) ?;$", re.M)
 _INITIAL = re.compile(r"^  reg (?P<range>\[[^\]]*\] )?(?P<name>\w+) = (?P<value>\d+'[^;]*);$", re.M)
+_ASSERTION = re.compile(r"^  always @\*\n    if \([^\n]*\) begin\n(?:      [^\n]*\n)*?      (?:assert|assume|cover) [^\n]*\n    end\n", re.M)
 _ATTRIBUTE = re.compile(r"^ *\(\* (?:generator|init|full_case|top) = .*\*\)\n", re.M)
 
 def _readable(name):
@@ -52,6 +54,7 @@ class _Module:
         self.body = match["body"]
         self.ports = [port.strip() for port in match["ports"].split(",")]
         self.outputs = {name for direction, _, name in _DIRECTION.findall(self.body) if direction == "output"}
+        self.instances = set()              # names that it has where it is used
         self.names = {}
 
     def rename(self, modules):
@@ -68,6 +71,9 @@ class _Module:
             wanted[match["next"]] = f"{wanted.get(register) or _readable(register)}__next"
         for port in self.ports:
             wanted.pop(port, None)
+        for name in self.instances:         # or it would hide the instance that it is in
+            if name in found:
+                wanted[name] = f"{_readable(name)}_inside"
         taken = {name for name in found if not name.startswith("\\") and name not in wanted}
         for name in sorted(found, key=lambda name: name not in self.ports):
             if name.startswith("\\") or name in wanted:
@@ -102,7 +108,7 @@ class _Module:
 
 
 def _statements(body):
-    body = _ATTRIBUTE.sub("", body)
+    body = _ATTRIBUTE.sub("", _ASSERTION.sub("", body))
     body = _INITIAL.sub(lambda match: f"  reg {match['range'] or ''}{match['name']};\n  initial {match['name']} = {match['value']};", body)
     lines, open_cases = [], []
     for line in body.splitlines():
@@ -119,6 +125,9 @@ def _statements(body):
 def tidy(text):
     """The modules of ``text``, the top first, in plain Verilog-2005; comments and what stands between modules are left out."""
     modules = {module.name: module for module in map(_Module, _MODULE.finditer(text))}
+    for module in modules.values():
+        for instance in _INSTANCE.finditer(module.body):
+            modules[instance["module"]].instances.add(instance["name"])
     for module in modules.values():
         module.rename(modules)
     written, new_names = {}, {}      # text of a module → its new name; old name → new name
