@@ -11,7 +11,7 @@ from .. import __version__
 from .tidy import ports, tidy
 from .verilog import convert
 
-__all__ = ["BOARDS", "WAIVERS", "product"]
+__all__ = ["BOARDS", "WAIVERS", "component", "product"]
 
 #: Warnings of ``verilator -Wall`` that are switched off in the file, and why.
 WAIVERS = {
@@ -54,20 +54,28 @@ def _pins(text):
         yield f"  {direction:6} {size:7}{name}{count}"
 
 
-def product(kind, **parameters):
-    """The text of the Verilog file for a board: ``kind`` is ``hub`` or ``cab``, and the name of its top module.
-
-    ``parameters``: for a hub ``ports`` (2 to 128) and ``profile`` (its name), for a cab ``data_bytes``. The same call gives the same bytes
-    on every machine with the same versions of Amaranth and its yosys. Raises ValueError or TypeError for what there is not.
-    """
+def component(kind, **parameters):
+    """The board itself; parameters and errors as for ``product``."""
     if kind not in BOARDS:
         raise ValueError(f"there is no board {kind!r}; there are {', '.join(BOARDS)}")
-    purpose, make, defaults = BOARDS[kind]
+    _, make, defaults = BOARDS[kind]
     for name in parameters:
         if name not in defaults:
             raise TypeError(f"a {kind} has no parameter {name!r}; it has {', '.join(defaults)}")
+    return make(**parameters)
+
+
+def product(kind, *, board=None, **parameters):
+    """The text of the Verilog file for a board: ``kind`` is ``hub`` or ``cab``, and the name of its top module.
+
+    ``parameters``: for a hub ``ports`` (2 to 128) and ``profile`` (its name), for a cab ``data_bytes``.
+    ``board``: what ``component`` gave for them, if that was called already. The same call gives the same bytes on every machine with the
+    same versions of Amaranth and its yosys. Raises ValueError or TypeError for what there is not.
+    """
+    board = board or component(kind, **parameters)
+    purpose, _, defaults = BOARDS[kind]
     parameters = {**defaults, **parameters}
-    text = tidy(convert(make(**parameters), kind))
+    text = tidy(convert(board, kind))
     lines = [
         f"Nectar {__version__}: {kind}, {purpose}.", "",
         *(f"{name}: {value}" for name, value in parameters.items()), "",

@@ -5,11 +5,15 @@ called 'hub' or 'cab'.
 """
 
 import hashlib
+import sys
 
 from .errors import DONE, UsageError
 from .results import Result, add_json_option, check_target, is_stream, save, save_json
 
 HELP = "write a board as a Verilog file"
+
+#: Ports from which on it takes more than a few seconds.
+_MANY = 32
 
 
 def configure(parser):
@@ -31,7 +35,7 @@ def _number(option, text):
 
 def execute(options):
     """Makes the text, and then the file."""
-    from ..hdl.product import BOARDS, product
+    from ..hdl.product import BOARDS, component, product
     from ..hdl.tidy import ports
     if options.board not in BOARDS:
         raise UsageError(f"there is no board {options.board!r}; there are {' and '.join(BOARDS)}")
@@ -46,9 +50,12 @@ def execute(options):
     check_target("-o", options.output)
     check_target("--json", options.json)
     try:
-        text = product(options.board, **parameters)
+        board = component(options.board, **parameters)
     except ValueError as error:
         raise UsageError(str(error)) from error
+    if parameters.get("ports", 0) > _MANY:
+        print("nectar: for so many ports this takes a minute", file=sys.stderr)
+    text = product(options.board, board=board, **parameters)
     data = text.encode()
     try:
         save(options.output, data)
