@@ -7,7 +7,7 @@ events of the crossbar and its controller); what it records and how it is read i
 
 from enum import IntEnum
 
-__all__ = ["Counter", "ERRORS", "COUNTER_BITS", "Event", "EVENT_DEPTH", "EVENT_BYTES", "TIME_BITS", "Select", "Clear", "Flag", "POP"]
+__all__ = ["Counter", "ERRORS", "COUNTER_BITS", "Event", "EVENT_DEPTH", "EVENT_BYTES", "TIME_BITS", "Select", "Clear", "Flag", "POP", "VERSION"]
 
 
 class Counter(IntEnum):
@@ -49,12 +49,12 @@ class Event(IntEnum):
     TIMED_OUT = 6  # the watchdog has ended what stood still at input
     SUPERVISOR = 7 # input has given a supervisor command; output is its parameter's port
     LOST = 14      # events before this one are missing: there was no room
-    WRAP = 15      # the time has begun again at 0
+    WRAP = 15      # high part of the time of this event and the next ones: input * 128 + output
 
 
 #: Events that the recorder holds; when it is full new ones are lost and those that are there kept.
 EVENT_DEPTH = 512
-#: Bits of the time stamp, in cycles of the HUB since the recorder was started.
+#: Bits of the time stamp, in cycles of the HUB since the recorder was started; 14 more in WRAP.
 TIME_BITS = 18
 #: Bytes of an event as it is read, the most significant first: kind (4 bits), time, 2 bits 0, input (8), output (8).
 EVENT_BYTES = 5
@@ -68,6 +68,8 @@ class Select(IntEnum):
     IDENTITY = 130  # bytes: version of the HUB, ports, transfer in cycles, set-up and transfer in cycles, watchdog's logarithm
 
 
+#: Version of the HUB, the first byte of its identity.
+VERSION = 1
 #: Set in the parameter of MONITOR_READ to take the oldest event out.
 POP = 0x80
 
