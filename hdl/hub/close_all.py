@@ -27,6 +27,8 @@ class CloseAllDetector(wiring.Component):
         A symbol of the stream. Commands in it are complete.
     command : Out(1)
         This symbol is a command's control code; the next one is its opcode.
+    forget : In(1)
+        What the stream would go on with was thrown away: the next symbol begins something new. Not together with ``strobe``.
     inside : Out(1)
         This symbol is the opcode of a close all or stands behind it.
     last : Out(1)
@@ -34,11 +36,11 @@ class CloseAllDetector(wiring.Component):
 
     Timing
     ------
-    All outputs belong to the symbol of the same cycle and mean nothing without ``strobe``, save ``last``, which includes it.
+    All outputs belong to the symbol of the same cycle and mean nothing without ``strobe``. ``last`` depends on what went before only.
     """
 
     def __init__(self):
-        super().__init__({"symbol": In(SYMBOL_BITS), "strobe": In(1),
+        super().__init__({"symbol": In(SYMBOL_BITS), "strobe": In(1), "forget": In(1),
                           "command": Out(1), "inside": Out(1), "last": Out(1)})
 
     def elaborate(self, platform):
@@ -47,13 +49,15 @@ class CloseAllDetector(wiring.Component):
         m.d.comb += [
             self.command.eq((place == 0) & (self.symbol == Control.COMMAND)),
             self.inside.eq(place[1] | ((place == 1) & (self.symbol == Op.CLOSE_ALL))),
-            self.last.eq(self.strobe & (place == COMMAND_LENGTH - 1)),
+            self.last.eq(place == COMMAND_LENGTH - 1),
         ]
         with m.If(self.strobe):
             with m.If(self.command | self.inside):
                 m.d.sync += place.eq(place + 1)
             with m.Else():
                 m.d.sync += place.eq(0)
+        with m.If(self.forget):
+            m.d.sync += place.eq(0)
 
         if platform == "formal":
             self.spy = SimpleNamespace(place=place)

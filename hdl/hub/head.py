@@ -5,16 +5,20 @@ Source: "The Design of Nectar" (1989), sections 4.1 and 4.2.1; ``docs/hub.md``, 
 
 from types import SimpleNamespace
 
-from amaranth.hdl import Assert, Cat, Const, Module, Signal
+from amaranth.hdl import Assert, Cat, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..link.symbol import REPLY_BIT, Control
+from ..link.symbol import REPLY_BIT, SYMBOL_BITS, Control
 from .close_all import CloseAllDetector
 from .commands import COMMANDS, Error, Executor, Op
-from .messages import Passage, QueueEntry, Reply, Request, check_ports, port_mask
+from .messages import Passage, Reply, Request, check_ports, port_mask
+from .receiver import OWN
 
-__all__ = ["Head"]
+__all__ = ["Head", "FAULTS"]
+
+#: Refusals that are counted as errors.
+FAULTS = (Error.UNKNOWN, Error.BAD_PORT, Error.NOT_MINE, Error.NOT_ALLOWED, Error.DISABLED)
 
 
 class Head(wiring.Component):
@@ -31,33 +35,48 @@ class Head(wiring.Component):
     -------
     hub_id : In(8)
         ID of this HUB.
-    entry, valid, pop : In(QueueEntry), In(1), Out(1)
+    entry, valid, pop : In(9), In(1), Out(1)
         The queue's head, and that it is taken.
+    offer, offered, accept : In(1), In(Request), Out(1)
+        A command that may be taken without the queue, since that is empty; and that it is.
+    halt : In(1)
+        The queue is being emptied: nothing is taken in this cycle, and a command that waits, or of which a part was taken, is given up.
+    expired : In(1)
+        A command that waits is given up.
     targets : In(ports)
         Outputs that are connected to this input.
     space : In(ports)
         Outputs that can take a symbol.
     passage, move : Out(Passage), Out(1)
-        A symbol goes to all targets in this cycle.
+        A symbol goes to all targets in this cycle. ``passage`` means nothing without ``move``.
     start_left : Out(1)
         A start of packet leaves the queue in this cycle, passed on or dropped.
     request, request_valid : Out(Request), Out(1)
         A command for the controller; valid for one cycle.
+    give_up : Out(1)
+        The request that waits for its response is to be refused, unless it can be granted at once.
     response_valid, done, value : In(1), In(1), In(8)
         The controller's decision, at any time after the request; value is an error code if not done.
     close : Out(ports)
         Connections of this input to take out of the table.
     answer : Out(stream.Signature(Reply))
         A reply to the sender of a command.
-    error : Out(1)
-        An error to count.
+    fault, code : Out(1), Out(4)
+        A command is refused with an error that is counted, one of FAULTS.
+    dropped : Out(1)
+        A run of symbols begins that are dropped as no output is connected.
+    moved : Out(1)
+        Something leaves the head: a symbol, or a command that waited.
+    holds : Out(1)
+        A command or a close all is under way.
     busy : Out(1)
-        A command is under way, or a close all has not closed yet.
+        The same, or an answer waits.
 
     Timing
     ------
-    A symbol a cycle. A command is taken in cycle t, stands in the request register in t + 1; one of the port's own is done
-    there, and the next entry may leave in t + 2. One of the controller's holds the head until the cycle after its response.
+    A symbol a cycle. A command is taken in cycles t and t + 1, or, accepted, in t + 1 alone; it stands in the request register in t + 2;
+    one of the port's own is done there, and the next entry may leave in t + 3. One of the controller's holds the head until the
+    cycle after its response. A command waits for the answer to the one before.
 
     Raises
     ------
@@ -74,93 +93,140 @@ class Head(wiring.Component):
         self.ports = ports
         self.port = port
         super().__init__({
-            "hub_id": In(8), "entry": In(QueueEntry), "valid": In(1), "pop": Out(1),
+            "hub_id": In(8), "entry": In(SYMBOL_BITS), "valid": In(1), "pop": Out(1),
+            "offer": In(1), "offered": In(Request), "accept": Out(1), "halt": In(1), "expired": In(1),
             "targets": In(ports), "space": In(ports), "passage": Out(Passage), "move": Out(1), "start_left": Out(1),
-            "request": Out(Request), "request_valid": Out(1),
+            "request": Out(Request), "request_valid": Out(1), "give_up": Out(1),
             "response_valid": In(1), "done": In(1), "value": In(8),
-            "close": Out(ports), "answer": Out(stream.Signature(Reply)), "error": Out(1), "busy": Out(1),
+            "close": Out(ports), "answer": Out(stream.Signature(Reply)),
+            "fault": Out(1), "code": Out(4), "dropped": Out(1), "moved": Out(1), "holds": Out(1), "busy": Out(1),
         })
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.close_all = close_all = CloseAllDetector()
 
-        request = Signal(Request, reset_less=True)
-        answer = Signal(Reply, reset_less=True)
-        answering = Signal()  # an answer waits for its way out
+        op, param = Signal(8, reset_less=True), Signal(8, reset_less=True)
+        answering = Signal()  # an answer waits for its way out: op with done in bit 0, and param as the value
         in_run = Signal()     # the symbols before were dropped, and have been counted
-        passing, connected = Signal(), Signal()
+        passing, connected, blocked = Signal(), Signal(), Signal()
+        own = Signal()        # the entry is the first of a command for this HUB
         leaves, drops, takes = Signal(), Signal(), Signal()  # a symbol leaves; it is dropped; a command is taken out
+        m.d.comb += [
+            connected.eq(self.targets.any()),
+            blocked.eq((self.targets & ~self.space).any()),
+            own.eq((self.entry & OWN) == OWN),
+            leaves.eq(passing & self.valid & ~own & ~blocked & ~self.halt),
+            takes.eq(passing & self.valid & own & ~answering & ~self.halt),
+            self.accept.eq(passing & self.offer & ~answering & ~self.halt),
+        ]
 
         # Symbols. The opcode tells whether a command is a close all, so it counts for the control code before it, too.
         m.d.comb += [
-            connected.eq(self.targets.any()),
-            leaves.eq(passing & self.valid & ~self.entry.command & ~(self.targets & ~self.space).any()),
-            takes.eq(passing & self.valid & self.entry.command & ~answering),
-            self.pop.eq(leaves | takes),
             self.move.eq(leaves & connected),
             drops.eq(leaves & ~connected & ~close_all.inside),
-            close_all.symbol.eq(self.entry.content.symbol),
+            close_all.symbol.eq(self.entry),
             close_all.strobe.eq(leaves),
-            self.passage.symbol.eq(self.entry.content.symbol),
+            close_all.forget.eq(self.halt),
+            self.passage.symbol.eq(self.entry),
             self.passage.closes.eq(close_all.last),
-            self.start_left.eq(leaves & (self.entry.content.symbol == Control.START)),
+            self.start_left.eq(leaves & (self.entry == Control.START)),
+            self.dropped.eq(drops & ~close_all.command & ~in_run),
         ]
-        with m.If(self.pop):
+        with m.If(leaves | takes | self.accept):
             m.d.sync += in_run.eq(drops & (in_run | ~close_all.command))
-        with m.If(drops & ~close_all.command & ~in_run):
-            m.d.comb += self.error.eq(1)
 
         # Commands.
         with m.If(takes):
-            m.d.sync += request.eq(self.entry.content.request)
+            m.d.sync += op[1:].eq(self.entry)
+        with m.If(self.accept):
+            m.d.sync += [op.eq(self.offered.op), param.eq(self.offered.param)]
         with m.If(self.answer.ready):
             m.d.sync += answering.eq(0)
         m.d.comb += [
-            self.request.eq(request),
-            self.answer.payload.eq(answer),
+            self.request.op.eq(op),
+            self.request.param.eq(param),
+            self.answer.payload.op.eq(op),
+            self.answer.payload.hub.eq(self.hub_id),
+            self.answer.payload.value.eq(param),
             self.answer.valid.eq(answering),
+            self.pop.eq(leaves | takes),
+            self.moved.eq(leaves | takes | self.accept | self.response_valid),
         ]
 
         def respond(done, value):
             """Answers the command in the request register if it asks for it."""
-            with m.If(request.op & REPLY_BIT):
-                m.d.sync += [answering.eq(1), answer.eq(Cat(value, self.hub_id, done, request.op[1:]))]
+            m.d.sync += [answering.eq((op & REPLY_BIT).any()), op[0].eq(done), param.eq(value)]
 
+        def refuse(error):
+            m.d.comb += [self.fault.eq(1), self.code.eq(error)]
+            respond(0, error)
+
+        giving_up = Signal()
+        m.d.comb += self.give_up.eq(giving_up)
         with m.FSM(name="state") as state:
             with m.State("PASS"):
                 m.d.comb += passing.eq(1)
                 with m.If(takes):
+                    m.next = "PARAMETER"
+                with m.If(self.accept):
                     m.next = "EXECUTE"
-                with m.If(close_all.last & connected):
+                with m.If(leaves & close_all.last & connected):
                     m.next = "CLOSING"
 
+            with m.State("PARAMETER"):
+                with m.If(self.halt):
+                    m.next = "PASS"
+                with m.Elif(self.valid):
+                    m.d.comb += self.pop.eq(1)
+                    m.d.sync += [param.eq(self.entry), op[0].eq(self.entry[8])]
+                    m.next = "EXECUTE"
+
             with m.State("EXECUTE"):
+                m.d.sync += giving_up.eq(self.halt | self.expired)
                 m.next = "PASS"
-                with m.Switch(request.op):
+                with m.Switch(op):
                     with m.Case(*(row.op for row in COMMANDS if row.executor is Executor.CONTROLLER)):
                         m.d.comb += self.request_valid.eq(1)
                         m.next = "WAIT"
-                    with m.Case(Op.CLOSE):
-                        m.d.comb += [
-                            self.close.eq(port_mask(request.param, self.ports) & self.targets),
-                            self.error.eq(~self.close.any()),
-                        ]
+                    with m.Case(Op.CLOSE, Op.CLOSE_REPLY):
+                        mask = port_mask(param, self.ports)
+                        with m.If((param >= self.ports) | (param == self.port)):
+                            refuse(Error.BAD_PORT)
+                        with m.Elif((mask & self.targets).any()):
+                            m.d.comb += self.close.eq(mask & self.targets)
+                            respond(1, param)
+                        with m.Else():
+                            refuse(Error.NOT_MINE)
+                    with m.Case(Op.CLOSE_MINE, Op.CLOSE_MINE_REPLY, Op.CLOSE_ALL_REPLY):
+                        m.d.comb += self.close.eq(self.targets)
+                        respond(1, param)
+                    with m.Case(Op.FLUSH_REPLY, Op.ECHO_REPLY):
+                        respond(1, param)
+                    with m.Case(Op.IDENTITY_REPLY):
+                        respond(1, self.port)
+                    with m.Case(Op.SIZE_REPLY):
+                        respond(1, self.ports)
                     with m.Default():
-                        m.d.comb += self.error.eq(1)
-                        respond(0, Const(Error.UNKNOWN, 8))
+                        refuse(Error.UNKNOWN)
 
             with m.State("WAIT"):
+                with m.If(self.halt | self.expired):
+                    m.d.sync += giving_up.eq(1)
                 with m.If(self.response_valid):
-                    m.d.comb += self.error.eq(~self.done & (self.value == Error.BAD_PORT))
+                    m.d.comb += [
+                        self.fault.eq(~self.done & Cat(self.value[:4] == error for error in FAULTS).any()),
+                        self.code.eq(self.value),
+                    ]
                     respond(self.done, self.value)
+                    m.d.sync += giving_up.eq(0)
                     m.next = "PASS"
 
             with m.State("CLOSING"):
                 with m.If(~connected):
                     m.next = "PASS"
 
-        m.d.comb += self.busy.eq(~passing | answering)
+        m.d.comb += [self.holds.eq(~passing), self.busy.eq(~passing | answering)]
 
         if platform == "formal":
             self.spy = SimpleNamespace(state=state, close_all=close_all, answering=answering)
@@ -168,5 +234,6 @@ class Head(wiring.Component):
                 Assert(~self.pop | self.valid, "only what is there is taken"),
                 Assert(~self.move | ~(self.targets & ~self.space).any(), "no symbol goes where there is no space"),
                 Assert(~(self.close & ~self.targets).any(), "an input closes only its own connections"),
+                Assert(~(self.pop & self.halt), "nothing is taken while the queue is emptied"),
             ]
         return m
