@@ -12,7 +12,7 @@ from amaranth.lib.wiring import In, Out
 from ..link.symbol import REPLY_BIT, SYMBOL_BITS, Control
 from .close_all import CloseAllDetector
 from .commands import COMMANDS, Error, Executor, Op
-from .messages import Passage, Reply, Request, check_ports, port_mask
+from .messages import Passage, Reply, Request, check_ports
 from .receiver import OWN
 
 __all__ = ["Head", "FAULTS"]
@@ -52,13 +52,17 @@ class Head(wiring.Component):
     start_left : Out(1)
         A start of packet leaves the queue in this cycle, passed on or dropped.
     request, request_valid : Out(Request), Out(1)
-        A command for the controller; valid for one cycle.
+        A command for the controller; valid for one cycle. ``request`` holds until the response.
     give_up : Out(1)
         The request that waits for its response is to be refused, unless it can be granted at once.
+    resume : In(1)
+        The request is decided: symbols may pass from this cycle on. Not every request is told so before its response.
     response_valid, done, value : In(1), In(1), In(8)
         The controller's decision, at any time after the request; value is an error code if not done.
-    close : Out(ports)
-        Connections of this input to take out of the table.
+    mine : In(1)
+        The parameter of ``request`` names an output that is connected to this input.
+    close_one, close_mine : Out(1), Out(1)
+        The connection to that output ends; all connections of this input end.
     answer : Out(stream.Signature(Reply))
         A reply to the sender of a command.
     fault, code : Out(1), Out(4)
@@ -66,7 +70,7 @@ class Head(wiring.Component):
     dropped : Out(1)
         A run of symbols begins that are dropped as no output is connected.
     moved : Out(1)
-        Something leaves the head: a symbol, or a command that waited.
+        Something leaves the head: a symbol, a command, or one that waited.
     holds : Out(1)
         A command or a close all is under way.
     busy : Out(1)
@@ -75,8 +79,8 @@ class Head(wiring.Component):
     Timing
     ------
     A symbol a cycle. A command is taken in cycles t and t + 1, or, accepted, in t + 1 alone; it stands in the request register in t + 2;
-    one of the port's own is done there, and the next entry may leave in t + 3. One of the controller's holds the head until the
-    cycle after its response. A command waits for the answer to the one before.
+    one of the port's own is done there, and the next entry may leave in t + 3. One of the controller's holds the head until
+    ``resume`` or the cycle after its response. A command waits for the response and the answer to the one before.
 
     Raises
     ------
@@ -97,8 +101,8 @@ class Head(wiring.Component):
             "offer": In(1), "offered": In(Request), "accept": Out(1), "halt": In(1), "expired": In(1),
             "targets": In(ports), "space": In(ports), "passage": Out(Passage), "move": Out(1), "start_left": Out(1),
             "request": Out(Request), "request_valid": Out(1), "give_up": Out(1),
-            "response_valid": In(1), "done": In(1), "value": In(8),
-            "close": Out(ports), "answer": Out(stream.Signature(Reply)),
+            "resume": In(1), "response_valid": In(1), "done": In(1), "value": In(8),
+            "mine": In(1), "close_one": Out(1), "close_mine": Out(1), "answer": Out(stream.Signature(Reply)),
             "fault": Out(1), "code": Out(4), "dropped": Out(1), "moved": Out(1), "holds": Out(1), "busy": Out(1),
         })
 
@@ -107,6 +111,7 @@ class Head(wiring.Component):
         m.submodules.close_all = close_all = CloseAllDetector()
 
         op, param = Signal(8, reset_less=True), Signal(8, reset_less=True)
+        asked = Signal()      # the response to the request is still to come
         answering = Signal()  # an answer waits for its way out: op with done in bit 0, and param as the value
         in_run = Signal()     # the symbols before were dropped, and have been counted
         passing, connected, blocked = Signal(), Signal(), Signal()
@@ -117,8 +122,8 @@ class Head(wiring.Component):
             blocked.eq((self.targets & ~self.space).any()),
             own.eq((self.entry & OWN) == OWN),
             leaves.eq(passing & self.valid & ~own & ~blocked & ~self.halt),
-            takes.eq(passing & self.valid & own & ~answering & ~self.halt),
-            self.accept.eq(passing & self.offer & ~answering & ~self.halt),
+            takes.eq(passing & self.valid & own & ~asked & ~answering & ~self.halt),
+            self.accept.eq(passing & self.offer & ~asked & ~answering & ~self.halt),
         ]
 
         # Symbols. The opcode tells whether a command is a close all, so it counts for the control code before it, too.
@@ -151,7 +156,7 @@ class Head(wiring.Component):
             self.answer.payload.value.eq(param),
             self.answer.valid.eq(answering),
             self.pop.eq(leaves | takes),
-            self.moved.eq(leaves | takes | self.accept | self.response_valid),
+            self.moved.eq(leaves | takes | self.accept | self.resume | self.response_valid),
         ]
 
         def respond(done, value):
@@ -163,10 +168,19 @@ class Head(wiring.Component):
             respond(0, error)
 
         giving_up = Signal()
-        m.d.comb += self.give_up.eq(giving_up)
+        m.d.comb += [
+            self.give_up.eq(giving_up),
+            self.fault.eq(self.response_valid & ~self.done & Cat(self.value[:4] == error for error in FAULTS).any()),
+            self.code.eq(self.value),
+        ]
+        with m.If(self.response_valid):
+            respond(self.done, self.value)
+            m.d.sync += asked.eq(0)
+
         with m.FSM(name="state") as state:
+            # Where symbols may leave. A state of waiting becomes this one at once.
+            m.d.comb += passing.eq(state.ongoing("PASS") | state.ongoing("WAIT") & self.resume)
             with m.State("PASS"):
-                m.d.comb += passing.eq(1)
                 with m.If(takes):
                     m.next = "PARAMETER"
                 with m.If(self.accept):
@@ -188,18 +202,18 @@ class Head(wiring.Component):
                 with m.Switch(op):
                     with m.Case(*(row.op for row in COMMANDS if row.executor is Executor.CONTROLLER)):
                         m.d.comb += self.request_valid.eq(1)
+                        m.d.sync += asked.eq(1)
                         m.next = "WAIT"
                     with m.Case(Op.CLOSE, Op.CLOSE_REPLY):
-                        mask = port_mask(param, self.ports)
                         with m.If((param >= self.ports) | (param == self.port)):
                             refuse(Error.BAD_PORT)
-                        with m.Elif((mask & self.targets).any()):
-                            m.d.comb += self.close.eq(mask & self.targets)
+                        with m.Elif(self.mine):
+                            m.d.comb += self.close_one.eq(1)
                             respond(1, param)
                         with m.Else():
                             refuse(Error.NOT_MINE)
                     with m.Case(Op.CLOSE_MINE, Op.CLOSE_MINE_REPLY, Op.CLOSE_ALL_REPLY):
-                        m.d.comb += self.close.eq(self.targets)
+                        m.d.comb += self.close_mine.eq(1)
                         respond(1, param)
                     with m.Case(Op.FLUSH_REPLY, Op.ECHO_REPLY):
                         respond(1, param)
@@ -213,27 +227,27 @@ class Head(wiring.Component):
             with m.State("WAIT"):
                 with m.If(self.halt | self.expired):
                     m.d.sync += giving_up.eq(1)
-                with m.If(self.response_valid):
-                    m.d.comb += [
-                        self.fault.eq(~self.done & Cat(self.value[:4] == error for error in FAULTS).any()),
-                        self.code.eq(self.value),
-                    ]
-                    respond(self.done, self.value)
+                with m.If(self.resume | self.response_valid):
                     m.d.sync += giving_up.eq(0)
                     m.next = "PASS"
+                with m.If(leaves & close_all.last & connected):
+                    m.next = "CLOSING"
 
             with m.State("CLOSING"):
                 with m.If(~connected):
                     m.next = "PASS"
 
-        m.d.comb += [self.holds.eq(~passing), self.busy.eq(~passing | answering)]
+        m.d.comb += [
+            self.holds.eq(~state.ongoing("PASS")),
+            self.busy.eq(self.holds | asked | answering),
+        ]
 
         if platform == "formal":
             self.spy = SimpleNamespace(state=state, close_all=close_all, answering=answering)
             m.d.comb += [
                 Assert(~self.pop | self.valid, "only what is there is taken"),
                 Assert(~self.move | ~(self.targets & ~self.space).any(), "no symbol goes where there is no space"),
-                Assert(~(self.close & ~self.targets).any(), "an input closes only its own connections"),
+                Assert(~self.close_one | self.mine, "an input closes only its own connections"),
                 Assert(~(self.pop & self.halt), "nothing is taken while the queue is emptied"),
             ]
         return m

@@ -46,7 +46,8 @@ class InputPort(wiring.Component):
         The input register.
     enabled : In(1)
         The port is in use.
-    hub_id, targets, space, passage, move, request, request_valid, give_up, response_valid, done, value, close, answer
+    hub_id, targets, space, passage, move, request, request_valid, give_up, resume, response_valid, done, value, mine, close_one,
+    close_mine, answer
         As in Head.
     reset_queue : In(1)
         What is in the queue is thrown away, a command that waits is given up, and a ready signal is sent.
@@ -95,7 +96,8 @@ class InputPort(wiring.Component):
             "rx_symbol": In(SYMBOL_BITS), "rx_kind": In(Kind), "enabled": In(1), "hub_id": In(8),
             "targets": In(ports), "space": In(ports), "passage": Out(Passage), "move": Out(1),
             "request": Out(Request), "request_valid": Out(1), "give_up": Out(1),
-            "response_valid": In(1), "done": In(1), "value": In(8), "close": Out(ports), "answer": Out(stream.Signature(Reply)),
+            "resume": In(1), "response_valid": In(1), "done": In(1), "value": In(8),
+            "mine": In(1), "close_one": Out(1), "close_mine": Out(1), "answer": Out(stream.Signature(Reply)),
             "reset_queue": In(1), "expired": In(1), "send_ready": Out(1), "ready_arrived": Out(1),
             "reply_source": Out(ReplySource()), "no_route": In(1), "reply_lost": In(1),
             "moved": Out(1), "held": Out(1), "errors": Out(ERROR_BITS + 1), "level": Out(LEVEL_BITS + 1),
@@ -135,15 +137,18 @@ class InputPort(wiring.Component):
             head.space.eq(self.space),
             head.halt.eq(halt),
             head.expired.eq(self.expired),
+            head.resume.eq(self.resume),
             head.response_valid.eq(self.response_valid),
             head.done.eq(self.done),
             head.value.eq(self.value),
+            head.mine.eq(self.mine),
             self.passage.eq(head.passage),
             self.move.eq(head.move),
             self.request.eq(head.request),
             self.request_valid.eq(head.request_valid),
             self.give_up.eq(head.give_up),
-            self.close.eq(head.close),
+            self.close_one.eq(head.close_one),
+            self.close_mine.eq(head.close_mine),
             self.send_ready.eq(head.start_left | halt),
             self.moved.eq(head.moved),
         ]
