@@ -5,10 +5,11 @@ Plain Python. Nothing here knows of the other ports; reference.py puts the strea
 
 from typing import NamedTuple
 
-from nectar.hdl.hub.commands import Op
-from nectar.hdl.link.symbol import COMMAND_LENGTH, CONTROL_BIT, Control
+from nectar.hdl.hub.commands import BY_OPCODE, Op
+from nectar.hdl.hub.monitor_map import Counter
+from nectar.hdl.link.symbol import ANY_HUB, COMMAND_LENGTH, CONTROL_BIT, Control
 
-__all__ = ["Violation", "Sent", "Arrivals", "Departures", "Pass", "Order", "Fault", "CODES", "name", "arrivals", "departures", "actions"]
+__all__ = ["Violation", "Sent", "Arrivals", "Departures", "Pass", "Order", "Fault", "CODES", "name", "owns", "arrivals", "departures", "actions"]
 
 
 #: All control codes that are not reserved.
@@ -28,7 +29,8 @@ class Sent(NamedTuple):
 
 
 class Arrivals(NamedTuple):
-    """What arrived at a port: ``queue`` [(symbol, cycle)], ``readies`` [cycle], ``replies`` [(three bytes, cycle)], ``errors`` [cycle]."""
+    """What arrived at a port: ``queue`` [(symbol, cycle)], ``readies`` [cycle], ``replies`` [(three bytes, cycle)],
+    ``errors`` [(cycle, Counter)]."""
 
     queue: list
     readies: list
@@ -45,12 +47,14 @@ class Departures(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """The head passes on a symbol. ``closing``: it belongs to a close all; ``closes``: it is the last of one."""
+    """The head passes on a symbol. ``closing``: it belongs to a close all; ``closes``: it is the last of one; ``returns``: it is
+    the last of a close all reply for another HUB."""
 
     symbol: int
     at: int
     closing: bool = False
     closes: bool = False
+    returns: bool = False
 
 
 class Order(NamedTuple):
@@ -75,6 +79,12 @@ def name(symbol):
         return f"{symbol:#05x}"
 
 
+def owns(hub, op, bears):
+    """Whether the HUB with ID ``hub`` takes out a command with opcode ``op`` that bears the ID ``bears``."""
+    row = BY_OPCODE.get(op)
+    return op != Op.CLOSE_ALL and (bears == hub or bears == ANY_HUB and row is not None and row.any_hub)
+
+
 def arrivals(symbols):
     """Takes apart what arrived, [(cycle, symbol)], as the input side of a port does before its queue."""
     found = Arrivals([], [], [], [])
@@ -86,7 +96,7 @@ def arrivals(symbols):
             found.readies.append(at)
             continue
         if fragment is not None and symbol & CONTROL_BIT:
-            found.errors.append(at)
+            found.errors.append((at, Counter.REPLY_CUT))
             fragment = None
         if symbol == Control.REPLY:
             fragment = []
@@ -96,7 +106,7 @@ def arrivals(symbols):
                 found.replies.append((tuple(fragment), at))
                 fragment = None
         elif symbol & CONTROL_BIT and symbol not in CODES:
-            found.errors.append(at)
+            found.errors.append((at, Counter.RESERVED))
         else:
             found.queue.append((symbol, at))
     return found
@@ -152,9 +162,10 @@ def actions(queue, hub):
         if len(frame) < COMMAND_LENGTH:
             break
         _, op, owner, param = (symbol for symbol, _ in frame)
-        if op == Op.CLOSE_ALL or owner != hub:
+        if not owns(hub, op, owner):
             closing = op == Op.CLOSE_ALL
-            found += [Pass(symbol, at, closing, closing and last == COMMAND_LENGTH - 1) for last, (symbol, at) in enumerate(frame)]
+            found += [Pass(symbol, at, closing) for symbol, at in frame[:-1]]
+            found.append(Pass(*frame[-1], closing, closing, op == Op.CLOSE_ALL_REPLY))
         else:
             found.append(Order(op, param, frame[-1][1]))
         place += COMMAND_LENGTH

@@ -5,7 +5,8 @@ import random
 
 import pytest
 
-from nectar.hdl.hub.commands import Error, Op
+from nectar.hdl.hub.commands import HELLO, Error, Group, Op
+from nectar.hdl.hub.monitor_map import Counter
 from nectar.hdl.link.symbol import ANY_HUB, CONTROL_BIT, REPLY_BIT, Control, command, packet, reply
 
 from nectar.verification.hub.imitation import Imitation
@@ -50,7 +51,7 @@ def test_the_imitation_is_legal(ports, gap, take, seed):
 def test_all_kinds_of_traffic_occur():
     """The random traffic reaches what it is for: refusals, errors of most ports, replies, multicasts."""
     verdict = judge(record(2, ports=16, count=30), HUB)
-    assert verdict.refused > 5 and verdict.replies > 100
+    assert verdict.refused > 5 and verdict.replies > 100 and verdict.locks > 50
     assert verdict.grants > verdict.refused and sum(map(bool, verdict.errors)) > 8
 
 
@@ -244,15 +245,15 @@ def test_a_hub_that_says_idle_too_early_is_found(legal):
 class IgnoresReadyBit(Imitation):
     """Test open succeeds without a ready signal."""
 
-    def _obey(self, port, op, param):
-        return super()._obey(port, op & ~4 if op == Op.TEST_OPEN_RETRY else op, param)
+    def _must_wait(self, port, row, param):
+        return self.owner[param] not in (None, port) if row.group is Group.OPEN else super()._must_wait(port, row, param)
 
 
-class TwoInputs(Imitation):
-    """An output takes a second input."""
+class TakesAway(Imitation):
+    """An open takes an output from the input that has it."""
 
-    def _owner(self, port):
-        return None if self.now % 7 == 0 and any(p.hold for p in self.ports) else super()._owner(port)
+    def _blocked(self, port, row, o):
+        return None if self.now % 7 == 0 and any(p.hold for p in self.ports) else super()._blocked(port, row, o)
 
 
 class ClosesAtTheHead(Imitation):
@@ -261,7 +262,7 @@ class ClosesAtTheHead(Imitation):
     def _pass(self, port):
         super()._pass(port)
         if port.closing and not port.passing:
-            port.outputs.clear()
+            self._close(port.index, Op.CLOSE_MINE, 0)
 
 
 class ForgetsReady(Imitation):
@@ -270,50 +271,118 @@ class ForgetsReady(Imitation):
     def _pass(self, port):
         before = port.readies
         super()._pass(port)
-        if not port.outputs:
+        if not self.targets(port.index):
             port.readies = before
 
 
 class RefusesFree(Imitation):
     """An open that does not wait is refused although the output is free."""
 
-    def _obey(self, port, op, param):
-        return op == Op.OPEN or super()._obey(port, op, param)
+    def _error(self, port, row, op, param):
+        return Error.BUSY if op == Op.OPEN and param < self.size else super()._error(port, row, op, param)
 
 
 class UnevenCopies(Imitation):
     """A multicast leaves out outputs that are not ready."""
 
     def _pass(self, port):
-        kept = port.outputs
-        port.outputs = {o for o in kept if self.ports[o].crossbar is None} or kept
+        kept = list(self.owner)
+        targets = self.targets(port.index)
+        if any(self.ports[o].crossbar is None for o in targets):
+            for o in targets:
+                self.owner[o] = port.index if self.ports[o].crossbar is None else None
         super()._pass(port)
-        port.outputs = kept
+        self.owner = kept
 
 
-class CountsNothing(Imitation):
+class Answers(Imitation):
+    """Changes answers."""
+
+    def changed(self, port, op, answer):
+        """The answer that is given instead."""
+        return answer
+
+    def _answer(self, port, op, answer):
+        return super()._answer(port, op, self.changed(port.index, op, answer))
+
+
+class CountsNothing(Answers):
     """Errors are not counted."""
 
-    def _answer(self, port, op, *, value=0, error=None):
-        return super()._answer(port, op, value=0 if op == Op.STATUS_ERRORS else value, error=error)
+    def changed(self, port, op, answer):
+        return answer._replace(value=0) if op == Op.STATUS_ERRORS else answer
 
 
-class WrongError(Imitation):
+class WrongError(Answers):
     """An unknown opcode is answered with the wrong code."""
 
-    def _answer(self, port, op, *, value=0, error=None):
-        return super()._answer(port, op, value=value, error=Error.BUSY if error == Error.UNKNOWN else error)
+    def changed(self, port, op, answer):
+        return answer._replace(value=Error.BUSY) if answer == (False, Error.UNKNOWN) else answer
 
 
-class StaleStatus(Imitation):
+class StaleStatus(Answers):
     """The status table shows its reader as the one that is connected."""
 
-    def _answer(self, port, op, *, value=0, error=None):
-        return super()._answer(port, op, value=0x80 | self.ports.index(port) if op == Op.STATUS_OUTPUT else value, error=error)
+    def changed(self, port, op, answer):
+        return answer._replace(value=0x80 | port) if op == Op.STATUS_OUTPUT and answer.done else answer
 
 
-@pytest.mark.parametrize("faulty", [IgnoresReadyBit, TwoInputs, ClosesAtTheHead, ForgetsReady, RefusesFree, UnevenCopies,
-                                    CountsNothing, WrongError, StaleStatus])
+class LockOfAnybody(Imitation):
+    """A lock is granted to everybody."""
+
+    def _must_wait(self, port, row, param):
+        return row.group is Group.OPEN and super()._must_wait(port, row, param)
+
+    def _error(self, port, row, op, param):
+        error = super()._error(port, row, op, param)
+        return None if error == Error.LOCKED else error
+
+
+class LockThatKeepsNobodyOut(Imitation):
+    """Opens do not look at locks."""
+
+    def _blocked(self, port, row, o):
+        error = super()._blocked(port, row, o)
+        return None if error == Error.LOCKED else error
+
+
+class ClosesByAccident(Imitation):
+    """A reply to close all reply closes nothing."""
+
+    def _pass_reply(self, port, frame):
+        owner = self.owner[port.index]
+        super()._pass_reply(port, frame)
+        self.owner[port.index] = owner
+
+
+class FlushWithoutReady(Imitation):
+    """A flush sends no ready signal."""
+
+    def _flush(self, port):
+        super()._flush(port)
+        port.readies -= 1
+
+
+class PassesHello(Imitation):
+    """A neighbour's hello is passed on like other replies."""
+
+    def _pass_reply(self, port, frame):
+        owner = self.owner[port.index]
+        super()._pass_reply(port, frame)
+        if frame[0] == HELLO and owner is not None:
+            self.ports[owner].replies.append([int(Control.REPLY), *frame])
+
+
+class ForgetsToUnlock(Imitation):
+    """Unlock mine leaves a lock."""
+
+    def _lock(self, port, op, param):
+        return param if op == Op.UNLOCK_MINE else super()._lock(port, op, param)
+
+
+@pytest.mark.parametrize("faulty", [IgnoresReadyBit, TakesAway, ClosesAtTheHead, ForgetsReady, RefusesFree, UnevenCopies, CountsNothing, WrongError,
+                                    StaleStatus, LockOfAnybody, LockThatKeepsNobodyOut, ClosesByAccident, FlushWithoutReady, PassesHello,
+                                    ForgetsToUnlock])
 def test_a_faulty_hub_is_found(faulty):
     """Each fault is found in one of a few recordings: by the model, or because the traffic comes to a stop."""
     found = 0
@@ -332,7 +401,7 @@ def test_replies_that_wander_are_judged_by_the_connection():
     bed.endpoints[2].send([None] * 20, reply(Op.OPEN_RETRY_REPLY, neighbour_hub(2), 1), [None] * 100, reply(1, neighbour_hub(2), 2))
     bed.simulate(Imitation(3, HUB), 500)
     verdict = judge(bed.recording, HUB)
-    assert verdict.replies == 1 and verdict.lost == 1 and len(verdict.errors[2]) == 1
+    assert verdict.replies == 1 and verdict.lost == 1 and verdict.counters(2) == {Counter.NO_ROUTE: 1}
     bed.recording.rx[2] = [item for item in bed.recording.rx[2] if item[0] > 100]
     with pytest.raises(Violation, match="no business there"):
         judge(bed.recording, HUB)
