@@ -108,7 +108,7 @@ class Neighbour(Endpoint):
             self._reply.append(symbol)
             if len(self._reply) == 3:
                 if self._reply[0] == HELLO_ASK:
-                    self._insert(cycle, reply(HELLO, neighbour_hub(self.port), HELLO_HUB | self.port))
+                    self._insert(cycle, [int(Control.REPLY), HELLO, neighbour_hub(self.port), HELLO_HUB | self.port])
                 self._asked -= self._reply[0] not in (UNASKED, HELLO, HELLO_ASK)
                 self._reply = None
         elif symbol == Control.START:
