@@ -4,18 +4,25 @@ Source: "The Design of Nectar" (1989), section 4.1 names an instrumentation boar
 (``docs/monitor.md``).
 """
 
+from functools import reduce
+from operator import or_
+
 from amaranth.hdl import Array, Assert, Cat, Module, Mux, Signal
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import bits_for
 
-from .messages import check_ports, index_bits, one_hot_index
+from .messages import check_ports, index_bits
 from .monitor_map import COUNTER_BITS, Counter
 
 __all__ = ["Counters"]
 
-#: Counters that are exact: a port adds their events up until the walker comes.
-_SUMMED = (Counter.OPENED, Counter.PACKETS)
+#: Counters whose events a port adds up until the walker comes, and how many cycles there are from one event to the next at least.
+_SUMMED = {Counter.OPENED: 4, Counter.PACKETS: 3}
+
+
+def _room(events):
+    """The smallest number of the form 3 * 2**n that is at least ``events``: cheap to stop at."""
+    return next(3 << n for n in range(8) if 3 << n >= events)
 
 
 class Counters(wiring.Component):
@@ -44,9 +51,9 @@ class Counters(wiring.Component):
     Timing
     ------
     ``value`` is what the counter of cycle t shows in cycle t + 2; one reading in every cycle.
-    The walker stays at a port one cycle for each counter that has something to count, at least one cycle. What happened since its last
-    visit counts once, for OPENED and PACKETS as often as it happened, up to the room of a port's sums: 2 N - 1 packets, N / 2 connections, or the
-    next greater 2**n - 1. A port whose counters are cleared, which all are by a reset, costs the next visit 16 cycles more.
+    The walker stays at a port for 3 cycles, for 16 if there is something to count under another name than OPENED and PACKETS. What happened there
+    since its last visit counts once, for OPENED and PACKETS as often as it happened, up to ``room``. Where counters are to be cleared, which is
+    everywhere after a reset, it stays 17 cycles more.
 
     Raises
     ------
@@ -57,7 +64,7 @@ class Counters(wiring.Component):
     def __init__(self, ports):
         check_ports(ports)
         self.ports = ports
-        self.room = {Counter.OPENED: (1 << bits_for(ports // 2)) - 1, Counter.PACKETS: (1 << bits_for(2 * ports - 1)) - 1}
+        self.room = {kind: _room(3 * ports // apart) for kind, apart in _SUMMED.items()}
         super().__init__({
             "events": In(len(Counter)).array(ports), "awake": In(1), "clear": In(ports),
             "port": In(range(ports)), "counter": In(range(len(Counter))), "value": Out(COUNTER_BITS), "busy": Out(1),
@@ -66,96 +73,126 @@ class Counters(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         kinds = len(Counter)
-        m.submodules.memory = storage = memory.Memory(shape=COUNTER_BITS, depth=kinds << index_bits(self.ports), init=[])
-        write_port, read_port, look_port = storage.write_port(), storage.read_port(), storage.read_port()
+        # Two copies of the same content: one to add to, one to look at. What the first reads is never written in the same cycle.
+        depth = kinds << index_bits(self.ports)
+        m.submodules.memory = storage = memory.Memory(shape=COUNTER_BITS, depth=depth, init=[], attrs={"no_rw_check": 1})
+        m.submodules.look = shown = memory.Memory(shape=COUNTER_BITS, depth=depth, init=[])
+        write_port, read_port = storage.write_port(), storage.read_port()
+        copy_port, look_port = shown.write_port(), shown.read_port()
 
         turn, at = Signal(range(self.ports)), Signal(self.ports, init=1)  # the port to visit next, as number and as mask
-        visit, load = Signal(), Signal()                                  # the walker goes on; takes along what it finds
-        dirty = Signal(self.ports, init=-1)                               # ports whose counters are to be cleared
+        visit, load = Signal(), Signal()                                  # the walker goes there; takes along what it finds
 
-        # What has happened at each port since the walker's last visit.
-        found, sums = [], {kind: [] for kind in _SUMMED}
+        # What has happened at each port since the walker's last visit. What it takes along is 0 but for the port of its last visit.
+        notes, sums = [], {kind: [] for kind in _SUMMED}
         for n, events in enumerate(self.events):
-            leave = Signal(name=f"leave_{n}")
-            noted = Signal(kinds, name=f"noted_{n}")
-            m.d.comb += leave.eq(at[n] & load | self.clear[n])
-            bits = list(noted)
-            for kind in Counter:
-                if kind in _SUMMED:
-                    total = Signal(range(self.room[kind] + 1), name=f"{kind.name.lower()}_{n}")
-                    sums[kind].append(total)
-                    bits[kind] = total.any()
-                    with m.If(leave):
-                        m.d.sync += total.eq(events[kind])
-                    with m.Elif(events[kind] & ~total.all()):
-                        m.d.sync += total.eq(total + 1)
-                else:
-                    m.d.sync += noted[kind].eq(events[kind] | noted[kind] & ~leave)
-            found.append(Cat(bits))
+            goes, leave = Signal(name=f"goes_{n}"), Signal(name=f"leave_{n}")
+            m.d.sync += goes.eq(at[n] & load)
+            m.d.comb += leave.eq(goes | self.clear[n])
 
-        # The walker: the port where it stands, and what it has still to do there, lowest number first.
-        port = Signal(range(self.ports))
-        work, after, here = Signal(kinds), Signal(kinds), Signal(kinds)
-        clearing, parked, clean = Signal(), Signal(), Signal()
-        carried = {kind: Signal(range(self.room[kind] + 1), name=f"{kind.name.lower()}_carried", reset_less=True) for kind in _SUMMED}
-        done, rest = Signal(), Signal()
+            def gather(name, bits, add, into):
+                """A register of a port; ``add`` gives its value with the events of this cycle."""
+                value, after = Signal(bits, name=f"{name}_{n}"), Signal(bits, name=f"{name}_after_{n}")
+                taken = Signal(bits, name=f"{name}_taken_{n}", reset_less=True)
+                m.d.comb += after.eq(add(value))
+                m.d.sync += [value.eq(Mux(leave, 0, after)), taken.eq(Mux(goes, after, 0))]
+                into.append(taken)
+
+            def plus(value, event):
+                """``value`` + ``event`` without a carry chain, which would cost more; it stops at ``room``."""
+                more = event & ~(value[-1] & value[-2])
+                return Cat(bit ^ (more & value[:k].all()) for k, bit in enumerate(value))
+
+            gather("noted", kinds - len(_SUMMED), lambda value: value | events[len(_SUMMED):], notes)
+            for kind in _SUMMED:
+                gather(kind.name.lower(), self.room[kind].bit_length(), lambda value: plus(value, events[kind]), sums[kind])
+
+        # The walker: at which counter of which port it is, and what it has found there.
+        port, kind = Signal(range(self.ports)), Signal(range(kinds))
+        arrived = Signal(kinds - len(_SUMMED))  # what it finds, in its second cycle at a port
+        found = Signal(len(arrived) + 1, reset_less=True)
+        carried = {kind: Signal(room.bit_length(), name=f"{kind.name.lower()}_carried") for kind, room in self.room.items()}
+        for summed, values in sums.items():
+            m.d.comb += carried[summed].eq(reduce(or_, values))
+        m.d.comb += arrived.eq(reduce(or_, notes))
+        idle = Signal(init=1)                                            # it is between two ports
+        last, some = Signal(), Signal()                                  # this is all here; it has found anything
+        clearing, cleared = Signal(), Signal()
+        dirty, next_dirty = Signal(self.ports, init=-1), Signal(init=1)  # counters to be cleared
+        clean = Signal()                                                 # nothing was found since port 0, and nothing can have happened
         m.d.comb += [
-            after.eq(work & (work - 1)),
-            here.eq(Array(found)[turn]),
-            done.eq(after == 0),
-            rest.eq(at[0] & clean & ~self.awake),
-            visit.eq(done & ~clearing & ~parked & ~rest),
-            load.eq(visit & ~(dirty & at).any()),
-            self.busy.eq(~parked),
+            self.busy.eq(~(idle & at[0] & clean & ~some)),
+            visit.eq(last & ~(at[0] & clean) | idle & (self.busy | self.awake)),
+            load.eq(visit & ~next_dirty),
         ]
-        m.d.sync += work.eq(after)
-        with m.If(done):
-            m.d.sync += clearing.eq(0)
+        packets = Signal.like(carried[Counter.PACKETS], reset_less=True)
+        m.d.sync += [
+            packets.eq(carried[Counter.PACKETS]),
+            kind.eq(kind + 1),
+            found.eq(Mux(kind == 1, arrived << 1, found >> 1)),
+            cleared.eq(clearing & (kind == kinds - 1)),
+            next_dirty.eq((dirty & at).any()),
+            dirty.eq(dirty & ~Mux(cleared, at.rotate_right(1), 0) | self.clear),
+        ]
+        with m.If(idle | last):
+            m.d.sync += idle.eq(~visit)
+        with m.Elif(kind == 1):
+            m.d.sync += [
+                last.eq(~(arrived.any() | clearing)),
+                some.eq(arrived.any() | clearing | Cat(carried.values()).any()),
+            ]
+        with m.Elif(kind == kinds - 2):
+            m.d.sync += last.eq(~clearing)
+        with m.Elif(kind == kinds - 1):
+            m.d.sync += [idle.eq(1), clearing.eq(0)]
         with m.If(visit):
             m.d.sync += [
                 port.eq(turn),
+                kind.eq(0),
                 turn.eq(Mux(at[-1], 0, turn + 1)),
                 at.eq(at.rotate_left(1)),
-                work.eq(Mux(load, here, (1 << kinds) - 1)),
+                last.eq(0),
+                some.eq(0),
                 clearing.eq(~load),
-                *(carried[kind].eq(Array(sums[kind])[turn]) for kind in _SUMMED),
-                clean.eq((at[0] | clean) & load & (here == 0)),
             ]
+        # It rests at port 0 after a round without work: where it stands must not depend on how long there was none.
         with m.If(self.awake):
-            m.d.sync += [clean.eq(0), parked.eq(0)]
-        with m.Elif(done & ~clearing & rest):
-            # It rests after a round without work, always here, so that what it does next depends on no time before.
-            m.d.sync += parked.eq(1)
+            m.d.sync += clean.eq(0)
+        with m.Elif(visit & at[0]):
+            m.d.sync += clean.eq(1)
+        with m.Elif(some):
+            m.d.sync += clean.eq(0)
 
-        # A counter is read, added to and written in three cycles; the walker comes back to it after four at the earliest.
-        cleared = Signal()
-        m.d.sync += [
-            cleared.eq(clearing & done),
-            dirty.eq(dirty & ~Mux(cleared, at.rotate_right(1), 0) | self.clear),
-        ]
+        # A counter is read, added to and written in three cycles; the walker comes back to it after six at the earliest.
         address, address_1, address_2 = (Signal(len(write_port.addr), name=f"address_{k}", reset_less=True) for k in range(3))
         valid_1, valid_2, clearing_1 = Signal(), Signal(), Signal(reset_less=True)
-        amount, total = (Signal(len(carried[Counter.PACKETS]), name=name, reset_less=True) for name in ("amount", "amount_2"))
-        old = Signal(COUNTER_BITS, reset_less=True)
-        new = Signal(COUNTER_BITS + 1)
+        amount_1, amount_2 = (Signal(len(packets), name=f"amount_{k}", reset_less=True) for k in (1, 2))
+        old, new = Signal(COUNTER_BITS, reset_less=True), Signal(COUNTER_BITS + 1)
+        with m.Switch(address_1[:len(kind)]):
+            with m.Case(Counter.OPENED):
+                m.d.comb += amount_1.eq(carried[Counter.OPENED])
+            with m.Case(Counter.PACKETS):
+                m.d.comb += amount_1.eq(packets)
+            with m.Default():
+                m.d.comb += amount_1.eq(found[0])
         m.d.comb += [
-            address.eq(Cat(one_hot_index(work & ~after), port)),
+            address.eq(Cat(kind, port)),
             read_port.addr.eq(address),
-            new.eq(old + total),
-            write_port.addr.eq(address_2),
-            write_port.data.eq(new[:COUNTER_BITS] | new[COUNTER_BITS].replicate(COUNTER_BITS)),
-            write_port.en.eq(valid_2),
+            new.eq(old + amount_2),
         ]
         m.d.sync += [
-            address_1.eq(address),
-            valid_1.eq(work != 0),
+            Cat(address_1, address_2).eq(Cat(address, address_1)),
+            Cat(valid_1, valid_2).eq(Cat(~idle, valid_1)),
             clearing_1.eq(clearing),
-            amount.eq(Mux(clearing, 0, Mux(work[Counter.OPENED], carried[Counter.OPENED], Mux(work[Counter.PACKETS], carried[Counter.PACKETS], 1)))),
-            address_2.eq(address_1),
-            valid_2.eq(valid_1),
-            total.eq(amount),
+            amount_2.eq(amount_1),
             old.eq(Mux(clearing_1, 0, read_port.data)),
         ]
+        for memory_port in (write_port, copy_port):
+            m.d.comb += [
+                memory_port.addr.eq(address_2),
+                memory_port.data.eq(new[:COUNTER_BITS] | new[COUNTER_BITS].replicate(COUNTER_BITS)),
+                memory_port.en.eq(valid_2),
+            ]
 
         # Reading. A port whose counters are still to be cleared shows 0.
         hidden_1, hidden_2 = Signal(), Signal()
@@ -172,7 +209,7 @@ class Counters(wiring.Component):
 
         if platform == "formal":
             m.d.comb += [
-                Assert((at & (at - 1))[:self.ports] == 0, "the walker stands at one port"),
-                Assert((at >> turn)[0], "number and mask name the same port"),
+                Assert(at == Array(1 << n for n in range(self.ports))[turn], "number and mask name the same port"),
+                Assert(turn < self.ports, "the walker stays among the ports"),
             ]
         return m

@@ -4,11 +4,14 @@ Source: "The Design of Nectar" (1989), section 4.1: an instrumentation board rec
 controller; the layout is ours (``docs/monitor.md``).
 """
 
-from amaranth.hdl import Array, Assert, Cat, Module, Mux, Signal
+from functools import reduce
+from operator import or_
+
+from amaranth.hdl import Assert, Cat, Module, Mux, Signal
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from .messages import check_ports
+from .messages import check_ports, one_hot_index, port_mask
 from .monitor_map import EVENT_DEPTH, TIME_BITS, Event
 
 __all__ = ["Recorder", "Decision", "Entry", "PORT_BITS"]
@@ -30,6 +33,15 @@ class Entry(data.Struct):
 
     what: Decision
     time: TIME_BITS
+
+
+def _lowest(mask, enable):
+    """The lowest bit that is set in ``mask``, if ``enable``."""
+    before, distance = ~enable.replicate(len(mask)) | mask << 1, 1
+    while distance < len(mask):
+        before |= before << distance
+        distance *= 2
+    return mask & ~before
 
 
 class Recorder(wiring.Component):
@@ -58,10 +70,10 @@ class Recorder(wiring.Component):
 
     Timing
     ------
-    The stamp is the number of cycles from ``start`` to the event. Of events in the same cycle the decision is written at once, then, one a cycle in
-    which nothing is decided, TIMED_OUT, CLOSED and UNLOCKED, each by port number; their stamps are late by the time that they waited. A CLOSED or UNLOCKED
-    that still waits when its output is opened or locked anew is left out. Before an event, WRAP is written if the high part of the time has changed
-    since the last, and LOST if events found no room; a decision waits that long, and is lost if others follow in every cycle.
+    An event of cycle t is stamped with t + 1 - s, s being the cycle of ``start``, if nothing is before it. One event is written in a cycle: decisions
+    first; then TIMED_OUT, CLOSED and UNLOCKED, each by port number. Stamps are late by the time that an event waits. A CLOSED or UNLOCKED that still
+    waits when its output is opened or locked anew is left out. Before an event, WRAP is written if the high part of the time has changed
+    since the last, and LOST if events were lost; a decision waits that long, and is lost if others follow in every cycle.
     When the record is full all events are lost.
 
     Raises
@@ -81,7 +93,7 @@ class Recorder(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.memory = storage = memory.Memory(shape=Entry, depth=EVENT_DEPTH, init=[])
+        m.submodules.memory = storage = memory.Memory(shape=Entry, depth=EVENT_DEPTH, init=[], attrs={"no_rw_check": 1})
         write_port, read_port = storage.write_port(), storage.read_port()
 
         now = Signal(TIME_BITS + 2 * PORT_BITS)
@@ -92,49 +104,67 @@ class Recorder(wiring.Component):
         with m.Elif(self.stop):
             m.d.sync += self.running.eq(0)
 
-        # What waits to be written: decisions, of which one may be held back; then the rest.
+        # Decisions on their way. The one that cannot be written at once is held.
         begin = Signal()  # nothing that was before counts
         m.d.comb += begin.eq(self.start | ~self.running)
-        new, held = Signal(Decision, reset_less=True), Signal(Decision, reset_less=True)
-        new_valid, held_valid = Signal(), Signal()
-        m.d.sync += [new.eq(self.decision), new_valid.eq(self.decision_valid)]
-        others = {Event.TIMED_OUT: self.expired, Event.CLOSED: self.closed, Event.UNLOCKED: self.unlocked}
-        ended_by = {Event.CLOSED: Event.OPENED, Event.UNLOCKED: Event.LOCKED}
-        waiting = {kind: Signal(self.ports, name=f"waiting_{kind.name.lower()}") for kind in others}
-        event, take = Signal(Decision), Signal()
-        mask = Signal(self.ports)  # the port of the event if it is none that was decided, else the output of the new decision
-        index = Signal(range(self.ports))
-        decided = Signal()
-        m.d.comb += [
-            decided.eq(held_valid | new_valid),
-            mask.eq(Array(1 << n for n in range(self.ports))[index]),
-        ]
-        for kind, pulses in others.items():
-            leaves = take & ~decided & (event.kind == kind)
-            if kind in ended_by:
-                leaves |= new_valid & (new.kind == ended_by[kind])
-            m.d.sync += waiting[kind].eq(pulses | waiting[kind] & ~Mux(leaves, mask, 0))
+        early, new, held = (Signal(Decision, name=name, reset_less=True) for name in ("early", "new", "held"))
+        early_valid, new_valid, held_valid = Signal(), Signal(), Signal()
+        m.d.sync += [early.eq(self.decision), early_valid.eq(self.decision_valid), new.eq(early), new_valid.eq(early_valid)]
 
-        m.d.comb += index.eq(new.output)
+        # All else waits in a bit for each port, and is picked in order. What a decision replaces is dropped.
+        others = {Event.TIMED_OUT: self.expired, Event.CLOSED: self.closed, Event.UNLOCKED: self.unlocked}
+        replaced_by = {Event.CLOSED: Event.OPENED, Event.UNLOCKED: Event.LOCKED}
+        waiting = {kind: Signal(self.ports, name=f"waiting_{kind.name.lower()}") for kind in others}
+        picked, picked_kind, picked_valid = Signal(self.ports, reset_less=True), Signal(Event, reset_less=True), Signal()
+        pick, mask = Signal(), Signal(self.ports)
+        target, new_target = Signal(self.ports), Signal(self.ports, reset_less=True)
+        m.d.comb += target.eq(port_mask(early.output, self.ports))
+        m.d.sync += new_target.eq(target)
+        turn, masks = pick, []
+        for kind, pulses in others.items():
+            chosen = Signal(self.ports, name=f"chosen_{kind.name.lower()}")
+            found = Signal(name=f"found_{kind.name.lower()}")
+            m.d.comb += [chosen.eq(_lowest(waiting[kind], turn)), found.eq(waiting[kind].any())]
+            masks.append(chosen)
+            kept = waiting[kind] & ~chosen
+            if kind in replaced_by:
+                kept &= ~Mux(early_valid & (early.kind == replaced_by[kind]), target, 0)
+            m.d.sync += waiting[kind].eq(pulses | kept)
+            with m.If(turn & found):
+                m.d.sync += picked_kind.eq(kind)
+            turn = turn & ~found
+        m.d.comb += mask.eq(reduce(or_, masks))
+        with m.If(pick):
+            m.d.sync += picked.eq(mask)
+
+        event, take, decided = Signal(Decision), Signal(), Signal()
+        dropped = Signal()  # the picked event is one that the new decision replaces
+        index = one_hot_index(picked)
+        m.d.comb += [
+            dropped.eq(new_valid & (picked & new_target).any()
+                       & Cat((picked_kind == kind) & (new.kind == by) for kind, by in replaced_by.items()).any()),
+            decided.eq(held_valid | new_valid),
+            pick.eq(~picked_valid | ~(decided | wrapped | lost)),
+        ]
+        with m.If(pick):
+            m.d.sync += picked_valid.eq(Cat(waiting.values()).any())
+        with m.Elif(take & ~decided | dropped):
+            m.d.sync += picked_valid.eq(0)
         with m.If(held_valid):
             m.d.comb += event.eq(held)
         with m.Elif(new_valid):
             m.d.comb += event.eq(new)
         with m.Else():
-            for condition, (kind, ports) in zip((m.If, *[m.Elif] * len(others)), waiting.items()):
-                with condition(ports.any()):
-                    for n in reversed(range(self.ports)):
-                        with m.If(ports[n]):
-                            m.d.comb += index.eq(n)
-                    m.d.comb += [event.kind.eq(kind), event.input.eq(Mux(kind == Event.TIMED_OUT, index, 0)),
-                                 event.output.eq(Mux(kind == Event.TIMED_OUT, 0, index))]
+            m.d.comb += [event.kind.eq(picked_kind), event.output.eq(index)]
+            with m.If(picked_kind == Event.TIMED_OUT):
+                m.d.comb += [event.input.eq(index), event.output.eq(0)]
 
         # Writing.
         first, count = Signal(range(EVENT_DEPTH)), Signal(range(EVENT_DEPTH + 1))
         full, something, room = Signal(), Signal(), Signal()
         m.d.comb += [
             full.eq(count[-1]),
-            something.eq(decided | Cat(waiting.values()).any()),
+            something.eq(decided | picked_valid),
             take.eq(something & (full | ~wrapped & ~lost)),
             write_port.en.eq((something | lost) & ~full & self.running),
             write_port.addr.eq(first + count),
@@ -164,7 +194,8 @@ class Recorder(wiring.Component):
         m.d.comb += taken.eq(self.pop & (count != 0))
         m.d.sync += [first.eq(first + taken), count.eq(count + write_port.en - taken)]
         with m.If(begin):
-            m.d.sync += [new_valid.eq(0), held_valid.eq(0), wrapped.eq(0), lost.eq(0), *(ports.eq(0) for ports in waiting.values())]
+            m.d.sync += [*(bit.eq(0) for bit in (early_valid, new_valid, held_valid, picked_valid, wrapped, lost)),
+                         *(ports.eq(0) for ports in waiting.values())]
         with m.If(self.start):
             m.d.sync += count.eq(0)
 
@@ -178,6 +209,6 @@ class Recorder(wiring.Component):
         if platform == "formal":
             m.d.comb += [
                 Assert(count <= EVENT_DEPTH, "the record holds no more than its room"),
-                Assert(self.running | ~(held_valid | new_valid | Cat(waiting.values()).any()), "nothing waits while nothing is recorded"),
+                Assert(self.running | ~(early_valid | new_valid | held_valid | picked_valid | Cat(waiting.values()).any()), "nothing waits while nothing is recorded"),
             ]
         return m
