@@ -3,17 +3,15 @@
 Source: "The Design of Nectar" (1989), section 4; ``docs/hub.md``.
 """
 
-from amaranth.hdl import Array, Cat, ClockDomain, ClockSignal, DomainRenamer, Module, ResetSignal, Signal
+from amaranth.hdl import ClockDomain, ClockSignal, DomainRenamer, Module, ResetSignal, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..link.port import FiberPort
-from .answers import Answers
-from .controller import Controller
+from .central import Central
 from .crossbar import Crossbar
 from .input_port import InputPort
 from .input_register import InputRegister
-from .locks import Locks
 from .messages import check_ports
 from .monitor import Monitor
 from .monitor_map import Counter
@@ -21,8 +19,6 @@ from .neighbours import Neighbours
 from .output_port import OutputPort
 from .profile import PROTOTYPE, HubProfile
 from .reply_bus import ReplyBus
-from .status_table import StatusTable
-from .supervisor import Supervisor
 from .watchdog import Watchdog
 
 __all__ = ["Hub"]
@@ -66,7 +62,7 @@ class Hub(wiring.Component):
             raise TypeError(f"profile of a HUB must be a HubProfile, not {profile!r}")
         self.ports = ports
         self.profile = profile
-        self._supervisor = Supervisor(ports, supervisors)
+        self._central = Central(ports, profile.backplane, supervisors)
         super().__init__({"hub_id": In(8), **{f"port_{n}": Out(FiberPort()) for n in range(ports)}, "idle": Out(1)})
 
     def elaborate(self, platform):
@@ -82,23 +78,17 @@ class Hub(wiring.Component):
         m.d.comb += [ClockSignal("core").eq(ClockSignal()), ResetSignal("core").eq(reset)]
         core = DomainRenamer("core")
 
-        m.submodules.controller = controller = core(Controller(self.ports, self.profile.backplane))
-        m.submodules.answers = answers = core(Answers(self.ports))
-        m.submodules.supervisor = supervisor = core(self._supervisor)
-        m.submodules.table = table = core(StatusTable(self.ports))
-        m.submodules.locks = locks = core(Locks(self.ports))
+        m.submodules.central = central = core(self._central)
         m.submodules.crossbar = crossbar = core(Crossbar(self.ports, early=self.profile.direct))
         m.submodules.reply_bus = reply_bus = core(ReplyBus(self.ports))
         m.submodules.neighbours = neighbours = core(Neighbours(self.ports))
         m.submodules.watchdog = watchdog = core(Watchdog(self.ports))
         m.submodules.monitor = monitor = core(Monitor(self.ports, self.profile))
-        m.d.sync += [reset.eq(supervisor.reset_hub), hub_id.eq(self.hub_id)]
+        m.d.sync += [reset.eq(central.reset_hub), hub_id.eq(self.hub_id)]
 
         # Ports.
-        space, ready, ready_bit, active, arrived, closed = (Signal(self.ports, name=name) for name in (
-            "space", "ready", "ready_bit", "active", "arrived", "closed"))
-        close_one, close_mine, moved, held = (Signal(self.ports, name=name) for name in ("close_one", "close_mine", "moved", "held"))
-        ready_set, ready_clear, recovered = (Signal(self.ports, name=name) for name in ("ready_set", "ready_clear", "recovered"))
+        space, active, arrived, closed = (Signal(self.ports, name=name) for name in ("space", "active", "arrived", "closed"))
+        held = Signal(self.ports)
         for n, pin in zip(ports, pins):
             m.submodules[f"register_{n}"] = register = InputRegister()
             m.submodules[f"input_{n}"] = source = core(InputPort(self.ports, n, bypass=self.profile.direct))
@@ -108,143 +98,91 @@ class Hub(wiring.Component):
             m.d.comb += [
                 register.rx_payload.eq(pin.rx.payload),
                 register.rx_valid.eq(pin.rx.valid),
-                register.enabled.eq(supervisor.enabled[n]),
-                register.looped.eq(supervisor.looped[n]),
+                register.enabled.eq(central.enabled[n]),
+                register.looped.eq(central.looped[n]),
                 register.loop_symbol.eq(sink.loop_symbol),
                 register.loop_valid.eq(sink.loop_valid),
                 arrived[n].eq(register.valid),
                 source.rx_symbol.eq(register.symbol),
                 source.rx_kind.eq(register.kind),
-                source.enabled.eq(supervisor.enabled[n]),
+                source.enabled.eq(central.enabled[n]),
                 source.hub_id.eq(hub_id),
-                source.targets.eq(table.targets[n]),
-                source.mine.eq(table.mine[n]),
+                source.targets.eq(central.targets[n]),
+                source.mine.eq(central.mine[n]),
                 source.space.eq(space),
-                source.resume.eq(controller.resume[n]),
-                source.response_valid.eq(answers.response_valid[n]),
-                source.done.eq(answers.done),
-                source.value.eq(answers.value),
-                source.reset_queue.eq(supervisor.reset_queue[n]),
+                source.resume.eq(central.resume[n]),
+                source.response_valid.eq(central.response_valid[n]),
+                source.done.eq(central.done),
+                source.value.eq(central.value),
+                source.reset_queue.eq(central.reset_queue[n]),
                 source.expired.eq(watchdog.expired[n]),
                 source.no_route.eq(reply_bus.no_route[n]),
                 source.reply_lost.eq(reply_bus.lost[n]),
-                close_one[n].eq(source.close_one),
-                close_mine[n].eq(source.close_mine),
-                moved[n].eq(source.moved),
-                held[n].eq(source.held | table.targets[n].any()),
-                controller.request[n].eq(source.request),
-                controller.request_valid[n].eq(source.request_valid),
-                controller.give_up[n].eq(source.give_up),
-                table.port[n].eq(source.request.param),
-                answers.errors[n].eq(source.errors),
-                answers.level[n].eq(source.level),
+                central.close_one[n].eq(source.close_one),
+                central.close_mine[n].eq(source.close_mine),
+                watchdog.moved[n].eq(source.moved),
+                held[n].eq(source.held),
+                central.request[n].eq(source.request),
+                central.request_valid[n].eq(source.request_valid),
+                central.give_up[n].eq(source.give_up),
+                central.errors[n].eq(source.errors),
+                central.level[n].eq(source.level),
                 crossbar.passage[n].eq(source.passage),
                 crossbar.move[n].eq(source.move),
                 sink.passage.eq(crossbar.out[n]),
                 sink.push.eq(crossbar.push[n]),
                 space[n].eq(sink.space),
-                ready[n].eq(sink.ready),
-                ready_bit[n].eq(sink.ready_bit),
+                central.ready[n].eq(sink.ready),
+                central.ready_bit[n].eq(sink.ready_bit),
                 closed[n].eq(sink.closed),
-                sink.ended.eq(table.ended[n]),
+                sink.ended.eq(central.ended[n]),
                 sink.send_ready.eq(source.send_ready),
-                sink.repair.eq(answers.send_ready[n]),
+                sink.repair.eq(central.send_ready[n]),
                 sink.ready_arrived.eq(source.ready_arrived),
-                sink.ready_set.eq(ready_set[n]),
-                sink.ready_clear.eq(ready_clear[n]),
+                sink.ready_set.eq(central.ready_set[n]),
+                sink.ready_clear.eq(central.ready_clear[n]),
                 sink.reply_byte.eq(reply_bus.byte),
                 sink.reply_place.eq(reply_bus.place),
                 sink.reply_push.eq(reply_bus.push[n]),
                 reply_bus.full[n].eq(sink.reply_full),
-                sink.looped.eq(supervisor.looped[n]),
+                sink.looped.eq(central.looped[n]),
                 pin.tx.payload.eq(sink.tx.payload),
                 pin.tx.valid.eq(sink.tx.valid),
                 sink.tx.ready.eq(pin.tx.ready),
                 monitor.events[n].eq(source.events),
-                monitor.events[n][Counter.OPENED].eq(controller.opened[n] | supervisor.opened[n]),
-                monitor.flags[n].eq(Cat(supervisor.enabled[n], supervisor.looped[n], supervisor.allowed[n], sink.ready_bit,
-                                        table.connected[n], locks.locked[n])),
+                monitor.events[n][Counter.OPENED].eq(central.opened[n]),
+                monitor.flags[n].eq(central.flags[n]),
+                crossbar.targets[n].eq(central.targets[n]),
+                crossbar.owner[n].eq(central.owner[n]),
+                reply_bus.owner[n].eq(central.owner[n]),
                 active[n].eq(source.busy | sink.busy),
             ]
 
-        # Decisions.
         m.d.comb += [
-            table.enter.eq(controller.enter | supervisor.enter),
-            table.entered_input.eq(controller.entered_input | supervisor.entered_input),
-            table.entered_output.eq(controller.entered_output | supervisor.entered_output),
-            table.close_one.eq(close_one),
-            table.close_mine.eq(close_mine | watchdog.expired | supervisor.close_mine),
-            table.closed.eq(closed | reply_bus.close | supervisor.closed),
-            locks.change.eq(controller.lock | supervisor.lock),
-            locks.who.eq(controller.locker | supervisor.locker),
-            locks.release.eq(controller.unlock_mine | watchdog.expired | supervisor.release),
-            controller.expired.eq(watchdog.expired),
-            controller.mine.eq(table.mine),
-            controller.ready.eq(ready),
-            answers.ready_bit.eq(ready_bit),
-            answers.order.eq(controller.order),
-            answers.order_valid.eq(controller.order_valid),
-            supervisor.command.eq(answers.command),
-            supervisor.command_valid.eq(answers.command_valid),
-            controller.finished.eq(supervisor.finished),
-            controller.allowed.eq(supervisor.allowed),
-            *(user.connected.eq(table.connected) for user in (controller, answers, supervisor, reply_bus)),
-            *(user.locked.eq(locks.locked) for user in (controller, answers, supervisor)),
-            *(user.enabled.eq(supervisor.enabled) for user in (controller, answers)),
-            *(getattr(answers, name).eq(getattr(supervisor, name))
-              for name in ("finished", "finished_port", "finished_done", "finished_value")),
-        ]
-        for n in ports:
-            m.d.comb += [
-                controller.named[n].eq(table.named[n]),
-                controller.held[n].eq(locks.held[n]),
-                answers.targets[n].eq(table.targets[n]),
-                answers.locker[n].eq(locks.owner[n]),
-                crossbar.targets[n].eq(table.targets[n]),
-                *(user.owner[n].eq(table.owner[n]) for user in (answers, supervisor, reply_bus, crossbar)),
-            ]
-
-        # What stands still gives back its ready bits.
-        with m.If(watchdog.expired.any()):
-            m.d.comb += recovered.eq(table.connected & Cat(Array(watchdog.expired)[table.owner[n]] for n in ports))
-        m.d.comb += [
-            watchdog.log.eq(supervisor.watchdog_log),
-            watchdog.restart.eq(supervisor.watchdog_restart),
-            watchdog.held.eq(held | locks.holding),
-            watchdog.moved.eq(moved),
-            ready_set.eq(answers.ready_set | supervisor.ready_set | recovered),
-            ready_clear.eq(answers.ready_clear | supervisor.ready_clear),
-        ]
-
-        # Neighbours.
-        wiring.connect(m, reply_bus.hello, neighbours.hello)
-        m.d.comb += [
+            central.closed.eq(closed | reply_bus.close),
+            central.expired.eq(watchdog.expired),
+            central.neighbour_id.eq(neighbours.id),
+            central.neighbour_kind.eq(neighbours.kind),
+            central.byte.eq(monitor.byte),
+            watchdog.log.eq(central.watchdog_log),
+            watchdog.restart.eq(central.watchdog_restart),
+            watchdog.held.eq(held | central.holding),
             reply_bus.hub_id.eq(hub_id),
-            reply_bus.ask.eq(answers.forget | supervisor.hello_ask),
-            neighbours.index.eq(answers.neighbour),
-            neighbours.forget.eq(answers.forget.any()),
-            answers.neighbour_id.eq(neighbours.id),
-            answers.neighbour_kind.eq(neighbours.kind),
-        ]
-
-        # The monitor. Connections that ended are told one cycle after the table shows it, as decisions are.
-        m.d.core += monitor.closed.eq(table.ended)
-        m.d.comb += [
-            monitor.unlocked.eq(locks.ended),
+            reply_bus.connected.eq(central.connected),
+            reply_bus.ask.eq(central.hello_ask),
+            neighbours.index.eq(central.neighbour),
+            neighbours.forget.eq(central.forget),
             monitor.expired.eq(watchdog.expired),
-            monitor.watchdog_log.eq(supervisor.watchdog_log),
-            monitor.decision_valid.eq(answers.decision_valid | supervisor.decision_valid),
-            *(getattr(monitor, name).eq(getattr(supervisor, name)) for name in ("select", "offset", "pop", "clear", "clear_valid")),
-            supervisor.byte.eq(monitor.byte),
+            *(getattr(monitor, name).eq(getattr(central, name))
+              for name in ("decision", "decision_valid", "unlocked", "watchdog_log", "select", "offset", "pop", "clear", "clear_valid")),
         ]
-        with m.If(answers.decision_valid):
-            m.d.comb += monitor.decision.eq(answers.decision)
-        with m.Else():
-            m.d.comb += monitor.decision.eq(supervisor.decision)
+        wiring.connect(m, reply_bus.hello, neighbours.hello)
+        # The monitor is told of a connection's end as late as of a decision.
+        m.d.core += monitor.closed.eq(central.ended)
 
         # What was active in the last cycle may have started something in this one.
         awake, was_active = Signal(), Signal()
-        m.d.sync += was_active.eq(active.any() | controller.busy | answers.busy | supervisor.busy | reply_bus.busy | watchdog.active)
+        m.d.sync += was_active.eq(active.any() | central.busy | reply_bus.busy | watchdog.active)
         m.d.comb += [
             awake.eq(was_active | arrived.any()),
             monitor.awake.eq(awake),
