@@ -1,8 +1,9 @@
 """Way past the input queue: a symbol that finds the queue empty passes on in the same cycle, or waits here in front of it.
 
-The queue's block RAM needs three cycles; the few places here need one, and none if nothing waits. Only symbols outside of
-commands come this way, since a command must wait until it is complete; a command for this HUB that is complete may
-be taken without having been in the queue.
+The queue's block RAM needs three cycles; the few places here need one, and none if nothing waits: what comes from the fiber is
+written to the next free place at the same time as to the input register. Only symbols outside of commands come this
+way, since a command must wait until it is complete; a command for this HUB that is complete may be taken without having
+been in the queue.
 
 Source: ours (``docs/hub.md``, "Timing").
 """
@@ -26,14 +27,16 @@ class Bypass(wiring.Component):
 
     Members
     -------
-    symbol, plain : In(9), In(1)
-        The port's input register, and that it holds a symbol that belongs to no command.
+    coming : In(9)
+        What the port's input register holds in the next cycle.
+    plain : In(1)
+        The input register holds a symbol that belongs to no command.
     divert : Out(1)
-        The symbol comes this way; it must not be written to the queue.
+        That symbol comes this way; it must not be written to the queue.
     oldest, oldest_valid, pop_queue, empty : In(9), In(1), Out(1), In(1)
         The queue.
     clear : In(1)
-        What is here is thrown away; nothing comes or goes in this cycle.
+        What is here, and what comes in this cycle, is thrown away, save what is taken.
     entry, valid, pop : Out(9), Out(1), In(1)
         For the head.
     clean : Out(1)
@@ -43,49 +46,53 @@ class Bypass(wiring.Component):
 
     Timing
     ------
-    ``plain`` to ``valid`` in the same cycle if ``clean``, else in order. One symbol in and one out in every cycle. From the
-    queue's ``oldest`` to ``entry`` one cycle. A stream flows without gaps: a symbol is written to the queue only when all
-    places here are taken, and those take longer to leave than the queue needs.
+    A symbol in the input register is ``valid`` in the same cycle if the place is ``clean`` and nothing came from the queue in the
+    cycle before. One symbol in and one out in every cycle. From the queue's ``oldest`` to ``entry`` one cycle. A stream flows
+    without gaps: a symbol is written to the queue only when all places here are taken, and those take longer to leave than the
+    queue needs.
     """
 
     def __init__(self):
         super().__init__({
-            "symbol": In(SYMBOL_BITS), "plain": In(1), "divert": Out(1),
+            "coming": In(SYMBOL_BITS), "plain": In(1), "divert": Out(1),
             "oldest": In(SYMBOL_BITS), "oldest_valid": In(1), "pop_queue": Out(1), "empty": In(1), "clear": In(1),
             "entry": Out(SYMBOL_BITS), "valid": Out(1), "pop": In(1), "clean": Out(1), "busy": Out(1),
         })
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.memory = storage = memory.Memory(shape=SYMBOL_BITS, depth=BYPASS_ROOM, init=[])
+        # One place more than may wait, for what is coming.
+        m.submodules.memory = storage = memory.Memory(shape=SYMBOL_BITS, depth=2 * BYPASS_ROOM, init=[])
         write_port, read_port = storage.write_port(), storage.read_port(domain="comb")
 
         pushed, popped = Signal(range(2 * BYPASS_ROOM)), Signal(range(2 * BYPASS_ROOM))
+        next_pushed = Signal.like(pushed)
         some, full = Signal(), Signal()
+        fresh = Signal()  # what is in the input register stands in the next free place
         m.d.comb += [
             some.eq(pushed != popped),
             full.eq((pushed - popped)[:len(pushed)] == BYPASS_ROOM),
-            self.divert.eq(self.plain & self.empty & ~full & ~self.clear),
-            self.pop_queue.eq(self.oldest_valid & ~full & ~self.clear),
-            self.valid.eq(some | self.plain & self.empty),
-            self.entry.eq(Mux(some, read_port.data, self.symbol)),
+            self.divert.eq(self.plain & self.empty & fresh & ~full),
+            self.pop_queue.eq(self.oldest_valid & ~full),
+            self.valid.eq(some | self.plain & self.empty & fresh),
+            self.entry.eq(read_port.data),
             self.clean.eq(self.empty & ~some),
             self.busy.eq(some),
             read_port.addr.eq(popped),
-            write_port.addr.eq(pushed),
-            write_port.data.eq(Mux(self.oldest_valid, self.oldest, self.symbol)),
-            write_port.en.eq(self.pop_queue | self.divert),
+            write_port.addr.eq(pushed + self.divert),
+            write_port.data.eq(Mux(self.pop_queue, self.oldest, self.coming)),
+            write_port.en.eq(1),
         ]
-        with m.If(self.pop_queue | self.divert & (some | ~self.pop)):
-            m.d.sync += pushed.eq(pushed + 1)
-        with m.If(self.pop & some):
-            m.d.sync += popped.eq(popped + 1)
-        with m.If(self.clear):
-            m.d.sync += popped.eq(pushed)
+        m.d.comb += next_pushed.eq(pushed + (self.pop_queue | self.divert))
+        m.d.sync += [
+            fresh.eq(~self.pop_queue),
+            pushed.eq(next_pushed),
+            popped.eq(Mux(self.clear, next_pushed, popped + self.pop)),
+        ]
 
         if platform == "formal":
             look = storage.read_port(domain="comb")
-            self.spy = SimpleNamespace(address=look.addr, data=look.data, pushed=pushed, popped=popped)
+            self.spy = SimpleNamespace(address=look.addr, data=look.data, pushed=pushed, popped=popped, fresh=fresh)
             m.d.comb += [
                 Assert((pushed - popped)[:len(pushed)] <= BYPASS_ROOM, "no symbol is written over another"),
                 Assert(~(self.divert & self.pop_queue), "one symbol at a time comes in"),

@@ -12,8 +12,9 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..link.symbol import COMMAND_LENGTH, SYMBOL_BITS, Control
+from ..link.symbol import COMMAND_LENGTH, SYMBOL_BITS
 from .commands import Op
+from .entry import is_command
 
 __all__ = ["CloseAllDetector"]
 
@@ -28,7 +29,7 @@ class CloseAllDetector(wiring.Component):
     command : Out(1)
         This symbol is a command's control code; the next one is its opcode.
     forget : In(1)
-        What the stream would go on with was thrown away: the next symbol begins something new. Not together with ``strobe``.
+        What follows in the stream is thrown away: the next symbol begins something new.
     inside : Out(1)
         This symbol is the opcode of a close all or stands behind it.
     last : Out(1)
@@ -47,7 +48,7 @@ class CloseAllDetector(wiring.Component):
         m = Module()
         place = Signal(range(COMMAND_LENGTH))  # symbols of a close all, or of what may become one, that went before
         m.d.comb += [
-            self.command.eq((place == 0) & (self.symbol == Control.COMMAND)),
+            self.command.eq((place == 0) & is_command(self.symbol)),
             self.inside.eq(place[1] | ((place == 1) & (self.symbol == Op.CLOSE_ALL))),
             self.last.eq(place == COMMAND_LENGTH - 1),
         ]

@@ -9,7 +9,7 @@ from amaranth.hdl import Array, Assert, Cat, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..link.symbol import Control
+from .entry import is_start
 from .messages import Passage
 
 __all__ = ["CrossbarRegister"]
@@ -58,7 +58,7 @@ class CrossbarRegister(wiring.Component):
         with m.If(self.output.valid & self.output.ready):
             m.d.sync += [taken.eq(taken + 1), starts.bit_select(taken[0], 1).eq(0)]
         with m.If(self.push):
-            m.d.sync += [pushed.eq(pushed + 1), starts.bit_select(pushed[0], 1).eq(self.passage.symbol == Control.START)]
+            m.d.sync += [pushed.eq(pushed + 1), starts.bit_select(pushed[0], 1).eq(is_start(self.passage.symbol))]
             for n, place in enumerate(places):
                 with m.If(pushed[0] == n):
                     m.d.sync += [place.symbol.eq(self.passage.symbol), place.closes.eq(self.passage.closes & ~self.ended)]

@@ -9,16 +9,17 @@ from amaranth.hdl import Assert, Cat, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..link.symbol import REPLY_BIT, SYMBOL_BITS, Control
+from ..link.symbol import REPLY_BIT, SYMBOL_BITS
 from .close_all import CloseAllDetector
-from .commands import COMMANDS, Error, Executor, Op
+from .commands import HELLO, Error, Op
+from .entry import is_own, is_start
 from .messages import Passage, Reply, Request, check_ports
-from .receiver import OWN
 
 __all__ = ["Head", "FAULTS"]
 
-#: Refusals that are counted as errors.
-FAULTS = (Error.UNKNOWN, Error.BAD_PORT, Error.NOT_MINE, Error.NOT_ALLOWED, Error.DISABLED)
+#: Refusals that are counted as errors, and the members that tell of them.
+FAULTS = {Error.UNKNOWN: "unknown", Error.BAD_PORT: "bad_port", Error.NOT_MINE: "not_mine", Error.NOT_ALLOWED: "not_allowed",
+          Error.DISABLED: "disabled"}
 
 
 class Head(wiring.Component):
@@ -40,7 +41,8 @@ class Head(wiring.Component):
     offer, offered, accept : In(1), In(Request), Out(1)
         A command that may be taken without the queue, since that is empty; and that it is.
     halt : In(1)
-        The queue is being emptied: nothing is taken in this cycle, and a command that waits, or of which a part was taken, is given up.
+        The queue was emptied in the cycle before: nothing is taken in this cycle, and a command that waits, or of which a part was
+        taken, is given up.
     expired : In(1)
         A command that waits is given up.
     targets : In(ports)
@@ -65,8 +67,8 @@ class Head(wiring.Component):
         The connection to that output ends; all connections of this input end.
     answer : Out(stream.Signature(Reply))
         A reply to the sender of a command.
-    fault, code : Out(1), Out(4)
-        A command is refused with an error that is counted, one of FAULTS.
+    unknown, bad_port, not_mine, not_allowed, disabled : Out(1)
+        A command is refused with an error that is counted; at most one in a cycle.
     dropped : Out(1)
         A run of symbols begins that are dropped as no output is connected.
     moved : Out(1)
@@ -79,7 +81,7 @@ class Head(wiring.Component):
     Timing
     ------
     A symbol a cycle. A command is taken in cycles t and t + 1, or, accepted, in t + 1 alone; it stands in the request register in t + 2;
-    one of the port's own is done there, and the next entry may leave in t + 3. One of the controller's holds the head until
+    one that closes is done there, and the next entry may leave in t + 3. All others go to the controller, and hold the head until
     ``resume`` or the cycle after its response. A command waits for the response and the answer to the one before.
 
     Raises
@@ -103,7 +105,7 @@ class Head(wiring.Component):
             "request": Out(Request), "request_valid": Out(1), "give_up": Out(1),
             "resume": In(1), "response_valid": In(1), "done": In(1), "value": In(8),
             "mine": In(1), "close_one": Out(1), "close_mine": Out(1), "answer": Out(stream.Signature(Reply)),
-            "fault": Out(1), "code": Out(4), "dropped": Out(1), "moved": Out(1), "holds": Out(1), "busy": Out(1),
+            **{name: Out(1) for name in FAULTS.values()}, "dropped": Out(1), "moved": Out(1), "holds": Out(1), "busy": Out(1),
         })
 
     def elaborate(self, platform):
@@ -120,7 +122,7 @@ class Head(wiring.Component):
         m.d.comb += [
             connected.eq(self.targets.any()),
             blocked.eq((self.targets & ~self.space).any()),
-            own.eq((self.entry & OWN) == OWN),
+            own.eq(is_own(self.entry)),
             leaves.eq(passing & self.valid & ~own & ~blocked & ~self.halt),
             takes.eq(passing & self.valid & own & ~asked & ~answering & ~self.halt),
             self.accept.eq(passing & self.offer & ~asked & ~answering & ~self.halt),
@@ -135,51 +137,50 @@ class Head(wiring.Component):
             close_all.forget.eq(self.halt),
             self.passage.symbol.eq(self.entry),
             self.passage.closes.eq(close_all.last),
-            self.start_left.eq(leaves & (self.entry == Control.START)),
+            self.start_left.eq(leaves & is_start(self.entry)),
             self.dropped.eq(drops & ~close_all.command & ~in_run),
         ]
         with m.If(leaves | takes | self.accept):
             m.d.sync += in_run.eq(drops & (in_run | ~close_all.command))
 
-        # Commands.
-        with m.If(takes):
-            m.d.sync += op[1:].eq(self.entry)
-        with m.If(self.accept):
-            m.d.sync += [op.eq(self.offered.op), param.eq(self.offered.param)]
-        with m.If(self.answer.ready):
-            m.d.sync += answering.eq(0)
+        # Commands. A refusal of the opcode that would look like a hello is not sent.
+        answers = Signal()
         m.d.comb += [
+            answers.eq((op & REPLY_BIT).any() & (op[1:] != HELLO >> 1)),
             self.request.op.eq(op),
             self.request.param.eq(param),
             self.answer.payload.op.eq(op),
             self.answer.payload.hub.eq(self.hub_id),
             self.answer.payload.value.eq(param),
             self.answer.valid.eq(answering),
-            self.pop.eq(leaves | takes),
             self.moved.eq(leaves | takes | self.accept | self.resume | self.response_valid),
         ]
+        with m.If(self.answer.ready):
+            m.d.sync += answering.eq(0)
+        with m.If(takes):
+            m.d.sync += op[1:].eq(self.entry)
+        with m.If(self.accept):
+            m.d.sync += [op.eq(self.offered.op), param.eq(self.offered.param)]
+        with m.If(self.response_valid):
+            m.d.sync += [asked.eq(0), answering.eq(answers), op[0].eq(self.done), param.eq(self.value)]
 
-        def respond(done, value):
-            """Answers the command in the request register if it asks for it."""
-            m.d.sync += [answering.eq((op & REPLY_BIT).any()), op[0].eq(done), param.eq(value)]
-
-        def refuse(error):
-            m.d.comb += [self.fault.eq(1), self.code.eq(error)]
-            respond(0, error)
+        close_one, close_mine, bad = Signal(), Signal(), Signal()
+        m.d.comb += [
+            close_one.eq(op[1:] == Op.CLOSE >> 1),
+            close_mine.eq((op[1:] == Op.CLOSE_MINE >> 1) | (op == Op.CLOSE_ALL_REPLY)),
+            bad.eq((param >= self.ports) | (param == self.port)),
+        ]
+        refused = {error: self.response_valid & ~self.done & (self.value[:4] == error) for error in FAULTS}
+        m.d.comb += [getattr(self, name).eq(refused[error]) for error, name in FAULTS.items()]
 
         giving_up = Signal()
-        m.d.comb += [
-            self.give_up.eq(giving_up),
-            self.fault.eq(self.response_valid & ~self.done & Cat(self.value[:4] == error for error in FAULTS).any()),
-            self.code.eq(self.value),
-        ]
-        with m.If(self.response_valid):
-            respond(self.done, self.value)
-            m.d.sync += asked.eq(0)
-
+        m.d.comb += self.give_up.eq(giving_up)
         with m.FSM(name="state") as state:
             # Where symbols may leave. A state of waiting becomes this one at once.
-            m.d.comb += passing.eq(state.ongoing("PASS") | state.ongoing("WAIT") & self.resume)
+            m.d.comb += [
+                passing.eq(state.ongoing("PASS") | state.ongoing("WAIT") & self.resume),
+                self.pop.eq(leaves | takes | state.ongoing("PARAMETER") & self.valid & ~self.halt),
+            ]
             with m.State("PASS"):
                 with m.If(takes):
                     m.next = "PARAMETER"
@@ -192,37 +193,30 @@ class Head(wiring.Component):
                 with m.If(self.halt):
                     m.next = "PASS"
                 with m.Elif(self.valid):
-                    m.d.comb += self.pop.eq(1)
                     m.d.sync += [param.eq(self.entry), op[0].eq(self.entry[8])]
                     m.next = "EXECUTE"
 
             with m.State("EXECUTE"):
                 m.d.sync += giving_up.eq(self.halt | self.expired)
-                m.next = "PASS"
-                with m.Switch(op):
-                    with m.Case(*(row.op for row in COMMANDS if row.executor is Executor.CONTROLLER)):
-                        m.d.comb += self.request_valid.eq(1)
-                        m.d.sync += asked.eq(1)
-                        m.next = "WAIT"
-                    with m.Case(Op.CLOSE, Op.CLOSE_REPLY):
-                        with m.If((param >= self.ports) | (param == self.port)):
-                            refuse(Error.BAD_PORT)
-                        with m.Elif(self.mine):
-                            m.d.comb += self.close_one.eq(1)
-                            respond(1, param)
-                        with m.Else():
-                            refuse(Error.NOT_MINE)
-                    with m.Case(Op.CLOSE_MINE, Op.CLOSE_MINE_REPLY, Op.CLOSE_ALL_REPLY):
-                        m.d.comb += self.close_mine.eq(1)
-                        respond(1, param)
-                    with m.Case(Op.FLUSH_REPLY, Op.ECHO_REPLY):
-                        respond(1, param)
-                    with m.Case(Op.IDENTITY_REPLY):
-                        respond(1, self.port)
-                    with m.Case(Op.SIZE_REPLY):
-                        respond(1, self.ports)
-                    with m.Default():
-                        refuse(Error.UNKNOWN)
+                with m.If(close_one | close_mine):
+                    m.d.sync += answering.eq(answers)
+                    m.next = "PASS"
+                with m.Else():
+                    m.d.comb += self.request_valid.eq(1)
+                    m.d.sync += asked.eq(1)
+                    m.next = "WAIT"
+                m.d.comb += [
+                    self.close_one.eq(close_one & self.mine),
+                    self.close_mine.eq(close_mine),
+                ]
+                with m.If(close_one & bad):
+                    m.d.comb += self.bad_port.eq(1)
+                    m.d.sync += [op[0].eq(0), param.eq(Error.BAD_PORT)]
+                with m.Elif(close_one & ~self.mine):
+                    m.d.comb += self.not_mine.eq(1)
+                    m.d.sync += [op[0].eq(0), param.eq(Error.NOT_MINE)]
+                with m.Elif(close_one | close_mine):
+                    m.d.sync += op[0].eq(1)
 
             with m.State("WAIT"):
                 with m.If(self.halt | self.expired):
@@ -230,8 +224,6 @@ class Head(wiring.Component):
                 with m.If(self.resume | self.response_valid):
                     m.d.sync += giving_up.eq(0)
                     m.next = "PASS"
-                with m.If(leaves & close_all.last & connected):
-                    m.next = "CLOSING"
 
             with m.State("CLOSING"):
                 with m.If(~connected):

@@ -11,7 +11,7 @@ from ..link.queue import QUEUE_DEPTH
 from ..link.symbol import SYMBOL_BITS
 from .bypass import Bypass
 from .commands import Error
-from .head import Head
+from .head import FAULTS, Head
 from .input_register import Kind
 from .messages import Passage, Reply, Request
 from .monitor_map import Counter
@@ -42,8 +42,8 @@ class InputPort(wiring.Component):
 
     Members
     -------
-    rx_symbol, rx_kind : In(9), In(Kind)
-        The input register.
+    coming, rx_symbol, rx_kind : In(9), In(9), In(Kind)
+        The input register, and what enters it.
     enabled : In(1)
         The port is in use.
     hub_id, targets, space, passage, move, request, request_valid, give_up, resume, response_valid, done, value, mine, close_one,
@@ -93,7 +93,7 @@ class InputPort(wiring.Component):
         self._queue = InputQueue(capacity)
         self._bypass = bypass
         super().__init__({
-            "rx_symbol": In(SYMBOL_BITS), "rx_kind": In(Kind), "enabled": In(1), "hub_id": In(8),
+            "coming": In(SYMBOL_BITS), "rx_symbol": In(SYMBOL_BITS), "rx_kind": In(Kind), "enabled": In(1), "hub_id": In(8),
             "targets": In(ports), "space": In(ports), "passage": Out(Passage), "move": Out(1),
             "request": Out(Request), "request_valid": Out(1), "give_up": Out(1),
             "resume": In(1), "response_valid": In(1), "done": In(1), "value": In(8),
@@ -111,9 +111,9 @@ class InputPort(wiring.Component):
         m.submodules.head = head = self._head
         m.submodules.replies = replies = ReplyBuffer()
 
-        # A queue that is reset throws away a flush that would begin in the same cycle.
-        halt = Signal()
-        m.d.comb += halt.eq(receiver.flush | self.reset_queue)
+        clear, halt = Signal(), Signal()
+        m.d.comb += clear.eq(receiver.flush | self.reset_queue)
+        m.d.sync += halt.eq(clear)
 
         m.d.comb += [
             receiver.hub_id.eq(self.hub_id),
@@ -122,12 +122,12 @@ class InputPort(wiring.Component):
             receiver.kind.eq(self.rx_kind),
             receiver.discard.eq(self.reset_queue | self.expired),
             receiver.full.eq(queue.full),
+            receiver.tight.eq(queue.tight),
             self.ready_arrived.eq(receiver.ready),
             queue.entry.eq(receiver.entry),
-            queue.first.eq(receiver.first),
+            queue.place.eq(receiver.place),
             queue.commit.eq(receiver.commit),
-            queue.clear.eq(self.reset_queue),
-            queue.flush.eq(receiver.flush),
+            queue.clear.eq(clear),
             self.level.eq(queue.level),
         ]
 
@@ -159,19 +159,18 @@ class InputPort(wiring.Component):
         if self._bypass:
             m.submodules.bypass = bypass = Bypass()
             m.d.comb += [
-                bypass.symbol.eq(self.rx_symbol),
+                bypass.coming.eq(self.coming),
                 bypass.plain.eq(receiver.plain),
                 bypass.oldest.eq(queue.oldest),
                 bypass.oldest_valid.eq(queue.valid),
                 bypass.empty.eq(queue.empty),
-                bypass.clear.eq(halt),
+                bypass.clear.eq(clear),
                 bypass.pop.eq(head.pop),
                 queue.pop.eq(bypass.pop_queue),
                 queue.write.eq(receiver.write & ~bypass.divert & ~head.accept),
-                queue.cut.eq(receiver.cut | head.accept),
                 head.entry.eq(bypass.entry),
                 head.valid.eq(bypass.valid),
-                head.offer.eq(receiver.own & bypass.clean),
+                head.offer.eq(receiver.own & ~receiver.flush & bypass.clean),
                 head.offered.op.eq(receiver.op),
                 head.offered.param.eq(self.rx_symbol),
                 waits.eq(bypass.busy),
@@ -179,7 +178,6 @@ class InputPort(wiring.Component):
         else:
             m.d.comb += [
                 queue.write.eq(receiver.write),
-                queue.cut.eq(receiver.cut),
                 queue.pop.eq(head.pop),
                 head.entry.eq(queue.oldest),
                 head.valid.eq(queue.valid),
@@ -206,8 +204,8 @@ class InputPort(wiring.Component):
             Counter.TIMED_OUT: self.expired,
             Counter.FLUSHED: halt,
         }
-        for error, counter in _COUNTER_OF.items():
-            events[counter] = head.fault & (head.code == error)
+        for error, name in FAULTS.items():
+            events[_COUNTER_OF[error]] = getattr(head, name)
         events[Counter.DISABLED] |= receiver.refused
         m.d.comb += self.events.eq(Cat(events.get(counter, 0) for counter in sorted(Counter)))
 
@@ -215,7 +213,8 @@ class InputPort(wiring.Component):
         errors = (receiver.reserved | receiver.overrun | receiver.refused | replies.lost,
                   receiver.command_cut,
                   receiver.reply_cut,
-                  head.dropped | head.fault,
+                  head.dropped,
+                  Cat(getattr(head, name) for name in FAULTS.values()).any(),
                   self.no_route | self.reply_lost,
                   self.expired)
         fresh = Signal(range(len(errors) + 1))
@@ -226,6 +225,6 @@ class InputPort(wiring.Component):
             self.errors.eq(Cat(total[:ERROR_BITS], total[ERROR_BITS] | self.errors[ERROR_BITS])),
         ]
 
-        m.d.comb += self.busy.eq(self.rx_kind.as_value().any() | ~queue.empty | waits | head.busy | receiver.flush | replies.source.valid
+        m.d.comb += self.busy.eq(self.rx_kind.as_value().any() | ~queue.empty | waits | head.busy | halt | replies.source.valid
                                  | (fresh != 0))
         return m

@@ -40,6 +40,8 @@ class InputRegister(wiring.Component):
         In loop back, what leaves the port is heard instead of the pins.
     enabled : In(1)
         The port is in use.
+    coming : Out(9)
+        What arrives, if anything does.
     symbol, kind : Out(9), Out(Kind)
         What arrived in the cycle before.
     valid : Out(1)
@@ -53,12 +55,12 @@ class InputRegister(wiring.Component):
     def __init__(self):
         super().__init__({
             "rx_payload": In(SYMBOL_BITS), "rx_valid": In(1), "looped": In(1), "loop_symbol": In(SYMBOL_BITS), "loop_valid": In(1),
-            "enabled": In(1), "symbol": Out(SYMBOL_BITS), "kind": Out(Kind), "valid": Out(1),
+            "enabled": In(1), "coming": Out(SYMBOL_BITS), "symbol": Out(SYMBOL_BITS), "kind": Out(Kind), "valid": Out(1),
         })
 
     def elaborate(self, platform):
         m = Module()
-        symbol, valid = Signal(SYMBOL_BITS), Signal()
+        symbol, valid = self.coming, Signal()
         kind = Signal(Kind)
         held = Signal(SYMBOL_BITS, reset_less=True)
         m.d.comb += [

@@ -11,6 +11,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..link.symbol import SYMBOL_BITS, Control
 from .crossbar_register import CrossbarRegister
+from .entry import is_start
 from .messages import Passage, Reply
 from .reply_sender import ReplySender
 
@@ -89,10 +90,6 @@ class OutputPort(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-
-        def starts(symbol):
-            """Whether ``symbol``, which is no control code but start, end, command, reply and ready, is a start."""
-            return symbol[8] & ~symbol[2] & ~symbol[0]
 
         # What comes from the crossbar.
         came, comes = Signal(Passage), Signal()
@@ -180,8 +177,8 @@ class OutputPort(wiring.Component):
         # The ready bit.
         start_enters = Signal()
         m.d.comb += [
-            start_enters.eq(fresh & valid & starts(payload)),
-            self.ready.eq(self.ready_bit & ~start_enters & ~(taken & starts(beside.symbol)) & ~start_behind),
+            start_enters.eq(fresh & valid & is_start(payload)),
+            self.ready.eq(self.ready_bit & ~start_enters & ~(taken & is_start(beside.symbol)) & ~start_behind),
         ]
         with m.If(start_enters | self.ready_clear):
             m.d.sync += self.ready_bit.eq(0)

@@ -18,7 +18,7 @@ LEVEL_BITS = 8
 
 
 class InputQueue(wiring.Component):
-    """FIFO of symbols whose end can be taken back.
+    """FIFO of symbols to which a command is added as a whole.
 
     Parameters
     ----------
@@ -27,34 +27,28 @@ class InputQueue(wiring.Component):
 
     Members
     -------
-    write, entry : In(1), In(9)
-        Writes an entry; only when not ``full``.
-    first : In(1)
-        With ``write``: the entry replaces all that is not committed.
+    write, entry, place : In(1), In(9), In(range(4))
+        Writes an entry ``place`` places behind those that are committed; 0 only when not ``full``, and more only when it has not been
+        ``tight`` since the last commit.
     commit : In(1)
-        With ``write``: all that was written is committed.
-    cut : In(1)
-        What is not committed is taken back before the write of this cycle.
-    full : Out(1)
-        No place is free.
+        With ``write``: this entry and all places before it are committed.
+    full, tight : Out(1), Out(1)
+        There is no room for an entry, for a whole command.
     clear : In(1)
-        All that was committed before this cycle is thrown away.
-    flush : In(1)
-        All that was committed before the last commit, which brought more than one entry, is thrown away. ``clear`` wins.
+        All that was committed before this cycle is thrown away, save what is taken in it.
     oldest, valid : Out(9), Out(1)
         The oldest entry that is committed.
     empty : Out(1)
         Nothing is committed, be it ``valid`` yet or not.
     pop : In(1)
-        The oldest entry is taken; only when ``valid``, and not together with ``clear`` or ``flush``.
+        The oldest entry is taken; only when ``valid``.
     level : Out(9)
-        Entries inside, those that are not committed included; with bit 8 set there are more than 255.
+        Entries that are committed; with bit 8 set there are more than 255.
 
     Timing
     ------
-    An entry that is written in cycle t and committed at once is the oldest in cycle t + 2 if the queue is empty. One entry in
-    and one out in every cycle. ``full`` and ``level`` follow the writes and the pops at once. In the cycle after a ``clear`` nothing is
-    valid, in the cycle after a ``flush`` what is left is.
+    An entry that is committed in cycle t is the oldest in cycle t + 2 if the queue is empty. One entry in and one out in every
+    cycle. ``full``, ``tight`` and ``level`` follow the commits and the pops at once. In the cycle after a ``clear`` nothing is valid.
 
     Raises
     ------
@@ -69,8 +63,8 @@ class InputQueue(wiring.Component):
             raise ValueError(f"a queue must hold a command of {COMMAND_LENGTH} symbols, not {capacity}")
         self.capacity = capacity
         super().__init__({
-            "write": In(1), "entry": In(SYMBOL_BITS), "first": In(1), "commit": In(1), "cut": In(1), "full": Out(1),
-            "clear": In(1), "flush": In(1),
+            "write": In(1), "entry": In(SYMBOL_BITS), "place": In(range(COMMAND_LENGTH)), "commit": In(1),
+            "full": Out(1), "tight": Out(1), "clear": In(1),
             "oldest": Out(SYMBOL_BITS), "valid": Out(1), "empty": Out(1, init=1), "pop": In(1), "level": Out(LEVEL_BITS + 1),
         })
 
@@ -80,54 +74,47 @@ class InputQueue(wiring.Component):
         m.submodules.memory = storage = memory.Memory(shape=SYMBOL_BITS, depth=depth, init=[])
         write_port, read_port = storage.write_port(), storage.read_port()
 
-        written = Signal(range(depth))    # end of what is written
         committed = Signal(range(depth))  # end of what the head may see
-        before = Signal(range(depth), reset_less=True)  # the same before the last commit
         taken = Signal(range(depth))      # where the head stands
-        end, after = Signal(range(depth)), Signal(range(depth))
+        address, commits = Signal(range(depth)), Signal()
         m.d.comb += [
-            end.eq(Mux(self.cut | self.write & self.first, committed, written)),
-            after.eq(end + self.write),
-            write_port.addr.eq(end),
+            address.eq(committed + self.place),
+            write_port.addr.eq(address),
             write_port.data.eq(self.entry),
             write_port.en.eq(self.write),
+            commits.eq(self.write & self.commit),
         ]
-        m.d.sync += written.eq(after)
-        with m.If(self.write & self.commit):
-            m.d.sync += [committed.eq(after), before.eq(committed)]
+        with m.If(commits):
+            m.d.sync += committed.eq(address + 1)
 
         inside = Signal(range(depth))
         m.d.comb += [
-            inside.eq(written - taken),
+            inside.eq(committed - taken),
             self.full.eq(inside == self.capacity),
+            self.tight.eq(Cat(inside == self.capacity - n for n in range(COMMAND_LENGTH)).any()),
             self.level.eq(Cat(inside[:LEVEL_BITS], inside[LEVEL_BITS:].any())),
         ]
 
         next_taken = Signal(range(depth))
-        pending = Signal()
-        with m.If(self.clear):
-            m.d.comb += next_taken.eq(committed)
-        with m.Elif(self.flush):
-            m.d.comb += next_taken.eq(before)
-        with m.Else():
-            m.d.comb += next_taken.eq(taken + self.pop)
+        remains = Signal()
         m.d.comb += [
-            pending.eq(committed != next_taken),
+            next_taken.eq(Mux(self.clear, committed, taken + self.pop)),
+            remains.eq(~self.clear & (inside[1:].any() | (inside[0] & ~self.pop))),
             read_port.addr.eq(next_taken),
             self.oldest.eq(read_port.data),
         ]
         m.d.sync += [
             taken.eq(next_taken),
-            self.valid.eq(pending),
-            self.empty.eq(~pending & ~(self.write & self.commit)),
+            self.valid.eq(remains),
+            self.empty.eq(~remains & ~commits),
         ]
 
         if platform == "formal":
             look = storage.read_port(domain="comb")
-            self.spy = SimpleNamespace(address=look.addr, data=look.data, taken=taken, committed=committed, written=written)
+            self.spy = SimpleNamespace(address=look.addr, data=look.data, taken=taken, committed=committed)
             m.d.comb += [
                 Assert(inside <= self.capacity, "the queue holds no more than its capacity"),
-                Assert((committed - taken)[:len(taken)] <= inside, "the head sees no more than was written"),
-                Assert(self.empty == (committed == taken), "empty is told at once"),
+                Assert(self.empty == (inside == 0), "empty is told at once"),
+                Assert(~self.valid | ~self.empty, "only what is there is valid"),
             ]
         return m

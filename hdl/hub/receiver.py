@@ -1,7 +1,7 @@
 """Receiver of a port: sorts the symbols that arrive into ready signals, replies and what enters the queue.
 
 Commands are recognised here and not at the queue's head: their symbols are written to the queue as they arrive, but
-stay invisible to the head until the command is complete. So a fragment never reaches the head: it is taken back
+stay invisible to the head until the command is complete. So a fragment never reaches the head: it is written over
 when it is cut short. A command for this HUB ends up as two entries, which replace what was written of it:
 ``OWN | opcode >> 1``, and the parameter with the opcode's bit 0 in bit 8.
 
@@ -17,12 +17,10 @@ from amaranth.lib.wiring import In, Out
 
 from ..link.symbol import ANY_HUB, COMMAND_LENGTH, SYMBOL_BITS
 from .commands import COMMANDS, Op
+from .entry import OWN
 from .input_register import Kind
 
-__all__ = ["Receiver", "OWN"]
-
-#: First entry of a command for this HUB, with bits 7:1 of its opcode. No control code that enters the queue has both bits set.
-OWN = 0x180
+__all__ = ["Receiver"]
 
 _LAST = COMMAND_LENGTH - 1
 
@@ -39,23 +37,17 @@ class Receiver(wiring.Component):
     symbol, kind : In(9), In(Kind)
         The port's input register.
     discard : In(1)
-        What has arrived of a command is taken back; the rest of it will be dropped.
-    write, entry : Out(1), Out(9)
-        Writes an entry behind all that was written.
-    first : Out(1)
-        With ``write``: writes it to the first place that is not committed, and goes on behind it.
-    commit : Out(1)
-        With ``write``: this entry and all before it become visible to the head.
-    cut : Out(1)
-        What was written and not committed is taken back, before the entry of this cycle is written.
-    full : In(1)
-        The queue has no room for an entry.
+        What has arrived of a command is forgotten; the rest of it, beginning with this cycle's, is dropped.
+    write, entry, place, commit : as in InputQueue
+        What enters the queue.
+    full, tight : In(1), In(1)
+        The queue has no room for an entry, for a whole command.
     plain : Out(1)
         The symbol belongs in the queue and to no command.
     own, op : Out(1), Out(8)
         The symbol is the parameter of a command for this HUB, and completes it; the command's opcode.
     flush : Out(1)
-        The command that was written in the cycle before is a flush for this HUB.
+        That command is a flush: all before it is to be thrown away.
     partial : Out(1)
         Part of a command has arrived.
     reply_place, reply_strobe : Out(2), Out(1)
@@ -63,18 +55,19 @@ class Receiver(wiring.Component):
     ready : Out(1)
         A ready signal has arrived.
     refused, reserved, overrun, command_cut, reply_cut : Out(1)
-        Errors: a frame at a disabled port; a reserved code; a symbol that found the queue full, or belongs to a command of which one
-        did; a command or a reply cut short.
+        Errors: a frame at a disabled port; a reserved code; a symbol that found no room, or belongs to a command that found none; a
+        command or a reply cut short.
 
     Timing
     ------
-    All outputs but ``flush`` belong to the symbol in the input register in the same cycle. A symbol a cycle.
+    All outputs belong to the symbol in the input register in the same cycle. A symbol a cycle.
     """
 
     def __init__(self):
         super().__init__({
             "hub_id": In(8), "enabled": In(1), "symbol": In(SYMBOL_BITS), "kind": In(Kind), "discard": In(1),
-            "write": Out(1), "entry": Out(SYMBOL_BITS), "first": Out(1), "commit": Out(1), "cut": Out(1), "full": In(1),
+            "write": Out(1), "entry": Out(SYMBOL_BITS), "place": Out(range(COMMAND_LENGTH)), "commit": Out(1),
+            "full": In(1), "tight": In(1),
             "plain": Out(1), "own": Out(1), "op": Out(8), "flush": Out(1), "partial": Out(1),
             "reply_place": Out(2), "reply_strobe": Out(1), "ready": Out(1),
             "refused": Out(1), "reserved": Out(1), "overrun": Out(1), "command_cut": Out(1), "reply_cut": Out(1),
@@ -105,8 +98,8 @@ class Receiver(wiring.Component):
         op = Signal(8, reset_less=True)
         ours, for_any = Signal(reset_less=True), Signal(reset_less=True)  # it is for this HUB; any HUB may take it
         never, flushes = Signal(reset_less=True), Signal(reset_less=True)  # it is a close all; it is a flush
-        spoiled = Signal()  # a symbol of it found the queue full
-        void = Signal()     # it was taken back
+        spoiled = Signal()  # it found no room
+        void = Signal()     # it was forgotten
         data, inside, alive, for_us = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
             data.eq(kind.byte & ~self.reply_strobe),
@@ -121,7 +114,7 @@ class Receiver(wiring.Component):
         with m.If(self.discard):
             m.d.sync += void.eq(1)
         with m.If(inside):
-            m.d.sync += [place.eq(place + 1), spoiled.eq(spoiled | self.full)]
+            m.d.sync += place.eq(place + 1)
             with m.Switch(place):
                 with m.Case(1):
                     m.d.sync += [
@@ -135,26 +128,26 @@ class Receiver(wiring.Component):
         with m.If(frame):
             m.d.sync += place.eq(0)
         with m.If(kind.command):
-            m.d.sync += [place.eq(1), spoiled.eq(self.full), void.eq(0)]
+            m.d.sync += [place.eq(1), spoiled.eq(self.tight), void.eq(0)]
         with m.If(~self.enabled):
             m.d.sync += [place.eq(0), reply_place.eq(0)]
 
         # The queue.
-        wanted, claim, last = Signal(), Signal(), Signal()
+        wanted, refuses, claim, last = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
             self.plain.eq(self.enabled & (frame | data & (place == 0))),
             wanted.eq(self.plain | self.enabled & (kind.command | inside & alive)),
-            self.write.eq(wanted & ~self.full & ~(inside & spoiled)),
-            self.overrun.eq(wanted & (self.full | inside & spoiled)),
+            refuses.eq(self.plain & self.full | kind.command & self.tight | inside & spoiled),
+            self.write.eq(wanted & ~refuses),
+            self.overrun.eq(wanted & refuses),
             claim.eq(inside & (place == 2) & for_us),
             last.eq(inside & (place == _LAST)),
-            self.first.eq(claim),
             self.commit.eq(self.plain | last),
-            self.cut.eq(self.command_cut | inside & self.full | self.discard),
+            self.place.eq(Mux(inside, Cat(place[0], place[1] & ~Mux(place[0], ours, for_us)), 0)),
             self.entry.eq(Mux(claim, Cat(op[1:], Const(OWN >> 7, 2)),
                               Cat(byte, Mux(last & ours, op[0], self.symbol[8])))),
+            self.flush.eq(self.own & flushes),
         ]
-        m.d.sync += self.flush.eq(self.own & self.write & flushes)
 
         if platform == "formal":
             self.spy = SimpleNamespace(place=place, spoiled=spoiled, void=void, op=op, ours=ours, for_any=for_any, never=never,

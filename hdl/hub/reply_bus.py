@@ -8,14 +8,14 @@ from functools import reduce
 from operator import or_
 from types import SimpleNamespace
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..link.symbol import COMMAND_LENGTH
 from .arbiter import Arbiter
 from .commands import HELLO, HELLO_ASK, HELLO_HUB, Op
-from .messages import check_ports, index_bits, one_hot_index, port_mask
+from .messages import check_ports, index_bits, one_hot_index
 from .reply_buffer import ReplySource
 
 __all__ = ["ReplyBus", "HelloWrite"]
@@ -73,9 +73,9 @@ class ReplyBus(wiring.Component):
 
     Timing
     ------
-    A reply takes three cycles, and the ports take turns, so that each waits for at most ports - 1 others and one cycle. A reply
-    that is picked in cycle t is on its way in the cycles t + 2 to t + 4; its route and its connection's end are those of cycle
-    t + 2, and it is pushed, or lost, from t + 3 on.
+    A reply takes four cycles, as on the fiber, and the ports take turns, so that each waits for at most ports - 1 others. A reply
+    that is picked in cycle t is read in t + 1 to t + 3; its route and its connection's end are those of cycle t + 2, and it is
+    pushed, or lost, from t + 3 on.
 
     Raises
     ------
@@ -102,16 +102,14 @@ class ReplyBus(wiring.Component):
             """The one of ``values`` whose bit in ``mask`` is set; 0 if none is."""
             return reduce(or_, (Mux(bit, value, 0) for bit, value in zip(mask, values)))
 
-        # Pick: the port, and whether its neighbour is to be asked or a reply to be carried. The port that is served last asks for nothing
-        # while its reply is taken out.
-        place = Signal(range(COMMAND_LENGTH))  # of the byte that is read, 0 for none
+        # Pick: the port, and whether its neighbour is to be asked or a reply to be carried.
+        place = Signal(range(COMMAND_LENGTH))  # of the byte that is read, 0 while picking
         origin, asks = Signal(self.ports), Signal(self.ports)
         asking = Signal(reset_less=True)
         m.submodules.turns = turns = Arbiter(self.ports)
-        with m.If((place == 0) | (place == _LAST)):
-            for n in ports:
-                m.d.comb += turns.asks[n].eq((self.source[n].valid | asks[n]) & ~origin[n])
-            m.d.sync += [origin.eq(turns.pick), place.eq(turns.pick.any()), asking.eq((turns.pick & asks).any())]
+        with m.If(place == 0):
+            m.d.comb += turns.asks.eq(asks | Cat(source.valid for source in self.source))
+            m.d.sync += [origin.eq(turns.pick), place.eq(turns.asks.any()), asking.eq((turns.pick & asks).any())]
         with m.Else():
             m.d.sync += place.eq(place + 1)
         m.d.sync += asks.eq(asks & ~turns.pick | self.ask)
@@ -136,54 +134,49 @@ class ReplyBus(wiring.Component):
         # Route, decided with the opcode. The other two bytes go the same way.
         opcode, hello, greets, connected = Signal(), Signal(), Signal(), Signal()
         heard, greeted = Signal(reset_less=True), Signal(reset_less=True)  # a hello is under way; it is one of this HUB
+        routed, nowhere = Signal(reset_less=True), Signal(reset_less=True)  # it goes somewhere; it should, and cannot
+        target = Signal(range(self.ports), reset_less=True)
         m.d.comb += [
             opcode.eq(read_place == 1),
             hello.eq(~read_asking & (read[1:] == HELLO >> 1)),
             greets.eq(read_asking | hello & read[0]),
             connected.eq((self.connected & read_origin).any()),
+            self.close.eq(Mux(opcode & (read == Op.CLOSE_ALL_REPLY) & ~read_asking, self.connected & read_origin, 0)),
             self.hello.index.eq(index),
             self.hello.byte.eq(read),
             self.hello.id.eq((read_place == 2) & heard),
             self.hello.kind.eq((read_place == _LAST) & heard),
         ]
-        with m.If(opcode & ~read_asking & ~hello):
-            m.d.comb += self.no_route.eq(Mux(connected, 0, read_origin))
-            with m.If(read == Op.CLOSE_ALL_REPLY):
-                m.d.comb += self.close.eq(read_origin & self.connected)
-
-        target, out_origin = Signal(self.ports, reset_less=True), Signal(self.ports, reset_less=True)
-        out = Signal(8, reset_less=True)
-        out_place = Signal(range(COMMAND_LENGTH))
-        m.d.sync += [out_place.eq(read_place), out_origin.eq(read_origin)]
+        out, out_place = Signal(8, reset_less=True), Signal(range(COMMAND_LENGTH))
+        out_origin = Signal(self.ports, reset_less=True)
+        m.d.sync += [out_place.eq(read_place), out_origin.eq(read_origin), out.eq(read)]
         with m.If(opcode):
-            m.d.sync += [heard.eq(hello), greeted.eq(greets)]
+            m.d.sync += [
+                heard.eq(hello),
+                greeted.eq(greets),
+                routed.eq(greets | ~hello & connected),
+                nowhere.eq(~greets & ~hello & ~connected),
+                target.eq(Mux(greets, index, chosen(read_origin, self.owner))),
+            ]
             with m.If(greets):
-                m.d.sync += target.eq(read_origin)
-            with m.Elif(hello | ~connected):
-                m.d.sync += target.eq(0)
-            with m.Else():
-                m.d.sync += target.eq(port_mask(chosen(read_origin, self.owner), self.ports))
-        with m.Else():
-            m.d.sync += target.eq(self.push)
-        with m.If(opcode):
-            m.d.sync += out.eq(Mux(read_asking, HELLO_ASK, Mux(hello, HELLO, read)))
+                m.d.sync += out.eq(Mux(read_asking, HELLO_ASK, HELLO))
         with m.Elif(greeted):
             m.d.sync += out.eq(Mux(read_place == 2, self.hub_id, HELLO_HUB | index))
-        with m.Else():
-            m.d.sync += out.eq(read)
 
-        # Push.
+        # Push, if there is room when the opcode comes.
+        goes, room, fits = Signal(), Signal(), Signal()
         m.d.comb += [
+            room.eq(~self.full.bit_select(target, 1)),
+            goes.eq(routed & Mux(out_place == 1, room, (out_place != 0) & fits)),
+            self.push.eq(Mux(goes, 1 << target, 0)),
             self.byte.eq(out),
             self.place.eq(out_place),
+            self.no_route.eq(Mux((out_place == 1) & nowhere, out_origin, 0)),
+            self.lost.eq(Mux((out_place == 1) & routed & ~room, out_origin, 0)),
             self.busy.eq((place != 0) | (read_place != 0) | (out_place != 0) | asks.any()),
         ]
         with m.If(out_place == 1):
-            m.d.comb += self.push.eq(target & ~self.full)
-            with m.If((target & self.full).any()):
-                m.d.comb += self.lost.eq(out_origin)
-        with m.Elif(out_place != 0):
-            m.d.comb += self.push.eq(target)
+            m.d.sync += fits.eq(room)
 
         if platform == "formal":
             self.spy = SimpleNamespace(turns=turns, origin=origin, place=place, asks=asks, target=target)

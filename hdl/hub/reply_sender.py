@@ -36,7 +36,7 @@ class ReplySender(wiring.Component):
 
     Timing
     ------
-    A reply of which the first byte is pushed in cycle t is ``waiting`` from cycle t + 1 on, an answer at once. ``full`` follows what
+    A reply of which the last byte is pushed in cycle t is ``waiting`` from cycle t + 1 on, an answer at once. ``full`` follows what
     is pushed and taken in the next cycle. If both wait, the one is sent that was not sent last.
     """
 
@@ -49,16 +49,13 @@ class ReplySender(wiring.Component):
         m.submodules.memory = storage = memory.Memory(shape=8, depth=REPLY_ROOM * COMMAND_LENGTH, init=[])
         write_port, read_port = storage.write_port(), storage.read_port(domain="comb")
 
-        # Counters modulo twice the room: replies that have begun to come, that have come, that have been sent.
-        begun, come, sent = (Signal(range(2 * REPLY_ROOM), name=name) for name in ("begun", "come", "sent"))
+        come, sent = Signal(range(2 * REPLY_ROOM)), Signal(range(2 * REPLY_ROOM))
         m.d.comb += [
             write_port.addr.eq(Cat(self.place, come[:-1])),
             write_port.data.eq(self.byte),
             write_port.en.eq(self.push),
-            self.full.eq((begun - sent)[:len(begun)] == REPLY_ROOM),
+            self.full.eq((come - sent)[:len(come)] == REPLY_ROOM),
         ]
-        with m.If(self.push & (self.place == 1)):
-            m.d.sync += begun.eq(begun + 1)
         with m.If(self.push & (self.place == COMMAND_LENGTH - 1)):
             m.d.sync += come.eq(come + 1)
 
@@ -66,8 +63,8 @@ class ReplySender(wiring.Component):
         own, turn = Signal(), Signal()      # it is the port's own; the next one would be, too
         last = Signal()
         m.d.comb += [
-            turn.eq(self.answer.valid & (~own | (begun == sent))),
-            self.waiting.eq((begun != sent) | self.answer.valid),
+            turn.eq(self.answer.valid & (~own | (come == sent))),
+            self.waiting.eq((come != sent) | self.answer.valid),
             last.eq(self.take & (at == COMMAND_LENGTH - 1)),
             self.answer.ready.eq(last & own),
             read_port.addr.eq(Cat(at, sent[:-1])),
@@ -86,6 +83,6 @@ class ReplySender(wiring.Component):
 
         if platform == "formal":
             look = storage.read_port(domain="comb")
-            self.spy = SimpleNamespace(address=look.addr, data=look.data, begun=begun, come=come, sent=sent, at=at, own=own)
-            m.d.comb += Assert((begun - sent)[:len(begun)] <= REPLY_ROOM, "no reply is written over another")
+            self.spy = SimpleNamespace(address=look.addr, data=look.data, come=come, sent=sent, at=at, own=own)
+            m.d.comb += Assert((come - sent)[:len(come)] <= REPLY_ROOM, "no reply is written over another")
         return m
