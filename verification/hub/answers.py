@@ -146,7 +146,7 @@ def _transit(replay):
         slots = replay.recording.slots[port]
         found = [(came, at) for came, queue in enumerate(waiting) for f, at in queue
                  if f == frame and at < offered and at >= latest.get((came, port), at)
-                 and any(t.owner == port and t.possible(at, at + turns) and (f[0] != Op.CLOSE_ALL_REPLY or t.asked < at)
+                 and any(t.owner == port and t.possible(at, min(at + turns, offered)) and (f[0] != Op.CLOSE_ALL_REPLY or t.asked < at)
                          for t in replay.outputs[came].tenures)]
         timely = [(came, at) for came, at in found if slots[offered] - slots[at] <= bound]
         if not timely:
