@@ -82,13 +82,17 @@ class Counters(wiring.Component):
 
         turn, at = Signal(range(self.ports)), Signal(self.ports, init=1)  # the port to visit next, as number and as mask
         visit, load = Signal(), Signal()                                  # the walker goes there; takes along what it finds
+        dirty = Signal(self.ports, init=-1)                               # ports whose counters are to be cleared
 
         # What has happened at each port since the walker's last visit. What it takes along is 0 but for the port of its last visit.
         notes, sums = [], {kind: [] for kind in _SUMMED}
         for n, events in enumerate(self.events):
-            goes, leave = Signal(name=f"goes_{n}"), Signal(name=f"leave_{n}")
-            m.d.sync += goes.eq(at[n] & load)
-            m.d.comb += leave.eq(goes | self.clear[n])
+            visited, goes, leave = (Signal(name=f"{name}_{n}") for name in ("visited", "goes", "leave"))
+            m.d.sync += visited.eq(at[n] & load)
+            m.d.comb += [
+                goes.eq(visited & ~dirty[n]),  # what comes behind a clearing waits until that is done
+                leave.eq(goes | self.clear[n]),
+            ]
 
             def gather(name, bits, add, into):
                 """A register of a port; ``add`` gives its value with the events of this cycle."""
@@ -115,11 +119,11 @@ class Counters(wiring.Component):
         for summed, values in sums.items():
             m.d.comb += carried[summed].eq(reduce(or_, values))
         m.d.comb += arrived.eq(reduce(or_, notes))
-        idle = Signal(init=1)                                            # it is between two ports
-        last, some = Signal(), Signal()                                  # this is all here; it has found anything
+        idle = Signal(init=1)             # it is between two ports
+        last, some = Signal(), Signal()   # this is all here; it has found anything
         clearing, cleared = Signal(), Signal()
-        dirty, next_dirty = Signal(self.ports, init=-1), Signal(init=1)  # counters to be cleared
-        clean = Signal()                                                 # nothing was found since port 0, and nothing can have happened
+        next_dirty = Signal(init=1)
+        clean = Signal()                  # nothing was found since port 0, and nothing can have happened
         m.d.comb += [
             self.busy.eq(~(idle & at[0] & clean & ~some)),
             visit.eq(last & ~(at[0] & clean) | idle & (self.busy | self.awake)),
