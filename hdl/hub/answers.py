@@ -57,6 +57,8 @@ class Answers(wiring.Component):
         It has been carried out: whose it was, and what to respond. Commands decided before and just behind it have been answered by then.
     ready_set, ready_clear, send_ready : Out(ports)
         One-hot: the ready bit of an output is to be set or cleared; a ready signal is to be sent.
+    release : Out(ports)
+        One-hot: the input that gives back all its locks.
     response_valid, done, value : Out(ports), Out(1), Out(8)
         The response for one port, one-hot; value is the answer if done, else an error code.
     decision, decision_valid : Out(Decision), Out(1)
@@ -66,7 +68,7 @@ class Answers(wiring.Component):
 
     Timing
     ------
-    The response to an order of cycle t comes in cycle t + 1, that to a supervisor command in the cycle of ``finished``; ``forget`` belongs to t + 1, the other effects to t + 2.
+    The response to an order of cycle t comes in cycle t + 1, that to a supervisor command in the cycle of ``finished``; ``forget`` and ``release`` belong to t + 1, the other effects to t + 2.
     ``decision`` and ``command_valid`` belong to t and t + 1.
 
     Raises
@@ -88,7 +90,7 @@ class Answers(wiring.Component):
             "neighbour": Out(bits), "neighbour_id": In(8), "neighbour_kind": In(8), "forget": Out(ports),
             "command": Out(Order(ports)), "command_valid": Out(1),
             "finished": In(1), "finished_port": In(bits), "finished_done": In(1), "finished_value": In(8),
-            "ready_set": Out(ports), "ready_clear": Out(ports), "send_ready": Out(ports),
+            "ready_set": Out(ports), "ready_clear": Out(ports), "send_ready": Out(ports), "release": Out(ports),
             "response_valid": Out(ports), "done": Out(1), "value": Out(8),
             "decision": Out(Decision), "decision_valid": Out(1), "busy": Out(1),
         })
@@ -205,6 +207,8 @@ class Answers(wiring.Component):
                 self.done.eq(last_error == 0),
                 self.value.eq(last.request.param),
             ]
+            with m.If(last.request.op == Op.UNLOCK_MINE):
+                m.d.comb += self.release.eq(self.response_valid)
             with m.If(last_error != 0):
                 m.d.comb += self.value.eq(last_error)
             with m.Elif(asks):

@@ -136,7 +136,7 @@ class Central(wiring.Component):
             table.closed.eq(self.closed | supervisor.closed),
             locks.change.eq(controller.lock | supervisor.lock),
             locks.who.eq(controller.locker | supervisor.locker),
-            locks.release.eq(controller.unlock_mine | self.expired | supervisor.release),
+            locks.release.eq(answers.release | self.expired | supervisor.release),
             self.holding.eq(locks.holding | Cat(targets.any() for targets in table.targets)),
         ]
 

@@ -12,13 +12,11 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from .arbiter import Arbiter
-from .commands import COMMANDS, RETRY, SUPERVISOR, TEST, Group, Op
+from .commands import RETRY, TEST, Op
 from .messages import Request, check_ports, index_bits, one_hot_index
 
 __all__ = ["Controller", "Order"]
 
-_OPENS = [row.op for row in COMMANDS if row.group is Group.OPEN]
-_LOCKS = [row.op for row in COMMANDS if row.group is Group.LOCK and row.op < Op.UNLOCK]
 
 
 def Order(ports):
@@ -63,8 +61,8 @@ class Controller(wiring.Component):
         The connection entered in the cycle before.
     opened : Out(ports)
         One-hot, the input that got a connection in the cycle before which it did not have.
-    lock, locker, unlock_mine : Out(ports), Out(ports), Out(ports)
-        To Locks: output whose lock changes, and to whom; the input that gives back all its locks.
+    lock, locker : Out(ports), Out(ports)
+        To Locks: output whose lock changes, and to whom.
     resume : Out(ports)
         One-hot: the open or lock of this port is decided.
     order, order_valid : Out(Order(ports)), Out(1)
@@ -77,7 +75,7 @@ class Controller(wiring.Component):
     Timing
     ------
     A request of cycle t is checked against the tables in cycle t + backplane, and again in every cycle until it is decided, from the cycle after on. ``enter``
-    belongs to the cycle d of the decision, ``lock``, ``unlock_mine`` and ``opened`` to d + 1, ``resume`` to d + 1 + backplane, ``order`` to d + 2. One decision a cycle, in turns
+    belongs to the cycle d of the decision, ``lock`` and ``opened`` to d + 1, ``resume`` to d + 1 + backplane, ``order`` to d + 2. One decision a cycle, in turns
     among those that can be decided. Behind a supervisor command there are at most two more decisions before ``finished``.
 
     Raises
@@ -100,7 +98,7 @@ class Controller(wiring.Component):
             "named": In(ports).array(ports), "mine": In(ports), "connected": In(ports), "held": In(ports).array(ports), "locked": In(ports),
             "ready": In(ports), "enabled": In(ports), "allowed": In(ports),
             "enter": Out(ports), "entered_input": Out(bits), "entered_output": Out(ports), "opened": Out(ports),
-            "lock": Out(ports), "locker": Out(ports), "unlock_mine": Out(ports),
+            "lock": Out(ports), "locker": Out(ports),
             "resume": Out(ports), "order": Out(Order(ports)), "order_valid": Out(1), "finished": In(1), "busy": Out(1),
         })
 
@@ -121,121 +119,125 @@ class Controller(wiring.Component):
         crossing = []
         asks = cross(self.request_valid)
 
-        # What each port wants; that holds until it is answered.
-        opens, locks, unlocks, frees, supervises = (Signal(self.ports, name=name)
-                                                    for name in ("opens", "locks", "unlocks", "frees", "supervises"))
+        # What each port wants; that holds until it is answered. An unknown opcode may look like a command, but like none that takes or waits.
+        opens, locks, unlocks, awaits, tests, waits = (Signal(self.ports, name=name)
+                                                       for name in ("opens", "locks", "unlocks", "awaits", "tests", "waits"))
         for i, request in enumerate(self.request):
+            op = request.op
             m.d.comb += [
-                opens[i].eq(request.op.matches(*_OPENS)),
-                locks[i].eq(request.op.matches(*_LOCKS)),
-                unlocks[i].eq((request.op[1:] == Op.UNLOCK >> 1)),
-                frees[i].eq(request.op == Op.UNLOCK_MINE),
-                supervises[i].eq((request.op & SUPERVISOR).any() & self.allowed[i]),
+                opens[i].eq(op[3:] == Op.OPEN >> 3),
+                locks[i].eq(op[3:] == Op.LOCK >> 3),
+                unlocks[i].eq(op[1:] == Op.UNLOCK >> 1),
+                awaits[i].eq(op == Op.AWAIT_READY_REPLY),
+                tests[i].eq((op & TEST).any()),
+                waits[i].eq(awaits[i] | ((op & RETRY).any() & (opens[i] | (locks[i] & ~tests[i])))),
             ]
 
         # The check against the tables. They show what was decided two cycles ago at the latest; the decision of one cycle ago is held
         # against both the check and the result of the check before.
         waiting = Signal(self.ports)
         possible, at_once, had = Signal(self.ports), Signal(self.ports), Signal(self.ports)
-        hit = Signal(self.ports)       # the decision of the cycle before stands in the way
-        entered, locked_now = Signal(), Signal()  # that decision: a connection, a lock
-        output = Signal(bits)          # its output
-        turns = Arbiter(self.ports)
-        m.submodules.turns = turns
-        frozen, freeze = Signal(), Signal()
+        hit = Signal(self.ports)         # the decision of the cycle before stands in the way
+        opened, locked = Signal(), Signal()  # that decision: a connection, a lock
+        output = Signal(bits)            # its output
+        freeze = Signal()
         may = Signal(self.ports)
+        m.submodules.turns = turns = Arbiter(self.ports)
         m.d.comb += may.eq((asks | waiting) & ~turns.pick & ~freeze.replicate(self.ports))
         for i, request in enumerate(self.request):
-            m.d.comb += hit[i].eq((request.param[:bits] == output) & ((locked_now & (opens[i] | locks[i])) | (entered & opens[i])))
+            m.d.comb += hit[i].eq((request.param[:bits] == output) & ((locked & (opens[i] | locks[i])) | (opened & opens[i])))
             can, now = Signal(name=f"can_{i}"), Signal(name=f"now_{i}")
-            had_now = Signal(name=f"had_now_{i}")
             with m.If(asks[i] | waiting[i]):
                 named = self.named[i]
-                free = ~(named & self.locked).any() | (named & self.held[i]).any()
-                ready = (named & self.ready).any()
-                usable = (named & self.enabled).any()
-                absent = request.param >= self.ports
-                bad = absent | ((opens[i] | locks[i]) & named[i])
-                open_retry = (opens[i] | locks[i]) & (request.op & RETRY).any()
-                with m.If(opens[i]):
-                    m.d.comb += [
-                        can.eq(~bad & usable & (self.mine[i] | (~(named & self.connected).any() & free)) & (ready | ~(request.op & TEST).any())),
-                        had_now.eq(self.mine[i]),
-                    ]
+                free, holds, ready, usable, unknown = (Signal(name=f"{name}_{i}") for name in ("free", "holds", "ready", "usable", "unknown"))
+                m.d.comb += [
+                    holds.eq((named & self.held[i]).any()),
+                    free.eq(~(named & self.locked).any() | holds),
+                    ready.eq((named & self.ready).any()),
+                    usable.eq((named & self.enabled).any()),
+                    unknown.eq((request.param >= self.ports) | ((opens[i] | locks[i]) & named[i])),
+                ]
+                with m.If(unknown):
+                    pass
+                with m.Elif(opens[i]):
+                    m.d.comb += can.eq(usable & (self.mine[i] | (~(named & self.connected).any() & free)) & (ready | ~tests[i]))
                 with m.Elif(locks[i]):
-                    m.d.comb += [can.eq(~bad & usable & free), had_now.eq((named & self.held[i]).any())]
+                    m.d.comb += can.eq(usable & free)
                 with m.Elif(unlocks[i]):
-                    m.d.comb += can.eq(~bad & (named & self.held[i]).any())
-                with m.Elif(request.op == Op.AWAIT_READY_REPLY):
-                    m.d.comb += can.eq(~bad & ready)
-                m.d.comb += now.eq(bad | self.give_up[i] | ((open_retry & ~usable)
-                                                            | ~(open_retry | (request.op == Op.AWAIT_READY_REPLY))))
+                    m.d.comb += can.eq(holds)
+                with m.Elif(awaits[i]):
+                    m.d.comb += can.eq(ready)
+                m.d.comb += now.eq(unknown | self.give_up[i] | ~waits[i] | (~usable & ~awaits[i]))
+                m.d.sync += had[i].eq(self.mine[i])
             m.d.sync += [
                 possible[i].eq(may[i] & can & ~hit[i]),
                 at_once[i].eq(may[i] & now),
-                had[i].eq(had_now),
             ]
 
         # The decision.
-        done = Signal(self.ports)
-        decided, was_done, was_had, gave_up = Signal(self.ports), Signal(self.ports), Signal(self.ports), Signal(self.ports)
-        takes = Signal(self.ports)
+        done, takes = Signal(self.ports), Signal(self.ports)
+        decided, entered, was_done = Signal(self.ports), Signal(self.ports), Signal(self.ports)
         m.d.comb += [
             done.eq(possible & ~hit),
             turns.asks.eq(at_once | done),
             self.enter.eq(turns.pick & done & opens & ~had),
+            takes.eq(locks & ~tests),
         ]
         with m.If((asks | waiting).any()):
             m.d.sync += waiting.eq((asks | waiting) & ~turns.pick)
-        m.d.comb += takes.eq(Cat(locks[i] & ~(request.op & TEST).any() for i, request in enumerate(self.request)))
         m.d.sync += [
             decided.eq(turns.pick),
-            entered.eq((turns.pick & done & opens).any()),
-            locked_now.eq((turns.pick & done & takes).any()),
+            entered.eq(self.enter),
+            opened.eq((turns.pick & done & opens).any()),
+            locked.eq((turns.pick & done & takes).any()),
         ]
         with m.If((at_once | possible).any()):
             m.d.sync += [
                 output.eq(_chosen(turns.pick, [request.param[:bits] for request in self.request])),
                 was_done.eq(done),
-                was_had.eq(had),
             ]
-        with m.If(self.expired.any() | gave_up.any()):
-            m.d.sync += gave_up.eq((gave_up | (self.expired & waiting)) & ~decided)
-        m.d.comb += self.resume.eq(cross(Cat(decided[i] & (opens[i] | locks[i]) for i in ports)))
+        m.d.comb += self.resume.eq(cross(decided & (opens | locks)))
 
         # The cycle after: locks change, and the command is looked up.
-        port = Signal(bits)
+        gave_up = Signal(self.ports)  # the watchdog has expired while the port was waiting
+        with m.If(self.expired.any() | gave_up.any()):
+            m.d.sync += gave_up.eq((gave_up | (self.expired & waiting)) & ~decided)
+        frozen = Signal()
         order_valid = Signal()
         order = Signal(Order(self.ports), reset_less=True)
         m.d.sync += order_valid.eq(decided.any())
         with m.If(decided.any()):
-            granted = decided & was_done
+            op = Signal(8)
+            done_now = Signal()
             place = Signal(self.ports)
             m.d.comb += [
-                port.eq(one_hot_index(decided)),
+                op.eq(_chosen(decided, [request.op for request in self.request])),
+                done_now.eq((decided & was_done).any()),
                 place.eq(1 << output),
-                self.entered_input.eq(port),
-                self.opened.eq(granted & opens & ~was_had),
-                self.unlock_mine.eq(decided & frees),
+                self.entered_input.eq(one_hot_index(decided)),
+                self.opened.eq(entered),
+                freeze.eq(op[7] & (decided & self.allowed).any()),
             ]
-            with m.If(self.opened.any()):
+            with m.If(opened):
                 m.d.comb += self.entered_output.eq(place)
-            with m.If((granted & takes).any()):
-                m.d.comb += [self.lock.eq(place), self.locker.eq(decided)]
-            with m.If((granted & unlocks).any()):
+            with m.If(locked | (done_now & (op[1:] == Op.UNLOCK >> 1))):
                 m.d.comb += self.lock.eq(place)
+            with m.If(locked):
+                m.d.comb += self.locker.eq(decided)
             m.d.sync += [
-                order.request.eq(_chosen(decided, self.request)),
-                order.port.eq(port),
-                order.done.eq(granted.any()),
-                order.had.eq((granted & was_had).any()),
+                order.request.op.eq(op),
+                order.request.param.eq(Cat(output, _chosen(decided, [request.param[bits:] for request in self.request]))),
+                order.port.eq(self.entered_input),
+                order.done.eq(done_now),
+                order.had.eq((opened & ~entered.any()) | (locked & (place & self.locked).any())),
                 order.expired.eq((decided & gave_up).any()),
-                order.supervisor.eq((decided & supervises).any()),
+                order.supervisor.eq(freeze),
             ]
         m.d.comb += [self.order.eq(order), self.order_valid.eq(order_valid)]
 
         # Supervisor commands are carried out one by one, with nothing else decided meanwhile.
-        m.d.comb += freeze.eq(frozen | (decided & supervises).any())
+        with m.If(frozen):
+            m.d.comb += freeze.eq(1)
         m.d.sync += frozen.eq(freeze & ~self.finished)
 
         m.d.comb += self.busy.eq(waiting.any() | decided.any() | order_valid | frozen | Cat(*crossing).any())
