@@ -37,6 +37,8 @@ class Model(Tables):
     """
 
     def __init__(self, ports, hub, supervisors=None):
+        #: The port that is served first when several wait.
+        self.turn = 0
         super().__init__(ports, hub, supervisors)
         self.data = [[] for _ in range(ports)]
         self.answers = [[] for _ in range(ports)]
@@ -144,7 +146,7 @@ class Model(Tables):
         moved = True
         while moved:
             moved = False
-            for number in range(self.size):
+            for number in [*range(self.turn, self.size), *range(self.turn)]:
                 while self._head(number):
                     moved = True
 
@@ -237,7 +239,7 @@ class Model(Tables):
 def explain(model, arrivals, fits):
     """Models of all orders in which the streams of ``arrivals`` ({port: [frame, …]}) may have arrived that ``fits`` accepts.
 
-    Frames of one port keep their order; between the ports any order of whole frames is tried. ``fits(model, final)`` says of a model
+    Frames of one port keep their order; between the ports any order of whole frames is tried, and whoever waits may be the first to be served. ``fits(model, final)`` says of a model
     whether what it has sent so far agrees with what was observed: as a beginning, or if ``final`` in full. Raises
     Violation if there is no such order.
     """
@@ -252,11 +254,14 @@ def explain(model, arrivals, fits):
         left = [port for port, place in places.items() if place < len(arrivals[port])]
         if not left and fits(state, True):
             found.append(state)
+        turns = list(state.blocked)
         for port in left:
-            after = state.copy()
-            after.arrive(port, *arrivals[port][places[port]])
-            if fits(after, False):
-                search(after, {**places, port: places[port] + 1})
+            for turn in turns if len(turns) > 1 else [0]:
+                after = state.copy()
+                after.turn = turn
+                after.arrive(port, *arrivals[port][places[port]])
+                if fits(after, False):
+                    search(after, {**places, port: places[port] + 1})
 
     search(model, dict.fromkeys(arrivals, 0))
     if not found:

@@ -9,7 +9,8 @@ from nectar.hdl.hub.commands import BY_OPCODE, Op
 from nectar.hdl.hub.monitor_map import Counter
 from nectar.hdl.link.symbol import ANY_HUB, COMMAND_LENGTH, CONTROL_BIT, Control
 
-__all__ = ["Violation", "Sent", "Arrivals", "Departures", "Pass", "Order", "Fault", "CODES", "name", "owns", "arrivals", "departures", "actions"]
+__all__ = ["Violation", "Sent", "Arrivals", "Departures", "Pass", "Order", "Fault", "CODES", "name", "owns", "arrivals",
+           "Departing", "departures", "actions"]
 
 
 #: All control codes that are not reserved.
@@ -112,33 +113,51 @@ def arrivals(symbols):
     return found
 
 
-def departures(sent, port, partial=False):
-    """Takes apart what ``port`` sent, [Sent]; raises Violation for idle or reserved codes and for replies that are torn.
+class Departing:
+    """Takes apart what ``port`` sends, piece by piece; raises Violation for idle or reserved codes and for replies that are torn.
 
-    With ``partial`` the last reply may be under way still.
+    ``found``: Departures so far; ``whole``: no reply is under way.
     """
-    found = Departures([], [], [])
-    start = fragment = None
-    for item in sent:
-        symbol = item.symbol
-        if symbol & CONTROL_BIT and (symbol == Control.IDLE or symbol not in CODES):
-            raise Violation(f"port {port} sent {name(symbol)} in cycle {item.offered}")
-        if symbol == Control.READY:
-            found.readies.append(item)
-        elif fragment is not None:
-            if symbol & CONTROL_BIT:
-                raise Violation(f"port {port}: a reply was cut short by {name(symbol)} in cycle {item.offered}")
-            fragment.append(symbol)
-            if len(fragment) == 3:
-                found.replies.append((tuple(fragment), start))
-                fragment = None
-        elif symbol == Control.REPLY:
-            start, fragment = item, []
-        else:
-            found.data.append(item)
-    if fragment is not None and not partial:
+
+    def __init__(self, port):
+        self.port = port
+        self.found = Departures([], [], [])
+        self._start = self._fragment = None
+
+    @property
+    def whole(self):
+        """Whether no reply is under way."""
+        return self._fragment is None
+
+    def feed(self, sent):
+        """Takes what was sent next, [Sent]."""
+        found = self.found
+        for item in sent:
+            symbol = item.symbol
+            if symbol & CONTROL_BIT and (symbol == Control.IDLE or symbol not in CODES):
+                raise Violation(f"port {self.port} sent {name(symbol)} in cycle {item.offered}")
+            if symbol == Control.READY:
+                found.readies.append(item)
+            elif self._fragment is not None:
+                if symbol & CONTROL_BIT:
+                    raise Violation(f"port {self.port}: a reply was cut short by {name(symbol)} in cycle {item.offered}")
+                self._fragment.append(symbol)
+                if len(self._fragment) == 3:
+                    found.replies.append((tuple(self._fragment), self._start))
+                    self._fragment = None
+            elif symbol == Control.REPLY:
+                self._start, self._fragment = item, []
+            else:
+                found.data.append(item)
+
+
+def departures(sent, port):
+    """Takes apart all that ``port`` sent, [Sent], in Departures; raises Violation as Departing does, and if the last reply is not complete."""
+    departing = Departing(port)
+    departing.feed(sent)
+    if not departing.whole:
         raise Violation(f"port {port}: the last reply is not complete")
-    return found
+    return departing.found
 
 
 def actions(queue, hub):

@@ -273,7 +273,7 @@ class Tables:
             self.reset()
         elif op == Op.WATCHDOG_TIME_REPLY:
             self.watchdog = param
-        return self._monitor(op, param)
+        return o if op in _FORCED else self._monitor(op, param)
 
     def _monitor(self, op, param):
         if op == Op.MONITOR_SELECT_REPLY:

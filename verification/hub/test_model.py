@@ -127,7 +127,7 @@ def test_a_disabled_port_hears_nothing_and_counts_frames(hub):
 
 def test_a_looped_port_meets_itself(hub):
     """docs/hub.md, loop back: what leaves arrives; the fiber is not heard."""
-    assert ask(hub, 0, Op.LOOP_BACK_REPLY, 0x82) == (DONE, 0x82)
+    assert ask(hub, 0, Op.LOOP_BACK_REPLY, 0x82) == (DONE, 2)
     hub.arrive(2, *command(Op.OPEN, HUB, 0))
     assert hub.owner[0] is None
     hub.arrive(0, *command(Op.OPEN, HUB, 2), *command(Op.FLUSH_REPLY, 9, 0), *packet(b"x"))
@@ -152,10 +152,10 @@ def test_supervisor_commands_are_for_those_who_may(hub):
 def test_a_forced_connection_takes_the_output_from_whoever_has_it(hub):
     """docs/hub.md, force connection."""
     hub.arrive(0, *command(Op.OPEN, HUB, 2), *command(Op.LOCK, HUB, 2))
-    assert ask(hub, 1, Op.FORCE_CONNECTION_REPLY, 0x82) == (DONE, 0x82) and hub.owner[2] == 1 and hub.lock[2] == 0
+    assert ask(hub, 1, Op.FORCE_CONNECTION_REPLY, 0x82) == (DONE, 2) and hub.owner[2] == 1 and hub.lock[2] == 0
     assert ask(hub, 1, Op.FORCE_CONNECTION_REPLY, 0x81) == (REFUSED, Error.BAD_PORT)
     assert ask(hub, 1, Op.FORCE_CONNECTION_REPLY, 0x84) == (REFUSED, Error.BAD_PORT)
-    assert ask(hub, 3, Op.FORCE_CONNECTION_REPLY, 0x02) == (DONE, 0x02) and hub.owner[2] is None
+    assert ask(hub, 3, Op.FORCE_CONNECTION_REPLY, 0x02) == (DONE, 2) and hub.owner[2] is None
     ask(hub, 3, Op.DISABLE_REPLY, 0)
     assert ask(hub, 1, Op.FORCE_CONNECTION_REPLY, 0x80) == (REFUSED, Error.DISABLED)
 
