@@ -40,16 +40,16 @@ class Bypass(wiring.Component):
     entry, valid, pop : Out(9), Out(1), In(1)
         For the head.
     clean : Out(1)
-        Nothing is here nor in the queue, save what is in the input register.
+        Nothing is here nor in the queue; what is in the input register is at ``entry``, valid or not.
     busy : Out(1)
         Something is here.
 
     Timing
     ------
-    A symbol in the input register is ``valid`` in the same cycle if the place is ``clean`` and nothing came from the queue in the
-    cycle before. One symbol in and one out in every cycle. From the queue's ``oldest`` to ``entry`` one cycle. A stream flows
-    without gaps: a symbol is written to the queue only when all places here are taken, and those take longer to leave than the
-    queue needs.
+    A symbol in the input register is ``valid`` in the same cycle if it finds the places here and the queue ``clean``. One symbol in
+    and one out in every cycle. From the queue's ``oldest`` to ``entry`` one cycle. A stream flows without gaps: while the head
+    takes a symbol in every cycle, one is written to the queue only when all places here are taken, and those take longer to
+    leave than the queue needs.
     """
 
     def __init__(self):
@@ -76,7 +76,7 @@ class Bypass(wiring.Component):
             self.pop_queue.eq(self.oldest_valid & ~full),
             self.valid.eq(some | self.plain & self.empty & fresh),
             self.entry.eq(read_port.data),
-            self.clean.eq(self.empty & ~some),
+            self.clean.eq(self.empty & ~some & fresh),
             self.busy.eq(some),
             read_port.addr.eq(popped),
             write_port.addr.eq(pushed + self.divert),

@@ -38,8 +38,8 @@ class Head(wiring.Component):
         ID of this HUB.
     entry, valid, pop : In(9), In(1), Out(1)
         The queue's head, and that it is taken.
-    offer, offered, accept : In(1), In(Request), Out(1)
-        A command that may be taken without the queue, since that is empty; and that it is.
+    offer, offered, accept : In(1), In(8), Out(1)
+        A command that may be taken without the queue, since that is empty: its opcode, its parameter being ``entry``; and that it is.
     halt : In(1)
         The queue was emptied in the cycle before: nothing is taken in this cycle, and a command that waits, or of which a part was
         taken, is given up.
@@ -100,7 +100,7 @@ class Head(wiring.Component):
         self.port = port
         super().__init__({
             "hub_id": In(8), "entry": In(SYMBOL_BITS), "valid": In(1), "pop": Out(1),
-            "offer": In(1), "offered": In(Request), "accept": Out(1), "halt": In(1), "expired": In(1),
+            "offer": In(1), "offered": In(8), "accept": Out(1), "halt": In(1), "expired": In(1),
             "targets": In(ports), "space": In(ports), "passage": Out(Passage), "move": Out(1), "start_left": Out(1),
             "request": Out(Request), "request_valid": Out(1), "give_up": Out(1),
             "resume": In(1), "response_valid": In(1), "done": In(1), "value": In(8),
@@ -160,7 +160,7 @@ class Head(wiring.Component):
         with m.If(takes):
             m.d.sync += op[1:].eq(self.entry)
         with m.If(self.accept):
-            m.d.sync += [op.eq(self.offered.op), param.eq(self.offered.param)]
+            m.d.sync += [op.eq(self.offered), param.eq(self.entry)]
         with m.If(self.response_valid):
             m.d.sync += [asked.eq(0), answering.eq(answers), op[0].eq(self.done), param.eq(self.value)]
 

@@ -171,8 +171,7 @@ class InputPort(wiring.Component):
                 head.entry.eq(bypass.entry),
                 head.valid.eq(bypass.valid),
                 head.offer.eq(receiver.own & ~receiver.flush & bypass.clean),
-                head.offered.op.eq(receiver.op),
-                head.offered.param.eq(self.rx_symbol),
+                head.offered.eq(receiver.op),
                 waits.eq(bypass.busy),
             ]
         else:

@@ -71,7 +71,8 @@ class InputQueue(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         depth = 1 << self.capacity.bit_length()
-        m.submodules.memory = storage = memory.Memory(shape=SYMBOL_BITS, depth=depth, init=[])
+        # What is read in the cycle in which it is written is not valid; synthesis need not care what it is.
+        m.submodules.memory = storage = memory.Memory(shape=SYMBOL_BITS, depth=depth, init=[], attrs={"no_rw_check": 1})
         write_port, read_port = storage.write_port(), storage.read_port()
 
         committed = Signal(range(depth))  # end of what the head may see
