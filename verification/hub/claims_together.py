@@ -8,6 +8,7 @@ from nectar.hdl.link.symbol import command
 from .claims_table import NEEDS, good
 from .model import explain
 from .scene import CLOSE_ALL, HUB, claim
+from .streams import Violation
 
 #: Nobody is left to give commands, or to be asked, after these.
 ALONE = {Op.RESET_HUB}
@@ -36,7 +37,10 @@ async def explained(scene, streams):
                 return False
         return True
 
-    return explain(model, streams, fits)
+    try:
+        return explain(model, streams, fits)
+    except Violation as error:
+        raise Violation(f"{error}: (answers, ready signals, hellos) of all ports: {seen}") from None
 
 
 async def stands(scene, models, ports, reader):
