@@ -4,7 +4,7 @@ Source: "The Design of Nectar" (1989), sections 4.2.1 and 4.2.2.
 """
 
 from ...hdl.cab.addresses import REG
-from ...hdl.hub.commands import STATUS_CONNECTED, Error, Op
+from ...hdl.hub.commands import STATUS_IN_USE, Error, Op
 from ..errors import CircuitError
 from ..kernel.thread import BLOCK
 from .route import CLOSE_ALL, command_word
@@ -86,7 +86,7 @@ class Circuits:
                 return f"HUB {hub} does not answer, port {port} may be in use all the time"
             self.counters.status_replies += 1
             value = word & 0xFF
-            if not value & STATUS_CONNECTED:
+            if not value & STATUS_IN_USE:
                 return f"HUB {hub} has not connected port {port}"
         return "all HUBs have made their connections, but the reply gets lost"
 
