@@ -64,13 +64,13 @@ async def counters_are_shown_high_byte_first(dut):
     await watcher.start()
     await watcher.settle()
     counts = {(n, kind): random.randrange(3) for n in range(watcher.ports) for kind in Counter}
-    counts[1, Counter.PACKETS] = 700
-    for cycle in range(2100):
+    counts[1, Counter.PACKETS] = 300
+    for cycle in range(7200):
         inputs = {}
         for n in range(watcher.ports):
-            mask = sum(1 << kind for kind in Counter if cycle % 900 == 0 and counts[n, kind] > cycle // 900)
+            mask = sum(1 << kind for kind in Counter if cycle % 3000 == 0 and counts[n, kind] > cycle // 3000)
             if n == 1:
-                mask = mask & ~(1 << Counter.PACKETS) | (cycle % 3 == 0) << Counter.PACKETS
+                mask = mask & ~(1 << Counter.PACKETS) | (cycle % 24 == 0) << Counter.PACKETS
             inputs[f"events__{n}"] = mask
         await watcher.cycle(**inputs)
     await watcher.settle()
