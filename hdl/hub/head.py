@@ -197,13 +197,12 @@ class Head(wiring.Component):
                     m.next = "EXECUTE"
 
             with m.State("EXECUTE"):
-                m.d.sync += giving_up.eq(self.halt | self.expired)
                 with m.If(close_one | close_mine):
                     m.d.sync += answering.eq(answers)
                     m.next = "PASS"
                 with m.Else():
                     m.d.comb += self.request_valid.eq(1)
-                    m.d.sync += asked.eq(1)
+                    m.d.sync += [asked.eq(1), giving_up.eq(self.halt | self.expired)]
                     m.next = "WAIT"
                 m.d.comb += [
                     self.close_one.eq(close_one & self.mine),
