@@ -7,7 +7,7 @@ table").
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Assert, Cat, Module, Mux, Signal
+from amaranth.hdl import Assert, Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -70,16 +70,14 @@ class Locks(wiring.Component):
             self.ended.eq(self.locked & ~column),
         ]
         m.d.sync += self.locked.eq(self.locked & column)
-        with m.If(self.change.any()):
-            index = one_hot_index(self.who)
-            m.d.sync += self.locked.eq(Mux(self.who.any(), (self.locked & column) | self.change, self.locked & column & ~self.change))
-            for o in ports:
-                with m.If(self.change[o]):
-                    m.d.sync += [self.owner[o].eq(index), *(self.held[i][o].eq(self.who[i]) for i in ports)]
-        with m.If(self.release.any()):
-            for i in ports:
-                with m.If(self.release[i]):
-                    m.d.sync += self.held[i].eq(0)
+        index, taken = Signal(range(self.ports)), Signal()
+        m.d.comb += [index.eq(one_hot_index(self.who)), taken.eq(self.who.any())]
+        for o in ports:
+            with m.If(self.change[o]):
+                m.d.sync += [self.locked[o].eq(taken), self.owner[o].eq(index), *(self.held[i][o].eq(self.who[i]) for i in ports)]
+        for i in ports:
+            with m.If(self.release[i]):
+                m.d.sync += self.held[i].eq(0)
 
         if platform == "formal":
             for o in ports:

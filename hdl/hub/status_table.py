@@ -97,10 +97,9 @@ class StatusTable(wiring.Component):
             self.ended.eq(self.connected & ~in_use),
         ]
         m.d.sync += self.connected.eq(in_use)
-        with m.If(self.entered_output.any()):
-            for o in ports:
-                with m.If(self.entered_output[o]):
-                    m.d.sync += self.owner[o].eq(self.entered_input)
+        for o in ports:
+            with m.If(self.entered_output[o]):
+                m.d.sync += self.owner[o].eq(self.entered_input)
 
         if platform == "formal":
             for o in ports:
