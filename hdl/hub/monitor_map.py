@@ -5,7 +5,7 @@ Plain Python that imports nothing of the hardware: the monitor, the software tha
 events of the crossbar and its controller); what it records and how it is read is ours.
 """
 
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 
 __all__ = ["Counter", "ERRORS", "COUNTER_BITS", "Event", "EVENT_DEPTH", "EVENT_BYTES", "TIME_BITS", "Select", "Clear", "Flag", "POP", "VERSION"]
 
@@ -81,7 +81,7 @@ class Clear(IntEnum):
     STOP = 129    # stops recording; what is recorded can be read
 
 
-class Flag(IntEnum):
+class Flag(IntFlag):
     """Bits of a port's state."""
 
     ENABLED = 1

@@ -111,18 +111,18 @@ class Datalink:
         finally:
             out.lock.release()
 
-    async def command(self, op, hub, param=0):
+    async def command(self, op, hub, param=0, attempts=None):
         """Has a HUB do a command with a reply, and returns the reply's value (0 to 255).
 
         ``op`` is an ``Op`` (``nectar.hdl.hub.commands``), ``hub`` the ID of the HUB on which the CAB hangs. What was sent before leaves first. A
-        command whose reply does not come in time is sent again: it may be done several times. Raises CommandRefused (its ``error`` tells
-        why), NoReply after the last attempt, ValueError for a command that has no reply.
+        command whose reply does not come in time is sent again, ``attempts`` times in all (by default the options'): so it may be done several
+        times. Raises CommandRefused (its ``error`` tells why), NoReply after the last attempt, ValueError for a command that has no reply.
         """
         options = self.options
         cycles = round(options.status_us * self.kernel.door.cpu_hz / 1_000_000)
         await self.out.lock.acquire()
         try:
-            return await self._replies.command(op, hub, param, cycles, options.attempts)
+            return await self._replies.command(op, hub, param, cycles, options.attempts if attempts is None else attempts)
         finally:
             self.out.lock.release()
 
