@@ -25,18 +25,34 @@ _DIRECTION = re.compile(r"^  (input|output) (?:\[(\d+):0\] )?(\\\S+|\w+) ?;$", r
 _INITIAL = re.compile(r"^  reg (?P<range>\[[^\]]*\] )?(?P<name>\w+) = (?P<value>\d+'[^;]*);$", re.M)
 _ASSERTION = re.compile(r"^  always @\*\n    if \([^\n]*\) begin\n(?:      [^\n]*\n)*?      (?:assert|assume|cover) [^\n]*\n    end\n", re.M)
 _ATTRIBUTE = re.compile(r"^ *\(\* (?:generator|init|full_case|top) = .*\*\)\n", re.M)
+#: Words of Verilog and SystemVerilog, which many tools read Verilog files as; no name may be one.
+_WORDS = frozenset("""
+    accept_on alias always always_comb always_ff always_latch and assert assign assume automatic before begin bind bins binsof bit break buf bufif0 bufif1 byte
+    case casex casez cell chandle checker class clocking cmos config const constraint context continue cover covergroup coverpoint cross deassign default
+    defparam design disable dist do edge else end endcase endchecker endclass endclocking endconfig endfunction endgenerate endgroup endinterface endmodule
+    endpackage endprimitive endprogram endproperty endsequence endspecify endtable endtask enum event eventually expect export extends extern final
+    first_match for force foreach forever fork forkjoin function generate genvar global highz0 highz1 if iff ifnone ignore_bins illegal_bins implements
+    implies import incdir include initial inout input inside instance int integer interconnect interface intersect join join_any join_none large let
+    liblist library local localparam logic longint macromodule matches medium modport module nand negedge nettype new nexttime nmos nor noshowcancelled
+    not notif0 notif1 null or output package packed parameter pmos posedge primitive priority program property protected pull0 pull1 pulldown pullup
+    pulsestyle_ondetect pulsestyle_onevent pure rand randc randcase randsequence rcmos real realtime ref reg reject_on release repeat restrict return
+    rnmos rpmos rtran rtranif0 rtranif1 s_always s_eventually s_nexttime s_until s_until_with scalared sequence shortint shortreal showcancelled signed
+    small soft solve specify specparam static string strong strong0 strong1 struct super supply0 supply1 sync_accept_on sync_reject_on table tagged task
+    this throughout time timeprecision timeunit tran tranif0 tranif1 tri tri0 tri1 triand trior trireg type typedef union unique unique0 unsigned until
+    until_with untyped use uwire var vectored virtual void wait wait_order wand weak weak0 weak1 while wildcard wire with within wor xnor xor
+""".split())
+
 
 def _readable(name):
     """What an identifier, given as it was written, is called if nothing better is known."""
-    word = re.fullmatch(r"\\([A-Za-z]\w*)", name.strip())
-    if word:                                # escaped for no other reason than that Verilog or SystemVerilog has this word
-        return f"{word[1]}_"
     name = name.strip().removeprefix("\\")
     if "verilog_backend" in name:
         return "wake"                       # what has the always blocks run at time 0
-    name = re.sub(r"^\$signal", "private", name)
-    name = re.sub(r"^\$(?=\d)", "term_", name)
+    name = re.sub(r"^\$(?=\d)", "term_", re.sub(r"^\$signal", "private", name))
+    name = re.sub(r"(\$\d+)+(?=$|\.)", "", name)      # numbers of this one place, which would make every place a module of its own
     name = re.sub(r"\W", "_", name.replace(".", "__").replace("$", "_")).strip("_")
+    if name in _WORDS:
+        return f"{name}_"
     return name if re.match(r"[A-Za-z]", name) else f"signal_{name}"
 
 
@@ -66,16 +82,16 @@ class _Module:
                 wire = pin["wire"].strip()
                 if wire in found and pin["pin"] in modules[instance["module"]].outputs:
                     wanted[wire] = f"{_readable(instance['name'])}__{_readable(pin['pin'])}"
-        for match in _NEXT.finditer(self.body):
-            register = match["register"]
-            wanted[match["next"]] = f"{wanted.get(register) or _readable(register)}__next"
         for port in self.ports:
             wanted.pop(port, None)
         for name in self.instances:         # or it would hide the instance that it is in
             if name in found:
                 wanted[name] = f"{_readable(name)}_inside"
+        nexts = {match["next"]: match["register"] for match in _NEXT.finditer(self.body)}
         taken = {name for name in found if not name.startswith("\\") and name not in wanted}
-        for name in sorted(found, key=lambda name: name not in self.ports):
+        for name in sorted(found, key=lambda name: (name in nexts, name not in self.ports, _natural(name))):
+            if name in nexts:
+                wanted[name] = f"{self.names.get(nexts[name], nexts[name])}__next"
             if name.startswith("\\") or name in wanted:
                 base = new = wanted.get(name) or _readable(name)
                 number = 1
@@ -111,7 +127,7 @@ def _statements(body):
     body = _ATTRIBUTE.sub("", _ASSERTION.sub("", body))
     body = _INITIAL.sub(lambda match: f"  reg {match['range'] or ''}{match['name']};\n  initial {match['name']} = {match['value']};", body)
     lines, open_cases = [], []
-    for line in body.splitlines():
+    for line in _sorted_declarations(body.splitlines()):
         if re.match(r" *casez? \(", line):
             open_cases.append(False)
         elif line.strip() == "default:":
@@ -120,6 +136,18 @@ def _statements(body):
             lines.append(f"{line[:-len('endcase')]}  default: ;")
         lines.append(line)
     return "".join(f"{line}\n" for line in lines)
+
+
+def _sorted_declarations(lines):
+    """``lines`` with the declarations at their beginning in the order of the names, ports before the rest."""
+    declared = {}
+    for count, line in enumerate(lines):
+        match = re.match(r"  (input|output|wire|reg|initial) (?:\[[^]]*\] )?(\w+)[^=]*(?:= [^;]*)?;$", line)
+        if match is None:
+            break
+        declared.setdefault(match[2], []).append(line)
+    names = sorted(declared, key=lambda name: (not declared[name][0].startswith(("  input", "  output")), _natural(name)))
+    return [line for name in names for line in declared[name]] + lines[count:]
 
 
 def tidy(text):
