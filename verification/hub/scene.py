@@ -88,6 +88,11 @@ class Scene:
         """Clock cycles until all is sent and the HUB is idle."""
         await self.pins.drain(limit)
 
+    async def rest(self, limit=5000):
+        """Clock cycles until the HUB has been drained and says idle."""
+        await self.drain(limit)
+        await self.pins.until(lambda: self.bed.recording.idle[-1], limit, "the HUB says idle")
+
     def sent(self, port):
         """What the HUB has sent out of ``port``, taken apart."""
         departing, tx = self._departing[port], self.bed.recording.tx[port]
@@ -158,7 +163,7 @@ class Scene:
 
     async def counter(self, port, counter, reader):
         """A counter of ``port``, read by the monitor through ``reader``, when the HUB has had time to enter what has happened."""
-        await self.run(16 * self.ports)
+        await self.run(40 * self.ports)
         await self.done(reader, Op.MONITOR_SELECT_REPLY, port)
         high, low = [await self.done(reader, Op.MONITOR_READ_REPLY, 2 * counter + byte) for byte in (0, 1)]
         return high << 8 | low
