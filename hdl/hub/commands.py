@@ -301,11 +301,11 @@ COMMANDS = (
             "as it arrives, throws away all that is in the queue before it and ends a command that waits there",
             (), "recovers a route whose queues are stuck, HUB after HUB from the source"),
     # Echo: three, taken by any HUB when they bear HUB ID 255.
-    Command(Op.ECHO_REPLY, _PORT, "any byte", "done: the parameter",
+    Command(Op.ECHO_REPLY, _CONTROLLER, "any byte", "done: the parameter",
             "answers", (), "measures the way to a HUB and back; tells whether a HUB lives"),
-    Command(Op.IDENTITY_REPLY, _PORT, "not used", "done: the port at which it arrived; the reply bears the HUB's ID",
+    Command(Op.IDENTITY_REPLY, _CONTROLLER, "not used", "done: the port at which it arrived; the reply bears the HUB's ID",
             "tells the HUB and the port", (), "a CAB's first question: where am I?"),
-    Command(Op.SIZE_REPLY, _PORT, "not used", "done: the number of ports",
+    Command(Op.SIZE_REPLY, _CONTROLLER, "not used", "done: the number of ports",
             "tells the size", (), "explores a network: how many ports are to be asked"),
     # Supervisor: fourteen.
     Command(Op.DISABLE_REPLY, _CONTROLLER, "port", _DONE_PORT,
