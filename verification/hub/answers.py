@@ -15,7 +15,7 @@ from .tables import Answer
 __all__ = ["REPLY_CYCLES", "Asked", "check_answers"]
 
 #: Cycles that a reply takes on the bus between the ports.
-REPLY_CYCLES = 3
+REPLY_CYCLES = 4
 
 
 class Asked(NamedTuple):

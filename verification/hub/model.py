@@ -25,6 +25,7 @@ class _Port:
         self.queue = deque()
         self.fragment = None     # bytes of a reply of which the rest is to come
         self.arriving = []       # symbols of a command of which the rest is to come
+        self.missing = 0         # bytes that are to come of a command of which a part was thrown away
         self.waiting = None      # (opcode, parameter) of the command that waits at the head
         self.dropping = False
 
@@ -101,6 +102,10 @@ class Model(Tables):
         if port.arriving and symbol & CONTROL_BIT:
             self.count(number, Counter.COMMAND_CUT)
             port.arriving = []
+        port.missing = 0 if symbol & CONTROL_BIT else port.missing
+        if port.missing:
+            port.missing -= 1
+            return
         if symbol != Control.COMMAND and not port.arriving:
             port.queue.append(symbol)
             return
@@ -120,10 +125,16 @@ class Model(Tables):
     def throw_queue(self, number):
         port = self._ports[number]
         port.queue.clear()
-        port.arriving = []
+        self._take_back(port)
         if port.waiting:
             self._give_up(number)
         self.send_ready(number)
+
+    @staticmethod
+    def _take_back(port):
+        """Forgets a command of which a part has arrived; the rest of it will be dropped."""
+        if port.arriving:
+            port.arriving, port.missing = [], COMMAND_LENGTH - len(port.arriving)
 
     def _give_up(self, number):
         port = self._ports[number]
@@ -133,8 +144,7 @@ class Model(Tables):
     def expire(self, port, waiting=None):
         """The watchdog ends what stands still at ``port``."""
         super().expire(port, self._ports[port].waiting)
-        if self._ports[port].arriving:
-            self._ports[port].arriving = []
+        self._take_back(self._ports[port])
         if self._ports[port].waiting:
             waiting, self._ports[port].waiting = self._ports[port].waiting, None
             self._answer(port, waiting[0], Answer(False, Error.GIVEN_UP))
