@@ -3,7 +3,7 @@
 Source: "The Design of Nectar" (1989), section 4.1; ``docs/hub.md``, "Controller and status table".
 """
 
-from amaranth.hdl import Array, Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -104,14 +104,16 @@ class Central(wiring.Component):
         # Commands.
         give(controller, self, "request", "request_valid", "give_up", "expired", "ready")
         give(controller, table, "named", "mine", "connected")
-        give(controller, locks, "held", "locked")
-        give(controller, supervisor, "enabled", "allowed", "finished")
-        give(answers, controller, "order", "order_valid")
-        give(answers, table, "connected", "owner", "targets")
-        give(answers, supervisor, "enabled", "finished", "finished_port", "finished_done", "finished_value")
+        give(controller, locks, "shut", "locked")
+        give(controller, supervisor, "enabled", "allowed")
+        give(answers, controller, "order", "decided", "place")
+        give(answers, table, "connected", "owner")
+        give(answers, locks, "locked")
+        give(answers, supervisor, "enabled", "finished", "finished_done", "finished_value")
         give(answers, self, "ready_bit", "errors", "level", "neighbour_id", "neighbour_kind")
         give(supervisor, answers, "command", "command_valid")
-        give(supervisor, table, "connected", "owner")
+        give(supervisor, table, "mine")
+        give(supervisor, locks, "locked")
         give(supervisor, self, "byte")
         give(self, controller, "resume")
         give(self, answers, "response_valid", "done", "value", "send_ready", "neighbour")
@@ -119,8 +121,7 @@ class Central(wiring.Component):
              "select", "offset", "pop", "clear", "clear_valid")
         give(self, table, "targets", "mine", "connected", "owner", "ended")
         m.d.comb += [
-            answers.locked.eq(locks.locked),
-            supervisor.locked.eq(locks.locked),
+            controller.finished.eq(supervisor.finished.any() & supervisor.idle),
             *(to.eq(owner) for to, owner in zip(answers.locker, locks.owner)),
             self.busy.eq(controller.busy | answers.busy | supervisor.busy),
         ]
@@ -134,17 +135,17 @@ class Central(wiring.Component):
             table.close_one.eq(self.close_one),
             table.close_mine.eq(self.close_mine | self.expired | supervisor.close_mine),
             table.closed.eq(self.closed | supervisor.closed),
-            locks.change.eq(controller.lock | supervisor.lock),
-            locks.who.eq(controller.locker | supervisor.locker),
+            locks.change.eq(Mux(controller.lock | answers.unlock, controller.place, 0) | supervisor.lock),
+            locks.who.eq(Mux(controller.lock, controller.decided, 0) | supervisor.locker),
             locks.release.eq(answers.release | self.expired | supervisor.release),
             self.holding.eq(locks.holding | Cat(targets.any() for targets in table.targets)),
         ]
 
-        # What stands still gives back its ready bits.
-        recovered = Signal(self.ports)
-        m.d.sync += recovered.eq(0)
-        with m.If(self.expired.any()):
-            m.d.sync += recovered.eq(table.connected & Cat(Array(self.expired)[owner] for owner in table.owner))
+        # What stands still gives back its ready bits: those of the outputs that have lost their connection, if not by a close all.
+        expired = Signal()
+        spared = Signal(self.ports)
+        m.d.sync += [expired.eq(self.expired.any()), spared.eq(self.closed)]
+        recovered = Mux(expired, table.ended & ~spared, 0)
         m.d.comb += [
             self.ready_set.eq(answers.ready_set | supervisor.ready_set | recovered),
             self.ready_clear.eq(answers.ready_clear | supervisor.ready_clear),

@@ -22,8 +22,8 @@ __all__ = ["Controller", "Order"]
 def Order(ports):
     """Layout of a decided command: what it is, from which port, and whether it was granted.
 
-    ``done`` counts for opens, locks, unlocks of one output and *await ready*; ``had``: it is done, since the port had that connection or
-    lock before; ``expired``: the watchdog gave it up; ``supervisor``: a supervisor command from a port that may give one.
+    ``done`` counts for opens, locks and *await ready*; ``had``: it is done, since the port had that connection or lock before;
+    ``expired``: the watchdog gave it up; ``supervisor``: a supervisor command from a port that may give one.
     """
     return data.StructLayout({"request": Request, "port": index_bits(ports), "done": 1, "had": 1, "expired": 1, "supervisor": 1})
 
@@ -51,7 +51,7 @@ class Controller(wiring.Component):
     give_up, expired : In(ports), In(ports)
         While ``give_up`` is 1, the port's request is decided at once. The watchdog has expired at the port in this cycle.
     named, mine, connected : as in StatusTable
-    held, locked : as in Locks
+    shut, locked : as in Locks
         The tables.
     ready, enabled, allowed : In(ports), In(ports), In(ports)
         Outputs to which a *test open* may connect; ports in use; ports that may give supervisor commands.
@@ -61,12 +61,12 @@ class Controller(wiring.Component):
         The connection entered in the cycle before.
     opened : Out(ports)
         One-hot, the input that got a connection in the cycle before which it did not have.
-    lock, locker : Out(ports), Out(ports)
-        To Locks: output whose lock changes, and to whom.
+    lock : Out(1)
+        The lock on the output that was named in the cycle before was granted.
     resume : Out(ports)
         One-hot: the open or lock of this port is decided.
-    order, order_valid : Out(Order(ports)), Out(1)
-        Every decision, in turn.
+    order, decided, place : Out(Order(ports)), Out(ports), Out(ports)
+        Every decision, in turn: ``decided`` is the port, ``place`` the port that it names, both one-hot.
     finished : In(1)
         A supervisor command has been carried out.
     busy : Out(1)
@@ -75,7 +75,7 @@ class Controller(wiring.Component):
     Timing
     ------
     A request of cycle t is checked against the tables in cycle t + backplane, and again in every cycle until it is decided, from the cycle after on. ``enter``
-    belongs to the cycle d of the decision, ``lock`` and ``opened`` to d + 1, ``resume`` to d + 1 + backplane, ``order`` to d + 2. One decision a cycle, in turns
+    belongs to the cycle d of the decision, ``order``, ``lock`` and ``opened`` to d + 1, ``resume`` to d + 1 + backplane. One decision a cycle, in turns
     among those that can be decided. Behind a supervisor command there are at most two more decisions before ``finished``.
 
     Raises
@@ -95,11 +95,11 @@ class Controller(wiring.Component):
         bits = index_bits(ports)
         super().__init__({
             "request": In(Request).array(ports), "request_valid": In(ports), "give_up": In(ports), "expired": In(ports),
-            "named": In(ports).array(ports), "mine": In(ports), "connected": In(ports), "held": In(ports).array(ports), "locked": In(ports),
+            "named": In(ports).array(ports), "mine": In(ports), "connected": In(ports), "shut": In(ports).array(ports), "locked": In(ports),
             "ready": In(ports), "enabled": In(ports), "allowed": In(ports),
             "enter": Out(ports), "entered_input": Out(bits), "entered_output": Out(ports), "opened": Out(ports),
-            "lock": Out(ports), "locker": Out(ports),
-            "resume": Out(ports), "order": Out(Order(ports)), "order_valid": Out(1), "finished": In(1), "busy": Out(1),
+            "lock": Out(1),
+            "resume": Out(ports), "order": Out(Order(ports)), "decided": Out(ports), "place": Out(ports), "finished": In(1), "busy": Out(1),
         })
 
     def elaborate(self, platform):
@@ -120,14 +120,13 @@ class Controller(wiring.Component):
         asks = cross(self.request_valid)
 
         # What each port wants; that holds until it is answered. An unknown opcode may look like a command, but like none that takes or waits.
-        opens, locks, unlocks, awaits, tests, waits = (Signal(self.ports, name=name)
-                                                       for name in ("opens", "locks", "unlocks", "awaits", "tests", "waits"))
+        opens, locks, awaits, tests, waits = (Signal(self.ports, name=name)
+                                                       for name in ("opens", "locks", "awaits", "tests", "waits"))
         for i, request in enumerate(self.request):
             op = request.op
             m.d.comb += [
                 opens[i].eq(op[3:] == Op.OPEN >> 3),
                 locks[i].eq(op[3:] == Op.LOCK >> 3),
-                unlocks[i].eq(op[1:] == Op.UNLOCK >> 1),
                 awaits[i].eq(op == Op.AWAIT_READY_REPLY),
                 tests[i].eq((op & TEST).any()),
                 waits[i].eq(awaits[i] | ((op & RETRY).any() & (opens[i] | (locks[i] & ~tests[i])))),
@@ -149,10 +148,9 @@ class Controller(wiring.Component):
             can, now = Signal(name=f"can_{i}"), Signal(name=f"now_{i}")
             with m.If(asks[i] | waiting[i]):
                 named = self.named[i]
-                free, holds, ready, usable, unknown = (Signal(name=f"{name}_{i}") for name in ("free", "holds", "ready", "usable", "unknown"))
+                free, ready, usable, unknown = (Signal(name=f"{name}_{i}") for name in ("free", "ready", "usable", "unknown"))
                 m.d.comb += [
-                    holds.eq((named & self.held[i]).any()),
-                    free.eq(~(named & self.locked).any() | holds),
+                    free.eq(~(named & self.shut[i]).any()),
                     ready.eq((named & self.ready).any()),
                     usable.eq((named & self.enabled).any()),
                     unknown.eq((request.param >= self.ports) | ((opens[i] | locks[i]) & named[i])),
@@ -163,8 +161,6 @@ class Controller(wiring.Component):
                     m.d.comb += can.eq(usable & (self.mine[i] | (~(named & self.connected).any() & free)) & (ready | ~tests[i]))
                 with m.Elif(locks[i]):
                     m.d.comb += can.eq(usable & free)
-                with m.Elif(unlocks[i]):
-                    m.d.comb += can.eq(holds)
                 with m.Elif(awaits[i]):
                     m.d.comb += can.eq(ready)
                 m.d.comb += now.eq(unknown | self.give_up[i] | ~waits[i] | (~usable & ~awaits[i]))
@@ -198,47 +194,35 @@ class Controller(wiring.Component):
             ]
         m.d.comb += self.resume.eq(cross(decided & (opens | locks)))
 
-        # The cycle after: locks change, and the command is looked up.
+        # The cycle after: what it was.
         gave_up = Signal(self.ports)  # the watchdog has expired while the port was waiting
         with m.If(self.expired.any() | gave_up.any()):
             m.d.sync += gave_up.eq((gave_up | (self.expired & waiting)) & ~decided)
         frozen = Signal()
-        order_valid = Signal()
-        order = Signal(Order(self.ports), reset_less=True)
-        m.d.sync += order_valid.eq(decided.any())
+        order = self.order
+        m.d.comb += self.decided.eq(decided)
         with m.If(decided.any()):
-            op = Signal(8)
-            done_now = Signal()
-            place = Signal(self.ports)
             m.d.comb += [
-                op.eq(_chosen(decided, [request.op for request in self.request])),
-                done_now.eq((decided & was_done).any()),
-                place.eq(1 << output),
-                self.entered_input.eq(one_hot_index(decided)),
+                self.place.eq(1 << output),
                 self.opened.eq(entered),
-                freeze.eq(op[7] & (decided & self.allowed).any()),
+                self.entered_input.eq(order.port),
+                self.lock.eq(locked),
+                order.request.op.eq(_chosen(decided, [request.op for request in self.request])),
+                order.request.param.eq(Cat(output, _chosen(decided, [request.param[bits:] for request in self.request]))),
+                order.port.eq(one_hot_index(decided)),
+                order.done.eq((decided & was_done).any()),
+                order.had.eq((opened & ~entered.any()) | (locked & (self.place & self.locked).any())),
+                order.expired.eq((decided & gave_up).any()),
+                order.supervisor.eq(order.request.op[7] & (decided & self.allowed).any()),
+                freeze.eq(order.supervisor),
             ]
             with m.If(opened):
-                m.d.comb += self.entered_output.eq(place)
-            with m.If(locked | (done_now & (op[1:] == Op.UNLOCK >> 1))):
-                m.d.comb += self.lock.eq(place)
-            with m.If(locked):
-                m.d.comb += self.locker.eq(decided)
-            m.d.sync += [
-                order.request.op.eq(op),
-                order.request.param.eq(Cat(output, _chosen(decided, [request.param[bits:] for request in self.request]))),
-                order.port.eq(self.entered_input),
-                order.done.eq(done_now),
-                order.had.eq((opened & ~entered.any()) | (locked & (place & self.locked).any())),
-                order.expired.eq((decided & gave_up).any()),
-                order.supervisor.eq(freeze),
-            ]
-        m.d.comb += [self.order.eq(order), self.order_valid.eq(order_valid)]
+                m.d.comb += self.entered_output.eq(self.place)
 
         # Supervisor commands are carried out one by one, with nothing else decided meanwhile.
         with m.If(frozen):
             m.d.comb += freeze.eq(1)
         m.d.sync += frozen.eq(freeze & ~self.finished)
 
-        m.d.comb += self.busy.eq(waiting.any() | decided.any() | order_valid | frozen | Cat(*crossing).any())
+        m.d.comb += self.busy.eq(waiting.any() | decided.any() | frozen | Cat(*crossing).any())
         return m

@@ -30,8 +30,8 @@ class Locks(wiring.Component):
         Outputs whose lock changes, and the input that gets it, one-hot; 0 if nobody does.
     release : In(ports)
         Inputs all of whose locks end.
-    held : Out(ports).array(ports)
-        For each input the mask of the outputs that it has locked.
+    held, shut : Out(ports).array(ports)
+        For each input the mask of the outputs that it has locked, and of those that others have locked.
     holding : Out(ports)
         Inputs that hold a lock.
     locked, owner : Out(ports), Out(index).array(ports)
@@ -41,7 +41,7 @@ class Locks(wiring.Component):
 
     Timing
     ------
-    What changes in cycle t shows in cycle t + 1, except that what is released shows in ``locked`` in cycle t + 2. When an output's lock changes
+    What changes in cycle t shows in cycle t + 1, except that what is released shows in ``locked`` and ``shut`` in cycle t + 2. When an output's lock changes
     in the cycle in which an input releases its locks, that input does not get it.
 
     Raises
@@ -56,7 +56,7 @@ class Locks(wiring.Component):
         bits = index_bits(ports)
         super().__init__({
             "change": In(ports), "who": In(ports), "release": In(ports),
-            "held": Out(ports).array(ports), "holding": Out(ports), "locked": Out(ports), "owner": Out(bits).array(ports), "ended": Out(ports),
+            "held": Out(ports).array(ports), "shut": Out(ports).array(ports), "holding": Out(ports), "locked": Out(ports), "owner": Out(bits).array(ports), "ended": Out(ports),
         })
 
     def elaborate(self, platform):
@@ -69,12 +69,14 @@ class Locks(wiring.Component):
             self.holding.eq(Cat(held.any() for held in self.held)),
             self.ended.eq(self.locked & ~column),
         ]
-        m.d.sync += self.locked.eq(self.locked & column)
         index, taken = Signal(range(self.ports)), Signal()
         m.d.comb += [index.eq(one_hot_index(self.who)), taken.eq(self.who.any())]
         for o in ports:
             with m.If(self.change[o]):
-                m.d.sync += [self.locked[o].eq(taken), self.owner[o].eq(index), *(self.held[i][o].eq(self.who[i]) for i in ports)]
+                m.d.sync += [self.locked[o].eq(taken), self.owner[o].eq(index), *(self.held[i][o].eq(self.who[i]) for i in ports),
+                             *(self.shut[i][o].eq(taken & ~self.who[i]) for i in ports)]
+            with m.If(self.ended[o] & ~self.change[o]):
+                m.d.sync += [self.locked[o].eq(0), *(self.shut[i][o].eq(0) for i in ports)]
         for i in ports:
             with m.If(self.release[i]):
                 m.d.sync += self.held[i].eq(0)

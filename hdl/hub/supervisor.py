@@ -4,13 +4,13 @@ Source: "The Design of Nectar" (1989), sections 4 and 4.2, which counts 14 super
 reconfiguration and recovery; what each does is ours (``docs/hub.md``).
 """
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from .answers import SupervisorCommand
 from .commands import FORCE, WATCHDOG_DEFAULT, WATCHDOG_MAX, Error, Op
-from .controller import Order
-from .messages import check_ports, index_bits
+from .messages import check_ports, index_bits, one_hot_index
 from .monitor_map import Clear, Event, Select
 from .recorder import Decision
 
@@ -34,15 +34,16 @@ class Supervisor(wiring.Component):
 
     Members
     -------
-    command, command_valid : In(Order(ports)), In(1)
-        A command, given for one cycle.
-    connected, owner : as in StatusTable
-    locked : as in Locks
-        The tables.
+    command, command_valid : In(SupervisorCommand(ports)), In(1)
+        A command. One more may be given before ``finished``; it stays there and is carried out next.
+    mine, locked : In(ports), In(ports)
+        Inputs that name an output which is connected to them; outputs that are locked.
     byte : In(8)
         What the monitor shows, three cycles after ``select`` and ``offset``.
-    finished, finished_port, finished_done, finished_value : Out(1), Out(index), Out(1), Out(8)
-        The command has been carried out or refused: whose it was, and the response.
+    finished, finished_done, finished_value : Out(ports), Out(1), Out(8)
+        A command has been carried out or refused: whose it was, one-hot, and the response.
+    idle : Out(1)
+        With ``finished``: nothing more is to be carried out.
     enabled, looped, allowed : Out(ports)
         Ports that are in use; that hear themselves; that may give supervisor commands.
     reset_queue, close_mine, closed : Out(ports)
@@ -66,7 +67,7 @@ class Supervisor(wiring.Component):
 
     Timing
     ------
-    A command of cycle t has its effects in cycle t + 2, on the registers in t + 3; *force connection* closes in t + 2 and enters in t + 6. ``finished`` comes in
+    The effects of a command of cycle t come in cycle t + 2; *force connection* closes in t + 2 and enters in t + 6. ``finished`` comes in
     cycle t + 8, once for each command, except that nothing follows ``reset_hub``. Pulses last one cycle.
 
     Raises
@@ -87,9 +88,9 @@ class Supervisor(wiring.Component):
         self.supervisors = supervisors
         bits = index_bits(ports)
         super().__init__({
-            "command": In(Order(ports)), "command_valid": In(1),
-            "connected": In(ports), "owner": In(bits).array(ports), "locked": In(ports), "byte": In(8),
-            "finished": Out(1), "finished_port": Out(bits), "finished_done": Out(1), "finished_value": Out(8),
+            "command": In(SupervisorCommand(ports)), "command_valid": In(1),
+            "mine": In(ports), "locked": In(ports), "byte": In(8),
+            "finished": Out(ports), "finished_done": Out(1), "finished_value": Out(8), "idle": Out(1),
             "enabled": Out(ports, init=(1 << ports) - 1), "looped": Out(ports), "allowed": Out(ports, init=supervisors),
             "reset_queue": Out(ports), "close_mine": Out(ports), "closed": Out(ports),
             "release": Out(ports), "lock": Out(ports), "locker": Out(ports),
@@ -102,31 +103,30 @@ class Supervisor(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        bits = index_bits(self.ports)
 
         # The command, and the step at which it is.
-        command = Signal(Order(self.ports), reset_less=True)
-        op, param = command.request.op, command.request.param
+        command = Signal(SupervisorCommand(self.ports), reset_less=True)
+        op, param, place, giver = command.request.op, command.request.param, command.place, command.giver
         step = Signal(7)
-        m.d.sync += step.eq(Cat(self.command_valid, step))
-        with m.If(self.command_valid):
+        more, begins = Signal(), Signal()  # another one waits; one begins
+        m.d.comb += begins.eq(Mux(step.any(), step[-1] & more, self.command_valid))
+        m.d.sync += step.eq(Cat(begins, step))
+        with m.If(step.any() & self.command_valid):
+            m.d.sync += more.eq(1)
+        with m.Elif(begins):
+            m.d.sync += more.eq(0)
+        with m.If(begins):
             m.d.sync += command.eq(self.command)
 
         # Step 0: whether it is refused.
-        named, force = Signal(7), Signal()
-        place, giver = Signal(self.ports), Signal(self.ports)
-        absent, error = Signal(), Signal(Error)
-        in_use, mine = Signal(), Signal()
-        with m.If(step.any()):
-            m.d.comb += [
-                named.eq(param),
-                force.eq((param & FORCE).any()),
-                place.eq(1 << named[:bits]),
-                giver.eq(1 << command.port),
-                absent.eq(named >= self.ports),
-                in_use.eq((self.connected & place).any()),
-                mine.eq(in_use & (Array(self.owner)[named[:bits]] == command.port)),
-            ]
+        named, force, absent, mine = Signal(7), Signal(), Signal(), Signal()
+        error = Signal(Error)
+        m.d.comb += [
+            named.eq(param),
+            force.eq((param & FORCE).any()),
+            absent.eq(named >= self.ports),
+            mine.eq((giver & self.mine).any()),
+        ]
         with m.If(step[0]):
             with m.Switch(op):
                 with m.Case(*_FORCED):
@@ -157,83 +157,85 @@ class Supervisor(wiring.Component):
         with m.If(step[0]):
             m.d.sync += refused.eq(error)
 
-        # Its effects: those that last one cycle are registered, and so come in step 1.
+        # Its effects. Those that last one cycle come in step 1.
         acts = Signal()
         m.d.comb += acts.eq(step[0] & (error == 0))
-        pulses = ("reset_queue", "close_mine", "closed", "release", "lock", "locker", "ready_set", "ready_clear", "hello_ask", "pop",
-                  "clear_valid", "watchdog_restart", "reset_hub")
-        registers = {name: Signal(getattr(self, name).shape(), name=f"next_{name}") for name in pulses}
-        with m.If(step.any()):
-            m.d.sync += [getattr(self, name).eq(register) for name, register in registers.items()]
+        pulses = {name: Signal(name=f"does_{name}") for name in (
+            "reset_queue", "closed", "vacate", "lock", "locker", "ready_set", "ready_clear", "hello_ask", "pop", "clear_valid",
+            "watchdog_restart", "reset_hub")}
+        m.d.sync += [pulse.eq(0) for pulse in pulses.values()]
 
-        def pulse(**values):
-            m.d.comb += [registers[name].eq(value) for name, value in values.items()]
+        def does(*names):
+            m.d.sync += [pulses[name].eq(1) for name in names]
+
+        def switches(state, value):
+            """Changes the bit of the port that is named."""
+            for n in range(self.ports):
+                with m.If(place[n]):
+                    m.d.sync += state[n].eq(value)
 
         connects = Signal()  # a connection is forced that does not stand yet
         with m.If(acts):
             with m.Switch(op):
                 with m.Case(Op.DISABLE_REPLY):
-                    m.d.sync += self.enabled.eq(self.enabled & ~place)
-                    pulse(reset_queue=place, close_mine=place, closed=place, release=place)
+                    switches(self.enabled, 0)
+                    does("reset_queue", "closed", "vacate")
                 with m.Case(Op.ENABLE_REPLY):
-                    m.d.sync += self.enabled.eq(self.enabled | place)
-                    pulse(ready_set=place, hello_ask=place)
+                    switches(self.enabled, 1)
+                    does("ready_set", "hello_ask")
                 with m.Case(Op.LOOP_BACK_REPLY):
-                    m.d.sync += self.looped.eq(Mux(force, self.looped | place, self.looped & ~place))
+                    switches(self.looped, force)
                 with m.Case(Op.RESET_QUEUE_REPLY):
-                    pulse(reset_queue=place)
+                    does("reset_queue")
                 with m.Case(Op.RESET_PORT_REPLY):
-                    pulse(reset_queue=place, close_mine=place, closed=place, release=place, lock=place, ready_set=place, hello_ask=place)
+                    does("reset_queue", "closed", "vacate", "lock", "ready_set", "hello_ask")
                 with m.Case(Op.RESET_HUB):
-                    pulse(reset_hub=1)
+                    does("reset_hub")
                 with m.Case(Op.FORCE_CONNECTION_REPLY):
                     with m.If(~force | ~mine):
-                        pulse(closed=place)
+                        does("closed")
                     m.d.sync += connects.eq(force & ~mine)
                 with m.Case(Op.FORCE_LOCK_REPLY):
-                    pulse(lock=place)
-                    with m.If(force):
-                        pulse(locker=giver)
+                    does("lock")
+                    m.d.sync += pulses["locker"].eq(force)
                 with m.Case(Op.FORCE_READY_REPLY):
-                    with m.If(force):
-                        pulse(ready_set=place)
-                    with m.Else():
-                        pulse(ready_clear=place)
+                    m.d.sync += [pulses["ready_set"].eq(force), pulses["ready_clear"].eq(~force)]
                 with m.Case(Op.WATCHDOG_TIME_REPLY):
                     m.d.sync += self.watchdog_log.eq(param)
-                    pulse(watchdog_restart=1)
+                    does("watchdog_restart")
                 with m.Case(Op.MONITOR_SELECT_REPLY):
                     m.d.sync += self.select.eq(param)
                 with m.Case(Op.MONITOR_READ_REPLY):
-                    pulse(pop=1)
+                    does("pop")
                 with m.Case(Op.MONITOR_CLEAR_REPLY):
-                    pulse(clear_valid=1)
+                    does("clear_valid")
                 with m.Case(Op.ALLOW_SUPERVISOR_REPLY):
-                    m.d.sync += self.allowed.eq(Mux(force, self.allowed | place, self.allowed & ~place))
-        m.d.comb += [self.offset.eq(param), self.clear.eq(param)]
+                    switches(self.allowed, force)
+        m.d.comb += [
+            *(getattr(self, name).eq(Mux(pulses[name], place, 0)) for name in (
+                "reset_queue", "closed", "lock", "ready_set", "ready_clear", "hello_ask")),
+            *(getattr(self, name).eq(Mux(pulses["vacate"], place, 0)) for name in ("close_mine", "release")),
+            self.locker.eq(Mux(pulses["locker"], giver, 0)),
+            *(getattr(self, name).eq(pulses[name]) for name in ("pop", "clear_valid", "watchdog_restart", "reset_hub")),
+            self.offset.eq(param),
+            self.clear.eq(param),
+        ]
 
         # A connection that is forced follows when nothing of the one before can close it any more.
-        with m.If(step[4]):
-            m.d.sync += self.enter.eq(Mux(connects, giver, 0))
+        with m.If(connects & step[5]):
+            m.d.comb += self.enter.eq(giver)
+        with m.If(connects & step[6]):
+            m.d.comb += [self.opened.eq(giver), self.entered_input.eq(one_hot_index(giver)), self.entered_output.eq(place)]
             m.d.sync += connects.eq(0)
-        with m.If(step[5]):
-            m.d.sync += [
-                self.enter.eq(0),
-                self.opened.eq(self.enter),
-                self.entered_output.eq(Mux(self.enter.any(), place, 0)),
-            ]
-        with m.If(step[6]):
-            m.d.sync += [self.opened.eq(0), self.entered_output.eq(0)]
-        m.d.comb += self.entered_input.eq(Mux(self.opened.any(), command.port, 0))
 
         # The answer. What the monitor shows is taken when it belongs to the cycle of ``pop``.
         shown = Signal(8, reset_less=True)
         with m.If(step[4]):
             m.d.sync += shown.eq(self.byte)
-        m.d.sync += self.finished.eq(step[6])
+        m.d.sync += self.finished.eq(Mux(step[6], giver, 0))
+        m.d.comb += self.idle.eq(~step.any())
         with m.If(step[6]):
             m.d.sync += [
-                self.finished_port.eq(command.port),
                 self.finished_done.eq(refused == 0),
                 self.finished_value.eq(param),
             ]
@@ -247,9 +249,9 @@ class Supervisor(wiring.Component):
                         m.d.sync += self.finished_value.eq(shown)
 
         # What is recorded. A connection that stood already, and one that is forced to end, are not entered.
-        m.d.comb += [self.decision.input.eq(command.port), self.decision.output.eq(named), self.decision.kind.eq(Event.SUPERVISOR)]
+        m.d.comb += [self.decision.input.eq(one_hot_index(giver)), self.decision.output.eq(named), self.decision.kind.eq(Event.SUPERVISOR)]
         with m.If(step[6]):
-            m.d.comb += [self.decision.kind.eq(Event.OPENED), self.decision_valid.eq(self.opened.any())]
+            m.d.comb += [self.decision.kind.eq(Event.OPENED), self.decision_valid.eq(connects)]
         with m.Elif(acts):
             m.d.comb += self.decision_valid.eq(1)
             with m.Switch(op):
@@ -258,7 +260,7 @@ class Supervisor(wiring.Component):
                 with m.Case(Op.FORCE_LOCK_REPLY):
                     with m.If(force):
                         m.d.comb += self.decision.kind.eq(Event.LOCKED)
-                    with m.Elif((self.locked & place).any()):
+                    with m.Elif((place & self.locked).any()):
                         m.d.comb += self.decision.kind.eq(Event.UNLOCKED)
-        m.d.comb += self.busy.eq(step.any() | self.finished)
+        m.d.comb += self.busy.eq(step.any() | self.finished.any())
         return m
