@@ -12,6 +12,11 @@ from .prove import look_into
 __all__ = ["ArbiterProof", "waiting"]
 
 
+def last_number(arbiter, count):
+    """Number of the one that ``arbiter`` picked last; after a reset, the last of all."""
+    return Mux(arbiter.spy.last == 0, count - 1, sum(Mux(arbiter.spy.last[n], n, 0) for n in range(count)))
+
+
 def waiting(m, arbiter, count, port):
     """Counts the turns in a row that ``port``, a number, asked for and did not get; asserts that they stay below ``count``.
 
@@ -22,9 +27,9 @@ def waiting(m, arbiter, count, port):
         m.d.sync += waited.eq(waited + 1)
     with m.Else():
         m.d.sync += waited.eq(0)
-    last, distance = Signal(range(count + 1)), Signal(range(2 * count + 1))
+    last, distance = Signal(range(count)), Signal(range(2 * count + 1))
     m.d.comb += [
-        last.eq(sum(~arbiter.spy.behind[n] for n in range(count)) - 1),
+        last.eq(last_number(arbiter, count)),
         distance.eq(Mux(port > last, port - last, port + count - last)),
         Assert(waited + distance <= count, "everybody between the last and this one has at most one turn before it"),
         Assert(waited < count, "at most count - 1 others are picked before who asks without pause"),
@@ -60,7 +65,7 @@ class ArbiterProof(wiring.Component):
             return Mux(n > last, n - last, n + self.count - last)
 
         m.d.comb += [
-            Assert(sum(~self.arbiter.spy.behind[n] for n in range(self.count)) == last + 1),
+            Assert(last_number(self.arbiter, self.count) == last),
             Assert(~asks.any() | pick.any(), "if somebody asks somebody is picked"),
             Assert(~asks.bit_select(port, 1) | (distance(number) <= distance(port)), "nobody nearer to the last one asks"),
             Assert(~pick.bit_select(port, 1) | asks.bit_select(port, 1) & (number == port), "who is picked asks, and is the only one"),

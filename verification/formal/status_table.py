@@ -1,61 +1,43 @@
 """Proof of hdl/hub/status_table.py: an output has one input at most (H10), and a grant stands in the next cycle (H4)."""
 
 from amaranth.asserts import AnyConst, AnySeq
-from amaranth.hdl import Array, Assert, Assume, Module, Signal
+from amaranth.hdl import Array, Assert, Assume, Module, Mux, Signal
 from amaranth.lib import wiring
 
+from ...hdl.hub.messages import one_hot_index
 from .prove import look_into
 
 __all__ = ["StatusTableProof", "table_properties"]
 
 
 def table_properties(m, table, ports):
-    """States what the table does with one arbitrary pair of input and output, seen from outside.
-
-    Assumes of the surroundings that inputs close only what is theirs; it says nothing about the grants.
-    """
+    """States what the table does with one arbitrary pair of input and output, seen from outside."""
     i, o = Signal(range(ports), name="any_input"), Signal(range(ports), name="any_output")
     m.d.comb += [i.eq(AnyConst(i.shape())), o.eq(AnyConst(o.shape())), Assume(i < ports), Assume(o < ports)]
-    targets = Array(table.targets)
-
-    released, granted, granted_here = Signal(), Signal(), Signal()
+    names, mine, in_use = Signal(), Signal(), Signal()
+    owners = sum(targets.bit_select(o, 1) for targets in table.targets)
     m.d.comb += [
-        released.eq((table.closed | Array(table.close)[i]).bit_select(o, 1)),
-        granted.eq(table.grant_output.bit_select(o, 1)),
-        granted_here.eq(granted & table.grant_input.bit_select(i, 1)),
-    ]
-    for closes, mine in zip(table.close, table.targets):
-        m.d.comb += Assume((closes & ~mine) == 0)
-    others_close = Signal()  # by the assumption only if the output is theirs
-    m.d.comb += others_close.eq(sum(closes.bit_select(o, 1) for closes in table.close) != 0)
-
-    was_reset = Signal(init=1)
-    was_released, was_granted, was_here = Signal(), Signal(), Signal()
-    was_connected, was_mine = Signal(), Signal()
-    now_connected, now_mine = Signal(), Signal()
-    m.d.comb += [now_connected.eq(table.connected.bit_select(o, 1)), now_mine.eq(targets[i].bit_select(o, 1))]
-    m.d.sync += [
-        was_reset.eq(0),
-        was_released.eq(released | others_close),
-        was_granted.eq(granted), was_here.eq(granted_here),
-        was_connected.eq(now_connected), was_mine.eq(now_mine),
-    ]
-    owners = sum(mine.bit_select(o, 1) for mine in table.targets)
-    m.d.comb += [
+        names.eq(Array(table.port)[i] == o),
+        mine.eq(Array(table.targets)[i].bit_select(o, 1)),
+        in_use.eq(owners != 0),
         Assert(owners <= 1, "an output has one input at most"),
-        Assert(now_connected == (owners == 1), "an output is in use exactly if an input has it"),
-        Assert(~now_mine | (Array(table.owner)[o] == i), "both sides name the same input"),
+        Assert(Array(table.named)[i].bit_select(o, 1) == names),
     ]
-    with m.If(was_reset):
-        m.d.comb += Assert(~now_connected, "nothing is connected after a reset")
-    with m.Elif(was_released):
-        m.d.comb += Assert(~now_connected, "what is closed is free in the next cycle")
-    with m.Elif(was_here):
-        m.d.comb += Assert(now_mine, "a grant stands in the next cycle")
-    with m.Elif(was_granted):
-        m.d.comb += Assert(~now_mine & now_connected, "a grant to another input stands in the next cycle")
-    with m.Else():
-        m.d.comb += Assert((now_mine == was_mine) & (now_connected == was_connected), "else nothing changes")
+    ends = table.closed.bit_select(o, 1) | table.close_mine.bit_select(i, 1) | (table.close_one.bit_select(i, 1) & names)
+    expected, was_mine, was_in_use = Signal(), Signal(), Signal()
+    m.d.sync += [
+        expected.eq((mine | (table.enter.bit_select(i, 1) & names)) & ~ends),
+        was_mine.eq(mine),
+        was_in_use.eq(in_use),
+    ]
+    entered, owner = table.entered_output.bit_select(o, 1), Array(table.owner)[o]
+    m.d.comb += [
+        Assert(mine == expected, "a grant stands in the next cycle, what is closed is free in it, and else nothing changes"),
+        Assert(table.connected.bit_select(o, 1) == was_in_use, "the outputs' side follows a cycle later"),
+        Assert(~was_mine | (owner == i), "and names the same input"),
+        Assert(table.ended.bit_select(o, 1) == (was_in_use & ~in_use), "an end is told once"),
+        Assert(~mine | (Mux(entered, table.entered_input, owner) == i)),
+    ]
 
 
 class StatusTableProof(wiring.Component):
@@ -68,20 +50,28 @@ class StatusTableProof(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        table = self.table
+        table, ports = self.table, self.ports
         m.submodules.table = look_into(table, platform)
-        grants, output = Signal(), Signal(range(self.ports))
+        names = [Signal(range(ports), name=f"names_{n}") for n in range(ports)]
+        for name, port in zip(names, table.port):
+            m.d.comb += [name.eq(AnySeq(name.shape())), port.eq(name)]
         m.d.comb += [
-            grants.eq(AnySeq(1)),
-            table.grant_index.eq(AnySeq(table.grant_index.shape())),
-            output.eq(AnySeq(output.shape())),
-            Assume(table.grant_index < self.ports),
-            Assume(output < self.ports),
-            table.closed.eq(AnySeq(self.ports)),
+            table.enter.eq(AnySeq(ports)),
+            Assume((table.enter & (table.enter - 1))[:ports] == 0),
+            Assume((table.enter & table.close_one) == 0),
+            table.close_one.eq(AnySeq(ports)),
+            table.close_mine.eq(AnySeq(ports)),
+            table.closed.eq(AnySeq(ports)),
         ]
-        with m.If(grants):
-            m.d.comb += [table.grant_input.eq(1 << table.grant_index), table.grant_output.eq(1 << output)]
-        m.d.comb += [closes.eq(AnySeq(self.ports)) for closes in table.close]
-        m.d.comb += Assume((table.grant_output & table.connected & ~Array(table.targets)[table.grant_index]) == 0)
-        table_properties(m, table, self.ports)
+        input_number = one_hot_index(table.enter)
+        output = Signal(range(ports))
+        m.d.comb += [
+            output.eq(Array(names)[input_number]),
+            Assume((table.enter == 0) | (output < ports) & (sum(mine.bit_select(output, 1) for mine in table.targets) == 0)),
+        ]
+        m.d.sync += [
+            table.entered_input.eq(input_number),
+            table.entered_output.eq(Mux(table.enter.any(), 1 << output, 0)),
+        ]
+        table_properties(m, table, ports)
         return m

@@ -8,10 +8,10 @@ from nectar.verification.formal.prove import broken, prove
 from nectar.verification.formal.status_table import StatusTableProof
 
 FAULTS = {
-    "a close leaves the mask of the input": ("(self.targets[i] | granted) & ~released", "(self.targets[i] | granted) & ~self.closed"),
-    "a grant wins over a close": ("(self.connected | self.grant_output) & ~released", "self.connected & ~released | self.grant_output"),
-    "a grant is not noted": ("(self.targets[i] | granted) & ~released", "self.targets[i] & ~released"),
-    "every input gets the output": ("m.If(self.grant_input[i])", "m.If(self.grant_input.any())"),
+    "a close by the output leaves the mask of the input": ("(self.targets[i] ^ change) & ~self.closed", "(self.targets[i] ^ change)"),
+    "a grant is not noted": ("self.enter | (self.close_one & self.mine)", "self.close_one & self.mine"),
+    "an input closes what is not its own": ("(self.close_one & self.mine)", "self.close_one"),
+    "the owner is not noted": ("m.d.sync += self.owner[o].eq(self.entered_input)", "m.d.sync += self.owner[o].eq(self.owner[o])"),
 }
 
 
