@@ -95,7 +95,8 @@ def spans(records):
 
 
 def events_text(records, names=None):
-    """The records as lines, one for each; ``names`` maps ports to what is there."""
+    """The records as lines, one for each; ``names`` maps ports to what is there. Of a supervisor command's parameter bit 7 is not recorded."""
+
     def port(number):
         if number is None:
             return ""
@@ -103,7 +104,10 @@ def events_text(records, names=None):
 
     lines = []
     for record in records:
-        way = " -> ".join(filter(None, (port(record.input), port(record.output))))
+        if record.kind == Event.SUPERVISOR:
+            way = f"{port(record.input)}, parameter {record.output}"
+        else:
+            way = " -> ".join(filter(None, (port(record.input), port(record.output))))
         lines.append(f"{record.time_ns / 1000:12.3f} us  {record.kind.name.lower():10} {way}".rstrip())
     return lines
 
