@@ -75,7 +75,7 @@ class _Module:
 
     def rename(self, modules):
         """Finds the plain names; ``modules`` are all of the text by name."""
-        found = dict.fromkeys(match["name"].strip() for match in _TOKEN.finditer(self.body) if match["name"])
+        found = dict.fromkeys(match["name"].strip() for match in _TOKEN.finditer(self.body) if match["name"] and match["name"] not in _WORDS)
         wanted = {}
         for instance in _INSTANCE.finditer(self.body):
             for pin in _PIN.finditer(instance["pins"]):
@@ -84,11 +84,11 @@ class _Module:
                     wanted[wire] = f"{_readable(instance['name'])}__{_readable(pin['pin'])}"
         for port in self.ports:
             wanted.pop(port, None)
-        for name in self.instances:         # or it would hide the instance that it is in
-            if name in found:
+        for name in found:
+            if _readable(name) in self.instances:       # it would hide the instance that it is in
                 wanted[name] = f"{_readable(name)}_inside"
         nexts = {match["next"]: match["register"] for match in _NEXT.finditer(self.body)}
-        taken = {name for name in found if not name.startswith("\\") and name not in wanted}
+        taken = self.instances | {name for name in found if not name.startswith("\\") and name not in wanted}
         for name in sorted(found, key=lambda name: (name in nexts, name not in self.ports, _natural(name))):
             if name in nexts:
                 wanted[name] = f"{self.names.get(nexts[name], nexts[name])}__next"
@@ -155,7 +155,7 @@ def tidy(text):
     modules = {module.name: module for module in map(_Module, _MODULE.finditer(text))}
     for module in modules.values():
         for instance in _INSTANCE.finditer(module.body):
-            modules[instance["module"]].instances.add(instance["name"])
+            modules[instance["module"]].instances.add(_readable(instance["name"]))
     for module in modules.values():
         module.rename(modules)
     written, new_names = {}, {}      # text of a module → its new name; old name → new name

@@ -106,6 +106,38 @@ def test_a_signal_driven_by_an_instance_bears_its_name_and_a_register_has_a_next
     assert re.search(r"^    behind <= behind__next;$", text, re.M)
 
 
+def test_no_signal_hides_the_instance_that_it_is_in():
+    """Its module may call it what the instance is called, or a name that becomes the same once its number is gone."""
+    text = """module top(clk);
+  input clk;
+  wire clk;
+  wire one;
+  wire two;
+  \\top.sum$7  \\sum$7  (
+    .\\sum$3 (one),
+    .add(two),
+    .clk(clk)
+  );
+endmodule
+module \\top.sum$7 (clk, \\sum$3 , add);
+  input clk;
+  wire clk;
+  output \\sum$3 ;
+  wire \\sum$3 ;
+  output add;
+  wire add;
+  wire \\wire ;
+  wire sum;
+  assign sum = clk;
+  assign \\sum$3  = clk;
+  assign add = sum;
+endmodule
+"""
+    found = tidy(text)
+    assert re.findall(r"^  wire (\w+);$", found.split("module top__sum")[1], re.M) == ["clk", "add", "sum_inside", "sum_inside_2", "wire_"]
+    assert ".sum_inside(sum__sum)" in found and re.search(r"^  assign sum_inside = clk;$", found, re.M)
+
+
 def test_every_case_has_a_default_and_no_declaration_a_value(board):
     _, text = board
     assert text.count("casez (") == text.count("default:") > 0

