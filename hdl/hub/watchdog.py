@@ -29,7 +29,7 @@ class Watchdog(wiring.Component):
     log : In(5)
         Binary logarithm of the time in cycles, 1 to 31; 0: off.
     restart : In(1)
-        The time has been set anew and begins to run.
+        ``log`` has been set anew in the cycle before: the time begins to run, and nothing expires.
     held, moved : In(ports)
         Inputs that hold something; inputs at which something moves in this cycle.
     expired : Out(ports)
@@ -63,7 +63,7 @@ class Watchdog(wiring.Component):
         m.d.comb += [
             self.active.eq(self.held.any() & (self.log != 0)),
             bit.eq(count.bit_select(self.log, 1)),
-            tick.eq(self.active & (bit != last)),
+            tick.eq(self.active & (bit != last) & ~self.restart),
         ]
         with m.If(self.restart | ~self.active):
             m.d.sync += [count.eq(0), last.eq(0)]

@@ -211,7 +211,7 @@ async def counts_every_error_once(dut):
     assert await errors_of(*command(Op.CLOSE, HUB, PORT)) == 1
     assert await errors_of(*command(Op.CLOSE, HUB, PORTS)) == 1
     assert await errors_of(*command(Op.CLOSE, HUB, 0)) == 0
-    assert await errors_of(*command(Op.CLOSE, HUB, 0), None, None, None, None, mine=0) == 1
+    assert await errors_of(*command(Op.CLOSE, HUB, 0), *[None] * 8, mine=0) == 1
     for error, counts in ((Error.BUSY, 0), (Error.NOT_READY, 0), (Error.LOCKED, 0), (Error.GIVEN_UP, 0), (Error.UNKNOWN, 1),
                           (Error.BAD_PORT, 1), (Error.NOT_MINE, 1), (Error.NOT_ALLOWED, 1), (Error.DISABLED, 1)):
         surroundings.error = error
@@ -222,12 +222,12 @@ async def counts_every_error_once(dut):
     assert await errors_of(None, expired=True) == 1
     assert await errors_of(Control.START, Control.COMMAND, Control.REPLY, Control.READY, Control.END, 0x55, RESERVED, enabled=0) == 3
     assert await errors_of(*[symbol for n in range(ARRIVED_ROOM + 3) for symbol in reply(1, 2, n)], take=False) == 3
-    # Three at once: a start that cuts a reply and a command and finds no room; two more of the surroundings with it.
     room = CAPACITY + WAITING[inside()]
     await surroundings.send([0x55] * (room - 4), space=False)
     assert await errors_of(Control.COMMAND, Op.OPEN, Control.REPLY, 1, Control.START, *[0x55] * 3, space=False) == 2
-    await surroundings.send([0x55] * (room - 3), space=False)
-    assert await errors_of(Control.COMMAND, Op.OPEN, Control.REPLY, 1, Control.START, *[0x55] * 3, Control.END, space=False) == 2 + 3
+    # A command without room, and a start that cuts it and a reply and finds no room.
+    await surroundings.send([0x55] * room, space=False)
+    assert await errors_of(Control.COMMAND, Op.OPEN, Control.REPLY, 1, Control.START, None, None, None, space=False) == 2 + 3
     for expected in [*range(surroundings.errors + 2, MAX_ERRORS + 1, 2), MAX_ERRORS, MAX_ERRORS]:
         await errors_of(Control.REPLY, RESERVED)
         assert surroundings.errors == expected
@@ -314,6 +314,7 @@ async def tells_how_much_it_holds(dut):
         await surroundings.send([None])
         assert not surroundings.lockstep.read("held")
         await surroundings.send([Control.END])
+    await surroundings.settle()
     assert surroundings.counted[Counter.TIMED_OUT] == surroundings.counted[Counter.COMMAND_CUT] == 3
 
 

@@ -23,6 +23,7 @@ class Model:
         self.expired = 0
         self.since = {}        # cycle since when a port stands still
         self.cycle = 0
+        self.restarted = -1    # cycle in which the time began anew
         self.seen = {"expired": 0, "least": 99, "most": 0}
 
     def step(self, inputs):
@@ -31,7 +32,7 @@ class Model:
         moved = {n for n in range(self.ports) if inputs["moved"] >> n & 1}
         active = bool(held) and self.log > 0
         shown = {"active": active, "expired": self.expired}
-        tick = active and self.running > 0 and self.running % (1 << self.log) == 0
+        tick = active and not inputs["restart"] and self.running > 0 and self.running % (1 << self.log) == 0
         standing = held - moved
         for n in range(self.ports):
             if n in standing:
@@ -53,8 +54,6 @@ class Model:
             self.restarted = self.cycle
         self.cycle += 1
         return shown
-
-    restarted = -1
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
