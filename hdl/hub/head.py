@@ -234,7 +234,7 @@ class Head(wiring.Component):
         ]
 
         if platform == "formal":
-            self.spy = SimpleNamespace(state=state, close_all=close_all, answering=answering)
+            self.spy = SimpleNamespace(state=state, close_all=close_all, asked=asked, answering=answering)
             m.d.comb += [
                 Assert(~self.pop | self.valid, "only what is there is taken"),
                 Assert(~self.move | ~(self.targets & ~self.space).any(), "no symbol goes where there is no space"),

@@ -188,6 +188,7 @@ class OutputPort(wiring.Component):
         m.d.comb += self.busy.eq(valid | taken | waits_behind | (readies != 0) | replies.waiting | self.closed)
 
         if platform == "formal":
-            self.spy = SimpleNamespace(beside=beside, taken=taken, readies=readies, fresh=fresh, replies=replies, payload=payload, valid=valid)
+            self.spy = SimpleNamespace(beside=beside, taken=taken, readies=readies, fresh=fresh, replies=replies, payload=payload, valid=valid,
+                                       behind=behind if self.register else None)
             m.d.comb += Assert(~(self.push & ~self.space), "the crossbar pushes only into a free place")
         return m
