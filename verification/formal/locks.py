@@ -19,6 +19,8 @@ def lock_properties(m, locks, ports):
     changes, mine, locked = locks.change.bit_select(o, 1), Signal(), Signal()
     rows = [Mux(changes, locks.who[n], held.bit_select(o, 1)) for n, held in enumerate(locks.held)]
     holders = sum(held.bit_select(o, 1) for held in locks.held)
+    gave_back = Signal()  # in the cycle before, this input would have had the lock and gave back all
+    m.d.sync += gave_back.eq(Array(rows)[i] & locks.release.bit_select(i, 1))
     expected, lost = Signal(), Signal()  # lost: in the cycle before, the one who would have the lock gave back all
     m.d.sync += [
         expected.eq(Array(rows)[i] & ~locks.release.bit_select(i, 1)),
@@ -31,6 +33,7 @@ def lock_properties(m, locks, ports):
         Assert(mine == expected, "a lock stands in the next cycle, is gone in the next cycle, and else nothing changes"),
         Assert(locked == ((holders != 0) | lost), "an output is locked exactly while an input holds the lock, or did in the cycle before"),
         Assert(~mine | (Array(locks.owner)[o] == i), "both sides name the same input"),
+        Assert(Array(locks.shut)[i].bit_select(o, 1) == (locked & ~(mine | gave_back)), "to all others the output is shut"),
         Assert(locks.ended.bit_select(o, 1) == lost, "what is given back is told once"),
         Assert(locks.holding.bit_select(i, 1) == Array(locks.held)[i].any()),
     ]

@@ -8,10 +8,11 @@ from nectar.verification.formal.locks import LocksProof
 from nectar.verification.formal.prove import broken, prove
 
 FAULTS = {
-    "a lock is taken beside another's": ("*(self.held[i][o].eq(self.who[i]) for i in ports)",
-                                         "*(self.held[i][o].eq(self.held[i][o] | self.who[i]) for i in ports)"),
+    "a lock is taken beside another's": ("*(self.held[i][o].eq(self.who[i]) for i in ports),",
+                                         "*(self.held[i][o].eq(self.held[i][o] | self.who[i]) for i in ports),"),
     "what is given back stays": ("with m.If(self.release[i]):", "with m.If(self.release[i] & ~self.change.any()):"),
-    "what is given back stays locked": ("m.d.sync += self.locked.eq(self.locked & column)", "m.d.sync += self.locked.eq(self.locked)"),
+    "what is given back stays locked": ("self.locked[o].eq(0), ", ""),
+    "a lock shuts nobody out": ("self.shut[i][o].eq(taken & ~self.who[i])", "self.shut[i][o].eq(0)"),
 }
 
 
