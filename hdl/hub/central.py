@@ -3,6 +3,8 @@
 Source: "The Design of Nectar" (1989), section 4.1; ``docs/hub.md``, "Controller and status table".
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -165,4 +167,7 @@ class Central(wiring.Component):
             m.d.comb += self.decision.eq(answers.decision)
         with m.Else():
             m.d.comb += self.decision.eq(supervisor.decision)
+
+        if platform == "formal":
+            self.spy = SimpleNamespace(controller=controller, answers=answers, supervisor=supervisor)
         return m

@@ -225,4 +225,9 @@ class Controller(wiring.Component):
         m.d.sync += frozen.eq(freeze & ~self.finished)
 
         m.d.comb += self.busy.eq(waiting.any() | decided.any() | frozen | Cat(*crossing).any())
+
+        if platform == "formal":
+            self.spy = SimpleNamespace(turns=turns, waiting=waiting, crossing=crossing, possible=possible, at_once=at_once, done=done, had=had,
+                                       opened=opened, locked=locked, output=output, freeze=freeze, was_done=was_done, entered=entered)
+            m.d.comb += Assert(((possible | at_once) & ~waiting) == 0, "only what waits is decided")
         return m
