@@ -110,7 +110,7 @@ async def decisions_are_recorded_with_what_they_decide(scene):
     await give(source, Op.OPEN_REPLY, source, (Event.REFUSED, source, source))
     await give(source, Op.OPEN_REPLY, target, opened)
     await give(source, Op.OPEN_RETRY_REPLY, target)
-    await give(source, Op.UNLOCK_REPLY, target, (Event.UNLOCKED, source, target))
+    await give(source, Op.UNLOCK_REPLY, target, (Event.UNLOCKED, None, target))
     await give(source, Op.STATUS_OUTPUT, target)
     await give(other, Op.FORCE_CONNECTION_REPLY, FORCE | target, (Event.OPENED, other, target))
     await give(other, Op.CLOSE_REPLY, target, (Event.CLOSED, None, target))
@@ -121,8 +121,12 @@ async def decisions_are_recorded_with_what_they_decide(scene):
     expected.append((Event.UNLOCKED, None, source))
     await give(source, Op.OPEN_REPLY, target, opened)
     await give(source, Op.CLOSE_MINE_REPLY, 0, (Event.CLOSED, None, target))
-    events = [(kind, None if kind == Event.UNLOCKED else source, output) for kind, source, output in told(await read(scene, manager))]
-    assert events == [(kind, None if kind == Event.UNLOCKED else source, output) for kind, source, output in expected]
+    events = told(await read(scene, manager))
+    forced = events.index((Event.OPENED, other, target)) - 1
+    if events[forced] == (Event.CLOSED, None, target):  # OPENED says it, so it need not be written
+        events.pop(forced)
+    for event, wanted in zip([*events, None], [*expected, None], strict=False):
+        assert event == wanted, f"{event} was recorded, expected {wanted}; all: {events}"
     await scene.finish(judged=False)
 
 
