@@ -68,7 +68,8 @@ class Bypass(wiring.Component):
         pushed, popped = Signal(range(2 * BYPASS_ROOM)), Signal(range(2 * BYPASS_ROOM))
         next_pushed = Signal.like(pushed)
         some, full = Signal(), Signal()
-        fresh = Signal()  # what is in the input register stands in the next free place
+        # What is in the input register stands in the next free place; what came while the reset moved that place does not.
+        fresh = Signal()
         m.d.comb += [
             some.eq(pushed != popped),
             full.eq((pushed - popped)[:len(pushed)] == BYPASS_ROOM),
