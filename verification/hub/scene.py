@@ -12,15 +12,17 @@ import cocotb
 
 from nectar.hdl.hub.commands import HELLO, HELLO_ASK, REPLY, STATUS_IN_USE, Op
 from nectar.hdl.hub.monitor_map import Counter
+from nectar.hdl.hub.profile import HUB_PROFILES
 from nectar.hdl.link.symbol import ANY_HUB, command, packet
 
+from ..bench import inside
 from .model import Model
 from .monitors import Endpoint, Pins, always
 from .reference import judge
 from .streams import Departing, departures
 from .traffic import neighbour_hub
 
-__all__ = ["HUB", "CLOSE_ALL", "NEEDED", "Scene", "claim"]
+__all__ = ["HUB", "CLOSE_ALL", "NEEDED", "Scene", "claim", "profile_inside"]
 
 #: HUB ID of the HUB under test.
 HUB = 7
@@ -28,6 +30,11 @@ HUB = 7
 CLOSE_ALL = command(Op.CLOSE_ALL, ANY_HUB, 0)
 #: Ports that a claim needs, by its name.
 NEEDED = {}
+
+
+def profile_inside():
+    """The profile of the HUB that is being simulated: the last word of the configuration's name."""
+    return HUB_PROFILES[inside().split()[-1]]
 
 
 def claim(ports=2, *, timeout_ms=5):
@@ -227,7 +234,7 @@ class Scene:
         await self.drain()
         for port in range(self.ports):
             assert self.data((port + 1) % self.ports)[-8:] == packet([port, 0xEE]) + CLOSE_ALL
-        return judge(self.bed.recording, HUB) if judged else None
+        return judge(self.bed.recording, HUB, profile_inside().transfer) if judged else None
 
     @staticmethod
     def foreign(port, op, param):
