@@ -1,24 +1,22 @@
-"""Proof of hdl/hub/controller.py together with the status table: what becomes of every request, and when.
+"""Proof of hdl/hub/controller.py together with the status table and the locks: what becomes of every request, and when.
 
-Statements: H4, H10; docs/hub.md, "Controller and status table". One arbitrary request of one arbitrary port is followed from
-its arrival to its response; what is shown for it holds for all of them.
+Statements: H4, H9, H10; docs/hub.md, "Controller and status table". One arbitrary request of one arbitrary port is followed from
+its arrival to its decision; what is shown for it holds for all of them.
 """
 
-from amaranth.asserts import AnyConst, AnySeq
+from amaranth.asserts import AnySeq
 from amaranth.hdl import Array, Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
-from ...hdl.hub.commands import COMMANDS, RETRY, STATUS_CONNECTED, TEST, Error, Executor, Op
-from ...hdl.hub.messages import Request
+from ...hdl.hub.commands import RETRY, SUPERVISOR, TEST, Op
+from ...hdl.hub.locks import Locks
 from ...hdl.hub.status_table import StatusTable
 from .arbiter import waiting
+from .locks import lock_properties
 from .prove import look_into
-from .status_table import table_properties
+from .status_table import any_port, table_properties
 
 __all__ = ["ControllerProof"]
-
-_OPS = [row.op for row in COMMANDS if row.executor is Executor.CONTROLLER]
-_OPENS = [op for op in _OPS if op.name.endswith("OPEN") or "OPEN_" in op.name]
 
 
 def _is_in(value, ops):
@@ -26,9 +24,14 @@ def _is_in(value, ops):
     return Cat(value == op for op in ops).any()
 
 
+_OPENS = [op for op in Op if Op.OPEN <= op <= Op.TEST_OPEN_RETRY_REPLY]
+_LOCKS = [Op.LOCK, Op.LOCK_REPLY, Op.LOCK_RETRY, Op.LOCK_RETRY_REPLY]
+_USER = [op for op in Op if not op & SUPERVISOR]
+
+
 class ControllerProof(wiring.Component):
-    """A controller of class ``Controller`` with a status table. Connections may be closed, ready bits and error counters
-    change at any time; a port asks again only after the response to its last request."""
+    """A controller of class ``Controller`` with table and locks. Connections end, locks are given back, ready bits and enabled ports change, and
+    commands are given up at any time; a port asks again only after the response to its last request, which comes some time after the decision."""
 
     def __init__(self, Controller, ports, backplane=1):
         self.controller = Controller(ports, backplane)
@@ -38,138 +41,144 @@ class ControllerProof(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        ports, dut, table = self.ports, self.controller, StatusTable(self.ports)
+        ports, dut, table, locks = self.ports, self.controller, StatusTable(self.ports), Locks(self.ports)
         m.submodules.controller = look_into(dut, platform)
         m.submodules.table = look_into(table, platform)
+        m.submodules.locks = look_into(locks, platform)
         spy = dut.spy
 
-        # The surroundings.
-        outstanding = Signal(ports)
-        m.d.sync += outstanding.eq((outstanding | dut.request_valid) & ~dut.response_valid)
+        # The surroundings: ports, and the rest of the HUB.
+        outstanding, decided = Signal(ports), Signal(ports)  # asked and not answered; decided and not answered
+        answered = Signal(ports)
+        m.d.comb += answered.eq(AnySeq(ports) & decided)
+        m.d.sync += [
+            outstanding.eq((outstanding | dut.request_valid) & ~answered),
+            decided.eq((decided | spy.turns.pick) & ~answered),
+        ]
+        unlocks = Signal()
         m.d.comb += [
             dut.request_valid.eq(AnySeq(ports) & ~outstanding),
-            dut.connected.eq(table.connected),
-            dut.ready.eq(AnySeq(ports)),
-            table.closed.eq(AnySeq(ports)),
-            table.grant_input.eq(dut.grant_input),
-            table.grant_index.eq(dut.grant_index),
-            table.grant_output.eq(dut.grant_output),
+            dut.give_up.eq(AnySeq(ports)), dut.expired.eq(AnySeq(ports)),
+            dut.ready.eq(AnySeq(ports)), dut.enabled.eq(AnySeq(ports)), dut.allowed.eq(AnySeq(ports)), dut.finished.eq(AnySeq(1)),
+            dut.mine.eq(table.mine), dut.connected.eq(table.connected), dut.locked.eq(locks.locked),
+            table.enter.eq(dut.enter), table.entered_input.eq(dut.entered_input), table.entered_output.eq(dut.entered_output),
+            table.close_one.eq(AnySeq(ports) & ~outstanding & ~dut.request_valid),
+            table.close_mine.eq(AnySeq(ports)), table.closed.eq(AnySeq(ports)),
+            unlocks.eq(AnySeq(1)),
+            locks.change.eq(Mux(dut.lock | unlocks, dut.place, 0)),
+            locks.who.eq(Mux(dut.lock, dut.decided, 0)),
+            locks.release.eq(AnySeq(ports)),
         ]
+        requests = []
         for n in range(ports):
-            m.d.comb += [
-                dut.request[n].eq(Request(AnySeq(16))),
-                dut.targets[n].eq(table.targets[n]),
-                dut.owner[n].eq(table.owner[n]),
-                dut.errors[n].eq(AnySeq(8)),
-                table.close[n].eq(AnySeq(ports)),
-                Assume(~dut.request_valid[n] | _is_in(dut.request[n].op, _OPS)),
-            ]
-        table_properties(m, table, ports)
-        m.d.comb += Assert(dut.grant_input.any() == dut.grant_output.any(), "a grant has an input and an output")
+            kept, now = Signal(16), Signal(16, name=f"request_{n}")
+            m.d.comb += [now.eq(Mux(outstanding[n], kept, AnySeq(16))), dut.request[n].eq(now), table.port[n].eq(dut.request[n].param)]
+            m.d.sync += kept.eq(now)
+            requests.append(now)
+            m.d.comb += [dut.named[n].eq(table.named[n]), dut.shut[n].eq(locks.shut[n])]
+
+        port, o = any_port(m, ports, "any_port"), any_port(m, ports, "any_output")
+        table_properties(m, table, port, o)
+        lock_properties(m, locks, port, o)
 
         # The request that is followed, and where it is.
-        port = Signal(range(ports), name="any_port")
-        m.d.comb += [port.eq(AnyConst(port.shape())), Assume(port < ports)]
         this = Signal(ports)
-        m.d.comb += this.eq(1 << port)
         op, param = Signal(8), Signal(8)
-        asks, decided = Signal(), Signal()
-        m.d.comb += [asks.eq((dut.request_valid & this).any()), decided.eq((spy.turns.pick & this).any())]
-        with m.If(asks):
-            m.d.sync += Cat(param, op).eq(Array([r.as_value() for r in dut.request])[port])
-        travels, waits = Signal(self.backplane + 1), Signal()  # the lowest bit of `travels` is the request itself
-        returns = Signal(self.backplane + 1)                   # the highest bit is the response
-        m.d.comb += travels[0].eq(asks)
-        m.d.sync += [
-            travels[1:].eq(travels),
-            waits.eq(waits & ~decided | travels[-1]),
-            returns.eq(Cat(decided, returns)),
+        picked, travels, waits = Signal(), Signal(self.backplane + 1), Signal()  # the lowest bit of `travels` is the request itself
+        m.d.comb += [
+            this.eq(1 << port),
+            Cat(param, op).eq(Array(requests)[port]),
+            picked.eq((spy.turns.pick & this).any()),
+            travels[0].eq((dut.request_valid & this).any()),
         ]
-        places = Cat(travels[1:], waits, returns)
+        m.d.sync += [travels[1:].eq(travels), waits.eq((waits | travels[-1]) & ~picked)]
+        places = Cat(travels[1:], waits, (decided & this).any())
         m.d.comb += [
             Assert((places & (places - 1))[:len(places)] == 0, "a request is in one place"),
             Assert((outstanding & this).any() == places.any(), "and it is in one until it is answered"),
-            Assert(~places.any() | _is_in(op, _OPS)),
-            Assert(~places.any() | dut.busy, "the controller is busy with it"),
-            Assert((spy.pending & this).any() == waits),
-            Assert((spy.decided & this).any() == returns[0]),
+            Assert(~(travels[1:].any() | waits) | dut.busy, "the controller is busy with it"),
+            Assert((spy.waiting & this).any() == waits),
+            *(Assert((register & this).any() == travels[n + 1]) for n, register in enumerate(spy.crossing[:self.backplane])),
+            Assert(((spy.turns.pick | decided) & ~outstanding) == 0),
+            Assert((spy.waiting & ~outstanding) == 0),
+            Assert((spy.waiting & decided) == 0),
         ]
-        for n, (valid, *requests) in enumerate(spy.stages[:self.backplane]):
-            m.d.comb += Assert((valid & this).any() == travels[n + 1])
-            with m.If(travels[n + 1]):
-                m.d.comb += Assert(Array(requests)[port] == Cat(param, op))
-        for n, (valid, _, _) in enumerate(spy.stages[self.backplane:]):
-            m.d.comb += Assert((valid & this).any() == returns[n + 1])
 
-        # What docs/hub.md says of it.
-        opens, bad, test, mask, usable = Signal(), Signal(), Signal(), Signal(ports), Signal()
-        taken, success, can = Signal(), Signal(), Signal()
+        # What docs/hub.md says of it: what the tables and the ready bit allow, and what is decided at once.
+        opens, locking, waiting_op, bad, test = (Signal(name=name) for name in ("opens", "locking", "waiting_op", "bad", "test"))
+        mask, usable, ready, may_take = Signal(ports), Signal(), Signal(), Signal()
         m.d.comb += [
             opens.eq(_is_in(op, _OPENS)),
-            bad.eq((param >= ports) | opens & (param == port)),
+            locking.eq(_is_in(op, _LOCKS)),
             test.eq((op & TEST).any()),
-            mask.eq(Mux(bad, 0, 1 << param[:7])),
-            taken.eq((mask & dut.connected & ~Array(dut.targets)[port]).any()),
-            usable.eq(~taken & (~test | (mask & dut.ready).any())),
-            success.eq(~bad & (~opens | usable)),
-            can.eq(success | bad | ~(opens & (op & RETRY).any())),
+            waiting_op.eq((op == Op.AWAIT_READY_REPLY) | (opens | locking) & (op & RETRY).any()),
+            bad.eq((param >= ports) | (opens | locking | (op == Op.TEST_LOCK_REPLY)) & (param == port)),
+            mask.eq(Mux(param < ports, 1 << param[:7], 0)),
+            usable.eq((mask & dut.enabled).any()),
+            ready.eq((mask & dut.ready).any()),
         ]
-        with m.If(waits):
-            entry = Signal(spy.held[0].shape())
-            m.d.comb += entry.eq(Array([held.as_value() for held in spy.held])[port])
-            m.d.comb += [
-                Assert((entry.op == op) & (entry.param == param) & (entry.bad == bad) & (entry.test == test)),
-                Assert(entry.output == Mux(opens, mask, 0)),
-                Assert(entry.status == (~opens & ~bad)),
-                Assert(entry.at_once == (bad | ~opens | ~(op & RETRY).any())),
-                Assert(~decided | can, "only what can be decided is decided"),
-                Assert(~can | spy.turns.pick.any(), "if one can be decided one is decided"),
-            ]
-        m.d.comb += Assert((spy.turns.asks & this).any() == (waits & can), "nothing delays what can be decided but the turns")
-        # So a retry is granted at the latest `ports` cycles after its output became usable, if that stays so.
+        others = [Mux(port == n, 0, targets) for n, targets in enumerate(table.targets)]
+        mine = (Array(table.targets)[port] & mask).any()
+        held_by_others = [Mux(port == n, 0, held) for n, held in enumerate(locks.held)]
+        free = ((table.connected & mask) == 0) & ((Array(locks.shut)[port] & mask) == 0)
+        checked = Signal()  # its condition is looked at in this cycle
+        stands_in_the_way = Signal()
+        m.d.comb += [
+            checked.eq((travels[-1] | waits) & ~picked & ~spy.freeze),
+            stands_in_the_way.eq((param[:len(spy.output)] == spy.output) & (spy.opened & opens | spy.locked & (opens | locking | (op == Op.TEST_LOCK_REPLY)))),
+            may_take.eq(~bad & Mux(opens, usable & (mine | free) & (ready | ~test),
+                                   Mux(op == Op.AWAIT_READY_REPLY, ready, usable & ((Array(locks.shut)[port] & mask) == 0)))),
+        ]
+        could, must, was_ready, was_usable = Signal(), Signal(), Signal(), Signal()
+        m.d.sync += [
+            could.eq(checked & may_take & ~stands_in_the_way),
+            must.eq(checked & (bad | ~waiting_op | (dut.give_up & this).any() | ~usable & (op != Op.AWAIT_READY_REPLY))),
+            was_ready.eq(ready), was_usable.eq(usable),
+        ]
+        takes_part = Signal()
+        m.d.comb += takes_part.eq((spy.turns.asks & this).any())
+        with m.If(opens | locking | (op == Op.AWAIT_READY_REPLY) | (op == Op.TEST_LOCK_REPLY)):
+            m.d.comb += Assert(takes_part == (must | could & ~stands_in_the_way), "nothing delays what can be decided but the turns")
+        with m.Elif(_is_in(op, _USER)):
+            m.d.comb += Assert(~must | takes_part)
+        m.d.comb += [
+            Assert(~takes_part | waits),
+            Assert(~(could | must) | waits),
+        ]
+        # So a retry is granted at the latest `ports` + 2 cycles after the table shows its output as free, if that stays so.
         waiting(m, spy.turns, ports, port)
 
-        # The grant.
-        with m.If(decided & opens & success):
-            m.d.comb += Assert((dut.grant_input == this) & (dut.grant_index == port) & (dut.grant_output == mask), "what can be granted is")
-        with m.If(decided & ~(opens & success)):
-            m.d.comb += Assert((dut.grant_input == 0) & (dut.grant_output == 0), "what is refused or only asks changes nothing")
-        m.d.comb += Assert(decided | ~(dut.grant_input & this).any(), "no grant without a decision")
-
-        # The response.
-        granted = Signal()  # since the request
-        expects_done, refusal, answer, value = Signal(), Signal(8), Signal(8), Signal(8)
-        with m.If(asks):
-            m.d.sync += granted.eq(0)
-        with m.If(decided):
-            m.d.sync += [
-                granted.eq((dut.grant_input & this).any()),
-                expects_done.eq(success),
-                refusal.eq(Mux(bad, Error.BAD_PORT, Mux(taken, Error.BUSY, Error.NOT_READY))),
-            ]
-        m.d.comb += answer.eq(refusal)
-        with m.If(expects_done):
-            with m.If(opens):
-                m.d.comb += answer.eq(param)
-            with m.Elif(op == Op.STATUS_OUTPUT):
-                m.d.comb += answer.eq(Mux((dut.connected & mask).any(), STATUS_CONNECTED | Array(dut.owner)[param], 0))
-            with m.Else():
-                m.d.comb += answer.eq(Array(dut.errors)[param])
-        with m.If(returns[0]):
-            m.d.sync += value.eq(answer)
+        # The decision, and what it does.
+        enters = (dut.enter & this).any()
+        m.d.comb += [
+            Assert((dut.enter & (dut.enter - 1))[:ports] == 0, "one connection a cycle"),
+            Assert(~enters | picked & opens & ~bad & was_usable & (was_ready | ~test), "a connection is entered for an open that was decided, and for no other"),
+            Assert(~(picked & opens & could & ~stands_in_the_way & ~spy.had.bit_select(port, 1)) | enters, "and if it can be it is"),
+        ]
+        with m.If(enters & (param == o)):
             m.d.comb += [
-                Assert((spy.done == expects_done) & (spy.op == op) & (spy.param == param)),
-                Assert(expects_done | (spy.error == refusal)),
+                Assert(sum(row.bit_select(o, 1) for row in table.targets) == 0, "only to an output that is free"),
+                Assert(sum(row.bit_select(o, 1) for row in held_by_others) == 0, "and not locked by another"),
             ]
-        for n, (_, done_there, value_there) in enumerate(spy.stages[self.backplane:]):
-            with m.If(returns[n + 1]):
-                m.d.comb += Assert((done_there == expects_done) & (value_there == value))
-        with m.If(returns.any()):
+        was_picked, had_entered, had_done = Signal(), Signal(), Signal()
+        m.d.sync += [was_picked.eq(picked), had_entered.eq(enters), had_done.eq((spy.done & this).any())]
+        with m.If(was_picked):
             m.d.comb += [
-                Assert(granted == (opens & expects_done), "an open that is refused has got nothing, one that is done has got its output"),
-                Assert(~expects_done | ~bad),
+                Assert(dut.decided == this, "every decision is told, in turn"),
+                Assert((dut.order.request.op == op) & (dut.order.request.param == param) & (dut.order.port == port)),
+                Assert(dut.order.done == had_done),
+                Assert(dut.order.supervisor == (op[7] & (dut.allowed & this).any()), "only who is allowed to supervises"),
+                Assert((dut.opened & this).any() == had_entered),
+                Assert(dut.lock == (locking & had_done), "a lock is granted if it was done"),
+                Assert(dut.entered_output == Mux(opens & had_done, mask, 0)),
+                Assert(~had_entered | (dut.entered_input == port)),
             ]
-        m.d.comb += Assert((dut.response_valid & this).any() == returns[-1], "each decision is told, once, and in time")
-        with m.If(returns[-1]):
-            m.d.comb += Assert((dut.done == expects_done) & (dut.value == (value if self.backplane else answer)), "what is told is true")
+            with m.If(~had_done):
+                m.d.comb += Assert(~dut.lock & (dut.entered_output == 0) & (dut.opened == 0) & ~had_entered, "what is refused changes nothing")
+            with m.If(dut.lock & (param == o)):
+                m.d.comb += Assert(sum(row.bit_select(o, 1) for row in held_by_others) == 0, "a lock is taken from nobody")
+        m.d.comb += [
+            Assert((dut.decided & this).any() == was_picked),
+            Assert(~was_picked | (decided & this).any()),
+        ]
         return m

@@ -3,19 +3,18 @@
 Statement: docs/hub.md, "Controller and status table", Locks.
 """
 
-from amaranth.asserts import AnyConst, AnySeq
+from amaranth.asserts import AnySeq
 from amaranth.hdl import Array, Assert, Assume, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from .prove import look_into
+from .status_table import any_port
 
 __all__ = ["LocksProof", "lock_properties"]
 
 
-def lock_properties(m, locks, ports):
-    """States what becomes of the lock of one arbitrary input on one arbitrary output."""
-    i, o = Signal(range(ports), name="any_holder"), Signal(range(ports), name="any_locked")
-    m.d.comb += [i.eq(AnyConst(i.shape())), o.eq(AnyConst(o.shape())), Assume(i < ports), Assume(o < ports)]
+def lock_properties(m, locks, i, o):
+    """States what becomes of the lock of input ``i`` on output ``o``."""
     changes, mine, locked = locks.change.bit_select(o, 1), Signal(), Signal()
     rows = [Mux(changes, locks.who[n], held.bit_select(o, 1)) for n, held in enumerate(locks.held)]
     holders = sum(held.bit_select(o, 1) for held in locks.held)
@@ -57,5 +56,5 @@ class LocksProof(wiring.Component):
             locks.release.eq(AnySeq(ports)),
             Assume((locks.who & (locks.who - 1))[:ports] == 0),
         ]
-        lock_properties(m, locks, ports)
+        lock_properties(m, locks, any_port(m, ports, "any_input"), any_port(m, ports, "any_output"))
         return m

@@ -7,13 +7,18 @@ from amaranth.lib import wiring
 from ...hdl.hub.messages import one_hot_index
 from .prove import look_into
 
-__all__ = ["StatusTableProof", "table_properties"]
+__all__ = ["StatusTableProof", "any_port", "table_properties"]
 
 
-def table_properties(m, table, ports):
-    """States what the table does with one arbitrary pair of input and output, seen from outside."""
-    i, o = Signal(range(ports), name="any_input"), Signal(range(ports), name="any_output")
-    m.d.comb += [i.eq(AnyConst(i.shape())), o.eq(AnyConst(o.shape())), Assume(i < ports), Assume(o < ports)]
+def any_port(m, ports, name):
+    """An arbitrary port's number, which does not change."""
+    port = Signal(range(ports), name=name)
+    m.d.comb += [port.eq(AnyConst(port.shape())), Assume(port < ports)]
+    return port
+
+
+def table_properties(m, table, i, o):
+    """States what the table does with the pair of input ``i`` and output ``o``, seen from outside."""
     names, mine, in_use = Signal(), Signal(), Signal()
     owners = sum(targets.bit_select(o, 1) for targets in table.targets)
     m.d.comb += [
@@ -73,5 +78,5 @@ class StatusTableProof(wiring.Component):
             table.entered_input.eq(input_number),
             table.entered_output.eq(Mux(table.enter.any(), 1 << output, 0)),
         ]
-        table_properties(m, table, ports)
+        table_properties(m, table, any_port(m, ports, "any_input"), any_port(m, ports, "any_output"))
         return m
