@@ -1,4 +1,4 @@
-"""Proof of hdl/hub/receiver.py."""
+"""Proof of hdl/hub/receiver.py and hdl/hub/input_register.py."""
 
 import pytest
 
@@ -8,13 +8,17 @@ from nectar.verification.formal.prove import broken, prove
 from nectar.verification.formal.receiver import ReceiverProof
 
 FAULTS = {
-    "a fragment is not taken back": ("self.cut.eq(self.command_cut | (command_byte & self.full))", "self.cut.eq(command_byte & self.full)"),
-    "a command is shown byte by byte": ("~start_command & (~command_byte | last)", "~start_command"),
-    "the rest of a spoiled command is written": ("& ~(command_byte & spoiled)", ""),
-    "close all is taken out of the stream": ("& (op != Op.CLOSE_ALL)", ""),
-    "commands for others are taken out too": ("(hub == self.hub_id) & ", ""),
-    "a full queue is written": ("wanted & ~self.full & ~(", "wanted & ~("),
-    "ready signals are missed while the queue is full": ("kind.eq(ready)", "kind.eq(ready & ~self.full.replicate(6))"),
+    "a fragment stays": ("with m.If(kind.command):\n            m.d.sync += [place.eq(1)", "with m.If(kind.command & (place == 0)):\n            m.d.sync += [place.eq(1)"),
+    "a command is shown byte by byte": ("self.commit.eq(self.plain | last)", "self.commit.eq(self.plain | inside)"),
+    "the rest of a command without room is written": ("| inside & spoiled)", ")"),
+    "close all is taken out of the stream": ("(byte == self.hub_id) & ~never", "(byte == self.hub_id)"),
+    "commands for others are taken out too": ("for_us.eq((byte == self.hub_id) & ~never", "for_us.eq(~never"),
+    "a full queue is written": ("refuses.eq(self.plain & self.full |", "refuses.eq("),
+    "what was discarded goes on": ("alive.eq(~void & ~self.discard)", "alive.eq(~self.discard)"),
+}
+REGISTER_FAULTS = {
+    "a disabled port hears": ("with m.If(valid & self.enabled):", "with m.If(valid):"),
+    "a reserved code is nothing": ("m.d.comb += kind.reserved.eq(1)", "pass"),
 }
 
 
@@ -27,5 +31,12 @@ def test_writes_whole_commands_and_nothing_into_a_full_queue():
 @pytest.mark.parametrize("fault", cases(FAULTS))
 def test_the_proof_finds(fault):
     faulty = broken("nectar.hdl.hub.receiver", *FAULTS[fault]).Receiver
-    outcome = prove(ReceiverProof(faulty), f"receiver {fault}", mode="bmc", depth=7)
+    outcome = prove(ReceiverProof(faulty), f"receiver {fault}", mode="bmc", depth=9)
+    assert outcome.status == "FAIL", outcome
+
+
+@pytest.mark.parametrize("fault", cases(REGISTER_FAULTS))
+def test_the_proof_finds_in_the_input_register(fault):
+    faulty = broken("nectar.hdl.hub.input_register", *REGISTER_FAULTS[fault]).InputRegister
+    outcome = prove(ReceiverProof(Receiver, faulty), f"input register {fault}", mode="bmc", depth=5)
     assert outcome.status == "FAIL", outcome
