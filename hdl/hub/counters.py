@@ -17,7 +17,7 @@ from .monitor_map import COUNTER_BITS, Counter
 __all__ = ["Counters"]
 
 #: Counters whose events a port adds up until the walker comes, and how many cycles there are from one event to the next at least.
-_SUMMED = {Counter.OPENED: 4, Counter.PACKETS: 3}
+_SUMMED = {Counter.OPENED: 4, Counter.PACKETS: 4}
 
 
 def _room(events):
