@@ -11,7 +11,7 @@ import pytest
 from nectar.hdl.hub.profile import HUB_PROFILES
 from nectar.hdl.link.symbol import MAX_PACKET
 from nectar.verification.bench import Bench
-from nectar.verification.hub import (claims_commands, claims_flow, claims_locks, claims_misuse, claims_neighbours, claims_network, claims_sequence,
+from nectar.verification.hub import (claims_commands, claims_flow, claims_locks, claims_misuse, claims_monitor, claims_neighbours, claims_network, claims_sequence,
                                      claims_supervisor, claims_table, claims_together, claims_watchdog)
 from nectar.verification.hub.monitors import Pins, always, randomly, seven_of_eight
 from nectar.verification.hub.reference import judge
@@ -19,7 +19,7 @@ from nectar.verification.hub.scene import HUB, NEEDED, profile_inside
 from nectar.verification.hub.traffic import Neighbour, audit, transactions
 
 for module in (claims_commands, claims_network, claims_misuse, claims_table, claims_together, claims_sequence, claims_locks, claims_flow,
-               claims_supervisor, claims_watchdog, claims_neighbours):
+               claims_supervisor, claims_watchdog, claims_neighbours, claims_monitor):
     globals().update({name: item for name, item in vars(module).items() if name in NEEDED})
 
 
