@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP_FLAGS := --disable-pip-version-check --quiet
 
-.PHONY: demo test nightly bench clean
+.PHONY: demo test nightly bench bench-fpga clean
 
 demo: .venv/installed
 	@rm -rf build/demo && mkdir -p build/demo
@@ -27,6 +27,10 @@ nightly: .venv/installed
 
 bench: .venv/installed
 	$(BIN)/nectar bench
+
+bench-fpga: .venv/installed
+	$(BIN)/pip install $(PIP_FLAGS) -c constraints.txt --no-build-isolation -e '.[fpga]'
+	$(BIN)/nectar bench fpga
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

@@ -9,7 +9,7 @@ import zlib
 import pytest
 
 from nectar.hdl.cab.addresses import ID_VALUE, REG, REGIONS, TX_LIST_DEPTH, Irq
-from nectar.hdl.hub.commands import STATUS_CONNECTED, Error, Op
+from nectar.hdl.hub.commands import STATUS_IN_USE, Error, Op
 from nectar.hdl.link.symbol import Control
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import Topology, load
@@ -335,7 +335,7 @@ def test_a_hub_answers_as_the_table_of_commands_says(play):
 
     refused = Op.OPEN_RETRY_REPLY & ~1
     assert play(load("hub:3"), main, silent, silent)[0] == [
-        (Op.STATUS_OUTPUT, 0), (Op.OPEN_RETRY_REPLY, 2), (Op.STATUS_OUTPUT, STATUS_CONNECTED | 0), (Op.OPEN_RETRY_REPLY, 2),
+        (Op.STATUS_OUTPUT, 0), (Op.OPEN_RETRY_REPLY, 2), (Op.STATUS_OUTPUT, STATUS_IN_USE | 0), (Op.OPEN_RETRY_REPLY, 2),
         (refused, Error.BAD_PORT), (refused, Error.BAD_PORT), (Op.STATUS_OUTPUT & ~1, Error.BAD_PORT), (Op.STATUS_OUTPUT, 0),
         (0x7E, Error.UNKNOWN), (Op.STATUS_ERRORS, 4)]
 
