@@ -149,6 +149,7 @@ async def close_all_does_not_overtake_data(scene):
     await scene.run(150)
     assert len(scene.data(target)) == len(first) + 2, "the last but one symbol of close all stands in the output register"
     assert not scene.readies(waiting), "so the last one has not entered it, and the connection stands"
+    await scene.run(200)
     await scene.drain()
     assert scene.data(target) == first + CLOSE_ALL + second + CLOSE_ALL
     await scene.finish()
