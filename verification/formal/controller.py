@@ -99,6 +99,8 @@ class ControllerProof(wiring.Component):
             Assert(~(travels[1:].any() | waits) | dut.busy, "the controller is busy with it"),
             Assert((spy.waiting & this).any() == waits),
             *(Assert((register & this).any() == travels[n + 1]) for n, register in enumerate(spy.crossing[:self.backplane])),
+            *(Assert((register & (~outstanding | spy.waiting | decided)) == 0) for register in spy.crossing[:self.backplane]),
+            *(Assert((one & other) == 0) for n, one in enumerate(spy.crossing[:self.backplane]) for other in spy.crossing[:n]),
             Assert(((spy.turns.pick | decided) & ~outstanding) == 0),
             Assert((spy.waiting & ~outstanding) == 0),
             Assert((spy.waiting & decided) == 0),
