@@ -147,8 +147,21 @@ class ControllerProof(wiring.Component):
             Assert(~takes_part | waits),
             Assert(~(could | must) | waits),
         ]
-        # So a retry is granted at the latest `ports` + 2 cycles after the table shows its output as free, if that stays so.
-        waiting(m, spy.turns, ports, port)
+        waited = waiting(m, spy.turns, ports, port)
+
+        # How long an output that a waiting open names has been free for it, without pause and with nobody else taking it.
+        usable_for = Signal(range(ports + 3))
+        with m.If(waits & ~picked & opens & (param == o) & ~bad & usable & (ready | ~test) & ~spy.freeze & ~stands_in_the_way
+                  & ~Cat(row.bit_select(o, 1) for row in table.targets).any() & ~Cat(row.bit_select(o, 1) for row in held_by_others).any()):
+            m.d.sync += usable_for.eq(usable_for + 1)
+        with m.Else():
+            m.d.sync += usable_for.eq(0)
+        m.d.comb += [
+            Assert((usable_for < 2) | takes_part | stands_in_the_way),
+            Assert(usable_for <= waited + 2),
+            Assert(usable_for <= ports + 1, "a retry is decided in the cycle ports + 2 in which its output is free for it at the latest"),
+            Assert(~(picked & (usable_for >= 2) & ~stands_in_the_way) | (spy.done & this).any(), "and is granted then"),
+        ]
 
         # The decision, and what it does.
         enters = (dut.enter & this).any()
