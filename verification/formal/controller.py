@@ -5,7 +5,7 @@ its arrival to its decision; what is shown for it holds for all of them.
 """
 
 from amaranth.asserts import AnySeq
-from amaranth.hdl import Array, Assert, Assume, Cat, Module, Mux, Signal
+from amaranth.hdl import Array, Assert, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.hub.commands import RETRY, SUPERVISOR, TEST, Op
@@ -127,7 +127,8 @@ class ControllerProof(wiring.Component):
         stands_in_the_way = Signal()
         m.d.comb += [
             checked.eq((travels[-1] | waits) & ~picked & ~spy.freeze),
-            stands_in_the_way.eq((param[:len(spy.output)] == spy.output) & (spy.opened & opens | spy.locked & (opens | locking | (op == Op.TEST_LOCK_REPLY)))),
+            stands_in_the_way.eq((param[:len(spy.output)] == spy.output)
+                                 & (spy.opened & opens | spy.locked & (opens | locking | (op == Op.TEST_LOCK_REPLY)))),
             may_take.eq(~bad & Mux(opens, usable & (mine | free) & (ready | ~test),
                                    Mux(op == Op.AWAIT_READY_REPLY, ready, usable & ((Array(locks.shut)[port] & mask) == 0)))),
         ]
@@ -167,7 +168,8 @@ class ControllerProof(wiring.Component):
         enters = (dut.enter & this).any()
         m.d.comb += [
             Assert((dut.enter & (dut.enter - 1))[:ports] == 0, "one connection a cycle"),
-            Assert(~enters | picked & opens & ~bad & was_usable & (was_ready | ~test), "a connection is entered for an open that was decided, and for no other"),
+            Assert(~enters | picked & opens & ~bad & was_usable & (was_ready | ~test),
+                   "a connection is entered for an open that was decided, and for no other"),
             Assert(~(picked & opens & could & ~stands_in_the_way & ~spy.had.bit_select(port, 1)) | enters, "and if it can be it is"),
         ]
         with m.If(enters & (param == o)):

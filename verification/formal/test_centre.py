@@ -9,7 +9,8 @@ from nectar.verification.formal.faults import cases
 from nectar.verification.formal.prove import broken, prove
 
 FAULTS = {
-    "two supervisor commands in a row get one response": ("supervisor", "Supervisor", "step[-1] & more, self.command_valid)", "0, self.command_valid)"),
+    "two supervisor commands in a row get one response": ("supervisor", "Supervisor", "step[-1] & more, self.command_valid)",
+                                                         "0, self.command_valid)"),
     "a connection is forced beside another": ("supervisor", "Supervisor", "with m.If(~force | ~mine):", "with m.If(~force):"),
 }
 
