@@ -125,7 +125,7 @@ async def all_ports_may_ask_at_once(scene):
         await scene.run(60 + 8 * scene.ports)
         for port in range(scene.ports):
             scene.ends[port].take = lambda cycle: True
-        await scene.run(4 * (20 + scene.ports))
+        await scene.run(4 * (40 + 4 * scene.ports))
         for port in range(scene.ports):
             got = scene.replies(port)[before:]
             assert [reply_op | 1 for reply_op, _, _ in got] == orders and all(hub == HUB for _, hub, _ in got)
