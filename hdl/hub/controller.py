@@ -136,6 +136,7 @@ class Controller(wiring.Component):
         # against both the check and the result of the check before.
         waiting = Signal(self.ports)
         possible, at_once, had = Signal(self.ports), Signal(self.ports), Signal(self.ports)
+        wants_open, wants_output, takes = Signal(self.ports), Signal(self.ports), Signal(self.ports)  # opens; opens and locks; locks that last
         hit = Signal(self.ports)         # the decision of the cycle before stands in the way
         opened, locked = Signal(), Signal()  # that decision: a connection, a lock
         output = Signal(bits)            # its output
@@ -144,7 +145,11 @@ class Controller(wiring.Component):
         m.submodules.turns = turns = Arbiter(self.ports)
         m.d.comb += may.eq((asks | waiting) & ~turns.pick & ~freeze.replicate(self.ports))
         for i, request in enumerate(self.request):
-            m.d.comb += hit[i].eq((request.param[:bits] == output) & ((locked & (opens[i] | locks[i])) | (opened & opens[i])))
+            same = Signal(name=f"same_{i}")
+            m.d.comb += [
+                same.eq(request.param[:bits] == output),
+                hit[i].eq(same & ((locked & wants_output[i]) | (opened & wants_open[i]))),
+            ]
             can, now = Signal(name=f"can_{i}"), Signal(name=f"now_{i}")
             with m.If(asks[i] | waiting[i]):
                 named = self.named[i]
@@ -164,27 +169,31 @@ class Controller(wiring.Component):
                 with m.Elif(awaits[i]):
                     m.d.comb += can.eq(ready)
                 m.d.comb += now.eq(unknown | self.give_up[i] | ~waits[i] | (~usable & ~awaits[i]))
-                m.d.sync += had[i].eq(self.mine[i])
+                m.d.sync += [
+                    had[i].eq(self.mine[i]),
+                    wants_open[i].eq(opens[i]),
+                    wants_output[i].eq(opens[i] | locks[i]),
+                    takes[i].eq(locks[i] & ~tests[i]),
+                ]
             m.d.sync += [
-                possible[i].eq(may[i] & can & ~hit[i]),
+                possible[i].eq(may[i] & can & ~(same & ((locked & (opens[i] | locks[i])) | (opened & opens[i])))),
                 at_once[i].eq(may[i] & now),
             ]
 
         # The decision.
-        done, takes = Signal(self.ports), Signal(self.ports)
+        done = Signal(self.ports)
         decided, entered, was_done = Signal(self.ports), Signal(self.ports), Signal(self.ports)
         m.d.comb += [
             done.eq(possible & ~hit),
             turns.asks.eq(at_once | done),
-            self.enter.eq(turns.pick & done & opens & ~had),
-            takes.eq(locks & ~tests),
+            self.enter.eq(turns.pick & done & wants_open & ~had),
         ]
         with m.If((asks | waiting).any()):
             m.d.sync += waiting.eq((asks | waiting) & ~turns.pick)
         m.d.sync += [
             decided.eq(turns.pick),
             entered.eq(self.enter),
-            opened.eq((turns.pick & done & opens).any()),
+            opened.eq((turns.pick & done & wants_open).any()),
             locked.eq((turns.pick & done & takes).any()),
         ]
         with m.If((at_once | possible).any()):
@@ -192,7 +201,7 @@ class Controller(wiring.Component):
                 output.eq(_chosen(turns.pick, [request.param[:bits] for request in self.request])),
                 was_done.eq(done),
             ]
-        m.d.comb += self.resume.eq(cross(decided & (opens | locks)))
+        m.d.comb += self.resume.eq(cross(decided & wants_output))
 
         # The cycle after: what it was.
         gave_up = Signal(self.ports)  # the watchdog has expired while the port was waiting

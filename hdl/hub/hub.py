@@ -103,6 +103,7 @@ class Hub(wiring.Component):
                 register.loop_symbol.eq(sink.loop_symbol),
                 register.loop_valid.eq(sink.loop_valid),
                 arrived[n].eq(register.valid),
+                source.coming.eq(register.coming),
                 source.rx_symbol.eq(register.symbol),
                 source.rx_kind.eq(register.kind),
                 source.enabled.eq(central.enabled[n]),

@@ -5,7 +5,7 @@ its arrival to its decision; what is shown for it holds for all of them.
 """
 
 from amaranth.asserts import AnySeq
-from amaranth.hdl import Array, Assert, Assume, Cat, Module, Mux, Signal
+from amaranth.hdl import Array, Assert, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.hub.commands import RETRY, SUPERVISOR, TEST, Op
@@ -99,6 +99,8 @@ class ControllerProof(wiring.Component):
             Assert(~(travels[1:].any() | waits) | dut.busy, "the controller is busy with it"),
             Assert((spy.waiting & this).any() == waits),
             *(Assert((register & this).any() == travels[n + 1]) for n, register in enumerate(spy.crossing[:self.backplane])),
+            *(Assert((register & (~outstanding | spy.waiting | decided)) == 0) for register in spy.crossing[:self.backplane]),
+            *(Assert((one & other) == 0) for n, one in enumerate(spy.crossing[:self.backplane]) for other in spy.crossing[:n]),
             Assert(((spy.turns.pick | decided) & ~outstanding) == 0),
             Assert((spy.waiting & ~outstanding) == 0),
             Assert((spy.waiting & decided) == 0),
@@ -125,7 +127,8 @@ class ControllerProof(wiring.Component):
         stands_in_the_way = Signal()
         m.d.comb += [
             checked.eq((travels[-1] | waits) & ~picked & ~spy.freeze),
-            stands_in_the_way.eq((param[:len(spy.output)] == spy.output) & (spy.opened & opens | spy.locked & (opens | locking | (op == Op.TEST_LOCK_REPLY)))),
+            stands_in_the_way.eq((param[:len(spy.output)] == spy.output)
+                                 & (spy.opened & opens | spy.locked & (opens | locking | (op == Op.TEST_LOCK_REPLY)))),
             may_take.eq(~bad & Mux(opens, usable & (mine | free) & (ready | ~test),
                                    Mux(op == Op.AWAIT_READY_REPLY, ready, usable & ((Array(locks.shut)[port] & mask) == 0)))),
         ]
@@ -145,14 +148,28 @@ class ControllerProof(wiring.Component):
             Assert(~takes_part | waits),
             Assert(~(could | must) | waits),
         ]
-        # So a retry is granted at the latest `ports` + 2 cycles after the table shows its output as free, if that stays so.
-        waiting(m, spy.turns, ports, port)
+        waited = waiting(m, spy.turns, ports, port)
+
+        # How long an output that a waiting open names has been free for it, without pause and with nobody else taking it.
+        usable_for = Signal(range(ports + 3))
+        with m.If(waits & ~picked & opens & (param == o) & ~bad & usable & (ready | ~test) & ~spy.freeze & ~stands_in_the_way
+                  & ~Cat(row.bit_select(o, 1) for row in table.targets).any() & ~Cat(row.bit_select(o, 1) for row in held_by_others).any()):
+            m.d.sync += usable_for.eq(usable_for + 1)
+        with m.Else():
+            m.d.sync += usable_for.eq(0)
+        m.d.comb += [
+            Assert((usable_for < 2) | takes_part | stands_in_the_way),
+            Assert(usable_for <= waited + 2),
+            Assert(usable_for <= ports + 1, "a retry is decided in the cycle ports + 2 in which its output is free for it at the latest"),
+            Assert(~(picked & (usable_for >= 2) & ~stands_in_the_way) | (spy.done & this).any(), "and is granted then"),
+        ]
 
         # The decision, and what it does.
         enters = (dut.enter & this).any()
         m.d.comb += [
             Assert((dut.enter & (dut.enter - 1))[:ports] == 0, "one connection a cycle"),
-            Assert(~enters | picked & opens & ~bad & was_usable & (was_ready | ~test), "a connection is entered for an open that was decided, and for no other"),
+            Assert(~enters | picked & opens & ~bad & was_usable & (was_ready | ~test),
+                   "a connection is entered for an open that was decided, and for no other"),
             Assert(~(picked & opens & could & ~stands_in_the_way & ~spy.had.bit_select(port, 1)) | enters, "and if it can be it is"),
         ]
         with m.If(enters & (param == o)):

@@ -5,7 +5,7 @@ cycle in which it is written, be it committed at once, later or never.
 """
 
 from amaranth.asserts import AnySeq
-from amaranth.hdl import Assert, Assume, Module, Mux, Signal
+from amaranth.hdl import Assert, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.link.symbol import COMMAND_LENGTH, SYMBOL_BITS

@@ -89,7 +89,8 @@ class ReceiverProof(wiring.Component):
         op, hub, ours, lost = Signal(8), Signal(8), Signal(), Signal()
         spoiled, alive = Signal(), Signal()
         m.d.comb += [
-            ours.eq((hub == receiver.hub_id) & (op != Op.CLOSE_ALL) | (hub == ANY_HUB) & Cat(op == row.op for row in COMMANDS if row.any_hub).any()),
+            ours.eq((hub == receiver.hub_id) & (op != Op.CLOSE_ALL)
+                    | (hub == ANY_HUB) & Cat(op == row.op for row in COMMANDS if row.any_hub).any()),
             alive.eq(~spoiled & ~lost & ~receiver.discard),
         ]
         with m.If(receiver.discard):
@@ -111,7 +112,8 @@ class ReceiverProof(wiring.Component):
         m.d.comb += [
             completes.eq(enabled & of_command & (place == _LAST) & alive),
             commits.eq(receiver.write & receiver.commit),
-            Assert(commits == (completes | plain & ~receiver.full), "whole commands and symbols outside of commands enter the queue, and nothing else"),
+            Assert(commits == (completes | plain & ~receiver.full),
+                   "whole commands and symbols outside of commands enter the queue, and nothing else"),
             Assert(~(receiver.write & ~commits) | command | of_command),
         ]
         with m.If(commits & plain):

@@ -31,7 +31,8 @@ class SupervisionProof(wiring.Component):
 
         outstanding = Signal(ports)
         m.d.sync += outstanding.eq((outstanding | dut.request_valid) & ~dut.response_valid)
-        for signal in (dut.give_up, dut.expired, dut.closed, dut.close_mine, dut.ready, dut.ready_bit, dut.neighbour_id, dut.neighbour_kind, dut.byte):
+        for signal in (dut.give_up, dut.expired, dut.closed, dut.close_mine, dut.ready, dut.ready_bit, dut.neighbour_id,
+                       dut.neighbour_kind, dut.byte):
             m.d.comb += signal.eq(AnySeq(signal.shape()))
         m.d.comb += [
             dut.request_valid.eq(AnySeq(ports) & ~outstanding),

@@ -8,7 +8,8 @@ from nectar.verification.formal.prove import broken, prove
 from nectar.verification.formal.receiver import ReceiverProof
 
 FAULTS = {
-    "a fragment stays": ("with m.If(kind.command):\n            m.d.sync += [place.eq(1)", "with m.If(kind.command & (place == 0)):\n            m.d.sync += [place.eq(1)"),
+    "a fragment stays": ("with m.If(kind.command):\n            m.d.sync += [place.eq(1)",
+                         "with m.If(kind.command & (place == 0)):\n            m.d.sync += [place.eq(1)"),
     "a command is shown byte by byte": ("self.commit.eq(self.plain | last)", "self.commit.eq(self.plain | inside)"),
     "the rest of a command without room is written": ("| inside & spoiled)", ")"),
     "close all is taken out of the stream": ("(byte == self.hub_id) & ~never", "(byte == self.hub_id)"),

@@ -125,7 +125,7 @@ async def all_ports_may_ask_at_once(scene):
         await scene.run(60 + 8 * scene.ports)
         for port in range(scene.ports):
             scene.ends[port].take = lambda cycle: True
-        await scene.run(4 * (20 + scene.ports))
+        await scene.run(4 * (40 + 4 * scene.ports))
         for port in range(scene.ports):
             got = scene.replies(port)[before:]
             assert [reply_op | 1 for reply_op, _, _ in got] == orders and all(hub == HUB for _, hub, _ in got)
@@ -149,6 +149,7 @@ async def close_all_does_not_overtake_data(scene):
     await scene.run(150)
     assert len(scene.data(target)) == len(first) + 2, "the last but one symbol of close all stands in the output register"
     assert not scene.readies(waiting), "so the last one has not entered it, and the connection stands"
+    await scene.run(200)
     await scene.drain()
     assert scene.data(target) == first + CLOSE_ALL + second + CLOSE_ALL
     await scene.finish()

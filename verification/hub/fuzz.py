@@ -47,7 +47,7 @@ class Noise:
         self.ports = ports
         self.manager = manager
         self.rng = rng
-        self.mark = port * 256 // ports
+        self.mark = port * (256 // ports)
         self._left = []
 
     def data(self, most):
@@ -86,7 +86,9 @@ class Noise:
             return [*rng.choice([self.order(), reply(1, 0x11, 2)])[:rng.randrange(1, 4)], int(rng.choice([Control.END, Control.START]))]
         if kind < 0.97 or self.manager:
             return self.data(12)
-        return [rng.randrange(512) for _ in range(rng.randrange(8))]
+        room = 256 // self.ports
+        garbage = [rng.randrange(512) for _ in range(rng.randrange(8))]
+        return [symbol if symbol & CONTROL_BIT else self.mark + symbol % room for symbol in garbage]
 
     def symbols(self, count, share):
         """``count`` cycles with symbols in a ``share`` of them: numbers as Harness takes them, 0 for none."""

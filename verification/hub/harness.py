@@ -115,7 +115,7 @@ def _library(ports, profile):
         flags = [flag for flag in VERILATOR_FLAGS if not flag.startswith("--output-split") and flag != "0"]
         for call in (["verilator", "--cc", "hub.v", "--prefix", "Vhub", "-O3", "--Mdir", ".", *flags, "--output-split", "20000", "--exe", "shim.cpp",
                       "-o", "hub.so", "-CFLAGS", "-fPIC", "-LDFLAGS", "-shared"],
-                     ["make", "-f", "Vhub.mk", "CFG_CXXFLAGS_PCH_I=-include", "OPT_FAST=-O2", "OPT_SLOW=-O0", "OPT_GLOBAL=-O1"]):
+                     ["make", "-f", "Vhub.mk", "CFG_CXXFLAGS_PCH_I=-include", "OPT_FAST=-O1", "OPT_SLOW=-O0", "OPT_GLOBAL=-O1", "-j2"]):
             environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
             done = subprocess.run(call, cwd=directory, capture_output=True, text=True, env=environment, check=False)
             if done.returncode:

@@ -33,7 +33,7 @@ class _Port:
 class Model(Tables):
     """A HUB of ``ports`` ports with ID ``hub``. Queues do not overflow here, and every fiber takes what comes at once.
 
-    ``data[port]``: symbols that came out over the crossbar; ``answers[port]``: replies of this HUB, ``hellos[port]`` its hellos,
+    ``data[port]``: symbols that came out over the crossbar; ``answers[port]``: replies that bear the ID of this HUB, ``hellos[port]`` its hellos,
     ``passed[port]`` replies from elsewhere, three bytes each; ``readies[port]``: number of ready signals.
     """
 
@@ -243,7 +243,8 @@ class Model(Tables):
         if owner is None:
             self.count(number, Counter.NO_ROUTE)
         else:
-            self._emit(owner, self.passed, frame, [int(Control.REPLY), *frame])
+            where = self.answers if frame[1] == self.hub else self.passed  # an answer out of a looped port comes back
+            self._emit(owner, where, frame, [int(Control.REPLY), *frame])
 
 
 def explain(model, arrivals, fits):

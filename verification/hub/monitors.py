@@ -228,8 +228,8 @@ class Pins:
             old, self._driven[port] = self._driven[port], state
             if state[0] != old[0]:
                 self._rx_valid[port].value = state[0] is not None
-                if state[0] is not None:
-                    self._rx_payload[port].value = state[0]
+                # The payload says something only while valid is 1.
+                self._rx_payload[port].value = 0x1FF ^ old[0] if state[0] is None else state[0]
             if state[1] != old[1]:
                 self._tx_ready[port].value = state[1]
 

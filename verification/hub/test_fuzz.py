@@ -6,6 +6,7 @@ NECTAR_SEED replays a run.
 
 import os
 import random
+from array import array
 
 import pytest
 
@@ -14,14 +15,14 @@ from nectar.hdl.hub.monitor_map import Clear
 from nectar.hdl.hub.profile import HUB_PROFILES
 from nectar.hdl.link.symbol import ANY_HUB, Control, command, packet
 from nectar.verification.hub.fuzz import HUB, Noise, Watch, batch
-from nectar.verification.hub.harness import Harness
+from nectar.verification.hub.harness import VALID, Harness
 from nectar.verification.hub.monitors import Bed, Endpoint, always, randomly, seven_of_eight
 from nectar.verification.hub.reference import judge
-from nectar.verification.hub.streams import departures
+from nectar.verification.hub.streams import Violation, departures
 from nectar.verification.hub.traffic import Neighbour, audit, transactions
 
 PORTS = 16
-#: Symbols for each profile, of which a fifth are legal; in the everyday regression and in the nightly one.
+#: Symbols for each profile, of which a tenth are legal; in the everyday regression and in the nightly one.
 EVERYDAY, NIGHTLY = 2_000_000, 20_000_000
 #: Symbols after which the HUB is emptied and looked at.
 ROUND = 130_000
@@ -60,7 +61,7 @@ def test_legal_symbols_do_what_the_reference_does(profile, amount):
     """H9 to H16 at once, with locks, flow control and every way to open and to close."""
     rng = _rng()
     symbols = 0
-    while symbols < amount // 5:
+    while symbols < amount // 10:
         symbols += legal(profile, rng, 60)
 
 
@@ -156,5 +157,39 @@ def test_noise_leaves_a_hub_that_works(profile, amount):
     """Nothing hangs a HUB: commands good and bad, fragments, garbage, slow and stopped fibers, at all ports at once."""
     rng = _rng()
     symbols = 0
-    while symbols < amount * 4 // 5:
+    while symbols < amount * 9 // 10:
         symbols += noise(profile, rng)
+
+
+def _watched(sent):
+    """A Watch of four ports, at which input 0 has opened output 2 and sent data, and output 2 has sent ``sent``."""
+    lines = {0: command(Op.OPEN_REPLY, HUB, 2) + packet([0, 1, 2]), 1: packet([64, 65])}
+    rx = array("H", bytes(2 * 4 * 20))
+    for port, line in lines.items():
+        for at, symbol in enumerate(line):
+            rx[4 * at + port] = VALID | symbol
+    watch = Watch(4)
+    watch.feed(rx, [[], [], list(enumerate(sent)), []])
+    return watch
+
+
+def test_what_may_come_out_is_accepted():
+    """The check itself: data of the connected input, its frame, and a ready signal of the own port."""
+    _watched(packet([0, 1, 2])).check()
+    assert _watched([]).symbols == 13
+
+
+@pytest.mark.parametrize("sent, message", [
+    (packet([0, 64]), "data of input 1 began 1 times, but it was connected at most 0"),
+    (packet([0, 128, 1]), "data of input"),
+    ([int(Control.READY)], "1 ready signals for 0 causes"),
+    ([int(Control.REPLY), 1, HUB, 2], "answered 1 of 0 commands"),
+    ([int(Control.REPLY), 1, 0x11, 2], "replies that have never arrived"),
+    ([int(Control.REPLY), 1, 0x11], "not complete"),
+    ([int(Control.REPLY), 1, int(Control.START)], "cut short"),
+    ([0x1F0], "sent 0x1f0"),
+])
+def test_what_may_not_come_out_is_found(sent, message):
+    """The check itself can fail."""
+    with pytest.raises(Violation, match=message):
+        _watched(sent).check()

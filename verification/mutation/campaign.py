@@ -12,7 +12,7 @@ from ..bench import ROOT
 from .equivalence import equivalent
 from .mutants import mutate
 from .targets import TARGETS, Target
-from .transplant import transplant
+from .transplant import NoPlace, transplant
 from .trial import Trial
 
 __all__ = ["CHECKS", "Material", "Report", "run"]
@@ -43,13 +43,21 @@ def own_bench(material, numbers):
 
 
 def whole_hub(material, numbers):
-    """Check: the claims of the whole HUB's bench, on a HUB that has the mutants in every such component."""
+    """Check: the claims of the whole HUB's bench, on a HUB (of the first profile that has such a component) with the mutants in every place."""
     from ...hdl.hub.hub import Hub
+    from ...hdl.hub.profile import HUB_PROFILES
     from ..hub.scene import NEEDED
     ports = material.target.ports
     if ports is None:
         return {}
-    text = transplant(Hub(ports), material.target.component(), material.text)
+    for profile in HUB_PROFILES.values():
+        try:
+            text = transplant(Hub(ports, profile), material.target.component(), material.text)
+            break
+        except NoPlace:
+            continue
+    else:
+        return {}
     trial = Trial(text, _HUB, f"{ports} ports", material.directory / "hub")
     trial.claims = [claim for claim in trial.claims if NEEDED.get(claim, 2) <= ports]
     return trial.put(numbers)

@@ -32,15 +32,18 @@ class Target:
 
 
 TARGETS = {target.name: target for target in (
+    Target("answers", "3 ports", 3),
     Target("arbiter", "16", None),
     Target("bypass", "bypass", 5),
     Target("close_all", "detector", 5),
+    Target("controller", "5 ports", 5),
     Target("counters", "3 ports", 3),
     Target("crossbar", "5 ports", 5),
     Target("crossbar_register", "register", 5),
     Target("head", "port 3 of 5", 5),
-    Target("input_port", "port", None),
+    Target("input_port", "with bypass", None),
     Target("input_register", "register", 5),
+    Target("locks", "5 ports", 5),
     Target("monitor", "3 ports", 3),
     Target("neighbours", "5 ports", 5),
     Target("output_port", "with register", 5),
@@ -51,5 +54,6 @@ TARGETS = {target.name: target for target in (
     Target("reply_bus", "5 ports", 5),
     Target("reply_sender", "sender", 5),
     Target("status_table", "5 ports", 5),
+    Target("supervisor", "3 ports", 3),
     Target("watchdog", "2 ports", 2),
 )}

@@ -25,6 +25,11 @@ def test_every_component_of_the_hub_with_a_bench_is_a_target():
     assert TARGETS.keys() == components & benches
 
 
+@pytest.mark.parametrize("name", TARGETS)
+def test_every_target_is_a_configuration_of_its_bench(name):
+    assert TARGETS[name].component() is not None
+
+
 def test_every_survivor_has_its_reason():
     assert EXPLAINED.keys() <= TARGETS.keys()
     assert all(len(reason.split()) > 3 for reasons in EXPLAINED.values() for reason in reasons.values())

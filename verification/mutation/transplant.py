@@ -10,10 +10,14 @@ from amaranth.lib.wiring import In
 from ...hdl.verilog import convert
 from .mutants import SELECT, SELECT_BITS
 
-__all__ = ["transplant"]
+__all__ = ["NoPlace", "transplant"]
 
 #: Name that the mutated module gets.
 _NAME = "mutated"
+
+
+class NoPlace(ValueError):
+    """There is no such component inside."""
 
 
 def _parameters(component):
@@ -67,13 +71,13 @@ def _replaced(component, chosen):
 def transplant(whole, component, text):
     """Verilog with the module ``dut``: ``whole`` (a component), with the mutants of ``component`` in ``text`` in it, and the input ``mutant``.
 
-    Raises ValueError if ``whole`` has no such component inside.
+    Raises NoPlace if ``whole`` has no such component with the same parameters inside.
     """
     chosen = Signal(SELECT_BITS)
     with _replaced(component, chosen) as places:
         outer = convert(_Selectable(whole, chosen), "dut")
     if not places:
-        raise ValueError(f"there is no {type(component).__name__} with the parameters {_parameters(component)} in {type(whole).__name__}")
+        raise NoPlace(f"there is no {type(component).__name__} with the parameters {_parameters(component)} in {type(whole).__name__}")
     inner = text.replace("module dut(", f"module {_NAME}(", 1)
     if inner == text:
         raise ValueError("the text of the mutants has no module dut")
