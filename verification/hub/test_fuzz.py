@@ -4,8 +4,6 @@ After the noise the HUB is emptied by flushes and supervisor commands, every tab
 NECTAR_SEED replays a run.
 """
 
-import os
-import random
 from array import array
 
 import pytest
@@ -14,6 +12,7 @@ from nectar.hdl.hub.commands import FORCE, HELLO, HELLO_ASK, REPLY, WATCHDOG_DEF
 from nectar.hdl.hub.monitor_map import Clear
 from nectar.hdl.hub.profile import HUB_PROFILES
 from nectar.hdl.link.symbol import ANY_HUB, Control, command, packet
+from nectar.verification import seeds
 from nectar.verification.hub.fuzz import HUB, Noise, Watch, batch
 from nectar.verification.hub.harness import VALID, Harness
 from nectar.verification.hub.monitors import Bed, Endpoint, always, randomly, seven_of_eight
@@ -28,12 +27,6 @@ EVERYDAY, NIGHTLY = 2_000_000, 20_000_000
 ROUND = 130_000
 AMOUNTS = [pytest.param(EVERYDAY, id="2 million"), pytest.param(NIGHTLY, id="20 million", marks=pytest.mark.nightly)]
 CLOSE_ALL = command(Op.CLOSE_ALL, ANY_HUB, 0)
-
-
-def _rng():
-    seed = int(os.environ.get("NECTAR_SEED") or random.SystemRandom().getrandbits(32))
-    print(f"NECTAR_SEED={seed}")
-    return random.Random(seed)
 
 
 def legal(profile, rng, count):
@@ -59,7 +52,7 @@ def legal(profile, rng, count):
 @pytest.mark.parametrize("profile", HUB_PROFILES.values(), ids=lambda profile: profile.name)
 def test_legal_symbols_do_what_the_reference_does(profile, amount):
     """H9 to H16 at once, with locks, flow control and every way to open and to close."""
-    rng = _rng()
+    rng = seeds.rng("fuzz", profile.name)
     symbols = 0
     while symbols < amount // 10:
         symbols += legal(profile, rng, 60)
@@ -155,7 +148,7 @@ def noise(profile, rng):
 @pytest.mark.parametrize("profile", HUB_PROFILES.values(), ids=lambda profile: profile.name)
 def test_noise_leaves_a_hub_that_works(profile, amount):
     """Nothing hangs a HUB: commands good and bad, fragments, garbage, slow and stopped fibers, at all ports at once."""
-    rng = _rng()
+    rng = seeds.rng("fuzz", profile.name)
     symbols = 0
     while symbols < amount * 9 // 10:
         symbols += noise(profile, rng)

@@ -1,7 +1,6 @@
 """The reference model shown to be able to fail: it accepts an imitation of the HUB, and objects to faulty streams and to faulty HUBs."""
 
 import copy
-import random
 
 import pytest
 
@@ -12,6 +11,7 @@ from nectar.hdl.link.symbol import ANY_HUB, CONTROL_BIT, REPLY_BIT, Control, com
 from nectar.verification.hub.faulty import FAULTY
 from nectar.verification.hub.imitation import Imitation
 from nectar.verification.hub.monitors import Bed, Endpoint, always, randomly, seven_of_eight
+from nectar.verification import seeds
 from nectar.verification.hub.reference import Violation, judge
 from nectar.verification.hub.streams import Fault, Order, Pass, Sent, actions, arrivals, departures
 from nectar.verification.hub.traffic import Neighbour, audit, neighbour_hub, transactions
@@ -21,7 +21,7 @@ HUB = 9
 
 def record(seed, ports=5, count=15, make=Imitation, limit=20000, **options):
     """Recording of random traffic through a HUB in Python, and of the error counters afterwards."""
-    rng = random.Random(seed)
+    rng = seeds.rng(seed)
     bed = Bed([Neighbour(port, rng, transactions(port, ports, HUB, rng, count, longest=200), **options) for port in range(ports)])
     device = make(ports, HUB)
     bed.simulate(device, limit)
@@ -41,7 +41,7 @@ def legal():
 # What it accepts
 
 @pytest.mark.parametrize("ports", [2, 3, 5, 16])
-@pytest.mark.parametrize("gap, take", [(0, always), (0.3, always), (0, seven_of_eight), (0.2, randomly(random.Random(3), 0.6))])
+@pytest.mark.parametrize("gap, take", [(0, always), (0.3, always), (0, seven_of_eight), (0.2, randomly(seeds.rng(3), 0.6))])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_imitation_is_legal(ports, gap, take, seed):
     """Random traffic through a HUB made from the same specification is accepted; all packets, replies and errors are explained."""
@@ -150,7 +150,7 @@ def mutant(rng, recording, fault, places):
 @pytest.mark.parametrize("fault", [drop, duplicate, corrupt, swap, misroute, invent])
 def test_every_fault_in_the_data_is_found(legal, fault):
     """No symbol lost, invented, duplicated, changed or overtaken goes unseen, wherever it happens."""
-    rng = random.Random(5)
+    rng = seeds.rng(5)
     places = data_places(legal)
     for _ in range(60):
         broken = mutant(rng, legal, fault, places)
@@ -209,7 +209,7 @@ def test_every_fault_in_the_replies_is_found(legal, fault, own):
     """
     if own and fault is delay_reply:
         fault = lose_reply
-    rng = random.Random(6)
+    rng = seeds.rng(6)
     places = reply_places(legal, own)[:30]
     escaped = 0
     for place in places:
@@ -225,7 +225,7 @@ def test_every_fault_in_the_replies_is_found(legal, fault, own):
 def test_every_fault_in_the_ready_signals_is_found(legal, fault):
     """H15: one ready for each start that has left a queue, no more and no fewer."""
     places = [(port, index) for port, tx in enumerate(legal.tx) for index, item in enumerate(tx) if item.symbol == Control.READY]
-    rng = random.Random(7)
+    rng = seeds.rng(7)
     for place in places[:25]:
         with pytest.raises(Violation, match="ready signals"):
             judge(mutant(rng, legal, fault, [place]), HUB)
@@ -233,7 +233,7 @@ def test_every_fault_in_the_ready_signals_is_found(legal, fault):
 
 def test_an_effect_before_its_cause_is_found(legal):
     """H3: nothing comes out before it came in, nor faster than the HUB can be."""
-    rng = random.Random(8)
+    rng = seeds.rng(8)
     for port, index in rng.sample(data_places(legal), 20):
         broken = copy.deepcopy(legal)
         item = broken.tx[port][index]
@@ -257,13 +257,14 @@ def test_a_hub_that_says_idle_too_early_is_found(legal):
 def test_a_faulty_hub_is_found(faulty):
     """Each fault is found in one of a few recordings: by the model, or because the traffic comes to a stop."""
     found = 0
-    for seed in range(8):
+    for seed in range(60):
         try:
-            if found < 2:
-                judge(record(seed, count=30, take=randomly(random.Random(seed), 0.7), make=faulty, limit=6000), HUB)
+            judge(record(seed, count=30, take=randomly(seeds.rng(seed), 0.7), make=faulty, limit=6000), HUB)
         except (Violation, AttributeError, KeyError):
             found += 1
-    assert found >= 2
+            if found == 2:
+                return
+    raise AssertionError("not found")
 
 
 def test_replies_that_wander_are_judged_by_the_connection():

@@ -6,11 +6,11 @@ mutants: 0 chooses none.
 """
 
 import linecache
-import random
 import re
 import sys
 from collections import Counter
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 
 from amaranth.back import rtlil
@@ -113,7 +113,7 @@ def mutate(component, directory, count, seed=1, sample=None):
     lines.sort()
     for size in (count, sample):
         if size is not None and size < len(lines):
-            lines = sorted(random.Random(seed).sample(lines, size))
+            lines = sorted(sorted(lines, key=lambda line: sha256(f"{seed} {line}".encode()).digest())[:size])
     if len(lines) >= 1 << SELECT_BITS:
         raise ValueError(f"{len(lines)} mutants are more than the input {SELECT} can choose from")
     home = Path(sys.modules[type(component).__module__].__file__).resolve()

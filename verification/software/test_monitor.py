@@ -1,6 +1,5 @@
 """software/monitor.py: bytes of a HUB's monitor become counters, events, connections; reading survives lost replies (docs/monitor.md)."""
 
-import random
 from types import SimpleNamespace
 
 import pytest
@@ -9,6 +8,7 @@ from nectar.hdl.hub.commands import Op
 from nectar.hdl.hub.monitor_map import POP, Clear, Counter, Event, Flag, Select
 from nectar.software import NoReply
 from nectar.software.monitor import HubMonitor, Span, decode_counters, decode_events, events_text, spans
+from nectar.verification import seeds
 from nectar.verification.software.helpers import drive
 
 
@@ -70,8 +70,8 @@ def test_a_timeline_is_one_line_an_event():
 class Hub:
     """What the three commands do, without a HUB; replies get lost at random."""
 
-    def __init__(self, entries, loss=0.0):
-        self.entries, self.loss = list(entries), loss
+    def __init__(self, entries, loss=0.0, rng=None):
+        self.entries, self.loss, self.rng = list(entries), loss, rng
         self.selected, self.cleared, self.attempts = 0, [], 4
 
     async def command(self, op, hub, param=0, attempts=4):
@@ -79,7 +79,7 @@ class Hub:
         assert hub == 9
         for _ in range(self.attempts if attempts > 1 else 1):
             value = self.do(op, param)
-            if random.random() >= self.loss:
+            if not self.loss or self.rng.random() >= self.loss:
                 return value
         raise NoReply("lost")
 
@@ -118,9 +118,9 @@ def test_everything_is_read_by_three_commands():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_no_event_is_lost_or_read_twice_when_replies_get_lost(seed):
-    random.seed(seed)
-    entries = [entry(random.choice((Event.OPENED, Event.REFUSED)), time, random.randrange(16), random.randrange(16)) for time in range(1, 40)]
-    hub = Hub(entries, loss=0.02 * seed)
+    rng = seeds.rng("monitor", seed)
+    entries = [entry(rng.choice((Event.OPENED, Event.REFUSED)), time, rng.randrange(16), rng.randrange(16)) for time in range(1, 40)]
+    hub = Hub(entries, loss=0.02 * seed, rng=rng)
     hub.attempts = 30
     records = drive(reader(hub).events())
     assert records == decode_events(entries, 70) and not hub.entries
