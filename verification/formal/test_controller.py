@@ -9,7 +9,7 @@ from nectar.verification.formal.prove import broken, prove
 
 FAULTS = {
     "what was decided in the cycle before is forgotten": ("done.eq(possible & ~hit)", "done.eq(possible)"),
-    "an open that is refused takes the output": ("self.enter.eq(turns.pick & done & opens & ~had)", "self.enter.eq(turns.pick & opens & ~had)"),
+    "an open that is refused takes the output": ("self.enter.eq(turns.pick & done & wants_open", "self.enter.eq(turns.pick & wants_open"),
     "a lock shuts nobody out": ("free.eq(~(named & self.shut[i]).any())", "free.eq(1)"),
     "a test open does not look at the ready bit": ("(ready | ~tests[i])", "1"),
     "a port opens itself": ("((opens[i] | locks[i]) & named[i])", "0"),

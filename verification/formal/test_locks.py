@@ -16,7 +16,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("ports", [3, 16])
+@pytest.mark.parametrize("ports", [3, pytest.param(16, marks=pytest.mark.nightly)])
 def test_an_output_is_locked_by_one_input_and_both_sides_agree(ports):
     """docs/hub.md, "Controller and status table"."""
     outcome = prove(LocksProof(Locks, ports), f"locks {ports}")

@@ -147,7 +147,7 @@ class Bed:
         arriving = [endpoint.drive(now) for endpoint in self.endpoints]
         ready = [bool(endpoint.take(now)) for endpoint in self.endpoints]
         self.recording.cycle(arriving, offered, ready, idle)
-        if any(symbol is not None for symbol in arriving) or any(symbol is not None and taken for symbol, taken in zip(offered, ready)):
+        if any(symbol not in (None, Control.IDLE) for symbol in arriving) or any(symbol is not None and taken for symbol, taken in zip(offered, ready)):
             self._seen = now
         for endpoint, symbol, taken in zip(self.endpoints, offered, ready):
             if taken and symbol is not None:

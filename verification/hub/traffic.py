@@ -277,6 +277,8 @@ class _Source:
             return self.replied(rng.choice([Op.ECHO_REPLY, Op.IDENTITY_REPLY, Op.SIZE_REPLY]), rng.randrange(256), rng.choice([self.hub, ANY_HUB]))
         op = rng.choice([op for op in _USER if BY_OPCODE[op].group is Group.STATUS] + [Op.STATUS_NEIGHBOUR] * 4
                         + [Op.TEST_LOCK_REPLY, Op.AWAIT_READY_REPLY])
+        if op == Op.STATUS_NEIGHBOUR:
+            return self.replied(op, self.port)  # hellos share the room for replies: more of them at one port might push out a reply
         return self.replied(op, rng.choice([rng.randrange(self.ports)] * 9 + [rng.randrange(self.ports, 256)]))
 
     def mistake(self):
