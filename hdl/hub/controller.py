@@ -209,21 +209,28 @@ class Controller(wiring.Component):
             m.d.sync += gave_up.eq((gave_up | (self.expired & waiting)) & ~decided)
         frozen = Signal()
         order = self.order
-        m.d.comb += self.decided.eq(decided)
+        # The parts of the order that others depend on stand apart: a simulator takes a struct for one signal.
+        op, port, supervises = Signal(8), Signal(index_bits(self.ports)), Signal()
+        m.d.comb += [
+            self.decided.eq(decided),
+            op.eq(_chosen(decided, [request.op for request in self.request])),
+            port.eq(one_hot_index(decided)),
+            supervises.eq(op[7] & (decided & self.allowed).any()),
+        ]
         with m.If(decided.any()):
             m.d.comb += [
                 self.place.eq(1 << output),
                 self.opened.eq(entered),
-                self.entered_input.eq(order.port),
+                self.entered_input.eq(port),
                 self.lock.eq(locked),
-                order.request.op.eq(_chosen(decided, [request.op for request in self.request])),
+                order.request.op.eq(op),
                 order.request.param.eq(Cat(output, _chosen(decided, [request.param[bits:] for request in self.request]))),
-                order.port.eq(one_hot_index(decided)),
+                order.port.eq(port),
                 order.done.eq((decided & was_done).any()),
                 order.had.eq((opened & ~entered.any()) | (locked & (self.place & self.locked).any())),
                 order.expired.eq((decided & gave_up).any()),
-                order.supervisor.eq(order.request.op[7] & (decided & self.allowed).any()),
-                freeze.eq(order.supervisor),
+                order.supervisor.eq(supervises),
+                freeze.eq(supervises),
             ]
             with m.If(opened):
                 m.d.comb += self.entered_output.eq(self.place)
