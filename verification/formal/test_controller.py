@@ -16,7 +16,7 @@ FAULTS = {
     "a retry is refused at once": ("self.give_up[i] | ~waits[i] |", "1 |"),
     "a request that comes with a decision is lost": ("waiting.eq((asks | waiting) & ~turns.pick)",
                                                      "waiting.eq(Mux(turns.pick.any(), waiting & ~turns.pick, waiting | asks))"),
-    "who is not allowed to supervises": ("order.request.op[7] & (decided & self.allowed).any()", "order.request.op[7]"),
+    "who is not allowed to supervises": ("op[7] & (decided & self.allowed).any()", "op[7]"),
 }
 
 

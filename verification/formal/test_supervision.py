@@ -9,8 +9,8 @@ from nectar.verification.formal.prove import broken, prove
 from nectar.verification.formal.supervision import SupervisionProof
 
 FAULTS = {
-    "a port that may not supervises": ("controller", "Controller", "order.request.op[7] & (decided & self.allowed).any()", "order.request.op[7]"),
-    "any command of a port that may supervises": ("controller", "Controller", "order.request.op[7] & (decided & self.allowed).any()",
+    "a port that may not supervises": ("controller", "Controller", "op[7] & (decided & self.allowed).any()", "op[7]"),
+    "any command of a port that may supervises": ("controller", "Controller", "op[7] & (decided & self.allowed).any()",
                                                   "(decided & self.allowed).any()"),
     "refused commands are carried out": ("answers", "Answers", "self.command_valid.eq(valid & order.supervisor)", "self.command_valid.eq(valid)"),
 }
