@@ -84,7 +84,8 @@ class Trial:
         notes.unlink(missing_ok=True)
         order = {"bench": self.bench, "claims": self.claims, "mutants": list(numbers)}
         path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-        outcome = simulate(self.text, _INSIDE, top="dut", directory=self.directory, flags=self._bench.flags, ports_only=True, seed=seed,
+        # A netlist whose vectors are changed bit by bit may look as if it depended on itself.
+        outcome = simulate(self.text, _INSIDE, top="dut", directory=self.directory, flags=[*self._bench.flags, "-Wno-UNOPTFLAT"], ports_only=True, seed=seed,
                            environment={ORDER: json.dumps(order), _CONFIGURATION: self.configuration, "PYTHONPATH": path,
                                         "COCOTB_LOG_LEVEL": "CRITICAL", "GPI_LOG_LEVEL": "CRITICAL"})
         passed, done = {}, {}
