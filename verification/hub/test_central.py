@@ -247,6 +247,14 @@ async def executes_every_command_as_the_table_says(dut):
         # What needs a connection or a lock of its own comes more often, and behind commands that give one.
         ops = COMMANDS if random.random() < 0.4 else HELD
         await environment.check({random.randrange(environment.ports): environment.draw(ops)})
+    for op in random.sample(COMMANDS, len(COMMANDS)):
+        # What it may need is there: a port whose connection and lock are the input's own.
+        await environment.restart(dut)
+        port, output = random.sample(range(environment.ports), 2)
+        for taking in (Op.OPEN, Op.LOCK):
+            await environment.check({port: (taking, output)})
+        param = random.choice((0, *range(4, 32))) if op == Op.WATCHDOG_TIME_REPLY else output
+        await environment.check({port: (op, param)})
     done = {op for op, error in environment.seen if not error}
     assert done == set(COMMANDS), [Op(op).name for op in set(COMMANDS) - done]
 

@@ -118,6 +118,14 @@ class Environment:
         param = random.choice([*range(ports), *(FORCE | n for n in range(ports)), random.randrange(256), random.choice([0, 4, 31, 128, 129, 130])])
         return op, param, random.randrange(ports), random.random() < 0.4, random.getrandbits(ports), random.randrange(256)
 
+    async def meet(self, op, error):
+        """Gives ``op`` in such a way that it ends with ``error``, 0 for none."""
+        ports = range(self.model.ports)
+        if error == Error.DISABLED:
+            await self.give((Op.DISABLE_REPLY, random.choice(ports), *self.draw()[2:]))
+        param, giver = random.choice([(param, giver) for param in range(256) for giver in ports if self.model.error(op, param, giver) == error])
+        await self.give((op, param, giver, *self.draw()[3:]))
+
     async def step(self, inputs=None):
         """A cycle: every pulse that is due and no other; the state one cycle later than its command's first step."""
         cycle = self.lockstep.cycle
@@ -161,9 +169,11 @@ async def carries_out_every_supervisor_command(dut):
     await environment.lockstep.reset()
     for _ in range(500):
         await environment.give(*(environment.draw() for _ in range(random.choice([1, 1, 2]))))
+    possible = {op: {0, *BY_OPCODE[op].errors} - {Error.NOT_ALLOWED} for op in COMMANDS}
+    for op, error in random.sample(sorted((op, error) for op in COMMANDS for error in possible[op]), sum(map(len, possible.values()))):
+        await environment.meet(op, error)
     for op in COMMANDS:
-        expected = {error for error in BY_OPCODE[op].errors if error != Error.NOT_ALLOWED} | {0}
-        assert {error for seen, error in environment.model.seen if seen == op} == expected, BY_OPCODE[op].name
+        assert {error for seen, error in environment.model.seen if seen == op} == possible[op], BY_OPCODE[op].name
 
 
 bench = Bench(__name__, {name: lambda parameters=parameters: Supervisor(*parameters) for name, parameters in CONFIGURATIONS.items()},
