@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from nectar.sim import build
 from nectar.verification import seeds
 
 PROGRAM = Path(__file__).resolve().parent.parent.parent / "examples" / "send_file.py"
@@ -35,6 +36,16 @@ def test_the_copy_is_the_file(send, size, options):
     text, results, data = send(size, *options)
     assert text.startswith(f"{size} bytes from CAB3 to CAB1, SHA-256 {hashlib.sha256(data).hexdigest()}: the same at both ends\n")
     assert results["send_file.bytes"] == size
+
+
+def test_the_modern_profile_is_the_same_program_on_a_faster_nectar(send):
+    """HUBs at 100 MHz that take at most 4 cycles to set up and transfer, and fibers of 640 Mbit/s (sim/profile.py)."""
+    build.library(hub_profile="modern")
+    _, results, _ = send(40_000, "--profile", "modern")
+    assert results["send_file.throughput"] > 300
+    for hub in ("HUB1", "HUB2"):
+        # From the symbol's arrival to the next fiber: up to a clock period to be sampled, 4 periods in the HUB.
+        assert 0.01 < results[f"send_file.latency.{hub}"] <= 0.05
 
 
 @pytest.mark.parametrize("options", [[], ["--backend", "model"]], ids=["engine", "model"])

@@ -87,7 +87,8 @@ def test_time_does_not_run_backwards(machine):
 
 def test_a_machine_without_software_is_quiet(machine):
     assert run(machine) == QUIET
-    assert machine.time_ps < 2_000_000
+    # Behind a reset a HUB clears its counters, 20 cycles a port, and looks at each once more, 3 cycles (docs/monitor.md).
+    assert machine.time_ps < (23 * 16 + 16) * CYCLE
 
 
 def test_a_machine_is_not_quiet_while_a_timer_runs(machine):
@@ -380,8 +381,10 @@ def test_a_fiber_that_is_faster_than_a_board_is_refused():
 def test_control_c_interrupts_a_long_silence():
     """The engine comes back to Python every 50 ms."""
     code = textwrap.dedent("""
+        import signal
         from nectar.sim.topology import load
         from nectar.software.backends.engine import EngineMachine
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background of a shell have it ignored
         machine = EngineMachine(load("hub:2"), sleep=False)
         async def main():
             machine.doors["CAB1"].spend(10**12)

@@ -371,6 +371,8 @@ def test_an_open_waits_for_the_output_and_a_test_open_for_its_ready_bit(play):
 def test_a_plain_open_of_a_taken_output_loses_what_follows(play):
     async def first(board):
         board.command(Op.OPEN_RETRY, 1, 1)
+        board.door.spend(2000)
+        board.command(Op.CLOSE_ALL)
 
     async def receiver(board):
         return await board.packet()
