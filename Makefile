@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP_FLAGS := --disable-pip-version-check --quiet
 
-.PHONY: demo test nightly bench clean
+.PHONY: demo test nightly bench bench-fpga clean
 
 demo: .venv/installed
 	@rm -rf build/demo && mkdir -p build/demo
@@ -16,14 +16,21 @@ demo: .venv/installed
 	@echo "build/demo/send_file.fst: waveforms of the first 200 us; look at them with 'gtkwave build/demo/send_file.fst'"
 	@echo "or with 'surfer build/demo/send_file.fst' (docs/getting-started.md tells what is to be seen)"
 
+# Everything random follows NECTAR_SEED. The everyday regression has the same one in every run.
 test: .venv/installed
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not nightly"
 
+nightly: export NECTAR_SEED := $(or $(NECTAR_SEED),$(strip $(shell od -An -N3 -tu4 /dev/urandom)))
 nightly: .venv/installed
+	@echo "NECTAR_SEED=$(NECTAR_SEED)"
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 bench: .venv/installed
 	$(BIN)/nectar bench
+
+bench-fpga: .venv/installed
+	$(BIN)/pip install $(PIP_FLAGS) -c constraints.txt --no-build-isolation -e '.[fpga]'
+	$(BIN)/nectar bench fpga
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

@@ -128,19 +128,24 @@ def read(path):
 
 def check(path):
     """Whether the copy can be written, before anything is sent."""
-    folder = os.path.dirname(os.path.abspath(path))
-    if os.path.isdir(path) or not os.access(folder, os.W_OK):
+    folder = os.path.dirname(os.path.realpath(path))
+    if not path or os.path.isdir(path) or not os.access(path if os.path.exists(path) else folder, os.W_OK):
         raise ProgramError(f"--output {path}: cannot be written there; name a file in a directory that you may write to")
 
 
 def write(path, data):
-    """Writes the copy: whole, or not at all."""
-    temporary = f"{path}.part"
+    """Writes the copy: whole, or not at all. What is no file, such as a device or a pipe, takes it as it comes."""
     try:
-        try:
-            with open(temporary, "wb") as file:
+        if os.path.exists(path) and not os.path.isfile(path):
+            with open(path, "wb") as file:
                 file.write(data)
-            os.replace(temporary, path)
+            return
+        target = os.path.realpath(path)
+        temporary = f"{target}.{os.getpid()}.part"
+        try:
+            with open(temporary, "xb") as file:
+                file.write(data)
+            os.replace(temporary, target)
         finally:
             if os.path.exists(temporary):
                 os.unlink(temporary)

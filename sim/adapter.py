@@ -27,8 +27,8 @@ def _pins(verilog, module):
 
 
 def nameless(verilog):
-    """The Verilog with all numbered signals, as ``\\$27``, called ``_27_``, and so left out of waveforms."""
-    return re.sub(r"\\\$(\S+)", lambda match: "_" + re.sub(r"\W", "_", match[1]) + "_", verilog)
+    """The Verilog with all numbered signals, as ``\\$27``, called ``_t27_``, and so left out of waveforms."""
+    return re.sub(r"\\\$(\S+)", lambda match: "_t" + re.sub(r"\W", "_", match[1]) + "_", verilog)
 
 
 def wrapper(verilog, module, name):

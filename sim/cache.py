@@ -63,8 +63,8 @@ class Cache:
                           "yourself the right to write there, or set NECTAR_CACHE_DIR to another directory")
 
     @contextlib.contextmanager
-    def locked(self, progress):
-        """Holds off every other process that builds. What interrupted builds have left is deleted."""
+    def locked(self, progress, work="builds the simulator"):
+        """Holds off every other process that does the ``work``. What interrupted ones have left is deleted."""
         try:
             lock = open(self.path / "lock", "a")
         except OSError as error:
@@ -73,7 +73,7 @@ class Cache:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                progress.say("waiting for another process that builds the simulator")
+                progress.say(f"waiting for another process that {work}")
                 fcntl.flock(lock, fcntl.LOCK_EX)
             for left in self.path.glob("tmp-*"):
                 shutil.rmtree(left, ignore_errors=True)

@@ -1,12 +1,13 @@
 """Profiles of a system: which RTL its boards have and how fast their clocks are.
 
 Plain Python that imports nothing of the hardware. Source: "The Design of Nectar" (1989), section 4 (HUB cycle of 70 ns,
-fibers of 100 Mbit/s) and 5.2 (CPU at 16 MHz).
+fibers of 100 Mbit/s) and 5.2 (CPU at 16 MHz). ``modern`` is ours: clocks that an ECP5 of today is to reach (HUB 100 MHz, CAB
+80 MHz), and fibers of one symbol a CAB cycle (640 Mbit/s).
 """
 
 from dataclasses import dataclass
 
-__all__ = ["Profile", "PROTOTYPE", "PROFILES", "profile"]
+__all__ = ["Profile", "PROTOTYPE", "MODERN", "PROFILES", "profile"]
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,9 @@ class Profile:
 
 
 PROTOTYPE = Profile("prototype")
+MODERN = Profile("modern", "modern", hub_period_ps=10_000, cab_period_ps=12_500, symbol_ps=12_500)
 
-PROFILES = {p.name: p for p in (PROTOTYPE,)}
+PROFILES = {p.name: p for p in (PROTOTYPE, MODERN)}
 
 
 def profile(name):

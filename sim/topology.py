@@ -4,7 +4,7 @@ import re
 import tomllib
 from pathlib import Path
 
-from .wiring import Topology, TopologyError
+from .wiring import MAX_PORTS, Topology, TopologyError
 
 __all__ = ["Topology", "TopologyError", "load", "BUILT_IN"]
 
@@ -12,7 +12,8 @@ __all__ = ["Topology", "TopologyError", "load", "BUILT_IN"]
 def hub(count=16):
     """``count`` CABs on one HUB of 16 ports: CAB1 on P0, CAB2 on P1, and so on."""
     if not 1 <= count <= 16:
-        raise TopologyError(f"hub:{count}: a HUB of 16 ports takes 1 to 16 CABs; for more write a file with ports = {max(count, 2)}")
+        more = f"; for more write a file with ports = {count}" if 16 < count <= MAX_PORTS else ""
+        raise TopologyError(f"hub:{count}: a HUB of 16 ports takes 1 to 16 CABs{more}")
     topology = Topology(f"hub:{count}").hub("HUB1")
     for i in range(count):
         topology.cab(f"CAB{i + 1}").fiber(f"CAB{i + 1}", f"HUB1.P{i}")
@@ -104,10 +105,13 @@ def _read(path):
 
 
 def _from_toml(path):
+    text = _read(path)
     try:
-        table = tomllib.loads(_read(path))
-    except tomllib.TOMLDecodeError as error:
+        table = tomllib.loads(text)
+    except ValueError as error:
         raise TopologyError(f"{path}: no valid TOML: {error}") from None
+    except RecursionError:
+        raise TopologyError(f"{path}: no topology: its brackets are nested too deeply") from None
     topology = Topology(path.stem, origin=str(path))
 
     def entries(where, entry, allowed):
@@ -157,7 +161,7 @@ def _from_python(path):
             topology = topology()
     except TopologyError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise TopologyError(f"{path}: {type(error).__name__}: {error}") from error
     if not isinstance(topology, Topology):
         raise TopologyError(f"{path}: defines no topology; set topology = Topology(...), or write a function topology() that returns one")

@@ -4,6 +4,7 @@ The file appears under its name when it is whole, never before.
 """
 
 import ctypes
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -27,14 +28,17 @@ class WaveFile:
     temporary : Path
         VCD file to write, in the same directory.
 
-    Raises ValueError for another suffix, OSError if the directory cannot be written.
+    Raises ValueError for another suffix, OSError if the directory cannot be written or ``path`` is there and is no file. Where a
+    symbolic link leads is what is written.
     """
 
     def __init__(self, path):
         self.path = Path(path)
         if self.path.suffix not in (".vcd", ".fst"):
             raise ValueError(f"{path}: the name of a waveform file ends in .vcd or .fst")
-        handle, name = tempfile.mkstemp(prefix=f".{self.path.name}.", suffix=".vcd", dir=self.path.parent)
+        if self.path.exists() and not self.path.is_file():
+            raise OSError(errno.EINVAL, "it is no file", str(path))
+        handle, name = tempfile.mkstemp(prefix=f".{self.path.name}.", suffix=".vcd", dir=os.path.dirname(os.path.realpath(path)))
         os.close(handle)
         self.temporary = Path(name)
 
@@ -51,7 +55,7 @@ class WaveFile:
                 made = self.temporary.with_suffix(".fst")
                 self._convert(library, made)
             os.chmod(made, 0o666 & ~_umask())
-            os.replace(made, self.path)
+            os.replace(made, os.path.realpath(self.path))
         finally:
             made.unlink(missing_ok=True)
             self.discard()

@@ -15,11 +15,13 @@ __all__ = ["Topology", "TopologyError", "HubBoard", "CabBoard", "Fiber", "End", 
 PS_PER_METRE = 5_000
 #: Length of a fiber that says nothing of its own.
 DEFAULT_LENGTH_M = 20
+#: Most ports of a HUB: a port's number is a byte of which the highest bit means something else.
+MAX_PORTS = 128
 #: HUB ID 255 stands for any HUB in a command.
 MAX_HUB_ID = 254
 #: CAB ID 255 stands for several CABs in a multicast.
 MAX_CAB_ID = 254
-#: Longest delay that a fiber may have: a million kilometres is a slip of the pen.
+#: Longest delay that a fiber may have, longest time of a symbol, latest first edge of a clock: more is a slip of the pen.
 MAX_DELAY_PS = 10**12
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -113,8 +115,8 @@ class Topology:
         its clock's first rising edge.
         """
         self._new_name(name)
-        if not _whole(ports) or not 2 <= ports <= 128:
-            raise self.error(f"{name}: a HUB has 2 to 128 ports, not {ports!r}")
+        if not _whole(ports) or not 2 <= ports <= MAX_PORTS:
+            raise self.error(f"{name}: a HUB has 2 to {MAX_PORTS} ports, not {ports!r}")
         self.hubs[name] = HubBoard(name, self._id("HUB", name, id, self.hubs, MAX_HUB_ID), ports,
                                    self._phase(name, phase_ns))
         self._near[name] = []
@@ -154,6 +156,8 @@ class Topology:
             symbol = round(self._number(where, "symbol_ns", symbol_ns) * 1000)
             if symbol < 1:
                 raise self.error(f"{where}: symbol_ns must be more than 0")
+            if symbol > MAX_DELAY_PS:
+                raise self.error(f"{where}: a symbol of {symbol / 1e12:g} s is longer than the {MAX_DELAY_PS / 1e12:g} s that it may take")
         fiber = Fiber(*ends, round(delay), symbol)
         self.fibers.append(fiber)
         for here, there in (ends, ends[::-1]):
@@ -180,7 +184,10 @@ class Topology:
         return number
 
     def _phase(self, name, phase_ns):
-        return round(self._number(name, "phase_ns", phase_ns) * 1000)
+        phase = self._number(name, "phase_ns", phase_ns) * 1000
+        if phase > MAX_DELAY_PS:
+            raise self.error(f"{name}: phase_ns may be at most {MAX_DELAY_PS // 1000}, not {phase_ns!r}")
+        return round(phase)
 
     def _end(self, where, text):
         match = _END.match(text) if isinstance(text, str) else None
@@ -204,7 +211,7 @@ class Topology:
     def _number(self, where, what, value):
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
             raise self.error(f"{where}: {what} must be a number, 0 or more, not {value!r}")
-        return value
+        return min(value, 1e30)     # finite in picoseconds, too; what is too much is for the caller
 
     # -- using ---------------------------------------------------------------------------------------
     def check(self):

@@ -1,6 +1,6 @@
 """Errors that a program hears of. Each message says what happened and what to do about it."""
 
-__all__ = ["ProgramError", "MessageTooLong", "OutOfMemory", "NoRoute", "CircuitError"]
+__all__ = ["ProgramError", "MessageTooLong", "OutOfMemory", "NoRoute", "CircuitError", "NoReply", "CommandRefused"]
 
 
 class ProgramError(Exception):
@@ -21,3 +21,15 @@ class NoRoute(ProgramError):
 
 class CircuitError(ProgramError):
     """A circuit did not come to stand, in spite of all attempts."""
+
+
+class NoReply(ProgramError):
+    """A HUB did not answer a command, in spite of all attempts."""
+
+
+class CommandRefused(ProgramError):
+    """A HUB has refused a command. ``error`` is an ``Error`` of ``nectar.hdl.hub.commands``; ``hub``, ``op`` and ``param`` are the command."""
+
+    def __init__(self, hub, op, param, error):
+        super().__init__(f"HUB {hub} refuses {op.name} of {param}: {error.name}")
+        self.hub, self.op, self.param, self.error = hub, op, param, error

@@ -8,8 +8,8 @@ A bench file defines cocotb tests, whose names state claims, and at its end::
     def test_input_queue(configuration, claim):
         bench.check(configuration, claim)
 
-Everything random draws from ``random``, which cocotb seeds; a failure prints the seed, and
-``NECTAR_SEED=… pytest …`` replays it. Builds go to ``build/bench`` and are made again only when the Verilog has
+Everything random draws from ``random``, which cocotb seeds with the seed of the run (``seeds``): ``NECTAR_SEED=… pytest …``
+gives another. Builds go to ``build/bench`` and are made again only when the Verilog has
 changed.
 """
 
@@ -93,4 +93,4 @@ class Bench:
         return simulate(text, self.module, top=self.top, directory=self.directory(configuration),
                         model=_directory(self.share or self.module, configuration), flags=self.flags, ports_only=self.ports_only,
                         environment={_CONFIGURATION: configuration, "PYTHONPATH": path},
-                        seed=os.environ.get("NECTAR_SEED"), once=os.environ.get("PYTEST_XDIST_TESTRUNUID"))
+                        once=os.environ.get("PYTEST_XDIST_TESTRUNUID"))

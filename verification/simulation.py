@@ -14,6 +14,8 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import NamedTuple
 
+from . import seeds
+
 __all__ = ["Outcome", "VERILATOR_FLAGS", "simulate", "use_verilator"]
 
 VERILATOR_FLAGS = ["--no-timing", "-Wno-fatal", "-Wno-lint", "-Wno-WIDTHTRUNC", "-Wno-WIDTHEXPAND", "--x-assign", "fast",
@@ -127,13 +129,14 @@ def simulate(text, modules, *, top, directory, model=None, flags=(), ports_only=
     environment : dict of str → str
         Environment variables for the simulation.
     seed : int or str, optional
-        Seed of Python's ``random`` in the simulation; by default a new one for each run.
+        Seed of Python's ``random`` in the simulation; by default that of the test run (``seeds``).
     once : str, optional
         Name of a test run: within the same run the same simulation is not repeated, its outcome is read again.
     """
     from cocotb_tools.runner import get_runner
 
     use_verilator()
+    seed = seeds.seed() if seed is None else seed
     directory = Path(directory).resolve()
     model = directory if model is None else Path(model).resolve()
     with _locked(model):

@@ -24,7 +24,7 @@ LINKS = ("README.md", "docs", "examples", "Makefile")
 EXECUTED = {"python", "toml", "console"}
 NEVER = {"text", ""}
 #: Targets that only show what they would do: they run this very test, take very long, or take things away.
-DRY = {"test", "nightly", "bench", "clean"}
+DRY = {"test", "nightly", "bench", "bench-fpga", "clean"}
 
 
 class Block:
@@ -105,7 +105,7 @@ class Reader:
 
     def type(self, command, said):
         """A command of a console block."""
-        make = re.fullmatch(r"make (\w+)", command)
+        make = re.fullmatch(r"make ([\w-]+)", command)
         if make:
             status, output = self.run(f"make --dry-run {make[1]}" if make[1] in DRY else command, ROOT)
             if make[1] in DRY:

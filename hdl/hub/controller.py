@@ -1,62 +1,82 @@
-"""Central controller: decides commands that need serialising, one in every cycle.
+"""Central controller: decides the commands that need serialising, one in every cycle.
 
 Source: "The Design of Nectar" (1989), sections 4 and 4.1; ``docs/hub.md``, "Controller and status table".
 """
 
-from amaranth.hdl import Array, Assert, Cat, Module, Mux, Signal, Value
+from functools import reduce
+from operator import or_
+from types import SimpleNamespace
+
+from amaranth.hdl import Assert, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from .arbiter import Arbiter
-from .commands import RETRY, STATUS_CONNECTED, TEST, Error, Group, Op
-from .messages import Request, check_ports, index_bits, one_hot_index, port_mask
+from .commands import RETRY, TEST, Op
+from .messages import Request, check_ports, index_bits, one_hot_index
 
-__all__ = ["Controller"]
+__all__ = ["Controller", "Order"]
 
 
-def _Pending(ports):
-    """Layout of a request that waits for its decision."""
-    return data.StructLayout({
-        "op": 8, "param": 8,
-        "output": ports,  # one-hot, the output to open
-        "bad": 1,         # there is no such port
-        "at_once": 1,     # decided at once, even if that is a refusal
-        "status": 1,      # a question that can be answered
-        "test": 1,        # needs the ready bit
-    })
+
+def Order(ports):
+    """Layout of a decided command: what it is, from which port, and whether it was granted.
+
+    ``done`` counts for opens, locks and *await ready*; ``had``: it is done, since the port had that connection or lock before;
+    ``expired``: the watchdog gave it up; ``supervisor``: a supervisor command from a port that may give one.
+    """
+    return data.StructLayout({"request": Request, "port": index_bits(ports), "done": 1, "had": 1, "expired": 1, "supervisor": 1})
+
+
+def _chosen(one_hot, values):
+    """The value that ``one_hot`` points at; 0 if none."""
+    shape = Value.cast(values[0]).shape()
+    return reduce(or_, (Value.cast(value) & bit.replicate(shape.width) for bit, value in zip(one_hot, values)))
 
 
 class Controller(wiring.Component):
-    """Decides the requests of all ports and enters connections into the status table.
+    """Decides the requests of all ports.
 
     Parameters
     ----------
     ports : int
         Ports of the HUB.
     backplane : int
-        Registers on the way of a request to the controller, and as many on the way of its response, 0 or more.
+        Registers on the way of a request to the controller, and as many on the way of ``resume``, 0 or more.
 
     Members
     -------
     request, request_valid : In(Request).array(ports), In(ports)
-        A port asks, valid for one cycle; it does not ask again before its response. The opcode is one of the controller's.
-    targets, connected, owner : as in StatusTable
-        The status table.
-    ready : In(ports)
-        Outputs to which a *test open* may connect.
-    errors : In(8).array(ports)
-        Error counters.
-    grant_input, grant_index, grant_output : as in StatusTable
-        The connection to enter.
-    response_valid, done, value : Out(ports), Out(1), Out(8)
-        The decision for one port, one-hot; value is the answer if done, else an error code.
+        A port asks, ``request_valid`` for one cycle. ``request`` holds until it has been answered.
+    give_up, expired : In(ports), In(ports)
+        While ``give_up`` is 1, the port's request is decided at once. The watchdog has expired at the port in this cycle.
+    named, mine, connected : as in StatusTable
+    shut, locked : as in Locks
+        The tables.
+    ready, enabled, allowed : In(ports), In(ports), In(ports)
+        Outputs to which a *test open* may connect; ports in use; ports that may give supervisor commands.
+    enter : Out(ports)
+        One-hot, to the status table: the input whose connection is entered.
+    entered_input, entered_output : as in StatusTable
+        The connection entered in the cycle before.
+    opened : Out(ports)
+        One-hot, the input that got a connection in the cycle before which it did not have.
+    lock : Out(1)
+        The lock on the output that was named in the cycle before was granted.
+    resume : Out(ports)
+        One-hot: the open or lock of this port is decided.
+    order, decided, place : Out(Order(ports)), Out(ports), Out(ports)
+        Every decision, in turn: ``decided`` is the port, ``place`` the port that it names, both one-hot.
+    finished : In(1)
+        A supervisor command has been carried out.
     busy : Out(1)
         A request is under way.
 
     Timing
     ------
-    A request of cycle t can be decided in cycle t + 1 + backplane. The grant of a decision in cycle d stands in the table in
-    cycle d + 1; its response comes in cycle d + 1 + backplane. One decision a cycle, in turns among those that can be decided.
+    A request of cycle t is checked against the tables in cycle t + backplane, and again in every cycle until it is decided, from the cycle after on. ``enter``
+    belongs to the cycle d of the decision, ``order``, ``lock`` and ``opened`` to d + 1, ``resume`` to d + 1 + backplane. One decision a cycle, in turns
+    among those that can be decided. Behind a supervisor command there are at most two more decisions before ``finished``.
 
     Raises
     ------
@@ -74,109 +94,156 @@ class Controller(wiring.Component):
         self.backplane = backplane
         bits = index_bits(ports)
         super().__init__({
-            "request": In(Request).array(ports), "request_valid": In(ports),
-            "targets": In(ports).array(ports), "connected": In(ports), "owner": In(bits).array(ports),
-            "ready": In(ports), "errors": In(8).array(ports),
-            "grant_input": Out(ports), "grant_index": Out(bits), "grant_output": Out(ports),
-            "response_valid": Out(ports), "done": Out(1), "value": Out(8), "busy": Out(1),
+            "request": In(Request).array(ports), "request_valid": In(ports), "give_up": In(ports), "expired": In(ports),
+            "named": In(ports).array(ports), "mine": In(ports), "connected": In(ports), "shut": In(ports).array(ports), "locked": In(ports),
+            "ready": In(ports), "enabled": In(ports), "allowed": In(ports),
+            "enter": Out(ports), "entered_input": Out(bits), "entered_output": Out(ports), "opened": Out(ports),
+            "lock": Out(1),
+            "resume": Out(ports), "order": Out(Order(ports)), "decided": Out(ports), "place": Out(ports), "finished": In(1), "busy": Out(1),
         })
 
     def elaborate(self, platform):
         m = Module()
-        stages = []  # valid bits of all registers on the way
+        ports = range(self.ports)
+        bits = index_bits(self.ports)
 
-        def cross(*signals):
-            """The signals behind the registers of the backplane; the first is the valid bits."""
+        def cross(signal):
+            """A vector behind the registers of the backplane."""
             for stage in range(self.backplane):
-                registers = [Signal(Value.cast(s).shape(), name=f"backplane_{stage}_{n}", reset_less=n > 0)
-                             for n, s in enumerate(signals)]
-                m.d.sync += [r.eq(s) for r, s in zip(registers, signals)]
-                signals = registers
-                stages.append(registers[0])
-            return signals
+                register = Signal(self.ports, name=f"backplane_{stage}")
+                m.d.sync += register.eq(signal)
+                signal = register
+                crossing.append(register)
+            return signal
 
-        asks, *requests = cross(self.request_valid, *self.request)
+        crossing = []
+        asks = cross(self.request_valid)
 
-        # The request of each port that waits for its decision, decoded.
-        pending = Signal(self.ports)
-        possible, can_decide = Signal(self.ports), Signal(self.ports)
-        held = []
-        for i, request in enumerate(Request(r) for r in requests):
-            entry = Signal(_Pending(self.ports), name=f"pending_{i}", reset_less=True)
-            held.append(entry)
-            with m.If(asks[i]):
-                opens = request.op[4:7] == Group.OPEN
-                bad = (request.param >= self.ports) | opens & (request.param == i)
-                m.d.sync += [
-                    entry.op.eq(request.op),
-                    entry.param.eq(request.param),
-                    entry.output.eq(Mux(opens & ~bad, port_mask(request.param, self.ports), 0)),
-                    entry.bad.eq(bad),
-                    entry.at_once.eq(bad | ~opens | ~(request.op & RETRY).any()),
-                    entry.status.eq(~bad & ~opens),
-                    entry.test.eq((request.op & TEST).any()),
-                ]
-            with m.If(pending[i]):
-                usable = (self.targets[i] | ~self.connected) & (self.ready | ~entry.test.replicate(self.ports))
+        # What each port wants; that holds until it is answered. An unknown opcode may look like a command, but like none that takes or waits.
+        opens, locks, awaits, tests, waits = (Signal(self.ports, name=name)
+                                                       for name in ("opens", "locks", "awaits", "tests", "waits"))
+        for i, request in enumerate(self.request):
+            op = request.op
+            m.d.comb += [
+                opens[i].eq(op[3:] == Op.OPEN >> 3),
+                locks[i].eq(op[3:] == Op.LOCK >> 3),
+                awaits[i].eq(op == Op.AWAIT_READY_REPLY),
+                tests[i].eq((op & TEST).any()),
+                waits[i].eq(awaits[i] | ((op & RETRY).any() & (opens[i] | (locks[i] & ~tests[i])))),
+            ]
+
+        # The check against the tables. They show what was decided two cycles ago at the latest; the decision of one cycle ago is held
+        # against both the check and the result of the check before.
+        waiting = Signal(self.ports)
+        possible, at_once, had = Signal(self.ports), Signal(self.ports), Signal(self.ports)
+        wants_open, wants_output, takes = Signal(self.ports), Signal(self.ports), Signal(self.ports)  # opens; opens and locks; locks that last
+        hit = Signal(self.ports)         # the decision of the cycle before stands in the way
+        opened, locked = Signal(), Signal()  # that decision: a connection, a lock
+        output = Signal(bits)            # its output
+        freeze = Signal()
+        may = Signal(self.ports)
+        m.submodules.turns = turns = Arbiter(self.ports)
+        m.d.comb += may.eq((asks | waiting) & ~turns.pick & ~freeze.replicate(self.ports))
+        for i, request in enumerate(self.request):
+            same = Signal(name=f"same_{i}")
+            m.d.comb += [
+                same.eq(request.param[:bits] == output),
+                hit[i].eq(same & ((locked & wants_output[i]) | (opened & wants_open[i]))),
+            ]
+            can, now = Signal(name=f"can_{i}"), Signal(name=f"now_{i}")
+            with m.If(asks[i] | waiting[i]):
+                named = self.named[i]
+                free, ready, usable, unknown = (Signal(name=f"{name}_{i}") for name in ("free", "ready", "usable", "unknown"))
                 m.d.comb += [
-                    possible[i].eq(entry.status | (entry.output & usable).any()),
-                    can_decide[i].eq(entry.at_once | possible[i]),
+                    free.eq(~(named & self.shut[i]).any()),
+                    ready.eq((named & self.ready).any()),
+                    usable.eq((named & self.enabled).any()),
+                    unknown.eq((request.param >= self.ports) | ((opens[i] | locks[i]) & named[i])),
                 ]
+                with m.If(unknown):
+                    pass
+                with m.Elif(opens[i]):
+                    m.d.comb += can.eq(usable & (self.mine[i] | (~(named & self.connected).any() & free)) & (ready | ~tests[i]))
+                with m.Elif(locks[i]):
+                    m.d.comb += can.eq(usable & free)
+                with m.Elif(awaits[i]):
+                    m.d.comb += can.eq(ready)
+                m.d.comb += now.eq(unknown | self.give_up[i] | ~waits[i] | (~usable & ~awaits[i]))
+                m.d.sync += [
+                    had[i].eq(self.mine[i]),
+                    wants_open[i].eq(opens[i]),
+                    wants_output[i].eq(opens[i] | locks[i]),
+                    takes[i].eq(locks[i] & ~tests[i]),
+                ]
+            m.d.sync += [
+                possible[i].eq(may[i] & can & ~(same & ((locked & (opens[i] | locks[i])) | (opened & opens[i])))),
+                at_once[i].eq(may[i] & now),
+            ]
 
         # The decision.
-        m.submodules.turns = turns = Arbiter(self.ports)
-        m.d.comb += turns.asks.eq(can_decide)
-        m.d.sync += pending.eq((pending & ~turns.pick) | asks)
-        decided = Signal(self.ports)
-        done, error = Signal(reset_less=True), Signal(Error, reset_less=True)
-        op, param = Signal(8, reset_less=True), Signal(8, reset_less=True)
-        index = Signal(range(self.ports))
-        m.d.sync += decided.eq(turns.pick)
-        with m.If(turns.pick.any()):
-            m.d.comb += index.eq(one_hot_index(turns.pick))
-            chosen = _Pending(self.ports)(Array([entry.as_value() for entry in held])[index])
-            done_now = (turns.pick & possible).any()
-            m.d.sync += [
-                op.eq(chosen.op),
-                param.eq(chosen.param),
-                done.eq(done_now),
-                error.eq(Mux(chosen.bad, Error.BAD_PORT,
-                             Mux((chosen.output & self.connected & ~Array(self.targets)[index]).any(), Error.BUSY, Error.NOT_READY))),
-            ]
-            with m.If(done_now & ~chosen.status):
-                m.d.comb += [
-                    self.grant_input.eq(turns.pick),
-                    self.grant_index.eq(index),
-                    self.grant_output.eq(chosen.output),
-                ]
-
-        # The answer is looked up in the table as the decision has left it.
-        value = Signal(8)
-        port = param[:index_bits(self.ports)]
-        with m.If(decided.any()):
-            with m.If(~done):
-                m.d.comb += value.eq(error)
-            with m.Else():
-                m.d.comb += value.eq(param)
-                with m.Switch(op):
-                    with m.Case(Op.STATUS_OUTPUT):
-                        m.d.comb += value.eq(Mux(self.connected.bit_select(port, 1),
-                                                 STATUS_CONNECTED | Array(self.owner)[port], 0))
-                    with m.Case(Op.STATUS_ERRORS):
-                        m.d.comb += value.eq(Array(self.errors)[port])
-
-        response_valid, response_done, response_value = cross(decided, done, value)
+        done = Signal(self.ports)
+        decided, entered, was_done = Signal(self.ports), Signal(self.ports), Signal(self.ports)
         m.d.comb += [
-            self.response_valid.eq(response_valid),
-            self.done.eq(response_done),
-            self.value.eq(response_value),
-            self.busy.eq(pending.any() | decided.any() | Cat(stages).any()),
+            done.eq(possible & ~hit),
+            turns.asks.eq(at_once | done),
+            self.enter.eq(turns.pick & done & wants_open & ~had),
         ]
+        with m.If((asks | waiting).any()):
+            m.d.sync += waiting.eq((asks | waiting) & ~turns.pick)
+        m.d.sync += [
+            decided.eq(turns.pick),
+            entered.eq(self.enter),
+            opened.eq((turns.pick & done & wants_open).any()),
+            locked.eq((turns.pick & done & takes).any()),
+        ]
+        with m.If((at_once | possible).any()):
+            m.d.sync += [
+                output.eq(_chosen(turns.pick, [request.param[:bits] for request in self.request])),
+                was_done.eq(done),
+            ]
+        m.d.comb += self.resume.eq(cross(decided & wants_output))
+
+        # The cycle after: what it was.
+        gave_up = Signal(self.ports)  # the watchdog has expired while the port was waiting
+        with m.If(self.expired.any() | gave_up.any()):
+            m.d.sync += gave_up.eq((gave_up | (self.expired & waiting)) & ~decided)
+        frozen = Signal()
+        order = self.order
+        # The parts of the order that others depend on stand apart: a simulator takes a struct for one signal.
+        op, port, supervises = Signal(8), Signal(index_bits(self.ports)), Signal()
+        m.d.comb += [
+            self.decided.eq(decided),
+            op.eq(_chosen(decided, [request.op for request in self.request])),
+            port.eq(one_hot_index(decided)),
+            supervises.eq(op[7] & (decided & self.allowed).any()),
+        ]
+        with m.If(decided.any()):
+            m.d.comb += [
+                self.place.eq(1 << output),
+                self.opened.eq(entered),
+                self.entered_input.eq(port),
+                self.lock.eq(locked),
+                order.request.op.eq(op),
+                order.request.param.eq(Cat(output, _chosen(decided, [request.param[bits:] for request in self.request]))),
+                order.port.eq(port),
+                order.done.eq((decided & was_done).any()),
+                order.had.eq((opened & ~entered.any()) | (locked & (self.place & self.locked).any())),
+                order.expired.eq((decided & gave_up).any()),
+                order.supervisor.eq(supervises),
+                freeze.eq(supervises),
+            ]
+            with m.If(opened):
+                m.d.comb += self.entered_output.eq(self.place)
+
+        # Supervisor commands are carried out one by one, with nothing else decided meanwhile.
+        with m.If(frozen):
+            m.d.comb += freeze.eq(1)
+        m.d.sync += frozen.eq(freeze & ~self.finished)
+
+        m.d.comb += self.busy.eq(waiting.any() | decided.any() | frozen | Cat(*crossing).any())
 
         if platform == "formal":
-            m.d.comb += [
-                Assert((self.grant_output & self.connected
-                        & ~Array(self.targets)[index]) == 0, "no output is taken from another input"),
-                Assert((self.grant_output & (self.grant_output - 1))[:self.ports] == 0, "one connection a cycle"),
-            ]
+            self.spy = SimpleNamespace(turns=turns, waiting=waiting, crossing=crossing, possible=possible, at_once=at_once, done=done, had=had,
+                                       opened=opened, locked=locked, output=output, freeze=freeze, was_done=was_done, entered=entered)
+            m.d.comb += Assert(((possible | at_once) & ~waiting) == 0, "only what waits is decided")
         return m

@@ -3,7 +3,10 @@
 Source: "The Design of Nectar" (1989), section 4.1.
 """
 
-from amaranth.hdl import Array, Module
+from functools import reduce
+from operator import or_
+
+from amaranth.hdl import Array, Module, Mux
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -13,18 +16,21 @@ __all__ = ["Crossbar"]
 
 
 class Crossbar(wiring.Component):
-    """Selectors without registers; the register behind the crossbar is in the output port.
+    """Selectors without registers.
 
     Parameters
     ----------
     ports : int
         Ports of the HUB.
+    early : bool
+        A symbol may come in the first cycle in which ``targets`` shows its connection, and not only in the second. Selectors then obey the
+        masks, which is quick on an FPGA, and not the numbers, which is quick in a simulator.
 
     Members
     -------
     passage, move : In(Passage).array(ports), In(ports)
         For each input what it sends, and that it goes to all outputs connected in this cycle.
-    connected, owner : In(ports), In(index).array(ports)
+    targets, owner : as in StatusTable
         The status table.
     out, push : Out(Passage).array(ports), Out(ports)
         For each output what its input sends, and that it comes in this cycle.
@@ -39,21 +45,25 @@ class Crossbar(wiring.Component):
         If ``ports`` is not an int from 2 to 128.
     """
 
-    def __init__(self, ports):
+    def __init__(self, ports, early=False):
         check_ports(ports)
         self.ports = ports
+        self.early = early
         super().__init__({
             "passage": In(Passage).array(ports), "move": In(ports),
-            "connected": In(ports), "owner": In(index_bits(ports)).array(ports),
+            "targets": In(ports).array(ports), "owner": In(index_bits(ports)).array(ports),
             "out": Out(Passage).array(ports), "push": Out(ports),
         })
 
     def elaborate(self, platform):
         m = Module()
-        passages = Array([passage.as_value() for passage in self.passage])
-        for o in range(self.ports):
-            m.d.comb += [
-                self.out[o].eq(passages[self.owner[o]]),
-                self.push[o].eq(self.connected[o] & self.move.bit_select(self.owner[o], 1)),
-            ]
+        ports = range(self.ports)
+        passages = [passage.as_value() for passage in self.passage]
+        m.d.comb += self.push.eq(reduce(or_, (Mux(self.move[i], self.targets[i], 0) for i in ports)))
+        for o in ports:
+            if self.early:
+                chosen = reduce(or_, (passage & targets[o].replicate(len(passage)) for passage, targets in zip(passages, self.targets)))
+            else:
+                chosen = Array(passages)[self.owner[o]]
+            m.d.comb += self.out[o].eq(chosen)
         return m

@@ -1,4 +1,4 @@
-"""The HUB: ports, crossbar, status table, central controller and reply bus.
+"""The HUB: ports, crossbar, status table, locks, central controller, reply bus, watchdog and monitor.
 
 Source: "The Design of Nectar" (1989), section 4; ``docs/hub.md``.
 """
@@ -8,15 +8,18 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..link.port import FiberPort
-from ..link.symbol import SYMBOL_BITS
-from .controller import Controller
+from .central import Central
 from .crossbar import Crossbar
 from .input_port import InputPort
+from .input_register import InputRegister
 from .messages import check_ports
+from .monitor import Monitor
+from .monitor_map import Counter
+from .neighbours import Neighbours
 from .output_port import OutputPort
 from .profile import PROTOTYPE, HubProfile
 from .reply_bus import ReplyBus
-from .status_table import StatusTable
+from .watchdog import Watchdog
 
 __all__ = ["Hub"]
 
@@ -30,6 +33,8 @@ class Hub(wiring.Component):
         Number of ports, 2 to 128.
     profile : HubProfile
         Registers on the way of symbols and commands.
+    supervisors : int, optional
+        Mask of the ports that may give supervisor commands after a reset; all if not given.
 
     Members
     -------
@@ -38,7 +43,7 @@ class Hub(wiring.Component):
     port_0, port_1, … : Out(FiberPort())
         The ports.
     idle : Out(1)
-        No symbol, request or reply is under way inside: only an arriving symbol can change the state.
+        Nothing is under way inside and nothing is held that the watchdog watches: only an arriving symbol can change the state.
 
     Timing
     ------
@@ -48,15 +53,16 @@ class Hub(wiring.Component):
     Raises
     ------
     TypeError, ValueError
-        If ``ports`` is not an int from 2 to 128, or ``profile`` not a HubProfile.
+        If ``ports`` is not an int from 2 to 128, ``profile`` not a HubProfile, or ``supervisors`` not a mask of the ports.
     """
 
-    def __init__(self, ports=16, profile=PROTOTYPE):
+    def __init__(self, ports=16, profile=PROTOTYPE, supervisors=None):
         check_ports(ports)
         if not isinstance(profile, HubProfile):
             raise TypeError(f"profile of a HUB must be a HubProfile, not {profile!r}")
         self.ports = ports
         self.profile = profile
+        self._central = Central(ports, profile.backplane, supervisors)
         super().__init__({"hub_id": In(8), **{f"port_{n}": Out(FiberPort()) for n in range(ports)}, "idle": Out(1)})
 
     def elaborate(self, platform):
@@ -69,73 +75,118 @@ class Hub(wiring.Component):
         reset = Signal(init=1)
         hub_id = Signal(8, reset_less=True)
         m.domains.core = ClockDomain(local=True)
-        m.d.sync += [reset.eq(0), hub_id.eq(self.hub_id)]
         m.d.comb += [ClockSignal("core").eq(ClockSignal()), ResetSignal("core").eq(reset)]
         core = DomainRenamer("core")
 
-        m.submodules.controller = controller = core(Controller(self.ports, self.profile.backplane))
-        m.submodules.table = table = core(StatusTable(self.ports))
-        m.submodules.crossbar = crossbar = core(Crossbar(self.ports))
+        m.submodules.central = central = core(self._central)
+        m.submodules.crossbar = crossbar = core(Crossbar(self.ports, early=self.profile.direct))
         m.submodules.reply_bus = reply_bus = core(ReplyBus(self.ports))
-        inputs = [core(InputPort(self.ports, n)) for n in ports]
-        outputs = [core(OutputPort()) for n in ports]
+        m.submodules.neighbours = neighbours = core(Neighbours(self.ports))
+        m.submodules.watchdog = watchdog = core(Watchdog(self.ports))
+        m.submodules.monitor = monitor = core(Monitor(self.ports, self.profile))
+        m.d.sync += [reset.eq(central.reset_hub), hub_id.eq(self.hub_id)]
 
-        m.d.comb += [
-            table.grant_input.eq(controller.grant_input),
-            table.grant_index.eq(controller.grant_index),
-            table.grant_output.eq(controller.grant_output),
-            controller.connected.eq(table.connected),
-            crossbar.connected.eq(table.connected),
-            reply_bus.connected.eq(table.connected),
-        ]
-        space, active = Signal(self.ports), Signal(self.ports)
-        arrived = Signal(self.ports)
-        for n, pin, source, sink in zip(ports, pins, inputs, outputs):
-            m.submodules[f"input_{n}"] = source
-            m.submodules[f"output_{n}"] = sink
-            symbol = Signal(SYMBOL_BITS, name=f"rx_symbol_{n}", reset_less=True)
-            m.d.sync += [symbol.eq(pin.rx.payload), arrived[n].eq(pin.rx.valid)]
+        # Ports.
+        space, active, arrived, closed = (Signal(self.ports, name=name) for name in ("space", "active", "arrived", "closed"))
+        held = Signal(self.ports)
+        for n, pin in zip(ports, pins):
+            m.submodules[f"register_{n}"] = register = InputRegister()
+            m.submodules[f"input_{n}"] = source = core(InputPort(self.ports, n, bypass=self.profile.direct))
+            m.submodules[f"output_{n}"] = sink = core(OutputPort(register=not self.profile.direct))
+            wiring.connect(m, source.reply_source, reply_bus.source[n])
+            wiring.connect(m, source.answer, sink.answer)
             m.d.comb += [
-                source.rx_symbol.eq(symbol),
-                source.rx_valid.eq(arrived[n]),
+                register.rx_payload.eq(pin.rx.payload),
+                register.rx_valid.eq(pin.rx.valid),
+                register.enabled.eq(central.enabled[n]),
+                register.looped.eq(central.looped[n]),
+                register.loop_symbol.eq(sink.loop_symbol),
+                register.loop_valid.eq(sink.loop_valid),
+                arrived[n].eq(register.valid),
+                source.coming.eq(register.coming),
+                source.rx_symbol.eq(register.symbol),
+                source.rx_kind.eq(register.kind),
+                source.enabled.eq(central.enabled[n]),
                 source.hub_id.eq(hub_id),
-                source.targets.eq(table.targets[n]),
+                source.targets.eq(central.targets[n]),
+                source.mine.eq(central.mine[n]),
                 source.space.eq(space),
-                source.response_valid.eq(controller.response_valid[n]),
-                source.done.eq(controller.done),
-                source.value.eq(controller.value),
+                source.resume.eq(central.resume[n]),
+                source.response_valid.eq(central.response_valid[n]),
+                source.done.eq(central.done),
+                source.value.eq(central.value),
+                source.reset_queue.eq(central.reset_queue[n]),
+                source.expired.eq(watchdog.expired[n]),
+                source.no_route.eq(reply_bus.no_route[n]),
                 source.reply_lost.eq(reply_bus.lost[n]),
-                table.close[n].eq(source.close),
-                table.closed[n].eq(sink.closed),
-                controller.request[n].eq(source.request),
-                controller.request_valid[n].eq(source.request_valid),
-                controller.targets[n].eq(table.targets[n]),
-                controller.owner[n].eq(table.owner[n]),
-                controller.ready[n].eq(sink.ready),
-                controller.errors[n].eq(source.errors),
+                central.close_one[n].eq(source.close_one),
+                central.close_mine[n].eq(source.close_mine),
+                watchdog.moved[n].eq(source.moved),
+                held[n].eq(source.held),
+                central.request[n].eq(source.request),
+                central.request_valid[n].eq(source.request_valid),
+                central.give_up[n].eq(source.give_up),
+                central.errors[n].eq(source.errors),
+                central.level[n].eq(source.level),
                 crossbar.passage[n].eq(source.passage),
                 crossbar.move[n].eq(source.move),
-                crossbar.owner[n].eq(table.owner[n]),
-                reply_bus.source[n].payload.eq(source.replies.payload),
-                reply_bus.source[n].valid.eq(source.replies.valid),
-                source.replies.ready.eq(reply_bus.source[n].ready),
-                reply_bus.owner[n].eq(table.owner[n]),
-                reply_bus.full[n].eq(sink.reply_full),
-                space[n].eq(sink.space),
                 sink.passage.eq(crossbar.out[n]),
                 sink.push.eq(crossbar.push[n]),
-                sink.send_ready.eq(source.start_left),
+                space[n].eq(sink.space),
+                central.ready[n].eq(sink.ready),
+                central.ready_bit[n].eq(sink.ready_bit),
+                closed[n].eq(sink.closed),
+                sink.ended.eq(central.ended[n]),
+                sink.send_ready.eq(source.send_ready),
+                sink.repair.eq(central.send_ready[n]),
                 sink.ready_arrived.eq(source.ready_arrived),
-                sink.reply.eq(reply_bus.reply),
+                sink.ready_set.eq(central.ready_set[n]),
+                sink.ready_clear.eq(central.ready_clear[n]),
+                sink.reply_byte.eq(reply_bus.byte),
+                sink.reply_place.eq(reply_bus.place),
                 sink.reply_push.eq(reply_bus.push[n]),
+                reply_bus.full[n].eq(sink.reply_full),
+                sink.looped.eq(central.looped[n]),
                 pin.tx.payload.eq(sink.tx.payload),
                 pin.tx.valid.eq(sink.tx.valid),
                 sink.tx.ready.eq(pin.tx.ready),
+                monitor.events[n].eq(source.events),
+                monitor.events[n][Counter.OPENED].eq(central.opened[n]),
+                monitor.flags[n].eq(central.flags[n]),
+                crossbar.targets[n].eq(central.targets[n]),
+                crossbar.owner[n].eq(central.owner[n]),
+                reply_bus.owner[n].eq(central.owner[n]),
                 active[n].eq(source.busy | sink.busy),
             ]
 
+        m.d.comb += [
+            central.closed.eq(closed | reply_bus.close),
+            central.expired.eq(watchdog.expired),
+            central.neighbour_id.eq(neighbours.id),
+            central.neighbour_kind.eq(neighbours.kind),
+            central.byte.eq(monitor.byte),
+            watchdog.log.eq(central.watchdog_log),
+            watchdog.restart.eq(central.watchdog_restart),
+            watchdog.held.eq(held | central.holding),
+            reply_bus.hub_id.eq(hub_id),
+            reply_bus.connected.eq(central.connected),
+            reply_bus.ask.eq(central.hello_ask),
+            neighbours.index.eq(central.neighbour),
+            neighbours.forget.eq(central.forget),
+            monitor.expired.eq(watchdog.expired),
+            *(getattr(monitor, name).eq(getattr(central, name))
+              for name in ("decision", "decision_valid", "unlocked", "watchdog_log", "select", "offset", "pop", "clear", "clear_valid")),
+        ]
+        wiring.connect(m, reply_bus.hello, neighbours.hello)
+        # The monitor is told of a connection's end as late as of a decision.
+        m.d.core += monitor.closed.eq(central.ended)
+
         # What was active in the last cycle may have started something in this one.
-        was_active = Signal()
-        m.d.sync += was_active.eq(active.any() | controller.busy | reply_bus.busy)
-        m.d.comb += self.idle.eq(~was_active & ~arrived.any())
+        awake, was_active = Signal(), Signal()
+        m.d.sync += was_active.eq(active.any() | central.busy | reply_bus.busy | watchdog.active)
+        m.d.comb += [
+            awake.eq(was_active | arrived.any()),
+            monitor.awake.eq(awake),
+            self.idle.eq(~awake & ~monitor.active),
+        ]
         return m

@@ -3,11 +3,15 @@
 Source: "The Design of Nectar" (1989), sections 4.1, 4.2.1 and 4.2.3; ``docs/hub.md``, "Output side of a port".
 """
 
-from amaranth.hdl import Array, Assert, Module, Signal
+from types import SimpleNamespace
+
+from amaranth.hdl import Assert, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..link.symbol import SYMBOL_BITS, Control
+from .crossbar_register import CrossbarRegister
+from .entry import is_start
 from .messages import Passage, Reply
 from .reply_sender import ReplySender
 
@@ -16,12 +20,14 @@ __all__ = ["OutputPort", "READY_LIMIT"]
 #: Ready signals that wait for an output register; more than that say nothing new.
 READY_LIMIT = 15
 
-#: Symbols that wait behind the crossbar.
-_PLACES = 2
-
 
 class OutputPort(wiring.Component):
     """Puts ready signals, replies and what comes through the crossbar on the fiber, in this order of precedence.
+
+    Parameters
+    ----------
+    register : bool
+        There is a register behind the crossbar.
 
     Members
     -------
@@ -29,115 +35,160 @@ class OutputPort(wiring.Component):
         A symbol from the crossbar; only when there is ``space``.
     space : Out(1)
         A symbol may come in this cycle.
-    send_ready : In(1)
-        A ready signal is to be sent.
+    send_ready, repair : In(1), In(1)
+        A ready signal is to be sent; one each.
     ready_arrived : In(1)
         A ready signal has arrived at this port.
-    reply, reply_push : In(Reply), In(1)
-        A reply to send; only when not ``reply_full``.
-    reply_full : Out(1)
-        There is no room for a reply.
+    ready_set, ready_clear : In(1), In(1)
+        The ready bit is to be set or cleared; the latter wins.
+    reply_byte, reply_place, reply_push, reply_full, answer
+        As in ReplySender.
+    ended : In(1)
+        The connection that leads here ends in this cycle: a close all of it that is on its way closes nothing any more.
     ready : Out(1)
         The ready bit is 1 and no start of packet is on its way to the output register.
+    ready_bit : Out(1)
+        The ready bit.
     closed : Out(1)
         The last symbol of a close all entered the output register in the cycle before: the connection that leads here ends.
+    looped : In(1)
+        Loop back: the fiber is idle, and what would go there is taken at once, by ``loop``.
     tx : Out(stream.Signature(9))
         The fiber.
+    loop_symbol, loop_valid : Out(9), Out(1)
+        What leaves in loop back.
     busy : Out(1)
         Something waits to be sent or to be closed.
 
     Timing
     ------
-    A symbol that comes in cycle t is at ``tx`` in cycle t + 2 if nothing is in its way: a register behind the crossbar and the
-    output register. There are two registers behind the crossbar, used in turns, so that ``space`` depends on registers only
-    and a stream flows without gaps.
+    A symbol that comes in cycle t is at ``tx`` in cycle t + 1, with ``register`` in t + 2, if nothing is in its way. There is one place
+    beside the output register: for a symbol that finds the output register taken, and for what is inserted. ``space`` depends on
+    registers only; a stream flows without gaps.
+
+    The ready bit hears of a start in the cycle in which it is first at ``tx``: a ready signal that arrives in that cycle loses, as does
+    one that arrives in the cycle of a ``ready_clear``.
+
+    Raises
+    ------
+    TypeError
+        If ``register`` is not a bool.
     """
 
-    def __init__(self):
+    def __init__(self, register=True):
+        if not isinstance(register, bool):
+            raise TypeError(f"whether there is a register must be True or False, not {register!r}")
+        self.register = register
         super().__init__({
             "passage": In(Passage), "push": In(1), "space": Out(1),
-            "send_ready": In(1), "ready_arrived": In(1),
-            "reply": In(Reply), "reply_push": In(1), "reply_full": Out(1),
-            "ready": Out(1), "closed": Out(1),
-            "tx": Out(stream.Signature(SYMBOL_BITS)), "busy": Out(1),
+            "send_ready": In(1), "repair": In(1), "ready_arrived": In(1), "ready_set": In(1), "ready_clear": In(1),
+            "reply_byte": In(8), "reply_place": In(2), "reply_push": In(1), "reply_full": Out(1),
+            "answer": In(stream.Signature(Reply)), "ended": In(1),
+            "ready": Out(1), "ready_bit": Out(1, init=1), "closed": Out(1), "looped": In(1),
+            "tx": Out(stream.Signature(SYMBOL_BITS)), "loop_symbol": Out(SYMBOL_BITS), "loop_valid": Out(1), "busy": Out(1),
         })
 
     def elaborate(self, platform):
-        """What depends on ``tx.ready`` is kept small: a simulator evaluates it whenever an input changes."""
         m = Module()
 
-        # Registers behind the crossbar. All counters count modulo twice of what can be under way.
-        places = [Signal(Passage, name=f"place_{n}", reset_less=True) for n in range(_PLACES)]
-        pushed, taken = Signal(range(2 * _PLACES)), Signal(range(2 * _PLACES))
-        starts_pushed, starts_taken = Signal(range(2 * _PLACES)), Signal(range(2 * _PLACES))
-        front, front_start = Signal(Passage), Signal()
-        m.d.comb += [
-            self.space.eq((pushed - taken)[:len(pushed)] != _PLACES),
-            front.eq(Array([place.as_value() for place in places])[taken[0]]),
-            front_start.eq(front.symbol == Control.START),
-        ]
-        with m.If(self.push):
-            m.d.sync += pushed.eq(pushed + 1)
-            for n, place in enumerate(places):
-                with m.If(pushed[0] == n):
-                    m.d.sync += place.eq(self.passage)
-            with m.If(self.passage.symbol == Control.START):
-                m.d.sync += starts_pushed.eq(starts_pushed + 1)
+        # What comes from the crossbar.
+        came, comes = Signal(Passage), Signal()
+        free = Signal()          # the place beside the output register is empty
+        start_behind = Signal()  # a start waits behind the crossbar
+        waits_behind = Signal()
+        if self.register:
+            m.submodules.behind = behind = CrossbarRegister()
+            m.d.comb += [
+                behind.passage.eq(self.passage),
+                behind.push.eq(self.push),
+                behind.ended.eq(self.ended),
+                behind.output.ready.eq(free),
+                self.space.eq(behind.space),
+                came.eq(behind.output.payload),
+                comes.eq(behind.output.valid & free),
+                start_behind.eq(behind.start),
+                waits_behind.eq(behind.output.valid),
+            ]
+        else:
+            m.d.comb += [
+                self.space.eq(free),
+                came.eq(self.passage),
+                comes.eq(self.push),
+            ]
 
         # Ready signals and replies to send.
-        readies, readies_sent = Signal(range(READY_LIMIT + 1)), Signal(range(READY_LIMIT + 1))
-        with m.If(self.send_ready & ((readies - readies_sent)[:len(readies)] != READY_LIMIT)):
-            m.d.sync += readies.eq(readies + 1)
         m.submodules.replies = replies = ReplySender()
+        readies = Signal(range(READY_LIMIT + 1))
+        inserts, ready_goes = Signal(), Signal()
+        wiring.connect(m, wiring.flipped(self.answer), replies.answer)
         m.d.comb += [
-            replies.reply.eq(self.reply),
+            replies.byte.eq(self.reply_byte),
+            replies.place.eq(self.reply_place),
             replies.push.eq(self.reply_push),
             self.reply_full.eq(replies.full),
+            ready_goes.eq(inserts & (readies != 0)),
+            replies.take.eq(inserts & (readies == 0) & replies.waiting),
         ]
+        more = Signal(range(READY_LIMIT + 3))
+        m.d.comb += more.eq(readies + self.send_ready + self.repair - ready_goes)
+        m.d.sync += readies.eq(Mux(more > READY_LIMIT, READY_LIMIT, more))
 
-        # What is next.
-        offers_ready, offers_reply, offers_passage = Signal(), Signal(), Signal()
-        symbol = Signal(SYMBOL_BITS)
-        m.d.comb += [
-            offers_ready.eq(readies != readies_sent),
-            offers_reply.eq(~offers_ready & replies.waiting),
-            offers_passage.eq(~offers_ready & ~replies.waiting & (pushed != taken)),
-        ]
-        with m.If(offers_ready):
-            m.d.comb += symbol.eq(Control.READY)
-        with m.Elif(replies.waiting):
-            m.d.comb += symbol.eq(replies.symbol)
-        with m.Else():
-            m.d.comb += symbol.eq(front.symbol)
-
-        # The output register, and the ready bit, which hears of what enters it.
+        # The place beside the output register takes a symbol for which the register is not free, or else what is inserted.
+        payload, beside = Signal(SYMBOL_BITS, reset_less=True), Signal(Passage, reset_less=True)
+        valid, taken = Signal(), Signal()
         load = Signal()
-        payload = Signal(SYMBOL_BITS, reset_less=True)
-        ready_bit = Signal(init=1)
         m.d.comb += [
-            load.eq(~self.tx.valid | self.tx.ready),
-            replies.take.eq(load & offers_reply),
-            self.tx.payload.eq(payload),
-            self.ready.eq(ready_bit & (starts_pushed == starts_taken)),
+            load.eq(~valid | self.tx.ready | self.looped),
+            free.eq(~taken),
+            inserts.eq(load | free & ~comes),
         ]
-        m.d.sync += self.closed.eq(load & offers_passage & front.closes)
+        with m.If(inserts):
+            m.d.sync += taken.eq((readies != 0) | replies.waiting)
+        with m.Else():
+            m.d.sync += taken.eq(1)
+        with m.If(inserts):
+            m.d.sync += [
+                beside.symbol.eq(Mux(readies != 0, Control.READY, replies.symbol)),
+                beside.closes.eq(0),
+            ]
+        with m.Elif(free):
+            m.d.sync += [beside.symbol.eq(came.symbol), beside.closes.eq(came.closes & ~self.ended)]
+        with m.Elif(self.ended):
+            m.d.sync += beside.closes.eq(0)
+
+        # The output register.
+        fresh = Signal()
+        m.d.sync += [
+            fresh.eq(load),
+            self.closed.eq(load & Mux(taken, beside.closes, came.closes & comes) & ~self.ended),
+        ]
         with m.If(load):
             m.d.sync += [
-                self.tx.valid.eq(offers_ready | offers_reply | offers_passage),
-                payload.eq(symbol),
-                readies_sent.eq(readies_sent + offers_ready),
-                taken.eq(taken + offers_passage),
+                valid.eq(taken | comes),
+                payload.eq(Mux(taken, beside.symbol, came.symbol)),
             ]
-        with m.If(self.ready_arrived):
-            m.d.sync += ready_bit.eq(1)
-        with m.If(load & offers_passage & front_start):
-            m.d.sync += [ready_bit.eq(0), starts_taken.eq(starts_taken + 1)]
+        m.d.comb += [
+            self.tx.payload.eq(payload),
+            self.tx.valid.eq(valid & ~self.looped),
+            self.loop_symbol.eq(payload),
+            self.loop_valid.eq(valid & self.looped),
+        ]
 
-        m.d.comb += self.busy.eq(self.tx.valid | self.closed | offers_ready | replies.waiting | (pushed != taken))
+        # The ready bit.
+        start_enters = Signal()
+        m.d.comb += [
+            start_enters.eq(fresh & valid & is_start(payload)),
+            self.ready.eq(self.ready_bit & ~start_enters & ~(taken & is_start(beside.symbol)) & ~start_behind),
+        ]
+        with m.If(start_enters | self.ready_clear):
+            m.d.sync += self.ready_bit.eq(0)
+        with m.Elif(self.ready_set | self.ready_arrived):
+            m.d.sync += self.ready_bit.eq(1)
+
+        m.d.comb += self.busy.eq(valid | taken | waits_behind | (readies != 0) | replies.waiting | self.closed)
 
         if platform == "formal":
-            m.d.comb += [
-                Assert((pushed - taken)[:len(pushed)] <= _PLACES, "no symbol is written over another"),
-                Assert(~(self.push & ~self.space), "the crossbar pushes only into a free place"),
-            ]
+            self.spy = SimpleNamespace(beside=beside, taken=taken, readies=readies, fresh=fresh, replies=replies, payload=payload, valid=valid,
+                                       behind=behind if self.register else None)
+            m.d.comb += Assert(~(self.push & ~self.space), "the crossbar pushes only into a free place")
         return m

@@ -1,27 +1,30 @@
 """Profiles of the HUB: how many registers stand in the way of a symbol and of a command.
 
 Plain Python that imports nothing of the hardware. Source: "The Design of Nectar" (1989), section 4: 10
-cycles for set-up and transfer, 5 for transfer.
+cycles for set-up and transfer, 5 for transfer. ``modern`` is ours.
 """
 
 from dataclasses import dataclass
 
-__all__ = ["HubProfile", "PROTOTYPE", "HUB_PROFILES"]
+__all__ = ["HubProfile", "PROTOTYPE", "MODERN", "HUB_PROFILES"]
 
 
 @dataclass(frozen=True)
 class HubProfile:
     """Latencies of a HUB at its pins, in cycles of its clock (see ``docs/wire.md``), and what makes them.
 
-    ``backplane`` counts the registers between a port and the central controller, in each direction.
+    ``backplane`` counts the registers between a port and the central controller, in each direction. With ``direct``, symbols and commands
+    pass an empty input queue without entering it, and there is no register between crossbar and output register.
     """
 
     name: str
     transfer: int
     setup_and_transfer: int
     backplane: int
+    direct: bool
 
 
-PROTOTYPE = HubProfile("prototype", transfer=5, setup_and_transfer=10, backplane=1)
+PROTOTYPE = HubProfile("prototype", transfer=5, setup_and_transfer=10, backplane=1, direct=False)
+MODERN = HubProfile("modern", transfer=2, setup_and_transfer=4, backplane=0, direct=True)
 
-HUB_PROFILES = {p.name: p for p in (PROTOTYPE,)}
+HUB_PROFILES = {p.name: p for p in (PROTOTYPE, MODERN)}

@@ -1,23 +1,28 @@
 """Receiver of a port: sorts the symbols that arrive into ready signals, replies and what enters the queue.
 
 Commands are recognised here and not at the queue's head: their symbols are written to the queue as they arrive, but
-stay invisible to the head until the command is complete. So a fragment never reaches the head: it is taken back
-when it is cut short. A command for this HUB ends up as one entry with opcode and parameter, which takes the
-room of the four symbols.
+stay invisible to the head until the command is complete. So a fragment never reaches the head: it is written over
+when it is cut short. A command for this HUB ends up as two entries, which replace what was written of it:
+``OWN | opcode >> 1``, and the parameter with the opcode's bit 0 in bit 8.
 
 Source: "The Design of Nectar" (1989), section 4.1 ("the I/O port extracts commands from the incoming byte stream");
 ``docs/wire.md`` and ``docs/hub.md``, "Input side of a port".
 """
 
-from amaranth.hdl import Module, Signal
+from types import SimpleNamespace
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..link.symbol import COMMAND_LENGTH, SYMBOL_BITS, Control
-from .commands import Op
-from .messages import QueueEntry, Reply
+from ..link.symbol import ANY_HUB, COMMAND_LENGTH, SYMBOL_BITS
+from .commands import COMMANDS, Op
+from .entry import OWN
+from .input_register import Kind
 
 __all__ = ["Receiver"]
+
+_LAST = COMMAND_LENGTH - 1
 
 
 class Receiver(wiring.Component):
@@ -27,25 +32,31 @@ class Receiver(wiring.Component):
     -------
     hub_id : In(8)
         ID of this HUB.
-    symbol, valid : In(9), In(1)
+    enabled : In(1)
+        The port is in use; while it is not, nothing is under way here.
+    symbol, kind : In(9), In(Kind)
         The port's input register.
-    write, entry : Out(1), Out(QueueEntry)
-        Writes an entry behind all that was written.
-    first : Out(1)
-        With ``write``: writes it to the first slot that is not committed, and takes a slot at the end nevertheless.
-    commit : Out(1)
-        With ``write``: this entry and all before it become visible to the head.
-    cut : Out(1)
-        What was written and not committed is taken back, before the entry of this cycle is written.
-    full : In(1)
-        The queue has no room for an entry.
-    reply, reply_valid : Out(Reply), Out(1)
-        A reply has arrived.
+    discard : In(1)
+        What has arrived of a command is forgotten; the rest of it, beginning with this cycle's, is dropped.
+    write, entry, place, commit : as in InputQueue
+        What enters the queue.
+    full, tight : In(1), In(1)
+        The queue has no room for an entry, for a whole command.
+    plain : Out(1)
+        The symbol belongs in the queue and to no command.
+    own, op : Out(1), Out(8)
+        The symbol is the parameter of a command for this HUB, and completes it; the command's opcode.
+    flush : Out(1)
+        That command is a flush: all before it is to be thrown away.
+    partial : Out(1)
+        Part of a command has arrived.
+    reply_place, reply_strobe : Out(2), Out(1)
+        The symbol is a byte of a reply: opcode (1), HUB (2) or value (3).
     ready : Out(1)
         A ready signal has arrived.
-    reserved, overrun, command_cut, reply_cut : Out(1)
-        Errors: a reserved code; a symbol that found the queue full, or belongs to a command of which one did; a command or a
-        reply cut short.
+    refused, reserved, overrun, command_cut, reply_cut : Out(1)
+        Errors: a frame at a disabled port; a reserved code; a symbol that found no room, or belongs to a command that found none; a
+        command or a reply cut short.
 
     Timing
     ------
@@ -54,97 +65,91 @@ class Receiver(wiring.Component):
 
     def __init__(self):
         super().__init__({
-            "hub_id": In(8), "symbol": In(SYMBOL_BITS), "valid": In(1),
-            "write": Out(1), "entry": Out(QueueEntry), "first": Out(1), "commit": Out(1), "cut": Out(1), "full": In(1),
-            "reply": Out(Reply), "reply_valid": Out(1), "ready": Out(1),
-            "reserved": Out(1), "overrun": Out(1), "command_cut": Out(1), "reply_cut": Out(1),
+            "hub_id": In(8), "enabled": In(1), "symbol": In(SYMBOL_BITS), "kind": In(Kind), "discard": In(1),
+            "write": Out(1), "entry": Out(SYMBOL_BITS), "place": Out(range(COMMAND_LENGTH)), "commit": Out(1),
+            "full": In(1), "tight": In(1),
+            "plain": Out(1), "own": Out(1), "op": Out(8), "flush": Out(1), "partial": Out(1),
+            "reply_place": Out(2), "reply_strobe": Out(1), "ready": Out(1),
+            "refused": Out(1), "reserved": Out(1), "overrun": Out(1), "command_cut": Out(1), "reply_cut": Out(1),
         })
 
     def elaborate(self, platform):
         m = Module()
-
-        # What the symbol is, decoded in one go.
-        byte, ready, start_reply, start_command, frame, reserved = (1 << n for n in range(6))
-        kind = Signal(6)
-        with m.If(self.valid):
-            with m.Switch(self.symbol):
-                with m.Case("0" + "-" * (SYMBOL_BITS - 1)):
-                    m.d.comb += kind.eq(byte)
-                with m.Case(Control.IDLE):
-                    pass
-                with m.Case(Control.READY):
-                    m.d.comb += kind.eq(ready)
-                with m.Case(Control.REPLY):
-                    m.d.comb += kind.eq(start_reply)
-                with m.Case(Control.COMMAND):
-                    m.d.comb += kind.eq(start_command)
-                with m.Case(Control.START, Control.END):
-                    m.d.comb += kind.eq(frame)
-                with m.Default():
-                    m.d.comb += kind.eq(reserved)
-        byte, ready, start_reply, start_command, frame, reserved = kind
-        m.d.comb += [self.ready.eq(ready), self.reserved.eq(reserved)]
+        kind, byte = self.kind, self.symbol[:8]
+        frame = kind.start | kind.end
+        m.d.comb += [self.ready.eq(kind.ready), self.reserved.eq(kind.reserved), self.refused.eq(kind.refused)]
 
         # A reply: symbols of it that have arrived, 0 outside of one. It may stand within a command.
         reply_place = Signal(range(COMMAND_LENGTH))
-        reply_op, reply_hub = Signal(8, reset_less=True), Signal(8, reset_less=True)
-        reply_byte = Signal()
         m.d.comb += [
-            reply_byte.eq(byte & (reply_place != 0)),
-            self.reply_cut.eq((reply_place != 0) & (frame | start_command | start_reply | reserved)),
-            self.reply.op.eq(reply_op),
-            self.reply.hub.eq(reply_hub),
-            self.reply.value.eq(self.symbol),
-            self.reply_valid.eq(reply_byte & (reply_place == COMMAND_LENGTH - 1)),
+            self.reply_place.eq(reply_place),
+            self.reply_strobe.eq(kind.byte & (reply_place != 0)),
+            self.reply_cut.eq((reply_place != 0) & (frame | kind.command | kind.reply | kind.reserved)),
         ]
-        with m.If(start_reply):
-            m.d.sync += reply_place.eq(1)
-        with m.Elif(self.reply_cut):
-            m.d.sync += reply_place.eq(0)
-        with m.Elif(reply_byte):
+        with m.If(self.reply_strobe):
             m.d.sync += reply_place.eq(reply_place + 1)
-            with m.If(reply_place == 1):
-                m.d.sync += reply_op.eq(self.symbol)
-            with m.If(reply_place == 2):
-                m.d.sync += reply_hub.eq(self.symbol)
+        with m.If(frame | kind.command | kind.reserved):
+            m.d.sync += reply_place.eq(0)
+        with m.If(kind.reply):
+            m.d.sync += reply_place.eq(1)
 
         # A command, likewise.
         place = Signal(range(COMMAND_LENGTH))
-        op, hub = Signal(8, reset_less=True), Signal(8, reset_less=True)
-        spoiled = Signal()  # a symbol of it found the queue full
-        command_byte, last, own = Signal(), Signal(), Signal()
+        op = Signal(8, reset_less=True)
+        ours, for_any = Signal(reset_less=True), Signal(reset_less=True)  # it is for this HUB; any HUB may take it
+        never, flushes = Signal(reset_less=True), Signal(reset_less=True)  # it is a close all; it is a flush
+        spoiled = Signal()  # it found no room
+        void = Signal()     # it was forgotten
+        data, inside, alive, for_us = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
-            command_byte.eq(byte & ~reply_byte & (place != 0)),
-            last.eq(command_byte & (place == COMMAND_LENGTH - 1)),
-            own.eq(last & (hub == self.hub_id) & (op != Op.CLOSE_ALL)),
-            self.command_cut.eq((place != 0) & (frame | start_command)),
+            data.eq(kind.byte & ~self.reply_strobe),
+            inside.eq(data & (place != 0)),
+            alive.eq(~void & ~self.discard),
+            for_us.eq((byte == self.hub_id) & ~never | (byte == ANY_HUB) & for_any),
+            self.own.eq(inside & (place == _LAST) & ours & alive & ~spoiled),
+            self.op.eq(op),
+            self.command_cut.eq((place != 0) & (frame | kind.command)),
+            self.partial.eq((place != 0) & ~spoiled & ~void),
         ]
-        with m.If(start_command):
-            m.d.sync += [place.eq(1), spoiled.eq(self.full)]
-        with m.Elif(self.command_cut):
-            m.d.sync += place.eq(0)
-        with m.Elif(command_byte):
+        with m.If(self.discard):
+            m.d.sync += void.eq(1)
+        with m.If(inside):
             m.d.sync += place.eq(place + 1)
-            with m.If(self.full):
-                m.d.sync += spoiled.eq(1)
-            with m.If(place == 1):
-                m.d.sync += op.eq(self.symbol)
-            with m.If(place == 2):
-                m.d.sync += hub.eq(self.symbol)
+            with m.Switch(place):
+                with m.Case(1):
+                    m.d.sync += [
+                        op.eq(byte),
+                        never.eq(byte == Op.CLOSE_ALL),
+                        flushes.eq(byte == Op.FLUSH_REPLY),
+                        for_any.eq(Cat(byte == row.op for row in COMMANDS if row.any_hub).any()),
+                    ]
+                with m.Case(2):
+                    m.d.sync += ours.eq(for_us)
+        with m.If(frame):
+            m.d.sync += place.eq(0)
+        with m.If(kind.command):
+            m.d.sync += [place.eq(1), spoiled.eq(self.tight), void.eq(0)]
+        with m.If(~self.enabled):
+            m.d.sync += [place.eq(0), reply_place.eq(0)]
 
         # The queue.
-        wanted = Signal()
+        wanted, refuses, claim, last = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
-            wanted.eq(frame | start_command | (byte & ~reply_byte)),
-            self.write.eq(wanted & ~self.full & ~(command_byte & spoiled)),
-            self.overrun.eq(wanted & ~self.write),
-            self.first.eq(own),
-            self.commit.eq(~start_command & (~command_byte | last)),
-            self.cut.eq(self.command_cut | (command_byte & self.full)),
-            self.entry.command.eq(own),
+            self.plain.eq(self.enabled & (frame | data & (place == 0))),
+            wanted.eq(self.plain | self.enabled & (kind.command | inside & alive)),
+            refuses.eq(self.plain & self.full | kind.command & self.tight | inside & spoiled),
+            self.write.eq(wanted & ~refuses),
+            self.overrun.eq(wanted & refuses),
+            claim.eq(inside & (place == 2) & for_us),
+            last.eq(inside & (place == _LAST)),
+            self.commit.eq(self.plain | last),
+            self.place.eq(Mux(inside, Cat(place[0], place[1] & ~Mux(place[0], ours, for_us)), 0)),
+            self.entry.eq(Mux(claim, Cat(op[1:], Const(OWN >> 7, 2)),
+                              Cat(byte, Mux(last & ours, op[0], self.symbol[8])))),
+            self.flush.eq(self.own & flushes),
         ]
-        with m.If(own):
-            m.d.comb += [self.entry.content.request.op.eq(op), self.entry.content.request.param.eq(self.symbol)]
-        with m.Else():
-            m.d.comb += self.entry.content.symbol.eq(self.symbol)
+
+        if platform == "formal":
+            self.spy = SimpleNamespace(place=place, spoiled=spoiled, void=void, op=op, ours=ours, for_any=for_any, never=never,
+                                       flushes=flushes)
         return m

@@ -1,71 +1,89 @@
-"""Replies of a port that wait for the reply bus: those that arrived, and the answers to commands that arrived.
+"""Replies that have arrived at a port and wait for the reply bus, byte by byte.
 
 Source: "The Design of Nectar" (1989), section 4.2.1; the room for four is ours (``docs/hub.md``, "Replies").
 """
 
-from amaranth.hdl import Assert, Module, Signal
-from amaranth.lib import memory, stream, wiring
+from types import SimpleNamespace
+
+from amaranth.hdl import Assert, Cat, Module, Mux, Signal
+from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from .messages import Reply, RoutedReply
+from ..link.symbol import COMMAND_LENGTH
 
-__all__ = ["ReplyBuffer", "ARRIVED_ROOM"]
+__all__ = ["ReplyBuffer", "ReplySource", "ARRIVED_ROOM"]
 
 #: Replies that wait at a port for the reply bus.
 ARRIVED_ROOM = 4
 
 
-class ReplyBuffer(wiring.Component):
-    """FIFO with two ways in.
+class ReplySource(wiring.Signature):
+    """Replies of a port, as the reply bus takes them.
 
     Members
     -------
-    arrived, arrived_valid : In(Reply), In(1)
-        A reply that has arrived; it cannot wait.
+    valid : Out(1)
+        A reply waits.
+    place, byte : In(2), Out(8)
+        The byte at that place of the oldest: opcode (1), HUB (2) or value (3).
+    pop : In(1)
+        The oldest is taken out.
+    """
+
+    def __init__(self):
+        super().__init__({"valid": Out(1), "place": In(2), "byte": Out(8), "pop": In(1)})
+
+
+class ReplyBuffer(wiring.Component):
+    """FIFO of replies that is written and read by the byte.
+
+    Members
+    -------
+    byte, place, strobe : In(8), In(2), In(1)
+        A byte of a reply that arrives: opcode (1), HUB (2) or value (3), which completes it. One that does not come to its end is
+        replaced by the next.
     lost : Out(1)
-        The reply that arrives in this cycle finds no room.
-    answer : In(stream.Signature(Reply))
-        An answer; it waits when there is no room, or when a reply arrives in the same cycle.
-    output : Out(stream.Signature(RoutedReply))
+        The reply that is completed in this cycle found no room when its opcode arrived.
+    source : Out(ReplySource)
         The oldest.
 
     Timing
     ------
-    What comes in in cycle t is at ``output`` in cycle t + 1 if nothing is before it. One in and one out in every cycle; room
-    that becomes free in a cycle can be used in the next.
+    A reply that is completed in cycle t is ``valid`` in cycle t + 1 if nothing is before it. Room that becomes free in a cycle can
+    be used in the next.
     """
 
     def __init__(self):
-        super().__init__({"arrived": In(Reply), "arrived_valid": In(1), "lost": Out(1),
-                          "answer": In(stream.Signature(Reply)), "output": Out(stream.Signature(RoutedReply))})
+        super().__init__({"byte": In(8), "place": In(2), "strobe": In(1), "lost": Out(1), "source": Out(ReplySource())})
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.memory = storage = memory.Memory(shape=RoutedReply, depth=ARRIVED_ROOM, init=[])
+        m.submodules.memory = storage = memory.Memory(shape=8, depth=ARRIVED_ROOM * COMMAND_LENGTH, init=[])
         write_port, read_port = storage.write_port(), storage.read_port(domain="comb")
 
         pushed, popped = Signal(range(2 * ARRIVED_ROOM)), Signal(range(2 * ARRIVED_ROOM))
-        full = Signal()
+        full, kept = Signal(), Signal()
+        no_room = Signal()  # the reply that arrives found no room
         m.d.comb += [
             full.eq((pushed - popped)[:len(pushed)] == ARRIVED_ROOM),
-            self.lost.eq(self.arrived_valid & full),
-            self.answer.ready.eq(~self.arrived_valid & ~full),
-            write_port.addr.eq(pushed),
-            write_port.data.own.eq(~self.arrived_valid),
-            write_port.en.eq((self.arrived_valid | self.answer.valid) & ~full),
-            read_port.addr.eq(popped),
-            self.output.payload.eq(read_port.data),
-            self.output.valid.eq(pushed != popped),
+            kept.eq(Mux(self.place == 1, ~full, ~no_room)),
+            write_port.addr.eq(Cat(self.place, pushed[:-1])),
+            write_port.data.eq(self.byte),
+            write_port.en.eq(self.strobe & kept),
+            self.lost.eq(self.strobe & (self.place == COMMAND_LENGTH - 1) & no_room),
+            read_port.addr.eq(Cat(self.source.place, popped[:-1])),
+            self.source.byte.eq(read_port.data),
+            self.source.valid.eq(pushed != popped),
         ]
-        with m.If(self.arrived_valid):
-            m.d.comb += write_port.data.reply.eq(self.arrived)
-        with m.Else():
-            m.d.comb += write_port.data.reply.eq(self.answer.payload)
-        with m.If(write_port.en):
+        with m.If(self.strobe & (self.place == 1)):
+            m.d.sync += no_room.eq(full)
+        with m.If(self.strobe & (self.place == COMMAND_LENGTH - 1) & ~no_room):
             m.d.sync += pushed.eq(pushed + 1)
-        with m.If(self.output.valid & self.output.ready):
+        with m.If(self.source.pop):
             m.d.sync += popped.eq(popped + 1)
 
         if platform == "formal":
+            look = storage.read_port(domain="comb")
+            self.spy = SimpleNamespace(address=look.addr, data=look.data, pushed=pushed, popped=popped, no_room=no_room)
             m.d.comb += Assert((pushed - popped)[:len(pushed)] <= ARRIVED_ROOM, "no reply is written over another")
         return m

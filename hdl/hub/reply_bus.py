@@ -1,17 +1,43 @@
-"""Reply bus: carries replies from port to port, one in every cycle, beside crossbar and connections.
+"""Reply bus: carries replies from port to port, a byte in every cycle, beside crossbar and connections.
 
-Source: "The Design of Nectar" (1989), section 4.2.1: a reply is never blocked and arrives within a bounded time. The bus
-is ours (``docs/hub.md``, "Replies").
+Source: "The Design of Nectar" (1989), section 4.2.1: a reply is never blocked and arrives within a bounded time. The bus, and
+the hellos of neighbours that travel on it, are ours (``docs/hub.md``, "Replies" and "Neighbours").
 """
 
-from amaranth.hdl import Array, Module, Signal
-from amaranth.lib import stream, wiring
+from functools import reduce
+from operator import or_
+from types import SimpleNamespace
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from ..link.symbol import COMMAND_LENGTH
 from .arbiter import Arbiter
-from .messages import Reply, RoutedReply, check_ports, index_bits, one_hot_index, port_mask
+from .commands import HELLO, HELLO_ASK, HELLO_HUB, Op
+from .messages import check_ports, index_bits, one_hot_index
+from .reply_buffer import ReplySource
 
-__all__ = ["ReplyBus"]
+__all__ = ["ReplyBus", "HelloWrite"]
+
+_LAST = COMMAND_LENGTH - 1
+
+
+class HelloWrite(wiring.Signature):
+    """What a neighbour has said, in two consecutive cycles.
+
+    Members
+    -------
+    index : Out(range(ports))
+        The port where it arrived.
+    byte : Out(8)
+        The ID or the kind.
+    id, kind : Out(1)
+        Which of the two it is.
+    """
+
+    def __init__(self, ports):
+        super().__init__({"index": Out(index_bits(ports)), "byte": Out(8), "id": Out(1), "kind": Out(1)})
 
 
 class ReplyBus(wiring.Component):
@@ -24,23 +50,32 @@ class ReplyBus(wiring.Component):
 
     Members
     -------
-    source : In(stream.Signature(RoutedReply)).array(ports)
+    hub_id : In(8)
+        ID of this HUB.
+    source : In(ReplySource()).array(ports)
         Replies that wait at each port.
+    ask : In(ports)
+        Ports at which the neighbour is to be asked who it is; remembered until it is done.
     connected, owner : as in StatusTable
         A reply that arrived at a port leaves through the input connected to the port's output.
-    reply, push : Out(Reply), Out(ports)
-        A reply for one output port, one-hot.
+    byte, place, push : Out(8), Out(2), Out(ports)
+        A byte of a reply, opcode (1), HUB (2) or value (3), for one output port, one-hot.
     full : In(ports)
         Output ports that have no room.
-    lost : Out(ports)
-        One-hot, the port whose reply had nowhere to go or found no room.
+    close : Out(ports)
+        One-hot, the port whose connection ends: an answer to *close all reply* passes there.
+    no_route, lost : Out(ports)
+        One-hot, the port whose reply had nowhere to go, or found no room.
+    hello : Out(HelloWrite(ports))
+        A hello, which is answered, if that is asked for, and not passed on.
     busy : Out(1)
-        A reply is on the bus.
+        A reply is on the bus, or a neighbour to be asked.
 
     Timing
     ------
-    One reply a cycle, the ports in turns, so that each waits for at most ports - 1 others. A reply that is taken in cycle t is
-    pushed, or lost, in cycle t + 1. The route is the one of cycle t.
+    A reply takes four cycles, as on the fiber, and the ports take turns, so that each waits for at most ports - 1 others. A reply
+    that is picked in cycle t is read in t + 1 to t + 3; its route and its connection's end are those of cycle t + 2, and it is
+    pushed, or lost, from t + 3 on.
 
     Raises
     ------
@@ -53,36 +88,96 @@ class ReplyBus(wiring.Component):
         self.ports = ports
         bits = index_bits(ports)
         super().__init__({
-            "source": In(stream.Signature(RoutedReply)).array(ports),
+            "hub_id": In(8), "source": In(ReplySource()).array(ports), "ask": In(ports),
             "connected": In(ports), "owner": In(bits).array(ports),
-            "reply": Out(Reply), "push": Out(ports), "full": In(ports), "lost": Out(ports), "busy": Out(1),
+            "byte": Out(8), "place": Out(2), "push": Out(ports), "full": In(ports), "close": Out(ports),
+            "no_route": Out(ports), "lost": Out(ports), "hello": Out(HelloWrite(ports)), "busy": Out(1),
         })
 
     def elaborate(self, platform):
         m = Module()
+        ports = range(self.ports)
+
+        def chosen(mask, values):
+            """The one of ``values`` whose bit in ``mask`` is set; 0 if none is."""
+            return reduce(or_, (Mux(bit, value, 0) for bit, value in zip(mask, values)))
+
+        # Pick: the port, and whether its neighbour is to be asked or a reply to be carried.
+        place = Signal(range(COMMAND_LENGTH))  # of the byte that is read, 0 while picking
+        origin, asks = Signal(self.ports), Signal(self.ports)
+        asking = Signal(reset_less=True)
         m.submodules.turns = turns = Arbiter(self.ports)
-        for i, source in enumerate(self.source):
-            m.d.comb += [turns.asks[i].eq(source.valid), source.ready.eq(turns.pick[i])]
+        with m.If(place == 0):
+            m.d.comb += turns.asks.eq(asks | Cat(source.valid for source in self.source))
+            m.d.sync += [origin.eq(turns.pick), place.eq(turns.asks.any()), asking.eq((turns.pick & asks).any())]
+        with m.Else():
+            m.d.sync += place.eq(place + 1)
+        m.d.sync += asks.eq(asks & ~turns.pick | self.ask)
+        for n in ports:
+            m.d.comb += [
+                self.source[n].place.eq(place),
+                self.source[n].pop.eq(origin[n] & (place == _LAST) & ~asking),
+            ]
 
-        origin = Signal(self.ports)
-        target = Signal(self.ports, reset_less=True)
-        reply = Signal(Reply, reset_less=True)
-        m.d.sync += origin.eq(turns.pick)
-        with m.If(turns.pick.any()):
-            index = one_hot_index(turns.pick)
-            taken = RoutedReply(Array([source.payload.as_value() for source in self.source])[index])
-            m.d.sync += reply.eq(taken.reply)
-            with m.If(taken.own):
-                m.d.sync += target.eq(turns.pick)
-            with m.Elif((self.connected & turns.pick).any()):
-                m.d.sync += target.eq(port_mask(Array(self.owner)[index], self.ports))
-            with m.Else():
-                m.d.sync += target.eq(0)
+        # Read.
+        read, read_place, read_asking = Signal(8, reset_less=True), Signal(range(COMMAND_LENGTH)), Signal(reset_less=True)
+        read_origin = Signal(self.ports, reset_less=True)
+        index = Signal(range(self.ports), reset_less=True)
+        m.d.sync += [
+            read.eq(chosen(origin, (source.byte for source in self.source))),
+            read_place.eq(place),
+            read_asking.eq(asking),
+            read_origin.eq(origin),
+            index.eq(one_hot_index(origin)),
+        ]
 
-        m.d.comb += [self.reply.eq(reply), self.busy.eq(origin.any())]
-        with m.If(self.busy):
-            with m.If((target & ~self.full).any()):
-                m.d.comb += self.push.eq(target)
-            with m.Else():
-                m.d.comb += self.lost.eq(origin)
+        # Route, decided with the opcode. The other two bytes go the same way.
+        opcode, hello, greets, connected = Signal(), Signal(), Signal(), Signal()
+        heard, greeted = Signal(reset_less=True), Signal(reset_less=True)  # a hello is under way; it is one of this HUB
+        routed, nowhere = Signal(reset_less=True), Signal(reset_less=True)  # it goes somewhere; it should, and cannot
+        target = Signal(range(self.ports), reset_less=True)
+        m.d.comb += [
+            opcode.eq(read_place == 1),
+            hello.eq(~read_asking & (read[1:] == HELLO >> 1)),
+            greets.eq(read_asking | hello & read[0]),
+            connected.eq((self.connected & read_origin).any()),
+            self.close.eq(Mux(opcode & (read == Op.CLOSE_ALL_REPLY) & ~read_asking, self.connected & read_origin, 0)),
+            self.hello.index.eq(index),
+            self.hello.byte.eq(read),
+            self.hello.id.eq((read_place == 2) & heard),
+            self.hello.kind.eq((read_place == _LAST) & heard),
+        ]
+        out, out_place = Signal(8, reset_less=True), Signal(range(COMMAND_LENGTH))
+        out_origin = Signal(self.ports, reset_less=True)
+        m.d.sync += [out_place.eq(read_place), out_origin.eq(read_origin), out.eq(read)]
+        with m.If(opcode):
+            m.d.sync += [
+                heard.eq(hello),
+                greeted.eq(greets),
+                routed.eq(greets | ~hello & connected),
+                nowhere.eq(~greets & ~hello & ~connected),
+                target.eq(Mux(greets, index, chosen(read_origin, self.owner))),
+            ]
+            with m.If(greets):
+                m.d.sync += out.eq(Mux(read_asking, HELLO_ASK, HELLO))
+        with m.Elif(greeted):
+            m.d.sync += out.eq(Mux(read_place == 2, self.hub_id, HELLO_HUB | index))
+
+        # Push, if there is room when the opcode comes.
+        goes, room, fits = Signal(), Signal(), Signal()
+        m.d.comb += [
+            room.eq(~self.full.bit_select(target, 1)),
+            goes.eq(routed & Mux(out_place == 1, room, (out_place != 0) & fits)),
+            self.push.eq(Mux(goes, 1 << target, 0)),
+            self.byte.eq(out),
+            self.place.eq(out_place),
+            self.no_route.eq(Mux((out_place == 1) & nowhere, out_origin, 0)),
+            self.lost.eq(Mux((out_place == 1) & routed & ~room, out_origin, 0)),
+            self.busy.eq((place != 0) | (read_place != 0) | (out_place != 0) | asks.any()),
+        ]
+        with m.If(out_place == 1):
+            m.d.sync += fits.eq(room)
+
+        if platform == "formal":
+            self.spy = SimpleNamespace(turns=turns, origin=origin, place=place, asks=asks, target=target)
         return m

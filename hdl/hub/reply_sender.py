@@ -1,31 +1,34 @@
-"""Replies of a port that wait for its output register, and the symbols of the oldest of them one by one.
+"""Replies that wait for a port's output register, symbol by symbol: those from the reply bus, and the answer of the port's head.
 
 Source: "The Design of Nectar" (1989), section 4.2.1; the room for four is ours (``docs/hub.md``, "Replies").
 """
 
-from amaranth.hdl import Array, Assert, Module, Signal
-from amaranth.lib import memory, wiring
+from types import SimpleNamespace
+
+from amaranth.hdl import Array, Assert, Cat, Module, Mux, Signal
+from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import exact_log2
 
 from ..link.symbol import COMMAND_LENGTH, SYMBOL_BITS, Control
 from .messages import Reply
 
 __all__ = ["ReplySender", "REPLY_ROOM"]
 
-#: Replies that wait for an output register, the one that is being sent included.
+#: Replies from the reply bus that wait for an output register, the one that is being sent included.
 REPLY_ROOM = 4
 
 
 class ReplySender(wiring.Component):
-    """FIFO of replies that is written by the reply and read by the symbol.
+    """FIFO of replies that is written and read by the byte, and an answer that waits elsewhere, in turns.
 
     Members
     -------
-    reply, push : In(Reply), In(1)
-        A reply to send; only when not ``full``.
+    byte, place, push : In(8), In(2), In(1)
+        A byte of a reply from the bus: opcode (1), HUB (2) or value (3), in consecutive cycles; the first only when not ``full``.
     full : Out(1)
         There is no room. The room of a reply is free when its last symbol has been taken.
+    answer : In(stream.Signature(Reply))
+        The port's own answer; taken with its last symbol.
     symbol, waiting : Out(9), Out(1)
         The next symbol, and that there is one.
     take : In(1)
@@ -33,37 +36,53 @@ class ReplySender(wiring.Component):
 
     Timing
     ------
-    A reply that is pushed in cycle t is ``waiting`` from cycle t + 1 on; ``full`` follows what is pushed and taken in the
-    next cycle.
+    A reply of which the last byte is pushed in cycle t is ``waiting`` from cycle t + 1 on, an answer at once. ``full`` follows what
+    is pushed and taken in the next cycle. If both wait, the one is sent that was not sent last.
     """
 
     def __init__(self):
-        super().__init__({"reply": In(Reply), "push": In(1), "full": Out(1),
+        super().__init__({"byte": In(8), "place": In(2), "push": In(1), "full": Out(1), "answer": In(stream.Signature(Reply)),
                           "symbol": Out(SYMBOL_BITS), "waiting": Out(1), "take": In(1)})
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.memory = storage = memory.Memory(shape=Reply, depth=REPLY_ROOM, init=[])
+        m.submodules.memory = storage = memory.Memory(shape=8, depth=REPLY_ROOM * COMMAND_LENGTH, init=[])
         write_port, read_port = storage.write_port(), storage.read_port(domain="comb")
 
-        # Both count modulo twice the room; `sent` counts symbols.
-        pushed = Signal(range(2 * REPLY_ROOM))
-        sent = Signal(range(2 * REPLY_ROOM * COMMAND_LENGTH))
-        place, done = sent[:exact_log2(COMMAND_LENGTH)], sent[exact_log2(COMMAND_LENGTH):]
+        come, sent = Signal(range(2 * REPLY_ROOM)), Signal(range(2 * REPLY_ROOM))
         m.d.comb += [
-            write_port.addr.eq(pushed),
-            write_port.data.eq(self.reply),
+            write_port.addr.eq(Cat(self.place, come[:-1])),
+            write_port.data.eq(self.byte),
             write_port.en.eq(self.push),
-            read_port.addr.eq(done),
-            self.waiting.eq((pushed != done) | (place != 0)),
-            self.full.eq((pushed - done)[:len(pushed)] == REPLY_ROOM),
-            self.symbol.eq(Array([Control.REPLY, read_port.data.op, read_port.data.hub, read_port.data.value])[place]),
+            self.full.eq((come - sent)[:len(come)] == REPLY_ROOM),
         ]
-        with m.If(self.push):
-            m.d.sync += pushed.eq(pushed + 1)
+        with m.If(self.push & (self.place == COMMAND_LENGTH - 1)):
+            m.d.sync += come.eq(come + 1)
+
+        at = Signal(range(COMMAND_LENGTH))  # symbol of the reply that is being sent
+        own, turn = Signal(), Signal()      # it is the port's own; the next one would be, too
+        last = Signal()
+        m.d.comb += [
+            turn.eq(self.answer.valid & (~own | (come == sent))),
+            self.waiting.eq((come != sent) | self.answer.valid),
+            last.eq(self.take & (at == COMMAND_LENGTH - 1)),
+            self.answer.ready.eq(last & own),
+            read_port.addr.eq(Cat(at, sent[:-1])),
+        ]
+        with m.If(at == 0):
+            m.d.comb += self.symbol.eq(Control.REPLY)
+        with m.Else():
+            reply = self.answer.payload
+            m.d.comb += self.symbol.eq(Mux(own, Array([reply.op, reply.op, reply.hub, reply.value])[at], read_port.data))
         with m.If(self.take):
+            m.d.sync += at.eq(at + 1)
+            with m.If(at == 0):
+                m.d.sync += own.eq(turn)
+        with m.If(last & ~own):
             m.d.sync += sent.eq(sent + 1)
 
         if platform == "formal":
-            m.d.comb += Assert((pushed - done)[:len(pushed)] <= REPLY_ROOM, "no reply is written over another")
+            look = storage.read_port(domain="comb")
+            self.spy = SimpleNamespace(address=look.addr, data=look.data, come=come, sent=sent, at=at, own=own)
+            m.d.comb += Assert((come - sent)[:len(come)] <= REPLY_ROOM, "no reply is written over another")
         return m

@@ -4,6 +4,8 @@ Source: "The Design of Nectar" (1989), sections 4.1 and 5.2 (HUB and CAB have th
 kbyte). ``docs/hub.md`` gives the room for framing on top of the kilobyte.
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import Assert, Module, Signal
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -100,6 +102,10 @@ class SymbolQueue(wiring.Component):
         ]
         with m.If(self.clear):
             m.d.sync += [written.eq(taken), taken.eq(taken), self.output.valid.eq(0), self.level.eq(0)]
+
+        if platform == "formal":
+            look = data.read_port(domain="comb")
+            self.spy = SimpleNamespace(address=look.addr, data=look.data, taken=taken)
 
         count = Signal(range(size))
         m.d.comb += [

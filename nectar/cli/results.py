@@ -10,7 +10,7 @@ from pathlib import Path
 from .. import __version__
 from .errors import UsageError
 
-__all__ = ["Result", "add_json_option", "check_target", "save", "save_json"]
+__all__ = ["Result", "add_json_option", "check_target", "is_stream", "save", "save_json"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def check_target(option, path):
     """Raises UsageError, before any work is done, if the file ``path`` of ``option`` cannot be written."""
     if path is None:
         return
-    if _is_stream(path):
+    if is_stream(path):
         return
     target = Path(os.path.realpath(path))
     folder = target.parent
@@ -63,7 +63,7 @@ def check_target(option, path):
     raise UsageError(f"{option} {path} cannot be written: {reason}")
 
 
-def _is_stream(path):
+def is_stream(path):
     """Whether ``path`` is no file that could be replaced: ``/dev/stdout``, a pipe, a terminal."""
     if os.path.isdir(path) or not os.path.exists(path):
         return False
@@ -72,7 +72,7 @@ def _is_stream(path):
 
 def save(path, data):
     """Writes the bytes ``data`` to ``path``: whole, or not at all. What is no file takes them as they come."""
-    if _is_stream(path):
+    if is_stream(path):
         sys.stdout.flush()
         with open(path, "ab") as file:
             file.write(data)

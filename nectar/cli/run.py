@@ -4,10 +4,12 @@ Options may stand before or behind PROGRAM. What stands behind PROGRAM and is no
 program, in its order; behind '--' everything is.
 """
 
+import os
+
 from .errors import DONE, FAILED, Interrupted, UsageError
 from .program import Program
 from .results import Result, check_target, save_json
-from .units import picoseconds, seconds, time_text
+from .units import LONGEST, picoseconds, seconds, time_text
 from .watch import Stalled, Watch
 
 HELP = "run a program on a simulated Nectar"
@@ -79,6 +81,7 @@ def execute(options):
     stall = seconds(options.stall_time, "--stall-time")
     check_target("--json", options.json)
     waves = _waves(options)
+    _check_apart(options)
     program = Program(options.program)
     topology, profile = _shape(options, program)
     for name in waves["wave_boards"] or ():
@@ -110,7 +113,7 @@ def _waves(options):
         return {"waves": None, "wave_boards": None, "wave_window": None}
     if options.backend != "engine":
         raise UsageError("--waves: only the engine has signals to record; leave --backend out")
-    if not path.endswith((".vcd", ".fst")):
+    if os.path.splitext(path)[1] not in (".vcd", ".fst"):
         raise UsageError(f"--waves {path}: the name must end in .vcd or .fst, which is the format")
     check_target("--waves", path)
     if boards is not None:
@@ -122,17 +125,28 @@ def _waves(options):
         if not colon:
             raise UsageError(f"--wave-window {window}: write FROM:TO, as in 10us:150us")
         window = (picoseconds(begin, "--wave-window") if begin.strip() else 0,
-                  picoseconds(end, "--wave-window") if end.strip() else 2**63 - 1)
+                  picoseconds(end, "--wave-window") if end.strip() else LONGEST)
         if window[0] >= window[1]:
             raise UsageError(f"--wave-window {options.wave_window}: it ends before it begins")
     return {"waves": path, "wave_boards": boards, "wave_window": window}
+
+
+def _check_apart(options):
+    """Raises UsageError if a file that is to be written is also read, or written twice."""
+    names = {"the program": options.program, "--topology": options.topology, "--waves": options.waves, "--json": options.json}
+    files = [(what, os.path.realpath(name)) for what, name in names.items() if name]
+    for number, (what, file) in enumerate(files):
+        if what in ("--waves", "--json"):
+            for other, theirs in files[:number]:
+                if theirs == file and (not os.path.exists(file) or os.path.isfile(file)):
+                    raise UsageError(f"{what} {names[what]}: {other} is the same file; give another name")
 
 
 def _shape(options, program):
     """Topology and profile."""
     from ..sim.profile import profile
     from ..sim.topology import Topology, load
-    wanted = options.topology or program.topology
+    wanted = program.topology if options.topology is None else options.topology
     if wanted is None:
         raise UsageError(f"{program.path} has no TOPOLOGY; add one, or give --topology")
     try:

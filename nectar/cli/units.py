@@ -4,9 +4,11 @@ import re
 
 from .errors import UsageError
 
-__all__ = ["picoseconds", "seconds", "time_text"]
+__all__ = ["LONGEST", "picoseconds", "seconds", "time_text"]
 
 _UNITS = {"ps": 1, "ns": 10**3, "us": 10**6, "\u00b5s": 10**6, "\u03bcs": 10**6, "ms": 10**9, "s": 10**12}
+#: Latest time that the engine counts to, in picoseconds.
+LONGEST = 2**63 - 1
 _TIME = re.compile(r"(\d+(?:\.\d*)?|\.\d+) *([a-z\u00b5\u03bc]+)")
 
 
@@ -15,7 +17,10 @@ def picoseconds(text, option):
     match = _TIME.fullmatch(text.strip())
     if match is None or match[2] not in _UNITS:
         raise UsageError(f"{option} {text}: not a time; write a number and ps, ns, us, ms or s, as in 10ms")
-    return round(float(match[1]) * _UNITS[match[2]])
+    time = round(float(match[1]) * _UNITS[match[2]]) if len(match[1]) < 300 else LONGEST + 1
+    if time > LONGEST:
+        raise UsageError(f"{option} {text}: longer than the {LONGEST // 10**12} s that can be simulated")
+    return time
 
 
 def seconds(text, option):

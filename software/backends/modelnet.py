@@ -7,7 +7,7 @@ those of ``docs/hub.md`` and ``docs/engine.md``, but for the cycles that replies
 
 from collections import deque
 
-from ...hdl.hub.commands import BY_OPCODE, RETRY, STATUS_CONNECTED, TEST, Error, Group, Op
+from ...hdl.hub.commands import BY_OPCODE, RETRY, STATUS_IN_USE, TEST, Error, Group, Op
 from ...hdl.link.symbol import COMMAND_LENGTH, REPLY_BIT
 
 __all__ = ["Command", "Stretch", "Arrival", "ModelFiber", "ModelHub", "QUEUE"]
@@ -284,7 +284,7 @@ class ModelHub:
                 self._error(port)
         elif opcode == Op.STATUS_OUTPUT:
             source = self._source[output]
-            self._reply(port, opcode, 0 if source is None else STATUS_CONNECTED | source, True, now)
+            self._reply(port, opcode, 0 if source is None else STATUS_IN_USE | source, True, now)
         else:
             self._reply(port, opcode, self.errors[output], True, now)
         return True

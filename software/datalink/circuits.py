@@ -3,15 +3,12 @@
 Source: "The Design of Nectar" (1989), sections 4.2.1 and 4.2.2.
 """
 
-from ...hdl.cab.addresses import REG
-from ...hdl.hub.commands import STATUS_CONNECTED, Error, Op
+from ...hdl.hub.commands import STATUS_IN_USE, Error, Op
 from ..errors import CircuitError
-from ..kernel.thread import BLOCK
+from .replies import DONE
 from .route import CLOSE_ALL, command_word
 
 __all__ = ["Circuits"]
-
-_DONE = REG["REPLY"].opcode.put(1)
 
 
 class Circuits:
@@ -24,20 +21,16 @@ class Circuits:
     attempts : int
     """
 
-    __slots__ = ("kernel", "timers", "out", "counters", "_reply_cycles", "_status_cycles", "_attempts", "_waiter", "_match", "_got")
+    __slots__ = ("kernel", "out", "replies", "counters", "_reply_cycles", "_status_cycles", "_attempts")
 
-    def __init__(self, kernel, timers, interrupts, out, counters, reply_cycles, status_cycles, attempts):
+    def __init__(self, kernel, out, replies, counters, reply_cycles, status_cycles, attempts):
         self.kernel = kernel
-        self.timers = timers
         self.out = out
+        self.replies = replies
         self.counters = counters
         self._reply_cycles = reply_cycles
         self._status_cycles = status_cycles
         self._attempts = attempts
-        self._waiter = None       # thread that is blocked until a reply comes
-        self._match = None        # tells of a reply whether it ends the wait; None while nobody asks
-        self._got = None          # the reply that did
-        interrupts.on_reply = self._on_reply
 
     async def open(self, route):
         """Sends the circuit's command packet until every branch has answered.
@@ -50,13 +43,13 @@ class Circuits:
             waiting = set(route.replies)
 
             def match(word):
-                if word & _DONE:
+                if word & DONE:
                     waiting.discard(word)
                     return not waiting
                 return True
 
-            last = await self._ask(route.circuit, match, self._reply_cycles)
-            if last is not None and not last & _DONE:
+            last = await self.replies.ask(route.circuit, match, self._reply_cycles)
+            if last is not None and not last & DONE:
                 found = f"HUB {last >> 8 & 0xFF} refuses: {Error(last & 0xFF).name}"
                 break
             if last is not None:
@@ -81,43 +74,11 @@ class Circuits:
             def match(word, hub=hub):
                 return word >> 8 & 0xFF == hub and word >> 16 & 0xFE == Op.STATUS_OUTPUT & 0xFE
 
-            word = await self._ask([command_word(Op.STATUS_OUTPUT, hub, port)], match, self._status_cycles)
+            word = await self.replies.ask([command_word(Op.STATUS_OUTPUT, hub, port)], match, self._status_cycles)
             if word is None:
                 return f"HUB {hub} does not answer, port {port} may be in use all the time"
             self.counters.status_replies += 1
             value = word & 0xFF
-            if not value & STATUS_CONNECTED:
+            if not value & STATUS_IN_USE:
                 return f"HUB {hub} has not connected port {port}"
         return "all HUBs have made their connections, but the reply gets lost"
-
-    async def _ask(self, commands, match, cycles):
-        """Sends ``commands`` and waits until ``match(word)`` of a reply is true: that reply, or None after ``cycles`` CPU cycles."""
-        self._got = None
-        self._match = match
-        await self.out.commands(commands)
-        timer = await self.timers.after(cycles, self._give_up)
-        if self._got is None:
-            self._waiter = thread = self.kernel.current
-            thread.waits_for = "a HUB's reply"
-            await BLOCK
-        self._match = None
-        self.timers.cancel(timer)
-        return self._got
-
-    def _on_reply(self, word):
-        """At interrupt level."""
-        self.kernel.door.spend(self.kernel.costs.datalink_reply)
-        if self._match is None:
-            self.counters.stray_replies += 1
-        elif self._got is None and self._match(word):
-            self._got = word
-            self._wake()
-
-    def _give_up(self, _, now):
-        self._wake()
-
-    def _wake(self):
-        """Wakes the thread, once, if it has come to wait."""
-        if self._waiter is not None:
-            self.kernel.wake(self._waiter)
-            self._waiter = None

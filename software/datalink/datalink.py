@@ -10,6 +10,7 @@ from .circuits import Circuits
 from .fiberin import FiberIn
 from .fiberout import FiberOut
 from .options import Counters, Options
+from .replies import Replies
 from .route import CLOSE_ALL, Route
 from .watch import Watch
 
@@ -41,7 +42,7 @@ class Datalink:
     watch : Watch
     """
 
-    __slots__ = ("kernel", "routes", "options", "counters", "out", "watch", "_in", "_circuits", "_compiled")
+    __slots__ = ("kernel", "routes", "options", "counters", "out", "watch", "_in", "_replies", "_circuits", "_compiled")
 
     def __init__(self, kernel, memory, timers, interrupts, routes, options=Options()):
         cycles = round(kernel.door.cpu_hz / 1_000_000)
@@ -53,7 +54,8 @@ class Datalink:
         self.out = FiberOut(kernel, memory, interrupts, watch, counters, max(1, options.ready_us // options.watch_us))
         self._in = FiberIn(kernel, timers, interrupts, watch, counters, options.hold_us * cycles,
                            max(1, options.stall_us // options.watch_us))
-        self._circuits = Circuits(kernel, timers, interrupts, self.out, counters, options.reply_us * cycles,
+        self._replies = Replies(kernel, timers, interrupts, self.out, counters)
+        self._circuits = Circuits(kernel, self.out, self._replies, counters, options.reply_us * cycles,
                                   options.status_us * cycles, options.attempts)
         self._compiled = {}
         interrupts.on_error = self._on_error
@@ -108,6 +110,21 @@ class Datalink:
             await out.commands([CLOSE_ALL], done, argument)
         finally:
             out.lock.release()
+
+    async def command(self, op, hub, param=0, attempts=None):
+        """Has a HUB do a command with a reply, and returns the reply's value (0 to 255).
+
+        ``op`` is an ``Op`` (``nectar.hdl.hub.commands``), ``hub`` the ID of the HUB on which the CAB hangs. What was sent before leaves first. A
+        command whose reply does not come in time is sent again, ``attempts`` times in all (by default the options'): so it may be done several
+        times. Raises CommandRefused (its ``error`` tells why), NoReply after the last attempt, ValueError for a command that has no reply.
+        """
+        options = self.options
+        cycles = round(options.status_us * self.kernel.door.cpu_hz / 1_000_000)
+        await self.out.lock.acquire()
+        try:
+            return await self._replies.command(op, hub, param, cycles, options.attempts if attempts is None else attempts)
+        finally:
+            self.out.lock.release()
 
     async def finish(self):
         """Waits until all that was sent so far has left."""

@@ -12,12 +12,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from ...sim import build
 from ...sim.profile import PROTOTYPE
-from . import naive, workloads
+from . import naive, switches, workloads
+from .outcome import Outcome
 
 __all__ = ["Benchmark", "Outcome", "BENCHMARKS"]
 
@@ -28,28 +29,8 @@ _NOTHING = 'TOPOLOGY = "hub:16"\n\n\nasync def main(system, arguments):\n    pas
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a benchmark found: ``value`` in ``unit``, which must be at least (or, if ``at_most``, at most) ``target``.
-
-    ``measured`` holds what it was made of, by name; ``text`` says the same to people.
-    """
-
-    value: float
-    unit: str
-    target: float
-    text: str
-    at_most: bool = False
-    measured: dict = field(default_factory=dict)
-
-    @property
-    def ok(self):
-        """Whether the target is met."""
-        return self.value <= self.target if self.at_most else self.value >= self.target
-
-
-@dataclass(frozen=True)
 class Benchmark:
-    """``measure(scale)`` returns an Outcome; ``claim`` says what is measured."""
+    """``measure(scale)`` returns an Outcome, or a list of them; ``claim`` says what is measured."""
 
     name: str
     claim: str
@@ -163,4 +144,5 @@ BENCHMARKS = {benchmark.name: benchmark for benchmark in (
     Benchmark("start", "time to start with a built simulator", _start),
     Benchmark("naive", "speed of 16 busy CABs, against the naive way of co-simulation", _naive),
     Benchmark("link", "throughput from CAB to CAB, as a share of the fiber's rate", _link),
+    Benchmark("fpga", "size and speed of a HUB of 16 ports on an ECP5-85F FPGA", switches.measure),
 )}

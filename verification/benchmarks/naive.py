@@ -15,19 +15,16 @@ from ...sim.build import BuildError
 from ...sim.cache import Cache
 from ...sim.profile import PROTOTYPE
 from ...sim.topology import load
+from .outcome import NotInstalled
 from .workloads import Run
 
-__all__ = ["NotInstalled", "ORDER", "RESULT", "TOPOLOGY", "ring"]
+__all__ = ["ORDER", "RESULT", "TOPOLOGY", "ring"]
 
 TOPOLOGY = "hub:16"
 #: Environment variable with what is to be run, for ``naive_sim``.
 ORDER = "NECTAR_NAIVE"
 #: File in which ``naive_sim`` leaves what it found.
 RESULT = "naive.json"
-
-
-class NotInstalled(BuildError):
-    """cocotb is not there; everything else can be measured without it."""
 
 
 def ring(talkers, messages):

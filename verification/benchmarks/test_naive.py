@@ -5,6 +5,7 @@ import importlib.util
 import pytest
 
 from nectar.verification.benchmarks import naive, workloads
+from nectar.verification.benchmarks.outcome import NotInstalled
 
 
 @pytest.mark.nightly
@@ -18,5 +19,5 @@ def test_it_simulates_what_the_engine_simulates(talkers, messages):
 
 def test_without_cocotb_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(naive.NotInstalled, match=r"cocotb is not installed; .* pip install 'nectar\[test\]'"):
+    with pytest.raises(NotInstalled, match=r"cocotb is not installed; .* pip install 'nectar\[test\]'"):
         naive.ring(2, 1)

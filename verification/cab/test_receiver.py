@@ -129,10 +129,11 @@ async def packets_are_taken_as_the_specification_says(dut):
                 model.counts[name] = 0
         kind = random.choices(["arrive", "start", "discard", "release", "reset", "mode"], [10, 10, 1, 8, 0.3, 1])[0]
         if kind == "arrive":
-            if len(model.queue) > 1000:
+            arrival = random_arrival()
+            if len(model.queue) + len(arrival) > 2000:
                 continue
             density = random.choice([1, 0.5])
-            for symbol in random_arrival():
+            for symbol in arrival:
                 if symbol < 0x100 or symbol in (Control.START, Control.END):
                     lost = random.random() < 0.003
                     model.queue.append((int(symbol), lost))

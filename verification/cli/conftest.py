@@ -29,7 +29,7 @@ class Command:
                                 stdin=subprocess.DEVNULL, start_new_session=True,
                                 **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more})
 
-    def __call__(self, *arguments, timeout=300):
+    def __call__(self, *arguments, timeout=1800):
         """Runs to the end; returncode, stdout, stderr."""
         with self.start(*arguments) as process:
             try:

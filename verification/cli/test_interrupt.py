@@ -41,6 +41,12 @@ def _session(number):
     return found
 
 
+def _catches(process, number):
+    """Whether a process has a handler for a signal."""
+    mask = re.search(r"^SigCgt:\s*(\w+)$", Path(f"/proc/{process}/status").read_text(), re.M)[1]
+    return bool(int(mask, 16) >> number - 1 & 1)
+
+
 def _wait(condition, seconds=300):
     end = time.monotonic() + seconds
     while not condition():
@@ -99,15 +105,18 @@ def test_while_the_simulator_is_built(nectar):
 
 def test_while_a_benchmark_runs(nectar, simulator):
     with nectar.start("bench", "silent") as process:
+        _wait(lambda: _catches(process.pid, signal.SIGTERM))    # the program has begun
         time.sleep(1)
         assert _end(process, signal.SIGINT) == "nectar: interrupted\n"
 
 
-def test_progress_is_shown_on_a_terminal_only_and_cleared_at_the_end(nectar, simulator):
-    """A pseudo-terminal takes the errors; elsewhere (above) nothing but the line of error appears."""
+@pytest.mark.parametrize("pause", [1, 10, 10_000])
+def test_progress_is_shown_on_a_terminal_only_and_cleared_at_the_end(nectar, simulator, pause):
+    """A pseudo-terminal takes the errors; elsewhere (above) nothing but the line of error appears. How far the simulation is
+    by then, milliseconds or minutes, is the machine's affair."""
     ours, theirs = os.openpty()
     with os.fdopen(ours, "rb", buffering=0) as terminal:
-        with nectar.start("run", nectar.program(LOOP), stderr=theirs) as process:
+        with nectar.start("run", nectar.program(LOOP.replace("10", str(pause))), "--max-time", "1000000s", stderr=theirs) as process:
             os.close(theirs)
             seen = b""
             while b"simulated in" not in seen:
@@ -120,4 +129,4 @@ def test_progress_is_shown_on_a_terminal_only_and_cleared_at_the_end(nectar, sim
         except OSError:     # what Linux calls the end of a pseudo-terminal
             pass
     shown, _, rest = seen.rpartition(b"\r\x1b[Knectar: interrupted")
-    assert rest.startswith(b" at ") and shown.startswith(b"\r\x1b[K") and re.search(rb"\d ms simulated in \d+ s", shown)
+    assert rest.startswith(b" at ") and shown.startswith(b"\r\x1b[K") and re.search(rb"\x1b\[K\d+\.\d{3} (us|ms|s) simulated in \d+ s", shown)

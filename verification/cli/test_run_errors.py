@@ -128,15 +128,28 @@ def test_stall_time_0_waits_for_ever(nectar):
 # -- options ----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("options, line", [
     (["--topology", "hub:99"], r"hub:99: a HUB of 16 ports takes 1 to 16 CABs; .*"),
+    (["--topology", "hub:0"], r"hub:0: a HUB of 16 ports takes 1 to 16 CABs"),
+    (["--topology", "hub:1000"], r"hub:1000: a HUB of 16 ports takes 1 to 16 CABs"),
+    (["--topology", "hub:x"], r"topology 'hub:x' is not understood; write hub:N, N CABs on one HUB"),
+    (["--topology", "mesh:0x3"], r"mesh:0x3: a mesh has 1 to 254 HUBs"),
+    (["--topology", "chain:1000"], r"chain:1000: a chain has 1 to 254 HUBs"),
+    (["--topology", ""], r"there is no topology ''; .*"),
     (["--topology", "star"], r"there is no topology 'star'; .*"),
     (["--topology", "nowhere.toml"], r"nowhere\.toml: cannot be read: No such file or directory"),
-    (["--profile", "fast"], r"--profile: there is no profile 'fast'; there is prototype"),
+    (["--profile", "fast"], r"--profile: there is no profile 'fast'; there is modern, prototype"),
     (["--backend", "abacus"], r"--backend abacus: there is no such back end; there are engine and model"),
     (["--max-time", "5"], r"--max-time 5: not a time; write a number and ps, ns, us, ms or s, as in 10ms"),
     (["--max-time", "-5ms"], r"--max-time -5ms: not a time; .*"),
     (["--stall-time", "soon"], r"--stall-time soon: not a time; .*"),
     (["--max-time"], r"argument --max-time: expected one argument; .*"),
     (["--waves", "w.txt"], r"--waves w\.txt: the name must end in \.vcd or \.fst, which is the format"),
+    (["--waves", ".vcd"], r"--waves \.vcd: the name must end in \.vcd or \.fst, which is the format"),
+    (["--waves", "w.vcd", "--json", "w.vcd"], r"--json w\.vcd: --waves is the same file; give another name"),
+    (["--json", "program.py"], r"--json program\.py: the program is the same file; give another name"),
+    (["--topology", "t.toml", "--json", "./t.toml"], r"--json \./t\.toml: --topology is the same file; give another name"),
+    (["--max-time", "9223373s"], r"--max-time 9223373s: longer than the 9223372 s that can be simulated"),
+    (["--max-time", "9" * 400 + "s"], r"--max-time 9+s: longer than the 9223372 s that can be simulated"),
+    (["--waves", "w.vcd", "--wave-window", "1us:99999999s"], r"--wave-window 99999999s: longer than the 9223372 s that can be simulated"),
     (["--waves", "no/where/w.vcd"], r"--waves no/where/w\.vcd cannot be written: there is no directory .*/no/where"),
     (["--wave-boards", "CAB1"], r"--wave-boards needs --waves FILE"),
     (["--wave-window", "1us:2us"], r"--wave-window needs --waves FILE"),
@@ -165,10 +178,58 @@ def test_a_topology_file_is_explained_by_its_entry(nectar):
     assert line.startswith("own.toml: fiber CAB1 - HUB1.P99: HUB1 has no port P99")
 
 
+@pytest.mark.parametrize("text, line", [
+    ("", "there is no CAB; declare at least one"),
+    ("[hubs.HUB1\n", r"no valid TOML: Expected '\]' .*"),
+    ("hubs = 3\n", "hubs must be a table, not 3"),
+    ("hubs.HUB1 = [1]\n", r"hubs\.HUB1 must be a table, not \[1\]"),
+    ("fibers = 'all'\n", r"fibers must be an array of tables; write \[\[fibers\]\]"),
+    ("x = " + "[" * 100_000, "no topology: its brackets are nested too deeply"),
+    ("x = " + "1" * 5000, "no valid TOML: .*"),
+    ("[hubs.HUB1]\nports = '4'\n", "HUB1: a HUB has 2 to 128 ports, not '4'"),
+    ("[hubs.HUB1]\nphase_ns = 1e300\n", r"HUB1: phase_ns may be at most 1000000000, not 1e\+300"),
+    ("[hubs.HUB1]\n[cabs.CAB1]\n[cabs.CAB2]\n[[fibers]]\nbetween = ['CAB1', 'HUB1.P0']\n[[fibers]]\nbetween = ['CAB2', 'HUB1.P0']\n",
+     r"fiber CAB2 - HUB1\.P0: HUB1\.P0 is already wired by fiber CAB1 - HUB1\.P0; use another port"),
+    ("[hubs.HUB1]\n[cabs.CAB1]\n[[fibers]]\nbetween = ['CAB1', 'HUB2.P0']\n", "fiber CAB1 - HUB2.P0: there is no board HUB2; declare it .*"),
+    ("[hubs.HUB1]\n[hubs.HUB2]\n[cabs.CAB1]\n[cabs.CAB2]\n[[fibers]]\nbetween = ['CAB1', 'HUB1.P0']\n[[fibers]]\n"
+     "between = ['CAB2', 'HUB2.P0']\n", "CAB2 cannot be reached from CAB1; wire their HUBs together"),
+    ("[hubs.HUB1]\n[cabs.CAB1]\n[[fibers]]\nbetween = ['CAB1', 'HUB1.P0']\nsymbol_ns = 1e20\n",
+     r"fiber CAB1 - HUB1\.P0: a symbol of 1e\+11 s is longer than the 1 s that it may take"),
+    ("".join(f"[hubs.HUB{n}]\n" for n in range(300)), "HUB255: the id of a HUB is 0 to 254, not 255; give another id"),
+])
+def test_an_odd_topology_file(nectar, text, line):
+    (nectar.folder / "odd.toml").write_text(text)
+    got = nectar.refused("run", nectar.program(MAIN + "pass"), "--topology", "odd.toml")
+    assert re.fullmatch(rf"odd\.toml: {line}", got), got
+    assert sorted(os.listdir(nectar.folder)) == ["odd.toml", "program.py"]
+
+
+@pytest.mark.parametrize("text, line", [
+    ("", "defines no topology; .*"),
+    ("import sys\nsys.exit(0)\n", "SystemExit: 0"),
+    ("def topology():\n    return topology()\n", "RecursionError: .*"),
+    ("1 / 0\n", "ZeroDivisionError: division by zero"),
+])
+def test_an_odd_topology_in_python(nectar, text, line):
+    (nectar.folder / "odd.py").write_text(text)
+    got = nectar.refused("run", nectar.program(MAIN + "pass"), "--topology", "odd.py")
+    assert re.fullmatch(rf"odd\.py: {line}", got), got
+
+
 @pytest.mark.parametrize("option, name", [("--waves", "w.vcd"), ("--waves", "w.fst"), ("--json", "j.json")])
 def test_a_place_that_refuses_files_is_told(nectar, simulator, option, name):
     """/proc takes no files, not even from root."""
     assert f"/proc/{name}" in nectar.refused("run", nectar.program(MAIN + "pass"), option, f"/proc/{name}")
+
+
+def test_waveforms_go_where_a_link_leads_and_into_no_pipe(nectar, simulator):
+    (nectar.folder / "link.vcd").symlink_to("there.vcd")
+    assert nectar("run", nectar.program(MAIN + "pass"), "--waves", "link.vcd").returncode == 0
+    assert (nectar.folder / "link.vcd").is_symlink() and "$enddefinitions" in (nectar.folder / "there.vcd").read_text()
+    os.mkfifo(nectar.folder / "pipe.vcd")
+    assert nectar.refused("run", "program.py", "--waves", "pipe.vcd") == "--waves pipe.vcd cannot be written: it is no file"
+    assert (nectar.folder / "pipe.vcd").is_fifo()
+    assert sorted(os.listdir(nectar.folder)) == ["link.vcd", "pipe.vcd", "program.py", "there.vcd"]
 
 
 @pytest.mark.parametrize("exists", [True, False])
@@ -186,6 +247,23 @@ def test_no_compiler_and_no_simulator_in_the_cache(nectar):
     nectar.environment.pop("CXX", None)
     assert nectar.refused("run", nectar.program(MAIN + "pass"), "--waves", "w.vcd").startswith("no C++ compiler was found; install g++")
     assert sorted(os.listdir(nectar.folder)) == ["cache", "program.py"]
+
+
+@pytest.mark.parametrize("compiler, line", [
+    ("nowhere", r"CXX names 'nowhere', which is not there; set CXX to a C\+\+ compiler or unset it"),
+    ("./c++", r"compiling .* failed \(exit code 1\): error: no more"),
+])
+def test_a_compiler_that_is_missing_or_fails(nectar, compiler, line):
+    """Progress stands above the line that tells what is wrong."""
+    (nectar.folder / "c++").write_text('#!/bin/sh\n[ "$1" = --version ] && echo worn out && exit\necho "error: no more" >&2\nexit 1\n')
+    (nectar.folder / "c++").chmod(0o755)
+    nectar.environment |= {"CXX": compiler.replace("./", f"{nectar.folder}/"), "NECTAR_CACHE_DIR": str(nectar.folder / "cache")}
+    done = nectar("run", nectar.program(MAIN + "pass"), "--waves", "w.vcd")
+    *progress, last = done.stderr.splitlines()
+    assert done.returncode == 2 and re.fullmatch(f"nectar: {line}", last), done.stderr
+    assert all(item.startswith("nectar: ") for item in progress) and "Traceback" not in done.stderr
+    assert sorted(os.listdir(nectar.folder)) == ["c++", "cache", "program.py"]
+    assert not [name for name in os.listdir(nectar.folder / "cache") if name.startswith("tmp-")]
 
 
 def test_debug_shows_the_traceback(nectar):

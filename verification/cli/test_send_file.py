@@ -3,11 +3,14 @@
 import hashlib
 import json
 import os
-import random
 import re
+import resource
 from pathlib import Path
 
 import pytest
+
+from nectar.sim import build
+from nectar.verification import seeds
 
 PROGRAM = Path(__file__).resolve().parent.parent.parent / "examples" / "send_file.py"
 
@@ -16,7 +19,7 @@ PROGRAM = Path(__file__).resolve().parent.parent.parent / "examples" / "send_fil
 def send(nectar, simulator):
     """Runs the example with a FILE of so many random bytes; what it printed, its results, the file."""
     def run(size, *options):
-        data = random.Random(size).randbytes(size)
+        data = seeds.rng(size).randbytes(size)
         (nectar.folder / "file").write_bytes(data)
         done = nectar("run", PROGRAM, "file", "--output", "copy", "--json", "out.json", *options)
         assert (done.returncode, done.stderr) == (0, "")
@@ -33,6 +36,16 @@ def test_the_copy_is_the_file(send, size, options):
     text, results, data = send(size, *options)
     assert text.startswith(f"{size} bytes from CAB3 to CAB1, SHA-256 {hashlib.sha256(data).hexdigest()}: the same at both ends\n")
     assert results["send_file.bytes"] == size
+
+
+def test_the_modern_profile_is_the_same_program_on_a_faster_nectar(send):
+    """HUBs at 100 MHz that take at most 4 cycles to set up and transfer, and fibers of 640 Mbit/s (sim/profile.py)."""
+    build.library(hub_profile="modern")
+    _, results, _ = send(40_000, "--profile", "modern")
+    assert results["send_file.throughput"] > 300
+    for hub in ("HUB1", "HUB2"):
+        # From the symbol's arrival to the next fiber: up to a clock period to be sampled, 4 periods in the HUB.
+        assert 0.01 < results[f"send_file.latency.{hub}"] <= 0.05
 
 
 @pytest.mark.parametrize("options", [[], ["--backend", "model"]], ids=["engine", "model"])
@@ -103,6 +116,30 @@ def test_a_file_may_be_sent_over_itself(nectar, simulator):
     assert (nectar.folder / "file").read_bytes() == b"content" and os.listdir(nectar.folder) == ["file"]
 
 
+def test_the_copy_goes_where_a_link_leads(nectar, simulator):
+    """And a file that happens to be called as a copy in the making might be is left alone."""
+    (nectar.folder / "file").write_bytes(b"content")
+    (nectar.folder / "there.part").write_bytes(b"mine")
+    (nectar.folder / "link").symlink_to("there")
+    assert nectar("run", PROGRAM, "file", "--output", "link").returncode == 0
+    assert (nectar.folder / "link").is_symlink() and (nectar.folder / "there").read_bytes() == b"content"
+    assert (nectar.folder / "there.part").read_bytes() == b"mine"
+    assert sorted(os.listdir(nectar.folder)) == ["file", "link", "there", "there.part"]
+
+
+def test_a_pipe_takes_the_copy_and_stays_a_pipe(nectar, simulator):
+    """A pipe stands in for devices, such as /dev/null, that must not be replaced by a file."""
+    (nectar.folder / "file").write_bytes(b"content")
+    os.mkfifo(nectar.folder / "pipe")
+    pipe = os.open(nectar.folder / "pipe", os.O_RDWR)
+    try:
+        assert nectar("run", PROGRAM, "file", "--output", "pipe").returncode == 0
+        assert os.read(pipe, 100) == b"content"
+    finally:
+        os.close(pipe)
+    assert (nectar.folder / "pipe").is_fifo() and sorted(os.listdir(nectar.folder)) == ["file", "pipe"]
+
+
 @pytest.mark.parametrize("arguments, line", [
     ([], r"the following arguments are required: FILE; 'nectar run examples/send_file\.py --help' tells what there is"),
     (["nowhere"], r"nowhere: cannot be read: No such file or directory"),
@@ -111,6 +148,7 @@ def test_a_file_may_be_sent_over_itself(nectar, simulator):
     (["/proc/self/mem"], r"/proc/self/mem: cannot be read: Input/output error"),
     (["file", "--output", "no/where"], r"--output no/where: cannot be written there; name a file in a directory .*"),
     (["file", "--output", "."], r"--output \.: cannot be written there; .*"),
+    (["file", "--output", ""], r"--output : cannot be written there; .*"),
     (["file", "--output", "/proc/copy"], r"--output /proc/copy: cannot be written: No such file or directory"),
     (["file", "--from", "CAB1"], r"--from and --to are both CAB1; name two CABs"),
     (["file", "--to", "CAB9"], r"there is no CAB 'CAB9'; there are CAB1, CAB2, CAB3, CAB4, CAB5 .*"),
@@ -129,6 +167,27 @@ def test_a_copy_that_cannot_be_finished_is_not_left_half_written(nectar, simulat
     assert nectar.refused("run", PROGRAM, "file", "--output", "copy", "--max-time", "30us").startswith("the time limit was reached")
     assert (nectar.folder / "copy").read_bytes() == b"old"
     assert sorted(os.listdir(nectar.folder)) == ["copy", "file"]
+
+
+def test_a_file_that_has_vanished_is_told(nectar):
+    (nectar.folder / "file").symlink_to("gone")
+    assert nectar.refused("run", PROGRAM, "--backend", "model", "file") == "file: cannot be read: No such file or directory"
+
+
+@pytest.mark.parametrize("options, size, line", [
+    (["--output", "copy"], 40_000, "--output copy: cannot be written: File too large"),
+    (["--json", "out.json"], 100, "--json out.json cannot be written: File too large"),
+    (["--waves", "w.vcd"], 100, "w.vcd: File too large"),
+])
+def test_a_full_disk_is_told_and_leaves_nothing_half_written(nectar, simulator, options, size, line):
+    """A limit on the size of files stands in for the disk."""
+    (nectar.folder / "file").write_bytes(bytes(size))
+    limit = 1000 if "--json" in options else 20_000
+    with nectar.start("run", PROGRAM, "file", *options,
+                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))) as process:
+        _, err = process.communicate(timeout=300)
+    assert (process.returncode, err) == (2, f"nectar: {line}\n")
+    assert os.listdir(nectar.folder) == ["file"]
 
 
 def test_help_is_the_programs_own(nectar, simulator):

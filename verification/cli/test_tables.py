@@ -1,9 +1,13 @@
 """``nectar commands`` and ``nectar map`` print what the code's tables hold, all of it."""
 
 import json
+import re
+from pathlib import Path
 
 from nectar.hdl.cab.addresses import REGIONS, REGISTERS
 from nectar.hdl.hub.commands import COMMANDS
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "commands.md"
 
 
 def _run(nectar, name):
@@ -34,6 +38,18 @@ def test_commands_come_in_the_order_of_their_opcodes(nectar):
     text, _ = _run(nectar, "commands")
     opcodes = [line[:4] for line in text.splitlines() if line.startswith("0x")]
     assert opcodes == [f"0x{opcode:02X}" for opcode in sorted(int(row.op) for row in COMMANDS)]
+
+
+def test_the_page_of_commands_is_up_to_date(nectar):
+    done = nectar("commands", "--markdown")
+    assert done.returncode == 0 and not done.stderr
+    assert PAGE.read_text() == done.stdout, "make it anew: nectar commands --markdown > docs/commands.md"
+    rows = [line for line in done.stdout.splitlines() if line.startswith("| `0x")]
+    assert len(rows) == len(COMMANDS)
+    for row, line in zip(sorted(COMMANDS, key=lambda row: row.op), rows, strict=True):
+        cells = [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        assert cells[:5] == [f"`0x{row.op:02X}`", row.name, row.parameter, row.effect, row.reply]
+        assert cells[6:] == [row.executor.value, row.use]
 
 
 def test_map_prints_every_region_register_and_field(nectar):

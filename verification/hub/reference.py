@@ -1,75 +1,57 @@
 """Reference model of a HUB: replays what arrived at all ports and judges all that the ports sent.
 
 The model executes docs/hub.md at the heads of the input queues, one symbol or command after the other. What the
-specification leaves open is only who comes first: which input gets an output, and whether an *open* that does not wait finds it free.
-These are read from the observation (an input was granted an output if what it passes next is what that output
-sends next); everything else is predicted symbol by symbol and must agree exactly: content, order, copies of a multicast,
-replies and their place, ready signals, errors. Times are judged by what must hold in any implementation: nothing before its cause,
-nothing faster than ``transfer``, replies and ready signals within a bound, a test open only behind a ready, status
-replies as the table stood, the idle pin.
+specification leaves open is only who comes first: which input gets an output or a lock, and whether a command that does not wait
+finds it free. These are read from the observation (the reply says so, or an input was granted an output if what it passes next is what that
+output sends next); everything else is predicted symbol by symbol and must agree exactly: content, order, copies of a multicast,
+replies and their place, ready signals, errors and their names. Times are judged by what must hold in any implementation
+(``history.py``): nothing before its cause, nothing faster than ``transfer``, replies and ready signals within a bound, a test open
+only behind a ready, refusals and status replies as the tables may have stood, the idle pin.
 
-So that the observation tells inputs apart, what different inputs pass must differ within ``LOOK`` symbols behind an open, and
-no more than four replies may be outstanding for a port; traffic.py makes such traffic. The model does not handle queues that overflow.
+So that the observation tells inputs apart, what different inputs pass must differ within ``LOOK`` symbols behind an open;
+no more than four replies may be outstanding for a port; a *lock* that does not answer is followed by *status lock*; and a source waits
+for the reply to *close all reply* before it goes on. traffic.py makes such traffic. The model handles neither queues that overflow, nor the
+watchdog, nor supervisor commands that change more than the monitor; ``model.py`` does, for one thing after the other.
 """
 
-from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass, field
 from math import inf
 
-from nectar.hdl.hub.commands import BY_OPCODE, REPLY, RETRY, STATUS_CONNECTED, TEST, Error, Group, Op
+from nectar.hdl.hub.commands import HELLO, HELLO_ASK, Op
+from nectar.hdl.hub.monitor_map import Counter
 from nectar.hdl.hub.profile import PROTOTYPE
-from nectar.hdl.link.symbol import Control, reply
+from nectar.hdl.link.symbol import Control
 
-from .streams import Fault, Order, Pass, Violation, actions, arrivals, departures, name
+from .answers import REPLY_CYCLES, check_answers
+from .history import LEAD, SLACK, ReadyBit, Window
+from .orders import LOOK, Orders
+from .streams import Order, Pass, Violation, actions, arrivals, departures, name
+from .tables import Tables
 
 __all__ = ["LOOK", "Verdict", "Violation", "judge"]
-
-#: Symbols behind an open by which the observation tells inputs apart.
-LOOK = 8
-#: Symbols by which one copy of a multicast may be ahead of another: those in its crossbar and output registers, and two to spare.
-LEAD = 4
-#: Cycles by which an event inside may lie before or behind what the pins show of it.
-SLACK = 4
 
 
 @dataclass
 class Verdict:
     """What the model found in a legal recording.
 
-    ``errors[port]``: cycles of the symbols whose errors are counted at the port; ``packets``: starts that came out; ``grants``:
-    connections made; ``refused``: opens refused as busy; ``replies``: replies that came out; ``lost``: replies with nowhere to go.
+    ``errors[port]``: (cycle, Counter) of the symbols whose errors are counted at the port; ``packets``: starts that came out; ``grants``:
+    connections made; ``locks``: locks taken; ``refused``: opens and locks refused; ``replies``: replies that came out; ``lost``: replies with nowhere to go.
     """
 
     errors: list
     packets: int = 0
     grants: int = 0
+    locks: int = 0
     refused: int = 0
     replies: int = 0
     lost: int = 0
 
-
-@dataclass
-class _Tenure:
-    """A connection: it stood from a time between ``begin`` and ``first`` to one between ``sure`` and ``end``.
-
-    A close may be done while the last symbols before it are held up on their way out; a close all is not.
-    """
-
-    owner: int
-    begin: float
-    first: float = inf
-    sure: float = -inf
-    end: float = inf
-    offered: deque = field(default_factory=lambda: deque(maxlen=LEAD))
-
-    def possible(self, begin, end):
-        """Whether the connection may have stood at some time from ``begin`` to ``end``."""
-        return self.begin < end and self.end + SLACK >= begin
-
-    def certain(self, begin, end):
-        """Whether it must have stood all the time from ``begin`` to ``end``."""
-        return self.first <= begin and end <= self.sure - SLACK
+    def counters(self, port):
+        """{Counter: number} of the errors of a port."""
+        names = [counter for _, counter in self.errors[port]]
+        return {counter: names.count(counter) for counter in set(names)}
 
 
 @dataclass
@@ -79,10 +61,19 @@ class _Input:
     actions: list
     place: int = 0
     held: set = field(default_factory=set)
+    locks: dict = field(default_factory=dict)
     dropping: bool = False
     starts: list = field(default_factory=list)
-    orders: list = field(default_factory=list)
+    asked: list = field(default_factory=list)
     recent: deque = field(default_factory=lambda: deque(maxlen=LEAD))
+    windows: deque = field(default_factory=lambda: deque(maxlen=16))
+    floor: float = -inf
+    flushed: int = 0
+
+    def evidence(self, at):
+        """What was obeyed so far was obeyed before cycle ``at``."""
+        for window in self.windows:
+            window.end = min(window.end, at)
 
 
 @dataclass
@@ -93,10 +84,22 @@ class _Output:
     text: str
     place: int = 0
     tenures: list = field(default_factory=list)
+    locks: list = field(default_factory=list)
     owner: int | None = None
+    ready: ReadyBit = field(default_factory=ReadyBit)
+    #: Starts on their way to the output register: they make it not ready for a test open.
+    coming: list = field(default_factory=list)
+    #: Ready signals beside those for starts.
+    repairs: int = 0
+    #: Times at which a reply to close all reply has arrived that has not closed a connection yet.
+    closing: deque = field(default_factory=deque)
+    #: When the neighbour was asked anew.
+    asks: list = field(default_factory=list)
 
 
-class _Replay:
+class Replay(Orders):
+    """One judgement; ``judge`` makes it."""
+
     def __init__(self, recording, hub, transfer):
         self.recording = recording
         self.hub = hub
@@ -104,60 +107,75 @@ class _Replay:
         self.ports = range(recording.ports)
         self.arrived = [arrivals(rx) for rx in recording.rx]
         self.sent = [departures(tx, port) for port, tx in enumerate(recording.tx)]
+        self.answers = [[(frame, item) for frame, item in sent.replies if frame[1] == hub and frame[0] not in (HELLO, HELLO_ASK)]
+                        for sent in self.sent]
         self.inputs = [_Input(actions(arrived.queue, hub)) for arrived in self.arrived]
         self.outputs = [_Output(sent.data, "".join(chr(item.symbol) for item in sent.data)) for sent in self.sent]
+        for output, arrived in zip(self.outputs, self.arrived):
+            output.ready.sets += [Window(at, at) for at in arrived.readies]
+            output.closing.extend(at for frame, at in arrived.replies if frame[0] == Op.CLOSE_ALL_REPLY)
+        orders = [(port, action) for port, source in enumerate(self.inputs) for action in source.actions if isinstance(action, Order)]
+        #: Ports that may send more ready signals than there are starts.
+        self._repaired = {order.param if order.op == Op.REPAIR_READY else port for port, order in orders if order.op in (Op.REPAIR_READY, Op.FLUSH_REPLY)}
         self.verdict = Verdict([list(arrived.errors) for arrived in self.arrived])
         self.refusals = []
+        self._tables = Tables(recording.ports, hub)
 
     def run(self):
         """Replays until nothing moves; then everything must have been explained."""
-        moved = True
-        while moved:
-            moved = False
-            for port in self.ports:
-                while self._head(port):
-                    moved = True
+        while self._move() or self._returns() or self._flushes():
+            pass
         self._all_explained()
-        for tenures in (output.tenures for output in self.outputs):
-            for tenure, following in zip(tenures, tenures[1:]):
+        for output in self.outputs:
+            used = [tenure for tenure in output.tenures if tenure.offered]
+            for tenure, following in zip(used, used[1:]):
                 tenure.end = min(tenure.end, following.first)
+            for tenure in output.tenures:
+                tenure.end = min(tenure.end, tenure.closed.end)
         for port in self.ports:
             self._readies(port)
-        self._refusals()
-        self._transit_replies()
-        for errors in self.verdict.errors:
-            errors.sort()
-        for port in self.ports:
-            self._own_replies(port)
+        self.check_refusals()
+        self._locks()
+        check_answers(self)
         self._idle()
         return self.verdict
 
+    def error(self, port, at, counter):
+        """Notes an error at ``port``; returns True."""
+        self.verdict.errors[port].append((at, counter))
+        return True
+
     # Heads of the input queues
+
+    def _move(self):
+        moved = False
+        for port in self.ports:
+            while self._head(port):
+                moved = True
+        return moved
 
     def _head(self, port):
         source = self.inputs[port]
         if source.place == len(source.actions):
             return False
         action = source.actions[source.place]
+        if source.held:
+            self._returned(port)
         if isinstance(action, Pass):
             done = self._pass(port, source, action)
         elif isinstance(action, Order):
-            done = self._order(port, source, action)
+            done = self.order(port, source, action)
         else:
-            done = self._error(port, action.at)
+            done = self.error(port, action.at, Counter.COMMAND_CUT)
         source.place += done
         return done
-
-    def _error(self, port, at):
-        self.verdict.errors[port].append(at)
-        return True
 
     def _pass(self, port, source, action):
         outputs = [self.outputs[o] for o in source.held]
         if any(output.place == len(output.data) for output in outputs):
             return False
         if not outputs and not source.dropping and not action.closing:
-            self._error(port, action.at)
+            self.error(port, action.at, Counter.NO_CONNECTION)
         source.dropping = not outputs and not action.closing
         copies = {}
         for o in source.held:
@@ -175,95 +193,69 @@ class _Replay:
             if len(tenure.offered) == LEAD:
                 tenure.sure = tenure.offered[0]
             copies[o] = item
+            if action.returns:
+                tenure.asked = item.offered
             if action.closes:
                 tenure.sure = tenure.end = item.offered
                 output.owner = None
+        if copies:
+            source.evidence(min(item.offered for item in copies.values()))
         if len(source.recent) == LEAD:
             first = min((item.offered for item in copies.values()), default=inf)
             for o, item in source.recent[0].items():
+                source.floor = max(source.floor, item.offered)
                 if o in copies and item.taken > first:
                     raise Violation(f"input {port}: a copy was sent in cycle {first} while output {o} still held one {LEAD} symbols older")
         source.recent.append(copies)
         if action.symbol == Control.START:
-            source.starts.append((action.at, [item.offered for item in copies.values()]))
-            self.verdict.packets += len(copies)
+            self._start(port, source, action, copies)
         if action.closes:
             source.held.clear()
         return True
 
-    def _order(self, port, source, order):
-        source.dropping = False
-        row = BY_OPCODE.get(order.op)
-        if row is None:
-            if order.op & REPLY:
-                source.orders.append((order, Error.UNKNOWN, None))
-            return self._error(port, order.at)
-        bad = order.param not in self.ports or (row.group in (Group.OPEN, Group.CLOSE) and order.param == port)
-        if bad:
-            if order.op & REPLY:
-                source.orders.append((order, Error.BAD_PORT, None))
-            return self._error(port, order.at)
-        if row.group == Group.STATUS:
-            source.orders.append((order, None, frozenset(source.held)))
-        elif row.group == Group.CLOSE:
-            self._close(port, source, order)
-        elif not self._open(port, source, order):
-            return False
-        elif order.op & REPLY:
-            source.orders.append((order, None, order.param))
-        return True
+    def _start(self, port, source, action, copies):
+        readies = self.sent[port].readies
+        if port not in self._repaired and len(source.starts) < len(readies):
+            source.evidence(readies[len(source.starts)].offered)
+        source.starts.append((action.at, [item.offered for item in copies.values()]))
+        for o, item in copies.items():
+            self.outputs[o].ready.clears.append(Window(item.offered, item.offered))
+            self.outputs[o].coming.append(Window(action.at, item.offered))
+        self.verdict.packets += len(copies)
 
-    def _close(self, port, source, order):
-        if order.param not in source.held:
-            self._error(port, order.at)
-            return
-        source.held.remove(order.param)
-        self.outputs[order.param].owner = None
+    # What does not wait for its turn
 
-    def _ahead(self, source, o):
-        """The next symbols, at most LOOK, that ``source`` passes while it is connected to output ``o``."""
-        ahead = []
-        for action in source.actions[source.place + 1:]:
-            if isinstance(action, Pass):
-                ahead.append(chr(action.symbol))
-                if action.closes or len(ahead) == LOOK:
-                    break
-            elif isinstance(action, Order) and action.op == Op.CLOSE and action.param == o:
-                break
-        return "".join(ahead)
+    def _returns(self):
+        """Whether a reply to close all reply closes a connection whose source has sent nothing since."""
+        return any([self._returned(port) for port in self.ports])
 
-    def _open(self, port, source, order):
-        """Whether the head moves on: the open was granted or refused."""
-        o = order.param
-        output = self.outputs[o]
-        ahead = self._ahead(source, o)
-        if output.owner == port:
-            self._behind_ready(order, output, ahead)
-            return True
-        if output.owner is None and output.text.startswith(ahead, output.place):
-            self._behind_ready(order, output, ahead)
-            output.owner = port
-            before = output.tenures[-1].sure if output.tenures else -inf
-            output.tenures.append(_Tenure(port, max(order.at, before - SLACK)))
-            source.held.add(o)
-            self.verdict.grants += 1
-            return True
-        if order.op & RETRY or output.text.find(ahead, output.place) >= 0:
-            return False
-        self.refusals.append((port, order, len(source.starts)))
-        self.verdict.refused += 1
-        return True
+    def _returned(self, port):
+        """Closes connections of ``port`` for which the reply came before what the head has to do next."""
+        source = self.inputs[port]
+        now = source.actions[source.place].at if source.place < len(source.actions) else inf
+        closed = False
+        for o in list(source.held):
+            output = self.outputs[o]
+            tenure = output.tenures[-1]
+            while tenure.asked < inf and output.closing and output.closing[0] < tenure.asked:
+                output.closing.popleft()
+            if tenure.asked < inf and output.closing and output.closing[0] < now:
+                at = output.closing.popleft()
+                tenure.sure, tenure.end = at, at + REPLY_CYCLES * len(self.ports) + SLACK
+                source.held.remove(o)
+                output.owner = None
+                closed = True
+        return closed
 
-    def _behind_ready(self, order, output, ahead):
-        """A test open must not succeed before the ready signal for the last start has arrived."""
-        if not order.op & TEST or not ahead:
-            return
-        starts = [item.offered for item in output.data[:output.place] if item.symbol == Control.START] if output.place else []
-        first = output.data[output.place].offered if output.place < len(output.data) else inf
-        readies = self.arrived[order.param].readies
-        if starts and not any(starts[-1] - SLACK <= at < first for at in readies):
-            raise Violation(f"output {order.param}: a test open succeeded before cycle {first}, but no ready has arrived "
-                            f"since the start of cycle {starts[-1]}")
+    def _flushes(self):
+        """Whether a flush throws away what cannot move."""
+        for source in self.inputs:
+            flush = next((place for place in range(source.place + 1, len(source.actions))
+                          if isinstance(source.actions[place], Order) and source.actions[place].op == Op.FLUSH_REPLY), None)
+            if flush is not None:
+                source.place = flush
+                return True
+        return False
 
     # At the end of the replay
 
@@ -278,110 +270,43 @@ class _Replay:
                 raise Violation(f"input {port}: {source.actions[source.place]} has had no effect (connected to {sorted(source.held)})")
 
     def _readies(self, port):
-        """One ready for each start that left the queue's head, soon after it."""
-        starts, readies = self.inputs[port].starts, self.sent[port].readies
-        if len(starts) != len(readies):
-            raise Violation(f"port {port} sent {len(readies)} ready signals for {len(starts)} starts")
+        """One ready for each start that left the queue's head, soon after it, and one for each repair and each flush."""
+        starts, readies, repairs = self.inputs[port].starts, self.sent[port].readies, self.outputs[port].repairs
+        if len(starts) + repairs != len(readies):
+            raise Violation(f"port {port} sent {len(readies)} ready signals for {len(starts)} starts and {repairs} repairs")
         slots = self.recording.slots[port]
-        for (at, passed), ready in zip(starts, readies):
+        for (at, passed), ready in zip(starts, readies) if not repairs else ():
             if ready.offered < at + 2:
                 raise Violation(f"port {port}: ready in cycle {ready.offered} for the start that arrived in cycle {at}")
             if passed and slots[ready.offered] - slots[min(passed)] > 2 * SLACK and ready.offered > min(passed):
                 raise Violation(f"port {port}: ready only in cycle {ready.offered} for the start sent in cycle {min(passed)}")
 
-    def _refusals(self):
-        for port, order, starts in self.refusals:
-            readies = self.sent[port].readies
-            end = readies[starts].offered if starts < len(readies) else inf
-            if not any(t.owner != port and t.possible(order.at, end) for t in self.outputs[order.param].tenures):
-                raise Violation(f"input {port}: the open of cycle {order.at} was refused though output {order.param} was free")
-
-    def _own_replies(self, port):
-        """Replies to the commands that arrived at ``port``: in order, right, after their command."""
-        got = [(frame, item) for frame, item in self.sent[port].replies if frame[1] == self.hub]
-        orders = self.inputs[port].orders
-        for (order, error, detail), (frame, item) in zip(orders, got):
-            where = f"port {port}, cycle {item.offered}: reply {frame} to {order}"
-            if error is None and order.op == Op.STATUS_OUTPUT:
-                value = self._output_status(port, order, detail, item.offered, frame[2], where)
-            elif error is None and order.op == Op.STATUS_ERRORS:
-                value = self._error_status(order, item.offered, frame[2], where)
-            else:
-                value = detail if error is None else error
-            expected = tuple(reply(order.op, self.hub, value, done=error is None)[1:])
-            if frame != expected:
-                raise Violation(f"{where}, expected {expected}")
-            if item.offered <= order.at:
-                raise Violation(f"{where} came before it")
-        if len(got) != len(orders):
-            raise Violation(f"port {port} sent {len(got)} replies of this HUB for {len(orders)} commands that want one")
-        self.verdict.replies += len(self.sent[port].replies)
-
-    def _output_status(self, port, order, held, end, value, where):
-        """The value that the status of an output must have, given ``value`` where more than one is possible."""
-        o = order.param
-        if o in held:
-            return STATUS_CONNECTED | port
-        if value & STATUS_CONNECTED:
-            owner = value & ~STATUS_CONNECTED
-            if not any(t.owner == owner != port and t.possible(order.at, end) for t in self.outputs[o].tenures):
-                raise Violation(f"{where}: input {owner} was not connected")
-        elif any(t.certain(order.at, end) for t in self.outputs[o].tenures):
-            raise Violation(f"{where}: an input was connected all the time")
-        else:
-            return 0
-        return value
-
-    def _error_status(self, order, end, value, where):
-        """``value`` if it may be the number of errors: all before the last idle cycle, and no more than have occurred."""
-        errors = self.verdict.errors[order.param]
-        settled = self.recording.idle.rfind(1, 0, order.at + 1)
-        least, most = bisect_right(errors, settled - 1), bisect_right(errors, end)
-        if not min(least, 255) <= value <= min(most, 255):
-            raise Violation(f"{where}: {least} to {most} errors were counted")
-        return value
-
-    def _transit_replies(self):
-        """Replies of other HUBs: to the input connected to the output of the port where they arrived, or nowhere."""
-        waiting = [deque(arrived.replies) for arrived in self.arrived]
-        flights = sorted(((item.offered, port, frame) for port in self.ports
-                          for frame, item in self.sent[port].replies if frame[1] != self.hub))
-        turns = len(self.ports) + SLACK
-        bound = turns + 8 * 4 + 2 * SLACK
-        latest = {}
-        for offered, port, frame in flights:
-            slots = self.recording.slots[port]
-            found = [(came, at) for came, queue in enumerate(waiting) for f, at in queue
-                     if f == frame and at < offered and at >= latest.get((came, port), at)
-                     and any(t.owner == port and t.possible(at, at + turns) for t in self.outputs[came].tenures)]
-            timely = [(came, at) for came, at in found if slots[offered] - slots[at] <= bound]
-            if not timely:
-                reason = f"arrived in cycle {found[0][1]} already" if found else "has no business there"
-                raise Violation(f"port {port}, cycle {offered}: reply {frame} {reason}")
-            came, at = timely[0]
-            latest[came, port] = at
-            waiting[came].remove((frame, at))
-        for came, queue in enumerate(waiting):
-            for frame, at in queue:
-                if any(t.certain(at, at + turns) for t in self.outputs[came].tenures):
-                    raise Violation(f"port {came}: reply {frame} of cycle {at} was lost")
-                self._error(came, at)
-                self.verdict.lost += 1
+    def _locks(self):
+        """No output is locked by two inputs at a time."""
+        for o, output in enumerate(self.outputs):
+            recent = deque(maxlen=2 * len(self.ports))
+            for lock in sorted(output.locks, key=lambda lock: lock.taken.end):
+                if any(lock.owner != other.owner and lock.clashes(other) for other in recent):
+                    raise Violation(f"output {o}: inputs {lock.owner} and another have locked it at the same time")
+                recent.append(lock)
 
     def _idle(self):
         """While the HUB says idle it sends nothing, until something has arrived."""
         came = sorted(at for rx in self.recording.rx for at, _ in rx)
-        for port, tx in enumerate(self.recording.tx):
-            for item in tx:
-                last = self.recording.idle.rfind(1, 0, item.offered + 1)
-                place = bisect_right(came, last - 1)
-                if last >= 0 and (place == len(came) or came[place] >= item.offered):
-                    raise Violation(f"port {port} sent {name(item.symbol)} in cycle {item.offered} though the HUB said idle in cycle {last}")
+        place, last = 0, -1
+        idle = self.recording.idle
+        for offered, port, symbol in sorted((item.offered, port, item.symbol) for port, tx in enumerate(self.recording.tx) for item in tx):
+            last = max(last, idle.rfind(1, last + 1, offered + 1))
+            while place < len(came) and came[place] < last:
+                place += 1
+            if last >= 0 and (place == len(came) or came[place] >= offered):
+                raise Violation(f"port {port} sent {name(symbol)} in cycle {offered} though the HUB said idle in cycle {last}")
 
 
 def judge(recording, hub, transfer=PROTOTYPE.transfer):
     """Judges ``recording``, which must end with the HUB empty, of the HUB with ID ``hub``; returns a Verdict.
 
-    ``transfer`` is the least number of cycles from pin to pin. Raises Violation with the first thing found that is not legal.
+    ``transfer`` is the least number of cycles from pin to pin. Raises Violation with the first thing found that is not legal, and
+    ValueError for a recording with commands that it does not judge.
     """
-    return _Replay(recording, hub, transfer).run()
+    return Replay(recording, hub, transfer).run()

@@ -10,15 +10,19 @@ import random
 
 import cocotb
 
-from nectar.hdl.hub.commands import REPLY, Op
+from nectar.hdl.hub.commands import HELLO, HELLO_ASK, REPLY, STATUS_IN_USE, Op
+from nectar.hdl.hub.monitor_map import Counter
+from nectar.hdl.hub.profile import HUB_PROFILES
 from nectar.hdl.link.symbol import ANY_HUB, command, packet
 
+from ..bench import inside
+from .model import Model
 from .monitors import Endpoint, Pins, always
 from .reference import judge
-from .streams import departures
+from .streams import Departing, departures
 from .traffic import neighbour_hub
 
-__all__ = ["HUB", "CLOSE_ALL", "NEEDED", "Scene", "claim"]
+__all__ = ["HUB", "CLOSE_ALL", "NEEDED", "Scene", "claim", "profile_inside"]
 
 #: HUB ID of the HUB under test.
 HUB = 7
@@ -26,6 +30,11 @@ HUB = 7
 CLOSE_ALL = command(Op.CLOSE_ALL, ANY_HUB, 0)
 #: Ports that a claim needs, by its name.
 NEEDED = {}
+
+
+def profile_inside():
+    """The profile of the HUB that is being simulated: the last word of the configuration's name."""
+    return HUB_PROFILES[inside().split()[-1]]
 
 
 def claim(ports=2, *, timeout_ms=5):
@@ -50,10 +59,16 @@ class Scene:
         self.pins = Pins(dut, HUB)
         self.ports = self.pins.ports
         self.bed = None
+        self._model = self._heard = self._said = self._departing = self._parsed = None
 
     async def start(self, take=always, answer=1):
         """Resets the HUB; ``take`` and ``answer`` as in Endpoint, for all ports."""
         self.bed = await self.pins.reset([Endpoint(take, answer) for _ in range(self.ports)])
+        self._model = Model(self.ports, HUB)
+        self._heard = [0] * self.ports
+        self._departing = [Departing(port) for port in range(self.ports)]
+        self._parsed = [0] * self.ports
+        self._said = [0] * self.ports
 
     @property
     def ends(self):
@@ -77,12 +92,21 @@ class Scene:
         await self.pins.cycles(cycles)
 
     async def drain(self, limit=5000):
-        """Clock cycles until all is sent and the HUB is idle."""
+        """Clock cycles until all is sent and the HUB is idle, or nothing moves any more."""
+        await self.run(2)
         await self.pins.drain(limit)
+
+    async def rest(self, limit=5000):
+        """Clock cycles until the HUB has been drained and says idle."""
+        await self.drain(limit)
+        await self.pins.until(lambda: self.bed.recording.idle[-1], limit, "the HUB says idle")
 
     def sent(self, port):
         """What the HUB has sent out of ``port``, taken apart."""
-        return departures(self.bed.recording.tx[port], port, partial=True)
+        departing, tx = self._departing[port], self.bed.recording.tx[port]
+        departing.feed(tx[self._parsed[port]:])
+        self._parsed[port] = len(tx)
+        return departing.found
 
     def data(self, port):
         """Symbols that have come out of ``port`` over the crossbar."""
@@ -90,7 +114,11 @@ class Scene:
 
     def replies(self, port):
         """Replies that have come out of ``port``, three bytes each."""
-        return [list(frame) for frame, _ in self.sent(port).replies]
+        return [list(frame) for frame, _ in self.sent(port).replies if frame[0] not in (HELLO, HELLO_ASK)]
+
+    def hellos(self, port):
+        """Hellos that have come out of ``port``, three bytes each."""
+        return [list(frame) for frame, _ in self.sent(port).replies if frame[0] in (HELLO, HELLO_ASK)]
 
     def readies(self, port):
         """Number of ready signals that have come out of ``port``."""
@@ -98,13 +126,28 @@ class Scene:
 
     async def ask(self, port, op, param, limit=200):
         """Sends a command that wants a reply and waits for it; returns (done, value)."""
+        tx = self.bed.recording.tx[port]
         before = len(self.replies(port))
         self.order(port, op, param)
-        limit += len(self.ends[port].outbox)
-        await self.pins.until(lambda: len(self.replies(port)) > before, limit, f"a reply to {op:#04x} {param} at port {port}")
-        reply_op, hub, value = self.replies(port)[before]
-        assert hub == HUB and reply_op | REPLY == op | REPLY
+        looked = 0
+        got = []
+
+        def answered():
+            nonlocal looked, got
+            if len(tx) > looked:
+                looked, got = len(tx), self.replies(port)[before:]
+            return got
+
+        await self.pins.until(answered, limit + len(self.ends[port].outbox), f"a reply to {op:#04x} {param} at port {port}")
+        reply_op, hub, value = got[0]
+        assert hub == HUB and reply_op | REPLY == op | REPLY, f"{got[0]} answers {op:#04x} {param}"
         return bool(reply_op & REPLY), value
+
+    async def done(self, port, op, param):
+        """As ``ask``, for what must be done; returns the value."""
+        done, value = await self.ask(port, op, param)
+        assert done, f"{Op(op).name} {param} at port {port} was refused: {value}"
+        return value
 
     async def errors(self, port, reader=None):
         """The error counter of ``port``, read through ``reader``, by default another port."""
@@ -112,11 +155,57 @@ class Scene:
         assert done
         return value
 
-    async def owner(self, output, reader=None):
+    async def owner(self, output, reader=None, op=Op.STATUS_OUTPUT):
         """The input connected to ``output``, or None."""
-        done, value = await self.ask(output if reader is None else reader, Op.STATUS_OUTPUT, output)
-        assert done and (value & 0x80 or value == 0)
-        return value & 0x7F if value else None
+        value = await self.done(output if reader is None else reader, op, output)
+        assert value & STATUS_IN_USE or value == 0
+        return value & ~STATUS_IN_USE if value else None
+
+    async def locker(self, output, reader=None):
+        """The input that has locked ``output``, or None."""
+        return await self.owner(output, reader, Op.STATUS_LOCK)
+
+    async def ready_bit(self, output, reader=None):
+        """The ready bit of ``output``."""
+        return await self.done(output if reader is None else reader, Op.STATUS_READY, output)
+
+    async def counter(self, port, counter, reader):
+        """A counter of ``port``, read by the monitor through ``reader``, when the HUB has had time to enter what has happened."""
+        await self.run(40 * self.ports)
+        await self.done(reader, Op.MONITOR_SELECT_REPLY, port)
+        high, low = [await self.done(reader, Op.MONITOR_READ_REPLY, 2 * counter + byte) for byte in (0, 1)]
+        return high << 8 | low
+
+    async def counters(self, port, reader):
+        """{Counter: number} of ``port`` as far as not 0."""
+        found = {counter: await self.counter(port, counter, reader) for counter in Counter}
+        return {counter: number for counter, number in found.items() if number}
+
+    async def agrees(self, limit=5000):
+        """Drains, lets the model that does one thing after the other do what has arrived since the last time, and compares all that came out."""
+        await self.drain(limit)
+        recording = self.bed.recording
+        new = sorted((at, port, symbol) for port in range(self.ports) for at, symbol in recording.rx[port][self._heard[port]:])
+        self._heard = [len(rx) for rx in recording.rx]
+        model = self._model
+        for _, port, symbol in new:
+            model.arrive(port, symbol)
+        for port in range(self.ports):
+            got = departures(recording.tx[port][self._said[port]:], port)
+            self._said[port] = len(recording.tx[port])
+            hello = [list(frame) for frame, _ in got.replies if frame[0] in (HELLO, HELLO_ASK)]
+            own = [list(frame) for frame, _ in got.replies if frame[1] == HUB and frame[0] not in (HELLO, HELLO_ASK)]
+            passed = [list(frame) for frame, _ in got.replies if frame[1] != HUB]
+            where = f"port {port}, cycle {self.bed.now}, after {[(p, hex(s)) for _, p, s in new]}: "
+            assert [item.symbol for item in got.data] == model.data[port], where + f"{got.data}, expected {model.data[port]}"
+            assert own == model.answers[port], where + f"answers {own}, expected {model.answers[port]}"
+            assert sorted(hello) == sorted(model.hellos[port]), where + f"hellos {hello}, expected {model.hellos[port]}"
+            assert sorted(passed) == sorted(model.passed[port]), where + f"replies {passed}, expected {model.passed[port]}"
+            assert len(got.readies) == model.readies[port], where + f"{len(got.readies)} ready signals, expected {model.readies[port]}"
+            for found in (model.data, model.answers, model.hellos, model.passed):
+                found[port].clear()
+            model.readies[port] = 0
+        return model
 
     async def connects(self, source, outputs):
         """Shows that a fresh connection from ``source`` to ``outputs`` works: a packet with ready, reply and close all."""
@@ -131,10 +220,11 @@ class Scene:
             assert await self.owner(o) is None
 
     async def finish(self, judged=True):
-        """Ends a claim: drained, no connection left, all ready bits 1, fresh connections work; the model judges what happened."""
+        """Ends a claim: drained, no connection and no lock left, all ready bits 1, fresh connections work; the model judges what happened."""
         await self.drain()
         for port in range(self.ports):
             assert await self.owner(port) is None, f"output {port} is still taken"
+            assert await self.locker(port) is None, f"output {port} is still locked"
             await self.errors(port)
         await self.drain()
         for port in range(self.ports):
@@ -144,7 +234,7 @@ class Scene:
         await self.drain()
         for port in range(self.ports):
             assert self.data((port + 1) % self.ports)[-8:] == packet([port, 0xEE]) + CLOSE_ALL
-        return judge(self.bed.recording, HUB) if judged else None
+        return judge(self.bed.recording, HUB, profile_inside().transfer) if judged else None
 
     @staticmethod
     def foreign(port, op, param):

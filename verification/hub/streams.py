@@ -5,10 +5,12 @@ Plain Python. Nothing here knows of the other ports; reference.py puts the strea
 
 from typing import NamedTuple
 
-from nectar.hdl.hub.commands import Op
-from nectar.hdl.link.symbol import COMMAND_LENGTH, CONTROL_BIT, Control
+from nectar.hdl.hub.commands import BY_OPCODE, Op
+from nectar.hdl.hub.monitor_map import Counter
+from nectar.hdl.link.symbol import ANY_HUB, COMMAND_LENGTH, CONTROL_BIT, Control
 
-__all__ = ["Violation", "Sent", "Arrivals", "Departures", "Pass", "Order", "Fault", "CODES", "name", "arrivals", "departures", "actions"]
+__all__ = ["Violation", "Sent", "Arrivals", "Departures", "Pass", "Order", "Fault", "CODES", "name", "owns", "arrivals",
+           "Departing", "departures", "actions"]
 
 
 #: All control codes that are not reserved.
@@ -28,7 +30,8 @@ class Sent(NamedTuple):
 
 
 class Arrivals(NamedTuple):
-    """What arrived at a port: ``queue`` [(symbol, cycle)], ``readies`` [cycle], ``replies`` [(three bytes, cycle)], ``errors`` [cycle]."""
+    """What arrived at a port: ``queue`` [(symbol, cycle)], ``readies`` [cycle], ``replies`` [(three bytes, cycle)],
+    ``errors`` [(cycle, Counter)]."""
 
     queue: list
     readies: list
@@ -45,12 +48,14 @@ class Departures(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """The head passes on a symbol. ``closing``: it belongs to a close all; ``closes``: it is the last of one."""
+    """The head passes on a symbol. ``closing``: it belongs to a close all; ``closes``: it is the last of one; ``returns``: it is
+    the last of a close all reply for another HUB."""
 
     symbol: int
     at: int
     closing: bool = False
     closes: bool = False
+    returns: bool = False
 
 
 class Order(NamedTuple):
@@ -75,6 +80,12 @@ def name(symbol):
         return f"{symbol:#05x}"
 
 
+def owns(hub, op, bears):
+    """Whether the HUB with ID ``hub`` takes out a command with opcode ``op`` that bears the ID ``bears``."""
+    row = BY_OPCODE.get(op)
+    return op != Op.CLOSE_ALL and (bears == hub or bears == ANY_HUB and row is not None and row.any_hub)
+
+
 def arrivals(symbols):
     """Takes apart what arrived, [(cycle, symbol)], as the input side of a port does before its queue."""
     found = Arrivals([], [], [], [])
@@ -86,7 +97,7 @@ def arrivals(symbols):
             found.readies.append(at)
             continue
         if fragment is not None and symbol & CONTROL_BIT:
-            found.errors.append(at)
+            found.errors.append((at, Counter.REPLY_CUT))
             fragment = None
         if symbol == Control.REPLY:
             fragment = []
@@ -96,39 +107,57 @@ def arrivals(symbols):
                 found.replies.append((tuple(fragment), at))
                 fragment = None
         elif symbol & CONTROL_BIT and symbol not in CODES:
-            found.errors.append(at)
+            found.errors.append((at, Counter.RESERVED))
         else:
             found.queue.append((symbol, at))
     return found
 
 
-def departures(sent, port, partial=False):
-    """Takes apart what ``port`` sent, [Sent]; raises Violation for idle or reserved codes and for replies that are torn.
+class Departing:
+    """Takes apart what ``port`` sends, piece by piece; raises Violation for idle or reserved codes and for replies that are torn.
 
-    With ``partial`` the last reply may be under way still.
+    ``found``: Departures so far; ``whole``: no reply is under way.
     """
-    found = Departures([], [], [])
-    start = fragment = None
-    for item in sent:
-        symbol = item.symbol
-        if symbol & CONTROL_BIT and (symbol == Control.IDLE or symbol not in CODES):
-            raise Violation(f"port {port} sent {name(symbol)} in cycle {item.offered}")
-        if symbol == Control.READY:
-            found.readies.append(item)
-        elif fragment is not None:
-            if symbol & CONTROL_BIT:
-                raise Violation(f"port {port}: a reply was cut short by {name(symbol)} in cycle {item.offered}")
-            fragment.append(symbol)
-            if len(fragment) == 3:
-                found.replies.append((tuple(fragment), start))
-                fragment = None
-        elif symbol == Control.REPLY:
-            start, fragment = item, []
-        else:
-            found.data.append(item)
-    if fragment is not None and not partial:
+
+    def __init__(self, port):
+        self.port = port
+        self.found = Departures([], [], [])
+        self._start = self._fragment = None
+
+    @property
+    def whole(self):
+        """Whether no reply is under way."""
+        return self._fragment is None
+
+    def feed(self, sent):
+        """Takes what was sent next, [Sent]."""
+        found = self.found
+        for item in sent:
+            symbol = item.symbol
+            if symbol & CONTROL_BIT and (symbol == Control.IDLE or symbol not in CODES):
+                raise Violation(f"port {self.port} sent {name(symbol)} in cycle {item.offered}")
+            if symbol == Control.READY:
+                found.readies.append(item)
+            elif self._fragment is not None:
+                if symbol & CONTROL_BIT:
+                    raise Violation(f"port {self.port}: a reply was cut short by {name(symbol)} in cycle {item.offered}")
+                self._fragment.append(symbol)
+                if len(self._fragment) == 3:
+                    found.replies.append((tuple(self._fragment), self._start))
+                    self._fragment = None
+            elif symbol == Control.REPLY:
+                self._start, self._fragment = item, []
+            else:
+                found.data.append(item)
+
+
+def departures(sent, port):
+    """Takes apart all that ``port`` sent, [Sent], in Departures; raises Violation as Departing does, and if the last reply is not complete."""
+    departing = Departing(port)
+    departing.feed(sent)
+    if not departing.whole:
         raise Violation(f"port {port}: the last reply is not complete")
-    return found
+    return departing.found
 
 
 def actions(queue, hub):
@@ -152,9 +181,10 @@ def actions(queue, hub):
         if len(frame) < COMMAND_LENGTH:
             break
         _, op, owner, param = (symbol for symbol, _ in frame)
-        if op == Op.CLOSE_ALL or owner != hub:
+        if not owns(hub, op, owner):
             closing = op == Op.CLOSE_ALL
-            found += [Pass(symbol, at, closing, closing and last == COMMAND_LENGTH - 1) for last, (symbol, at) in enumerate(frame)]
+            found += [Pass(symbol, at, closing) for symbol, at in frame[:-1]]
+            found.append(Pass(*frame[-1], closing, closing, op == Op.CLOSE_ALL_REPLY))
         else:
             found.append(Order(op, param, frame[-1][1]))
         place += COMMAND_LENGTH

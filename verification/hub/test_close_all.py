@@ -29,17 +29,33 @@ def piece():
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def recognises_close_all_and_nothing_else(dut):
     """H13: close all is recognised whatever its HUB ID and parameter, and not in data nor in the bytes of other commands."""
-    lockstep = Lockstep(dut, ["symbol", "strobe"])
+    lockstep = Lockstep(dut, ["symbol", "strobe", "forget"])
     await lockstep.reset()
     found = 0
     for share in (1.0, 0.5):
         for _ in range(300):
             for symbol, is_command, is_inside, is_last in piece():
                 while random.random() > share:
-                    await lockstep.step({"symbol": random.choice([symbol, Control.COMMAND, Op.CLOSE_ALL]), "strobe": 0}, {"last": 0})
+                    await lockstep.step({"symbol": random.choice([symbol, Control.COMMAND, Op.CLOSE_ALL]), "strobe": 0}, {"last": is_last})
                 await lockstep.step({"symbol": symbol, "strobe": 1}, {"command": is_command, "inside": is_inside, "last": is_last})
                 found += is_last
     assert found > 100
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def forgets_a_close_all_of_which_the_rest_is_thrown_away(dut):
+    """docs/hub.md, "Flush": behind a close all that was cut short in the queue the next symbol begins something new."""
+    lockstep = Lockstep(dut, ["symbol", "strobe", "forget"])
+    await lockstep.reset()
+    close_all = command(Op.CLOSE_ALL, 0xFF, 0)
+    for place in range(4):
+        for together in (False, True):
+            for n, symbol in enumerate(close_all[:place]):
+                await lockstep.step({"symbol": symbol, "strobe": 1, "forget": together and n == place - 1}, {"inside": n > 0})
+            if not together:
+                await lockstep.step({"symbol": random.getrandbits(9), "forget": 1})
+            for n, symbol in enumerate(close_all if place % 2 else packet(b"\x14\x14")):
+                await lockstep.step({"symbol": symbol, "strobe": 1}, {"inside": n > 0 and place % 2, "last": n == 3 and place % 2})
 
 
 bench = Bench(__name__, {"detector": CloseAllDetector}, ports_only=True)

@@ -9,23 +9,25 @@ from cocotb.triggers import Timer
 from nectar.hdl.hub.crossbar import Crossbar
 from nectar.verification.bench import Bench, inside
 
-SIZES = {"2 ports": 2, "5 ports": 5, "16 ports": 16}
+CONFIGURATIONS = {f"{ports} ports{', early' if early else ''}": (ports, early) for ports in (2, 5, 16) for early in (False, True)}
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def takes_every_symbol_to_all_its_outputs(dut):
     """H1, H10: any input to any number of outputs, all pairs at the same time; an output that is not connected gets nothing."""
-    ports = range(SIZES[inside()])
+    count, early = CONFIGURATIONS[inside()]
+    ports = range(count)
     seen = set()
     for _ in range(600):
         sends = [random.getrandbits(10) for _ in ports]
         moves = [random.random() < 0.7 for _ in ports]
         owner = [random.choice([None, *ports]) for _ in ports]
         dut.move.value = sum(move << n for n, move in enumerate(moves))
-        dut.connected.value = sum((i is not None) << o for o, i in enumerate(owner))
         for n in ports:
             getattr(dut, f"passage__{n}").value = sends[n]
-            getattr(dut, f"owner__{n}").value = random.choice(ports) if owner[n] is None else owner[n]
+            getattr(dut, f"targets__{n}").value = sum((i == n) << o for o, i in enumerate(owner))
+            # In the first cycle of a connection the number of its input is not yet right.
+            getattr(dut, f"owner__{n}").value = random.choice(ports) if owner[n] is None or early else owner[n]
         await Timer(1, unit="ns")
         push = int(dut.push.value)
         for o, i in enumerate(owner):
@@ -36,7 +38,7 @@ async def takes_every_symbol_to_all_its_outputs(dut):
     assert len(seen) == len(ports) ** 2, "not every pair was used"
 
 
-bench = Bench(__name__, {name: lambda ports=ports: Crossbar(ports) for name, ports in SIZES.items()}, ports_only=True)
+bench = Bench(__name__, {name: lambda parameters=parameters: Crossbar(*parameters) for name, parameters in CONFIGURATIONS.items()}, ports_only=True)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())

@@ -6,27 +6,29 @@ from collections import deque
 import cocotb
 import pytest
 
-from nectar.hdl.hub.commands import Error, Executor, Op, COMMANDS
-from nectar.hdl.hub.head import Head
+from nectar.hdl.hub.commands import HELLO, HELLO_ASK, Error, Group, Op
+from nectar.hdl.hub.entry import OWN
+from nectar.hdl.hub.head import FAULTS, Head
 from nectar.hdl.link.symbol import ANY_HUB, Control, command, packet
 from nectar.verification.bench import Bench, inside
 from nectar.verification.hub.lockstep import Lockstep
 
 CONFIGURATIONS = {"port 0 of 2": (2, 0), "port 3 of 5": (5, 3), "port 9 of 16": (16, 9)}
 HUB = 0x42
-OWN = 1 << 16
 CLOSES = 1 << 9
-FOR_CONTROLLER = [int(row.op) for row in COMMANDS if row.executor is Executor.CONTROLLER]
-KNOWN = [*FOR_CONTROLLER, int(Op.CLOSE)]
+INPUTS = ["hub_id", "entry", "valid", "offer", "offered", "halt", "expired", "targets", "space", "resume", "response_valid", "done", "value",
+          "mine", "answer__ready"]
+CLOSE_ONE = (Op.CLOSE, Op.CLOSE_REPLY)
+CLOSE_MINE = (Op.CLOSE_MINE, Op.CLOSE_MINE_REPLY, Op.CLOSE_ALL_REPLY)
+PULSES = ("pop", "accept", "move", "start_left", "request_valid", "close_one", "close_mine", "dropped", "moved", *FAULTS.values())
 
 
 class Entry:
-    """A queue entry, and what it is: ``part`` is the place in a close all (1 to 4) or 0; ``lead`` marks a command's code."""
+    """A queue entry, and what it is: ``part`` is the place in a close all (1 to 4) or 0; ``lead`` marks a command's code;
+    ``order`` is the command for this HUB (opcode, parameter) that it begins."""
 
-    def __init__(self, payload, part=0, lead=False):
-        self.payload, self.part, self.lead = payload, part, lead
-        self.own = bool(payload & OWN)
-        self.op, self.param = payload >> 8 & 0xFF, payload & 0xFF
+    def __init__(self, payload, part=0, lead=False, order=None):
+        self.payload, self.part, self.lead, self.order = payload, part, lead, order
 
 
 class Model:
@@ -35,94 +37,170 @@ class Model:
     ``step`` decides what the surroundings do in this cycle, so it returns the inputs as well as the expected outputs.
     """
 
-    def __init__(self, ports):
-        self.ports = ports
+    def __init__(self, ports, port):
+        self.ports, self.port = ports, port
         self.queue = deque()
         self.targets = set()
         self.state = "pass"
-        self.request = None
+        self.order = None      # the command under way: (opcode, parameter)
+        self.asked = False     # its response is to come
+        self.response = None   # what the controller has decided: (error or 0, value)
+        self.giving_up = False
         self.in_run = False
         self.answer = None
-        self.closing = set()
+        self.part = 0          # symbols of a close all that have left
         self.seen = {}
 
     def note(self, what):
         """Counts what happened, so that a test can tell that it did."""
         self.seen[what] = self.seen.get(what, 0) + 1
 
-    def step(self, valid, space, answer_ready, respond, close):
-        """One cycle. ``respond``: the controller decides now; ``close``: outputs that close behind a close all."""
-        entry = self.queue[0] if self.queue and valid else None
-        inputs = {"hub_id": HUB, "valid": entry is not None, "entry": entry.payload if entry else random.getrandbits(17),
-                  "targets": sum(1 << o for o in self.targets), "space": sum(1 << o for o in space), "answer__ready": answer_ready}
-        shown = {"pop": False, "move": False, "start_left": False, "request_valid": False, "close": 0, "error": False,
-                 "busy": self.state != "pass" or self.answer is not None, "answer__valid": self.answer is not None,
-                 "answer__payload": self.answer}
-        answer = None if answer_ready else self.answer
-        state, targets = self.state, set(self.targets)
+    def _decide(self):
+        op, _ = self.order
+        error = random.choice([0, 0, 0, *Error])
+        value = error or random.randrange(256)
+        if not error and op < 8:
+            self.targets.add(random.choice([n for n in range(self.ports) if n != self.port]))
+        self.response = error, value
 
-        if self.state == "pass" and entry and not entry.own and self.targets <= space:
-            shown |= {"pop": True, "start_left": entry.payload == Control.START}
-            if self.targets:
-                shown |= {"move": True, "passage": entry.payload | (entry.part == 4) * CLOSES}
-                self.in_run = False
-                if entry.part == 4:
-                    state = "closing"
-                    self.closing = set(self.targets)
-            elif entry.part:
-                self.in_run = self.in_run and entry.part == 1
-                self.note("close all dropped")
-            elif not entry.lead:
-                shown["error"] = not self.in_run
-                self.note("run" if shown["error"] else "in run")
-                self.in_run = True
-        elif self.state == "pass" and entry and entry.own and self.answer is None:
-            shown["pop"] = True
-            self.request = entry
-            self.in_run = False
-            state = "execute"
-        elif self.state == "execute":
-            state = "pass"
-            op, param = self.request.op, self.request.param
-            if op in FOR_CONTROLLER:
-                shown |= {"request_valid": True, "request": op << 8 | param}
-                state = "wait"
-            elif op == Op.CLOSE:
-                own = param in self.targets
-                shown |= {"close": own << param, "error": not own}
-                targets.discard(param)
-                self.note("closed" if own else "close refused")
+    def step(self, valid, space, prompt, offer=0.0, halt=0.0, expired=0.0, close=frozenset()):
+        """One cycle. ``prompt``: probability of a decision, a response, an answer that is taken; ``close``: outputs that close behind a
+        close all."""
+        entry = self.queue[0] if self.queue and valid else None
+        offers = not self.queue and self.state == "pass" and random.random() < offer
+        offered = random.randrange(256), random.randrange(256)
+        halts, expires = random.random() < halt, random.random() < expired
+        answer_ready = self.answer is not None and random.random() < prompt
+        resumes = responds = False
+        if self.state == "wait" and self.response is None and random.random() < prompt:
+            self._decide()
+            resumes = self.order[0] >> 4 in (Group.OPEN, Group.LOCK) and random.random() < 0.7
+            responds = not resumes
+        if self.asked and self.response is not None and not responds and not resumes:
+            responds = random.random() < prompt
+        mine = self.order is not None and self.order[1] in self.targets
+        payload = entry.payload if entry else offered[1] if offers else random.getrandbits(9)
+        inputs = {"hub_id": HUB, "valid": entry is not None, "entry": payload,
+                  "offer": offers, "offered": offered[0], "halt": halts, "expired": expires, "mine": mine,
+                  "targets": sum(1 << o for o in self.targets), "space": sum(1 << o for o in space), "answer__ready": answer_ready,
+                  "resume": resumes, "response_valid": responds}
+        shown = dict.fromkeys(PULSES, False) | {
+            "holds": self.state != "pass", "busy": self.state != "pass" or self.asked or self.answer is not None,
+            "answer__valid": self.answer is not None, "answer__payload": self.answer, "give_up": self.giving_up}
+        state, targets, waits = self.state, set(self.targets), self.asked or self.answer is not None
+        giving_up = False
+        passing = not halts and (state == "pass" or resumes)
+
+        if answer_ready:
+            self.answer = None
+        if responds:
+            error, value = self.response
+            inputs |= {"done": not error, "value": value}
+            if error in FAULTS:
+                shown[FAULTS[error]] = True
+            self._answer(not error, value)
+            self.asked, self.response = False, None
+            shown["moved"] = True
+        if resumes:
+            shown["moved"] = True
+
+        if state == "parameter":
+            if halts:
+                state = "pass"
+                self.note("thrown away in two")
+            elif entry:
+                shown["pop"] = True
+                state = "execute"
+        elif state == "execute":
+            state, targets = self._execute(shown, targets)
+            giving_up = halts or expires
+            if giving_up and state == "wait":
+                self.note("given up at once")
+        elif state == "wait":
+            if responds or resumes:
+                state = "pass"
             else:
-                shown["error"] = True
-                if op & 1:
-                    answer = (op & 0xFE) << 16 | HUB << 8 | Error.UNKNOWN
-                self.note("unknown")
-        elif self.state == "wait" and respond:
-            op, param = self.request.op, self.request.param
-            error = random.choice([0, 0, 0, Error.BAD_PORT, Error.BUSY, Error.NOT_READY])
-            value = error or random.randrange(256)
-            inputs |= {"response_valid": 1, "done": not error, "value": value}
-            shown["error"] = error == Error.BAD_PORT
-            if not error and op < 8:
-                targets.add(param % self.ports)
-            if op & 1:
-                answer = (op & 0xFE | (not error)) << 16 | HUB << 8 | value
-                self.note("answered")
-            state = "pass"
-        elif self.state == "closing":
+                giving_up = self.giving_up or halts or expires
+                if halts or expires:
+                    self.note("given up")
+        elif state == "closing":
             self.note("closing")
             if not self.targets:
                 state = "pass"
             targets -= close
+
+        if passing and offers and not waits:
+            shown |= {"accept": True, "moved": True}
+            self.order = offered
+            self.in_run = False
+            state = "execute"
+            self.note("accepted")
+        elif passing and entry and entry.order and not waits:
+            shown |= {"pop": True, "moved": True}
+            self.order = entry.order
+            self.in_run = False
+            state = "parameter"
+        elif passing and entry and not entry.order and self.targets <= space:
+            state = self._pass(entry, shown, state)
+            self.note("passed on before the response" if self.asked else "passed")
         if shown["pop"]:
             self.queue.popleft()
-        self.state, self.targets, self.answer = state, targets, answer
+        if halts:
+            self._throw_away()
+        self.state, self.targets, self.giving_up = state, targets, giving_up and state == "wait"
         return inputs, shown
+
+    def _throw_away(self):
+        """The queue is emptied; what follows begins with something whole."""
+        self.queue.clear()
+        self.note("halted in " + self.state)
+
+    def _pass(self, entry, shown, state):
+        shown |= {"pop": True, "moved": True, "start_left": entry.payload == Control.START}
+        if self.targets:
+            shown |= {"move": True, "passage": entry.payload | (entry.part == 4) * CLOSES}
+            self.in_run = False
+            return "closing" if entry.part == 4 else "pass"
+        if entry.part:
+            self.in_run = self.in_run and entry.part == 1
+            self.note("close all dropped")
+        elif not entry.lead:
+            shown["dropped"] = not self.in_run
+            self.note("run" if shown["dropped"] else "in run")
+            self.in_run = True
+        return "pass"
+
+    def _answer(self, done, value):
+        op = self.order[0]
+        if op & 1 and op not in (HELLO, HELLO_ASK):
+            self.answer = (op & 0xFE | done) << 16 | HUB << 8 | value
+            self.note("answered")
+
+    def _execute(self, shown, targets):
+        op, param = self.order
+        if op in CLOSE_ONE:
+            if param >= self.ports or param == self.port:
+                shown["bad_port"] = True
+                self._answer(False, Error.BAD_PORT)
+            elif param not in targets:
+                shown["not_mine"] = True
+                self._answer(False, Error.NOT_MINE)
+            else:
+                shown["close_one"] = True
+                self._answer(True, param)
+            return "pass", targets - {param}
+        if op in CLOSE_MINE:
+            shown["close_mine"] = True
+            self._answer(True, param)
+            return "pass", set()
+        shown |= {"request_valid": True, "request": op << 8 | param}
+        self.asked = True
+        return "wait", targets
 
 
 def own(op, param):
-    """A command for this HUB, as one entry."""
-    return [Entry(OWN | op << 8 | param)]
+    """A command for this HUB, as two entries."""
+    return [Entry(OWN | op >> 1, order=(op, param)), Entry((op & 1) << 8 | param)]
 
 
 def piece(ports):
@@ -134,19 +212,18 @@ def piece(ports):
     if draw < 0.45:
         return [Entry(symbol, part=n) for n, symbol in enumerate(command(Op.CLOSE_ALL, ANY_HUB, param), 1)]
     if draw < 0.55:
-        return [Entry(symbol, lead=n == 0) for n, symbol in enumerate(command(random.choice(KNOWN), 0x99, Op.CLOSE_ALL))]
-    if draw < 0.75:
-        return own(random.choice(FOR_CONTROLLER), param)
-    if draw < 0.9:
-        return own(Op.CLOSE, param)
-    return own(random.choice([op for op in range(256) if op not in KNOWN]), param)
+        return [Entry(symbol, lead=n == 0) for n, symbol in enumerate(command(random.choice([Op.OPEN, Op.CLOSE]), 0x99, Op.CLOSE_ALL))]
+    if draw < 0.7:
+        return own(random.randrange(8), param)
+    if draw < 0.85:
+        return own(random.choice([*CLOSE_ONE, *CLOSE_MINE]), param)
+    return own(random.choice([HELLO_ASK, *(op for op in range(256) if op != Op.CLOSE_ALL)]), param)
 
 
 async def start(dut):
-    ports, _ = CONFIGURATIONS[inside()]
-    lockstep = Lockstep(dut, ["hub_id", "entry", "valid", "targets", "space", "response_valid", "done", "value", "answer__ready"])
+    lockstep = Lockstep(dut, INPUTS)
     await lockstep.reset()
-    return lockstep, Model(ports)
+    return lockstep, Model(*CONFIGURATIONS[inside()])
 
 
 def some(ports, share):
@@ -154,13 +231,12 @@ def some(ports, share):
     return {n for n in range(ports) if random.random() < 0.5} if random.random() >= share else set(range(ports))
 
 
-async def run(lockstep, model, share, limit=20_000):
+async def run(lockstep, model, share, limit=20_000, **rates):
     """Works off the queue of ``model``; everything around the head is prompt with probability ``share`` in each cycle."""
-    while model.queue or model.state != "pass" or model.answer is not None:
+    while model.queue or model.state != "pass" or model.asked or model.answer is not None:
         limit -= 1
         assert limit, f"the head hangs in {model.state}"
-        inputs, shown = model.step(random.random() < share, some(model.ports, share), random.random() < share,
-                                   random.random() < share, some(model.ports, share))
+        inputs, shown = model.step(random.random() < share, some(model.ports, share), share, close=some(model.ports, share), **rates)
         await lockstep.step(inputs, shown)
 
 
@@ -172,7 +248,39 @@ async def does_everything_in_order(dut):
         for _ in range(250):
             model.queue.extend(piece(model.ports))
         await run(lockstep, model, share)
-    assert model.seen.keys() >= {"close all dropped", "run", "in run", "closed", "close refused", "unknown", "answered", "closing"}, model.seen
+    assert model.seen.keys() >= {"close all dropped", "run", "in run", "answered", "closing", "passed on before the response"}, model.seen
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def gives_up_what_waits_when_the_queue_is_emptied(dut):
+    """H20, H21, docs/hub.md, "Flush" and "Watchdog": in whatever state the head is, and a command of which a part was taken is thrown away."""
+    lockstep, model = await start(dut)
+    for share in (1.0, 0.9, 0.5, 0.2):
+        for _ in range(150):
+            while len(model.queue) < 20:
+                model.queue.extend(piece(model.ports))
+            for _ in range(20):
+                inputs, shown = model.step(random.random() < share, some(model.ports, share), share, close=some(model.ports, share),
+                                           halt=0.1, expired=0.1)
+                await lockstep.step(inputs, shown)
+        await run(lockstep, model, share)
+    assert model.seen.keys() >= {"thrown away in two", "given up", "given up at once", *(f"halted in {state}" for state in
+                                 ("pass", "parameter", "execute", "wait", "closing"))}, model.seen
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def accepts_what_need_not_wait_in_the_queue(dut):
+    """docs/hub.md, Timing: a command that is offered while the queue is empty is taken in one cycle, unless one before is not answered."""
+    lockstep, model = await start(dut)
+    for share in (1.0, 0.5):
+        for _ in range(300):
+            if random.random() < 0.2:
+                model.queue.extend(piece(model.ports))
+            for _ in range(random.randrange(10)):
+                inputs, shown = model.step(random.random() < share, some(model.ports, share), share, offer=0.5, close=some(model.ports, share))
+                await lockstep.step(inputs, shown)
+        await run(lockstep, model, share)
+    assert model.seen["accepted"] > 50, model.seen
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")

@@ -1,7 +1,6 @@
 """Bench of hdl/hub/hub.py: the whole HUB under random legal traffic on all ports at once, judged by the reference model.
 
-The claims about single facts are in ``claims_commands.py``, ``claims_network.py`` and ``claims_misuse.py``; they run here too, on the same
-simulation.
+The claims about single facts are in ``claims_*.py``; they run here too, on the same simulation.
 """
 
 import random
@@ -9,15 +8,18 @@ import random
 import cocotb
 import pytest
 
+from nectar.hdl.hub.profile import HUB_PROFILES
 from nectar.hdl.link.symbol import MAX_PACKET
 from nectar.verification.bench import Bench
-from nectar.verification.hub import claims_commands, claims_misuse, claims_network
+from nectar.verification.hub import (claims_commands, claims_flow, claims_locks, claims_misuse, claims_monitor, claims_neighbours, claims_network, claims_sequence,
+                                     claims_supervisor, claims_table, claims_together, claims_watchdog)
 from nectar.verification.hub.monitors import Pins, always, randomly, seven_of_eight
 from nectar.verification.hub.reference import judge
-from nectar.verification.hub.scene import HUB, NEEDED
+from nectar.verification.hub.scene import HUB, NEEDED, profile_inside
 from nectar.verification.hub.traffic import Neighbour, audit, transactions
 
-for module in (claims_commands, claims_network, claims_misuse):
+for module in (claims_commands, claims_network, claims_misuse, claims_table, claims_together, claims_sequence, claims_locks, claims_flow,
+               claims_supervisor, claims_watchdog, claims_neighbours, claims_monitor):
     globals().update({name: item for name, item in vars(module).items() if name in NEEDED})
 
 
@@ -42,9 +44,9 @@ async def traffic(dut, count, *, gap=0.0, take=lambda port: always, longest=0, l
     before = bed.now
     bed.endpoints[rng.randrange(pins.ports)].then(audit(pins.ports, HUB))
     await pins.drain(20_000)
-    verdict = judge(bed.recording, HUB)
-    cocotb.log.info("%d cycles, then %d; %d packets, %d grants, %d refused, %d replies, %d lost, %d errors", before, bed.now - before,
-                    verdict.packets, verdict.grants, verdict.refused, verdict.replies, verdict.lost, sum(map(len, verdict.errors)))
+    verdict = judge(bed.recording, HUB, profile_inside().transfer)
+    cocotb.log.info("%d cycles, then %d; %d packets, %d grants, %d locks, %d refused, %d replies, %d lost, %d errors", before, bed.now - before,
+                    verdict.packets, verdict.grants, verdict.locks, verdict.refused, verdict.replies, verdict.lost, sum(map(len, verdict.errors)))
     assert verdict.packets >= count and verdict.replies >= count // 2
     return verdict
 
@@ -80,14 +82,15 @@ async def random_traffic_with_replies_that_nobody_asked_for(dut):
     assert verdict.lost
 
 
-def _hub(ports):
+def _hub(ports, profile):
     def make():
         from nectar.hdl.hub.hub import Hub
-        return Hub(ports=ports)
+        return Hub(ports=ports, profile=profile)
     return make
 
 
-bench = Bench(__name__, {f"{ports} ports": _hub(ports) for ports in (16, 5, 2)}, ports_only=True)
+bench = Bench(__name__, {f"{ports} ports {profile.name}": _hub(ports, profile) for profile in HUB_PROFILES.values() for ports in (16, 5, 2)},
+              ports_only=True)
 
 
 #: A claim that needs more ports than a configuration has shows nothing there.
@@ -96,5 +99,5 @@ CASES = [(configuration, claim) for configuration, claim in bench.cases() if int
 
 @pytest.mark.parametrize("configuration, claim", CASES)
 def test_hub(configuration, claim):
-    """Each claim on each size of HUB."""
+    """Each claim on each size of HUB in each profile."""
     bench.check(configuration, claim)

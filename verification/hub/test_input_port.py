@@ -1,4 +1,4 @@
-"""Bench of hdl/hub/input_port.py: the way of a symbol through a port, and the error counter.
+"""Bench of hdl/hub/input_port.py: the way of a symbol through a port, what is counted, and what is thrown away.
 
 What a head has to do with what arrives is told by streams.py, which takes the symbols apart as docs/wire.md says.
 """
@@ -8,57 +8,92 @@ import random
 import cocotb
 import pytest
 
-from nectar.hdl.hub.commands import Op
+from nectar.hdl.hub.commands import Error, Op
 from nectar.hdl.hub.input_port import InputPort
+from nectar.hdl.hub.monitor_map import ERRORS, Counter
 from nectar.hdl.hub.reply_buffer import ARRIVED_ROOM
 from nectar.hdl.link.symbol import Control, command, packet, reply
-from nectar.verification.bench import Bench
+from nectar.verification.bench import Bench, inside
 from nectar.verification.hub.lockstep import Lockstep
 from nectar.verification.hub.streams import Order, Pass, actions, arrivals
+from nectar.verification.hub.test_input_register import kind
 
 HUB = 0x42
 PORTS, PORT, CAPACITY = 4, 2, 64
-OWN = 1 << 24
 MAX_ERRORS = 255
 RESERVED = 0x1F0
-LATENCY = 2
+BYPASS = {"with bypass": True, "without bypass": False}
+#: Symbols between the queue and the head.
+WAITING = {"with bypass": 4, "without bypass": 0}
 
 
 class Surroundings:
-    """Everything around an input port: one connected output, a controller that answers, a reply bus."""
+    """Everything around an input port: one connected output, a controller that answers, a reply bus that takes a reply when told."""
 
     def __init__(self, dut):
-        self.lockstep = Lockstep(dut, ["rx_symbol", "rx_valid", "hub_id", "targets", "space", "response_valid", "done", "value",
-                                       "replies__ready", "reply_lost"])
+        self.lockstep = Lockstep(dut, ["coming", "rx_symbol", "rx_kind", "enabled", "hub_id", "targets", "space", "resume", "response_valid",
+                                       "done", "value", "mine", "answer__ready", "reset_queue", "expired", "no_route", "reply_lost",
+                                       "reply_source__place", "reply_source__pop"])
         self.moved = []     # (symbol, cycle)
-        self.requests = []  # (op, param)
+        self.requests = []  # (op, param, cycle)
+        self.answers = []
         self.replies = []
-        self.closes = None  # cycle in which no output is connected
+        self.counted = dict.fromkeys(Counter, 0)
+        self.readies = self.closes = 0
+        self.closing = None  # cycle in which no output is connected
         self.due = None
+        self.error = 0       # of the next response
+        self.register = (0, 0)
+        self.place = 0
 
-    async def cycle(self, symbol=None, space=True, take=True, **more):
-        """One cycle. The controller needs three; behind a close all no output is connected for one cycle, then they are again."""
+    async def cycle(self, symbol=None, space=True, take=True, respond=True, **more):
+        """One cycle in which ``symbol`` is at the pins. The controller needs three; behind a close all no output is connected for one cycle."""
         now = self.lockstep.cycle
-        inputs = {"rx_symbol": symbol or 0, "rx_valid": symbol is not None, "hub_id": HUB,
-                  "targets": 0 if now == self.closes else 0b1001, "space": 0b1111 if space else 0b0111,
-                  "replies__ready": take, "response_valid": self.due == now, "done": 1, "value": 0x77, **more}
-        names = ("move", "passage", "request_valid", "request", "replies__valid", "replies__payload")
-        move, passage, request_valid, request, reply_valid, reply_payload = await self.lockstep.step(inputs, outputs=names)
+        enabled = more.get("enabled", 1)
+        responds = respond and self.due is not None and now >= self.due
+        self.place = self.place + 1 & 3 if self.place or (take and self.lockstep.read("reply_source__valid")) else 0
+        inputs = {"coming": 0x1AA if symbol is None else symbol, "rx_symbol": self.register[0], "rx_kind": self.register[1], "hub_id": HUB,
+                  "enabled": enabled, "targets": 0 if now == self.closing else 0b1001, "space": 0b1111 if space else 0b0111, "mine": 1,
+                  "answer__ready": take, "response_valid": responds, "done": not self.error, "value": self.error or 0x77,
+                  "reply_source__place": self.place, "reply_source__pop": self.place == 3, **more}
+        names = ("move", "passage", "request_valid", "request", "answer__valid", "answer__payload", "reply_source__byte", "events", "send_ready",
+                 "close_one", "close_mine")
+        (move, passage, request_valid, request, answer_valid, answer, byte, events, ready, close_one,
+         close_mine) = await self.lockstep.step(inputs, outputs=names)
+        if responds:
+            self.due = None
         if move:
             assert space, "a symbol moved without space"
             self.moved.append((passage & 0x1FF, now))
             if passage >> 9:
-                self.closes = now + random.randint(1, 4)
+                self.closing = now + random.randint(1, 4)
         if request_valid:
-            self.requests.append((request >> 8, request & 0xFF))
+            assert self.due is None, "a request before the response to the one before"
+            self.requests.append((request >> 8, request & 0xFF, now))
             self.due = now + 3
-        if reply_valid and take:
-            self.replies.append(reply_payload)
+        if answer_valid and take:
+            self.answers.append(answer)
+        if self.place == 1:
+            self.replies.append(b"")
+        if self.place:
+            self.replies[-1] += bytes([byte])
+        for counter in Counter:
+            self.counted[counter] += events >> counter & 1
+        self.readies += ready
+        self.closes += close_one or close_mine
+        self.register = (0x1AA, 0) if symbol is None else (symbol, kind(symbol, enabled))
 
-    async def settle(self, limit=3000):
+    async def send(self, symbols, **more):
+        """Symbols in consecutive cycles."""
+        for symbol in symbols:
+            await self.cycle(symbol, **more)
+
+    async def settle(self, limit=3000, **more):
         """Cycles until the port is not busy."""
+        for _ in range(3):
+            await self.cycle(**more)
         for _ in range(limit):
-            await self.cycle()
+            await self.cycle(**more)
             if not self.lockstep.read("busy"):
                 return
         raise AssertionError("the port stays busy")
@@ -66,7 +101,12 @@ class Surroundings:
     @property
     def errors(self):
         """Errors counted."""
-        return self.lockstep.read("errors")
+        return min(self.lockstep.read("errors"), MAX_ERRORS)
+
+    @property
+    def counted_errors(self):
+        """The same, by the events of their names."""
+        return sum(self.counted[counter] for counter in ERRORS)
 
 
 async def start(dut):
@@ -80,7 +120,7 @@ def soup(length):
     symbols = []
     while len(symbols) < length:
         frame = random.choice([packet(random.randbytes(random.randrange(6))), command(Op.CLOSE_ALL, 0xFF, 0),
-                               command(random.choice([Op.OPEN_RETRY_REPLY, Op.STATUS_ERRORS, Op.OPEN]), HUB, random.randrange(PORTS)),
+                               command(random.choice([Op.OPEN_RETRY_REPLY, Op.STATUS_ERRORS, Op.OPEN, 0x7F]), HUB, random.randrange(PORTS)),
                                command(Op.CLOSE, 0x99, 1), reply(0x31, 2, 3), [RESERVED], [0x55]])
         if random.random() < 0.2:
             frame = frame[:random.randrange(len(frame) + 1)]
@@ -93,8 +133,8 @@ def soup(length):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def does_with_every_symbol_what_the_wire_demands(dut):
-    """H8, H11, H12, H16: what passes, what is asked of the controller, what is replied, in order; nothing else."""
-    for share, pause in ((1.0, 0.6), (0.7, 0.7)):
+    """H8, H11, H12, H16: what passes, what is asked of the controller, what is answered, in order; nothing else."""
+    for share, pause in ((1.0, 0.7), (0.7, 0.75), (1.0, 0.9)):
         surroundings = await start(dut)
         symbols = soup(1500)
         heard = []
@@ -108,40 +148,58 @@ async def does_with_every_symbol_what_the_wire_demands(dut):
         todo = actions(found.queue, HUB)
         passes = [action for action in todo if isinstance(action, Pass)]
         assert [symbol for symbol, _ in surroundings.moved] == [action.symbol for action in passes]
-        assert surroundings.requests == [(action.op, action.param) for action in todo if isinstance(action, Order)]
-        arrived = [r for r in surroundings.replies if not r & OWN]
-        assert arrived == [int.from_bytes(bytes(content), "big") for content, _ in found.replies]
-        answers = [(r >> 16 & 0xFF, r >> 8 & 0xFF, r & 0xFF) for r in surroundings.replies if r & OWN]
-        assert answers == [(action.op, HUB, 0x77) for action in todo if isinstance(action, Order) and action.op & 1]
+        orders = [action for action in todo if isinstance(action, Order)]
+        assert [(op, param) for op, param, _ in surroundings.requests] == [(order.op, order.param) for order in orders]
+        assert surroundings.replies == [bytes(content) for content, _ in found.replies]
+        answers = [(r >> 16 & 0xFF, r >> 8 & 0xFF, r & 0xFF) for r in surroundings.answers]
+        assert answers == [(order.op, HUB, 0x77) for order in orders if order.op & 1]
+        assert surroundings.readies == surroundings.counted[Counter.PACKETS] == sum(action.symbol == Control.START for action in passes)
         faults = sum(not isinstance(action, (Pass, Order)) for action in todo)
         assert surroundings.errors == min(MAX_ERRORS, faults + len(found.errors)) > 100
+        assert surroundings.counted_errors == faults + len(found.errors)
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
-async def a_symbol_can_move_two_cycles_after_the_input_register(dut):
-    """H3: the port's share of the five cycles: queue write and queue read."""
+async def a_symbol_takes_two_cycles_or_none(dut):
+    """H3, docs/hub.md, Timing: the port's share of the cycles: queue write and queue read; with a bypass nothing."""
     surroundings = await start(dut)
+    latency = 1 if BYPASS[inside()] else 3
+    came = []
     for symbol in packet(random.randbytes(50)):
         if random.random() < 0.3:
             await surroundings.cycle()
-        now = surroundings.lockstep.cycle
+        came.append((symbol, surroundings.lockstep.cycle + latency))
         await surroundings.cycle(symbol)
-        surroundings.moved.append(("came", symbol, now))
     await surroundings.settle()
-    came = [(item[1], item[2] + LATENCY) for item in surroundings.moved if len(item) == 3]
-    assert [item for item in surroundings.moved if len(item) == 2] == came
+    assert surroundings.moved == came
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def a_command_takes_four_cycles_or_one(dut):
+    """H2, docs/hub.md, Timing: from the input register to the request register, and what follows it waits."""
+    surroundings = await start(dut)
+    latency = 2 if BYPASS[inside()] else 5
+    for op in (Op.OPEN_RETRY, Op.STATUS_ERRORS, Op.ECHO_REPLY, 0x7E):
+        await surroundings.send(command(op, HUB, 1))
+        at = surroundings.lockstep.cycle - 1
+        await surroundings.send(packet(b"abc"))
+        await surroundings.settle()
+        assert surroundings.requests[-1] == (op, 1, at + latency)
+        assert surroundings.moved[0] == (Control.START, at + latency + 4)
+        assert [cycle for _, cycle in surroundings.moved] == list(range(at + latency + 4, at + latency + 9))
+        surroundings.moved.clear()
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def counts_every_error_once(dut):
-    """docs/hub.md, Errors: each kind, also three with one symbol; the counter stops at 255."""
+    """docs/hub.md, Errors: each kind, also several with one symbol; the sum stops at 255."""
     surroundings = await start(dut)
 
     async def errors_of(*symbols, **more):
-        before = surroundings.errors
-        for symbol in symbols:
-            await surroundings.cycle(symbol, **more)
+        before, counted = surroundings.errors, surroundings.counted_errors
+        await surroundings.send(symbols, **more)
         await surroundings.settle()
+        assert surroundings.errors - before == min(surroundings.counted_errors - counted, MAX_ERRORS - before)
         return surroundings.errors - before
 
     assert await errors_of(Control.IDLE, Control.READY, *packet(b"abc"), *command(Op.OPEN, HUB, 1)) == 0
@@ -150,15 +208,114 @@ async def counts_every_error_once(dut):
     assert await errors_of(Control.REPLY, 1, *packet(b"")) == 1
     assert await errors_of(Control.COMMAND, Op.OPEN, Control.REPLY, 1, *packet(b"")) == 2
     assert await errors_of(Control.REPLY, 1, RESERVED) == 2
-    assert await errors_of(*command(Op.CLOSE, HUB, 1)) == 1
+    assert await errors_of(*command(Op.CLOSE, HUB, PORT)) == 1
+    assert await errors_of(*command(Op.CLOSE, HUB, PORTS)) == 1
     assert await errors_of(*command(Op.CLOSE, HUB, 0)) == 0
-    assert await errors_of(*command(0x7E, HUB, 0)) == 1
+    assert await errors_of(*command(Op.CLOSE, HUB, 0), *[None] * 8, mine=0) == 1
+    for error, counts in ((Error.BUSY, 0), (Error.NOT_READY, 0), (Error.LOCKED, 0), (Error.GIVEN_UP, 0), (Error.UNKNOWN, 1),
+                          (Error.BAD_PORT, 1), (Error.NOT_MINE, 1), (Error.NOT_ALLOWED, 1), (Error.DISABLED, 1)):
+        surroundings.error = error
+        assert await errors_of(*command(Op.OPEN, HUB, 1)) == counts
+    surroundings.error = 0
     assert await errors_of(None, reply_lost=True) == 1
+    assert await errors_of(None, no_route=True) == 1
+    assert await errors_of(None, expired=True) == 1
+    assert await errors_of(Control.START, Control.COMMAND, Control.REPLY, Control.READY, Control.END, 0x55, RESERVED, enabled=0) == 3
     assert await errors_of(*[symbol for n in range(ARRIVED_ROOM + 3) for symbol in reply(1, 2, n)], take=False) == 3
-    assert await errors_of(*[0x55] * (CAPACITY + LATENCY + 5), space=False) == LATENCY + 5
+    room = CAPACITY + WAITING[inside()]
+    await surroundings.send([0x55] * (room - 4), space=False)
+    assert await errors_of(Control.COMMAND, Op.OPEN, Control.REPLY, 1, Control.START, *[0x55] * 3, space=False) == 2
+    # A command without room, and a start that cuts it and a reply and finds no room.
+    await surroundings.send([0x55] * room, space=False)
+    assert await errors_of(Control.COMMAND, Op.OPEN, Control.REPLY, 1, Control.START, None, None, None, space=False) == 2 + 3
     for expected in [*range(surroundings.errors + 2, MAX_ERRORS + 1, 2), MAX_ERRORS, MAX_ERRORS]:
         await errors_of(Control.REPLY, RESERVED)
         assert surroundings.errors == expected
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def drops_what_finds_the_queue_full(dut):
+    """H14, docs/hub.md: the queue's room, the places in front of it, and nothing of a command for which there is no room."""
+    surroundings = await start(dut)
+    room = CAPACITY + WAITING[inside()]
+    for _ in range(3):
+        await surroundings.send([n & 0xFF for n in range(room - 3)], space=False)
+        await surroundings.send(command(Op.OPEN, 0x99, 1), space=False)
+        await surroundings.send([0x66] * 10, space=False)
+        assert surroundings.counted[Counter.OVERRUN] in (10, 11) and surroundings.moved == []
+        await surroundings.settle()
+        assert [symbol for symbol, _ in surroundings.moved] == [*(n & 0xFF for n in range(room - 3)), 0x66, 0x66, 0x66]
+        surroundings.moved.clear()
+        surroundings.counted[Counter.OVERRUN] = 0
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def a_flush_overtakes_all_that_waits(dut):
+    """H21, docs/hub.md, "Flush": it throws away what is before it, ends what waits, sends one ready, is answered, and what follows it passes."""
+    for waiting in ([], packet(b"abc"), packet(bytes(30)), [*command(Op.OPEN_RETRY, HUB, 1), *packet(b"abc")],
+                    [*command(Op.CLOSE_ALL, 0xFF, 0)], [*command(Op.OPEN_RETRY, HUB, 1), *command(Op.OPEN_RETRY, HUB, 3)]):
+        for pause in range(8):
+            surroundings = await start(dut)
+            await surroundings.send(waiting, space=False, respond=False)
+            await surroundings.send([None] * pause, space=False, respond=False)
+            await surroundings.send(command(Op.FLUSH_REPLY, HUB, 0x5A), space=False, respond=False)
+            await surroundings.send([0x11, *command(Op.OPEN, 0x99, 1), 0x22], space=False, respond=False)
+            await surroundings.send([None] * 8, space=False, respond=False)
+            gives_up = surroundings.lockstep.read("give_up")
+            assert gives_up == (Op.OPEN_RETRY in waiting)
+            await surroundings.settle()
+            assert [op for op, *_ in surroundings.requests] == [op for op in waiting[1:2] if gives_up] + [Op.FLUSH_REPLY]
+            assert surroundings.answers == [Op.FLUSH_REPLY << 16 | HUB << 8 | 0x77]
+            assert [symbol for symbol, _ in surroundings.moved] == [0x11, *command(Op.OPEN, 0x99, 1), 0x22]
+            assert surroundings.readies == surroundings.counted[Counter.FLUSHED] == 1 and surroundings.counted_errors == 0
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def a_reset_empties_the_queue_at_any_time(dut):
+    """H21, docs/hub.md, "Reset queue": whatever arrives, stands or waits; one ready each; afterwards the port works as if new."""
+    surroundings = await start(dut)
+    for _ in range(150):
+        share = random.random()
+        for symbol in soup(random.randrange(40)):
+            await surroundings.cycle(symbol, space=random.random() < share, respond=random.random() < share)
+        await surroundings.cycle(Control.END, space=False)
+        flushed, readies, packets = (surroundings.counted[Counter.FLUSHED], surroundings.readies, surroundings.counted[Counter.PACKETS])
+        await surroundings.cycle(space=False, reset_queue=1)
+        await surroundings.send([None] * 20, space=False)
+        assert surroundings.counted[Counter.FLUSHED] == flushed + 1
+        assert surroundings.readies == readies + 1 + surroundings.counted[Counter.PACKETS] - packets
+        surroundings.moved.clear()
+        await surroundings.settle()
+        moved = [symbol for symbol, _ in surroundings.moved]
+        assert moved in ([], [Control.END]), moved
+        await surroundings.settle()
+        surroundings.moved.clear()
+        await surroundings.send([0x11, *command(Op.OPEN, 0x99, 1), 0x22])
+        await surroundings.settle()
+        assert [symbol for symbol, _ in surroundings.moved] == [0x11, *command(Op.OPEN, 0x99, 1), 0x22]
+        surroundings.moved.clear()
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def tells_how_much_it_holds(dut):
+    """docs/hub.md, "Status queue" and Watchdog: the level, and whether there is anything, be it a part of a command."""
+    surroundings = await start(dut)
+    assert not surroundings.lockstep.read("held")
+    for n in range(1, CAPACITY + 1):
+        await surroundings.send([0x55], space=False)
+        await surroundings.send([None] * 4, space=False)
+        assert surroundings.lockstep.read("level") == max(0, n - WAITING[inside()]) and surroundings.lockstep.read("held")
+    await surroundings.settle()
+    assert not surroundings.lockstep.read("held") and surroundings.lockstep.read("level") == 0
+    for n in range(1, 4):
+        await surroundings.send([*command(Op.OPEN, HUB, 1)[:n], None, None])
+        assert surroundings.lockstep.read("held")
+        await surroundings.send([None], expired=1)
+        await surroundings.send([None])
+        assert not surroundings.lockstep.read("held")
+        await surroundings.send([Control.END])
+    await surroundings.settle()
+    assert surroundings.counted[Counter.TIMED_OUT] == surroundings.counted[Counter.COMMAND_CUT] == 3
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
@@ -167,17 +324,24 @@ async def is_busy_while_a_symbol_is_inside(dut):
     surroundings = await start(dut)
     assert not surroundings.lockstep.read("busy")
     await surroundings.cycle(0x55, space=False)
+    await surroundings.cycle(space=False)
     for _ in range(20):
         await surroundings.cycle(space=False)
         assert surroundings.lockstep.read("busy")
     await surroundings.settle(3)
-    for symbol in command(Op.OPEN, HUB, 1)[:3]:
-        await surroundings.cycle(symbol)
+    await surroundings.send(command(Op.OPEN, HUB, 1)[:3])
     await surroundings.settle(3)
     assert surroundings.requests == []
 
 
-bench = Bench(__name__, {"port": lambda: InputPort(PORTS, PORT, CAPACITY)}, ports_only=True)
+def test_a_bypass_is_there_or_not():
+    """A bad parameter is refused."""
+    with pytest.raises(TypeError, match="must be True or False, not 1"):
+        InputPort(PORTS, PORT, CAPACITY, 1)
+
+
+bench = Bench(__name__, {name: lambda bypass=bypass: InputPort(PORTS, PORT, CAPACITY, bypass) for name, bypass in BYPASS.items()},
+              ports_only=True)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())

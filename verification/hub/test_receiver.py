@@ -6,96 +6,120 @@ import cocotb
 import pytest
 
 from nectar.hdl.hub.commands import Op
+from nectar.hdl.hub.entry import OWN
 from nectar.hdl.hub.receiver import Receiver
 from nectar.hdl.link.symbol import ANY_HUB, CONTROL_BIT, Control, command, packet, reply
 from nectar.verification.bench import Bench
 from nectar.verification.hub.lockstep import Lockstep
+from nectar.verification.hub.test_input_register import kind
 
 HUB = 0x42
-OWN = 1 << 16
-CODES = [int(code) for code in Control]
-RESERVED = [code for code in range(0x100, 0x200) if code not in CODES]
-ERRORS = ("reserved", "overrun", "command_cut", "reply_cut")
+FOR_ANY = (Op.ECHO_REPLY, Op.IDENTITY_REPLY, Op.SIZE_REPLY)
+RESERVED = [code for code in range(0x100, 0x200) if code not in {int(code) for code in Control}]
+ERRORS = ("refused", "reserved", "overrun", "command_cut", "reply_cut")
+PULSES = (*ERRORS, "ready", "reply_strobe", "plain", "own", "flush")
 
 
 class Model:
     """The receiver's contract, told by frames: a frame is a list of the symbols that have arrived of it.
 
-    Outputs per symbol: pulses, and the whole content of the queue that the head may see (``visible``), which the bench
-    builds up from the component's write, first, commit and cut.
+    ``visible`` is the content of the queue that the head may see, which the bench builds up from the component's outputs.
     """
 
     def __init__(self):
         self.command = None
-        self.spoiled = False
+        self.fate = None  # why the command is dropped: "spoiled" or "void"
         self.reply = None
         self.visible = []
+        self.seen = {}
 
-    def step(self, symbol, full):
-        """Takes a symbol (None: nothing arrives); returns the pulses."""
-        shown = dict.fromkeys((*ERRORS, "ready", "reply_valid"), False)
-        if symbol in (None, Control.IDLE):
-            return shown
+    def step(self, symbol, room, enabled, discard):
+        """Takes a symbol (None: nothing arrives) with room for that many entries; returns the outputs."""
+        shown = dict.fromkeys(PULSES, False)
+        shown["partial"] = self.command is not None and self.fate is None
+        if discard and self.command is not None and self.fate != "spoiled":
+            self.fate = "void"
+        elif discard and self.command is not None:
+            self.fate = "spoiled and void"
+        if not enabled:
+            shown["refused"] = symbol in (Control.START, Control.COMMAND, Control.REPLY)
+            self.command = self.reply = self.fate = None
+        elif symbol not in (None, Control.IDLE):
+            self._take(symbol, room, shown)
+        for name, value in shown.items():
+            self.seen[name] = self.seen.get(name, 0) + bool(value)
+        return shown
+
+    def _take(self, symbol, room, shown):
         if symbol == Control.READY:
-            return shown | {"ready": True}
-        if symbol & CONTROL_BIT:
+            shown["ready"] = True
+        elif symbol & CONTROL_BIT:
             shown["reply_cut"] = self.reply is not None
             self.reply = [] if symbol == Control.REPLY else None
             shown["reserved"] = symbol in RESERVED
             if symbol == Control.REPLY or shown["reserved"]:
-                return shown
+                return
             shown["command_cut"] = self.command is not None
-            self.command = [] if symbol == Control.COMMAND else None
-            self.spoiled = False
+            self.command = None
+            if symbol == Control.COMMAND:
+                self.command = [symbol]
+                self.fate = None if room >= 4 else "spoiled"
+                shown["overrun"] = room < 4
+            else:
+                self._plain(symbol, room, shown)
         elif self.reply is not None:
             self.reply.append(symbol)
+            shown |= {"reply_strobe": True, "reply_place": len(self.reply)}
             if len(self.reply) == 3:
-                shown |= {"reply_valid": True, "reply": int.from_bytes(bytes(self.reply), "big")}
                 self.reply = None
-            return shown
-        if self.command is None:
-            shown["overrun"] = full
-            if not full:
-                self.visible.append(symbol)
-            return shown
-        self.command.append(symbol)
-        self.spoiled |= full
-        shown["overrun"] = self.spoiled
-        if len(self.command) == 4:
-            _, op, hub, param = self.command
-            if not self.spoiled:
-                self.visible += [OWN | op << 8 | param] if hub == HUB and op != Op.CLOSE_ALL else self.command
-            self.command = None
-        return shown
+        elif self.command is None:
+            self._plain(symbol, room, shown)
+        else:
+            self.command.append(symbol)
+            shown["overrun"] = self.fate == "spoiled"
+            if len(self.command) == 4:
+                self._execute(shown)
+
+    def _plain(self, symbol, room, shown):
+        shown |= {"plain": True, "overrun": not room}
+        if room:
+            self.visible.append(symbol)
+
+    def _execute(self, shown):
+        _, op, hub, param = self.command
+        if self.fate is None:
+            if op != Op.CLOSE_ALL and (hub == HUB or hub == ANY_HUB and op in FOR_ANY):
+                shown |= {"own": True, "op": op, "flush": op == Op.FLUSH_REPLY}
+                self.visible += [OWN | op >> 1, (op & 1) << 8 | param]
+            else:
+                self.visible += self.command
+        self.command = None
 
 
 class Collector:
     """The queue that the receiver writes to."""
 
-    OUTPUTS = ("write", "entry", "first", "commit", "cut")
+    OUTPUTS = ("write", "entry", "place", "commit")
 
     def __init__(self):
-        self.visible, self.open = [], []
+        self.visible, self.open = [], {}
 
-    def step(self, write, entry, first, commit, cut):
+    def step(self, write, entry, place, commit):
         """What the outputs of one cycle do."""
-        if cut:
-            self.open = []
         if write:
-            self.open = [entry] if first else [*self.open, entry]
-            if first:
-                assert commit, "an own command is written but not committed"
+            self.open[place] = entry
             if commit:
-                self.visible += self.open
-                self.open = []
+                self.visible += [self.open[n] for n in range(place + 1)]
+                self.open = {}
 
 
 def soup():
     """Endless symbols: frames of all kinds, with ready, idle, replies and reserved codes inside, often cut short."""
     while True:
-        op = random.choice([Op.OPEN, Op.CLOSE_ALL, random.randrange(256)])
+        op = random.choice([Op.OPEN, Op.CLOSE_ALL, Op.FLUSH_REPLY, random.choice(FOR_ANY), 0x57, random.randrange(256)])
         hub = random.choice([HUB, HUB, ANY_HUB, random.randrange(256)])
-        frame = random.choice([command(op, hub, random.randrange(256)), reply(op, hub, random.randrange(256)),
+        frame = random.choice([command(op, hub, random.randrange(256)), command(op, hub, random.randrange(256)),
+                               reply(op, hub, random.randrange(256)),
                                packet(random.randbytes(random.randrange(6))), [random.randrange(256)], [random.choice(RESERVED)]])
         if random.random() < 0.3:
             frame = frame[:random.randrange(len(frame) + 1)]
@@ -105,49 +129,78 @@ def soup():
             yield symbol
 
 
-async def compare(dut, lockstep, model, collector, symbols, gap=0.0, full=0.0):
-    """Sends ``symbols``; compares the pulses in every cycle and what the head may see behind it."""
-    count = dict.fromkeys(ERRORS, 0)
+async def compare(lockstep, model, collector, symbols, gap=0.0, crowded=0.0, discard=0.0, off=0.0):
+    """Sends ``symbols``; compares the outputs in every cycle and what the head may see behind it."""
+    enabled = True
+    room = 4
     for symbol in symbols:
-        while random.random() < gap:
-            await lockstep.step({"hub_id": HUB, "symbol": random.getrandbits(9), "full": random.random() < 0.5},
-                                dict.fromkeys((*ERRORS, "ready", "reply_valid", "write"), 0) | {"cut": 0})
-        is_full = random.random() < full
-        shown = model.step(symbol, is_full)
-        outputs = await lockstep.step({"hub_id": HUB, "symbol": symbol, "valid": 1, "full": is_full}, shown, Collector.OUTPUTS)
-        assert not (is_full and outputs[0]), "written into a full queue"
+        if random.random() < gap:
+            symbol = None
+        if random.random() < off:
+            enabled = not enabled
+        if model.command is None or symbol == Control.COMMAND:
+            room = random.choice([0, 1, 2, 3]) if random.random() < crowded else 4
+        discards = random.random() < discard
+        inputs = {"hub_id": HUB, "symbol": random.getrandbits(9) if symbol is None else symbol, "enabled": enabled,
+                  "kind": 0 if symbol is None else kind(symbol, enabled), "full": room == 0, "tight": room < 4, "discard": discards}
+        shown = model.step(symbol, room, enabled, discards)
+        outputs = await lockstep.step(inputs, shown, Collector.OUTPUTS)
         collector.step(*outputs)
         assert collector.visible == model.visible, f"cycle {lockstep.cycle}: the head sees {collector.visible[-4:]}, expected {model.visible[-4:]}"
         del collector.visible[:-4], model.visible[:-4]
-        for name in ERRORS:
-            count[name] += shown[name]
-    return count
 
 
 async def start(dut):
-    lockstep = Lockstep(dut, ["hub_id", "symbol", "valid", "full"])
+    lockstep = Lockstep(dut, ["hub_id", "symbol", "kind", "enabled", "discard", "full", "tight"])
     await lockstep.reset()
     return lockstep, Model(), Collector()
 
 
-@cocotb.test(timeout_time=10, timeout_unit="ms")
+@cocotb.test(timeout_time=20, timeout_unit="ms")
 async def sorts_whatever_arrives(dut):
     """H8, H12, H16, docs/wire.md: commands, replies, packets, cut short and interrupted at every place."""
     parts = await start(dut)
     stream = soup()
     for gap in (0.0, 0.3):
-        count = await compare(dut, *parts, (next(stream) for _ in range(4000)), gap)
-        assert count["overrun"] == 0 and all(count[name] > 20 for name in ERRORS if name != "overrun"), count
+        await compare(*parts, (next(stream) for _ in range(6000)), gap)
+    seen = parts[1].seen
+    assert seen["overrun"] == seen["refused"] == 0 and all(seen[name] > 20 for name in PULSES if name not in ("overrun", "refused")), seen
 
 
-@cocotb.test(timeout_time=10, timeout_unit="ms")
-async def drops_what_finds_the_queue_full(dut):
-    """docs/hub.md: a symbol that finds the queue full is dropped and counted, and with it the rest of its command."""
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def drops_what_finds_no_room(dut):
+    """docs/hub.md: a symbol that finds the queue full is dropped and counted; a command needs room for all four of its symbols."""
     parts = await start(dut)
     stream = soup()
-    for full in (0.05, 0.5):
-        count = await compare(dut, *parts, (next(stream) for _ in range(3000)), full=full)
-        assert count["overrun"] > 20, count
+    for crowded in (0.05, 0.5):
+        await compare(*parts, (next(stream) for _ in range(4000)), crowded=crowded)
+    assert parts[1].seen["overrun"] > 100, parts[1].seen
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def forgets_a_command_of_which_a_part_has_arrived(dut):
+    """H20, docs/hub.md, Watchdog: the rest of a command that was taken back is dropped in silence, at whatever place it was."""
+    parts = await start(dut)
+    stream = soup()
+    for discard in (0.02, 0.3):
+        await compare(*parts, (next(stream) for _ in range(4000)), crowded=0.05, discard=discard)
+    for place in range(5):
+        await compare(*parts, [Control.END])
+        symbols = command(Op.OPEN, HUB, 0x55)
+        await compare(*parts, symbols[:place])
+        await compare(*parts, [None], discard=1)
+        await compare(*parts, [*symbols[place:], 0x66])
+        last = [0x66] if place else [OWN, 0x55, 0x66]
+        assert parts[1].visible[-len(last):] == last
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def takes_nothing_while_it_is_disabled(dut):
+    """docs/hub.md, "Disable": frames are counted and dropped; what was under way is forgotten."""
+    parts = await start(dut)
+    stream = soup()
+    await compare(*parts, (next(stream) for _ in range(6000)), discard=0.01, crowded=0.01, off=0.1)
+    assert all(parts[1].seen[name] > 0 for name in PULSES), parts[1].seen
 
 
 bench = Bench(__name__, {"receiver": Receiver}, ports_only=True)

@@ -1,4 +1,4 @@
-"""Bench of hdl/hub/reply_buffer.py: replies and answers in one queue."""
+"""Bench of hdl/hub/reply_buffer.py: replies come and go by the byte, in order, each whole."""
 
 import random
 from collections import deque
@@ -10,63 +10,59 @@ from nectar.hdl.hub.reply_buffer import ARRIVED_ROOM, ReplyBuffer
 from nectar.verification.bench import Bench
 from nectar.verification.hub.lockstep import Lockstep
 
-OWN = 1 << 24
-
 
 class Model:
-    """A deque; an answer steps back for a reply."""
+    """A deque of replies (three bytes); one that arrives is a list of the bytes that have come."""
 
     def __init__(self):
         self.waiting = deque()
-        self.seen = {"lost": 0, "answers": 0, "held up": 0}
+        self.arriving = []
+        self.refused = False
+        self.seen = {"lost": 0, "kept": 0, "cut": 0}
 
     def step(self, inputs):
         """Outputs of this cycle; then what it changes."""
-        full = len(self.waiting) == ARRIVED_ROOM
-        arrives = inputs["arrived_valid"]
-        accepts = not arrives and not full
-        shown = {"lost": arrives and full, "answer__ready": accepts, "output__valid": bool(self.waiting),
-                 "output__payload": self.waiting[0] if self.waiting else None}
-        if self.waiting and inputs["output__ready"]:
+        place = inputs["source__place"]
+        shown = {"lost": False, "source__valid": bool(self.waiting),
+                 "source__byte": self.waiting[0][place - 1] if self.waiting and place else None}
+        room = len(self.waiting) < ARRIVED_ROOM
+        if inputs["source__pop"]:
             self.waiting.popleft()
-        if arrives and not full:
-            self.waiting.append(inputs["arrived"])
-        if inputs["answer__valid"] and accepts:
-            self.waiting.append(inputs["answer__payload"] | OWN)
-        self.seen["lost"] += shown["lost"]
-        self.seen["answers"] += inputs["answer__valid"] and accepts
-        self.seen["held up"] += inputs["answer__valid"] and not accepts
+        if inputs["strobe"]:
+            if inputs["place"] == 1:
+                self.seen["cut"] += bool(self.arriving)
+                self.arriving, self.refused = [], not room
+            self.arriving.append(inputs["byte"])
+            if len(self.arriving) == 3:
+                shown["lost"] = self.refused
+                self.seen["lost" if self.refused else "kept"] += 1
+                if not self.refused:
+                    self.waiting.append(self.arriving)
+                self.arriving = []
         return shown
 
 
 class Stimulus:
-    """Replies at random; an answer that waits stays as it is."""
+    """Bytes of replies, some of which are cut short, and takers that look at any byte."""
 
-    def __init__(self, arrive, answer, take):
-        self.arrive, self.answer, self.take = arrive, answer, take
-        self.pending = None
+    def __init__(self, arrive, take):
+        self.arrive, self.take = arrive, take
 
     def __call__(self, model):
-        if self.pending is None and random.random() < self.answer:
-            self.pending = random.getrandbits(24)
-        inputs = {"arrived_valid": random.random() < self.arrive, "arrived": random.getrandbits(24),
-                  "answer__valid": self.pending is not None, "answer__payload": self.pending or 0,
-                  "output__ready": random.random() < self.take}
-        if not inputs["arrived_valid"] and len(model.waiting) < ARRIVED_ROOM:
-            self.pending = None
-        return inputs
+        place = 1 if random.random() < 0.05 else len(model.arriving) + 1
+        return {"strobe": random.random() < self.arrive, "place": place, "byte": random.getrandbits(8), "source__place": random.randrange(4),
+                "source__pop": bool(model.waiting) and random.random() < self.take}
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def keeps_order_and_loses_only_replies_that_find_no_room(dut):
-    """docs/hub.md, Replies: what arrives on top of the room is lost and told; an answer waits instead."""
-    lockstep = Lockstep(dut, ["arrived", "arrived_valid", "answer__payload", "answer__valid", "output__ready"])
-    model = Model()
+    """docs/hub.md, Replies: a reply that arrives while four wait is lost and told, all others leave in order."""
+    lockstep, model = Lockstep(dut, ["byte", "place", "strobe", "source__place", "source__pop"]), Model()
     await lockstep.reset()
-    for arrive, answer, take in ((0.1, 0.3, 0.9), (0.3, 0.3, 0.5), (0.25, 0.5, 1), (0.5, 0.5, 0.1), (0, 0, 1)):
-        await lockstep.run(model, Stimulus(arrive, answer, take), 300)
+    for arrive, take in ((0.3, 0.3), (1, 0.3), (1, 0.05), (0.5, 0.1), (0, 1)):
+        await lockstep.run(model, Stimulus(arrive, take), 600)
     assert all(model.seen.values()), model.seen
-    assert not model.waiting and lockstep.read("output__valid") == 0
+    assert not model.waiting and lockstep.read("source__valid") == 0
 
 
 bench = Bench(__name__, {"buffer": ReplyBuffer}, ports_only=True)

@@ -1,4 +1,4 @@
-"""Bench of hdl/hub/reply_sender.py: replies in, symbols out."""
+"""Bench of hdl/hub/reply_sender.py: replies and answers in, symbols out."""
 
 import random
 from collections import deque
@@ -13,40 +13,74 @@ from nectar.verification.hub.lockstep import Lockstep
 
 
 class Model:
-    """All symbols that wait, in one deque."""
+    """Replies that wait, an answer that waits, and the symbols of the one that is being sent."""
 
     def __init__(self):
-        self.symbols = deque()
+        self.replies = deque()  # bytes
+        self.coming = []
+        self.answer = None
+        self.symbols = None     # of the one that is being sent
+        self.own = False        # it is the answer
+        self.seen = {"own": 0, "other": 0, "own in turn": 0, "other in turn": 0}
 
     @property
     def full(self):
         """Whether four replies wait, the one that is being sent included."""
-        return -(-len(self.symbols) // 4) == REPLY_ROOM
+        return len(self.replies) == REPLY_ROOM
+
+    @property
+    def waiting(self):
+        """Whether there is a symbol to send."""
+        return bool(self.replies or self.answer)
 
     def step(self, inputs):
         """What is next; then what goes and what comes."""
-        shown = {"waiting": bool(self.symbols), "symbol": self.symbols[0] if self.symbols else None, "full": self.full}
+        if not self.symbols and self.waiting:
+            turn = bool(self.answer) and (not self.own or not self.replies)
+            if inputs["take"]:
+                self.seen["own" if turn else "other"] += 1
+                if self.answer and self.replies:
+                    self.seen["own in turn" if turn else "other in turn"] += 1
+                self.own = turn
+                self.symbols = deque([Control.REPLY, *(self.answer if turn else self.replies[0])])
+        symbol = self.symbols[0] if self.symbols else Control.REPLY
+        last = inputs["take"] and self.symbols and len(self.symbols) == 1
+        shown = {"waiting": self.waiting, "symbol": symbol if self.waiting else None, "full": self.full, "answer__ready": bool(last and self.own)}
         if inputs["take"]:
             self.symbols.popleft()
+        if last:
+            if self.own:
+                self.answer = None
+            else:
+                self.replies.popleft()
         if inputs["push"]:
-            op, hub, value = inputs["reply"].to_bytes(3, "big")
-            self.symbols.extend([Control.REPLY, op, hub, value])
+            self.coming.append(inputs["byte"])
+            if len(self.coming) == 3:
+                self.replies.append(bytes(self.coming))
+                self.coming = []
         return shown
 
 
-def stimulus(push, take):
-    return lambda model: {"push": not model.full and random.random() < push, "reply": random.getrandbits(24),
-                          "take": bool(model.symbols) and random.random() < take}
+def stimulus(push, answer, take):
+    def inputs(model):
+        if model.answer is None and random.random() < answer:
+            model.answer = random.randbytes(3)
+        pushes = bool(model.coming) or (not model.full and random.random() < push)
+        return {"push": pushes, "place": len(model.coming) + 1, "byte": random.getrandbits(8),
+                "answer__valid": model.answer is not None, "answer__payload": int.from_bytes(model.answer or random.randbytes(3), "big"),
+                "take": model.waiting and random.random() < take}
+    return inputs
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def sends_replies_in_order_and_whole(dut):
-    """docs/wire.md: control code, opcode, HUB ID, value; room for four."""
-    lockstep, model = Lockstep(dut, ["reply", "push", "take"]), Model()
+    """docs/wire.md: control code, opcode, HUB ID, value; room for four; answers and replies in turns."""
+    lockstep, model = Lockstep(dut, ["byte", "place", "push", "answer__payload", "answer__valid", "take"]), Model()
     await lockstep.reset()
-    for push, take in ((0.2, 0.9), (1, 1), (1, 0.3), (0.1, 1), (1, 0), (0, 1)):
-        await lockstep.run(model, stimulus(push, take), 300)
-    assert not model.symbols and lockstep.read("waiting") == 0
+    for push, answer, take in ((0.1, 0.1, 0.9), (1, 1, 1), (1, 0.5, 0.3), (0.1, 0, 1), (0, 0.3, 1), (1, 1, 0), (0, 0, 1)):
+        await lockstep.run(model, stimulus(push, answer, take), 400)
+    assert not model.waiting and lockstep.read("waiting") == 0
+    assert all(model.seen.values()), model.seen
 
 
 bench = Bench(__name__, {"sender": ReplySender}, ports_only=True)

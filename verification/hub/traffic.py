@@ -8,10 +8,11 @@ for the ready of the last one), no more than two replies are outstanding, and pa
 
 import heapq
 
-from nectar.hdl.hub.commands import COMMANDS, REPLY, Op
+from nectar.hdl.hub.commands import BY_OPCODE, COMMANDS, HELLO, HELLO_ASK, HELLO_HUB, REPLY, Group, Op
 from nectar.hdl.link.symbol import ANY_HUB, CONTROL_BIT, Control, command, packet, reply
 
 from .monitors import Endpoint, always
+from .tables import answered
 
 __all__ = ["Neighbour", "neighbour_hub", "UNASKED", "transactions", "audit"]
 
@@ -21,6 +22,7 @@ ROOM, ASKED, REPLIED = "room", "asked", "replied"
 UNASKED = 0x71
 
 _UNKNOWN = [op for op in range(256) if op not in {int(row.op) for row in COMMANDS}]
+_USER = [row.op for row in COMMANDS if not row.supervisor]
 _RESERVED = [code for code in range(CONTROL_BIT, 2 * CONTROL_BIT) if code not in list(Control)]
 
 
@@ -105,7 +107,9 @@ class Neighbour(Endpoint):
         elif self._reply is not None:
             self._reply.append(symbol)
             if len(self._reply) == 3:
-                self._asked -= self._reply[0] != UNASKED
+                if self._reply[0] == HELLO_ASK:
+                    self._insert(cycle, [int(Control.REPLY), HELLO, neighbour_hub(self.port), HELLO_HUB | self.port])
+                self._asked -= self._reply[0] not in (UNASKED, HELLO, HELLO_ASK)
                 self._reply = None
         elif symbol == Control.START:
             self._insert(cycle, [int(Control.READY)])
@@ -163,7 +167,11 @@ class _Source:
 
     def order(self, op, param, hub=None):
         """A command, for the HUB under test if ``hub`` is None."""
-        return [ASKED, *command(op, self.hub, param)] if op & REPLY and hub is None else command(op, self.hub if hub is None else hub, param)
+        return [ASKED, *command(op, self.hub, param)] if answered(op) and hub is None else command(op, self.hub if hub is None else hub, param)
+
+    def replied(self, op, param, hub=None):
+        """A command that wants a reply, and the reply."""
+        return [ASKED, *command(op, self.hub if hub is None else hub, param), REPLIED]
 
     def circuit(self):
         """Circuit switching: the route first, with a reply from its end, which may be the HUB behind the port (H17)."""
@@ -184,45 +192,106 @@ class _Source:
         steps = []
         outputs = self.outputs()
         for o in outputs:
-            steps += self.order(Op.TEST_OPEN_RETRY, o)
+            steps += self.order(self.rng.choice([Op.TEST_OPEN_RETRY] * 3 + [Op.TEST_OPEN_RETRY_REPLY]), o)
             if self.rng.random() < 0.3 and len(outputs) == 1:
                 steps += command(Op.TEST_OPEN_RETRY, neighbour_hub(o), self.rng.randrange(256))
+            steps += [REPLIED]
+        return steps, outputs
+
+    def locked(self):
+        """A set of outputs, each locked before it is opened, in ascending order, which cannot deadlock."""
+        steps = []
+        outputs = self.outputs()
+        for o in outputs:
+            steps += self.order(self.rng.choice([Op.LOCK_RETRY, Op.LOCK_RETRY_REPLY]), o)
+            if self.rng.random() < 0.3:
+                steps += [REPLIED, *self.replied(self.rng.choice([Op.TEST_LOCK_REPLY, Op.STATUS_LOCK, Op.LOCK_REPLY]), o)]
+            steps += [*self.order(self.rng.choice([Op.OPEN_RETRY, Op.OPEN_RETRY_REPLY]), o), REPLIED]
         return steps, outputs
 
     def transfer(self):
         """A connection, what goes over it, and its end."""
         rng = self.rng
-        steps, outputs = self.circuit() if rng.random() < 0.5 else self.packets()
+        steps, outputs = rng.choice([self.circuit, self.packets, self.locked])()
+        if rng.random() < 0.1 and not self.longest:
+            steps += [REPLIED, *self.control(rng.choice(outputs))]
         steps += self.data()
         while rng.random() < 0.2:
-            again = rng.choice([Op.OPEN_RETRY, Op.OPEN_RETRY_REPLY, Op.TEST_OPEN_RETRY])
+            again = rng.choice([Op.OPEN_RETRY, Op.OPEN_RETRY_REPLY, Op.TEST_OPEN_RETRY, Op.TEST_OPEN_RETRY_REPLY])
             steps += rng.choice([self.order(again, outputs[-1]), [ROOM, *packet(b"")], []])
             steps += [REPLIED, *self.data()]
-        if rng.random() < 0.7:
-            return steps + self.close_all()
+        return steps + self.end(outputs) + self.unlock(outputs)
+
+    def control(self, o):
+        """Flow control of a connected output."""
+        return [s for op in self.rng.choice([[Op.LOWER_READY, Op.STATUS_READY, Op.RAISE_READY], [Op.RAISE_READY, Op.AWAIT_READY_REPLY],
+                                             [Op.REPAIR_READY, Op.STATUS_QUEUE]]) for s in [*self.order(op, o), REPLIED]]
+
+    def end(self, outputs):
+        """The end of a connection, in one of all ways."""
+        rng = self.rng
+        way = rng.random()
+        if way < 0.5:
+            return self.close_all()
+        if way < 0.7:
+            op = rng.choice([Op.CLOSE_MINE, Op.CLOSE_MINE_REPLY, Op.CLOSE_ALL_REPLY])
+            return [*self.order(op, rng.randrange(256)), REPLIED]
+        if way < 0.85 and len(outputs) == 1:
+            return [REPLIED, *self.replied(Op.CLOSE_ALL_REPLY, rng.randrange(256), neighbour_hub(outputs[0]))]
+        steps, outputs = [], list(outputs)
         while outputs:
-            steps += self.order(Op.CLOSE, outputs.pop())
+            steps += [*self.order(rng.choice([Op.CLOSE, Op.CLOSE_REPLY]), outputs.pop()), REPLIED]
             if outputs and rng.random() < 0.4:
                 steps += self.data()
         return steps
 
+    def unlock(self, outputs):
+        """Gives locks back, also where there are none."""
+        rng = self.rng
+        if rng.random() < 0.5:
+            return self.order(Op.UNLOCK_MINE, rng.randrange(256))
+        return [s for o in outputs for s in [*self.order(rng.choice([Op.UNLOCK, Op.UNLOCK_REPLY]), o), REPLIED]]
+
     def attempt(self):
         """An open that does not wait: what follows gets through or is lost."""
-        return self.order(Op.OPEN, self.outputs()[0]) + self.data() + self.close_all()
+        op = self.rng.choice([Op.OPEN, Op.OPEN_REPLY, Op.TEST_OPEN, Op.TEST_OPEN_REPLY])
+        return self.order(op, self.outputs()[0]) + self.data() + self.close_all()
+
+    def grab(self):
+        """A lock that does not wait, taken or not, and given back."""
+        o = self.outputs()[0]
+        return [*self.order(self.rng.choice([Op.LOCK, Op.LOCK_REPLY]), o), *self.replied(Op.STATUS_LOCK, o), *self.unlock([o])]
+
+    def impatient(self):
+        """A command that may wait, ended by a flush if it does."""
+        rng = self.rng
+        op = rng.choice([Op.OPEN_RETRY_REPLY, Op.TEST_OPEN_RETRY_REPLY, Op.LOCK_RETRY_REPLY, Op.AWAIT_READY_REPLY])
+        return [*self.replied(Op.ECHO_REPLY, rng.randrange(256)), *self.order(op, self.outputs()[0]),
+                *[int(Control.IDLE)] * rng.randrange(16, 100), *self.replied(Op.FLUSH_REPLY, 0),
+                *self.data(), *self.close_all(), *self.order(Op.UNLOCK_MINE, 0)]
 
     def question(self):
-        """A status query, now and then of a port that is not there."""
-        op = self.rng.choice([Op.STATUS_OUTPUT, Op.STATUS_ERRORS])
-        return self.order(op, self.rng.choice([self.rng.randrange(self.ports)] * 9 + [self.rng.randrange(self.ports, 256)])) + [REPLIED]
+        """A question, now and then about a port that is not there."""
+        rng = self.rng
+        if rng.random() < 0.2:
+            return self.replied(rng.choice([Op.ECHO_REPLY, Op.IDENTITY_REPLY, Op.SIZE_REPLY]), rng.randrange(256), rng.choice([self.hub, ANY_HUB]))
+        op = rng.choice([op for op in _USER if BY_OPCODE[op].group is Group.STATUS] + [Op.STATUS_NEIGHBOUR] * 4
+                        + [Op.TEST_LOCK_REPLY, Op.AWAIT_READY_REPLY])
+        if op == Op.STATUS_NEIGHBOUR:
+            return self.replied(op, self.port)  # hellos share the room for replies: more of them at one port might push out a reply
+        return self.replied(op, rng.choice([rng.randrange(self.ports)] * 9 + [rng.randrange(self.ports, 256)]))
 
     def mistake(self):
         """Something wrong, that must be counted, answered where asked for, and leave no trace."""
         rng = self.rng
-        bad = rng.choice([self.port, rng.randrange(self.ports, 256)])
+        bad = rng.randrange(self.ports, 256)
+        port = [op for op in _USER if "port" in BY_OPCODE[op].parameter]
         wrong = rng.choice([
-            lambda: self.order(rng.choice([*_UNKNOWN, 0x01, 0x15]), rng.randrange(256)),
-            lambda: self.order(rng.choice([Op.OPEN, Op.OPEN_RETRY, Op.OPEN_RETRY_REPLY, Op.TEST_OPEN_RETRY]), bad),
-            lambda: self.order(Op.CLOSE, rng.choice([bad, rng.randrange(self.ports)])),
+            lambda: self.order(rng.choice(_UNKNOWN), rng.randrange(256)),
+            lambda: self.order(rng.choice(port), bad),
+            lambda: self.order(rng.choice([op for op in port if BY_OPCODE[op].group is Group.OPEN]), self.port),
+            lambda: self.order(rng.choice([Op.CLOSE, Op.CLOSE_REPLY, Op.UNLOCK, Op.UNLOCK_REPLY, Op.RAISE_READY, Op.LOWER_READY]),
+                               rng.choice([bad, rng.randrange(self.ports)])),
             lambda: command(Op.OPEN_RETRY, self.hub, 0)[:rng.randrange(1, 4)],
             lambda: [*reply(0, 0x7F, 0)[:rng.randrange(1, 4)], *rng.choice([[int(Control.END)], command(Op.OPEN, self.hub, self.port)])],
             lambda: [rng.choice(_RESERVED)],
@@ -231,14 +300,15 @@ class _Source:
             lambda: command(Op.OPEN_RETRY, neighbour_hub(0), 1),
             self.close_all,
         ])()
-        return wrong + self.question()
+        return wrong + [REPLIED] + self.question()
 
 
 def transactions(port, ports, hub, rng, count, longest=0):
     """Steps of ``count`` random transactions of the source at ``port``; ``longest`` is that of a packet's data, 0 for short ones only."""
     source = _Source(port, ports, hub, rng, longest)
     for _ in range(count):
-        kind = rng.choices([source.transfer, source.attempt, source.question, source.mistake], [12, 2, 2, 1])[0]
+        kind = rng.choices([source.transfer, source.attempt, source.question, source.mistake, source.grab, source.impatient],
+                           [12, 3, 3, 2, 2, 1])[0]
         yield from [REPLIED, *kind()]
 
 

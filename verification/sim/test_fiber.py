@@ -4,13 +4,12 @@ Waveforms of all boards are recorded; the model (the fibers of the cocotb back e
 knowledge of the engine) is given what each sender showed at its clock edges and must foresee what each receiver saw.
 """
 
-import random
-
 import pytest
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import Topology, load
 from nectar.software.backends.engine import EngineMachine
 from nectar.software.backends.fibers import Fiber
+from nectar.verification import seeds
 from nectar.verification.sim.traffic import Station, run
 from nectar.verification.sim.vcd import read
 
@@ -19,7 +18,7 @@ PINS = ("rx__payload", "rx__valid", "tx__payload", "tx__valid", "tx__ready")
 
 def varied(seed):
     """Three CABs on two HUBs: fibers of random length and speed, clocks out of phase."""
-    rng = random.Random(seed)
+    rng = seeds.rng(seed)
     topology = Topology(f"varied {seed}")
     topology.hub("HUB1", phase_ns=rng.randrange(70)).hub("HUB2", phase_ns=rng.choice([0, 12.345]))
     for i in range(1, 4):
@@ -32,7 +31,7 @@ def varied(seed):
 
 def play(topology, path, seed):
     """Random packets between all CABs, one after the other; returns what arrived."""
-    rng = random.Random(seed)
+    rng = seeds.rng(seed)
     machine = EngineMachine(topology, waves=path)
     routes = topology.routes()
     names = list(topology.cabs)
@@ -69,6 +68,7 @@ def test_every_symbol_is_at_the_pins_when_the_specification_says(tmp_path, make,
     names = {name for fiber in topology.fibers for end in (fiber.a, fiber.b) for name in pins(topology, end).values()}
     signals = read(path, [*names, *clocks.values()])
     edges = {board: signals[name].rises() for board, name in clocks.items()}
+    begin = min(times[0] for times in edges.values())
 
     carried = 0
     for fiber in topology.fibers:
@@ -79,8 +79,8 @@ def test_every_symbol_is_at_the_pins_when_the_specification_says(tmp_path, make,
             # At equal times the receiver goes first: a symbol needs more than no time.
             events = sorted([(time, 1) for time in edges[here.board]] + [(time, 0) for time in edges[there.board]])
             for time, sends in events:
-                if not time:
-                    continue   # the waveform begins after the edge at 0
+                if time == begin:
+                    continue   # the waveform begins after the first edge
                 if sends:
                     ready = sender["tx__ready"].before(time)
                     assert ready == model.ready(time), f"{here} at {time}: tx__ready"

@@ -5,14 +5,13 @@ processor, which is given what the pins showed at each edge: it must drive the s
 software must see the same values at the same times.
 """
 
-import random
-
 import pytest
 from nectar.hdl.cab.addresses import REG, REGIONS, Irq
 from nectar.sim.topology import Topology
 from nectar.software.backends.engine import EngineMachine
 from nectar.software.backends.processor import Processor
 from nectar.software.door import BusError, Door, Kind
+from nectar.verification import seeds
 from nectar.verification.sim.traffic import run
 from nectar.verification.sim.vcd import read
 
@@ -27,7 +26,7 @@ class Software:
 
     def __init__(self, door, seed):
         self.door = door
-        self.random = random.Random(seed)
+        self.random = seeds.rng(seed)
         self.seen = []
 
     async def some(self, tag):

@@ -2,7 +2,7 @@
 
 import pytest
 from nectar.hdl.hub.profile import HUB_PROFILES
-from nectar.sim.profile import PROFILES, PROTOTYPE, profile
+from nectar.sim.profile import MODERN, PROFILES, PROTOTYPE, profile
 
 
 def test_the_prototype_has_the_clocks_of_the_paper():
@@ -10,6 +10,12 @@ def test_the_prototype_has_the_clocks_of_the_paper():
     assert PROTOTYPE.hub_period_ps == 70_000
     assert PROTOTYPE.cpu_hz == 16e6
     assert 8e12 / PROTOTYPE.symbol_ps == 100e6
+
+
+def test_the_modern_profile_is_no_slower_anywhere_and_its_boards_keep_up_with_their_fibers():
+    for name in ("hub_period_ps", "cab_period_ps", "symbol_ps"):
+        assert getattr(MODERN, name) < getattr(PROTOTYPE, name)
+    assert max(MODERN.hub_period_ps, MODERN.cab_period_ps) <= MODERN.symbol_ps
 
 
 @pytest.mark.parametrize("name", PROFILES)

@@ -1,11 +1,11 @@
 """Topologies: built in, from files, and every mistake that a file can have."""
 
 import itertools
-import random
 
 import pytest
 from nectar.sim.topology import BUILT_IN, Topology, TopologyError, load
 from nectar.sim.wiring import End
+from nectar.verification import seeds
 
 
 def ends(topology):
@@ -95,7 +95,7 @@ def shortest(topology, source, destination):
 @pytest.mark.parametrize("seed", range(8))
 def test_routes_are_the_first_of_the_shortest_ones(seed):
     """S10: deterministic source routing. Checked on random shapes against all routes there are."""
-    rng = random.Random(seed)
+    rng = seeds.rng(seed)
     topology = Topology(f"random {seed}")
     hubs = rng.randrange(2, 6)
     free = []

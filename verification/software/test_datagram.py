@@ -3,8 +3,6 @@
 Sources: "The Design of Nectar" (1989), section 6.2.2; docs/software.md.
 """
 
-import random
-
 import pytest
 
 from nectar.software.datalink.datalink import Switching
@@ -13,6 +11,7 @@ from nectar.software.datagram import MAX_CIRCUIT_DATA, MAX_MESSAGE
 from nectar.software.errors import MessageTooLong, NoRoute
 from nectar.software.kernel.mailbox import Mailbox
 from nectar.software.packet import MAX_DATA
+from nectar.verification import seeds
 
 from .helpers import BACKENDS, model, run_task
 
@@ -20,7 +19,7 @@ PACKET, CIRCUIT = Switching.PACKET, Switching.CIRCUIT
 
 
 def pattern(length, seed=0):
-    return random.Random(seed * 1_000_003 + length).randbytes(length)
+    return seeds.rng(seed * 1_000_003 + length).randbytes(length)
 
 
 async def send_all(cab, destination, messages, switching=PACKET):
@@ -138,7 +137,7 @@ def test_wrong_arguments_are_refused():
 def test_a_message_is_gathered_from_areas_wherever_they_lie(seed, backend):
     """Section 6.2.2: a message is a list of areas. With areas, ``send`` returns when they may be used again."""
     print("seed", seed)
-    rng = random.Random(seed)
+    rng = seeds.rng(seed)
     contents = []
 
     async def send(cab, switching):
@@ -199,7 +198,7 @@ def test_a_message_to_the_own_cab_does_not_touch_the_fiber():
 def test_many_senders_to_one_receiver(pause_us, backend):
     """All messages arrive once, in order for each sender, whether or not the reader keeps up."""
     count = 12
-    messages = {i: [pattern(random.Random(i * 100 + n).choice([0, 5, 500, 1004, 1500, 4000]), i * 100 + n) for n in range(count)]
+    messages = {i: [pattern(seeds.rng(i * 100 + n).choice([0, 5, 500, 1004, 1500, 4000]), i * 100 + n) for n in range(count)]
                 for i in range(2, 9)}
     with model("hub:8", backend=backend) as system:
         for i, own in messages.items():
@@ -223,7 +222,7 @@ def test_all_to_all(topology, switching, backend):
             async def sender(cab, others=others):
                 for round in range(4):
                     for other in others:
-                        size = random.Random(cab.id * 100 + other + round).choice([0, 8, 1004, 2500])
+                        size = seeds.rng(cab.id * 100 + other + round).choice([0, 8, 1004, 2500])
                         await cab.datagram.send((other, 1), pattern(size, cab.id * 1000 + other * 10 + round), switching)
 
             system.spawn(cab.name, sender)
@@ -232,7 +231,7 @@ def test_all_to_all(topology, switching, backend):
         for number, thread in receivers.items():
             for source in ids:
                 if source != number:
-                    expected = [pattern(random.Random(source * 100 + number + round).choice([0, 8, 1004, 2500]), source * 1000 + number * 10 + round)
+                    expected = [pattern(seeds.rng(source * 100 + number + round).choice([0, 8, 1004, 2500]), source * 1000 + number * 10 + round)
                                 for round in range(4)]
                     assert [data for origin, data in thread.result if origin == source] == expected
         clean(system)

@@ -15,6 +15,7 @@ from nectar.sim.topology import Topology, TopologyError, load
 from nectar.software.backends.engine import EngineMachine
 from nectar.software.door import BusError
 from nectar.software.machine import QUIET, STOPPED, TIME
+from nectar.verification import seeds
 from nectar.verification.sim.traffic import Station
 
 DATA = REGIONS["data"].base
@@ -86,7 +87,8 @@ def test_time_does_not_run_backwards(machine):
 
 def test_a_machine_without_software_is_quiet(machine):
     assert run(machine) == QUIET
-    assert machine.time_ps < 2_000_000
+    # Behind a reset a HUB clears its counters, 20 cycles a port, and looks at each once more, 3 cycles (docs/monitor.md).
+    assert machine.time_ps < (23 * 16 + 16) * CYCLE
 
 
 def test_a_machine_is_not_quiet_while_a_timer_runs(machine):
@@ -155,7 +157,7 @@ def test_long_blocks_and_many_operations_go_through(machine):
         got.append(await door.read_block(DATA + 200_000, 20_000))
 
     got = []
-    block = os.urandom(150_001)
+    block = seeds.rng().randbytes(150_001)
     machine.start("CAB1", main())
     run(machine)
     assert got == [block, b"".join((i * 0x01000193 & 0xFFFFFFFF).to_bytes(4, "big") for i in range(5000))]
@@ -379,8 +381,10 @@ def test_a_fiber_that_is_faster_than_a_board_is_refused():
 def test_control_c_interrupts_a_long_silence():
     """The engine comes back to Python every 50 ms."""
     code = textwrap.dedent("""
+        import signal
         from nectar.sim.topology import load
         from nectar.software.backends.engine import EngineMachine
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background of a shell have it ignored
         machine = EngineMachine(load("hub:2"), sleep=False)
         async def main():
             machine.doors["CAB1"].spend(10**12)

@@ -1,10 +1,9 @@
 """Claims about the fiber in plain Python (docs/engine.md): one symbol in the latch, one on the wire, all in order."""
 
-import random
-
 import pytest
 
 from nectar.software.backends.fibers import Fiber
+from nectar.verification import seeds
 
 
 def picosecond_by_picosecond(symbol_ps, delay_ps, edges, offers, last):
@@ -40,10 +39,10 @@ def picosecond_by_picosecond(symbol_ps, delay_ps, edges, offers, last):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_symbols_leave_and_arrive_when_a_picosecond_by_picosecond_machine_says(seed):
-    random.seed(seed)
-    symbol_ps, delay_ps, period = random.randint(1, 30), random.randint(0, 50), random.randint(1, 40)
-    edges = range(random.randint(0, 40), 2000, period)
-    offers = [random.choice([None, random.randrange(512)]) if seed % 2 else random.randrange(512) for _ in range(60)]
+    rng = seeds.rng(seed)
+    symbol_ps, delay_ps, period = rng.randint(1, 30), rng.randint(0, 50), rng.randint(1, 40)
+    edges = range(rng.randint(0, 40), 2000, period)
+    offers = [rng.choice([None, rng.randrange(512)]) if seed % 2 else rng.randrange(512) for _ in range(60)]
     expected = picosecond_by_picosecond(symbol_ps, delay_ps, edges, offers, 2000)
     fiber = Fiber(("CAB1", "HUB1.P0"), symbol_ps, delay_ps)
     taken, starts = [], []

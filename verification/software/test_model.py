@@ -9,7 +9,7 @@ import zlib
 import pytest
 
 from nectar.hdl.cab.addresses import ID_VALUE, REG, REGIONS, TX_LIST_DEPTH, Irq
-from nectar.hdl.hub.commands import STATUS_CONNECTED, Error, Op
+from nectar.hdl.hub.commands import STATUS_IN_USE, Error, Op
 from nectar.hdl.link.symbol import Control
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import Topology, load
@@ -334,7 +334,7 @@ def test_a_hub_answers_as_the_table_of_commands_says(play):
 
     refused = Op.OPEN_RETRY_REPLY & ~1
     assert play(load("hub:3"), main, silent, silent)[0] == [
-        (Op.STATUS_OUTPUT, 0), (Op.OPEN_RETRY_REPLY, 2), (Op.STATUS_OUTPUT, STATUS_CONNECTED | 0), (Op.OPEN_RETRY_REPLY, 2),
+        (Op.STATUS_OUTPUT, 0), (Op.OPEN_RETRY_REPLY, 2), (Op.STATUS_OUTPUT, STATUS_IN_USE | 0), (Op.OPEN_RETRY_REPLY, 2),
         (refused, Error.BAD_PORT), (refused, Error.BAD_PORT), (Op.STATUS_OUTPUT & ~1, Error.BAD_PORT), (Op.STATUS_OUTPUT, 0),
         (0x7E, Error.UNKNOWN), (Op.STATUS_ERRORS, 4)]
 
@@ -370,6 +370,8 @@ def test_an_open_waits_for_the_output_and_a_test_open_for_its_ready_bit(play):
 def test_a_plain_open_of_a_taken_output_loses_what_follows(play):
     async def first(board):
         board.command(Op.OPEN_RETRY, 1, 1)
+        board.door.spend(2000)
+        board.command(Op.CLOSE_ALL)
 
     async def receiver(board):
         return await board.packet()

@@ -1,59 +1,11 @@
-"""The processor against docs/door.md: which edge each operation begins and ends at, the bus, interrupts, errors."""
-
-import random
+"""The processor against docs/door.md: which edge each operation begins and ends at, the bus, interrupts, sleep."""
 
 import pytest
 
-from nectar.software.backends.processor import FOREVER, Processor
-from nectar.software.door import BusError, Door
+from nectar.software.backends.processor import FOREVER
+from nectar.verification import seeds
 
-
-class Board:
-    """A memory behind a bus: takes a request when ``ready`` says so, answers ``delay`` edges later."""
-
-    def __init__(self, delay=4, ready=lambda: True, bad=()):
-        self.delay, self.ready, self.bad = delay, ready, set(bad)
-        self.memory = bytearray(4096)
-        self.taken = []          # (edge after which it was driven and taken, request)
-        self.answers = []        # (edge, data, error)
-        self.irq = set()         # edges at which the line is sampled as 1
-        self.log = []
-
-    def run(self, processor, edges):
-        """Runs ``edges`` edges; ``drive`` collects what is driven behind each edge."""
-        driven = None if not processor.edges else processor.request
-        for _ in range(edges):
-            at = processor.edges
-            done, data, error = False, 0, False
-            if self.answers and self.answers[0][0] == at:
-                _, data, error = self.answers.pop(0)
-                done = True
-            ready = self.ready()
-            if driven is not None and ready:
-                self.taken.append((at, driven))
-                bad = driven.address in self.bad
-                word = int.from_bytes(self.memory[driven.address:driven.address + 4], "big")
-                if driven.write and not bad:
-                    for lane in range(4):
-                        if driven.select & 8 >> lane:
-                            self.memory[driven.address + lane] = driven.data >> 8 * (3 - lane) & 0xFF
-                self.answers.append((at + self.delay - 1, 0 if driven.write else word, bad))
-            driven = processor.edge(done, data, error, ready, at in self.irq)
-
-
-def processor_of(main, handler=None):
-    door = Door(16_000_000)
-    log = []
-    if handler is not None:
-        door.attach(lambda: handler(door, log))
-    return Processor(door, main(door, log)), log
-
-
-def run(main, handler=None, edges=200, **board):
-    processor, log = processor_of(main, handler)
-    board = Board(**board)
-    board.run(processor, edges)
-    return processor, board, log
+from .bus import Board, processor_of, run
 
 
 def test_spend_fetched_at_an_edge_ends_that_many_edges_later():
@@ -109,7 +61,7 @@ def test_a_request_holds_until_it_is_taken():
 def test_blocks_and_sizes_of_any_alignment_reach_the_right_bytes(seed):
     """Reference: a bytearray. The board takes requests at random edges."""
     print("seed", seed)
-    rng = random.Random(seed)
+    rng = seeds.rng(seed)
     mirror = bytearray(4096)
 
     async def main(door, log):
@@ -245,113 +197,6 @@ def test_wait_ends_at_once_if_a_handler_has_run_since_the_software_was_resumed()
     assert log == ["handler", ("main", 5)]
 
 
-def test_a_bus_error_of_a_store_comes_at_the_next_await_which_is_not_done():
-    async def main(door, log):
-        door.write(0x40, 1)
-        door.write(0x44, 2)
-        try:
-            await door.wait()
-        except BusError as error:
-            log.append((error.address, error.write))
-        log.append(await door.read(0x44))
-
-    _, board, log = run(main, bad=[0x40])
-    assert log == [(0x40, True), 2]
-    assert len(board.taken) == 3
-
-
-def test_a_bus_error_of_a_load_is_raised_by_it():
-    async def main(door, log):
-        for size, load in ((1, door.read(0x42, 1)), (20, door.read_block(0x39, 20))):
-            try:
-                await load
-            except BusError as error:
-                log.append((size, error.address, error.write))
-
-    _, _, log = run(main, bad=[0x40])
-    assert log == [(1, 0x42, False), (20, 0x40, False)]
-
-
-def test_errors_of_the_two_levels_are_kept_apart():
-    async def main(door, log):
-        door.write(0x40, 1)
-        door.spend(10)
-        try:
-            await door.now()
-        except BusError as error:
-            log.append(("main", error.address))
-
-    async def handler(door, log):
-        log.append(("handler", await door.now()))
-
-    processor, log = processor_of(main, handler)
-    board = Board(bad=[0x40])
-    board.irq = {6}
-    board.run(processor, 30)
-    assert log == [("handler", 6), ("main", 0x40)]
-
-
-@pytest.mark.parametrize("level", ["main", "handler"])
-def test_a_bus_error_with_no_await_left_reaches_the_caller(level):
-    async def store(door, log):
-        door.write(0x40, 1)
-
-    async def sleep(door, log):
-        await door.wait()
-
-    processor, _ = processor_of(store if level == "main" else sleep, store)
-    board = Board(bad=[0x40])
-    board.irq = {2} if level == "handler" else set()
-    with pytest.raises(BusError, match="0x000040"):
-        board.run(processor, 30)
-
-
-def test_a_handler_that_waits_is_refused():
-    async def main(door, log):
-        await door.wait()
-
-    async def handler(door, log):
-        await door.wait()
-
-    processor, _ = processor_of(main, handler)
-    board = Board()
-    board.irq = {2}
-    with pytest.raises(RuntimeError, match="cannot wait"):
-        board.run(processor, 30)
-    processor.close()
-
-
-def test_an_answer_that_nobody_asked_for_is_an_error():
-    async def main(door, log):
-        await door.read(0)
-
-    processor, _ = processor_of(main)
-    processor.edge()
-    with pytest.raises(RuntimeError, match="not taken"):
-        processor.edge(done=True)
-    processor.close()
-
-    async def ends(door, log):
-        await door.now()
-
-    processor, _ = processor_of(ends)
-    processor.edge()
-    with pytest.raises(RuntimeError, match="nobody made"):
-        processor.edge(done=True)
-
-
-def test_exceptions_of_the_software_pass_through():
-    async def main(door, log):
-        door.spend(3)
-        await door.now()
-        raise KeyError("mine")
-
-    processor, _ = processor_of(main)
-    with pytest.raises(KeyError, match="mine"):
-        Board().run(processor, 10)
-    processor.close()
-
-
 def test_close_runs_what_the_software_wants_done_at_its_end():
     async def main(door, log):
         try:
@@ -372,7 +217,7 @@ def test_edges_may_be_left_out_as_sleeps_says(seed):
     print("seed", seed)
 
     async def main(door, log):
-        rng = random.Random(seed)
+        rng = seeds.rng(seed)
         for _ in range(40):
             door.spend(rng.randrange(30))
             choice = rng.randrange(6)
@@ -393,7 +238,7 @@ def test_edges_may_be_left_out_as_sleeps_says(seed):
         log.append(("handler", await door.now()))
 
     def history(lazy):
-        rng = random.Random(seed + 100)
+        rng = seeds.rng(seed + 100)
         processor, log = processor_of(main, handler)
         board = Board()
         edges = 0

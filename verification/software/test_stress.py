@@ -8,14 +8,13 @@ other in a circle, so there only CAB1 sends such, and nobody where things get lo
 two HUBs is not made up for, so such losses happen only next to CABs.
 """
 
-import random
-
 import pytest
 
 from nectar.sim.topology import load
 from nectar.software.backends.model import Fault
 from nectar.software.datalink.options import Options
 from nectar.software.errors import CircuitError
+from nectar.verification import seeds
 
 from .helpers import BACKENDS, model
 
@@ -26,13 +25,13 @@ TOPOLOGIES = ["hub:2", "hub:5", "chain:3", "figure7", "mesh:2x2"]
 def content(sender, thread, number, length):
     """What identifies a message, and then noise that can be made again."""
     head = bytes([sender, thread, number >> 8, number & 0xFF])
-    return head + random.Random(f"{sender} {thread} {number}").randbytes(max(0, length - 4))
+    return head + seeds.rng(f"{sender} {thread} {number}").randbytes(max(0, length - 4))
 
 
 def traffic(seed, lossy, memory_bytes=1 << 16, backend="model"):
     """Runs random traffic; returns what was sent and received, lists of (sender, thread, number, receiver, mailbox), and counts of messages dropped."""
     print("seed", seed)
-    rng = random.Random(seed)
+    rng = seeds.rng(seed)
     topology = rng.choice(TOPOLOGIES)
     faults = losses(rng, load(topology)) if lossy else []
     sent, received, failed = [], [], []

@@ -5,10 +5,9 @@ commands stand there in the paper's order, with its HUBs and ports. When the tra
 HUB for the state of every port and notes what it learns.
 """
 
-import random
-
 from ...hdl.hub.commands import Op
 from ...hdl.link.symbol import ANY_HUB
+from .. import seeds
 
 __all__ = ["AUDIT_CYCLE", "HUB1", "HUB2", "HUB3", "HUB4", "LONG", "SHORT", "circuit", "circuit_closed_in_reverse",
            "circuit_multicast", "circuit_retried", "packet", "packet_multicast", "packets_one_behind_the_other"]
@@ -19,8 +18,8 @@ PORTS = 16
 #: CPU cycle at which the HUBs are asked what state they are in: long after the last symbol.
 AUDIT_CYCLE = 12_000
 #: What is sent: more than an input queue holds, for circuits; what one packet holds with its CRC.
-LONG = random.Random(421).randbytes(3000)
-SHORT = random.Random(423).randbytes(1020)
+LONG = seeds.rng(421).randbytes(3000)
+SHORT = seeds.rng(423).randbytes(1020)
 #: CPU cycles after which a reply is given up, in the paper's words "does not receive a reply soon enough".
 PATIENCE = 800
 

@@ -10,7 +10,7 @@ import zlib
 import cocotb
 import pytest
 
-from nectar.hdl.hub.commands import STATUS_CONNECTED, Op
+from nectar.hdl.hub.commands import STATUS_IN_USE, Op
 from nectar.hdl.link.symbol import ANY_HUB, Control, command, packet, reply
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import load
@@ -136,14 +136,14 @@ def test_a_circuit_without_reply_is_looked_into_taken_down_and_set_up_again(back
     opened = Op.OPEN_RETRY_REPLY, HUB1, 8
     assert answers(record, "CAB2") == [opened]
     assert answers(record, "CAB3") == [None, opened, opened]
-    assert noted(record, "CAB3", "HUB2 P8") == [STATUS_CONNECTED | 4, 0]
+    assert noted(record, "CAB3", "HUB2 P8") == [STATUS_IN_USE | 4, 0]
     far, ask = command(*opened), command(Op.STATUS_OUTPUT, HUB2, 8)
     route = command(Op.OPEN_RETRY, HUB2, 8) + far
     on = wire(record)
     assert same(on["CAB3->HUB2.P4"], route, ask, CLOSE_ALL, ask, route, LONG_PACKET, CLOSE_ALL)
     assert same(on["HUB2.P8->HUB1.P3"], far, CLOSE_ALL, far, LONG_PACKET, CLOSE_ALL)
     assert same(on["HUB1.P8->CAB1"], CLOSE_ALL, CLOSE_ALL, LONG_PACKET, CLOSE_ALL)
-    assert same(on["HUB2.P4->CAB3"], reply(Op.STATUS_OUTPUT, HUB2, STATUS_CONNECTED | 4), reply(Op.STATUS_OUTPUT, HUB2, 0),
+    assert same(on["HUB2.P4->CAB3"], reply(Op.STATUS_OUTPUT, HUB2, STATUS_IN_USE | 4), reply(Op.STATUS_OUTPUT, HUB2, 0),
                 reply(*opened), reply(*opened), READY)
     assert delivered(record, "CAB1", LONG)
 

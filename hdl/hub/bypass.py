@@ -1,0 +1,101 @@
+"""Way past the input queue: a symbol that finds the queue empty passes on in the same cycle, or waits here in front of it.
+
+The queue's block RAM needs three cycles; the few places here need one, and none if nothing waits: what comes from the fiber is
+written to the next free place at the same time as to the input register. Only symbols outside of commands come this
+way, since a command must wait until it is complete; a command for this HUB that is complete may be taken without having
+been in the queue.
+
+Source: ours (``docs/hub.md``, "Timing").
+"""
+
+from types import SimpleNamespace
+
+from amaranth.hdl import Assert, Module, Mux, Signal
+from amaranth.lib import memory, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..link.symbol import SYMBOL_BITS
+
+__all__ = ["Bypass", "BYPASS_ROOM"]
+
+#: Symbols that may wait between queue and head.
+BYPASS_ROOM = 4
+
+
+class Bypass(wiring.Component):
+    """FIFO between queue and head that falls through.
+
+    Members
+    -------
+    coming : In(9)
+        What the port's input register holds in the next cycle.
+    plain : In(1)
+        The input register holds a symbol that belongs to no command.
+    divert : Out(1)
+        That symbol comes this way; it must not be written to the queue.
+    oldest, oldest_valid, pop_queue, empty : In(9), In(1), Out(1), In(1)
+        The queue.
+    clear : In(1)
+        What is here, and what comes in this cycle, is thrown away, save what is taken.
+    entry, valid, pop : Out(9), Out(1), In(1)
+        For the head.
+    clean : Out(1)
+        Nothing is here nor in the queue; what is in the input register is at ``entry``, valid or not.
+    busy : Out(1)
+        Something is here.
+
+    Timing
+    ------
+    A symbol in the input register is ``valid`` in the same cycle if it finds the places here and the queue ``clean``. One symbol in
+    and one out in every cycle. From the queue's ``oldest`` to ``entry`` one cycle. A stream flows without gaps: while the head
+    takes a symbol in every cycle, one is written to the queue only when all places here are taken, and those take longer to
+    leave than the queue needs.
+    """
+
+    def __init__(self):
+        super().__init__({
+            "coming": In(SYMBOL_BITS), "plain": In(1), "divert": Out(1),
+            "oldest": In(SYMBOL_BITS), "oldest_valid": In(1), "pop_queue": Out(1), "empty": In(1), "clear": In(1),
+            "entry": Out(SYMBOL_BITS), "valid": Out(1), "pop": In(1), "clean": Out(1), "busy": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        # One place more than may wait, for what is coming.
+        m.submodules.memory = storage = memory.Memory(shape=SYMBOL_BITS, depth=2 * BYPASS_ROOM, init=[])
+        write_port, read_port = storage.write_port(), storage.read_port(domain="comb")
+
+        pushed, popped = Signal(range(2 * BYPASS_ROOM)), Signal(range(2 * BYPASS_ROOM))
+        next_pushed = Signal.like(pushed)
+        some, full = Signal(), Signal()
+        # What is in the input register stands in the next free place; what came while the reset moved that place does not.
+        fresh = Signal()
+        m.d.comb += [
+            some.eq(pushed != popped),
+            full.eq((pushed - popped)[:len(pushed)] == BYPASS_ROOM),
+            self.divert.eq(self.plain & self.empty & fresh & ~full),
+            self.pop_queue.eq(self.oldest_valid & ~full),
+            self.valid.eq(some | self.plain & self.empty & fresh),
+            self.entry.eq(read_port.data),
+            self.clean.eq(self.empty & ~some & fresh),
+            self.busy.eq(some),
+            read_port.addr.eq(popped),
+            write_port.addr.eq(pushed + self.divert),
+            write_port.data.eq(Mux(self.pop_queue, self.oldest, self.coming)),
+            write_port.en.eq(1),
+        ]
+        m.d.comb += next_pushed.eq(pushed + (self.pop_queue | self.divert))
+        m.d.sync += [
+            fresh.eq(~self.pop_queue),
+            pushed.eq(next_pushed),
+            popped.eq(Mux(self.clear, next_pushed, popped + self.pop)),
+        ]
+
+        if platform == "formal":
+            look = storage.read_port(domain="comb")
+            self.spy = SimpleNamespace(address=look.addr, data=look.data, pushed=pushed, popped=popped, fresh=fresh)
+            m.d.comb += [
+                Assert((pushed - popped)[:len(pushed)] <= BYPASS_ROOM, "no symbol is written over another"),
+                Assert(~(self.divert & self.pop_queue), "one symbol at a time comes in"),
+            ]
+        return m

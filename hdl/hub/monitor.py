@@ -1,0 +1,137 @@
+"""Monitor of the HUB: its counters, its record of events and the state of its ports, shown byte by byte.
+
+Source: "The Design of Nectar" (1989), section 4.1, names an instrumentation board on the HUB's backplane; what it shows and how
+is ours (``docs/monitor.md``).
+"""
+
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from .counters import Counters
+from .messages import check_ports, port_mask
+from .monitor_map import EVENT_BYTES, VERSION, Clear, Counter, Flag, Select
+from .profile import HubProfile
+from .recorder import Decision, Recorder
+
+__all__ = ["Monitor"]
+
+_FLAG_BITS = max(Flag).bit_length()
+
+
+class Monitor(wiring.Component):
+    """Counts, records and shows.
+
+    Parameters
+    ----------
+    ports : int
+        Ports of the HUB.
+    profile : HubProfile
+        What the identity tells of the HUB's latencies.
+
+    Members
+    -------
+    events, awake : as in Counters
+        What is counted.
+    decision, decision_valid, closed, unlocked, expired : as in Recorder
+        What is recorded.
+    flags : In(6).array(ports)
+        State of each port, bits as in Flag.
+    watchdog_log : In(5)
+        Logarithm of the watchdog's time.
+    select, offset : In(8), In(8)
+        What to show, as in Select, and which byte of it; bit 7 of ``offset`` (POP) is not looked at when events are selected.
+    pop : In(1)
+        Pulse: takes out the oldest event if POP is set in ``offset`` and events are selected.
+    clear, clear_valid : In(8), In(1)
+        What to clear, as in Clear. Ports that there are not have no effect.
+    byte : Out(8)
+        The byte; 0 where there is nothing to show.
+    active : Out(1)
+        Events are recorded, or something is still to be counted; while it is 0 and ``awake`` and ``clear_valid`` are, nothing changes.
+
+    Timing
+    ------
+    ``select`` and ``offset`` of cycle t are answered by ``byte`` in cycle t + 3, as things are in cycle t and with the event that ``pop`` takes
+    out in that cycle; one reading in every cycle. *Clear* takes effect two cycles later.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``ports`` is not an int from 2 to 128, or ``profile`` not a HubProfile.
+    """
+
+    def __init__(self, ports, profile):
+        check_ports(ports)
+        if not isinstance(profile, HubProfile):
+            raise TypeError(f"profile of a HUB must be a HubProfile, not {profile!r}")
+        self.ports = ports
+        self.profile = profile
+        super().__init__({
+            "events": In(len(Counter)).array(ports), "awake": In(1),
+            "decision": In(Decision), "decision_valid": In(1), "closed": In(ports), "unlocked": In(ports), "expired": In(ports),
+            "flags": In(_FLAG_BITS).array(ports), "watchdog_log": In(5),
+            "select": In(8), "offset": In(8), "pop": In(1), "clear": In(8), "clear_valid": In(1),
+            "byte": Out(8), "active": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.counters = counters = Counters(self.ports)
+        m.submodules.recorder = recorder = Recorder(self.ports)
+
+        clear, start, stop = Signal(self.ports), Signal(), Signal()
+        m.d.sync += [
+            clear.eq(Mux(self.clear_valid, port_mask(self.clear, self.ports), 0)),
+            start.eq(self.clear_valid & (self.clear == Clear.RECORD)),
+            stop.eq(self.clear_valid & (self.clear == Clear.STOP)),
+        ]
+        recorded = ("decision", "decision_valid", "closed", "unlocked", "expired")
+        m.d.comb += [
+            *(ours.eq(events) for ours, events in zip(counters.events, self.events)),
+            counters.awake.eq(self.awake | clear.any()),
+            counters.clear.eq(clear),
+            *(getattr(recorder, name).eq(getattr(self, name)) for name in recorded),
+            recorder.start.eq(start),
+            recorder.stop.eq(stop),
+            self.active.eq(recorder.running | counters.busy | clear.any() | start),
+        ]
+
+        # Cycle t + 1: what is selected.
+        select, offset = Signal(8, reset_less=True), Signal(8, reset_less=True)
+        m.d.sync += [select.eq(self.select), offset.eq(self.offset)]
+        m.d.comb += [
+            counters.port.eq(self.select),
+            counters.counter.eq(self.offset[1:]),
+            recorder.pop.eq(self.pop & self.offset[7] & (self.select == Select.EVENTS)),
+        ]
+
+        # Cycle t + 2: what each part shows, 0 if it is not selected.
+        in_counters = Signal()
+        low = Signal()
+        others = Signal(8)
+        constants = [Const(VERSION, 8), Const(self.ports, 8), Const(self.profile.transfer, 8), Const(self.profile.setup_and_transfer, 8),
+                     self.watchdog_log]
+        m.d.sync += [
+            low.eq(offset[0]),
+            in_counters.eq((select < self.ports) & (offset < 2 * len(Counter))),
+            others.eq(0),
+        ]
+        with m.Switch(select):
+            with m.Case(Select.EVENTS):
+                event = recorder.oldest
+                text = Cat(event.what.output, Const(0, 1), event.what.input, Const(0, 3), event.time, event.what.kind)
+                for n in range(EVENT_BYTES):
+                    with m.If(offset[:7] == n):
+                        m.d.sync += others.eq(text[8 * (EVENT_BYTES - 1 - n):][:8])
+            with m.Case(Select.FLAGS):
+                with m.If(offset < self.ports):
+                    m.d.sync += others.eq(Array(self.flags)[offset[:7]])
+            with m.Case(Select.IDENTITY):
+                for n, constant in enumerate(constants):
+                    with m.If(offset == n):
+                        m.d.sync += others.eq(constant)
+
+        # Cycle t + 3.
+        m.d.sync += self.byte.eq(Mux(in_counters, Mux(low, counters.value[:8], counters.value[8:]), others))
+        return m

@@ -1,0 +1,266 @@
+"""Supervisor commands: the state of the ports, and what testing, reconfiguration and recovery do.
+
+Source: "The Design of Nectar" (1989), sections 4 and 4.2, which counts 14 supervisor commands for system testing,
+reconfiguration and recovery; what each does is ours (``docs/hub.md``).
+"""
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from .answers import SupervisorCommand
+from .commands import FORCE, WATCHDOG_DEFAULT, WATCHDOG_MAX, Error, Op
+from .messages import check_ports, index_bits, one_hot_index
+from .monitor_map import Clear, Event, Select
+from .recorder import Decision
+
+__all__ = ["Supervisor"]
+
+_FORCED = (Op.LOOP_BACK_REPLY, Op.FORCE_CONNECTION_REPLY, Op.FORCE_LOCK_REPLY, Op.FORCE_READY_REPLY, Op.ALLOW_SUPERVISOR_REPLY)
+_PORTS = (Op.DISABLE_REPLY, Op.ENABLE_REPLY, Op.RESET_QUEUE_REPLY, Op.RESET_PORT_REPLY)
+#: Shortest time that the watchdog can be set to, as a logarithm.
+_WATCHDOG_MIN = 4
+
+
+class Supervisor(wiring.Component):
+    """Carries out supervisor commands, one at a time.
+
+    Parameters
+    ----------
+    ports : int
+        Ports of the HUB.
+    supervisors : int, optional
+        Mask of the ports that may give supervisor commands after a reset; all if not given.
+
+    Members
+    -------
+    command, command_valid : In(SupervisorCommand(ports)), In(1)
+        A command. One more may be given before ``finished``; it stays there and is carried out next.
+    mine, locked : In(ports), In(ports)
+        Inputs that name an output which is connected to them; outputs that are locked.
+    byte : In(8)
+        What the monitor shows, three cycles after ``select`` and ``offset``.
+    finished, finished_done, finished_value : Out(ports), Out(1), Out(8)
+        A command has been carried out or refused: whose it was, one-hot, and the response.
+    idle : Out(1)
+        With ``finished``: nothing more is to be carried out.
+    enabled, looped, allowed : Out(ports)
+        Ports that are in use; that hear themselves; that may give supervisor commands.
+    reset_queue, close_mine, closed : Out(ports)
+        The queue of this port is to be emptied; the connections of this input, and those to this output, end.
+    release, lock, locker : Out(ports)
+        The locks of this input end; the lock on this output changes, and who gets it, one-hot.
+    enter, entered_input, entered_output, opened : Out(ports), Out(index), Out(ports), Out(ports)
+        A connection that is entered, as those of the controller.
+    ready_set, ready_clear, hello_ask : Out(ports)
+        The ready bit of this output is to be set or cleared; the neighbour of this port is to be asked who it is.
+    watchdog_log, watchdog_restart : Out(5), Out(1)
+        Logarithm of the watchdog's time; it was set in the cycle before.
+    select, offset, pop, clear, clear_valid : as in Monitor
+        What to show and to clear.
+    reset_hub : Out(1)
+        The HUB is to be reset.
+    decision, decision_valid : Out(Decision), Out(1)
+        What is recorded.
+    busy : Out(1)
+        A command is under way.
+
+    Timing
+    ------
+    The effects of a command of cycle t come in cycle t + 2; *force connection* closes in t + 2 and enters in t + 6. ``finished`` comes in
+    cycle t + 8, once for each command, except that nothing follows ``reset_hub``. Pulses last one cycle.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``ports`` is not an int from 2 to 128, or ``supervisors`` not a mask of them.
+    """
+
+    def __init__(self, ports, supervisors=None):
+        check_ports(ports)
+        if supervisors is None:
+            supervisors = (1 << ports) - 1
+        if not isinstance(supervisors, int) or isinstance(supervisors, bool):
+            raise TypeError(f"supervisors must be a mask of ports, an int, not {supervisors!r}")
+        if not 0 <= supervisors < 1 << ports:
+            raise ValueError(f"supervisors of {ports} ports must be a mask of {ports} bits, not {supervisors:#x}")
+        self.ports = ports
+        self.supervisors = supervisors
+        bits = index_bits(ports)
+        super().__init__({
+            "command": In(SupervisorCommand(ports)), "command_valid": In(1),
+            "mine": In(ports), "locked": In(ports), "byte": In(8),
+            "finished": Out(ports), "finished_done": Out(1), "finished_value": Out(8), "idle": Out(1),
+            "enabled": Out(ports, init=(1 << ports) - 1), "looped": Out(ports), "allowed": Out(ports, init=supervisors),
+            "reset_queue": Out(ports), "close_mine": Out(ports), "closed": Out(ports),
+            "release": Out(ports), "lock": Out(ports), "locker": Out(ports),
+            "enter": Out(ports), "entered_input": Out(bits), "entered_output": Out(ports), "opened": Out(ports),
+            "ready_set": Out(ports), "ready_clear": Out(ports), "hello_ask": Out(ports),
+            "watchdog_log": Out(5, init=WATCHDOG_DEFAULT), "watchdog_restart": Out(1),
+            "select": Out(8), "offset": Out(8), "pop": Out(1), "clear": Out(8), "clear_valid": Out(1), "reset_hub": Out(1),
+            "decision": Out(Decision), "decision_valid": Out(1), "busy": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+
+        # The command, and the step at which it is.
+        command = Signal(SupervisorCommand(self.ports), reset_less=True)
+        op, param, place, giver = command.request.op, command.request.param, command.place, command.giver
+        step = Signal(7)
+        more, begins = Signal(), Signal()  # another one waits; one begins
+        m.d.comb += begins.eq(Mux(step.any(), step[-1] & more, self.command_valid))
+        m.d.sync += step.eq(Cat(begins, step))
+        with m.If(step.any() & self.command_valid):
+            m.d.sync += more.eq(1)
+        with m.Elif(begins):
+            m.d.sync += more.eq(0)
+        with m.If(begins):
+            m.d.sync += command.eq(self.command)
+
+        # Step 0: whether it is refused.
+        named, force, absent, mine = Signal(7), Signal(), Signal(), Signal()
+        error = Signal(Error)
+        m.d.comb += [
+            named.eq(param),
+            force.eq((param & FORCE).any()),
+            absent.eq(named >= self.ports),
+            mine.eq((giver & self.mine).any()),
+        ]
+        with m.If(step[0]):
+            with m.Switch(op):
+                with m.Case(*_FORCED):
+                    with m.If(absent):
+                        m.d.comb += error.eq(Error.BAD_PORT)
+                with m.Case(*_PORTS):
+                    with m.If(absent | force):
+                        m.d.comb += error.eq(Error.BAD_PORT)
+                with m.Case(Op.WATCHDOG_TIME_REPLY):
+                    with m.If((param != 0) & ((param < _WATCHDOG_MIN) | (param > WATCHDOG_MAX))):
+                        m.d.comb += error.eq(Error.BAD_PORT)
+                with m.Case(Op.MONITOR_SELECT_REPLY):
+                    with m.If(Mux(force, param > max(Select), absent)):
+                        m.d.comb += error.eq(Error.BAD_PORT)
+                with m.Case(Op.MONITOR_CLEAR_REPLY):
+                    with m.If(Mux(force, param > max(Clear), absent)):
+                        m.d.comb += error.eq(Error.BAD_PORT)
+                with m.Case(Op.RESET_HUB, Op.MONITOR_READ_REPLY):
+                    pass
+                with m.Default():
+                    m.d.comb += error.eq(Error.UNKNOWN)
+            with m.If((op == Op.FORCE_CONNECTION_REPLY) & force & ~absent):
+                with m.If((place & giver).any()):
+                    m.d.comb += error.eq(Error.BAD_PORT)
+                with m.Elif(~(place & self.enabled).any()):
+                    m.d.comb += error.eq(Error.DISABLED)
+        refused = Signal(Error, reset_less=True)
+        with m.If(step[0]):
+            m.d.sync += refused.eq(error)
+
+        # Its effects. Those that last one cycle come in step 1.
+        acts = Signal()
+        m.d.comb += acts.eq(step[0] & (error == 0))
+        pulses = {name: Signal(name=f"does_{name}") for name in (
+            "reset_queue", "closed", "vacate", "lock", "locker", "ready_set", "ready_clear", "hello_ask", "pop", "clear_valid",
+            "watchdog_restart", "reset_hub")}
+        m.d.sync += [pulse.eq(0) for pulse in pulses.values()]
+
+        def does(*names):
+            m.d.sync += [pulses[name].eq(1) for name in names]
+
+        def switches(state, value):
+            """Changes the bit of the port that is named."""
+            for n in range(self.ports):
+                with m.If(place[n]):
+                    m.d.sync += state[n].eq(value)
+
+        connects = Signal()  # a connection is forced that does not stand yet
+        with m.If(acts):
+            with m.Switch(op):
+                with m.Case(Op.DISABLE_REPLY):
+                    switches(self.enabled, 0)
+                    does("reset_queue", "closed", "vacate")
+                with m.Case(Op.ENABLE_REPLY):
+                    switches(self.enabled, 1)
+                    does("ready_set", "hello_ask")
+                with m.Case(Op.LOOP_BACK_REPLY):
+                    switches(self.looped, force)
+                with m.Case(Op.RESET_QUEUE_REPLY):
+                    does("reset_queue")
+                with m.Case(Op.RESET_PORT_REPLY):
+                    does("reset_queue", "closed", "vacate", "lock", "ready_set", "hello_ask")
+                with m.Case(Op.RESET_HUB):
+                    does("reset_hub")
+                with m.Case(Op.FORCE_CONNECTION_REPLY):
+                    with m.If(~force | ~mine):
+                        does("closed")
+                    m.d.sync += connects.eq(force & ~mine)
+                with m.Case(Op.FORCE_LOCK_REPLY):
+                    does("lock")
+                    m.d.sync += pulses["locker"].eq(force)
+                with m.Case(Op.FORCE_READY_REPLY):
+                    m.d.sync += [pulses["ready_set"].eq(force), pulses["ready_clear"].eq(~force)]
+                with m.Case(Op.WATCHDOG_TIME_REPLY):
+                    m.d.sync += self.watchdog_log.eq(param)
+                    does("watchdog_restart")
+                with m.Case(Op.MONITOR_SELECT_REPLY):
+                    m.d.sync += self.select.eq(param)
+                with m.Case(Op.MONITOR_READ_REPLY):
+                    does("pop")
+                with m.Case(Op.MONITOR_CLEAR_REPLY):
+                    does("clear_valid")
+                with m.Case(Op.ALLOW_SUPERVISOR_REPLY):
+                    switches(self.allowed, force)
+        m.d.comb += [
+            *(getattr(self, name).eq(Mux(pulses[name], place, 0)) for name in (
+                "reset_queue", "closed", "lock", "ready_set", "ready_clear", "hello_ask")),
+            *(getattr(self, name).eq(Mux(pulses["vacate"], place, 0)) for name in ("close_mine", "release")),
+            self.locker.eq(Mux(pulses["locker"], giver, 0)),
+            *(getattr(self, name).eq(pulses[name]) for name in ("pop", "clear_valid", "watchdog_restart", "reset_hub")),
+            self.offset.eq(param),
+            self.clear.eq(param),
+        ]
+
+        # A connection that is forced follows when nothing of the one before can close it any more.
+        with m.If(connects & step[5]):
+            m.d.comb += self.enter.eq(giver)
+        with m.If(connects & step[6]):
+            m.d.comb += [self.opened.eq(giver), self.entered_input.eq(one_hot_index(giver)), self.entered_output.eq(place)]
+            m.d.sync += connects.eq(0)
+
+        # The answer. What the monitor shows is taken when it belongs to the cycle of ``pop``.
+        shown = Signal(8, reset_less=True)
+        with m.If(step[4]):
+            m.d.sync += shown.eq(self.byte)
+        m.d.sync += self.finished.eq(Mux(step[6], giver, 0))
+        m.d.comb += self.idle.eq(~step.any())
+        with m.If(step[6]):
+            m.d.sync += [
+                self.finished_done.eq(refused == 0),
+                self.finished_value.eq(param),
+            ]
+            with m.If(refused != 0):
+                m.d.sync += self.finished_value.eq(refused)
+            with m.Else():
+                with m.Switch(op):
+                    with m.Case(*_FORCED):
+                        m.d.sync += self.finished_value.eq(named)
+                    with m.Case(Op.MONITOR_READ_REPLY):
+                        m.d.sync += self.finished_value.eq(shown)
+
+        # What is recorded. A connection that stood already, and one that is forced to end, are not entered.
+        m.d.comb += [self.decision.input.eq(one_hot_index(giver)), self.decision.output.eq(named), self.decision.kind.eq(Event.SUPERVISOR)]
+        with m.If(step[6]):
+            m.d.comb += [self.decision.kind.eq(Event.OPENED), self.decision_valid.eq(connects)]
+        with m.Elif(acts):
+            m.d.comb += self.decision_valid.eq(1)
+            with m.Switch(op):
+                with m.Case(Op.FORCE_CONNECTION_REPLY):
+                    m.d.comb += self.decision_valid.eq(~force)
+                with m.Case(Op.FORCE_LOCK_REPLY):
+                    with m.If(force):
+                        m.d.comb += self.decision.kind.eq(Event.LOCKED)
+                    with m.Elif((place & self.locked).any()):
+                        m.d.comb += self.decision.kind.eq(Event.UNLOCKED)
+        m.d.comb += self.busy.eq(step.any() | self.finished.any())
+        return m

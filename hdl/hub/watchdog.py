@@ -1,0 +1,84 @@
+"""Watchdog: notices inputs at which something stands still.
+
+Source: the Meerkat report's lesson from Nectar, section 5.3.4 (switches should close connections and reset flow control after a
+maximum time); the way of measuring the time is ours (``docs/hub.md``, "Watchdog").
+"""
+
+from types import SimpleNamespace
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from .commands import WATCHDOG_MAX
+from .messages import check_ports
+
+__all__ = ["Watchdog"]
+
+
+class Watchdog(wiring.Component):
+    """Tells which inputs have held something for too long without moving.
+
+    Parameters
+    ----------
+    ports : int
+        Ports of the HUB.
+
+    Members
+    -------
+    log : In(5)
+        Binary logarithm of the time in cycles, 1 to 31; 0: off.
+    restart : In(1)
+        ``log`` has been set anew in the cycle before: the time begins to run, and nothing expires.
+    held, moved : In(ports)
+        Inputs that hold something; inputs at which something moves in this cycle.
+    expired : Out(ports)
+        Inputs at which something has stood still for too long.
+    active : Out(1)
+        The time runs.
+
+    Timing
+    ------
+    A tick every 2**log cycles while anything is held. An input expires with the second tick that finds it holding something, with
+    nothing moved since the first: it has stood still for at least 2**log and at most 2**(log + 1) cycles. ``expired`` lasts one cycle
+    and comes in the cycle after the tick.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``ports`` is not an int from 2 to 128.
+    """
+
+    def __init__(self, ports):
+        check_ports(ports)
+        self.ports = ports
+        super().__init__({"log": In(range(WATCHDOG_MAX + 1)), "restart": In(1), "held": In(ports), "moved": In(ports),
+                          "expired": Out(ports), "active": Out(1)})
+
+    def elaborate(self, platform):
+        m = Module()
+        # The bit `log` of the counter changes with every tick.
+        count = Signal(WATCHDOG_MAX + 1)
+        bit, last, tick = Signal(), Signal(), Signal()
+        m.d.comb += [
+            self.active.eq(self.held.any() & (self.log != 0)),
+            bit.eq(count.bit_select(self.log, 1)),
+            tick.eq(self.active & (bit != last) & ~self.restart),
+        ]
+        with m.If(self.restart | ~self.active):
+            m.d.sync += [count.eq(0), last.eq(0)]
+        with m.Else():
+            m.d.sync += [count.eq(count + 1), last.eq(bit)]
+
+        still = Signal(self.ports)  # held at the last tick, and nothing has moved since
+        standing = self.held & ~self.moved
+        m.d.sync += [
+            still.eq(standing & (still | tick.replicate(self.ports))),
+            self.expired.eq(Mux(tick, standing & still, 0)),
+        ]
+        with m.If(self.restart | (self.log == 0)):
+            m.d.sync += still.eq(0)
+
+        if platform == "formal":
+            self.spy = SimpleNamespace(count=count, last=last, still=still, tick=tick)
+        return m

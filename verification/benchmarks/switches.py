@@ -1,0 +1,76 @@
+"""The HUB on an FPGA, beside other switches of its size: what ``nectar bench fpga`` measures.
+
+The others were measured once, with the same tools and the same FPGA; their sources are not part of this project, so their figures stand here.
+"""
+
+from dataclasses import asdict, dataclass
+
+from ...hdl.hub.profile import HUB_PROFILES
+from ...hdl.product import product
+from . import fpga
+from .outcome import Outcome
+
+__all__ = ["PEERS", "PORTS", "Peer", "TARGETS", "measure"]
+
+PORTS = 16
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Another switch: ``comb`` LUTs and ``mhz`` by way of synthesis (the names of ``fpga.OPTIONS``), ``ram`` block RAMs."""
+
+    name: str
+    comb: dict
+    mhz: dict
+    ram: int
+
+
+PEERS = (
+    Peer("bare AXI-stream crosspoint, 16 x 16 x 8 bits: no commands, no arbitration, no queues",
+         {"default": 3361, "nowidelut": 2081}, {"default": 178, "nowidelut": 197}, 0),
+    Peer("arbitrated AXI-stream switch, 16 x 16 x 8 bits, 3 cycles from first beat to first beat",
+         {"default": 6663, "nowidelut": 5584}, {"default": 75, "nowidelut": 75}, 0),
+    Peer("the same with input FIFOs of 1 kbyte, 6 cycles", {"default": 8092}, {"default": 75}, 16),
+    Peer("one router with 5 ports of a network on chip with virtual channels", {"default": 3877}, {"default": 75}, 0),
+)
+
+#: What a profile of the HUB must reach with ``-nowidelut``: at least MHz, at most LUTs and block RAMs.
+TARGETS = {"modern": {"mhz": 125, "comb": 9000, "ram": 16}}
+
+
+def _figures(values):
+    return " / ".join(f"{value:,.0f}" for value in values.values())
+
+
+def _peers():
+    """Lines of a table; where there are two figures the second is with ``-nowidelut``."""
+    return [f"beside it: {_figures(peer.comb):>13} LUTs {_figures(peer.mhz):>9} MHz {peer.ram:2} block RAMs  {peer.name}" for peer in PEERS]
+
+
+def measure(scale, ports=PORTS):
+    """Measures the HUB in all profiles; a list of Outcomes. ``scale`` below 1: one seed, and ``-nowidelut`` only.
+
+    Raises NotInstalled without the tools.
+    """
+    fpga.versions()
+    seeds, ways = ((1, 2, 3), ("nowidelut", "default")) if scale >= 1 else ((1,), ("nowidelut",))
+    outcomes = []
+    for profile in HUB_PROFILES:
+        text = product("hub", ports=ports, profile=profile)
+        found = {way: fpga.measure(text, "hub", options=way, seeds=seeds) for way in ways}
+        target = TARGETS.get(profile, {})
+        best, *others = found.items()
+        other = "".join(f"; {way}: {item.area.comb} LUTs, {item.mhz:.1f} MHz" for way, item in others)
+        runs = ", ".join(f"{run.mhz:.1f}" for run in best[1].runs)
+        measured = {way: {"mhz": item.mhz, **asdict(item)} for way, item in found.items()}
+        about = f"{ports} ports, {profile}, {best[0]}"
+        area = best[1].area
+        outcomes += [
+            Outcome(best[1].mhz, "MHz", target.get("mhz"), "\n".join([f"{about}: {runs} MHz{other}; slowest from {best[1].path[0][1]} to "
+                                                                    f"{best[1].path[-1][1]}", *_peers()]),
+                    measured=measured | {"peers": [asdict(peer) for peer in PEERS]}, part=f"{profile}.speed"),
+            Outcome(area.comb, "LUTs", target.get("comb"), f"{about}: TRELLIS_COMB; {area.ff} flip-flops, {area.lutram} LUT RAMs", at_most=True,
+                    part=f"{profile}.luts"),
+            Outcome(area.ram, "RAMs", target.get("ram"), f"{about}: DP16KD", at_most=True, part=f"{profile}.memory"),
+        ]
+    return outcomes

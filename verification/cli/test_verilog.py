@@ -1,0 +1,85 @@
+"""``nectar verilog``: the file that it writes, and what it says to bad input. What the file does is in verification/test_product.py."""
+
+import json
+import re
+
+import pytest
+
+from nectar import __version__
+from nectar.hdl.product import WAIVERS
+from nectar.hdl.tidy import ports
+
+#: Pins of a port of a HUB, as docs/wire.md gives them.
+PORT = {"rx__payload": ("input", 9), "rx__valid": ("input", 1), "tx__payload": ("output", 9), "tx__valid": ("output", 1), "tx__ready": ("input", 1)}
+
+
+def test_the_file_says_what_it_is_and_has_the_pins_of_the_specification(nectar):
+    done = nectar("verilog", "hub", "--ports", 3, "--profile", "prototype", "-o", "hub.v", "--json", "v.json")
+    assert (done.returncode, done.stderr) == (0, "")
+    text = (nectar.folder / "hub.v").read_text()
+    assert re.fullmatch(rf"hub.v: hub, ports 3, profile prototype; {text.count(chr(10))} lines, \d+ modules\n", done.stdout)
+    head = text[:text.index("*/")]
+    for words in (f"Nectar {__version__}: hub", "ports: 3", "profile: prototype", "input  [8:0]  port_N__rx__payload  N = 0 to 2", *WAIVERS):
+        assert words in head
+    pins = {name: (direction, width) for name, direction, width in ports(text)}
+    expected = {"clk": ("input", 1), "rst": ("input", 1), "hub_id": ("input", 8), "idle": ("output", 1)}
+    expected |= {f"port_{n}__{name}": pin for n in range(3) for name, pin in PORT.items()}
+    assert pins == expected and text.count("\nmodule hub (\n") == 1
+    result, = json.loads((nectar.folder / "v.json").read_text())["results"]
+    assert (result["id"], result["value"], result["unit"]) == ("verilog.hub", len(text.encode()), "byte")
+    assert {pin["name"]: (pin["direction"], pin["width"]) for pin in result["pins"]} == expected
+
+
+def test_the_cab_has_the_pins_of_its_bus_and_of_one_fiber(nectar):
+    assert nectar("verilog", "cab", "--data-bytes", 8192, "-o", "cab.v").returncode == 0
+    pins = [name for name, *_ in ports((nectar.folder / "cab.v").read_text())]
+    assert {"clk", "rst", "irq", "bus__address", "bus__valid", *(f"fiber__{name}" for name in PORT)} <= set(pins)
+
+
+def test_every_run_gives_the_same_bytes_whatever_the_file_is_called(nectar):
+    assert nectar("verilog", "hub", "--ports", 2, "-o", "hub.v").returncode == 0
+    (nectar.folder / "other").mkdir()
+    assert nectar("verilog", "hub", "--ports", 2, "-o", "other/x.v").returncode == 0
+    data = (nectar.folder / "hub.v").read_bytes()
+    assert data == (nectar.folder / "other" / "x.v").read_bytes()
+    assert str(nectar.folder).encode() not in data and b".py" not in data
+    done = nectar("verilog", "hub", "--ports", 2, "-o", "/dev/stdout")
+    assert (done.returncode, done.stdout.encode(), done.stderr) == (0, data, "")
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (("hub", "--ports", "0"), "a HUB has 2 to 128 ports, not 0"),
+    (("hub", "--ports", "1"), "a HUB has 2 to 128 ports, not 1"),
+    (("hub", "--ports", "129"), "a HUB has 2 to 128 ports, not 129"),
+    (("hub", "--ports", "-4"), "a HUB has 2 to 128 ports, not -4"),
+    (("hub", "--ports", "3.5"), "--ports 3.5: not a whole number"),
+    (("hub", "--ports", "x"), "--ports x: not a whole number"),
+    (("hub", "--ports", ""), "not a whole number"),
+    (("hub", "--profile", "fast"), "a HUB has no profile 'fast'; there are prototype"),
+    (("hub", "--data-bytes", "4096"), "--data-bytes: a hub has no data bytes to choose"),
+    (("cab", "--ports", "4"), "--ports: a cab has no ports to choose"),
+    (("cab", "--data-bytes", "5000"), "must be a power of two from 4096 to 1048576, not 5000"),
+    (("crate",), "there is no board 'crate'; there are hub and cab"),
+])
+def test_bad_input_is_one_line_and_leaves_no_file(nectar, arguments, words):
+    assert words in nectar.refused("verilog", *arguments, "-o", "x.v")
+    assert not list(nectar.folder.iterdir())
+
+
+def test_a_missing_output_is_told(nectar):
+    assert "the following arguments are required: -o/--output" in nectar.refused("verilog", "hub")
+
+
+@pytest.mark.parametrize("output, reason", [
+    (".", "it is a directory"), ("nowhere/hub.v", "there is no directory"), ("", "it is a directory"), ("/proc/hub.v", "cannot be written"),
+])
+def test_an_output_that_cannot_be_written_is_told(nectar, output, reason):
+    line = nectar.refused("verilog", "hub", "--ports", 2, "-o", output)
+    assert reason in line and "cannot be written" in line and not list(nectar.folder.iterdir())
+
+
+def test_a_file_that_is_there_stays_whole_when_writing_fails(nectar):
+    (nectar.folder / "hub.v").write_text("precious")
+    assert "No space left" in nectar.refused("verilog", "hub", "--ports", 2, "-o", "/dev/full")
+    nectar.refused("verilog", "hub", "--ports", 1, "-o", "hub.v")
+    assert (nectar.folder / "hub.v").read_text() == "precious"

@@ -1,0 +1,73 @@
+"""Proof of hdl/hub/arbiter.py: who is next, and how long anybody waits.
+
+Statement: docs/hub.md, "Controller and status table": turns by port number; who asks waits for at most N - 1 others.
+"""
+
+from amaranth.asserts import AnyConst, AnySeq
+from amaranth.hdl import Assert, Assume, Module, Mux, Signal
+from amaranth.lib import wiring
+
+from .prove import look_into
+
+__all__ = ["ArbiterProof", "waiting"]
+
+
+def last_number(arbiter, count):
+    """Number of the one that ``arbiter`` picked last; after a reset, the last of all."""
+    return Mux(arbiter.spy.last == 0, count - 1, sum(Mux(arbiter.spy.last[n], n, 0) for n in range(count)))
+
+
+def waiting(m, arbiter, count, port):
+    """Counts the turns in a row that ``port``, a number, asked for and did not get; asserts that they stay below ``count``.
+
+    Returns the counter. It is bounded by the distance that the turn still has to go: count - distance.
+    """
+    waited = Signal(range(count + 1))
+    with m.If(arbiter.asks.bit_select(port, 1) & ~arbiter.pick.bit_select(port, 1)):
+        m.d.sync += waited.eq(waited + 1)
+    with m.Else():
+        m.d.sync += waited.eq(0)
+    last, distance = Signal(range(count)), Signal(range(2 * count + 1))
+    m.d.comb += [
+        last.eq(last_number(arbiter, count)),
+        distance.eq(Mux(port > last, port - last, port + count - last)),
+        Assert(waited + distance <= count, "everybody between the last and this one has at most one turn before it"),
+        Assert(waited < count, "at most count - 1 others are picked before who asks without pause"),
+    ]
+    return waited
+
+
+class ArbiterProof(wiring.Component):
+    """An arbiter of class ``Arbiter`` among ``count`` that ask as they like."""
+
+    def __init__(self, Arbiter, count):
+        self.arbiter = Arbiter(count)
+        self.count = count
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.arbiter = look_into(self.arbiter, platform)
+        asks, pick = self.arbiter.asks, self.arbiter.pick
+        m.d.comb += asks.eq(AnySeq(self.count))
+
+        port = Signal(range(self.count))
+        m.d.comb += [port.eq(AnyConst(port.shape())), Assume(port < self.count)]
+        waiting(m, self.arbiter, self.count, port)
+
+        # The number of the last one, kept independently, and the distance from it to any other.
+        last, number = Signal(range(self.count), init=self.count - 1), Signal(range(self.count))
+        m.d.comb += number.eq(sum(Mux(pick[n], n, 0) for n in range(self.count)))
+        with m.If(pick.any()):
+            m.d.sync += last.eq(number)
+
+        def distance(n):
+            return Mux(n > last, n - last, n + self.count - last)
+
+        m.d.comb += [
+            Assert(last_number(self.arbiter, self.count) == last),
+            Assert(~asks.any() | pick.any(), "if somebody asks somebody is picked"),
+            Assert(~asks.bit_select(port, 1) | (distance(number) <= distance(port)), "nobody nearer to the last one asks"),
+            Assert(~pick.bit_select(port, 1) | asks.bit_select(port, 1) & (number == port), "who is picked asks, and is the only one"),
+        ]
+        return m

@@ -1,0 +1,155 @@
+"""Proof of hdl/hub/head.py: what leaves the queue, what is sent for it, and what a close all holds back.
+
+Statements: H12 (answers), H13, H15; docs/hub.md, "Input side of a port". Of the queue it is assumed that commands in the
+stream are complete, and that no command is offered past it while an entry is valid.
+"""
+
+from amaranth.asserts import AnySeq
+from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal
+from amaranth.lib import wiring
+
+from ...hdl.hub.commands import HELLO, REPLY, Error, Op
+from ...hdl.hub.head import FAULTS
+from ...hdl.hub.messages import Reply, Request
+from ...hdl.link.symbol import CONTROL_BIT, Control
+from .output_port import is_sent
+from .prove import look_into
+
+__all__ = ["HeadProof"]
+
+
+class HeadProof(wiring.Component):
+    """A head of class ``Head``. Entries, space, connections, decisions and the way of the answers do as they like."""
+
+    def __init__(self, Head, ports, port=0):
+        self.head = Head(ports, port)
+        self.ports = ports
+        self.port = port
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        head, ports = self.head, self.ports
+        m.submodules.head = look_into(head, platform)
+        spy = head.spy
+        for signal in (head.entry, head.valid, head.hub_id, head.targets, head.space, head.done, head.value, head.answer.ready,
+                       head.offered, head.halt, head.expired, head.mine):
+            m.d.comb += signal.eq(AnySeq(len(signal)))
+        entry = head.entry
+
+        # Where in a command of the stream the next symbol stands, and whether it is a close all.
+        place, closing_command = Signal(2), Signal()
+        leaves, takes, accepts, blocked, last = Signal(), Signal(), Signal(), Signal(), Signal()
+        own, parameter = Signal(), Signal()
+        passes, takes_parameter, executes, waits, closes = (
+            Signal(init=name == "PASS", name=name.lower()) for name in ("PASS", "PARAMETER", "EXECUTE", "WAIT", "CLOSING"))
+        asked, answers, answer = Signal(), Signal(), Signal(Reply)
+        m.d.comb += [
+            own.eq(entry[8] & entry[7]),
+            parameter.eq(takes_parameter),
+            Assume(~head.valid | parameter | own & (place == 0) | is_sent(entry) & ((place == 0) | ~(entry & CONTROL_BIT).any())),
+            head.offer.eq(AnySeq(1) & ~head.valid & (place == 0)),
+            head.response_valid.eq(AnySeq(1) & asked),
+            head.resume.eq(AnySeq(1) & asked & waits),
+            last.eq((place == 3) & closing_command),
+        ]
+        with m.If(leaves):
+            with m.If((place != 0) | (entry == Control.COMMAND)):
+                m.d.sync += place.eq(place + 1)
+            with m.If(place == 1):
+                m.d.sync += closing_command.eq(entry == Op.CLOSE_ALL)
+        with m.If(head.halt):
+            m.d.sync += place.eq(0)
+
+        # What it does now: passes on, takes the rest of a command, executes it, waits for the controller, waits for the end of the connections.
+        states = Cat(passes, takes_parameter, executes, waits, closes)
+        command = Signal(Request)
+        wants, close_one, close_mine, bad = Signal(), Signal(), Signal(), Signal()
+        passing, here = Signal(), Signal()
+        m.d.comb += [
+            passing.eq(passes | waits & head.resume),
+            blocked.eq((head.targets & ~head.space) != 0),
+            leaves.eq(passing & head.valid & ~own & ~blocked & ~head.halt),
+            takes.eq(passing & head.valid & own & ~asked & ~answers & ~head.halt),
+            accepts.eq(passing & head.offer & ~asked & ~answers & ~head.halt),
+            wants.eq((command.op & REPLY).any() & (command.op != HELLO | REPLY)),
+            close_one.eq((command.op == Op.CLOSE) | (command.op == Op.CLOSE_REPLY)),
+            close_mine.eq((command.op == Op.CLOSE_MINE) | (command.op == Op.CLOSE_MINE_REPLY) | (command.op == Op.CLOSE_ALL_REPLY)),
+            here.eq(close_one | close_mine),
+            bad.eq((command.param >= ports) | (command.param == self.port)),
+        ]
+        giving_up = Signal()
+        with m.If(waits):
+            m.d.sync += giving_up.eq(giving_up | head.halt | head.expired)
+            with m.If(head.resume | head.response_valid):
+                m.d.sync += [waits.eq(0), passes.eq(1), giving_up.eq(0)]
+        with m.If(takes):
+            m.d.sync += [passes.eq(0), waits.eq(0), takes_parameter.eq(1), command.op[1:].eq(entry)]
+        with m.If(accepts):
+            m.d.sync += [passes.eq(0), waits.eq(0), executes.eq(1), command.op.eq(head.offered), command.param.eq(entry)]
+        with m.If(leaves & last & (head.targets != 0)):
+            m.d.sync += [passes.eq(0), waits.eq(0), closes.eq(1)]
+        with m.If(takes_parameter & head.halt):
+            m.d.sync += [takes_parameter.eq(0), passes.eq(1)]
+        with m.Elif(takes_parameter & head.valid):
+            m.d.sync += [takes_parameter.eq(0), executes.eq(1), command.param.eq(entry), command.op[0].eq(entry[8])]
+        with m.If(executes):
+            m.d.sync += [executes.eq(0), waits.eq(~here), passes.eq(here), asked.eq(~here)]
+            with m.If(~here):
+                m.d.sync += giving_up.eq(head.halt | head.expired)
+        with m.If(closes & (head.targets == 0)):
+            m.d.sync += [closes.eq(0), passes.eq(1)]
+
+        responds, refusal = Signal(), Signal(8)
+        done, value = Signal(), Signal(8)
+        m.d.comb += [
+            refusal.eq(Mux(bad, Error.BAD_PORT, Error.NOT_MINE)),
+            done.eq(Mux(executes, close_mine | ~bad & head.mine, head.done)),
+            value.eq(Mux(executes, Mux(done, command.param, refusal), head.value)),
+            responds.eq(executes & here | head.response_valid),
+        ]
+        with m.If(head.answer.ready):
+            m.d.sync += answers.eq(0)
+        with m.If(responds):
+            m.d.sync += [asked.eq(0), answers.eq(wants), answer.op.eq(Cat(done, command.op[1:])), answer.value.eq(value)]
+        m.d.comb += Assume(~(executes & close_one & bad & head.mine & (command.param == self.port)))  # nobody is connected to itself
+
+        m.d.comb += [
+            Assert(head.pop == (leaves | takes | takes_parameter & head.valid & ~head.halt),
+                   "it takes an entry whenever nothing holds it, and only then"),
+            Assert(head.accept == accepts),
+            Assert(head.move == (leaves & (head.targets != 0)), "a symbol goes on when all outputs can take it"),
+            Assert(~head.move | (head.passage.symbol == entry)),
+            Assert(~head.move | (head.passage.closes == last), "the last symbol of a close all, and only that, is marked"),
+            Assert(head.start_left == (leaves & (entry == Control.START)), "a ready signal is sent exactly when a start leaves"),
+            Assert(~closes | ~head.pop & ~head.move & ~head.request_valid & ~head.close_one & ~head.close_mine & ~head.accept,
+                   "nothing follows a close all too early"),
+            Assert(head.request_valid == (executes & ~here), "a command goes to the controller once"),
+            Assert(~(executes | waits | asked) | (head.request.as_value() == command.as_value()), "and holds until it is answered"),
+            Assert(head.close_one == (executes & close_one & head.mine), "a close ends the one connection that it names"),
+            Assert(head.close_mine == (executes & close_mine)),
+            Assert(head.give_up == giving_up),
+            Assert(head.answer.valid == answers, "each command that wants one gets one answer"),
+            Assert(~answers | (head.answer.payload.op == answer.op) & (head.answer.payload.value == answer.value),
+                   "which is true and stays until it is taken"),
+            Assert(head.answer.payload.hub == head.hub_id),
+            Assert(head.moved == (leaves | takes | accepts | head.resume | head.response_valid)),
+            Assert(head.holds == ~passes),
+            Assert(head.busy == (~passes | asked | answers)),
+            Assert((states != 0) & ((states & (states - 1))[:5] == 0)),
+            *(Assert(spy.state.ongoing(name) == state) for name, state in
+              (("PASS", passes), ("PARAMETER", takes_parameter), ("EXECUTE", executes), ("WAIT", waits), ("CLOSING", closes))),
+            Assert((spy.answering == answers) & (spy.asked == asked)),
+            Assert(~(executes | waits | asked | takes_parameter) | ~answers, "no answer is written over another"),
+            Assert(~(executes | takes_parameter) | ~asked),
+            Assert(~waits | asked),
+            Assert(giving_up <= waits),
+            Assert(~(executes | takes_parameter | waits) | (place == 0)),
+            Assert(~takes_parameter | (head.request.op[1:] == command.op[1:])),
+            Assert(spy.close_all.spy.place == Mux((place > 1) & ~closing_command, 0, place)),
+        ]
+        for error, name in FAULTS.items():
+            refused = Mux(executes, here & (value == error), (value == error)) & responds & ~done
+            m.d.comb += Assert(getattr(head, name) == refused, "each refusal that is an error is counted once, under its name")
+        m.d.comb += Assume(~head.response_valid | head.done | (head.value < 16))
+        return m

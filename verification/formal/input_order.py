@@ -1,0 +1,89 @@
+"""Proof of hdl/hub/bypass.py and hdl/hub/queue.py together: the way past the queue keeps the order.
+
+Statements: H14; docs/hub.md, "Timing"; the docstring of Bypass. Symbols that belong to no command, and entries that must go through the
+queue, arrive at any time; one arbitrary of them is followed to the head.
+"""
+
+from amaranth.asserts import AnySeq
+from amaranth.hdl import Assert, Module, Mux, Signal
+from amaranth.lib import wiring
+
+from ...hdl.link.symbol import SYMBOL_BITS
+from .prove import look_into
+
+__all__ = ["InputOrderProof"]
+
+
+class InputOrderProof(wiring.Component):
+    """A queue of class ``InputQueue`` and a bypass of class ``Bypass``, wired as in InputPort."""
+
+    def __init__(self, InputQueue, Bypass, capacity):
+        self.queue, self.bypass = InputQueue(capacity), Bypass()
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        queue, bypass = self.queue, self.bypass
+        m.submodules.queue = look_into(queue, platform)
+        m.submodules.bypass = look_into(bypass, platform)
+        inside, near = queue.spy, bypass.spy
+
+        came = Signal(SYMBOL_BITS)  # what is in the input register
+        kept, clear, enters = Signal(), Signal(), Signal()
+        m.d.sync += came.eq(bypass.coming)
+        m.d.comb += [
+            bypass.coming.eq(AnySeq(SYMBOL_BITS)),
+            bypass.plain.eq(AnySeq(1)),
+            kept.eq(AnySeq(1) & ~bypass.plain),  # an entry that has to go through the queue
+            clear.eq(AnySeq(1)),
+            bypass.clear.eq(clear), queue.clear.eq(clear),
+            bypass.oldest.eq(queue.oldest), bypass.oldest_valid.eq(queue.valid), bypass.empty.eq(queue.empty),
+            queue.pop.eq(bypass.pop_queue),
+            queue.entry.eq(came),
+            queue.commit.eq(1),
+            queue.write.eq((bypass.plain & ~bypass.divert | kept) & ~queue.full),
+            bypass.pop.eq(bypass.valid & AnySeq(1)),
+            enters.eq(bypass.divert | queue.write),
+        ]
+
+        # The model counts what is in each of the two, and follows one entry from its arrival.
+        bits = range(queue.capacity + 8)
+        far, close = Signal(bits), Signal(bits)
+        m.d.sync += [
+            far.eq(Mux(clear, 0, far - bypass.pop_queue) + queue.write),
+            close.eq(Mux(clear, 0, close + bypass.pop_queue + bypass.divert - bypass.pop)),
+        ]
+        m.d.comb += [
+            Assert((inside.committed - inside.taken)[:len(inside.taken)] == far),
+            Assert((near.pushed - near.popped)[:len(near.pushed)] == close),
+            Assert(bypass.busy == (close != 0)),
+            Assert(~bypass.divert | (far == 0), "nothing goes past what waits in the queue"),
+            Assert(bypass.valid == ((close != 0) | bypass.divert), "what is here is offered"),
+            Assert(~bypass.plain | bypass.divert | queue.write | queue.full, "no symbol is lost for which there is room"),
+            Assert(~(bypass.clean | bypass.divert & (close == 0)) | (bypass.entry == came), "what passes is what came"),
+            Assert(~bypass.clean | (far == 0) & (close == 0)),
+        ]
+        follows, word, ahead = Signal(), Signal(SYMBOL_BITS), Signal(bits)
+        m.d.comb += [
+            near.address.eq(near.popped + ahead),
+            inside.address.eq(inside.taken + ahead - close),
+        ]
+        with m.If(~follows):
+            m.d.sync += [
+                follows.eq(enters & AnySeq(1) & ~(bypass.pop & (far + close == 0)) & ~(clear & bypass.divert)),
+                word.eq(came),
+                ahead.eq(Mux(clear, 0, far + close - bypass.pop)),
+            ]
+        with m.Elif(clear):
+            m.d.sync += follows.eq(0)
+        with m.Elif(bypass.pop):
+            m.d.sync += [ahead.eq(ahead - 1), follows.eq(ahead != 0)]
+        with m.If(follows):
+            m.d.comb += Assert(ahead < far + close, "it is still there")
+            with m.If(ahead < close):
+                m.d.comb += Assert(near.data == word, "unchanged in front of the queue")
+            with m.Else():
+                m.d.comb += Assert(inside.data == word, "unchanged in the queue")
+            with m.If((ahead == 0) & bypass.valid):
+                m.d.comb += Assert(bypass.entry == word, "it is offered behind all that came before it")
+        return m

@@ -1,0 +1,165 @@
+"""Proof of hdl/hub/input_register.py and hdl/hub/receiver.py: what the queue and the head assume of them, whatever arrives.
+
+Statements: docs/wire.md, "Frames" (no part of a command that is cut short is passed on), and docs/hub.md, "Input side of a port".
+"""
+
+from amaranth.asserts import AnyConst, AnySeq
+from amaranth.hdl import Assert, Assume, Cat, Const, Module, Mux, Signal
+from amaranth.lib import wiring
+
+from ...hdl.hub.commands import COMMANDS, Op
+from ...hdl.hub.entry import OWN
+from ...hdl.hub.input_register import InputRegister
+from ...hdl.link.symbol import ANY_HUB, COMMAND_LENGTH, CONTROL_BIT, SYMBOL_BITS, Control
+from .prove import look_into
+
+__all__ = ["ReceiverProof"]
+
+_LAST = COMMAND_LENGTH - 1
+
+
+class ReceiverProof(wiring.Component):
+    """An input register and a receiver of class ``Receiver``; any symbol arrives at any time, the port is enabled and disabled, what has come of
+    a command is to be discarded, and the queue is full when it likes."""
+
+    def __init__(self, Receiver, InputRegister=InputRegister):
+        self.receiver, self.register = Receiver(), InputRegister()
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        receiver, register = self.receiver, self.register
+        m.submodules.register = look_into(register, platform)
+        m.submodules.receiver = look_into(receiver, platform)
+        spy = receiver.spy
+
+        # The surroundings. What arrives is kept here, too, and sorted out by itself.
+        enabled, symbol, heard, arrived = Signal(), Signal(SYMBOL_BITS), Signal(), Signal()
+        m.d.sync += [
+            symbol.eq(Mux(register.looped, register.loop_symbol, register.rx_payload)),
+            arrived.eq(Mux(register.looped, register.loop_valid, register.rx_valid)),
+            heard.eq(enabled),
+        ]
+        m.d.comb += [
+            *(signal.eq(AnySeq(signal.shape())) for signal in (
+                register.rx_payload, register.rx_valid, register.looped, register.loop_symbol, register.loop_valid, receiver.discard,
+                receiver.full, receiver.tight)),
+            Assume(~receiver.full | receiver.tight),
+            enabled.eq(AnySeq(1)),
+            register.enabled.eq(enabled), receiver.enabled.eq(enabled),
+            receiver.hub_id.eq(AnyConst(8)),
+            receiver.symbol.eq(register.symbol), receiver.kind.eq(register.kind),
+        ]
+
+        def comes(*codes):
+            return arrived & heard & Cat(symbol == code for code in codes).any()
+
+        byte, frame, command, reply, ready, reserved = (Signal(name=name) for name in ("byte", "frame", "command", "reply", "ready", "reserved"))
+        m.d.comb += [
+            byte.eq(arrived & heard & ~(symbol & CONTROL_BIT).any()),
+            frame.eq(comes(Control.START, Control.END)),
+            command.eq(comes(Control.COMMAND)),
+            reply.eq(comes(Control.REPLY)),
+            ready.eq(comes(Control.READY)),
+            reserved.eq(arrived & heard & (symbol & CONTROL_BIT).any() & ~comes(*Control)),
+        ]
+
+        # Where in a reply and in a command it stands.
+        in_reply, place = Signal(2), Signal(2)
+        of_reply, of_command, plain = Signal(), Signal(), Signal()
+        m.d.comb += [
+            of_reply.eq(byte & (in_reply != 0)),
+            of_command.eq(byte & ~of_reply & (place != 0)),
+            plain.eq(enabled & (frame | byte & ~of_reply & ~of_command)),
+        ]
+        with m.If(~enabled | frame | command | reserved):
+            m.d.sync += in_reply.eq(0)
+        with m.Elif(reply):
+            m.d.sync += in_reply.eq(1)
+        with m.Elif(of_reply):
+            m.d.sync += in_reply.eq(in_reply + 1)
+        with m.If(~enabled | frame):
+            m.d.sync += place.eq(0)
+        with m.Elif(command):
+            m.d.sync += place.eq(1)
+        with m.Elif(of_command):
+            m.d.sync += place.eq(place + 1)
+
+        # The command that is under way: its bytes, and whether it is lost already.
+        op, hub, ours, lost = Signal(8), Signal(8), Signal(), Signal()
+        spoiled, alive = Signal(), Signal()
+        m.d.comb += [
+            ours.eq((hub == receiver.hub_id) & (op != Op.CLOSE_ALL)
+                    | (hub == ANY_HUB) & Cat(op == row.op for row in COMMANDS if row.any_hub).any()),
+            alive.eq(~spoiled & ~lost & ~receiver.discard),
+        ]
+        with m.If(receiver.discard):
+            m.d.sync += lost.eq(1)
+        with m.If(command):
+            m.d.sync += [spoiled.eq(receiver.tight), lost.eq(0)]
+        with m.If(of_command & (place == 1)):
+            m.d.sync += op.eq(symbol)
+        with m.If(of_command & (place == 2)):
+            m.d.sync += hub.eq(symbol)
+
+        # What is in the queue behind all that is committed, and what becomes of it.
+        loose = [Signal(SYMBOL_BITS, name=f"loose_{n}") for n in range(COMMAND_LENGTH)]
+        with m.If(receiver.write):
+            for n, entry in enumerate(loose):
+                with m.If(receiver.place == n):
+                    m.d.sync += entry.eq(receiver.entry)
+        completes, commits = Signal(), Signal()
+        m.d.comb += [
+            completes.eq(enabled & of_command & (place == _LAST) & alive),
+            commits.eq(receiver.write & receiver.commit),
+            Assert(commits == (completes | plain & ~receiver.full),
+                   "whole commands and symbols outside of commands enter the queue, and nothing else"),
+            Assert(~(receiver.write & ~commits) | command | of_command),
+        ]
+        with m.If(commits & plain):
+            m.d.comb += Assert((receiver.place == 0) & (receiver.entry == symbol), "a symbol enters as it is")
+        with m.If(commits & ~plain & ours):
+            m.d.comb += [
+                Assert(receiver.place == 1),
+                Assert(loose[0] == Cat(op[1:], Const(OWN >> 7, 2)), "a command for this HUB enters as two entries"),
+                Assert(receiver.entry == Cat(symbol[:8], op[0])),
+            ]
+        with m.If(commits & ~plain & ~ours):
+            m.d.comb += [
+                Assert(receiver.place == _LAST),
+                Assert((loose[0] == Control.COMMAND) & (loose[1] == op) & (loose[2] == hub) & (receiver.entry == symbol),
+                       "a command for others enters as it is"),
+            ]
+        under_way = (place != 0) & ~spoiled & ~lost
+        m.d.comb += [
+            Assert(receiver.plain == plain),
+            Assert(receiver.own == (of_command & (place == _LAST) & alive & ours)),
+            Assert(~receiver.own | (receiver.op == op)),
+            Assert(receiver.flush == (receiver.own & (op == Op.FLUSH_REPLY)), "a flush is seen as it arrives"),
+            Assert(receiver.partial == under_way),
+            Assert(receiver.ready == ready, "every ready signal is told, and nothing else is one"),
+            Assert(receiver.reply_strobe == of_reply),
+            Assert(~of_reply | (receiver.reply_place == in_reply), "and so are the bytes of replies"),
+            Assert(receiver.reserved == reserved),
+            Assert(receiver.reply_cut == ((in_reply != 0) & (frame | command | reply | reserved))),
+            Assert(receiver.command_cut == ((place != 0) & (frame | command))),
+            Assert(receiver.refused == (arrived & ~heard & Cat(symbol == code for code in (Control.START, Control.COMMAND, Control.REPLY)).any())),
+            Assert(~(receiver.overrun & commits)),
+            Assert(~(plain & receiver.full) | receiver.overrun, "what finds no room is told of"),
+            # What ties the model to the registers.
+            Assert(spy.place == place),
+            Assert(receiver.reply_place == in_reply),
+            Assert((place == 0) | (spy.spoiled == spoiled)),
+            Assert(spy.void == lost),
+            Assert((place < 2) | (spy.op == op) & (spy.never == (op == Op.CLOSE_ALL)) & (spy.flushes == (op == Op.FLUSH_REPLY))),
+            Assert((place < 2) | (spy.for_any == Cat(op == row.op for row in COMMANDS if row.any_hub).any())),
+            Assert((place != 3) | (spy.ours == ours)),
+        ]
+        with m.If(under_way):
+            m.d.comb += [
+                Assert((place == 3) & ours | (loose[0] == Control.COMMAND)),
+                Assert((place < 2) | (loose[1] == op)),
+                Assert((place != 3) | ours | (loose[2] == hub)),
+                Assert((place != 3) | ~ours | (loose[0] == Cat(op[1:], Const(OWN >> 7, 2)))),
+            ]
+        return m

@@ -1,0 +1,214 @@
+"""Proofs of hdl/hub/reply_buffer.py and hdl/hub/reply_bus.py: the way of a reply through the HUB, up to its output port.
+
+Statements: H12; docs/hub.md, "Replies" and "Neighbours".
+"""
+
+from amaranth.asserts import AnyConst, AnySeq
+from amaranth.hdl import Array, Assert, Assume, Cat, Module, Mux, Signal
+from amaranth.lib import wiring
+
+from ...hdl.hub.commands import HELLO, HELLO_ASK, HELLO_HUB, Op
+from ...hdl.hub.reply_buffer import ARRIVED_ROOM
+from ...hdl.link.symbol import COMMAND_LENGTH
+from .prove import look_into
+
+__all__ = ["ReplyBufferProof", "ReplyBusProof"]
+
+_LAST = COMMAND_LENGTH - 1
+
+
+class ReplyBufferProof(wiring.Component):
+    """A buffer of class ``ReplyBuffer``; bytes of replies come in their order, any of them may be the last that comes of a reply, and the
+    oldest reply leaves, at any time."""
+
+    def __init__(self, ReplyBuffer):
+        self.buffer = ReplyBuffer()
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        buffer = self.buffer
+        m.submodules.buffer = look_into(buffer, platform)
+        spy = buffer.spy
+
+        place, strobe = Signal(2, init=1), Signal()  # place of the next byte
+        begins, completes = Signal(), Signal()
+        level, no_room = Signal(range(ARRIVED_ROOM + 1)), Signal()
+        m.d.comb += [
+            begins.eq(AnySeq(1)),
+            strobe.eq(AnySeq(1)),
+            buffer.byte.eq(AnySeq(8)),
+            buffer.place.eq(Mux(begins, 1, place)),
+            buffer.strobe.eq(strobe),
+            buffer.source.pop.eq(AnySeq(1) & (level != 0)),
+            completes.eq(strobe & (buffer.place == _LAST)),
+        ]
+        with m.If(strobe):
+            m.d.sync += place.eq(Mux(completes, 1, buffer.place + 1))
+            with m.If(buffer.place == 1):
+                m.d.sync += no_room.eq(level == ARRIVED_ROOM)
+        kept = Signal()
+        m.d.comb += kept.eq(completes & ~no_room)
+        m.d.sync += level.eq(level + kept - buffer.source.pop)
+        m.d.comb += [
+            Assert(place != 0),
+            Assert(spy.no_room == no_room),
+            Assert((place == 1) | no_room | (level < ARRIVED_ROOM)),
+            Assert(buffer.lost == (completes & no_room), "a reply is lost only if it found no room, and that is told"),
+            Assert(buffer.source.valid == (level != 0)),
+            Assert((spy.pushed - spy.popped)[:3] == level),
+        ]
+
+        # One byte of one reply.
+        which, follows, complete = Signal(2), Signal(), Signal()
+        word, ahead = Signal(8), Signal(range(ARRIVED_ROOM + 1))
+        m.d.comb += [
+            which.eq(AnyConst(2)),
+            Assume(which != 0),
+            spy.address.eq(Cat(which, (spy.popped + ahead)[:2])),
+            buffer.source.place.eq(which),
+        ]
+        here = strobe & (buffer.place == which) & ~Mux(which == 1, level == ARRIVED_ROOM, no_room)
+        with m.If(~follows):
+            m.d.sync += [
+                follows.eq(here & AnySeq(1)),
+                word.eq(buffer.byte),
+                ahead.eq(level - buffer.source.pop),
+                complete.eq(which == _LAST),
+            ]
+        with m.Else():
+            with m.If(~complete & strobe & (buffer.place == 1)):
+                m.d.sync += follows.eq(0)  # it was cut short
+            with m.If(completes):
+                m.d.sync += complete.eq(1)
+            with m.If(buffer.source.pop):
+                m.d.sync += ahead.eq(ahead - 1)
+                with m.If(ahead == 0):
+                    m.d.sync += follows.eq(0)
+        with m.If(follows):
+            m.d.comb += [
+                Assert((spy.data == word) & (ahead <= ARRIVED_ROOM - 1)),
+                Assert(Mux(complete, ahead < level, (ahead == level) & (place > which) & ~no_room)),
+                Assert(~complete | (ahead != 0) | (buffer.source.byte == word), "it leaves unchanged, in its turn"),
+            ]
+        return m
+
+
+class ReplyBusProof(wiring.Component):
+    """A bus of class ``ReplyBus``; replies, routes, room and hellos that are asked for as they like. A reply stays until it is taken."""
+
+    def __init__(self, ReplyBus, ports):
+        self.bus = ReplyBus(ports)
+        self.ports = ports
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        bus, ports = self.bus, self.ports
+        m.submodules.bus = look_into(bus, platform)
+        spy = bus.spy
+        m.d.comb += [bus.connected.eq(AnySeq(ports)), bus.full.eq(AnySeq(ports)), bus.hub_id.eq(AnyConst(8)), bus.ask.eq(AnySeq(ports))]
+        for source, owner in zip(bus.source, bus.owner):
+            must = Signal()  # has not been taken yet
+            m.d.sync += must.eq(source.valid & ~source.pop)
+            m.d.comb += [
+                source.byte.eq(AnySeq(8)),
+                source.valid.eq(AnySeq(1) | must),
+                owner.eq(AnySeq(owner.shape())),
+                Assume(owner < ports),
+            ]
+        port, this = Signal(range(ports), name="any_port"), Signal(ports)
+        m.d.comb += [port.eq(AnyConst(port.shape())), Assume(port < ports), this.eq(1 << port)]
+        byte, valid, pop = (Array([getattr(source, name) for source in bus.source])[port] for name in ("byte", "valid", "pop"))
+
+        # Turns: one every four cycles.
+        phase, asked = Signal(2), Signal()
+        picking, picked = Signal(), Signal()
+        anybody = Signal()
+        m.d.comb += [
+            picking.eq(phase == 0),
+            anybody.eq(spy.asks.any() | Cat(source.valid for source in bus.source).any()),
+            picked.eq(picking & (spy.turns.pick & this).any()),
+            Assert(phase == spy.place),
+            Assert((spy.asks & this).any() == asked),
+            Assert(~picking | ((spy.turns.asks & this).any() == (valid | asked)), "everybody who has a reply takes part in the turns"),
+        ]
+        m.d.sync += [
+            phase.eq(Mux(picking, anybody, phase + 1)),
+            asked.eq(asked & ~picked | (bus.ask & this).any()),
+        ]
+
+        # The bound: cycles that a reply of this port has waited to be taken.
+        others = Signal(range(ports + 1))  # turns in a row that others got before it
+        with m.If(picking):
+            with m.If((valid | asked) & ~picked):
+                m.d.sync += others.eq(others + 1)
+            with m.Else():
+                m.d.sync += others.eq(0)
+        last = Mux(spy.turns.spy.last == 0, ports - 1, sum(Mux(spy.turns.spy.last[n], n, 0) for n in range(ports)))
+        distance = Mux(port > last, port - last, port + ports - last)
+        m.d.comb += [
+            Assert(others + distance <= ports),
+            Assert(others < ports, "at most all others go first, a turn each, four cycles a turn"),
+            Assert(~others.any() | valid | asked),
+        ]
+
+        # A turn of this port, and its bytes on their way: read in phases 1 to 3, routed a cycle later, pushed two cycles later.
+        turn, asking = Signal(), Signal()
+        with m.If(picking):
+            m.d.sync += [turn.eq(picked), asking.eq(asked)]
+        m.d.comb += [
+            Assert(picking | ((spy.origin & this).any() == turn)),
+            Assert(picking | ((spy.origin & (spy.origin - 1))[:ports] == 0)),
+            Assert(pop == (turn & (phase == _LAST) & ~asking), "a reply is taken in its turn, with its last byte"),
+            Assert(picking | ~turn | asking | valid),
+        ]
+        read, read_place = Signal(8), Signal(2)      # 0: nothing of this port
+        m.d.sync += [read.eq(byte), read_place.eq(Mux(turn, phase, 0))]
+        read_asking = Signal()
+        m.d.sync += read_asking.eq(asking)
+        hello = ~read_asking & (read[1:] == HELLO >> 1)
+        greets = read_asking | (read == HELLO_ASK)
+        connected = (bus.connected & this).any()
+        goes_on, nowhere, target, says = Signal(), Signal(), Signal(range(ports)), Signal()
+        out, out_place = Signal(8), Signal(2)
+        heard = Signal()
+        m.d.sync += [out_place.eq(read_place), out.eq(read)]
+        with m.If(read_place == 1):
+            m.d.sync += [
+                says.eq(greets), heard.eq(hello),
+                goes_on.eq(greets | ~hello & connected),
+                nowhere.eq(~greets & ~hello & ~connected),
+                target.eq(Mux(greets, port, Array(bus.owner)[port])),
+            ]
+            with m.If(greets):
+                m.d.sync += out.eq(Mux(read_asking, HELLO_ASK, HELLO))
+        with m.Elif(says):
+            m.d.sync += out.eq(Mux(read_place == 2, bus.hub_id, HELLO_HUB | port))
+        fits, room = Signal(), Signal()
+        m.d.comb += room.eq(Mux(out_place == 1, ~bus.full.bit_select(target, 1), fits))
+        with m.If(out_place == 1):
+            m.d.sync += fits.eq(room)
+        m.d.comb += [
+            Assert((bus.close & this).any() == ((read_place == 1) & ~read_asking & (read == Op.CLOSE_ALL_REPLY) & connected),
+                   "the answer to a close all reply closes the connection that it comes back along, and nothing else does"),
+            Assert((bus.no_route & this).any() == ((out_place == 1) & nowhere), "a reply that has no way is told of"),
+            Assert((bus.lost & this).any() == ((out_place == 1) & goes_on & ~room), "and one that finds no room"),
+            Assert(~bus.push.any() | (bus.place != 0)),
+            Assert((bus.push & (bus.push - 1))[:ports] == 0, "a reply goes to one port"),
+            Assert(~((bus.place == 1) & (bus.push & bus.full).any()), "no reply goes where there is no room"),
+        ]
+        with m.If(out_place != 0):
+            m.d.comb += [
+                Assert(bus.place == out_place),
+                Assert(bus.push == Mux(goes_on & room, 1 << target, 0), "two cycles after it is read a byte is where it belongs"),
+                Assert(bus.byte == out, "unchanged, or what this HUB says of itself"),
+                Assert(bus.busy),
+            ]
+        with m.If(read_place > 1):
+            m.d.comb += [
+                Assert(bus.hello.id == (heard & (read_place == 2)), "what a neighbour says is remembered"),
+                Assert(bus.hello.kind == (heard & (read_place == 3))),
+                Assert((bus.hello.index == port) & (bus.hello.byte == read)),
+            ]
+        return m

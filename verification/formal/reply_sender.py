@@ -1,0 +1,121 @@
+"""Proof of hdl/hub/reply_sender.py: replies leave unchanged, in order, in turns with the port's own answers, in bounded time.
+
+Statements: H12; docs/hub.md, "Replies".
+"""
+
+from amaranth.asserts import AnyConst, AnySeq
+from amaranth.hdl import Array, Assert, Assume, Cat, Module, Mux, Signal
+from amaranth.lib import wiring
+
+from ...hdl.hub.messages import Reply
+from ...hdl.hub.reply_sender import REPLY_ROOM
+from ...hdl.link.symbol import COMMAND_LENGTH, Control
+from .prove import look_into
+
+__all__ = ["ReplySenderProof", "MOST_SYMBOLS"]
+
+_LAST = COMMAND_LENGTH - 1
+#: Symbols of replies within which a reply is sent once the port has it: those of all that wait, and of an answer before each.
+MOST_SYMBOLS = 2 * REPLY_ROOM * COMMAND_LENGTH
+#: The same of the port's own answer.
+_MOST_OF_ANSWER = 2 * COMMAND_LENGTH
+
+
+class ReplySenderProof(wiring.Component):
+    """A sender of class ``ReplySender``. Replies come when there is room, answers at any time, and stay until they are taken."""
+
+    def __init__(self, ReplySender):
+        self.sender = ReplySender()
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        sender = self.sender
+        m.submodules.sender = look_into(sender, platform)
+        spy = sender.spy
+
+        level, come = Signal(range(REPLY_ROOM + 1)), Signal(2, init=1)
+        completes, leaves = Signal(), Signal()
+        must, kept = Signal(), Signal(Reply)
+        m.d.comb += [
+            sender.byte.eq(AnySeq(8)),
+            sender.place.eq(come),
+            sender.push.eq(((come != 1) | (AnySeq(1) & ~sender.full))),
+            completes.eq(sender.push & (come == _LAST)),
+            sender.answer.valid.eq(AnySeq(1) | must),
+            sender.answer.payload.eq(AnySeq(24)),
+            Assume(~must | (sender.answer.payload.as_value() == kept.as_value())),
+            sender.take.eq(sender.waiting & AnySeq(1)),
+        ]
+        m.d.sync += [must.eq(sender.answer.valid & ~sender.answer.ready), kept.eq(sender.answer.payload)]
+        with m.If(sender.push):
+            m.d.sync += come.eq(Mux(completes, 1, come + 1))
+
+        # What is sent: the symbol's place, and whether it belongs to an answer; while nothing is under way, the last that was.
+        at, own, last = Signal(2), Signal(), Signal()
+        m.d.comb += [
+            last.eq(sender.take & (at == _LAST)),
+            leaves.eq(last & ~own),
+        ]
+        with m.If(sender.take):
+            m.d.sync += at.eq(at + 1)
+            with m.If(at == 0):
+                m.d.sync += own.eq(sender.answer.valid & (~own | (level == 0)))
+        m.d.sync += level.eq(level + completes - leaves)
+        answer = sender.answer.payload
+        m.d.comb += [
+            Assert(come != 0),
+            Assert((come == 1) | (level < REPLY_ROOM)),
+            Assert((at == 0) | Mux(own, must, level != 0)),
+            Assert((spy.come - spy.sent)[:3] == level),
+            Assert((spy.at == at) & (spy.own == own)),
+            Assert(sender.full == (level == REPLY_ROOM), "it takes a reply when there is room"),
+            Assert(sender.waiting == ((level != 0) | sender.answer.valid), "it has something to send whenever something waits"),
+            Assert(sender.answer.ready == (last & own), "an answer is taken with its last symbol"),
+            Assert((at != 0) | (sender.symbol == Control.REPLY)),
+            Assert((at == 0) | ~own | (sender.symbol == Array([0, answer.op, answer.hub, answer.value])[at]), "an answer is sent as it is"),
+            Assert((at == 0) | ~sender.symbol[-1], "the bytes of a reply are bytes"),
+        ]
+
+        # One byte of one reply, and the symbols that are sent until that reply is out.
+        which, follows, complete = Signal(2), Signal(), Signal()
+        word, ahead, waited, left = Signal(8), Signal(range(REPLY_ROOM + 1)), Signal(range(MOST_SYMBOLS + 1)), Signal(range(2 * MOST_SYMBOLS))
+        m.d.comb += [
+            which.eq(AnyConst(2)),
+            Assume(which != 0),
+            spy.address.eq(Cat(which, (spy.sent + ahead)[:2])),
+            left.eq(8 * ahead + Mux(at == 0, Mux(own, 4, 8), Mux(own, 8 - at, 4 - at))),
+        ]
+        with m.If(~follows):
+            m.d.sync += [
+                follows.eq(sender.push & (come == which) & AnySeq(1)),
+                word.eq(sender.byte),
+                ahead.eq(level - leaves),
+                complete.eq(which == _LAST),
+                waited.eq(0),
+            ]
+        with m.Else():
+            with m.If(completes):
+                m.d.sync += complete.eq(1)
+            with m.If(complete):
+                m.d.sync += waited.eq(waited + sender.take)
+            with m.If(leaves):
+                m.d.sync += [ahead.eq(ahead - 1), follows.eq(ahead != 0)]
+        with m.If(follows):
+            m.d.comb += [
+                Assert((spy.data == word) & (ahead < REPLY_ROOM)),
+                Assert(Mux(complete, ahead < level, (ahead == level) & (come > which) & (waited == 0))),
+                Assert(~complete | (ahead != 0) | own | (at != which) | (sender.symbol == word), "it is sent unchanged, in its turn"),
+                Assert(~complete | (waited + left <= MOST_SYMBOLS), "within so many symbols"),
+            ]
+
+        # The same of an answer.
+        answer_waited = Signal(range(_MOST_OF_ANSWER + 1))
+        with m.If(sender.answer.ready | ~sender.answer.valid):
+            m.d.sync += answer_waited.eq(0)
+        with m.Else():
+            m.d.sync += answer_waited.eq(answer_waited + sender.take)
+        answer_left = Mux(at == 0, Mux(own, 8, 4), Mux(own, 4 - at, 8 - at))
+        with m.If(sender.answer.valid):
+            m.d.comb += Assert(answer_waited + answer_left <= _MOST_OF_ANSWER, "an answer waits for one reply at most")
+        return m

@@ -1,0 +1,72 @@
+"""Proof of the HUB's centre: a user command never changes supervisor state, and neither does a supervisor command from a port that may not
+give any.
+
+Statement: docs/hub.md, "Controller and status table", Supervisor commands.
+"""
+
+from amaranth.asserts import AnySeq
+from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal
+from amaranth.lib import wiring
+
+from ...hdl.hub.commands import WATCHDOG_DEFAULT
+from .prove import look_into
+
+__all__ = ["SupervisionProof"]
+
+
+class SupervisionProof(wiring.Component):
+    """A centre of class ``Central`` of which only port 0 may give supervisor commands, and gives none. It gives all other commands, and the
+    other ports give all commands, at any time when they have been answered."""
+
+    def __init__(self, Central, ports):
+        self.central = Central(ports, 0, supervisors=1)
+        self.ports = ports
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        dut, ports = self.central, self.ports
+        m.submodules.central = look_into(dut, platform)
+        controller, answers, supervisor = dut.spy.controller, dut.spy.answers, dut.spy.supervisor
+
+        outstanding = Signal(ports)
+        m.d.sync += outstanding.eq((outstanding | dut.request_valid) & ~dut.response_valid)
+        for signal in (dut.give_up, dut.expired, dut.closed, dut.close_mine, dut.ready, dut.ready_bit, dut.neighbour_id,
+                       dut.neighbour_kind, dut.byte):
+            m.d.comb += signal.eq(AnySeq(signal.shape()))
+        m.d.comb += [
+            dut.request_valid.eq(AnySeq(ports) & ~outstanding),
+            dut.close_one.eq(AnySeq(ports) & ~outstanding & ~dut.request_valid),
+        ]
+        for n in range(ports):
+            kept, now = Signal(16), Signal(16, name=f"request_{n}")
+            m.d.comb += [
+                now.eq(Mux(outstanding[n], kept, AnySeq(16))),
+                dut.request[n].eq(now),
+                dut.errors[n].eq(AnySeq(9)),
+                dut.level[n].eq(AnySeq(9)),
+            ]
+            m.d.sync += kept.eq(now)
+            if n == 0:
+                m.d.comb += [Assume(~now[15]), Assert(~kept[15])]
+
+        all_ports = (1 << ports) - 1
+        changed = Cat(dut.enabled != all_ports, dut.looped != 0, supervisor.allowed != 1, dut.watchdog_log != WATCHDOG_DEFAULT, dut.select != 0)
+        m.d.comb += [
+            Assert(changed == 0, "ports, rights, watchdog and monitor stay as they are"),
+            Assert(~Cat(dut.reset_queue, dut.pop, dut.clear_valid, dut.watchdog_restart, dut.reset_hub).any(), "nothing is reset or cleared"),
+            Assert(~Cat(supervisor.close_mine, supervisor.closed, supervisor.release, supervisor.lock, supervisor.enter,
+                        supervisor.ready_set, supervisor.ready_clear).any(), "nothing is forced"),
+            Assert(~answers.command_valid & ~supervisor.busy, "no supervisor command is ever carried out"),
+            Assert(~controller.order.supervisor),
+            Assert(((controller.decided | controller.spy.waiting) & ~outstanding) == 0),
+            Assert((controller.spy.waiting & controller.decided) == 0),
+        ]
+        responding = Signal(ports)
+        m.d.sync += responding.eq(controller.decided)
+        m.d.comb += [
+            Assert(dut.response_valid == responding, "each decision is answered in the next cycle"),
+            Assert((responding & (controller.decided | controller.spy.waiting)) == 0),
+            Assert((responding & ~outstanding) == 0),
+        ]
+        return m

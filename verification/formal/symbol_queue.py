@@ -1,0 +1,66 @@
+"""Proof of hdl/link/queue.py: nothing that it took is lost, changed or overtaken, and it takes all there is room for.
+
+An arbitrary entry is followed from the cycle in which it is pushed: how many are before it, and where it stands.
+"""
+
+from amaranth.asserts import AnySeq
+from amaranth.hdl import Assert, Module, Signal
+from amaranth.lib import wiring
+
+from .prove import look_into
+
+__all__ = ["SymbolQueueProof"]
+
+
+class SymbolQueueProof(wiring.Component):
+    """A queue of class ``SymbolQueue`` that is filled, emptied and cleared at any time."""
+
+    def __init__(self, SymbolQueue, depth, width=9):
+        self.queue = SymbolQueue(depth, width)
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        queue, depth, width = self.queue, self.queue.depth, self.queue.width
+        m.submodules.queue = look_into(queue, platform)
+        spy = queue.spy
+        m.d.comb += [
+            queue.push.payload.eq(AnySeq(width)),
+            queue.push.valid.eq(AnySeq(1)),
+            queue.output.ready.eq(AnySeq(1)),
+            queue.clear.eq(AnySeq(1)),
+        ]
+
+        # The model: how many entries are inside, and whether the last came just now.
+        level, fresh = Signal(range(depth + 1)), Signal()
+        stores, pops = Signal(), Signal()
+        m.d.comb += [
+            stores.eq(queue.push.valid & (level != depth)),
+            pops.eq(queue.output.valid & queue.output.ready),
+            Assert(queue.level == level),
+            Assert(queue.overflow == (queue.push.valid & (level == depth)), "what finds no room, and only that, is lost"),
+            Assert(queue.output.valid == (level > fresh), "an entry is offered from the second cycle on"),
+        ]
+        m.d.sync += [level.eq(level + stores - pops), fresh.eq(stores)]
+        with m.If(queue.clear):
+            m.d.sync += [level.eq(0), fresh.eq(0)]
+
+        # The entry that is followed.
+        follows, word, ahead = Signal(), Signal(width), Signal(range(depth + 1))
+        m.d.comb += spy.address.eq(spy.taken + ahead)
+        with m.If(queue.clear):
+            m.d.sync += follows.eq(0)
+        with m.Elif(~follows):
+            m.d.sync += [follows.eq(stores & AnySeq(1)), word.eq(queue.push.payload), ahead.eq(level - pops)]
+        with m.Elif(pops):
+            m.d.sync += ahead.eq(ahead - 1)
+            with m.If(ahead == 0):
+                m.d.sync += follows.eq(0)
+        with m.If(follows):
+            m.d.comb += [
+                Assert(ahead < level, "what was taken is still there"),
+                Assert(spy.data == word, "unchanged"),
+            ]
+            with m.If((ahead == 0) & queue.output.valid):
+                m.d.comb += Assert(queue.output.payload == word, "it leaves behind those that were before it")
+        return m

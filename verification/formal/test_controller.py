@@ -1,0 +1,35 @@
+"""Proof of hdl/hub/controller.py."""
+
+import pytest
+
+from nectar.hdl.hub.controller import Controller
+from nectar.verification.formal.controller import ControllerProof
+from nectar.verification.formal.faults import cases
+from nectar.verification.formal.prove import broken, prove
+
+FAULTS = {
+    "what was decided in the cycle before is forgotten": ("done.eq(possible & ~hit)", "done.eq(possible)"),
+    "an open that is refused takes the output": ("self.enter.eq(turns.pick & done & wants_open", "self.enter.eq(turns.pick & wants_open"),
+    "a lock shuts nobody out": ("free.eq(~(named & self.shut[i]).any())", "free.eq(1)"),
+    "a test open does not look at the ready bit": ("(ready | ~tests[i])", "1"),
+    "a port opens itself": ("((opens[i] | locks[i]) & named[i])", "0"),
+    "a retry is refused at once": ("self.give_up[i] | ~waits[i] |", "1 |"),
+    "a request that comes with a decision is lost": ("waiting.eq((asks | waiting) & ~turns.pick)",
+                                                     "waiting.eq(Mux(turns.pick.any(), waiting & ~turns.pick, waiting | asks))"),
+    "who is not allowed to supervises": ("op[7] & (decided & self.allowed).any()", "op[7]"),
+}
+
+
+@pytest.mark.parametrize("ports, backplane", [(3, 0), (3, 1), pytest.param(4, 2, marks=pytest.mark.nightly),
+                                              pytest.param(6, 1, marks=pytest.mark.nightly)])
+def test_decides_one_request_a_cycle_grants_truly_and_starves_nobody(ports, backplane):
+    """H4, H9, H10, and docs/hub.md, "Controller and status table"."""
+    outcome = prove(ControllerProof(Controller, ports, backplane), f"controller {ports} {backplane}", depth=3)
+    assert outcome.passed, outcome
+
+
+@pytest.mark.parametrize("fault", cases(FAULTS))
+def test_the_proof_finds(fault):
+    faulty = broken("nectar.hdl.hub.controller", *FAULTS[fault]).Controller
+    outcome = prove(ControllerProof(faulty, 3, backplane=0), f"controller {fault}", mode="bmc", depth=8)
+    assert outcome.status == "FAIL", outcome

@@ -1,0 +1,30 @@
+"""Proof of hdl/hub/bypass.py together with hdl/hub/queue.py."""
+
+import pytest
+
+from nectar.hdl.hub.bypass import Bypass
+from nectar.hdl.hub.queue import InputQueue
+from nectar.verification.formal.faults import cases
+from nectar.verification.formal.input_order import InputOrderProof
+from nectar.verification.formal.prove import broken, prove
+
+FAULTS = {
+    "a symbol goes past the queue": ("self.divert.eq(self.plain & self.empty & fresh & ~full)", "self.divert.eq(self.plain & fresh & ~full)"),
+    "what was overwritten counts as there": ("fresh.eq(~self.pop_queue)", "fresh.eq(1)"),
+    "it takes more than it has places": ("self.pop_queue.eq(self.oldest_valid & ~full)", "self.pop_queue.eq(self.oldest_valid)"),
+    "a clearing leaves one": ("Mux(self.clear, next_pushed, popped + self.pop)", "Mux(self.clear, pushed, popped + self.pop)"),
+}
+
+
+@pytest.mark.parametrize("capacity", [6, pytest.param(64, marks=pytest.mark.nightly)])
+def test_the_way_past_the_queue_keeps_the_order(capacity):
+    """H14."""
+    outcome = prove(InputOrderProof(InputQueue, Bypass, capacity), f"input order {capacity}", depth=3)
+    assert outcome.passed, outcome
+
+
+@pytest.mark.parametrize("fault", cases(FAULTS))
+def test_the_proof_finds(fault):
+    faulty = broken("nectar.hdl.hub.bypass", *FAULTS[fault]).Bypass
+    outcome = prove(InputOrderProof(InputQueue, faulty, 5), f"input order {fault}", mode="bmc", depth=9)
+    assert outcome.status == "FAIL", outcome

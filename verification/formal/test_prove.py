@@ -1,0 +1,55 @@
+"""The prover itself: it tells a proof from a violation and from an induction that does not hold."""
+
+import pytest
+from amaranth.asserts import AnySeq
+from amaranth.hdl import Assert, Module, Signal
+from amaranth.lib import wiring
+
+from nectar.verification.formal.prove import broken, prove
+
+
+class Counter(wiring.Component):
+    """Counts up to a limit, and from there from 0, when it likes; the claim is about the count."""
+
+    def __init__(self, limit, claim):
+        self.limit, self.claim = limit, claim
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        count = Signal(4)
+        with m.If(AnySeq(1)):
+            m.d.sync += count.eq(count + 1)
+            with m.If(count == self.limit):
+                m.d.sync += count.eq(0)
+        m.d.comb += Assert(self.claim(count), "the claim")
+        return m
+
+
+def test_proves_what_holds_whatever_the_home(monkeypatch):
+    """An empty HOME must not matter."""
+    monkeypatch.setenv("HOME", "")
+    assert prove(Counter(5, lambda count: count <= 5), "counter").passed
+
+
+def test_names_the_assertion_that_fails():
+    outcome = prove(Counter(5, lambda count: count < 3), "counter that fails", depth=6)
+    assert outcome.status == "FAIL" and not outcome.passed
+    [failure] = outcome.failures
+    assert failure.startswith("test_prove.py:") and 'Assert(self.claim(count), "the claim")' in failure
+
+
+def test_does_not_take_an_induction_that_does_not_hold_for_a_proof():
+    """From 7, which cannot be reached, the count goes to 8."""
+    outcome = prove(Counter(5, lambda count: count != 8), "counter without invariant", depth=2)
+    assert outcome.status == "UNKNOWN" and not outcome.passed and outcome.failures
+
+
+@pytest.mark.parametrize("old, new, message", [
+    ("no such text", "", "occurs 0 times in nectar.hdl.hub.arbiter"),
+    ("self", "this", r"occurs \d+ times"),
+    ("self.asks.any()", "self.asks\n.any()", "must not move lines"),
+])
+def test_a_fault_changes_one_place_and_no_line(old, new, message):
+    with pytest.raises(ValueError, match=message):
+        broken("nectar.hdl.hub.arbiter", old, new)

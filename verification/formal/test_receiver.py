@@ -1,0 +1,43 @@
+"""Proof of hdl/hub/receiver.py and hdl/hub/input_register.py."""
+
+import pytest
+
+from nectar.hdl.hub.receiver import Receiver
+from nectar.verification.formal.faults import cases
+from nectar.verification.formal.prove import broken, prove
+from nectar.verification.formal.receiver import ReceiverProof
+
+FAULTS = {
+    "a fragment stays": ("with m.If(kind.command):\n            m.d.sync += [place.eq(1)",
+                         "with m.If(kind.command & (place == 0)):\n            m.d.sync += [place.eq(1)"),
+    "a command is shown byte by byte": ("self.commit.eq(self.plain | last)", "self.commit.eq(self.plain | inside)"),
+    "the rest of a command without room is written": ("| inside & spoiled)", ")"),
+    "close all is taken out of the stream": ("(byte == self.hub_id) & ~never", "(byte == self.hub_id)"),
+    "commands for others are taken out too": ("for_us.eq((byte == self.hub_id) & ~never", "for_us.eq(~never"),
+    "a full queue is written": ("refuses.eq(self.plain & self.full |", "refuses.eq("),
+    "what was discarded goes on": ("alive.eq(~void & ~self.discard)", "alive.eq(~self.discard)"),
+}
+REGISTER_FAULTS = {
+    "a disabled port hears": ("with m.If(valid & self.enabled):", "with m.If(valid):"),
+    "a reserved code is nothing": ("m.d.comb += kind.reserved.eq(1)", "pass"),
+}
+
+
+def test_writes_whole_commands_and_nothing_into_a_full_queue():
+    """docs/wire.md, "Frames"; H15."""
+    outcome = prove(ReceiverProof(Receiver), "receiver")
+    assert outcome.passed, outcome
+
+
+@pytest.mark.parametrize("fault", cases(FAULTS))
+def test_the_proof_finds(fault):
+    faulty = broken("nectar.hdl.hub.receiver", *FAULTS[fault]).Receiver
+    outcome = prove(ReceiverProof(faulty), f"receiver {fault}", mode="bmc", depth=9)
+    assert outcome.status == "FAIL", outcome
+
+
+@pytest.mark.parametrize("fault", cases(REGISTER_FAULTS))
+def test_the_proof_finds_in_the_input_register(fault):
+    faulty = broken("nectar.hdl.hub.input_register", *REGISTER_FAULTS[fault]).InputRegister
+    outcome = prove(ReceiverProof(Receiver, faulty), f"input register {fault}", mode="bmc", depth=5)
+    assert outcome.status == "FAIL", outcome

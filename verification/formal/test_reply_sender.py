@@ -1,0 +1,27 @@
+"""Proof of hdl/hub/reply_sender.py."""
+
+import pytest
+
+from nectar.hdl.hub.reply_sender import ReplySender
+from nectar.verification.formal.faults import cases
+from nectar.verification.formal.prove import broken, prove
+from nectar.verification.formal.reply_sender import ReplySenderProof
+
+FAULTS = {
+    "answers always go first": ("self.answer.valid & (~own | (come == sent))", "self.answer.valid"),
+    "the bytes of an answer change places": ("[reply.op, reply.op, reply.hub, reply.value]", "[reply.op, reply.hub, reply.op, reply.value]"),
+    "the last place for a reply is not used": ("== REPLY_ROOM)", "== REPLY_ROOM - 1)"),
+}
+
+
+def test_sends_replies_and_answers_in_turns_unchanged_and_in_bounded_time():
+    """H12."""
+    outcome = prove(ReplySenderProof(ReplySender), "reply sender")
+    assert outcome.passed, outcome
+
+
+@pytest.mark.parametrize("fault", cases(FAULTS))
+def test_the_proof_finds(fault):
+    faulty = broken("nectar.hdl.hub.reply_sender", *FAULTS[fault]).ReplySender
+    outcome = prove(ReplySenderProof(faulty), f"reply sender {fault}", mode="bmc", depth=16)
+    assert outcome.status == "FAIL", outcome

@@ -1,0 +1,138 @@
+"""Proof of how heads, crossbar, status table and output ports work together when a close all passes.
+
+Statement: H13; docs/hub.md, "Input side of a port" and "Output side of a port".
+"""
+
+from amaranth.asserts import AnySeq
+from amaranth.hdl import Array, Assert, Assume, Cat, Module, Mux, Signal
+from amaranth.lib import wiring
+
+from ...hdl.hub.crossbar import Crossbar
+from ...hdl.hub.messages import index_bits, one_hot_index
+from ...hdl.hub.output_port import OutputPort
+from ...hdl.hub.status_table import StatusTable
+from .output_port import is_sent
+from .prove import look_into
+
+__all__ = ["TransferProof"]
+
+
+class TransferProof(wiring.Component):
+    """Heads of class ``Head`` between queues and outputs; ``direct`` as in the profile. Connections are entered for heads that wait, end for whatever
+    reason, decisions come, and ready signals are sent, at any time."""
+
+    def __init__(self, Head, ports, direct, OutputPort=OutputPort):
+        self.ports = ports
+        self.direct = direct
+        self.heads = [Head(ports, n) for n in range(ports)]
+        self.outputs = [OutputPort(register=not direct) for _ in range(ports)]
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        ports = range(self.ports)
+        table, crossbar = StatusTable(self.ports), Crossbar(self.ports, early=self.direct)
+        m.submodules.table = look_into(table, platform)
+        m.submodules.crossbar = look_into(crossbar, platform)
+        space = Signal(self.ports)
+
+        # A connection is entered now and then, as the controller does it: to an output that has been free for a cycle.
+        entered, was_connected = Signal(self.ports), Signal(self.ports)
+        output, giver = Signal(index_bits(self.ports)), Signal(index_bits(self.ports))
+        m.d.comb += [
+            table.enter.eq(AnySeq(self.ports)),
+            Assume((table.enter & (table.enter - 1))[:self.ports] == 0),
+            giver.eq(one_hot_index(table.enter)),
+            output.eq(Array([head.request.param for head in self.heads])[giver]),
+            Assume(~table.enter.any() | (Array([head.request.param for head in self.heads])[giver] < self.ports)),
+            Assume(~table.enter.any() | ~was_connected.bit_select(output, 1) & ~Cat(
+                Cat(targets[o] for targets in table.targets).any() for o in ports).bit_select(output, 1)),
+        ]
+        m.d.sync += [
+            was_connected.eq(table.connected),
+            entered.eq(table.enter),
+            table.entered_input.eq(giver),
+            table.entered_output.eq(Mux(table.enter.any(), 1 << output, 0)),
+        ]
+
+        for n, head, port in zip(ports, self.heads, self.outputs):
+            m.submodules[f"head_{n}"] = look_into(head, platform)
+            m.submodules[f"output_{n}"] = look_into(port, platform)
+            entry, own = Signal(9, name=f"entry_{n}"), Signal(name=f"own_{n}")
+            waits = head.spy.state.ongoing("WAIT")
+            outside = head.spy.close_all.spy.place == 0  # the next entry is not part of a close all
+            fresh = table.enter[n] if self.direct else table.enter[n] | entered[n]  # the connection does not stand yet
+            m.d.comb += [
+                entry.eq(AnySeq(9)),
+                own.eq(AnySeq(1)),
+                Assume(is_sent(entry) | own | head.spy.state.ongoing("PARAMETER")),
+                Assume(~own | entry[7] & entry[8] & outside),
+                Assert(head.spy.state.ongoing("PASS") | outside),
+                head.entry.eq(entry),
+                head.valid.eq(AnySeq(1)),
+                head.offer.eq(AnySeq(1) & ~head.valid & outside), head.offered.eq(AnySeq(8)),
+                head.halt.eq(AnySeq(1)), head.expired.eq(AnySeq(1)),
+                head.resume.eq(AnySeq(1) & waits & ~fresh),
+                head.response_valid.eq(AnySeq(1) & head.spy.asked & ~(waits & fresh)),
+                head.done.eq(AnySeq(1)), head.value.eq(AnySeq(8)),
+                head.answer.ready.eq(AnySeq(1)),
+                head.targets.eq(table.targets[n]),
+                head.mine.eq(table.mine[n]),
+                head.space.eq(space),
+                table.port[n].eq(head.request.param),
+                table.close_one[n].eq(head.close_one),
+                table.close_mine[n].eq(head.close_mine | AnySeq(1)),
+                table.closed[n].eq(port.closed | AnySeq(1)),
+                Assume(~table.enter[n] | waits),
+                Assert(~waits | head.spy.asked),
+                *([] if self.direct else [Assert(~entered[n] | waits)]),
+                crossbar.passage[n].eq(head.passage),
+                crossbar.move[n].eq(head.move),
+                crossbar.targets[n].eq(table.targets[n]),
+                crossbar.owner[n].eq(table.owner[n]),
+                space[n].eq(port.space),
+                port.passage.eq(crossbar.out[n]),
+                port.push.eq(crossbar.push[n]),
+                port.ended.eq(table.ended[n]),
+                port.send_ready.eq(AnySeq(1)),
+                port.ready_arrived.eq(AnySeq(1)),
+                port.tx.ready.eq(AnySeq(1)),
+                port.looped.eq(AnySeq(1)),
+            ]
+            sender = port.spy.replies.spy
+            m.d.comb += Assert((sender.at == 0) & (sender.come == sender.sent))  # ready signals stand for all that is inserted
+
+        m.d.comb += [
+            Assert(table.entered_output.any() == entered.any()),
+            Assert(~entered.any() | (entered == 1 << table.entered_input)),
+            *(Assert(~table.targets[i][o] | (Mux(table.entered_output[o], table.entered_input, table.owner[o]) == i)) for i in ports for o in ports),
+        ]
+
+        closing = Cat(head.spy.state.ongoing("CLOSING") for head in self.heads)
+        under_way = Signal(self.ports)  # the end of a close all is in the output port
+        for o, port in zip(ports, self.outputs):
+            spy = port.spy
+            marks = [spy.taken & spy.beside.closes]  # the oldest first
+            standing = [spy.taken]
+            if not self.direct:
+                behind = spy.behind.spy
+                count = (behind.pushed - behind.taken)[:2]
+                for place in range(2):
+                    number = (behind.taken + place)[0]
+                    standing.append(count > place)
+                    marks.append((count > place) & Array([entry.closes for entry in behind.places])[number])
+            standing = Cat(standing)
+            listeners = Cat(table.targets[i][o] for i in ports)
+            m.d.comb += [
+                under_way[o].eq(Cat(marks).any() | port.closed),
+                Assert(sum(marks) + port.closed <= 1, "one close all at a time"),
+                *(Assert(~mark | ~standing[n + 1:].any(), "nothing stands behind a close all") for n, mark in enumerate(marks[:-1])),
+                Assert(~port.closed | ~standing[1:].any(), "when it closes, all that came before has entered the output register"),
+                Assert(~under_way[o] | table.ended[o] | (listeners & closing).any(),
+                       "until then, or until its connection has ended otherwise, that stands, and the head that sent the close all waits"),
+                Assert(~under_way[o] | ~port.push, "and nothing follows"),
+                Assert(~(listeners & ~closing).any() | ~under_way[o], "and cannot close another"),
+            ]
+        for n in ports:
+            m.d.comb += Assert(~closing[n] | ((table.targets[n] & ~under_way) == 0), "a head waits only for outputs that will close")
+        return m

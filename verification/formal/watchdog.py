@@ -1,0 +1,64 @@
+"""Proof of hdl/hub/watchdog.py: what stands still expires, in time and not before.
+
+Statement: H20; docs/hub.md, "Watchdog". The time does not change while it runs.
+"""
+
+from amaranth.asserts import AnySeq
+from amaranth.hdl import Assert, Module, Mux, Signal
+from amaranth.lib import wiring
+
+from .prove import look_into
+from .status_table import any_port
+
+__all__ = ["WatchdogProof"]
+
+
+class WatchdogProof(wiring.Component):
+    """A watchdog of class ``Watchdog`` set to 2**``log`` cycles; ports hold something and move at any time. One arbitrary port is looked at."""
+
+    def __init__(self, Watchdog, ports, log):
+        self.watchdog = Watchdog(ports)
+        self.ports, self.log = ports, log
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        dut, ports, time = self.watchdog, self.ports, 1 << self.log
+        m.submodules.watchdog = look_into(dut, platform)
+        spy = dut.spy
+        port = any_port(m, ports, "any_port")
+        held, moved, expired = (Signal(name=name) for name in ("held", "moved", "expired"))
+        m.d.comb += [
+            dut.log.eq(self.log),
+            dut.held.eq(AnySeq(ports)), dut.moved.eq(AnySeq(ports)),
+            held.eq(dut.held.bit_select(port, 1)), moved.eq(dut.moved.bit_select(port, 1)), expired.eq(dut.expired.bit_select(port, 1)),
+        ]
+        # Cycles in a row in which something has been held there and nothing has moved, up to the one before this.
+        still = Signal(range(4 * time + 4))
+        with m.If(~held | moved):
+            m.d.sync += still.eq(0)
+        with m.Elif(still != 4 * time + 3):
+            m.d.sync += still.eq(still + 1)
+        since = Signal(range(4 * time + 4))  # the same, since it last expired
+        with m.If(~held | moved | spy.tick & spy.still.bit_select(port, 1)):
+            m.d.sync += since.eq(0)
+        with m.Else():
+            m.d.sync += since.eq(since + 1)
+        m.d.comb += [
+            Assert(~expired | (still > time), "nothing expires that has not stood still for its time"),
+            Assert(since <= 2 * time, "what stands still for twice its time expires"),
+            Assert(dut.active == dut.held.any()),
+        ]
+
+        # What ties this to the registers: the cycles since the last tick, counted from 1.
+        marked, fresh, phase = Signal(), Signal(), Signal(range(time + 1))
+        m.d.comb += [
+            marked.eq(spy.still.bit_select(port, 1)),
+            fresh.eq((spy.count == 0) & ~spy.last),
+            phase.eq(Mux(fresh, 0, Mux(spy.count[:self.log] == 0, time, spy.count[:self.log]))),
+            Assert(fresh | (spy.last == (spy.count - 1)[self.log])),
+            Assert(still <= 4 * time + 3),
+            Assert(~marked | (still >= phase)),
+            Assert(since <= phase + Mux(marked, time, 0)),
+        ]
+        return m

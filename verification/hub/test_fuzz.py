@@ -1,0 +1,188 @@
+"""Millions of random symbols at all ports of a HUB at once, in each profile: legal ones judged by the reference model, and noise.
+
+After the noise the HUB is emptied by flushes and supervisor commands, every table is read, and a fresh connection works from every port.
+NECTAR_SEED replays a run.
+"""
+
+from array import array
+
+import pytest
+
+from nectar.hdl.hub.commands import FORCE, HELLO, HELLO_ASK, REPLY, WATCHDOG_DEFAULT, Op
+from nectar.hdl.hub.monitor_map import Clear
+from nectar.hdl.hub.profile import HUB_PROFILES
+from nectar.hdl.link.symbol import ANY_HUB, Control, command, packet
+from nectar.verification import seeds
+from nectar.verification.hub.fuzz import HUB, Noise, Watch, batch
+from nectar.verification.hub.harness import VALID, Harness
+from nectar.verification.hub.monitors import Bed, Endpoint, always, randomly, seven_of_eight
+from nectar.verification.hub.reference import judge
+from nectar.verification.hub.streams import Violation, departures
+from nectar.verification.hub.traffic import Neighbour, audit, transactions
+
+PORTS = 16
+#: Symbols for each profile, of which a tenth are legal; in the everyday regression and in the nightly one.
+EVERYDAY, NIGHTLY = 2_000_000, 20_000_000
+#: Symbols after which the HUB is emptied and looked at.
+ROUND = 130_000
+AMOUNTS = [pytest.param(EVERYDAY, id="2 million"), pytest.param(NIGHTLY, id="20 million", marks=pytest.mark.nightly)]
+CLOSE_ALL = command(Op.CLOSE_ALL, ANY_HUB, 0)
+
+
+def legal(profile, rng, count):
+    """One recording of legal traffic, judged; returns the number of symbols that arrived."""
+    harness = Harness(PORTS, profile, HUB & 0x7F)
+    gap, late = rng.choice([0, 0, 0.1, 0.3]), rng.choice([0.1, 0.5])
+    takes = [rng.choice([always, seven_of_eight, randomly(rng, rng.choice([0.4, 0.7, 0.9]))]) for _ in range(PORTS)]
+    bed = Bed([Neighbour(port, rng, transactions(port, PORTS, HUB & 0x7F, rng, count), gap=gap, late=late, take=takes[port])
+               for port in range(PORTS)])
+    try:
+        harness.play(bed, lambda: bed.quiet, 200_000)
+        bed.endpoints[rng.randrange(PORTS)].then(audit(PORTS, HUB & 0x7F))
+        harness.play(bed, lambda: bed.quiet, 20_000)
+    finally:
+        harness.close()
+    assert all(end.done for end in bed.endpoints)
+    verdict = judge(bed.recording, HUB & 0x7F, profile.transfer)
+    assert verdict.packets and verdict.grants and verdict.replies and verdict.locks
+    return sum(map(len, bed.recording.rx))
+
+
+@pytest.mark.parametrize("amount", AMOUNTS)
+@pytest.mark.parametrize("profile", HUB_PROFILES.values(), ids=lambda profile: profile.name)
+def test_legal_symbols_do_what_the_reference_does(profile, amount):
+    """H9 to H16 at once, with locks, flow control and every way to open and to close."""
+    rng = seeds.rng("fuzz", profile.name)
+    symbols = 0
+    while symbols < amount // 10:
+        symbols += legal(profile, rng, 60)
+
+
+class Talk:
+    """Commands and their answers at the ports of a HUB that has gone through noise."""
+
+    def __init__(self, harness):
+        self.harness = harness
+        self.bed = Bed([Endpoint() for _ in range(harness.ports)])
+
+    def send(self, streams):
+        """Sends ``streams`` ({port: symbols}) until nothing moves any more; returns what came out of each port, as Departures."""
+        before = [len(tx) for tx in self.bed.recording.tx]
+        for port, symbols in streams.items():
+            self.bed.endpoints[port].send(symbols)
+        begin = self.bed.now
+        self.harness.play(self.bed, lambda: self.bed.now > begin + 2 and self.bed.quiet, 50_000)
+        return [departures(tx[start:], port) for port, (tx, start) in enumerate(zip(self.bed.recording.tx, before))]
+
+    def ask(self, port, op, param):
+        """Gives a command at ``port`` that must be done; returns the value."""
+        got = self.send({port: command(op, HUB, param)})[port].replies
+        frames = [frame for frame, _ in got if frame[1] == HUB and frame[0] not in (HELLO, HELLO_ASK)]
+        assert len(frames) == 1 and frames[0][0] == op | REPLY, f"{Op(op).name} {param} at port {port}: {frames}"
+        return frames[0][2]
+
+
+def emptied(harness, manager):
+    """Empties a HUB that holds whatever noise has left, and looks at it."""
+    everyone = range(harness.ports)
+    talk = Talk(harness)
+    end = [int(Control.END)]
+    talk.send({manager: end + end + command(Op.FLUSH_REPLY, HUB, 1)})
+    talk.ask(manager, Op.WATCHDOG_TIME_REPLY, 0)
+    for port in everyone:
+        talk.ask(manager, Op.ENABLE_REPLY, port)
+    answers = talk.send({port: end + end + command(Op.FLUSH_REPLY, HUB, port) for port in everyone})
+    for port in everyone:
+        assert (Op.FLUSH_REPLY, HUB, port) in [frame for frame, _ in answers[port].replies], f"port {port} does not answer a flush"
+    for op in (Op.CLOSE_MINE_REPLY, Op.UNLOCK_MINE):
+        talk.send({port: command(op, HUB, 0) for port in everyone})
+    for port in everyone:
+        talk.ask(manager, Op.FORCE_READY_REPLY, FORCE | port)
+    for port in everyone:
+        for op, value in ((Op.STATUS_OUTPUT, 0), (Op.STATUS_LOCK, 0), (Op.STATUS_INPUT, 0), (Op.STATUS_QUEUE, 0), (Op.STATUS_READY, 1)):
+            assert talk.ask(manager, op, port) == value, f"{Op(op).name} of port {port}"
+        talk.ask(manager, Op.STATUS_NEIGHBOUR, port)
+        assert talk.ask(manager, Op.STATUS_ERRORS, port) > 0
+    talk.ask(manager, Op.WATCHDOG_TIME_REPLY, WATCHDOG_DEFAULT)
+    talk.ask(manager, Op.MONITOR_CLEAR_REPLY, Clear.STOP)
+    begin = talk.bed.now
+    harness.play(talk.bed, lambda: talk.bed.recording.idle and talk.bed.recording.idle[-1] and talk.bed.now > begin + 2, 20_000)
+    for step in (1, harness.ports - 1):
+        targets = {port: (port + step) % harness.ports for port in everyone}
+        got = talk.send({port: command(Op.TEST_OPEN_RETRY_REPLY, HUB, o) + packet([port, step]) + CLOSE_ALL for port, o in targets.items()})
+        for port, o in targets.items():
+            assert [item.symbol for item in got[o].data] == packet([port, step]) + CLOSE_ALL, f"fresh connection from {port} to {o}"
+            assert [frame for frame, _ in got[port].replies] == [(Op.TEST_OPEN_RETRY_REPLY, HUB, o)] and len(got[port].readies) == 1
+
+
+def noise(profile, rng):
+    """One round of noise, what must hold in it, and what must hold after it; returns the number of symbols that arrived."""
+    harness = Harness(PORTS, profile, HUB)
+    manager = rng.randrange(PORTS)
+    try:
+        talk = Talk(harness)
+        for port in range(PORTS):
+            if port != manager:
+                talk.ask(manager, Op.ALLOW_SUPERVISOR_REPLY, port)
+        talk.ask(manager, Op.WATCHDOG_TIME_REPLY, rng.choice([8, 10, 12]))
+        noises = [Noise(port, PORTS, port == manager, rng) for port in range(PORTS)]
+        watch = Watch(PORTS)
+        while watch.symbols < ROUND:
+            share = rng.choice([0.3, 0.7, 1])
+            ready = [rng.choice([0, 0.3, 0.7, 0.9, 1, 1]) for _ in range(PORTS)]
+            rx, taken = batch(noises, rng.randrange(200, 2000), share, ready)
+            sent, _ = harness.run(rx, taken)
+            watch.feed(rx, sent)
+        cycles = 3 << 12
+        rx, taken = batch(noises, cycles, 0, [1] * PORTS)
+        sent, _ = harness.run(rx, taken)
+        watch.feed(rx, sent)
+        watch.check()
+        emptied(harness, manager)
+        return watch.symbols
+    finally:
+        harness.close()
+
+
+@pytest.mark.parametrize("amount", AMOUNTS)
+@pytest.mark.parametrize("profile", HUB_PROFILES.values(), ids=lambda profile: profile.name)
+def test_noise_leaves_a_hub_that_works(profile, amount):
+    """Nothing hangs a HUB: commands good and bad, fragments, garbage, slow and stopped fibers, at all ports at once."""
+    rng = seeds.rng("fuzz", profile.name)
+    symbols = 0
+    while symbols < amount * 9 // 10:
+        symbols += noise(profile, rng)
+
+
+def _watched(sent):
+    """A Watch of four ports, at which input 0 has opened output 2 and sent data, and output 2 has sent ``sent``."""
+    lines = {0: command(Op.OPEN_REPLY, HUB, 2) + packet([0, 1, 2]), 1: packet([64, 65])}
+    rx = array("H", bytes(2 * 4 * 20))
+    for port, line in lines.items():
+        for at, symbol in enumerate(line):
+            rx[4 * at + port] = VALID | symbol
+    watch = Watch(4)
+    watch.feed(rx, [[], [], list(enumerate(sent)), []])
+    return watch
+
+
+def test_what_may_come_out_is_accepted():
+    """The check itself: data of the connected input, its frame, and a ready signal of the own port."""
+    _watched(packet([0, 1, 2])).check()
+    assert _watched([]).symbols == 13
+
+
+@pytest.mark.parametrize("sent, message", [
+    (packet([0, 64]), "data of input 1 began 1 times, but it was connected at most 0"),
+    (packet([0, 128, 1]), "data of input"),
+    ([int(Control.READY)], "1 ready signals for 0 causes"),
+    ([int(Control.REPLY), 1, HUB, 2], "answered 1 of 0 commands"),
+    ([int(Control.REPLY), 1, 0x11, 2], "replies that have never arrived"),
+    ([int(Control.REPLY), 1, 0x11], "not complete"),
+    ([int(Control.REPLY), 1, int(Control.START)], "cut short"),
+    ([0x1F0], "sent 0x1f0"),
+])
+def test_what_may_not_come_out_is_found(sent, message):
+    """The check itself can fail."""
+    with pytest.raises(Violation, match=message):
+        _watched(sent).check()

@@ -1,0 +1,204 @@
+"""Bench of hdl/hub/monitor.py: what is shown, byte by byte (docs/monitor.md, "Reading")."""
+
+import random
+
+import cocotb
+import pytest
+
+from nectar.hdl.hub.monitor import Monitor
+from nectar.hdl.hub.monitor_map import POP, VERSION, Clear, Counter, Event, Select
+from nectar.hdl.hub.profile import PROTOTYPE
+from nectar.verification.bench import Bench, inside
+from nectar.verification.hub.lockstep import Lockstep
+
+PORTS = {"3 ports": 3, "16 ports": 16}
+LATENCY = 3
+
+
+class Watcher:
+    """Drives the monitor and reads it; a question may be asked in every cycle."""
+
+    def __init__(self, dut):
+        self.ports = PORTS[inside()]
+        numbers = range(self.ports)
+        self.lockstep = Lockstep(dut, [
+            *(f"events__{n}" for n in numbers), *(f"flags__{n}" for n in numbers), "awake", "decision", "decision_valid", "closed", "unlocked",
+            "expired", "watchdog_log", "select", "offset", "pop", "clear", "clear_valid"])
+        self.levels = {}
+
+    async def start(self, **levels):
+        """Resets; ``levels`` are inputs that stay."""
+        self.levels = levels
+        await self.lockstep.reset()
+
+    async def cycle(self, **inputs):
+        """One cycle; returns the byte that is shown in it."""
+        return (await self.lockstep.step({**self.levels, "awake": any(name.startswith("events") for name in inputs), **inputs}, outputs=["byte"]))[0]
+
+    async def settle(self):
+        """Waits until all is counted."""
+        for _ in range(100 * self.ports):
+            await self.cycle()
+            if not self.lockstep.read("active"):
+                return
+        raise AssertionError("active for ever")
+
+    async def read(self, select, *offsets, **inputs):
+        """Bytes: one question in each cycle, answered after ``LATENCY``."""
+        shown = []
+        for cycle in range(len(offsets) + LATENCY):
+            asked = {"select": select, "offset": offsets[cycle]} if cycle < len(offsets) else {
+                "select": random.getrandbits(8), "offset": random.getrandbits(8)}
+            shown.append(await self.cycle(**asked, **(inputs if cycle == 0 else {})))
+        return shown[LATENCY:]
+
+    async def clear(self, what):
+        """A MONITOR_CLEAR."""
+        await self.cycle(clear=what, clear_valid=1)
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def counters_are_shown_high_byte_first(dut):
+    """docs/monitor.md: two bytes of each of 16 counters of the selected port, 0 behind them."""
+    watcher = Watcher(dut)
+    await watcher.start()
+    await watcher.settle()
+    counts = {(n, kind): random.randrange(3) for n in range(watcher.ports) for kind in Counter}
+    counts[1, Counter.PACKETS] = 300
+    for cycle in range(7200):
+        inputs = {}
+        for n in range(watcher.ports):
+            mask = sum(1 << kind for kind in Counter if cycle % 3000 == 0 and counts[n, kind] > cycle // 3000)
+            if n == 1:
+                mask = mask & ~(1 << Counter.PACKETS) | (cycle % 24 == 0) << Counter.PACKETS
+            inputs[f"events__{n}"] = mask
+        await watcher.cycle(**inputs)
+    await watcher.settle()
+    for n in range(watcher.ports):
+        shown = await watcher.read(n, *range(256))
+        expected = [byte for kind in Counter for byte in counts[n, kind].to_bytes(2, "big")]
+        assert shown == expected + [0] * (256 - len(expected))
+    await watcher.clear(1)
+    await watcher.cycle()
+    assert await watcher.read(1, *range(32)) == [0] * 32
+    assert any(await watcher.read(0, *range(32))) or not any(counts[0, kind] for kind in Counter)
+    await watcher.settle()
+    assert await watcher.read(1, *range(32)) == [0] * 32
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def events_are_shown_and_taken_out(dut):
+    """docs/monitor.md: five bytes; reading again tells the same; POP takes the event out behind the byte."""
+    watcher = Watcher(dut)
+    await watcher.start()
+    assert await watcher.read(Select.EVENTS, *range(8)) == [0] * 8
+    await watcher.clear(Clear.RECORD)
+    for _ in range(4):
+        await watcher.cycle()
+    assert watcher.lockstep.read("active")
+    told = []
+    for _ in range(40):
+        for _ in range(random.choice((3, 3, 4, 300))):
+            await watcher.cycle()
+        source, output = random.randrange(watcher.ports), random.randrange(128)
+        kind = random.choice((Event.OPENED, Event.REFUSED, Event.LOCKED, Event.UNLOCKED, Event.SUPERVISOR))
+        told.append((watcher.lockstep.cycle, kind, source, output))
+        await watcher.cycle(decision=kind << 14 | source << 7 | output, decision_valid=1)
+    for _ in range(5):
+        await watcher.cycle()
+    begin = None
+    for cycle, kind, source, output in told:
+        for _ in range(random.randrange(1, 4)):
+            shown = await watcher.read(Select.EVENTS, *range(6))
+        stamp = int.from_bytes(bytes(shown[:3]), "big") >> 2 & 0x3FFFF
+        begin = cycle - stamp if begin is None else begin
+        assert shown[0] >> 4 == kind and shown[2] & 3 == 0 and shown[3:] == [source, output, 0] and stamp == cycle - begin
+        # Neither without POP, nor while something else is selected, nor at another time than its pulse.
+        await watcher.read(Select.EVENTS, 0, pop=1)
+        await watcher.read(random.choice((1, Select.FLAGS)), POP, pop=1)
+        await watcher.read(Select.EVENTS, POP | 4)
+        assert await watcher.read(Select.EVENTS, *range(5)) == shown[:5]
+        assert await watcher.read(Select.EVENTS, POP | 4, 0, pop=1) == [output, 0 if (cycle, kind, source, output) == told[-1] else told[told.index(
+            (cycle, kind, source, output)) + 1][1] << 4 | (told[told.index((cycle, kind, source, output)) + 1][0] - begin) >> 14]
+    assert await watcher.read(Select.EVENTS, *range(5)) == [0] * 5
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def what_ends_is_recorded_with_its_port(dut):
+    """docs/monitor.md: CLOSED and UNLOCKED tell the output, TIMED_OUT the input; nothing is recorded behind STOP."""
+    watcher = Watcher(dut)
+    await watcher.start()
+    await watcher.clear(Clear.RECORD)
+    for _ in range(4):
+        await watcher.cycle()
+    last = watcher.ports - 1
+    for pin, port in (("closed", 1), ("unlocked", last), ("expired", last)):
+        await watcher.cycle(**{pin: 1 << port})
+        for _ in range(3):
+            await watcher.cycle()
+    await watcher.clear(Clear.STOP)
+    for _ in range(4):
+        await watcher.cycle()
+    await watcher.cycle(closed=2, decision=Event.OPENED << 14, decision_valid=1)
+    await watcher.settle()
+    for expected in ((Event.CLOSED, 0, 1), (Event.UNLOCKED, 0, last), (Event.TIMED_OUT, last, 0), (Event.NOTHING, 0, 0)):
+        shown = await watcher.read(Select.EVENTS, 0, 3, 4)
+        assert (shown[0] >> 4, *shown[1:]) == expected
+        await watcher.read(Select.EVENTS, POP, pop=1)
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def flags_and_identity_are_shown(dut):
+    """docs/monitor.md: the ports' state as it is when asked; version, ports, latencies and watchdog; 0 for all that there is not."""
+    watcher = Watcher(dut)
+    for _ in range(5):
+        flags = [random.getrandbits(6) for _ in range(watcher.ports)]
+        watchdog = random.randrange(32)
+        levels = {f"flags__{n}": value for n, value in enumerate(flags)}
+        if not watcher.levels:
+            await watcher.start(**levels, watchdog_log=watchdog)
+        watcher.levels = {**levels, "watchdog_log": watchdog}
+        await watcher.cycle()
+        assert await watcher.read(Select.FLAGS, *range(256)) == flags + [0] * (256 - watcher.ports)
+        identity = [VERSION, watcher.ports, PROTOTYPE.transfer, PROTOTYPE.setup_and_transfer, watchdog]
+        assert await watcher.read(Select.IDENTITY, *range(256)) == identity + [0] * 251
+        for select in (watcher.ports, 127, Select.IDENTITY + 1, 255):
+            assert not any(await watcher.read(select, *range(256)))
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def clearing_what_there_is_not_does_nothing(dut):
+    """docs/monitor.md: no port beyond the last is cleared, and none in its stead."""
+    watcher = Watcher(dut)
+    await watcher.start()
+    await watcher.cycle(**{f"events__{n}": 0xFFFF for n in range(watcher.ports)})
+    await watcher.settle()
+    for what in (watcher.ports, watcher.ports + 16, 127, 130, 255):
+        await watcher.clear(what)
+    await watcher.cycle(clear=1)
+    await watcher.settle()
+    for n in range(watcher.ports):
+        assert await watcher.read(n, *range(32)) == [0, 1] * 16
+    await watcher.clear(watcher.ports - 1)
+    await watcher.settle()
+    assert await watcher.read(watcher.ports - 1, *range(32)) == [0] * 32
+    assert await watcher.read(0, *range(32)) == [0, 1] * 16
+
+
+bench = Bench(__name__, {name: lambda ports=ports: Monitor(ports, PROTOTYPE) for name, ports in PORTS.items()}, ports_only=True)
+
+
+@pytest.mark.parametrize("configuration, claim", bench.cases())
+def test_monitor(configuration, claim):
+    bench.check(configuration, claim)
+
+
+def test_parameters():
+    """H1: a HUB has 2 to 128 ports; a profile is a HubProfile."""
+    for ports in (1, 129):
+        with pytest.raises(ValueError, match="2 to 128 ports"):
+            Monitor(ports, PROTOTYPE)
+    with pytest.raises(TypeError, match="must be an int"):
+        Monitor("4", PROTOTYPE)
+    with pytest.raises(TypeError, match="must be a HubProfile"):
+        Monitor(4, "prototype")

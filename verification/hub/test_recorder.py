@@ -1,0 +1,389 @@
+"""Bench of hdl/hub/recorder.py: what is recorded, in which order, with which stamps, and what is lost (docs/monitor.md, "Record")."""
+
+import random
+from collections import deque, namedtuple
+
+import cocotb
+import pytest
+
+from nectar.hdl.hub.monitor_map import EVENT_DEPTH, TIME_BITS, Event
+from nectar.hdl.hub.recorder import Recorder
+from nectar.verification.bench import Bench, inside
+from nectar.verification.hub.lockstep import Lockstep
+
+PORTS = {"2 ports": 2, "5 ports": 5, "16 ports": 16}
+PULSES = {Event.TIMED_OUT: "expired", Event.CLOSED: "closed", Event.UNLOCKED: "unlocked"}
+
+Item = namedtuple("Item", "time kind input output")
+
+
+class Decided(Item):
+    """What the recorder was told as a decision."""
+
+
+class Watcher:
+    """Drives the recorder as a HUB does, and keeps a list of what it has been told."""
+
+    def __init__(self, dut):
+        self.ports = PORTS[inside()]
+        self.lockstep = Lockstep(dut, ["start", "stop", "decision", "decision_valid", *PULSES.values(), "pop"])
+        self.begin = None
+        self.told = []      # decisions and pulses, each with the stamp that is due
+        self.owner, self.lock = {}, {}
+        self.high = 0
+
+    async def cycle(self, decision=None, pulses=(), pop=False, **more):
+        """One cycle; ``decision`` is (kind, input, output), ``pulses`` are (kind, port)."""
+        inputs = {"pop": pop, **more}
+        if decision:
+            kind, source, output = decision
+            inputs.update(decision_valid=1, decision=kind << 14 | source << 7 | output)
+        for kind, port in pulses:
+            inputs[PULSES[kind]] = inputs.get(PULSES[kind], 0) | 1 << port
+        now = self.lockstep.cycle
+        if self.begin is not None and not more.get("start"):
+            due = now - self.begin + 1
+            for kind, port in pulses:
+                self.told.append(Item(due, kind, *((port, 0) if kind == Event.TIMED_OUT else (0, port))))
+            if decision:
+                self.told.append(Decided(due, *decision))
+        if more.get("start"):
+            self.begin, self.told, self.high = now, [], 0
+        if more.get("stop"):
+            self.begin = None
+        return await self.lockstep.step(inputs, outputs=["valid", "oldest"])
+
+    async def oldest(self):
+        """The oldest event, as it stands; None if there is none."""
+        await self.cycle()
+        valid, entry = await self.cycle()
+        if not valid:
+            assert entry == 0
+            return None
+        return Item(entry >> 18, Event(entry >> 14 & 15), entry >> 7 & 127, entry & 127)
+
+    async def take(self):
+        """Takes the oldest event out."""
+        event = await self.oldest()
+        if event is not None:
+            await self.cycle(pop=True)
+        return event
+
+    async def drain(self):
+        """All events, with their whole times; WRAP's number is looked at here."""
+        events = []
+        while (event := await self.take()) is not None:
+            if event.kind == Event.WRAP:
+                high = event.input << 7 | event.output
+                assert high == self.high + 1, "one WRAP when the high part changes"
+                self.high = high
+            events.append(event._replace(time=event.time | self.high << TIME_BITS))
+        return events
+
+    def traffic(self, rate):
+        """What a HUB might do in a cycle: a decision, and what ends."""
+        pulses = []
+        for output in list(self.owner):
+            if random.random() < rate:
+                pulses.append((Event.CLOSED, output))
+                del self.owner[output]
+        for output in list(self.lock):
+            if random.random() < rate / 2:
+                pulses.append((Event.UNLOCKED, output))
+                del self.lock[output]
+        pulses += [(Event.TIMED_OUT, port) for port in range(self.ports) if random.random() < rate / 20]
+        decision = None
+        if random.random() < 2 * rate:
+            source, output = random.randrange(self.ports), random.randrange(self.ports)
+            kind = random.choice((Event.OPENED, Event.OPENED, Event.LOCKED, Event.UNLOCKED, Event.REFUSED, Event.SUPERVISOR))
+            if kind == Event.OPENED:
+                if output in self.owner:   # by force
+                    pulses.append((Event.CLOSED, output))
+                self.owner[output] = source
+            elif kind == Event.LOCKED:
+                self.lock[output] = source
+            elif kind == Event.UNLOCKED:
+                if self.lock.pop(output, None) is None or (Event.UNLOCKED, output) in pulses:
+                    kind = Event.REFUSED
+            decision = (kind, source, output)
+        return {"decision": decision, "pulses": pulses}
+
+
+DECIDED = (Event.OPENED, Event.REFUSED, Event.LOCKED, Event.SUPERVISOR)
+REPLACED_BY = {Event.CLOSED: Event.OPENED, Event.UNLOCKED: Event.LOCKED}
+
+
+class Judge:
+    """Whether ``events`` tell of what was ``told``: order, stamps, nothing more and nothing less."""
+
+    def __init__(self, told, events):
+        self.told, self.events = told, events
+        times = [event.time for event in events]
+        assert times == sorted(set(times)), "one event a cycle, in the order of time"
+        self.written = set(times)
+        self.first = {event.time for event in events if event.kind in (*DECIDED, Event.WRAP)}    # what everything else waits for
+        self.replacing = set()                                                                   # decisions that left out an end
+
+    def late(self, item, event):
+        """By how much an end or time-out is late; it waits only while others are written."""
+        gaps = [time for time in range(item.time, event.time) if time not in self.written]
+        assert item.time <= event.time and len(gaps) <= 2, f"{event} was {item} and could have been written at {gaps}"
+        return event.time - item.time
+
+    def decisions(self):
+        """All but UNLOCKED, which is told as an end, too."""
+        decisions = [item for item in self.told if item.kind in DECIDED]
+        recorded = [event for event in self.events if event.kind in DECIDED]
+        assert [item[1:] for item in recorded] == [item[1:] for item in decisions]
+        for item, event in zip(decisions, recorded):
+            assert 0 <= event.time - item.time <= 2, f"{event} is stamped late, it was {item}"
+
+    def ends(self, kind, port):
+        """Ends of one output's connections or locks, between their beginnings; returns how late they were."""
+        kinds = kind, REPLACED_BY[kind]
+        waiting = deque(item for item in self.told if item.kind in kinds and item.output == port)
+        for event in (event for event in self.events if event.kind in kinds and event.output == port):
+            item = waiting.popleft()
+            while item.kind == kind and event.kind != kind and waiting:
+                item = waiting.popleft()           # the old connection's end is left out before a new one
+                self.replacing.add(event.time)
+            assert item.kind == event.kind and item.time <= event.time, f"{event} is not {item}"
+            if isinstance(item, Decided):
+                assert event.time - item.time <= 2, f"{event} is stamped late, it was {item}"
+                self.first.add(event.time)
+            else:
+                yield self.late(item, event)
+        assert not waiting, f"{waiting} not recorded"
+
+    def _turns(self, item, event):
+        """When it may have been the turn of what was recorded as ``event``: then only decisions delay it. What is left out frees its turn."""
+        turn = event.time
+        while turn > item.time and turn - 1 in self.first:
+            turn -= 1
+        return [turn, *(time + 1 for time in range(turn, event.time) if time in self.replacing)]
+
+    def time_outs(self, told, events):
+        """How late the time-outs of one input were, a list; None if ``events`` do not tell of those ``told``."""
+        if not told or not events:
+            return None if told or events else []
+        for turn in self._turns(told[0], events[0]):
+            # Once more before it was its turn is once.
+            others = self.time_outs([item for item in told[1:] if item.time > turn], events[1:])
+            if others is not None:
+                return [self.late(told[0], events[0]), *others]
+        return None
+
+
+def compare(told, events):
+    """Fails unless the record tells what happened; returns how late the last one was, in cycles."""
+    judge = Judge(told, events)
+    judge.decisions()
+    late = [cycles for kind in REPLACED_BY for port in range(128) for cycles in judge.ends(kind, port)]
+    for port in range(128):
+        both = [[item for item in items if item.kind == Event.TIMED_OUT and item.input == port] for items in (told, events)]
+        others = judge.time_outs(*both)
+        assert others is not None, f"{both[0]} was recorded as {both[1]}"
+        late += others
+    return max(late, default=0)
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def records_what_happens_in_order(dut):
+    """docs/monitor.md: connections, locks, refusals and time-outs of a random HUB, quiet and busy."""
+    watcher = Watcher(dut)
+    await watcher.lockstep.reset()
+    longest = 0
+    for rate in (0.01, 0.05, 0.2):
+        await watcher.cycle(start=1)
+        for _ in range(random.randrange(10)):
+            await watcher.cycle()
+        while len(watcher.told) < 300:
+            await watcher.cycle(**watcher.traffic(rate))
+        for _ in range(4 * watcher.ports):
+            await watcher.cycle()
+        told = list(watcher.told)
+        events = await watcher.drain()
+        assert not [event for event in events if event.kind == Event.LOST]
+        longest = max(longest, compare(told, events))
+    assert longest > 0, "nothing ever waited"
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def all_at_once_is_written_one_after_the_other(dut):
+    """docs/monitor.md: the decision first, then TIMED_OUT, CLOSED and UNLOCKED in the order of the ports, one a cycle."""
+    watcher = Watcher(dut)
+    await watcher.lockstep.reset()
+    await watcher.cycle(start=1)
+    pulses = [(kind, port) for kind in PULSES for port in range(watcher.ports)]
+    await watcher.cycle((Event.REFUSED, 1, 0), pulses)
+    for _ in range(4 * watcher.ports):
+        await watcher.cycle()
+    events = await watcher.drain()
+    ports = range(watcher.ports)
+    assert [event[1:] for event in events] == [
+        (Event.REFUSED, 1, 0), *((Event.TIMED_OUT, port, 0) for port in ports),
+        *((Event.CLOSED, 0, port) for port in ports), *((Event.UNLOCKED, 0, port) for port in ports)]
+    assert [event.time for event in events] == list(range(2, 3 * watcher.ports + 3))
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def an_end_that_still_waits_is_left_out_when_a_new_connection_begins(dut):
+    """docs/monitor.md: nobody reads OPENED, CLOSED of one output when it was CLOSED, OPENED; the same for locks."""
+    watcher = Watcher(dut)
+    await watcher.lockstep.reset()
+    for ended, begun in REPLACED_BY.items():
+        for gap in range(5):
+            for busy in (False, True):
+                await watcher.cycle(start=1)
+                output = random.randrange(watcher.ports)
+                steps = {0: ended, gap: begun}
+                for step in range(8):
+                    pulses = [(ended, output)] if step == 0 else []
+                    decision = (begun, 1, output) if step == gap else (Event.SUPERVISOR, 1, 1) if busy else None
+                    await watcher.cycle(decision, pulses)
+                for _ in range(4):
+                    await watcher.cycle()
+                told = list(watcher.told)
+                events = await watcher.drain()
+                compare(told, events)
+                kinds = [event.kind for event in events if event.kind in steps.values()]
+                assert kinds in ([begun], [ended, begun]) and (kinds == [begun] or gap and not busy), (gap, busy, kinds)
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def a_full_record_keeps_what_it_has_and_tells_that_events_are_missing(dut):
+    """docs/monitor.md: 512 events; LOST stands before the first event behind the gap."""
+    watcher = Watcher(dut)
+    await watcher.lockstep.reset()
+    await watcher.cycle(start=1)
+    pairs = [(Event.REFUSED, n % watcher.ports, n % 128) for n in range(EVENT_DEPTH + 40)]
+    for pair in pairs:
+        await watcher.cycle(pair)
+    for port in range(watcher.ports):
+        await watcher.cycle(pulses=[(Event.CLOSED, port)])
+    for _ in range(4 * watcher.ports):   # what still waits when there is room again is not lost
+        await watcher.cycle()
+    first = []
+    for _ in range(random.randrange(5, 20)):
+        first.append(await watcher.take())
+    for _ in range(3):
+        await watcher.cycle()
+    await watcher.cycle((Event.LOCKED, 1, 0))
+    await watcher.cycle()
+    rest = await watcher.drain()
+    assert [event[1:] for event in first + rest[:-2]] == pairs[:EVENT_DEPTH]
+    assert [event.kind for event in rest[-2:]] == [Event.LOST, Event.LOCKED]
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def losing_again_and_again_under_reading_is_told_each_time(dut):
+    """docs/monitor.md: between two events of the record nothing is missing unless LOST stands between them."""
+    watcher = Watcher(dut)
+    await watcher.lockstep.reset()
+    await watcher.cycle(start=1)
+    events, count = [], 0
+    for step in range(4000):
+        decision = None
+        if random.random() < 0.6:
+            decision = (Event.REFUSED, count >> 7 & 1, count & 127)
+            count += 1
+        if random.random() < 0.3:
+            await watcher.cycle(decision)
+            event = await watcher.take()
+            if event:
+                events.append(event)
+        else:
+            await watcher.cycle(decision)
+    for _ in range(4):
+        await watcher.cycle()
+    events += await watcher.drain()
+    expected, missing = 0, False
+    for event in events:
+        if event.kind == Event.LOST:
+            missing = True
+            continue
+        number = event.input << 7 | event.output
+        while missing and expected & 255 != number:
+            expected += 1
+        assert expected & 255 == number, f"{event}, expected number {expected & 255}"
+        expected, missing = expected + 1, False
+    assert missing or expected == count
+    assert any(event.kind == Event.LOST for event in events)
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def nothing_is_recorded_before_the_start_or_behind_the_end(dut):
+    """docs/monitor.md: RECORD begins with an empty record at any moment, STOP leaves it to be read."""
+    watcher = Watcher(dut)
+    await watcher.lockstep.reset()
+    for _ in range(20):
+        for _ in range(random.randrange(30)):
+            await watcher.cycle(**watcher.traffic(0.3))
+        await watcher.cycle(start=1, **watcher.traffic(0.3))
+        for _ in range(random.randrange(20)):
+            await watcher.cycle(**watcher.traffic(0.1))
+        for _ in range(4 * watcher.ports):
+            await watcher.cycle()
+        told = list(watcher.told)
+        await watcher.cycle(stop=1, pulses=[(Event.CLOSED, 1)])
+        for _ in range(random.randrange(2, 30)):
+            await watcher.cycle(**watcher.traffic(0.3))
+        assert not watcher.lockstep.read("running")
+        compare(told, [event for event in await watcher.drain() if event.time <= told[-1].time + 3 * watcher.ports] if told else [])
+        for _ in range(3):
+            assert await watcher.take() is None
+
+
+@cocotb.test(timeout_time=80, timeout_unit="ms")
+async def time_goes_on_behind_its_18_bits(dut):
+    """docs/monitor.md: WRAP is written before the first event behind, and not for silence; nothing is lost over it."""
+    watcher = Watcher(dut)
+    await watcher.lockstep.reset()
+    if watcher.ports != 5:
+        return
+    await watcher.cycle(start=1)
+    end = 1 << TIME_BITS
+    await watcher.cycle((Event.REFUSED, 1, 2))
+    for _ in range(end - 60):
+        await watcher.cycle()
+    watched = random.choice((0.3, 0.1))
+    for _ in range(120):
+        await watcher.cycle(**watcher.traffic(watched))
+    for _ in range(4 * watcher.ports):
+        await watcher.cycle()
+    told = list(watcher.told)
+    assert told[0].time < end - 60 and told[-1].time > end
+    events = await watcher.drain()
+    compare(told, events)
+    assert events[-1].time > end and watcher.high == 1
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def taking_out_of_an_empty_record_does_nothing(dut):
+    """docs/monitor.md: also in the cycle in which the first event is written."""
+    watcher = Watcher(dut)
+    await watcher.lockstep.reset()
+    await watcher.cycle(start=1)
+    for gap in range(6):
+        await watcher.cycle((Event.LOCKED, 1, gap), pop=True)
+        for step in range(6):
+            await watcher.cycle(pop=step < gap)
+        seen = await watcher.drain()
+        assert [event.output for event in seen] == ([gap] if gap < 3 else []) or gap == 3, (gap, seen)
+
+
+bench = Bench(__name__, {name: lambda ports=ports: Recorder(ports) for name, ports in PORTS.items()}, ports_only=True)
+
+
+@pytest.mark.parametrize("configuration, claim", bench.cases())
+def test_recorder(configuration, claim):
+    bench.check(configuration, claim)
+
+
+def test_parameters():
+    """H1: a HUB has 2 to 128 ports."""
+    for ports in (1, 129):
+        with pytest.raises(ValueError, match="2 to 128 ports"):
+            Recorder(ports)
+    with pytest.raises(TypeError, match="must be an int"):
+        Recorder("4")

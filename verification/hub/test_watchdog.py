@@ -1,0 +1,96 @@
+"""Bench of hdl/hub/watchdog.py: what stands still for too long is noticed, and nothing else."""
+
+import random
+
+import cocotb
+import pytest
+
+from nectar.hdl.hub.watchdog import Watchdog
+from nectar.verification.bench import Bench, inside
+from nectar.verification.hub.lockstep import Lockstep
+
+SIZES = {"2 ports": 2, "16 ports": 16}
+
+
+class Model:
+    """Ticks, counted from the cycle in which the first thing is held."""
+
+    def __init__(self, ports):
+        self.ports = ports
+        self.log = 0
+        self.running = 0       # cycles that the time runs
+        self.still = set()     # held at the last tick, and not moved since
+        self.expired = 0
+        self.since = {}        # cycle since when a port stands still
+        self.cycle = 0
+        self.restarted = -1    # cycle in which the time began anew
+        self.seen = {"expired": 0, "least": 99, "most": 0}
+
+    def step(self, inputs):
+        """Outputs of this cycle; then what it changes."""
+        held = {n for n in range(self.ports) if inputs["held"] >> n & 1}
+        moved = {n for n in range(self.ports) if inputs["moved"] >> n & 1}
+        active = bool(held) and self.log > 0
+        shown = {"active": active, "expired": self.expired}
+        tick = active and not inputs["restart"] and self.running > 0 and self.running % (1 << self.log) == 0
+        standing = held - moved
+        for n in range(self.ports):
+            if n in standing:
+                self.since.setdefault(n, self.cycle)
+            else:
+                self.since.pop(n, None)
+        expired = standing & self.still if tick else set()
+        for n in expired:
+            time = (self.cycle - self.since[n]) / (1 << self.log)
+            self.seen["expired"] += 1
+            if self.restarted < self.since[n]:
+                self.seen |= {"least": min(self.seen["least"], time), "most": max(self.seen["most"], time)}
+            self.since[n] = self.cycle
+        self.expired = sum(1 << n for n in expired)
+        self.still = standing & (self.still | (held if tick else set()))
+        self.running = self.running + 1 if active and not inputs["restart"] else 0
+        if inputs["restart"] or not self.log:
+            self.still = set()
+            self.restarted = self.cycle
+        self.cycle += 1
+        return shown
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def notices_what_stands_still(dut):
+    """H20, docs/hub.md, Watchdog: nothing before the time is over, everything before twice of it is, and nothing if it is off."""
+    model = Model(SIZES[inside()])
+    lockstep = Lockstep(dut, ["log", "restart", "held", "moved"])
+    await lockstep.reset()
+    held = 0
+    for log in (2, 0, 4, 1, 5, 3):
+        model.log = log
+        for cycle in range(1200):
+            for n in range(model.ports):
+                if random.random() < (0.02 if cycle % 400 < 200 else 0.2):
+                    held ^= 1 << n
+            if random.random() < 0.01:
+                held = 0
+            moved = sum((random.random() < 0.02) << n for n in range(model.ports))
+            inputs = {"log": log, "restart": cycle == 0 or random.random() < 0.002, "held": held, "moved": moved}
+            await lockstep.step(inputs, model.step(inputs))
+    assert model.seen["expired"] > 20 and 1 <= model.seen["least"] and model.seen["most"] <= 2, model.seen
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def counts_long_times(dut):
+    """docs/hub.md, Watchdog: the time is measured by the bit of the counter that the logarithm names."""
+    lockstep = Lockstep(dut, ["log", "restart", "held", "moved"])
+    await lockstep.reset()
+    for log in (4, 9, 11):
+        await lockstep.step({"log": log, "restart": 1})
+        for n in range(4 << log):
+            await lockstep.step({"log": log, "held": 2}, {"expired": 2 if n in (2 * (1 << log) + 1, 3 * (1 << log) + 1) else 0})
+
+
+bench = Bench(__name__, {name: lambda ports=ports: Watchdog(ports) for name, ports in SIZES.items()}, ports_only=True)
+
+
+@pytest.mark.parametrize("configuration, claim", bench.cases())
+def test_watchdog(configuration, claim):
+    bench.check(configuration, claim)

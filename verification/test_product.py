@@ -1,0 +1,154 @@
+"""The Verilog files for others: they lint, synthesise, and work. What is tested is the file's text, as ``nectar verilog`` writes it."""
+
+import functools
+import os
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+import cocotb
+import pytest
+from cocotb.clock import Clock
+from cocotb.triggers import FallingEdge
+from nectar.hdl.hub.commands import Op
+from nectar.hdl.hub.profile import HUB_PROFILES
+from nectar.hdl.link.symbol import ANY_HUB, command, packet, reply
+from nectar.hdl.product import BOARDS, WAIVERS, product
+from nectar.verification.bench import ROOT, Bench, use_verilator
+from nectar.verification.yowasp import yosys
+
+HUB = 9
+FILES = {"hub 2": ("hub", {"ports": 2}), "hub 5": ("hub", {"ports": 5}), "hub 16": ("hub", {}), "cab": ("cab", {}),
+         "cab 4096": ("cab", {"data_bytes": 4096}), **{f"hub {name}": ("hub", {"ports": 4, "profile": name}) for name in HUB_PROFILES}}
+
+
+@functools.cache
+def text(kind, **parameters):
+    """What ``nectar verilog`` writes."""
+    from nectar.cli import main
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, f"{kind}.v")
+        options = [word for name, value in parameters.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+        assert main(["verilog", kind, *options, "-o", str(path)]) == 0
+        return path.read_text()
+
+
+def lint(folder, name, *options):
+    """What ``verilator --lint-only -Wall`` has to say."""
+    use_verilator()
+    done = subprocess.run(["verilator_bin", "--lint-only", "-Wall", *options, name], cwd=folder, env=os.environ, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return done.returncode, re.findall(r"^%\S+.*", done.stdout, re.M)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_verilator_has_nothing_to_warn_of(name, tmp_path):
+    """With all warnings on, those of the header excepted; as Verilog-2005 and as it is; whatever the file is called."""
+    kind, parameters = FILES[name]
+    (tmp_path / f"{kind}.v").write_text(text(kind, **parameters))
+    (tmp_path / "other.v").write_text(text(kind, **parameters))
+    assert lint(tmp_path, f"{kind}.v") == (0, [])
+    assert lint(tmp_path, "other.v", "--language", "1364-2005") == (0, [])
+
+
+def test_only_what_the_header_names_is_switched_off_and_each_is_needed(tmp_path):
+    for kind in BOARDS:
+        whole = text(kind)
+        assert re.findall(r"verilator (\w+) (\w+)", whole) == [(f"lint_{state}", name) for state in ("off", "on") for name in WAIVERS]
+        (tmp_path / f"{kind}.v").write_text(re.sub(r"/\* verilator .*? \*/\n", "", whole))
+        status, lines = lint(tmp_path, f"{kind}.v")
+        assert status and {found for line in lines for found in re.findall(r"^%Warning-(\w+)", line)} == set(WAIVERS)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_yosys_synthesises_it(name, tmp_path):
+    kind, parameters = FILES[name]
+    (tmp_path / f"{kind}.v").write_text(text(kind, **parameters))
+    log = yosys(f"read_verilog {kind}.v; hierarchy -check -top {kind}; proc; check -assert", tmp_path)
+    assert "Found and reported 0 problems." in log and not re.search(r"^Warning|Latch inferred", log, re.M)
+
+
+def test_the_top_in_the_documentation_fits_the_file(tmp_path):
+    """docs/verilog.md: its example is read with the file that its command writes, all pins connected."""
+    page = (ROOT / "docs" / "verilog.md").read_text()
+    top, = re.findall(r"^```text\n(module top .*?)^```$", page, re.M | re.S)
+    (tmp_path / "top.v").write_text(top)
+    (tmp_path / "hub.v").write_text(text("hub", ports=4))
+    assert lint(tmp_path, "top.v", "hub.v", "--top-module", "top", "-Wno-PINCONNECTEMPTY", "-Wno-PROCASSINIT") == (0, [])
+    symbols = [int(digits, 16) for digits in re.search(r"let `a` send `(.*?)`", page)[1].replace("9'h", "").replace("8'h", "").split()]
+    assert symbols == command(Op.OPEN_RETRY_REPLY, 1, 1)
+
+
+def test_plain_names_only():
+    for kind in BOARDS:
+        code = re.sub(r"/\*.*?\*/", "", text(kind), flags=re.S)
+        assert "\\" not in code and "$" not in code
+
+
+def test_bad_parameters_are_refused():
+    with pytest.raises(ValueError, match="there is no board 'crate'; there are hub, cab"):
+        product("crate")
+    with pytest.raises(TypeError, match="a cab has no parameter 'ports'; it has data_bytes"):
+        product("cab", ports=3)
+    with pytest.raises(ValueError, match="a HUB has no profile 'fast'"):
+        product("hub", profile="fast")
+
+
+class Wire:
+    """Drives and watches the pins of one port: symbols one a cycle, everything that leaves is taken at once."""
+
+    def __init__(self, dut, port):
+        self.pins = [getattr(dut, f"port_{port}__{name}") for name in ("rx__payload", "rx__valid", "tx__payload", "tx__valid")]
+        self.waiting, self.left = [], []
+        getattr(dut, f"port_{port}__tx__ready").value = 1
+
+    def step(self):
+        """Between two rising edges: what leaves at the next, what arrives at it."""
+        payload, valid, out, leaves = self.pins
+        if leaves.value == 1:
+            self.left.append(int(out.value))
+        valid.value = bool(self.waiting)
+        payload.value = self.waiting.pop(0) if self.waiting else 0
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def opens_carries_data_and_closes(dut):
+    """The smallest session: port 0 opens port 1 with a reply, sends a packet, closes behind it; then port 2 gets the same output."""
+    cocotb.start_soon(Clock(dut.clk, 70, unit="ns").start())
+    wires = [Wire(dut, port) for port in range(4)]
+    dut.hub_id.value, dut.rst.value = HUB, 1
+    data = bytes(range(40))
+    close_all = command(Op.CLOSE_ALL, ANY_HUB, 0)
+
+    async def cycles(count):
+        for _ in range(count):
+            await FallingEdge(dut.clk)
+            for wire in wires:
+                wire.step()
+
+    await cycles(4)
+    dut.rst.value = 0
+    for source in (0, 2):
+        for wire in wires:
+            wire.left.clear()
+        wires[source].waiting += [*command(Op.OPEN_RETRY_REPLY, HUB, 1), *packet(data), *close_all]
+        await cycles(120)
+        ready = 0x104
+        assert wires[1].left == [*packet(data), *close_all]
+        assert sorted(wires[source].left) == sorted([*reply(Op.OPEN_RETRY_REPLY, HUB, 1), ready])
+        assert not wires[3].left and not wires[2 - source].left and dut.idle.value == 1
+        wires[1].waiting += [ready]      # the start of the packet has left whoever stands behind port 1
+        await cycles(20)
+
+
+def _configurations():
+    return {name: functools.partial(text, "hub", ports=4, profile=name) for name in HUB_PROFILES}
+
+
+bench = Bench(__name__, _configurations(), top="hub", ports_only=True)
+
+
+@pytest.mark.parametrize("configuration, claim", bench.cases())
+def test_product(configuration, claim):
+    bench.check(configuration, claim)
