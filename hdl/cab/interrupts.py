@@ -5,8 +5,10 @@ interrupt controller (a SPARC has 15).
 """
 
 from functools import reduce
+from itertools import combinations
+from operator import or_
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -85,8 +87,6 @@ class Interrupts(wiring.Component):
         names = [irq.name.lower() for irq in sorted(Irq)]
         above = Signal(len(names), init=(1 << len(names)) - 1)
         m.d.sync += above.eq(Cat(levels[name] > threshold for name in names))
-
-        # The highest level, and of several of that level the lowest number.
         raised = Signal(len(names))
         vector = self.irq_vector.value
         m.d.comb += [
@@ -96,16 +96,20 @@ class Interrupts(wiring.Component):
             self.irq_threshold.value.level.eq(threshold),
             vector.valid.eq(self.irq),
         ]
-        candidates = [(raised[n], levels[name], C(int(Irq[name.upper()]), 5)) for n, name in enumerate(names)]
 
-        def first(a, b):
-            (a_valid, a_level, a_number), (b_valid, b_level, b_number) = a, b
-            takes_b = b_valid & (~a_valid | (b_level > a_level))
-            winner = Signal(LEVEL_BITS), Signal(5)
-            m.d.comb += [winner[0].eq(Mux(takes_b, b_level, a_level)), winner[1].eq(Mux(takes_b, b_number, a_number))]
-            return a_valid | b_valid, *winner
-
-        _, level, number = reduce(first, candidates)
+        # The highest level, and of several of that level the lowest number: each against each, as their levels were a cycle ago.
+        first = Signal(len(names))
+        outranks = {}           # of two, whether the one with the higher number comes first
+        for low, high in combinations(range(len(names)), 2):
+            outranks[low, high] = higher = Signal(name=f"{names[high]}_outranks_{names[low]}")
+            m.d.sync += higher.eq(levels[names[high]] > levels[names[low]])
+        for n in range(len(names)):
+            ahead = [raised[other] & (outranks[n, other] if other > n else ~outranks[other, n])
+                     for other in range(len(names)) if other != n]
+            m.d.comb += first[n].eq(raised[n] & ~Cat(*ahead).any())
         with m.If(self.irq_vector.read & self.irq):
-            m.d.comb += [vector.level.eq(level), vector.number.eq(number)]
+            m.d.comb += [
+                vector.level.eq(reduce(or_, (Mux(first[n], levels[name], 0) for n, name in enumerate(names)))),
+                vector.number.eq(reduce(or_, (Mux(first[n], int(Irq[name.upper()]), 0) for n, name in enumerate(names)))),
+            ]
         return m

@@ -4,9 +4,7 @@ Source: "The Design of Nectar" (1989), section 5.2 (hardware timers with low ove
 are ours (docs/cab.md).
 """
 
-from functools import reduce
-
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Array, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -34,7 +32,8 @@ class Timers(wiring.Component):
     slept : In(32)
         Clock edges left out before the one that began this cycle (the pin, registered); they count at once.
     wake_in : Out(32)
-        Clock edges that may be left out before the next one without missing an alarm; all ones if none is armed.
+        Clock edges that may be left out before the next one without missing an alarm; all ones if none is armed. 0 while it
+        is being found out: for 8 cycles behind one in which an alarm is armed, stopped or goes off.
     clear : In(1)
         Disarm all, forget all that have fired. The count goes on.
     fired : Out(1)
@@ -57,44 +56,59 @@ class Timers(wiring.Component):
         })
 
     def elaborate(self, platform):
-        """The count of the cycle before, plus what was slept; then each alarm by itself; then the first of them."""
+        """The count of the cycle before, plus what was slept; then each alarm by itself; then a search for the first of them, one
+        a cycle."""
         m = Module()
         count = Signal(TIMER_BITS)
         now = Signal(TIMER_BITS)
         m.d.comb += [now.eq(count + self.slept), self.timer_now.value.eq(now)]
         m.d.sync += count.eq(now + 1)
 
-        fires = Signal(TIMERS)
-        armed = Signal(TIMERS)
-        lateness = []
+        fires, armed, changes = Signal(TIMERS), Signal(TIMERS), Signal(TIMERS)
+        compares = []
         for n in range(TIMERS):
-            compare, period, since, late = (Signal(TIMER_BITS, name=f"{name}{n}") for name in ("compare", "period", "since", "late"))
+            compare, period, since = (Signal(TIMER_BITS, name=f"{name}{n}") for name in ("compare", "period", "since"))
+            stops = Signal(name=f"stops{n}")
             compare_port, period_port = getattr(self, _COMPARES[n]), getattr(self, _PERIODS[n])
             m.d.comb += [
                 since.eq(now - compare),
                 fires[n].eq(armed[n] & ~since[-1]),
+                stops.eq(self.clear | (self.timer_stop.write & self.timer_stop.data.timers[n])),
+                changes[n].eq(fires[n] | stops | compare_port.write),
                 compare_port.value.eq(compare),
                 period_port.value.eq(period),
-                # Due: the highest number; not armed: the lowest; else higher for the one that comes first.
-                late.eq(Mux(armed[n], since | ~since[-1].replicate(TIMER_BITS), 0)),
             ]
-            lateness.append(late)
+            compares.append(compare)
             with m.If(period_port.write):
                 m.d.sync += period.eq(period_port.data)
             with m.If(fires[n]):
                 m.d.sync += [compare.eq(compare + period), armed[n].eq(period != 0)]
-            with m.If(self.clear | (self.timer_stop.write & self.timer_stop.data.timers[n])):
+            with m.If(stops):
                 m.d.sync += armed[n].eq(0)
             with m.If(compare_port.write):
                 m.d.sync += [compare.eq(compare_port.data), armed[n].eq(1)]
 
-        def first(a, b):
-            earlier = Signal(TIMER_BITS)
-            m.d.comb += earlier.eq(Mux(a > b, a, b))
-            return earlier
-
-        # Up to the edge before the one at which it goes off: compare - now - 1 edges, the inverse of now - compare.
-        m.d.comb += [self.wake_in.eq(~reduce(first, lateness)), self.fired.eq(fires.any())]
+        # The first of those armed; all are at most 2**31 ahead. Whatever changes begins the search anew.
+        searching, place = Signal(), Signal(range(TIMERS))
+        found, first = Signal(), Signal(TIMER_BITS)
+        candidate, sooner, lead = Signal(TIMER_BITS), Signal(TIMER_BITS), Signal(TIMER_BITS)
+        m.d.comb += [
+            candidate.eq(Array(compares)[place]),
+            sooner.eq(candidate - first),
+            lead.eq(now - first),
+            self.fired.eq(fires.any()),
+        ]
+        with m.If(changes.any()):
+            m.d.sync += [searching.eq(1), place.eq(0), found.eq(0)]
+        with m.Elif(searching):
+            with m.If(armed.bit_select(place, 1) & (~found | sooner[-1])):
+                m.d.sync += [found.eq(1), first.eq(candidate)]
+            m.d.sync += [place.eq(place + 1), searching.eq(place != TIMERS - 1)]
+        with m.If(~searching & found):
+            # Up to the edge before the one at which it goes off: first - now - 1 edges, the inverse of now - first.
+            m.d.comb += self.wake_in.eq(~(lead | ~lead[-1].replicate(TIMER_BITS)))
+        with m.Elif(~searching):
+            m.d.comb += self.wake_in.eq(~0)
 
         seen = Signal(TIMERS)
         gone = Mux(self.timer_fired.write, self.timer_fired.data.timers, self.clear.replicate(TIMERS))

@@ -35,6 +35,12 @@ class Access:
 class BoardDriver:
     """The surroundings of a CAB.
 
+    Parameters
+    ----------
+    dut : cocotb handle
+    clock : HandClock, optional
+        Its clock.
+
     Members
     -------
     requests : deque of Access or None
@@ -53,9 +59,9 @@ class BoardDriver:
         What the host wants next, in VME's domain; for a board with VME, whose bus is at rest.
     """
 
-    def __init__(self, dut):
+    def __init__(self, dut, clock=None):
         self.dut = dut
-        self.clock = HandClock(dut)
+        self.clock = clock or HandClock(dut)
         self.requests = deque()
         self.outstanding = deque()
         self.rx = deque()
@@ -72,6 +78,10 @@ class BoardDriver:
         self.has_host = hasattr(dut, "host__cyc")
         self._held = None
         self._sleep = 0
+
+    def disturbed(self):
+        """Whether something else than what is driven here may move the board in this cycle."""
+        return False
 
     async def start(self):
         """Resets the board; the next cycle is the first in which it works."""
@@ -116,6 +126,7 @@ class BoardDriver:
         if asks is not None and (dut.host__ack.value or dut.host__err.value):
             self.host_requests.popleft()
             asks.done, asks.error, asks.data = self.cycles, bool(dut.host__err.value), int(dut.host__dat_r.value)
+            self.answered(asks)
         if self.requests and (request is None or dut.bus__ready.value):
             self.requests.popleft()
             if request is not None:
@@ -123,7 +134,10 @@ class BoardDriver:
                 self.outstanding.append(request)
         self._outgoing(dut, takes)
         await self.clock.edge()
-        self._stand_by(dut, undisturbed=request is None and arrives is None and asks is None)
+        self._stand_by(dut, undisturbed=request is None and arrives is None and asks is None and not self.disturbed())
+
+    def answered(self, access):
+        """Called with each Access when it has been answered."""
 
     def _ask(self, access):
         """The pins of the host port."""
@@ -141,6 +155,7 @@ class BoardDriver:
             access.error = bool(dut.bus__error.value)
             access.data = int(dut.bus__read_data.value)
             assert not (access.error or access.write) or access.data == 0, "read data without a read"
+            self.answered(access)
         else:
             assert not dut.bus__error.value, "an error without a response"
 

@@ -28,6 +28,7 @@ class Reference:
         self.enabled = self.threshold = 0
         self.levels = dict.fromkeys(Irq, 1)
         self.above = set(Irq)       # what levels and threshold gave a cycle ago
+        self.ranks = dict(self.levels)      # the levels a cycle ago
 
     def step(self, inputs):
         """See ``lockstep``."""
@@ -38,9 +39,10 @@ class Reference:
         for name in LEVEL_REGISTERS:
             outputs[f"{name.lower()}__value"] = sum(field.put(self.levels[Irq[field.name.upper()]]) for field in REG[name].fields)
         if inputs["irq_vector__read"]:
-            first = min(raised, key=lambda irq: (-self.levels[irq], irq), default=None)
+            first = min(raised, key=lambda irq: (-self.ranks[irq], irq), default=None)
             outputs["irq_vector__value"] = 0 if first is None else 1 << 31 | self.levels[first] << 8 | first
         self.above = {irq for irq in Irq if self.levels[irq] > self.threshold}
+        self.ranks = dict(self.levels)
         if inputs["irq_threshold__write"]:
             self.threshold = inputs["irq_threshold__data"] & 15
         for name in LEVEL_REGISTERS:

@@ -28,6 +28,7 @@ class Reference:
         self.due = [None] * TIMERS       # the count at which each fires
         self.seen = 0
         self.fires = 0
+        self.unknown = 0                 # cycles for which wake_in is not known
 
     def step(self, inputs):
         """See ``lockstep``. ``slept`` comes behind a register: those edges precede this cycle."""
@@ -35,7 +36,8 @@ class Reference:
         fires = [due is not None and self.now >= due for due in self.due]
         self.fires += sum(fires)
         waits = [due - self.now - 1 for due in self.due if due is not None]
-        outputs = {"timer_now__value": self.now & WORD, "fired": any(fires), "wake_in": max(min(waits), 0) if waits else WORD,
+        wake_in = 0 if self.unknown else max(min(waits), 0) if waits else WORD
+        outputs = {"timer_now__value": self.now & WORD, "fired": any(fires), "wake_in": wake_in,
                    "timer_fired__value": self.seen,
                    "timer_armed__value": sum((due is not None) << n for n, due in enumerate(self.due))}
         outputs |= {f"{COMPARES[n]}__value": self.compare[n] for n in range(TIMERS)}
@@ -45,6 +47,8 @@ class Reference:
         elif inputs["clear"]:
             self.seen = 0
         stops = inputs["timer_stop__data"] if inputs["timer_stop__write"] else 0
+        changed = any(fires) or stops or inputs["clear"] or any(inputs[f"{name}__write"] for name in COMPARES)
+        self.unknown = TIMERS if changed else max(self.unknown - 1, 0)
         for n in range(TIMERS):
             if fires[n]:
                 self.seen |= 1 << n

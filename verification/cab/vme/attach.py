@@ -10,6 +10,7 @@ from .backplane import point
 
 __all__ = ["Inside", "Plug"]
 
+_PINS = "pins__"
 _DRIVEN = (
     ("pins__address_drive", {"address": "pins__address_out", "am": "pins__am_out", "lword": "pins__lword_n_out",
                              "iack": "pins__iack_n_out"}),
@@ -25,20 +26,20 @@ class Plug:
     Parameters
     ----------
     dut : cocotb handle
-        Has the pins of ``VmePins`` under ``pins__``.
+        Has the pins of ``VmePins`` under ``prefix``.
     bus : Backplane
     period_ps : int
     """
 
-    def __init__(self, dut, bus, slot=1, period_ps=62_500, name="cab"):
-        self.dut, self.bus, self.slot, self.period_ps, self.name = dut, bus, slot, period_ps, name
+    def __init__(self, dut, bus, slot=1, period_ps=62_500, name="cab", prefix=_PINS):
+        self.dut, self.bus, self.slot, self.period_ps, self.name, self.prefix = dut, bus, slot, period_ps, name, prefix
         self._handles = {}
         self.tasks = []          # what runs until it is unplugged
         self._set_all()
 
     def _pin(self, name):
         if name not in self._handles:
-            self._handles[name] = getattr(self.dut, name)
+            self._handles[name] = getattr(self.dut, self.prefix + name[len(_PINS):] if name.startswith(_PINS) else name)
         return self._handles[name]
 
     def get(self, name):
@@ -85,6 +86,10 @@ class Plug:
             await RisingEdge(self.dut.clk)
         self.put(rst=0)
         await RisingEdge(self.dut.clk)
+        self.connect()
+
+    def connect(self):
+        """Connects the pins of a component that is out of reset."""
         self.bus.watch(self._line)
         for drive, lines in _DRIVEN:
             self._follow([drive, *lines.values()], self._state, drive, lines)

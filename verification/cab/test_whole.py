@@ -1,0 +1,35 @@
+"""The whole board with everything busy at once: CPU, both fibers at the link's rate, VME both ways, a host."""
+
+import random
+
+import cocotb
+import pytest
+
+from nectar.hdl.cab.cab import Cab
+from nectar.verification.bench import Bench, inside
+from nectar.verification.cab.rates import PERIOD_PS, all_at_once
+from nectar.verification.cab.whole import Whole
+
+BOARD = {"data_bytes": 16 << 10, "program_bytes": 4 << 10, "domains": 4, "pages": 64, "vme": True, "period_ps": PERIOD_PS}
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def every_user_of_the_data_memory_has_its_rate_while_all_are_busy(dut):
+    """C1, C2, C3: no symbol time of a fiber is lost in either direction (12.5 Mbyte/s each), VME has 10 Mbyte/s, no cycle of the
+    memory is left unused (66 Mbyte/s), and the CPU, which asks in every cycle, waits for a frame at most with each access, and as
+    long for the one before it: 3 + 3 + 4 cycles."""
+    whole = await Whole(dut, PERIOD_PS).start()
+    rates = await all_at_once(whole, BOARD["data_bytes"], 16_000)
+    dut._log.info(f"{rates}, {rates.total:.2f} Mbyte/s in all")
+    assert rates.unused == 0 and rates.backlog < 40
+    assert min(rates.fiber_out, rates.fiber_in) > 12.49 and rates.vme >= 10
+    assert rates.total > 65.5 and rates.share > 0.45 and rates.longest <= 10
+
+
+bench = Bench(__name__, {"everyday": lambda: Cab(**BOARD)}, ports_only=True, share="whole")
+
+
+@pytest.mark.parametrize("configuration, claim", bench.cases())
+def test_whole(configuration, claim):
+    """Each claim."""
+    bench.check(configuration, claim)
