@@ -45,6 +45,8 @@ class WholeDriver(BoardDriver):
         Symbols that arrive at the fiber's rate, after all of ``rx``.
     unused : int
         Times when the fiber would have taken a symbol and there was none.
+    due : bool
+        In this cycle the fiber takes a symbol.
     arrived : int
         Symbols of ``arrivals`` that have arrived.
     """
@@ -56,21 +58,21 @@ class WholeDriver(BoardDriver):
         self.arrivals = deque()
         self.arrived = 0
         self.unused = 0
-        self.takes = lambda: self._due
-        self._due = False
+        self.takes = lambda: self.due
+        self.due = False
         self._answers = {}
         self._restless = 0
 
     async def pump(self):
         """Moves the board, for ever."""
         while True:
-            self._due = (self.cycles + 1) * self.period_ps // self.symbol_ps > self.cycles * self.period_ps // self.symbol_ps
-            if self._due and self.arrivals:
+            self.due = (self.cycles + 1) * self.period_ps // self.symbol_ps > self.cycles * self.period_ps // self.symbol_ps
+            if self.due and self.arrivals:
                 self.rx.append(self.arrivals.popleft())
                 self.arrived += 1
             sent = len(self.tx)
             await self.cycle()
-            self.unused += self._due and len(self.tx) == sent
+            self.unused += self.due and len(self.tx) == sent
 
     def disturb(self):
         """Something of VME changes."""
