@@ -206,9 +206,9 @@ class VmeSlave(wiring.Component):
         # 6. The transfers.
         smooth = Signal()      # the next transfer of the block is one in data memory, of the same size
         patient = Signal()     # one strobe of it has been seen
-        settle = Signal(range(self._settle + 1))
+        settle = Signal(range(max(self._settle, 1) + 1))
         verify = Signal(range(self._verify + 1))
-        early = Signal(range(self._early + 1))    # cycles in which an answer would come too soon after the strobes
+        early = Signal(range(max(self._early, 1) + 1))    # cycles in which an answer would come too soon after the strobes
         with m.If(~fresh):
             m.d.sync += early.eq(self._early)
         with m.Elif(early != 0):

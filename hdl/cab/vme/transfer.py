@@ -99,7 +99,7 @@ class Transfer(wiring.Component):
             memory.valid.eq(reads | writes),
             memory.write.eq(writes),
             memory.address.eq(near[2:]),
-            memory.select.eq(Cat(*((lane >= near[:2]) & (lane < near[:2] + near_count) for lane in reversed(range(LANES))))),
+            memory.select.eq(Cat(*((near[:2] < lane + 1) & (lane < near[:2] + near_count) for lane in reversed(range(LANES))))),
             memory.data.eq(align.get_word),
         ]
         m.d.sync += [reading.eq(reads & memory.ready), read_first.eq(near[:2]), read_count.eq(near_count)]
