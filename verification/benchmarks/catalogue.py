@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ...sim import build
 from ...sim.profile import PROTOTYPE
-from . import naive, switches, workloads
+from . import cab, naive, switches, workloads
 from .outcome import Outcome
 
 __all__ = ["Benchmark", "Outcome", "BENCHMARKS"]
@@ -144,5 +144,6 @@ BENCHMARKS = {benchmark.name: benchmark for benchmark in (
     Benchmark("start", "time to start with a built simulator", _start),
     Benchmark("naive", "speed of 16 busy CABs, against the naive way of co-simulation", _naive),
     Benchmark("link", "throughput from CAB to CAB, as a share of the fiber's rate", _link),
+    Benchmark("cab", "rates of a CAB with all users of its memory busy at once, as shares of the papers' figures", cab.measure),
     Benchmark("fpga", "size and speed of a HUB of 16 ports on an ECP5-85F FPGA", switches.measure),
 )}

@@ -13,20 +13,22 @@ from nectar.verification.cab.reference import fields
 from nectar.verification.cab.scenario import put, with_crc
 from nectar.verification.cab.whole import SLAVE_BASE
 
-__all__ = ["PERIOD_PS", "Rates", "all_at_once", "open_domain"]
+__all__ = ["PERIOD_PS", "Rates", "all_at_once", "protection_latency"]
 
 #: Period of the clock at which a word in each cycle is 66 Mbyte/s.
 PERIOD_PS = 60_606
-DATA = REGIONS["data"].base
+DATA, PROGRAM = REGIONS["data"].base, REGIONS["program"].base
 _USER = 1
 #: Cycles in which all streams get going.
 _START = 400
-_READ_WRITE = 0x03030303
+#: Everything, in each of four pages.
+_ALL = 0x07070707
 
 
 @dataclass(frozen=True)
 class Rates:
-    """Mbyte/s of each user while all were busy, in simulated time.
+    """Mbyte/s of each user while all were busy, in simulated time. Of a fiber what it took in its symbol times; of the incoming one without
+    what was still in the input queue at the end.
 
     ``unused``: times when the outgoing fiber found no symbol. ``backlog``: symbols in the input queue at the end.
     ``share``: accesses of the CPU in a cycle. ``longest``: cycles of its slowest one. ``cycles`` were measured.
@@ -48,10 +50,10 @@ class Rates:
         return self.fiber_out + self.fiber_in + self.vme + self.cpu
 
 
-async def open_domain(board, size, domain=_USER):
-    """Gives a domain all of the data memory to read and write, and the registers of fiber and VME; and the CPU to it."""
-    pages = [(DATA >> PAGE_BITS) + page for page in range(0, size >> PAGE_BITS, 4)] + [REGIONS["registers"].base >> PAGE_BITS]
-    await board.block(Access(REGIONS["protection"].base + (domain << 14) + page, _READ_WRITE) for page in pages)
+async def _open_domain(board, size, domain=_USER):
+    """Gives a domain all of the data memory and the beginning of the program's, and the registers of fiber and VME; and the CPU to it."""
+    starts = [*range(DATA, DATA + size, 4 << PAGE_BITS), REGIONS["registers"].base, PROGRAM]
+    await board.block(Access(REGIONS["protection"].base + (domain << 14) + (start >> PAGE_BITS), _ALL) for start in starts)
     await board.register("DOMAINS_ON", 1 << domain)
     await board.register("DOMAIN", domain)
 
@@ -77,7 +79,7 @@ async def all_at_once(whole, size, cycles):
     words = range(0, size, 4)
     memory = bytearray(random.randbytes(size))
     await board.block(Access(DATA + at, int.from_bytes(memory[at:at + 4], "big")) for at in words)
-    await open_domain(board, size)
+    await _open_domain(board, size)
     board.tx.clear()
     symbols = (cycles + _START + 3000) * board.period_ps // board.symbol_ps
 
@@ -130,7 +132,7 @@ async def all_at_once(whole, size, cycles):
     await board.run(_START)
 
     def counts():
-        return len(board.tx), board.arrived, sum(size for *_, size, _ in whole.slave.cycles), board.unused
+        return len(board.tx), board.arrived, sum(size for *_, size, _ in whole.slave.cycles), board.slots
 
     before, begin = counts(), board.cycles
     await board.run(cycles)
@@ -139,7 +141,7 @@ async def all_at_once(whole, size, cycles):
     backlog = fields("RX_STATUS", await board.read(REG["RX_STATUS"].address, **user))["level"]
     still = VME_REG["VD_STATUS"].busy.get(await board.read(REG["VD_STATUS"].address, **user))
     assert still and board.arrivals and len(board.tx) < len(sent), "a stream has ended too soon"
-    tx, rx, vme, unused = (late - early for late, early in zip(after, before, strict=True))
+    tx, rx, vme, slots = (late - early for late, early in zip(after, before, strict=True))
     inside = [access for access in accesses if access.done is not None and begin < access.done <= end]
     for access in accesses:
         if access.taken is None:
@@ -169,5 +171,32 @@ async def all_at_once(whole, size, cycles):
     def rate(count):
         return count * 1e6 / ((end - begin) * board.period_ps)
 
-    return Rates(rate(tx), rate(rx), rate(vme), rate(4 * len(inside)), unused, backlog, len(inside) / (end - begin),
+    def of_fiber(count):
+        return count * 1e6 / (slots * board.symbol_ps)
+
+    return Rates(of_fiber(tx), of_fiber(rx - backlog), rate(vme), rate(4 * len(inside)), slots - tx, backlog, len(inside) / (end - begin),
                  max(access.done - access.taken for access in inside), end - begin)
+
+
+async def protection_latency(board, size, count=200):
+    """Cycles of each of some accesses, by themselves and one behind the other, in a user's domain and again in the kernel's, which
+    protection does not ask: two lists. Nobody else is busy; the CPU is in a user's domain."""
+    places = DATA + size // 2, PROGRAM, REG["ID"].address, REG["TX_ADDRESS"].address
+    chosen = []
+    for _ in range(count):
+        address = random.choice(places)
+        address += 4 * random.randrange(256) if address in places[:2] else 0
+        writes = address != REG["ID"].address and random.random() < 0.5
+        chosen.append((address, random.getrandbits(20) if writes else None, not writes and random.random() < 0.3))
+    together = [random.randrange(1, 12) for _ in range(count)]
+    found = []
+    for kernel in (False, True):
+        accesses = [Access(address, value, kernel=kernel, execute=execute) for address, value, execute in chosen]
+        at = 0
+        for number in together:
+            await board.block(accesses[at:at + number])
+            await board.run(number)
+            at += number
+        assert not any(access.error for access in accesses)
+        found.append([access.done - access.taken for access in accesses])
+    return tuple(found)

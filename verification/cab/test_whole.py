@@ -5,7 +5,7 @@ import pytest
 
 from nectar.hdl.cab.cab import Cab
 from nectar.verification.bench import Bench, inside
-from nectar.verification.cab.rates import PERIOD_PS, all_at_once
+from nectar.verification.cab.rates import PERIOD_PS, all_at_once, protection_latency
 from nectar.verification.cab.traffic import Traffic
 from nectar.verification.cab.whole import Whole
 from nectar.verification.cab.whole_model import WholeModel
@@ -26,7 +26,9 @@ async def every_user_of_the_data_memory_has_its_rate_while_all_are_busy(dut):
     rates = await all_at_once(whole, BOARD["data_bytes"], 16_000)
     dut._log.info(f"{rates}, {rates.total:.2f} Mbyte/s in all")
     assert rates.unused == 0 and rates.backlog < 40
-    assert min(rates.fiber_out, rates.fiber_in) > 12.49 and rates.vme >= 10
+    assert rates.fiber_out == pytest.approx(12.5) and rates.fiber_in > 12.45 and rates.vme >= 10
+    on, off = await protection_latency(whole.board, BOARD["data_bytes"])
+    assert on == off and min(on) == 3, "C4: protection takes no time"
     assert rates.total > 65.5 and rates.share > 0.45 and rates.longest <= 10
 
 

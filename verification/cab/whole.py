@@ -43,10 +43,10 @@ class WholeDriver(BoardDriver):
     -------
     arrivals : deque of int
         Symbols that arrive at the fiber's rate, after all of ``rx``.
-    unused : int
-        Times when the fiber would have taken a symbol and there was none.
     due : bool
         In this cycle the fiber takes a symbol.
+    slots : int
+        Symbol times so far.
     arrived : int
         Symbols of ``arrivals`` that have arrived.
     """
@@ -57,7 +57,7 @@ class WholeDriver(BoardDriver):
         self.symbol_ps = symbol_ps
         self.arrivals = deque()
         self.arrived = 0
-        self.unused = 0
+        self.slots = 0
         self.takes = lambda: self.due
         self.due = False
         self._answers = {}
@@ -70,9 +70,8 @@ class WholeDriver(BoardDriver):
             if self.due and self.arrivals:
                 self.rx.append(self.arrivals.popleft())
                 self.arrived += 1
-            sent = len(self.tx)
+            self.slots += self.due
             await self.cycle()
-            self.unused += self.due and len(self.tx) == sent
 
     def disturb(self):
         """Something of VME changes."""
