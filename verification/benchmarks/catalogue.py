@@ -145,5 +145,5 @@ BENCHMARKS = {benchmark.name: benchmark for benchmark in (
     Benchmark("naive", "speed of 16 busy CABs, against the naive way of co-simulation", _naive),
     Benchmark("link", "throughput from CAB to CAB, as a share of the fiber's rate", _link),
     Benchmark("cab", "rates of a CAB with all users of its memory busy at once, as shares of the papers' figures", cab.measure),
-    Benchmark("fpga", "size and speed of a HUB of 16 ports on an ECP5-85F FPGA", switches.measure),
+    Benchmark("fpga", "size and speed of a HUB of 16 ports, and of a CAB, on an ECP5-85F FPGA", switches.measure),
 )}
