@@ -61,11 +61,12 @@ class Align(wiring.Component):
             keep.eq(~(((1 << 8 * HELD_BYTES) - 1) >> 8 * self.put_count)),
             chunk.eq(((self.put_word << 8 * self.put_first)[:WORD_BITS] << 8 * HELD_BYTES - WORD_BITS) & keep),
         ]
-        m.d.comb += [
+        m.d.sync += [
+            held.eq(left),
+            self.level.eq(kept),
             Assert(~self.get | (self.get_count <= self.level), "bytes that are taken out are there"),
             Assert(~self.put | (kept + self.put_count <= HELD_BYTES), "there is room for bytes put in"),
         ]
-        m.d.sync += [held.eq(left), self.level.eq(kept)]
         with m.If(self.put):
             m.d.sync += [held.eq(left | chunk >> 8 * kept), self.level.eq(kept + self.put_count)]
         with m.If(self.clear):
