@@ -11,7 +11,7 @@ import cocotb
 from nectar.hdl.cab.addresses import REG, REGIONS, TIMERS, Irq
 from nectar.hdl.cab.regions import PAGE_BITS
 from nectar.hdl.cab.vme.numbers import Modifier
-from nectar.hdl.cab.vme.registers import VME_REG
+from nectar.hdl.cab.vme.registers import VME_LIST_DEPTH, VME_REG
 from nectar.hdl.link.symbol import Control
 from nectar.verification.cab.driver import Access
 from nectar.verification.cab.reference import BusFault, fields
@@ -113,10 +113,17 @@ class Traffic(Scenario):
         self.arriving = True
         for task in [cocotb.start_soon(self._again(work)) for work in works]:
             await task
+        await self.until(self._moved)           # a full list of single transfers takes long
         await self.whole.calm()
         while self._listen():
             await self.board.quiet()
         await self._same()
+
+    async def _moved(self):
+        """Whether the VME DMA list is empty and nothing of it under way."""
+        status = VME_REG["VD_STATUS"]
+        word = await self.raw("VD_STATUS")
+        return not status.busy.get(word) and status.free.get(word) == VME_LIST_DEPTH
 
     async def _again(self, work):
         while self.board.cycles < self.end:
@@ -235,9 +242,8 @@ class Traffic(Scenario):
         fails = random.random() < 0.03
 
         async def room():
-            word = await self.raw("VD_STATUS")
-            return not status.busy.get(word) and status.free.get(word) == 16 if fails else status.free.get(word)
-        await self.until(room)
+            return status.free.get(await self.raw("VD_STATUS"))
+        await self.until(self._moved if fails else room)
         name, pins = random.choice(("VD_SEND", "VD_FETCH")), self.user()
         length = random.choice([0, 1, 3, random.randrange(40), random.randrange(900)])
         near, far = self.part("vme", length), SLAVE_BASE + random.randrange(len(self.model.far) - _BY_WINDOW - length + 1)
