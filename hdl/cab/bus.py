@@ -4,6 +4,8 @@ Source: docs/cab.md, which is ours; "The Design of Nectar" (1989), section 5.2, 
 protection that is checked in parallel.
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import Assert, Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -329,6 +331,11 @@ class CpuBus(wiring.Component):
             Assert(~(waits & answers_cpu & self.window.done), "one answer to the CPU in a cycle"),
             Assert(~(self.memory.valid & self.registers.valid), "an access goes to one place"),
         ]
+        if platform == "formal":
+            self.spy = SimpleNamespace(
+                at_work=at_work, valid=valid, ends=ends, leaves=leaves, held=held, spare=spare, cpu_begins=cpu_begins,
+                vme_begins=vme_begins, walking=walking, walked=walked, denied=denied, page=page, last_page=last_page,
+                waits=waits, parked=parked)
         return m
 
     @staticmethod

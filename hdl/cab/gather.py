@@ -3,6 +3,8 @@
 Source: "The Design of Nectar" (1989), sections 5.2 (DMA controller) and 6.2.1 (a packet is gathered as it is sent).
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import Assert, Module, Mux, Signal
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -205,4 +207,7 @@ class Gather(wiring.Component):
                 with m.Else():
                     m.next = "READ"
             m.d.comb += self.busy.eq(~fsm.ongoing("NEXT"))
+        if platform == "formal":
+            self.spy = SimpleNamespace(
+                reads=fsm.ongoing("READ"), passes=fsm.ongoing("PASS_ON"), address=address, first=first, remaining=remaining)
         return m

@@ -5,6 +5,8 @@ and execute, 32 domains with a table each, one of them VME's, checked in paralle
 table and the switch of each domain are ours (docs/cab.md).
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import C, Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
@@ -121,6 +123,10 @@ class Protection(wiring.Component):
             shape=_RIGHT_BITS * _LANES, depth=self.domains * self.pages // _LANES, init=[])
         write = table.write_port(granularity=_RIGHT_BITS)
         read = table.read_port(transparent_for=(write,))
+
+        if platform == "formal":
+            look = table.read_port(domain="comb")
+            self.spy = SimpleNamespace(address=look.addr, data=look.data)
 
         # 1. Where a page is in the table.
         covered, index = self._index(m)

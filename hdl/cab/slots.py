@@ -4,6 +4,8 @@ Source: "The Design of Nectar" (1989), section 5.2: 66 Mbyte/s for CPU, both fib
 (docs/cab.md).
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import Assert, C, Module, Signal
 from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
@@ -65,6 +67,8 @@ class Slots(wiring.Component):
             for user in REUSE:
                 m.d.comb += self.given[user.value].eq(self.wants[user.value] & ~earlier)
                 earlier = earlier | self.wants[user.value]
+        if platform == "formal":
+            self.spy = SimpleNamespace(count=count)
         m.d.comb += [
             Assert((self.given & ~self.wants) == 0, "nobody gets what he does not want"),
             Assert((self.given & (self.given - 1)) == 0, "one access in a cycle"),

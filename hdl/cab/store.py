@@ -3,6 +3,8 @@
 Source: "The Design of Nectar" (1989), section 5.2 (DMA controller).
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import Assert, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -115,4 +117,6 @@ class Store(wiring.Component):
             self.moves.eq(self.memory.valid | (self.areas.ready & self.areas.valid) | moves_on),
             Assert(~(self.flush & self.valid), "no byte comes while the last ones are written"),
         ]
+        if platform == "formal":
+            self.spy = SimpleNamespace(address=address, remaining=remaining, word=word, select=select)
         return m

@@ -3,6 +3,8 @@
 Source: "The Design of Nectar" (1989), sections 5.1 and 5.2 (DMA to or from VME memory; data memory only).
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -179,4 +181,8 @@ class Transfer(wiring.Component):
                 modifier.eq(job.modifier), half.eq(job.half), send.eq(job.send),
                 near.eq(job.address), near_left.eq(job.length), far.eq(job.remote), far_left.eq(job.length),
             ]
+        if platform == "formal":
+            self.spy = SimpleNamespace(
+                near=near, near_left=near_left, far_left=far_left, send=send, ends=ends, flying=flying, flying_size=flying_size,
+                reading=reading, read_count=read_count, level=align.level, size=size)
         return m
