@@ -215,14 +215,14 @@ class CpuBus(wiring.Component):
         page_allowed = Signal()
         m.d.comb += [
             first_page.eq(area.address[PAGE_BITS:]),
-            last_page.eq((area.address + area.length - 1)[PAGE_BITS:ADDRESS_BITS]),
             walk_begins.eq(valid & to_registers & allowed & ~at_work.kernel & (area.length != 0)
                            & ~(walking | walked | denied)),
             page_allowed.eq(Mux(area.write, self.protection.rights[Kind.WRITE], self.protection.rights[Kind.READ])),
             may.eq(Mux(walking | walked | denied, walked, allowed & ~walk_begins)),
         ]
         with m.If(walk_begins):
-            m.d.sync += [walking.eq(1), page.eq(first_page)]
+            # The owner may refuse the area while the walk goes on, and take it again at its end.
+            m.d.sync += [walking.eq(1), page.eq(first_page), last_page.eq((area.address + area.length - 1)[PAGE_BITS:ADDRESS_BITS])]
         with m.If(walking):
             m.d.sync += [
                 walking.eq(page_allowed & (page != last_page)),
@@ -335,7 +335,7 @@ class CpuBus(wiring.Component):
             self.spy = SimpleNamespace(
                 at_work=at_work, valid=valid, ends=ends, leaves=leaves, held=held, spare=spare, cpu_begins=cpu_begins,
                 vme_begins=vme_begins, walking=walking, walked=walked, denied=denied, page=page, last_page=last_page,
-                waits=waits, parked=parked)
+                waits=waits, parked=parked, answers_cpu=answers_cpu)
         return m
 
     @staticmethod

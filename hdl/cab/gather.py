@@ -209,5 +209,6 @@ class Gather(wiring.Component):
             m.d.comb += self.busy.eq(~fsm.ongoing("NEXT"))
         if platform == "formal":
             self.spy = SimpleNamespace(
-                reads=fsm.ongoing("READ"), passes=fsm.ongoing("PASS_ON"), address=address, first=first, remaining=remaining)
+                reads=fsm.ongoing("READ"), passes=fsm.ongoing("PASS_ON"), address=address, first=first, remaining=remaining,
+                start=start, end=end, crc=crc, notify=notify)
         return m

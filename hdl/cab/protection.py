@@ -124,17 +124,14 @@ class Protection(wiring.Component):
         write = table.write_port(granularity=_RIGHT_BITS)
         read = table.read_port(transparent_for=(write,))
 
-        if platform == "formal":
-            look = table.read_port(domain="comb")
-            self.spy = SimpleNamespace(address=look.addr, data=look.data)
-
         # 1. Where a page is in the table.
         covered, index = self._index(m)
         m.d.comb += read.addr.eq(Cat(index[exact_log2(_LANES):], self.page_domain[:domain_bits]))
-        lane = Signal(range(_LANES))
-        domain = Signal(DOMAIN_BITS)
-        place = Signal.like(read.addr)
-        inside = Signal()
+        # No reset: the access behind one that resets the board finds what it has looked up.
+        lane = Signal(range(_LANES), reset_less=True)
+        domain = Signal(DOMAIN_BITS, reset_less=True)
+        place = Signal(len(read.addr), reset_less=True)
+        inside = Signal(reset_less=True)
         m.d.sync += [
             lane.eq(self.page[:exact_log2(_LANES)]),
             domain.eq(self.page_domain),
@@ -154,6 +151,10 @@ class Protection(wiring.Component):
             write.data.eq(Cat(self.data.word_select(n, 8)[:_RIGHT_BITS] for n in range(_LANES))),
             write.en.eq(Mux(self.write & inside, self.select, 0)),
         ]
+
+        if platform == "formal":
+            look = table.read_port(domain="comb")
+            self.spy = SimpleNamespace(address=look.addr, data=look.data, lane=lane, domain=domain, place=place, inside=inside, read=read.data)
 
         # 3. The current domain, and the domains whose rights count.
         current = Signal(DOMAIN_BITS)
