@@ -9,7 +9,7 @@ from amaranth.lib import wiring
 from amaranth.utils import exact_log2
 
 from ...hdl.cab.addresses import LENGTH_BITS
-from ...hdl.cab.gather import Entry, Kind
+from ...hdl.cab.gather import Kind
 from ...hdl.cab.memory import LANES
 from .prove import look_into
 
@@ -39,7 +39,7 @@ class GatherProof(wiring.Component):
             gather.entries.valid.eq(AnySeq(1)), entry.eq(AnySeq(len(entry.as_value()))),
             gather.memory_data.eq(AnySeq(32)), memory.ready.eq(AnySeq(1) & memory.valid), gather.items.ready.eq(AnySeq(1)),
             length.eq(entry.value),
-            area.eq(entry.kind == Kind.AREA),
+            area.eq(entry.kind.as_value() == Kind.AREA.value),
             Assume(~area | (entry.value < 1 << LENGTH_BITS)),
             Assume(~area | (length == 0) | (entry.address + length <= size)),
             Assume(~area | (length == 0) | (foreign < entry.address[2:]) | (foreign > (entry.address + length - 1)[2:LENGTH_BITS])),
@@ -49,7 +49,7 @@ class GatherProof(wiring.Component):
 
         # The area at work: where its next byte is, and how many there are.
         works, at, left, first = Signal(), Signal(bits), Signal(LENGTH_BITS), Signal()
-        begun, count = Signal(Entry), Signal(3)
+        begun, count = Signal.like(entry), Signal(3)
         room = LANES - at[:2]
         begins = gather.entries.valid & gather.entries.ready & area & (length != 0)
         m.d.comb += [count.eq(Mux(left < room, left, room)), works.eq(left != 0)]
