@@ -4,6 +4,8 @@ Source: "The Design of Nectar" (1989), section 5.2 (DMA to data memory); the lis
 (docs/cab.md).
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import Module, Mux, Shape, Signal
 from amaranth.lib import data, fifo, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -105,10 +107,12 @@ class Scatter(wiring.Component):
             m.d.sync += [
                 final.address.eq(address[:bits]), final.length.eq(self.rx_start.data.limit), final_waits.eq(1), running.eq(1),
             ]
-        with m.Elif(self.areas.ready & ~list_.r_rdy):
+        with m.Elif(self.areas.valid & self.areas.ready & ~list_.r_rdy):
             m.d.sync += final_waits.eq(0)
         with m.If(emptying & ~list_.r_rdy):
             m.d.sync += emptying.eq(0)
         with m.If(self.clear):
             m.d.sync += [running.eq(0), final_waits.eq(0), emptying.eq(1)]
+        if platform == "formal":
+            self.spy = SimpleNamespace(final=final, final_waits=final_waits, running=running, emptying=emptying)
         return m
