@@ -50,7 +50,7 @@ async def reserved_bits_read_as_0_and_are_ignored_when_written(dut):
         shown = []
         for spare in (0, reserved(register), random.getrandbits(32) & reserved(register)):
             await board.register("RESET", put("RESET", board=1))
-            if register in VME_REGISTERS and "r" in register.access:
+            if register in VME_REGISTERS and "r" in register.access and register.name != "VME_INTERRUPT":
                 await board.register(register.name, 0)
             board.tx.clear()
             refused = await bus_error(board, register.address, value | spare)
