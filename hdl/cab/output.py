@@ -3,6 +3,8 @@
 Source: "The Design of Nectar" (1989), section 4.2.3 (what the ready bit does when a start of packet leaves).
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import Assert, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -92,4 +94,6 @@ class OutputRegister(wiring.Component):
             Assert(front_valid | ~spare_valid, "the front is filled first"),
             Assert(~front_valid | (front.symbol != Control.IDLE), "a board never offers the idle symbol"),
         ]
+        if platform == "formal":
+            self.spy = SimpleNamespace(front=front, spare=spare, front_valid=front_valid, spare_valid=spare_valid)
         return m
