@@ -172,31 +172,6 @@ async def an_area_is_not_let_in_because_it_is_refused_for_a_while(dut):
     assert traps > 5
 
 
-@cocotb.test(timeout_time=100, timeout_unit="ms")
-async def an_area_named_while_the_list_is_emptied_is_not_lost(dut):
-    """docs/cab.md, fiber in: RX_START soon behind a reset of the receiver that had many areas."""
-    board = BoardDriver(dut)
-    await board.start()
-    for delay in range(14):
-        await board.register("RX_ADDRESS", DATA)
-        for _ in range(15):
-            await board.register("RX_AREA", 4)
-        await board.write(DATA + 64, 0)
-        await board.block([Access(REG["RX_ADDRESS"].address, DATA + 64)])
-        await board.register("RX_CONTROL", put("RX_CONTROL", reset=1))
-        board.rx.extend([Control.START, *bytes(16), *b"word", Control.END])
-        await board.register("RX_MODE", put("RX_MODE", check=2))
-        await board.run(delay)
-        for _ in range(40):
-            if not await bus_error(board, REG["RX_START"].address, 4):
-                break
-        await board.quiet()
-        result = fields("RX_RESULT", await board.register("RX_RESULT"))
-        assert (result["length"], result["too_long"]) == (4, 0), delay
-        assert await board.read(DATA + 64) == int.from_bytes(b"word", "big")
-        await board.register("RX_RELEASE", 0)
-
-
 bench = Bench(__name__, {name: lambda board=board: Cab(**board) for name, board in BOARDS.items()}, ports_only=True,
               share="verification.cab.test_cab")
 
