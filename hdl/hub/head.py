@@ -62,7 +62,7 @@ class Head(wiring.Component):
     response_valid, done, value : In(1), In(1), In(8)
         The controller's decision, at any time after the request; value is an error code if not done.
     mine : In(1)
-        The parameter of ``request`` names an output that is connected to this input.
+        The low bits of ``request``'s parameter, as many as a port's number has, name an output that is connected to this input.
     close_one, close_mine : Out(1), Out(1)
         The connection to that output ends; all connections of this input end.
     answer : Out(stream.Signature(Reply))
@@ -205,7 +205,7 @@ class Head(wiring.Component):
                     m.d.sync += [asked.eq(1), giving_up.eq(self.halt | self.expired)]
                     m.next = "WAIT"
                 m.d.comb += [
-                    self.close_one.eq(close_one & self.mine),
+                    self.close_one.eq(close_one & self.mine & ~bad),
                     self.close_mine.eq(close_mine),
                 ]
                 with m.If(close_one & bad):

@@ -112,7 +112,6 @@ class HeadProof(wiring.Component):
             m.d.sync += answers.eq(0)
         with m.If(responds):
             m.d.sync += [asked.eq(0), answers.eq(wants), answer.op.eq(Cat(done, command.op[1:])), answer.value.eq(value)]
-        m.d.comb += Assume(~(executes & close_one & bad & head.mine & (command.param == self.port)))  # nobody is connected to itself
 
         m.d.comb += [
             Assert(head.pop == (leaves | takes | takes_parameter & head.valid & ~head.halt),
@@ -126,7 +125,7 @@ class HeadProof(wiring.Component):
                    "nothing follows a close all too early"),
             Assert(head.request_valid == (executes & ~here), "a command goes to the controller once"),
             Assert(~(executes | waits | asked) | (head.request.as_value() == command.as_value()), "and holds until it is answered"),
-            Assert(head.close_one == (executes & close_one & head.mine), "a close ends the one connection that it names"),
+            Assert(head.close_one == (executes & close_one & ~bad & head.mine), "a close ends the one connection that it names"),
             Assert(head.close_mine == (executes & close_mine)),
             Assert(head.give_up == giving_up),
             Assert(head.answer.valid == answers, "each command that wants one gets one answer"),

@@ -17,6 +17,7 @@ FAULTS = {
                                                      "blocked.eq(connected & ~(self.targets & self.space).any())"),
     "a command is taken before the one before is answered": ("takes.eq(passing & self.valid & own & ~asked &",
                                                              "takes.eq(passing & self.valid & own &"),
+    "a close of a port that there is not closes another": ("self.close_one.eq(close_one & self.mine & ~bad)", "self.close_one.eq(close_one & self.mine)"),
     "an answer is written over another": ("own & ~asked & ~answering & ~self.halt)", "own & ~asked & ~self.halt)"),
 }
 DETECTOR_FAULTS = {

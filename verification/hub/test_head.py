@@ -39,6 +39,7 @@ class Model:
 
     def __init__(self, ports, port):
         self.ports, self.port = ports, port
+        self.numbers = 1 << (ports - 1).bit_length()  # of ports that a parameter's low bits can tell apart
         self.queue = deque()
         self.targets = set()
         self.state = "pass"
@@ -78,7 +79,7 @@ class Model:
             responds = not resumes
         if self.asked and self.response is not None and not responds and not resumes:
             responds = random.random() < prompt
-        mine = self.order is not None and self.order[1] in self.targets
+        mine = self.order is not None and self.order[1] % self.numbers in self.targets
         payload = entry.payload if entry else offered[1] if offers else random.getrandbits(9)
         inputs = {"hub_id": HUB, "valid": entry is not None, "entry": payload,
                   "offer": offers, "offered": offered[0], "halt": halts, "expired": expires, "mine": mine,
