@@ -205,6 +205,9 @@ class Orders:
                         Error.LOCKED: any(lock.possible(begin, end) for lock in locks),
                         Error.NOT_READY: order.op & TEST and row.group is Group.OPEN and (
                             output.ready.may_be(0, begin, end) or any(w.begin <= end and begin <= w.end + SLACK for w in output.coming))}
+            # A refusal whose reason has gone when it is looked up, in the cycle after the decision, is told so.
+            unexplained = Error.LOCKED if row.group is Group.LOCK else Error.NOT_READY if order.op & TEST else Error.BUSY
+            possible[unexplained] = possible[unexplained] or any(tenure.passes(begin, end) for tenure in busy) or any(lock.passes(begin, end) for lock in locks)
             if not (any(possible.values()) if silent else possible.get(error)):
                 raise Violation(f"{where}refused though output {order.param} was free" if silent or error == Error.BUSY else
                                 f"{where}refused as {error!r}")
