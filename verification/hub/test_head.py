@@ -265,6 +265,17 @@ async def gives_up_what_waits_when_the_queue_is_emptied(dut):
                                            halt=0.1, expired=0.1)
                 await lockstep.step(inputs, shown)
         await run(lockstep, model, share)
+    everything = set(range(model.ports))
+    for wait in range(5):   # between a close all and the end of its connections, which is seldom long
+        model.targets = {random.choice(sorted(everything - {model.port}))}
+        model.queue.extend(Entry(symbol, part=n) for n, symbol in enumerate(command(Op.CLOSE_ALL, ANY_HUB, 0), 1))
+        while model.state != "closing":
+            await lockstep.step(*model.step(True, everything, 1.0))
+        model.queue.extend(piece(model.ports))
+        for _ in range(wait):
+            await lockstep.step(*model.step(True, everything, 1.0))
+        await lockstep.step(*model.step(True, everything, 1.0, halt=1.0))
+        await run(lockstep, model, 1.0)
     assert model.seen.keys() >= {"thrown away in two", "given up", "given up at once", *(f"halted in {state}" for state in
                                  ("pass", "parameter", "execute", "wait", "closing"))}, model.seen
 

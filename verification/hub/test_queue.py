@@ -101,7 +101,7 @@ async def keeps_order_and_shows_only_what_is_committed(dut):
     """H14: everything that was committed comes out in order two cycles later at the earliest; what is cut never does."""
     lockstep, model = await start(dut)
     for write, pop in ((1, 1), (0.9, 0.3), (0.3, 0.9), (1, 0), (0.5, 0.5), (0, 1)):
-        await lockstep.run(model, Writer(write, pop), max(500, 2 * model.capacity))
+        await lockstep.run(model, Writer(write, pop), max(2000, 2 * model.capacity))
     assert model.seen["commands"] > 10, model.seen
     assert not model.entries and lockstep.read("valid") == 0
 
@@ -111,7 +111,7 @@ async def throws_away_what_was_there_before(dut):
     """H21, docs/hub.md, "Flush": what was committed before goes; what is committed in the same cycle stays."""
     lockstep, model = await start(dut)
     for write, pop, clear in ((1, 1, 0.1), (0.9, 0.3, 0.05), (1, 0.1, 0.01), (0.5, 0.5, 0.5), (0, 1, 0)):
-        await lockstep.run(model, Writer(write, pop, clear), max(500, 2 * model.capacity))
+        await lockstep.run(model, Writer(write, pop, clear), max(2000, 2 * model.capacity))
     assert all(model.seen.values()), model.seen
     assert not model.entries
 
