@@ -20,12 +20,12 @@ __all__ = ["Controller", "Order"]
 
 
 def Order(ports):
-    """Layout of a decided command: what it is, from which port, and whether it was granted.
+    """Layout of a decided command: what it is, from which port, and whether it was granted. It means nothing when nothing was decided.
 
     ``done`` counts for opens, locks and *await ready*; ``had``: it is done, since the port had that connection or lock before;
-    ``expired``: the watchdog gave it up; ``supervisor``: a supervisor command from a port that may give one.
+    ``expired``: the watchdog gave it up; ``supervisor``: a supervisor command from a port that may give one; ``locks``: a lock that was granted.
     """
-    return data.StructLayout({"request": Request, "port": index_bits(ports), "done": 1, "had": 1, "expired": 1, "supervisor": 1})
+    return data.StructLayout({"request": Request, "port": index_bits(ports), "done": 1, "had": 1, "expired": 1, "supervisor": 1, "locks": 1})
 
 
 def _chosen(one_hot, values):
@@ -52,7 +52,7 @@ class Controller(wiring.Component):
         While ``give_up`` is 1, the port's request is decided at once. The watchdog has expired at the port in this cycle.
     mine, connected : as in StatusTable
     shut, locked : as in Locks
-        The tables. What is locked may show two cycles later than the table of connections: it is granted in the cycle of ``lock``.
+        The tables. What is locked may show two cycles later than the table of connections: it is taken two cycles after the decision.
     ready, enabled, allowed : In(ports), In(ports), In(ports)
         Outputs to which a *test open* may connect; ports in use; ports that may give supervisor commands.
     enter : Out(ports)
@@ -61,8 +61,6 @@ class Controller(wiring.Component):
         The connection entered in the cycle before.
     opened : Out(ports)
         One-hot, the input that got a connection in the cycle before which it did not have.
-    lock : Out(1)
-        The order of the cycle before is a lock that was granted.
     resume : Out(ports)
         One-hot: the open or lock of this port is decided.
     order, decided, place : Out(Order(ports)), Out(ports), Out(ports)
@@ -75,7 +73,7 @@ class Controller(wiring.Component):
     Timing
     ------
     A request of cycle t is checked against the tables in cycle t + backplane, and again in every cycle until it is decided, from the cycle after on. ``enter``
-    belongs to the cycle d of the decision, ``order`` and ``opened`` to d + 1, ``lock`` to d + 2, ``resume`` to d + 1 + backplane. One decision a cycle, in turns
+    belongs to the cycle d of the decision, ``order`` and ``opened`` to d + 1, ``resume`` to d + 1 + backplane. One decision a cycle, in turns
     among those that can be decided. Behind a supervisor command there are at most two more decisions before ``finished``.
 
     Raises
@@ -98,7 +96,6 @@ class Controller(wiring.Component):
             "mine": In(ports), "connected": In(ports), "shut": In(ports).array(ports), "locked": In(ports),
             "ready": In(ports), "enabled": In(ports), "allowed": In(ports),
             "enter": Out(ports), "entered_input": Out(bits), "entered_output": Out(ports), "opened": Out(ports),
-            "lock": Out(1),
             "resume": Out(ports), "order": Out(Order(ports)), "decided": Out(ports), "place": Out(ports), "finished": In(1), "busy": Out(1),
         })
 
@@ -226,23 +223,21 @@ class Controller(wiring.Component):
             port.eq(one_hot_index(decided)),
             supervises.eq(supervising.any()),
         ]
-        with m.If(some):
-            m.d.comb += [
-                self.place.eq(1 << output),
-                self.opened.eq(entered),
-                self.entered_input.eq(port),
-                order.request.op.eq(op),
-                order.request.param.eq(Cat(output, _chosen(decided, [request.param[bits:] for request in self.request]))),
-                order.port.eq(port),
-                order.done.eq((decided & was_done).any()),
-                order.had.eq((opened & ~entered.any()) | (locked & self.locked.bit_select(output, 1))),
-                order.expired.eq((decided & gave_up).any()),
-                order.supervisor.eq(supervises),
-                freeze.eq(supervises),
-            ]
-            with m.If(opened):
-                m.d.comb += self.entered_output.eq(self.place)
-        m.d.comb += self.lock.eq(locked_before)
+        m.d.comb += [
+            self.place.eq(1 << output),
+            self.opened.eq(entered),
+            self.entered_input.eq(port),
+            self.entered_output.eq(Mux(opened, self.place, 0)),
+            order.request.op.eq(op),
+            order.request.param.eq(Cat(output, _chosen(decided, [request.param[bits:] for request in self.request]))),
+            order.port.eq(port),
+            order.done.eq((decided & was_done).any()),
+            order.had.eq((opened & ~entered.any()) | (locked & self.locked.bit_select(output, 1))),
+            order.expired.eq((decided & gave_up).any()),
+            order.supervisor.eq(supervises),
+            order.locks.eq(locked),
+            freeze.eq(supervises),
+        ]
 
         # Supervisor commands are carried out one by one, with nothing else decided meanwhile.
         with m.If(frozen):

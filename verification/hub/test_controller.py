@@ -102,7 +102,7 @@ class Model:
 
     def step(self, inputs):
         """Outputs of this cycle; and then what is decided in it: (port, op, param, done, had, entered) or None."""
-        shown = {"enter": 0, "opened": 0, "decided": 0, "lock": 0, "entered_output": 0, "resume": 0}
+        shown = {"enter": 0, "opened": 0, "decided": 0, "entered_output": 0, "resume": 0}
         locked_before = self.before and self.before[3] and locks(self.before[1]) and not self.before[1] & TEST
         shown["busy"] = bool(self.decided or locked_before or self.frozen or self.resumes or self.requests)
         if self.cycle in self.resumes:
@@ -119,11 +119,9 @@ class Model:
                 "opened": entered << port, "entered_input": port, "entered_output": (1 << named) * (done and opens(op)),
                 "order": None,
             }
-            shown["order_fields"] = (op, param, port, done, done and opens(op) and not entered or had_lock, port in self.given_up, supervisor)
+            shown["order_fields"] = (op, param, port, done, done and opens(op) and not entered or had_lock, port in self.given_up, supervisor,
+                                     done and locks(op) and not op & TEST)
             self.given_up.discard(port)
-        if self.before:
-            _, op, _, done, *_ = self.before
-            shown["lock"] = done and locks(op) and not op & TEST
         for n in range(self.ports):
             if inputs["request_valid"] >> n & 1:
                 request = inputs[f"request__{n}"]
@@ -198,7 +196,7 @@ class Environment:
         model, tables = self.model, self.tables
         for _ in range(cycles):
             inputs = self._inputs(ask, ready, give_up, ops)
-            locking = model.before
+            locking = model.before and model.before[3] and locks(model.before[1]) and not model.before[1] & TEST and model.before
             shown, chosen = model.step(inputs)
             fields = shown.pop("order_fields", None)
             read = await self.lockstep.step({name: value for name, value in inputs.items() if not name.startswith("named")}, {name: value for name, value in shown.items() if name != "order"}, ["order"])
@@ -210,7 +208,7 @@ class Environment:
                 del tables.opened[o]
             for o in [o for o in tables.locked if random.random() < close]:
                 del tables.locked[o]
-            if locking and shown["lock"]:
+            if locking:
                 port, _, param, *_ = locking
                 assert tables.locked.get(param, port) == port, f"output {param} was locked by another input"
                 tables.locked[param] = port
@@ -225,7 +223,7 @@ class Environment:
             self.most_waiting = max(self.most_waiting, len(model.requests))
 
     def _check_order(self, order, fields):
-        """The order's bits: parameter, opcode, port, done, had, expired, supervisor."""
+        """The order's bits: parameter, opcode, port, done, had, expired, supervisor, locks."""
         bits = max(1, (self.model.ports - 1).bit_length())
         op, param, port, *flags = fields
         expected = param | op << 8 | port << 16
@@ -243,7 +241,7 @@ async def decides_one_request_a_cycle_in_turns(dut):
     environment = Environment(dut)
     await environment.lockstep.reset()
     ops = [*OPENS, *LOCKS, *WAITING, *OTHERS]
-    for ask, close, ready, give_up in ((0.5, 0.1, 0.7, 0), (0.05, 0.02, 0.3, 0.05), (1, 0.3, 0.7, 0.3), (0.8, 0.05, 0.2, 0.2), (1, 0.9, 1, 0)):
+    for ask, close, ready, give_up in ((0.5, 0.1, 0.7, 0), (0.05, 0.02, 0.3, 0.05), (1, 0.3, 0.7, 0.3), (0.8, 0.05, 0.2, 0.2), (0.7, 0.03, 0.1, 0.3), (1, 0.9, 1, 0)):
         await environment.run(1500, ask, close, ready, give_up, ops)
     model = environment.model
     assert {(op, done) for op in (*OPENS, *LOCKS, Op.AWAIT_READY_REPLY) for done in (True, False)} <= model.seen
