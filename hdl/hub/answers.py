@@ -5,6 +5,7 @@ Source: "The Design of Nectar" (1989), sections 4.1 and 4.2 (the status table ca
 
 from functools import reduce
 from operator import or_
+from types import SimpleNamespace
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
@@ -271,4 +272,7 @@ class Answers(wiring.Component):
                     test = (op & TEST).any()
                     m.d.comb += [self.decision.kind.eq(Mux(order.done, Event.LOCKED, Event.REFUSED)),
                                  self.decision_valid.eq(~order.had & ~(test & order.done))]
+
+        if platform == "formal":
+            self.spy = SimpleNamespace(valid=valid, giver=giver, asker=asker)
         return m

@@ -36,6 +36,8 @@ class Arbiter(wiring.Component):
     -------
     asks : In(count)
         Who asks.
+    keep : In(1)
+        The pick of this cycle is in vain: it is no turn, and the next pick is counted from where this one was.
     pick : Out(count)
         One-hot: the first that asks, counted upwards from behind the one picked last; 0 if nobody does.
     inner, group : Out(count), Out(groups)
@@ -43,7 +45,7 @@ class Arbiter(wiring.Component):
 
     Timing
     ------
-    ``pick`` in the same cycle. Every pick counts as a turn. Who asks without pause waits for at most count - 1 others.
+    ``pick`` in the same cycle, whatever ``keep`` is. Every other pick counts as a turn. Who asks without pause waits for at most count - 1 turns of others.
 
     Raises
     ------
@@ -58,7 +60,7 @@ class Arbiter(wiring.Component):
             raise ValueError(f"an arbiter needs at least 1 to choose from, not {count}")
         self.count = count
         self._groups = [range(n, min(n + _GROUP, count)) for n in range(0, count, _GROUP)]
-        super().__init__({"asks": In(count), "pick": Out(count), "inner": Out(count), "group": Out(len(self._groups))})
+        super().__init__({"asks": In(count), "keep": In(1), "pick": Out(count), "inner": Out(count), "group": Out(len(self._groups))})
 
     def chosen(self, values):
         """The one of ``values`` (of the same shape, one for each that may ask) that belongs to the one picked; 0 if nobody is."""
@@ -91,12 +93,12 @@ class Arbiter(wiring.Component):
                 self.pick[group.start:group.stop].eq(early & sooner.replicate(len(group)) | late & later.replicate(len(group))),
                 after[group.start:group.stop].eq(Cat(self.group[:g].any() | self.group[g] & inner[:n].any() for n in range(len(group)))),
             ]
-        with m.If(self.asks.any()):
+        with m.If(self.asks.any() & ~self.keep):
             m.d.sync += behind.eq(after)
 
         if platform == "formal":
             last = Signal(self.count)  # the one picked last; none after a reset, as if it were the last of all
-            with m.If(self.asks.any()):
+            with m.If(self.asks.any() & ~self.keep):
                 m.d.sync += last.eq(self.pick)
             self.spy = SimpleNamespace(last=last)
             m.d.comb += [

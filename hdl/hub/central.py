@@ -105,8 +105,10 @@ class Central(wiring.Component):
 
         # Commands.
         give(controller, self, "request", "request_valid", "give_up", "expired")
-        # A start that has just left makes no difference: nobody can ask for its output anew in the cycle after.
-        m.d.sync += controller.ready.eq(self.ready)
+        # A start that left a cycle ago makes no difference yet: nobody can ask for its output anew so soon.
+        starting = Signal(self.ports)
+        m.d.sync += starting.eq(self.ready_bit & ~self.ready)
+        m.d.comb += controller.ready.eq(self.ready_bit & ~starting)
         give(controller, table, "mine", "connected")
         give(controller, locks, "shut", "locked")
         give(controller, supervisor, "enabled", "allowed")

@@ -182,7 +182,7 @@ class Controller(wiring.Component):
                 opening[i].eq(opens[i]),
                 wanting[i].eq(wants_output),
             ]
-            # The decision of the cycle before stands in the way: what is not decided at once has its turn in vain.
+            # The decision of the cycle before stands in the way: what is not decided at once is picked in vain.
             m.d.comb += [
                 hit[i].eq(same & (locked & wanting[i] | opened & opening[i])),
                 counts[i].eq(at_once[i] | ~hit[i]),
@@ -191,10 +191,13 @@ class Controller(wiring.Component):
         # The decision.
         done = Signal(self.ports)
         some, decided, entered, was_done, resumes = Signal(), *(Signal(self.ports, name=name) for name in ("decided", "entered", "was_done", "resumes"))
+        counted = Signal()  # the pick is not in vain
         supervising = Signal(self.ports)  # it is a supervisor command from who may give one
         m.d.comb += [
             done.eq(possible & ~hit),
             self.enter.eq(turns.pick & may_enter & ~hit),
+            counted.eq(turns.chosen(list(counts))),
+            turns.keep.eq(~counted),
         ]
         with m.If(asking.any()):
             m.d.sync += waiting.eq(asking & ~(turns.pick & counts))
@@ -203,9 +206,10 @@ class Controller(wiring.Component):
             resumes.eq(turns.pick & counts & wanting),
             entered.eq(self.enter),
             supervising.eq(turns.pick & self.allowed & Cat(request.op[7] for request in self.request)),
-            Cat(output, opened, locked, some).eq(turns.chosen([
-                Cat(request.param[:bits], may_open[i] & ~hit[i], may_lock[i] & ~hit[i], counts[i]) for i, request in enumerate(self.request)])),
+            Cat(output, opened, locked).eq(turns.chosen([
+                Cat(request.param[:bits], may_open[i] & ~hit[i], may_lock[i] & ~hit[i]) for i, request in enumerate(self.request)])),
             was_done.eq(done),
+            some.eq(counted),
         ]
         m.d.comb += self.resume.eq(cross(resumes))
 
@@ -247,8 +251,18 @@ class Controller(wiring.Component):
         m.d.comb += self.busy.eq(waiting.any() | some | locked_before | frozen | Cat(*crossing).any())
 
         if platform == "formal":
-            self.spy = SimpleNamespace(turns=turns, waiting=waiting, crossing=crossing, possible=possible, at_once=at_once, done=done,
+            self.spy = SimpleNamespace(turns=turns, counts=counts, waiting=waiting, crossing=crossing, possible=possible, at_once=at_once, done=done,
                                        opened=opened, locked=locked, output=output, locked_before=locked_before, output_before=output_before,
                                        freeze=freeze, was_done=was_done, entered=entered)
-            m.d.comb += Assert(((possible | at_once) & ~waiting) == 0, "only what waits is decided")
+            m.d.comb += [
+                Assert(((possible | at_once) & ~waiting) == 0, "only what waits is decided"),
+                Assert(either == possible | at_once),
+                Assert((may_open & ~(possible & opening)) == 0),
+                Assert((may_enter & ~may_open) == 0),
+                *(Assert(~possible[i] | (request.param < self.ports)) for i, request in enumerate(self.request)),
+                *(Assert(~may_open[i] | (request.param != i)) for i, request in enumerate(self.request)),
+                Assert((may_lock & ~(possible & wanting)) == 0),
+                Assert((opening & ~wanting) == 0),
+                Assert(some == decided.any()),
+            ]
         return m

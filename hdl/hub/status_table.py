@@ -107,5 +107,6 @@ class StatusTable(wiring.Component):
                 m.d.comb += [
                     listens.eq(sum(self.targets[i][o] << i for i in ports)),
                     Assert((listens & (listens - 1))[:self.ports] == 0, "an output listens to one input at most"),
+                    Assert(~self.targets[o][o], "no output listens to the input of its own port"),
                 ]
         return m

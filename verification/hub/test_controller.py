@@ -63,7 +63,7 @@ class Model:
         self.resumes = {}      # cycle → port
         self.frozen = False
         self.given_up = set()  # ports that the watchdog met while they were waiting
-        self.in_vain = 0       # turns of those whose output had just been taken
+        self.in_vain = 0       # picks of those whose output had just been taken
         self.seen = set()      # (op, done) that were decided
         self.given_up_ops = set()
 
@@ -133,8 +133,9 @@ class Model:
             can, now, had = self.checked.get(n, (False, False, False))
             if can or now:
                 done = can and not self._takes(self.decided, n)
-                self.last = turn = n
+                turn = n
                 if done or now:
+                    self.last = n
                     op, param, _ = self.requests[n]
                     entered = done and opens(op) and not had
                     chosen = n, op, param, done, had, entered
@@ -246,7 +247,7 @@ async def decides_one_request_a_cycle_in_turns(dut):
     model = environment.model
     assert {(op, done) for op in (*OPENS, *LOCKS, Op.AWAIT_READY_REPLY) for done in (True, False)} <= model.seen
     assert model.given_up_ops == set(WAITING), "not everything that waits was given up"
-    assert model.in_vain > 0, "no turn was in vain"
+    assert model.in_vain > 0, "nobody was picked in vain"
     assert {op for op, _ in model.seen} >= set(OTHERS)
     environment.enabled = (1 << environment.model.ports) - 1
     await environment.run(100 + 20 * environment.model.ports, 0, 1, 1)
