@@ -178,21 +178,20 @@ class Answers(wiring.Component):
             Op.STATUS_QUEUE: entries[:8] | (entries[8] | level[9]).replicate(8),
             Op.STATUS_LOCK: Mux(taken, STATUS_IN_USE | locker, 0),
             Op.STATUS_READY: ready_bit,
-            Op.STATUS_NEIGHBOUR: self.neighbour_id,
-            Op.STATUS_KIND: self.neighbour_kind,
             Op.IDENTITY_REPLY: order.port,
             Op.SIZE_REPLY: self.ports,
         }
         answer, count = Signal(8, reset_less=True), Signal(range(self.ports + 1), reset_less=True)
-        m.d.sync += answer.eq(param)
+        said = Signal(8, reset_less=True)  # by the neighbour
+        m.d.sync += [answer.eq(param), said.eq(Mux(op == Op.STATUS_KIND, self.neighbour_kind, self.neighbour_id))]
         with m.Switch(op):
             for question, value in answers.items():
                 with m.Case(question):
                     m.d.sync += answer.eq(value)
         kinds = {kind: Signal(name=f"is_{kind}", reset_less=True) for kind in (
-            "free", "unlock", "open", "lock", "status", "await", "flow", "repair", "raise", "lower", "supervisor", "unknown", "test", "count", "quiet")}
+            "free", "unlock", "open", "lock", "status", "await", "flow", "repair", "raise", "lower", "supervisor", "unknown", "test", "count", "neighbour", "quiet")}
         responding = Signal()
-        asker, effect = Signal(self.ports, reset_less=True), Signal(self.ports, reset_less=True)
+        asker, effect = Signal(self.ports), Signal(self.ports, reset_less=True)
         done, expired, retry, bad, missing, disabled, busy, shut, not_ours, not_owned, alone = (Signal(name=name, reset_less=True) for name in (
             "done_before", "expired", "retry", "bad", "missing", "disabled", "busy_output", "shut", "not_ours", "not_owned", "alone"))
         own, mine = Signal(), Signal()
@@ -209,7 +208,7 @@ class Answers(wiring.Component):
                 ("free", [Op.UNLOCK_MINE, *_AT_PORT]), ("unlock", [Op.UNLOCK, Op.UNLOCK_REPLY]), ("open", _OPENS), ("lock", _LOCKS),
                 ("status", _STATUS), ("await", [Op.AWAIT_READY_REPLY]), ("flow", [Op.RAISE_READY, Op.LOWER_READY, Op.REPAIR_READY]),
                 ("repair", [Op.REPAIR_READY]), ("raise", [Op.RAISE_READY]), ("lower", [Op.LOWER_READY]), ("supervisor", _SUPERVISOR),
-                ("count", [Op.STATUS_INPUT]), ("quiet", [HELLO, HELLO_ASK]))),
+                ("count", [Op.STATUS_INPUT]), ("neighbour", [Op.STATUS_NEIGHBOUR, Op.STATUS_KIND]), ("quiet", [HELLO, HELLO_ASK]))),
             kinds["unknown"].eq(~reduce(or_, (op == row.op for row in _KNOWN))),
             kinds["test"].eq((op & TEST).any()),
         ]
@@ -237,7 +236,7 @@ class Answers(wiring.Component):
         m.d.sync += [
             self.response_valid.eq(asker | self.finished),
             self.done.eq(Mux(responding, ~refusal, self.finished_done)),
-            self.value.eq(Mux(responding, Mux(refusal, code, Mux(kinds["count"], count, answer)), self.finished_value)),
+            self.value.eq(Mux(responding, Mux(refusal, code, Mux(kinds["count"], count, Mux(kinds["neighbour"], said, answer))), self.finished_value)),
             self.quiet.eq(responding & kinds["quiet"]),
             *(fault.eq(Mux(responding, refused[error], ~self.finished_done & (self.finished_value == error)))
               for fault, error in zip(self.fault, FAULTS)),
