@@ -42,7 +42,7 @@ class CentreProof(wiring.Component):
                 now.eq(Mux(outstanding[n], kept, AnySeq(16))),
                 dut.request[n].eq(now),
                 dut.errors[n].eq(AnySeq(9)),
-                dut.level[n].eq(AnySeq(9)),
+                dut.level[n].eq(AnySeq(10)),
                 Assume(now[8:] != Op.RESET_HUB),
             ]
             m.d.sync += kept.eq(now)

@@ -44,7 +44,7 @@ class SupervisionProof(wiring.Component):
                 now.eq(Mux(outstanding[n], kept, AnySeq(16))),
                 dut.request[n].eq(now),
                 dut.errors[n].eq(AnySeq(9)),
-                dut.level[n].eq(AnySeq(9)),
+                dut.level[n].eq(AnySeq(10)),
             ]
             m.d.sync += kept.eq(now)
             if n == 0:
@@ -58,15 +58,21 @@ class SupervisionProof(wiring.Component):
             Assert(~Cat(supervisor.close_mine, supervisor.closed, supervisor.release, supervisor.lock, supervisor.enter,
                         supervisor.ready_set, supervisor.ready_clear).any(), "nothing is forced"),
             Assert(~answers.command_valid & ~supervisor.busy, "no supervisor command is ever carried out"),
-            Assert(~controller.order.supervisor),
+            Assert(~(controller.decided.any() & controller.order.supervisor)),
             Assert(((controller.decided | controller.spy.waiting) & ~outstanding) == 0),
             Assert((controller.spy.waiting & controller.decided) == 0),
         ]
-        responding = Signal(ports)
-        m.d.sync += responding.eq(controller.decided)
+        stages = [controller.decided, *(Signal(ports, name=f"decided_{n}") for n in (1, 2, 3))]
+        m.d.sync += [later.eq(now) for now, later in zip(stages, stages[1:])]
         m.d.comb += [
-            Assert(dut.response_valid == responding, "each decision is answered in the next cycle"),
-            Assert((responding & (controller.decided | controller.spy.waiting)) == 0),
-            Assert((responding & ~outstanding) == 0),
+            Assert(dut.response_valid == stages[-1], "each decision is answered three cycles later"),
+            Assert(answers.spy.giver == Mux(stages[1].any(), stages[1], answers.spy.giver)),
+            Assert(answers.spy.asker == stages[2]),
+            Assert(answers.spy.valid == stages[1].any()),
         ]
+        for n, stage in enumerate(stages):
+            m.d.comb += [
+                Assert((stage & (controller.spy.waiting | ~outstanding)) == 0),
+                *(Assert((stage & other) == 0) for other in stages[:n]),
+            ]
         return m

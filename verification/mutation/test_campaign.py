@@ -11,7 +11,7 @@ from nectar.verification.mutation.targets import TARGETS
 #: What must be killed of the mutants that are not equivalent.
 LEAST = 0.95
 #: Components of the daily sample, and mutants of each.
-SAMPLE, EACH = ("arbiter", "reply_buffer", "status_table", "close_all"), 10
+SAMPLE, EACH = ("arbiter", "reply_buffer", "status_table", "reply_sender"), 10
 
 HDL = Path(__file__).resolve().parent.parent.parent / "hdl" / "hub"
 HUB = Path(__file__).resolve().parent.parent / "hub"
