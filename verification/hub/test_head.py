@@ -275,7 +275,7 @@ async def gives_up_what_waits_when_the_queue_is_emptied(dut):
     everything = set(range(model.ports))
     for wait in range(5):   # between a close all and the end of its connections, which is seldom long
         model.targets = {random.choice(sorted(everything - {model.port}))}
-        model.queue.extend(Entry(symbol, part=n) for n, symbol in enumerate(command(Op.CLOSE_ALL, ANY_HUB, 0), 1))
+        model.queue.extend(close_all())
         while model.state != "closing":
             await lockstep.step(*model.step(True, everything, 1.0))
         model.queue.extend(piece(model.ports))
