@@ -136,16 +136,18 @@ class Answers(wiring.Component):
         errors, level = Signal(9, reset_less=True), Signal(LEVEL_BITS, reset_less=True)
         entries = Signal(9)
         name = self.order.request.param[:bits]
+        again = Signal()  # the command before has named the same port, whose lock it may be changing now
+        m.d.comb += again.eq(name == order.request.param[:bits])
         m.d.sync += valid.eq(self.decided.any())
         with m.If(self.decided.any()):
             m.d.sync += [order.eq(self.order), giver.eq(self.decided), place.eq(self.place)]
         m.d.sync += [
             in_use.eq(self.connected.bit_select(name, 1)),
-            taken.eq(self.locked.bit_select(name, 1)),
+            taken.eq(again & self.lock | self.locked.bit_select(name, 1) & ~(again & self.unlock)),
             usable.eq(self.enabled.bit_select(name, 1)),
             ready_bit.eq(self.ready_bit.bit_select(name, 1)),
             holder.eq(_looked_up(self.place, self.owner)),
-            locker.eq(_looked_up(self.place, self.locker)),
+            locker.eq(Mux(again & self.lock, order.port, _looked_up(self.place, self.locker))),
             errors.eq(_looked_up(self.place, self.errors)),
             level.eq(_looked_up(self.place, self.level)),
             connections.eq(Cat(connected & (owner == name) for connected, owner in zip(self.connected, self.owner))),

@@ -1,5 +1,6 @@
 """Bench of hdl/hub/answers.py: what every command is answered, and what the commands for flow control do."""
 
+import copy
 import random
 
 import cocotb
@@ -53,6 +54,21 @@ class World:
             pins |= {f"owner__{n}": self.connected.get(n, random.randrange(self.ports)), f"errors__{n}": self.errors[n],
                      f"locker__{n}": self.locked.get(n, random.randrange(self.ports)), f"level__{n}": level_pin(self.level[n])}
         return pins
+
+    def behind(self, before, order):
+        """The world as ``order`` finds it right behind the World and order ``before``, or None: a lock that was changed by that shows already."""
+        if before is None:
+            return self
+        world, last = before
+        found = copy.copy(self)
+        found.locked = dict(self.locked)
+        name = last["param"] % (1 << bits_of(self.ports))
+        if name == order["param"] % (1 << bits_of(self.ports)):
+            if last["locks"]:
+                found.locked[name] = last["port"]
+            elif last["op"] in (Op.UNLOCK, Op.UNLOCK_REPLY) and not world.answer(last, (0, 0))[0]:
+                found.locked.pop(name, None)
+        return found
 
     def answer(self, order, neighbour):
         """(error, value) of an order."""
@@ -183,7 +199,7 @@ async def answers_every_command(dut):
             name = order["param"] % (1 << bits_of(ports))
             inputs |= {"order": pack(ports, order), "decided": 1 << order["port"], "place": 1 << name if name < ports else 0}
         await lockstep.step(inputs, shown)
-        last = (world, order) if order else None
+        last = (world.behind(last, order), order) if order else None
     for op in COMMANDS:
         for error in BY_OPCODE[op].errors:
             expected = Error.NOT_ALLOWED if op & 0x80 else error
