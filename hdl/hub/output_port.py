@@ -18,7 +18,7 @@ from .reply_sender import ReplySender
 __all__ = ["OutputPort", "READY_LIMIT"]
 
 #: Ready signals that wait for an output register; more than that say nothing new.
-READY_LIMIT = 7
+READY_LIMIT = 15
 
 
 class OutputPort(wiring.Component):
