@@ -159,7 +159,7 @@ class Answers(wiring.Component):
         m.d.comb += [
             responds.eq(valid & ~order.supervisor),
             absent.eq(param >= self.ports),
-            entries.eq(1 - level[:9].as_signed()),
+            entries.eq(1 - level[:9]),
             ours.eq(taken & (locker == order.port) & ~absent),
             self.unlock.eq(valid & ours & (op[1:] == Op.UNLOCK >> 1)),
             self.lock.eq(valid & order.locks),
