@@ -19,7 +19,7 @@ from ..link.symbol import SYMBOL_BITS
 __all__ = ["Bypass", "BYPASS_ROOM"]
 
 #: Symbols that may wait between queue and head.
-BYPASS_ROOM = 4
+BYPASS_ROOM = 3
 
 
 class Bypass(wiring.Component):
@@ -62,10 +62,11 @@ class Bypass(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         # One place more than may wait, for what is coming.
-        m.submodules.memory = storage = memory.Memory(shape=SYMBOL_BITS, depth=2 * BYPASS_ROOM, init=[])
+        places = BYPASS_ROOM + 1
+        m.submodules.memory = storage = memory.Memory(shape=SYMBOL_BITS, depth=places, init=[])
         write_port, read_port = storage.write_port(), storage.read_port(domain="comb")
 
-        pushed, popped = Signal(range(2 * BYPASS_ROOM)), Signal(range(2 * BYPASS_ROOM))
+        pushed, popped = Signal(range(places)), Signal(range(places))
         next_pushed = Signal.like(pushed)
         some, full = Signal(), Signal()
         # What is in the input register stands in the next free place; what came while the reset moved that place does not.

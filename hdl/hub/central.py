@@ -13,7 +13,7 @@ from .answers import Answers
 from .commands import WATCHDOG_DEFAULT
 from .controller import Controller
 from .locks import Locks
-from .messages import Request, check_ports, index_bits
+from .messages import FAULTS, LEVEL_BITS, Request, check_ports, index_bits
 from .monitor_map import Flag
 from .recorder import Decision
 from .status_table import StatusTable
@@ -36,7 +36,7 @@ class Central(wiring.Component):
     -------
     request, request_valid, give_up : as in Controller
         A command of each port.
-    resume, response_valid, done, value : as in Controller and Answers
+    resume, response_valid, done, value, fault, quiet : as in Controller and Answers
         Its decision and its response.
     expired : In(ports)
         Inputs whose connections and locks end since the watchdog has expired.
@@ -76,10 +76,10 @@ class Central(wiring.Component):
         bits = index_bits(ports)
         super().__init__({
             "request": In(Request).array(ports), "request_valid": In(ports), "give_up": In(ports),
-            "resume": Out(ports), "response_valid": Out(ports), "done": Out(1), "value": Out(8), "expired": In(ports),
+            "resume": Out(ports), "response_valid": Out(ports), "done": Out(1), "value": Out(8), "fault": Out(len(FAULTS)), "quiet": Out(1), "expired": In(ports),
             "close_one": In(ports), "close_mine": In(ports), "closed": In(ports),
             "targets": Out(ports).array(ports), "mine": Out(ports), "connected": Out(ports), "owner": Out(bits).array(ports), "ended": Out(ports),
-            "holding": Out(ports), "ready": In(ports), "ready_bit": In(ports), "errors": In(9).array(ports), "level": In(9).array(ports),
+            "holding": Out(ports), "ready": In(ports), "ready_bit": In(ports), "errors": In(9).array(ports), "level": In(LEVEL_BITS).array(ports),
             "ready_set": Out(ports), "ready_clear": Out(ports), "send_ready": Out(ports), "reset_queue": Out(ports), "hello_ask": Out(ports),
             "enabled": Out(ports), "looped": Out(ports),
             "neighbour": Out(bits), "neighbour_id": In(8), "neighbour_kind": In(8), "forget": Out(1),
@@ -104,8 +104,12 @@ class Central(wiring.Component):
                 m.d.comb += [t.eq(f) for t, f in zip(to, from_)] if hasattr(from_, "dimensions") or isinstance(from_, list) else to.eq(from_)
 
         # Commands.
-        give(controller, self, "request", "request_valid", "give_up", "expired", "ready")
-        give(controller, table, "named", "mine", "connected")
+        give(controller, self, "request", "request_valid", "give_up", "expired")
+        # A start that left a cycle ago makes no difference yet: nobody can ask for its output anew so soon.
+        starting = Signal(self.ports)
+        m.d.sync += starting.eq(self.ready_bit & ~self.ready)
+        m.d.comb += controller.ready.eq(self.ready_bit & ~starting)
+        give(controller, table, "mine", "connected")
         give(controller, locks, "shut", "locked")
         give(controller, supervisor, "enabled", "allowed")
         give(answers, controller, "order", "decided", "place")
@@ -118,7 +122,7 @@ class Central(wiring.Component):
         give(supervisor, locks, "locked")
         give(supervisor, self, "byte")
         give(self, controller, "resume")
-        give(self, answers, "response_valid", "done", "value", "send_ready", "neighbour")
+        give(self, answers, "response_valid", "done", "value", "fault", "quiet", "send_ready", "neighbour")
         give(self, supervisor, "enabled", "looped", "reset_queue", "watchdog_log", "watchdog_restart", "reset_hub",
              "select", "offset", "pop", "clear", "clear_valid")
         give(self, table, "targets", "mine", "connected", "owner", "ended")
@@ -137,8 +141,8 @@ class Central(wiring.Component):
             table.close_one.eq(self.close_one),
             table.close_mine.eq(self.close_mine | self.expired | supervisor.close_mine),
             table.closed.eq(self.closed | supervisor.closed),
-            locks.change.eq(Mux(controller.lock | answers.unlock, controller.place, 0) | supervisor.lock),
-            locks.who.eq(Mux(controller.lock, controller.decided, 0) | supervisor.locker),
+            locks.change.eq(answers.change | supervisor.lock),
+            locks.who.eq(answers.who | supervisor.locker),
             locks.release.eq(answers.release | self.expired | supervisor.release),
             self.holding.eq(locks.holding | Cat(targets.any() for targets in table.targets)),
         ]

@@ -20,12 +20,12 @@ __all__ = ["Controller", "Order"]
 
 
 def Order(ports):
-    """Layout of a decided command: what it is, from which port, and whether it was granted.
+    """Layout of a decided command: what it is, from which port, and whether it was granted. It means nothing when nothing was decided.
 
     ``done`` counts for opens, locks and *await ready*; ``had``: it is done, since the port had that connection or lock before;
-    ``expired``: the watchdog gave it up; ``supervisor``: a supervisor command from a port that may give one.
+    ``expired``: the watchdog gave it up; ``supervisor``: a supervisor command from a port that may give one; ``locks``: a lock that was granted.
     """
-    return data.StructLayout({"request": Request, "port": index_bits(ports), "done": 1, "had": 1, "expired": 1, "supervisor": 1})
+    return data.StructLayout({"request": Request, "port": index_bits(ports), "done": 1, "had": 1, "expired": 1, "supervisor": 1, "locks": 1})
 
 
 def _chosen(one_hot, values):
@@ -50,9 +50,9 @@ class Controller(wiring.Component):
         A port asks, ``request_valid`` for one cycle. ``request`` holds until it has been answered.
     give_up, expired : In(ports), In(ports)
         While ``give_up`` is 1, the port's request is decided at once. The watchdog has expired at the port in this cycle.
-    named, mine, connected : as in StatusTable
+    mine, connected : as in StatusTable
     shut, locked : as in Locks
-        The tables.
+        The tables. What is locked may show two cycles later than the table of connections: it is taken two cycles after the decision.
     ready, enabled, allowed : In(ports), In(ports), In(ports)
         Outputs to which a *test open* may connect; ports in use; ports that may give supervisor commands.
     enter : Out(ports)
@@ -61,8 +61,6 @@ class Controller(wiring.Component):
         The connection entered in the cycle before.
     opened : Out(ports)
         One-hot, the input that got a connection in the cycle before which it did not have.
-    lock : Out(1)
-        The lock on the output that was named in the cycle before was granted.
     resume : Out(ports)
         One-hot: the open or lock of this port is decided.
     order, decided, place : Out(Order(ports)), Out(ports), Out(ports)
@@ -75,7 +73,7 @@ class Controller(wiring.Component):
     Timing
     ------
     A request of cycle t is checked against the tables in cycle t + backplane, and again in every cycle until it is decided, from the cycle after on. ``enter``
-    belongs to the cycle d of the decision, ``order``, ``lock`` and ``opened`` to d + 1, ``resume`` to d + 1 + backplane. One decision a cycle, in turns
+    belongs to the cycle d of the decision, ``order`` and ``opened`` to d + 1, ``resume`` to d + 1 + backplane. One decision a cycle, in turns
     among those that can be decided. Behind a supervisor command there are at most two more decisions before ``finished``.
 
     Raises
@@ -95,10 +93,9 @@ class Controller(wiring.Component):
         bits = index_bits(ports)
         super().__init__({
             "request": In(Request).array(ports), "request_valid": In(ports), "give_up": In(ports), "expired": In(ports),
-            "named": In(ports).array(ports), "mine": In(ports), "connected": In(ports), "shut": In(ports).array(ports), "locked": In(ports),
+            "mine": In(ports), "connected": In(ports), "shut": In(ports).array(ports), "locked": In(ports),
             "ready": In(ports), "enabled": In(ports), "allowed": In(ports),
             "enter": Out(ports), "entered_input": Out(bits), "entered_output": Out(ports), "opened": Out(ports),
-            "lock": Out(1),
             "resume": Out(ports), "order": Out(Order(ports)), "decided": Out(ports), "place": Out(ports), "finished": In(1), "busy": Out(1),
         })
 
@@ -132,76 +129,89 @@ class Controller(wiring.Component):
                 waits[i].eq(awaits[i] | ((op & RETRY).any() & (opens[i] | (locks[i] & ~tests[i])))),
             ]
 
-        # The check against the tables. They show what was decided two cycles ago at the latest; the decision of one cycle ago is held
-        # against both the check and the result of the check before.
+        # The check against the tables. They show the connections that were decided two cycles ago at the latest, and the locks of three cycles ago.
+        # The decisions since then are held against the check, and that of one cycle ago against the result of the check before, too.
         waiting = Signal(self.ports)
-        possible, at_once, had = Signal(self.ports), Signal(self.ports), Signal(self.ports)
-        wants_open, wants_output, takes = Signal(self.ports), Signal(self.ports), Signal(self.ports)  # opens; opens and locks; locks that last
-        hit = Signal(self.ports)         # the decision of the cycle before stands in the way
-        opened, locked = Signal(), Signal()  # that decision: a connection, a lock
-        output = Signal(bits)            # its output
+        possible, at_once, either = Signal(self.ports), Signal(self.ports), Signal(self.ports)
+        # What is possible: opens, those of what the input does not have yet, and locks that last.
+        may_open, may_enter, may_lock = Signal(self.ports), Signal(self.ports), Signal(self.ports)
+        opening, wanting = Signal(self.ports), Signal(self.ports)  # opens; opens and locks
+        opened, locked = Signal(), Signal()  # the decision of the cycle before: a connection, a lock
+        output = Signal(bits)                # its output
+        locked_before, output_before = Signal(), Signal(bits)  # the decision before that
         freeze = Signal()
-        may = Signal(self.ports)
+        asking = Signal(self.ports)
+        hit, counts = Signal(self.ports), Signal(self.ports)
         m.submodules.turns = turns = Arbiter(self.ports)
-        m.d.comb += may.eq((asks | waiting) & ~turns.pick & ~freeze.replicate(self.ports))
+        m.d.comb += [asking.eq(asks | waiting), turns.asks.eq(either)]
+        m.d.sync += [locked_before.eq(locked), output_before.eq(output)]
         for i, request in enumerate(self.request):
-            same = Signal(name=f"same_{i}")
+            index = request.param[:bits]
+            same, same_before, wants_output = (Signal(name=f"{name}_{i}") for name in ("same", "same_before", "wants_output"))
+            free, ready, usable, unknown = (Signal(name=f"{name}_{i}") for name in ("free", "ready", "usable", "unknown"))
+            can, now, clear, may, grants = (Signal(name=f"{name}_{i}") for name in ("can", "now", "clear", "may", "grants"))
             m.d.comb += [
-                same.eq(request.param[:bits] == output),
-                hit[i].eq(same & ((locked & wants_output[i]) | (opened & wants_open[i]))),
+                wants_output.eq(opens[i] | locks[i]),
+                same.eq(index == output),
+                same_before.eq(index == output_before),
+                free.eq(~self.shut[i].bit_select(index, 1)),
+                ready.eq(self.ready.bit_select(index, 1)),
+                # The own port counts as one that is not in use; only an *await ready* may name it, which does not look at that.
+                usable.eq(Cat(0 if o == i else enabled for o, enabled in enumerate(self.enabled)).bit_select(index, 1)),
+                unknown.eq(request.param >= self.ports),
             ]
-            can, now = Signal(name=f"can_{i}"), Signal(name=f"now_{i}")
-            with m.If(asks[i] | waiting[i]):
-                named = self.named[i]
-                free, ready, usable, unknown = (Signal(name=f"{name}_{i}") for name in ("free", "ready", "usable", "unknown"))
-                m.d.comb += [
-                    free.eq(~(named & self.shut[i]).any()),
-                    ready.eq((named & self.ready).any()),
-                    usable.eq((named & self.enabled).any()),
-                    unknown.eq((request.param >= self.ports) | ((opens[i] | locks[i]) & named[i])),
-                ]
-                with m.If(unknown):
-                    pass
-                with m.Elif(opens[i]):
-                    m.d.comb += can.eq(usable & (self.mine[i] | (~(named & self.connected).any() & free)) & (ready | ~tests[i]))
-                with m.Elif(locks[i]):
-                    m.d.comb += can.eq(usable & free)
-                with m.Elif(awaits[i]):
-                    m.d.comb += can.eq(ready)
-                m.d.comb += now.eq(unknown | self.give_up[i] | ~waits[i] | (~usable & ~awaits[i]))
-                m.d.sync += [
-                    had[i].eq(self.mine[i]),
-                    wants_open[i].eq(opens[i]),
-                    wants_output[i].eq(opens[i] | locks[i]),
-                    takes[i].eq(locks[i] & ~tests[i]),
-                ]
+            with m.If(opens[i]):
+                m.d.comb += can.eq(usable & (self.mine[i] | (~self.connected.bit_select(index, 1) & free)) & (ready | ~tests[i]))
+            with m.Elif(locks[i]):
+                m.d.comb += can.eq(usable & free)
+            with m.Elif(awaits[i]):
+                m.d.comb += can.eq(ready)
+            m.d.comb += [
+                now.eq(unknown | self.give_up[i] | ~waits[i] | (~usable & ~awaits[i])),
+                clear.eq(~(same & (locked & wants_output | opened & opens[i])) & ~(same_before & locked_before & wants_output)),
+                may.eq(asking[i] & ~turns.pick[i] & ~freeze),
+                grants.eq(may & can & ~unknown & clear),
+            ]
             m.d.sync += [
-                possible[i].eq(may[i] & can & ~(same & ((locked & (opens[i] | locks[i])) | (opened & opens[i])))),
-                at_once[i].eq(may[i] & now),
+                possible[i].eq(grants),
+                at_once[i].eq(may & now),
+                either[i].eq(grants | may & now),
+                may_open[i].eq(grants & opens[i]),
+                may_enter[i].eq(grants & opens[i] & ~self.mine[i]),
+                may_lock[i].eq(grants & locks[i] & ~tests[i]),
+                opening[i].eq(opens[i]),
+                wanting[i].eq(wants_output),
+            ]
+            # The decision of the cycle before stands in the way: what is not decided at once is picked in vain.
+            m.d.comb += [
+                hit[i].eq(same & (locked & wanting[i] | opened & opening[i])),
+                counts[i].eq(at_once[i] | ~hit[i]),
             ]
 
         # The decision.
         done = Signal(self.ports)
-        decided, entered, was_done = Signal(self.ports), Signal(self.ports), Signal(self.ports)
+        some, decided, entered, was_done, resumes = Signal(), *(Signal(self.ports, name=name) for name in ("decided", "entered", "was_done", "resumes"))
+        counted = Signal()  # the pick is not in vain
+        supervising = Signal(self.ports)  # it is a supervisor command from who may give one
         m.d.comb += [
             done.eq(possible & ~hit),
-            turns.asks.eq(at_once | done),
-            self.enter.eq(turns.pick & done & wants_open & ~had),
+            self.enter.eq(turns.pick & may_enter & ~hit),
+            counted.eq(turns.chosen(list(counts))),
+            turns.keep.eq(~counted),
         ]
-        with m.If((asks | waiting).any()):
-            m.d.sync += waiting.eq((asks | waiting) & ~turns.pick)
+        with m.If(asking.any()):
+            m.d.sync += waiting.eq(asking & ~(turns.pick & counts))
         m.d.sync += [
-            decided.eq(turns.pick),
+            decided.eq(turns.pick & counts),
+            resumes.eq(turns.pick & counts & wanting),
             entered.eq(self.enter),
-            opened.eq((turns.pick & done & wants_open).any()),
-            locked.eq((turns.pick & done & takes).any()),
+            supervising.eq(turns.pick & self.allowed & Cat(request.op[7] for request in self.request)),
+            Cat(output, opened, locked).eq(turns.chosen([
+                Cat(request.param[:bits], may_open[i] & ~hit[i], may_lock[i] & ~hit[i]) for i, request in enumerate(self.request)])),
+            was_done.eq(done),
+            some.eq(counted),
         ]
-        with m.If((at_once | possible).any()):
-            m.d.sync += [
-                output.eq(_chosen(turns.pick, [request.param[:bits] for request in self.request])),
-                was_done.eq(done),
-            ]
-        m.d.comb += self.resume.eq(cross(decided & wants_output))
+        m.d.comb += self.resume.eq(cross(resumes))
 
         # The cycle after: what it was.
         gave_up = Signal(self.ports)  # the watchdog has expired while the port was waiting
@@ -215,35 +225,44 @@ class Controller(wiring.Component):
             self.decided.eq(decided),
             op.eq(_chosen(decided, [request.op for request in self.request])),
             port.eq(one_hot_index(decided)),
-            supervises.eq(op[7] & (decided & self.allowed).any()),
+            supervises.eq(supervising.any()),
         ]
-        with m.If(decided.any()):
-            m.d.comb += [
-                self.place.eq(1 << output),
-                self.opened.eq(entered),
-                self.entered_input.eq(port),
-                self.lock.eq(locked),
-                order.request.op.eq(op),
-                order.request.param.eq(Cat(output, _chosen(decided, [request.param[bits:] for request in self.request]))),
-                order.port.eq(port),
-                order.done.eq((decided & was_done).any()),
-                order.had.eq((opened & ~entered.any()) | (locked & (self.place & self.locked).any())),
-                order.expired.eq((decided & gave_up).any()),
-                order.supervisor.eq(supervises),
-                freeze.eq(supervises),
-            ]
-            with m.If(opened):
-                m.d.comb += self.entered_output.eq(self.place)
+        m.d.comb += [
+            self.place.eq(1 << output),
+            self.opened.eq(entered),
+            self.entered_input.eq(port),
+            self.entered_output.eq(Mux(opened, self.place, 0)),
+            order.request.op.eq(op),
+            order.request.param.eq(Cat(output, _chosen(decided, [request.param[bits:] for request in self.request]))),
+            order.port.eq(port),
+            order.done.eq((decided & was_done).any()),
+            order.had.eq((opened & ~entered.any()) | (locked & self.locked.bit_select(output, 1))),
+            order.expired.eq((decided & gave_up).any()),
+            order.supervisor.eq(supervises),
+            order.locks.eq(locked),
+            freeze.eq(supervises),
+        ]
 
         # Supervisor commands are carried out one by one, with nothing else decided meanwhile.
         with m.If(frozen):
             m.d.comb += freeze.eq(1)
         m.d.sync += frozen.eq(freeze & ~self.finished)
 
-        m.d.comb += self.busy.eq(waiting.any() | decided.any() | frozen | Cat(*crossing).any())
+        m.d.comb += self.busy.eq(waiting.any() | some | locked_before | frozen | Cat(*crossing).any())
 
         if platform == "formal":
-            self.spy = SimpleNamespace(turns=turns, waiting=waiting, crossing=crossing, possible=possible, at_once=at_once, done=done, had=had,
-                                       opened=opened, locked=locked, output=output, freeze=freeze, was_done=was_done, entered=entered)
-            m.d.comb += Assert(((possible | at_once) & ~waiting) == 0, "only what waits is decided")
+            self.spy = SimpleNamespace(turns=turns, counts=counts, waiting=waiting, crossing=crossing, possible=possible, at_once=at_once, done=done,
+                                       opened=opened, locked=locked, output=output, locked_before=locked_before, output_before=output_before,
+                                       freeze=freeze, was_done=was_done, entered=entered)
+            m.d.comb += [
+                Assert(((possible | at_once) & ~waiting) == 0, "only what waits is decided"),
+                Assert(either == possible | at_once),
+                Assert((may_open & ~(possible & opening)) == 0),
+                Assert((may_enter & ~may_open) == 0),
+                *(Assert(~possible[i] | (request.param < self.ports)) for i, request in enumerate(self.request)),
+                *(Assert(~may_open[i] | (request.param != i)) for i, request in enumerate(self.request)),
+                Assert((may_lock & ~(possible & wanting)) == 0),
+                Assert((opening & ~wanting) == 0),
+                Assert(some == decided.any()),
+            ]
         return m

@@ -31,7 +31,7 @@ class Crossbar(wiring.Component):
     passage, move : In(Passage).array(ports), In(ports)
         For each input what it sends, and that it goes to all outputs connected in this cycle.
     targets, owner : as in StatusTable
-        The status table.
+        The status table. No input is connected to the output of its own port.
     out, push : Out(Passage).array(ports), Out(ports)
         For each output what its input sends, and that it comes in this cycle.
 
@@ -59,10 +59,10 @@ class Crossbar(wiring.Component):
         m = Module()
         ports = range(self.ports)
         passages = [passage.as_value() for passage in self.passage]
-        m.d.comb += self.push.eq(reduce(or_, (Mux(self.move[i], self.targets[i], 0) for i in ports)))
+        m.d.comb += self.push.eq(reduce(or_, (Mux(self.move[i], self.targets[i] & ~(1 << i), 0) for i in ports)))
         for o in ports:
             if self.early:
-                chosen = reduce(or_, (passage & targets[o].replicate(len(passage)) for passage, targets in zip(passages, self.targets)))
+                chosen = reduce(or_, (passages[i] & self.targets[i][o].replicate(len(passages[i])) for i in ports if i != o))
             else:
                 chosen = Array(passages)[self.owner[o]]
             m.d.comb += self.out[o].eq(chosen)

@@ -5,21 +5,16 @@ Source: "The Design of Nectar" (1989), sections 4.1 and 4.2.1; ``docs/hub.md``, 
 
 from types import SimpleNamespace
 
-from amaranth.hdl import Assert, Cat, Module, Signal
+from amaranth.hdl import Assert, Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..link.symbol import REPLY_BIT, SYMBOL_BITS
-from .close_all import CloseAllDetector
-from .commands import HELLO, Error, Op
-from .entry import is_own, is_start
-from .messages import Passage, Reply, Request, check_ports
+from ..link.symbol import SYMBOL_BITS
+from .commands import Error, Op
+from .entry import OWN_OP_BITS, is_closing, is_command, is_own, is_start
+from .messages import FAULTS, Passage, Reply, Request, check_ports
 
-__all__ = ["Head", "FAULTS"]
-
-#: Refusals that are counted as errors, and the members that tell of them.
-FAULTS = {Error.UNKNOWN: "unknown", Error.BAD_PORT: "bad_port", Error.NOT_MINE: "not_mine", Error.NOT_ALLOWED: "not_allowed",
-          Error.DISABLED: "disabled"}
+__all__ = ["Head"]
 
 
 class Head(wiring.Component):
@@ -61,8 +56,10 @@ class Head(wiring.Component):
         The request is decided: symbols may pass from this cycle on. Not every request is told so before its response.
     response_valid, done, value : In(1), In(1), In(8)
         The controller's decision, at any time after the request; value is an error code if not done.
+    fault, quiet : In(len(FAULTS)), In(1)
+        With the decision: the error, if it is one of ``FAULTS``, one-hot in their order; a command of this opcode is never answered.
     mine : In(1)
-        The parameter of ``request`` names an output that is connected to this input.
+        The low bits of ``request``'s parameter, as many as a port's number has, name an output that is connected to this input.
     close_one, close_mine : Out(1), Out(1)
         The connection to that output ends; all connections of this input end.
     answer : Out(stream.Signature(Reply))
@@ -103,138 +100,124 @@ class Head(wiring.Component):
             "offer": In(1), "offered": In(8), "accept": Out(1), "halt": In(1), "expired": In(1),
             "targets": In(ports), "space": In(ports), "passage": Out(Passage), "move": Out(1), "start_left": Out(1),
             "request": Out(Request), "request_valid": Out(1), "give_up": Out(1),
-            "resume": In(1), "response_valid": In(1), "done": In(1), "value": In(8),
+            "resume": In(1), "response_valid": In(1), "done": In(1), "value": In(8), "fault": In(len(FAULTS)), "quiet": In(1),
             "mine": In(1), "close_one": Out(1), "close_mine": Out(1), "answer": Out(stream.Signature(Reply)),
             **{name: Out(1) for name in FAULTS.values()}, "dropped": Out(1), "moved": Out(1), "holds": Out(1), "busy": Out(1),
         })
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.close_all = close_all = CloseAllDetector()
 
         op, param = Signal(8, reset_less=True), Signal(8, reset_less=True)
         asked = Signal()      # the response to the request is still to come
         answering = Signal()  # an answer waits for its way out: op with done in bit 0, and param as the value
-        in_run = Signal()     # the symbols before were dropped, and have been counted
-        passing, connected, blocked = Signal(), Signal(), Signal()
+        # What it does now, one of these: passes on; takes the parameter of a command; does it, or asks for it; waits for the decision; waits for
+        # the end of the connections.
+        passes, parameter, executes, waits, closing = (
+            Signal(name=name, init=name == "passes") for name in ("passes", "parameter", "executes", "waits", "closing"))
+        next_parameter, next_executes, next_waits, next_closing = (
+            Signal(name=f"next_{name}") for name in ("parameter", "executes", "waits", "closing"))
+        connected, blocked = Signal(), Signal()
         own = Signal()        # the entry is the first of a command for this HUB
-        leaves, drops, takes = Signal(), Signal(), Signal()  # a symbol leaves; it is dropped; a command is taken out
+        may, may_take = Signal(), Signal()
+        leaves, takes, loads = Signal(), Signal(), Signal()  # a symbol leaves; a command is taken out; so is its parameter
         m.d.comb += [
             connected.eq(self.targets.any()),
             blocked.eq((self.targets & ~self.space).any()),
             own.eq(is_own(self.entry)),
-            leaves.eq(passing & self.valid & ~own & ~blocked & ~self.halt),
-            takes.eq(passing & self.valid & own & ~asked & ~answering & ~self.halt),
-            self.accept.eq(passing & self.offer & ~asked & ~answering & ~self.halt),
+            may.eq((passes | waits & self.resume) & ~self.halt),
+            may_take.eq(may & ~asked & ~answering),
+            leaves.eq(may & self.valid & ~own & ~blocked),
+            takes.eq(may_take & self.valid & own),
+            self.accept.eq(may_take & self.offer),
+            loads.eq(parameter & self.valid & ~self.halt),
+            self.pop.eq(leaves | takes | loads),
+            self.moved.eq(leaves | takes | self.accept | self.resume | self.response_valid),
         ]
 
-        # Symbols. The opcode tells whether a command is a close all, so it counts for the control code before it, too.
+        # Symbols. Behind the opcode of a close all, which is marked, come its last two.
+        closes, last_but_one, last = Signal(), Signal(), Signal()
+        drops = Signal()      # a symbol is dropped
+        in_run = Signal()     # the symbols before were dropped, and have been counted
         m.d.comb += [
+            closes.eq(is_closing(self.entry)),
             self.move.eq(leaves & connected),
-            drops.eq(leaves & ~connected & ~close_all.inside),
-            close_all.symbol.eq(self.entry),
-            close_all.strobe.eq(leaves),
-            close_all.forget.eq(self.halt),
-            self.passage.symbol.eq(self.entry),
-            self.passage.closes.eq(close_all.last),
+            drops.eq(leaves & ~connected & ~closes & ~last_but_one & ~last),
+            self.passage.symbol.eq(Cat(self.entry[:8], self.entry[8] & ~closes)),
+            self.passage.closes.eq(last),
             self.start_left.eq(leaves & is_start(self.entry)),
-            self.dropped.eq(drops & ~close_all.command & ~in_run),
+            self.dropped.eq(drops & ~is_command(self.entry) & ~in_run),
         ]
+        with m.If(self.halt):
+            m.d.sync += [last_but_one.eq(0), last.eq(0)]
+        with m.Elif(leaves):
+            m.d.sync += [last_but_one.eq(closes), last.eq(last_but_one)]
+        # The opcode tells whether a command is a close all, so it counts for the control code before it, too.
         with m.If(leaves | takes | self.accept):
-            m.d.sync += in_run.eq(drops & (in_run | ~close_all.command))
+            m.d.sync += in_run.eq(drops & (in_run | ~is_command(self.entry)))
 
-        # Commands. A refusal of the opcode that would look like a hello is not sent.
-        answers = Signal()
+        # Commands that close are done here.
+        group, close_one, here, bad = Signal(), Signal(), Signal(), Signal()
+        not_done = Signal()
         m.d.comb += [
-            answers.eq((op & REPLY_BIT).any() & (op[1:] != HELLO >> 1)),
+            group.eq(op[4:] == Op.CLOSE >> 4),
+            close_one.eq(group & (op[1:4] == (Op.CLOSE & 0xF) >> 1)),
+            here.eq(close_one | group & ((op[1:4] == (Op.CLOSE_MINE & 0xF) >> 1) | (op[:4] == Op.CLOSE_ALL_REPLY & 0xF))),
+            bad.eq((param >= self.ports) | (param == self.port)),
+            self.close_one.eq(executes & close_one & self.mine & ~bad),
+            self.close_mine.eq(executes & here & ~close_one),
+            not_done.eq(executes & close_one & (bad | ~self.mine)),
+        ]
+        refused = {name: self.response_valid & fault for name, fault in zip(FAULTS.values(), self.fault)}
+        refused["bad_port"] |= not_done & bad
+        refused["not_mine"] |= not_done & ~bad
+        m.d.comb += [getattr(self, name).eq(signal) for name, signal in refused.items()]
+
+        # The command under way, and the answer to it.
+        m.d.comb += [
             self.request.op.eq(op),
             self.request.param.eq(param),
+            self.request_valid.eq(executes & ~here),
             self.answer.payload.op.eq(op),
             self.answer.payload.hub.eq(self.hub_id),
             self.answer.payload.value.eq(param),
             self.answer.valid.eq(answering),
-            self.moved.eq(leaves | takes | self.accept | self.resume | self.response_valid),
         ]
-        with m.If(self.answer.ready):
-            m.d.sync += answering.eq(0)
-        with m.If(takes):
-            m.d.sync += op[1:].eq(self.entry)
-        with m.If(self.accept):
-            m.d.sync += [op.eq(self.offered), param.eq(self.entry)]
-        with m.If(self.response_valid):
-            m.d.sync += [asked.eq(0), answering.eq(answers), op[0].eq(self.done), param.eq(self.value)]
-
-        close_one, close_mine, bad = Signal(), Signal(), Signal()
-        m.d.comb += [
-            close_one.eq(op[1:] == Op.CLOSE >> 1),
-            close_mine.eq((op[1:] == Op.CLOSE_MINE >> 1) | (op == Op.CLOSE_ALL_REPLY)),
-            bad.eq((param >= self.ports) | (param == self.port)),
+        with m.If(takes | self.accept):
+            m.d.sync += op[:OWN_OP_BITS].eq(Mux(self.accept, self.offered[:OWN_OP_BITS], self.entry[:OWN_OP_BITS]))
+        with m.If(parameter | self.accept):
+            m.d.sync += op[OWN_OP_BITS].eq(Mux(self.accept, self.offered[OWN_OP_BITS], self.entry[8]))
+        with m.If(parameter | self.accept | self.response_valid | not_done):
+            m.d.sync += param.eq(Mux(self.response_valid, self.value, Mux(executes, Mux(bad, Error.BAD_PORT, Error.NOT_MINE), self.entry[:8])))
+        with m.If(self.response_valid | not_done):
+            m.d.sync += op[0].eq(self.response_valid & self.done)
+        m.d.sync += [
+            asked.eq(self.request_valid | asked & ~self.response_valid),
+            answering.eq(self.response_valid & op[0] & ~self.quiet | executes & here & op[0] | answering & ~self.answer.ready),
+            self.give_up.eq(next_waits & (self.give_up | self.halt | self.expired)),
         ]
-        refused = {error: self.response_valid & ~self.done & (self.value[:4] == error) for error in FAULTS}
-        m.d.comb += [getattr(self, name).eq(refused[error]) for error, name in FAULTS.items()]
-
-        giving_up = Signal()
-        m.d.comb += self.give_up.eq(giving_up)
-        with m.FSM(name="state") as state:
-            # Where symbols may leave. A state of waiting becomes this one at once.
-            m.d.comb += [
-                passing.eq(state.ongoing("PASS") | state.ongoing("WAIT") & self.resume),
-                self.pop.eq(leaves | takes | state.ongoing("PARAMETER") & self.valid & ~self.halt),
-            ]
-            with m.State("PASS"):
-                with m.If(takes):
-                    m.next = "PARAMETER"
-                with m.If(self.accept):
-                    m.next = "EXECUTE"
-                with m.If(leaves & close_all.last & connected):
-                    m.next = "CLOSING"
-
-            with m.State("PARAMETER"):
-                with m.If(self.halt):
-                    m.next = "PASS"
-                with m.Elif(self.valid):
-                    m.d.sync += [param.eq(self.entry), op[0].eq(self.entry[8])]
-                    m.next = "EXECUTE"
-
-            with m.State("EXECUTE"):
-                with m.If(close_one | close_mine):
-                    m.d.sync += answering.eq(answers)
-                    m.next = "PASS"
-                with m.Else():
-                    m.d.comb += self.request_valid.eq(1)
-                    m.d.sync += [asked.eq(1), giving_up.eq(self.halt | self.expired)]
-                    m.next = "WAIT"
-                m.d.comb += [
-                    self.close_one.eq(close_one & self.mine),
-                    self.close_mine.eq(close_mine),
-                ]
-                with m.If(close_one & bad):
-                    m.d.comb += self.bad_port.eq(1)
-                    m.d.sync += [op[0].eq(0), param.eq(Error.BAD_PORT)]
-                with m.Elif(close_one & ~self.mine):
-                    m.d.comb += self.not_mine.eq(1)
-                    m.d.sync += [op[0].eq(0), param.eq(Error.NOT_MINE)]
-                with m.Elif(close_one | close_mine):
-                    m.d.sync += op[0].eq(1)
-
-            with m.State("WAIT"):
-                with m.If(self.halt | self.expired):
-                    m.d.sync += giving_up.eq(1)
-                with m.If(self.resume | self.response_valid):
-                    m.d.sync += giving_up.eq(0)
-                    m.next = "PASS"
-
-            with m.State("CLOSING"):
-                with m.If(~connected):
-                    m.next = "PASS"
 
         m.d.comb += [
-            self.holds.eq(~state.ongoing("PASS")),
+            next_parameter.eq(takes | parameter & ~self.valid & ~self.halt),
+            next_executes.eq(self.accept | loads),
+            next_waits.eq(self.request_valid | waits & ~self.resume & ~self.response_valid),
+            next_closing.eq(leaves & last & connected | closing & connected),
+        ]
+        m.d.sync += [
+            parameter.eq(next_parameter),
+            executes.eq(next_executes),
+            waits.eq(next_waits),
+            closing.eq(next_closing),
+            passes.eq(~(next_parameter | next_executes | next_waits | next_closing)),
+        ]
+        m.d.comb += [
+            self.holds.eq(~passes),
             self.busy.eq(self.holds | asked | answering),
         ]
 
         if platform == "formal":
-            self.spy = SimpleNamespace(state=state, close_all=close_all, asked=asked, answering=answering)
+            self.spy = SimpleNamespace(states=Cat(passes, parameter, executes, waits, closing), last_but_one=last_but_one, last=last, asked=asked,
+                                       answering=answering)
             m.d.comb += [
                 Assert(~self.pop | self.valid, "only what is there is taken"),
                 Assert(~self.move | ~(self.targets & ~self.space).any(), "no symbol goes where there is no space"),

@@ -115,6 +115,8 @@ class Hub(wiring.Component):
                 source.response_valid.eq(central.response_valid[n]),
                 source.done.eq(central.done),
                 source.value.eq(central.value),
+                source.fault.eq(central.fault),
+                source.quiet.eq(central.quiet),
                 source.reset_queue.eq(central.reset_queue[n]),
                 source.expired.eq(watchdog.expired[n]),
                 source.no_route.eq(reply_bus.no_route[n]),

@@ -11,11 +11,11 @@ from ..link.queue import QUEUE_DEPTH
 from ..link.symbol import SYMBOL_BITS
 from .bypass import Bypass
 from .commands import Error
-from .head import FAULTS, Head
+from .head import Head
 from .input_register import Kind
-from .messages import Passage, Reply, Request
+from .messages import FAULTS, LEVEL_BITS, Passage, Reply, Request
 from .monitor_map import Counter
-from .queue import LEVEL_BITS, InputQueue
+from .queue import InputQueue
 from .receiver import Receiver
 from .reply_buffer import ReplyBuffer, ReplySource
 
@@ -46,7 +46,7 @@ class InputPort(wiring.Component):
         The input register, and what enters it.
     enabled : In(1)
         The port is in use.
-    hub_id, targets, space, passage, move, request, request_valid, give_up, resume, response_valid, done, value, mine, close_one,
+    hub_id, targets, space, passage, move, request, request_valid, give_up, resume, response_valid, done, value, fault, quiet, mine, close_one,
     close_mine, answer
         As in Head.
     reset_queue : In(1)
@@ -67,8 +67,8 @@ class InputPort(wiring.Component):
         There is something in the queue or at its head, be it part of a command.
     errors : Out(9)
         Errors counted; with bit 8 set there have been more than 255.
-    level : Out(9)
-        Symbols in the queue; with bit 8 set there are more than 255.
+    level : Out(10)
+        As in InputQueue.
     events : Out(len(Counter))
         What is to be counted in this cycle, by Counter. The bit of OPENED is 0: the controller knows of it.
     busy : Out(1)
@@ -96,11 +96,11 @@ class InputPort(wiring.Component):
             "coming": In(SYMBOL_BITS), "rx_symbol": In(SYMBOL_BITS), "rx_kind": In(Kind), "enabled": In(1), "hub_id": In(8),
             "targets": In(ports), "space": In(ports), "passage": Out(Passage), "move": Out(1),
             "request": Out(Request), "request_valid": Out(1), "give_up": Out(1),
-            "resume": In(1), "response_valid": In(1), "done": In(1), "value": In(8),
+            "resume": In(1), "response_valid": In(1), "done": In(1), "value": In(8), "fault": In(len(FAULTS)), "quiet": In(1),
             "mine": In(1), "close_one": Out(1), "close_mine": Out(1), "answer": Out(stream.Signature(Reply)),
             "reset_queue": In(1), "expired": In(1), "send_ready": Out(1), "ready_arrived": Out(1),
             "reply_source": Out(ReplySource()), "no_route": In(1), "reply_lost": In(1),
-            "moved": Out(1), "held": Out(1), "errors": Out(ERROR_BITS + 1), "level": Out(LEVEL_BITS + 1),
+            "moved": Out(1), "held": Out(1), "errors": Out(ERROR_BITS + 1), "level": Out(LEVEL_BITS),
             "events": Out(len(Counter)), "busy": Out(1),
         })
 
@@ -126,7 +126,7 @@ class InputPort(wiring.Component):
             self.ready_arrived.eq(receiver.ready),
             queue.entry.eq(receiver.entry),
             queue.place.eq(receiver.place),
-            queue.commit.eq(receiver.commit),
+            queue.write.eq(receiver.write),
             queue.clear.eq(clear),
             self.level.eq(queue.level),
         ]
@@ -141,6 +141,8 @@ class InputPort(wiring.Component):
             head.response_valid.eq(self.response_valid),
             head.done.eq(self.done),
             head.value.eq(self.value),
+            head.fault.eq(self.fault),
+            head.quiet.eq(self.quiet),
             head.mine.eq(self.mine),
             self.passage.eq(head.passage),
             self.move.eq(head.move),
@@ -167,7 +169,7 @@ class InputPort(wiring.Component):
                 bypass.clear.eq(clear),
                 bypass.pop.eq(head.pop),
                 queue.pop.eq(bypass.pop_queue),
-                queue.write.eq(receiver.write & ~bypass.divert & ~head.accept),
+                queue.commit.eq(receiver.commit & ~bypass.divert & ~head.accept),
                 head.entry.eq(bypass.entry),
                 head.valid.eq(bypass.valid),
                 head.offer.eq(receiver.own & ~receiver.flush & bypass.clean),
@@ -176,7 +178,7 @@ class InputPort(wiring.Component):
             ]
         else:
             m.d.comb += [
-                queue.write.eq(receiver.write),
+                queue.commit.eq(receiver.commit),
                 queue.pop.eq(head.pop),
                 head.entry.eq(queue.oldest),
                 head.valid.eq(queue.valid),

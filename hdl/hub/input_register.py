@@ -4,7 +4,7 @@ Source: "The Design of Nectar" (1989), section 4.1. What a symbol is is decoded 
 time for it.
 """
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -17,8 +17,7 @@ class Kind(data.Struct):
     """What a symbol is: at most one bit is set, none if nothing arrives or if it is an idle."""
 
     byte: 1
-    start: 1
-    end: 1
+    frame: 1  # a start or an end of packet
     command: 1
     reply: 1
     ready: 1
@@ -26,7 +25,9 @@ class Kind(data.Struct):
     refused: 1  # a start, command or reply at a disabled port, which takes nothing else
 
 
-_CODES = {Control.START: "start", Control.END: "end", Control.COMMAND: "command", Control.REPLY: "reply", Control.READY: "ready"}
+#: Kinds of control codes, and the codes that are refused at a disabled port.
+_HEARD = {"frame": (Control.START, Control.END), "command": (Control.COMMAND,), "reply": (Control.REPLY,), "ready": (Control.READY,)}
+_REFUSED = (Control.START, Control.COMMAND, Control.REPLY)
 
 
 class InputRegister(wiring.Component):
@@ -68,20 +69,17 @@ class InputRegister(wiring.Component):
             valid.eq(Mux(self.looped, self.loop_valid, self.rx_valid)),
             self.symbol.eq(held),
         ]
-        with m.If(valid & self.enabled):
-            with m.Switch(symbol):
-                with m.Case("0" + "-" * (SYMBOL_BITS - 1)):
-                    m.d.comb += kind.byte.eq(1)
-                for code, name in _CODES.items():
-                    with m.Case(code):
-                        m.d.comb += kind[name].eq(1)
-                with m.Case(Control.IDLE):
-                    pass
-                with m.Default():
-                    m.d.comb += kind.reserved.eq(1)
-        with m.Elif(valid):
-            with m.Switch(symbol):
-                with m.Case(Control.START, Control.COMMAND, Control.REPLY):
-                    m.d.comb += kind.refused.eq(1)
-        m.d.sync += [held.eq(symbol), self.kind.eq(kind), self.valid.eq(valid)]
+        # A control code of those that are sent has a number below 8.
+        number, known = symbol[:3], Signal()
+        m.d.comb += [
+            known.eq(valid & symbol[8] & ~symbol[3:8].any()),
+            kind.byte.eq(valid & ~symbol[8]),
+            kind.reserved.eq(valid & symbol[8] & ~(known & Cat(number == code & 7 for code in Control).any())),
+            *(getattr(kind, name).eq(known & Cat(number == code & 7 for code in codes).any()) for name, codes in (*_HEARD.items(), ("refused", _REFUSED))),
+        ]
+        m.d.sync += [held.eq(symbol), self.valid.eq(valid), self.kind.eq(kind)]
+        with m.If(self.enabled):
+            m.d.sync += self.kind.refused.eq(0)
+        with m.Else():
+            m.d.sync += [getattr(self.kind, name).eq(0) for name in ("byte", "reserved", *_HEARD)]
         return m

@@ -4,7 +4,7 @@ Source: "The Design of Nectar" (1989), section 4.1, names an instrumentation boa
 is ours (``docs/monitor.md``).
 """
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -52,7 +52,7 @@ class Monitor(wiring.Component):
 
     Timing
     ------
-    ``select`` and ``offset`` of cycle t are answered by ``byte`` in cycle t + 3, as things are in cycle t and with the event that ``pop`` takes
+    ``select`` and ``offset`` of cycle t are answered by ``byte`` in cycle t + 4, as things are in cycle t and with the event that ``pop`` takes
     out in that cycle; one reading in every cycle. *Clear* takes effect two cycles later.
 
     Raises
@@ -106,32 +106,39 @@ class Monitor(wiring.Component):
             recorder.pop.eq(self.pop & self.offset[7] & (self.select == Select.EVENTS)),
         ]
 
-        # Cycle t + 2: what each part shows, 0 if it is not selected.
-        in_counters = Signal()
-        low = Signal()
-        others = Signal(8)
+        # Cycle t + 2: each part shows its byte; what is selected is told one from the other.
+        events, flags, identity = (Signal(8, name=name, reset_less=True) for name in ("event_byte", "flags_byte", "identity_byte"))
+        places = {what: Signal(name=f"shows_{what}", reset_less=True) for what in ("counters", "events", "flags", "identity")}
+        place = Signal(7, reset_less=True)
         constants = [Const(VERSION, 8), Const(self.ports, 8), Const(self.profile.transfer, 8), Const(self.profile.setup_and_transfer, 8),
                      self.watchdog_log]
+        event = recorder.oldest
+        text = Cat(event.what.output, Const(0, 1), event.what.input, Const(0, 3), event.time, event.what.kind)
         m.d.sync += [
-            low.eq(offset[0]),
-            in_counters.eq((select < self.ports) & (offset < 2 * len(Counter))),
-            others.eq(0),
+            place.eq(offset),
+            events.eq(0),
+            flags.eq(Cat(Cat(flag[bit] for flag in self.flags).bit_select(offset[:len(counters.port)], 1) for bit in range(_FLAG_BITS))),
+            identity.eq(0),
+            places["counters"].eq((select < self.ports) & (offset < 2 * len(Counter))),
+            places["events"].eq(select == Select.EVENTS),
+            places["flags"].eq((select == Select.FLAGS) & (offset < self.ports)),
+            places["identity"].eq((select == Select.IDENTITY) & (offset < len(constants))),
         ]
-        with m.Switch(select):
-            with m.Case(Select.EVENTS):
-                event = recorder.oldest
-                text = Cat(event.what.output, Const(0, 1), event.what.input, Const(0, 3), event.time, event.what.kind)
-                for n in range(EVENT_BYTES):
-                    with m.If(offset[:7] == n):
-                        m.d.sync += others.eq(text[8 * (EVENT_BYTES - 1 - n):][:8])
-            with m.Case(Select.FLAGS):
-                with m.If(offset < self.ports):
-                    m.d.sync += others.eq(Array(self.flags)[offset[:7]])
-            with m.Case(Select.IDENTITY):
-                for n, constant in enumerate(constants):
-                    with m.If(offset == n):
-                        m.d.sync += others.eq(constant)
+        with m.Switch(offset[:7]):
+            for n in range(EVENT_BYTES):
+                with m.Case(n):
+                    m.d.sync += events.eq(text[8 * (EVENT_BYTES - 1 - n):][:8])
+        with m.Switch(offset[:3]):
+            for n, constant in enumerate(constants):
+                with m.Case(n):
+                    m.d.sync += identity.eq(constant)
 
-        # Cycle t + 3.
-        m.d.sync += self.byte.eq(Mux(in_counters, Mux(low, counters.value[:8], counters.value[8:]), others))
+        # Cycle t + 3, and the byte in cycle t + 4.
+        others, count, in_counters = Signal(8, reset_less=True), Signal(8, reset_less=True), Signal(reset_less=True)
+        m.d.sync += [
+            others.eq(Mux(places["events"], events, 0) | Mux(places["flags"], flags, 0) | Mux(places["identity"], identity, 0)),
+            count.eq(Mux(place[0], counters.value[:8], counters.value[8:])),
+            in_counters.eq(places["counters"]),
+            self.byte.eq(Mux(in_counters, count, others)),
+        ]
         return m

@@ -128,6 +128,7 @@ class OutputPort(wiring.Component):
             self.reply_full.eq(replies.full),
             ready_goes.eq(inserts & (readies != 0)),
             replies.take.eq(inserts & (readies == 0) & replies.waiting),
+            replies.muted.eq(readies != 0),
         ]
         more = Signal(range(READY_LIMIT + 3))
         m.d.comb += more.eq(readies + self.send_ready + self.repair - ready_goes)
@@ -148,7 +149,7 @@ class OutputPort(wiring.Component):
             m.d.sync += taken.eq(1)
         with m.If(inserts):
             m.d.sync += [
-                beside.symbol.eq(Mux(readies != 0, Control.READY, replies.symbol)),
+                beside.symbol.eq(replies.symbol | Mux(readies != 0, Control.READY, 0)),
                 beside.closes.eq(0),
             ]
         with m.Elif(free):

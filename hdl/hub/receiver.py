@@ -3,7 +3,7 @@
 Commands are recognised here and not at the queue's head: their symbols are written to the queue as they arrive, but
 stay invisible to the head until the command is complete. So a fragment never reaches the head: it is written over
 when it is cut short. A command for this HUB ends up as two entries, which replace what was written of it:
-``OWN | opcode >> 1``, and the parameter with the opcode's bit 0 in bit 8.
+``OWN`` with bits 6:0 of the opcode, and the parameter with the opcode's bit 7 in bit 8. The opcode of a *close all* is marked.
 
 Source: "The Design of Nectar" (1989), section 4.1 ("the I/O port extracts commands from the incoming byte stream");
 ``docs/wire.md`` and ``docs/hub.md``, "Input side of a port".
@@ -11,13 +11,13 @@ Source: "The Design of Nectar" (1989), section 4.1 ("the I/O port extracts comma
 
 from types import SimpleNamespace
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..link.symbol import ANY_HUB, COMMAND_LENGTH, SYMBOL_BITS
 from .commands import COMMANDS, Op
-from .entry import OWN
+from .entry import OWN_OP_BITS
 from .input_register import Kind
 
 __all__ = ["Receiver"]
@@ -41,13 +41,13 @@ class Receiver(wiring.Component):
     write, entry, place, commit : as in InputQueue
         What enters the queue.
     full, tight : In(1), In(1)
-        The queue has no room for an entry, for a whole command.
+        The queue has no room for an entry, for a whole command. What it has no room for is written, too, but not committed.
     plain : Out(1)
         The symbol belongs in the queue and to no command.
     own, op : Out(1), Out(8)
         The symbol is the parameter of a command for this HUB, and completes it; the command's opcode.
     flush : Out(1)
-        That command is a flush: all before it is to be thrown away.
+        The symbol completes a flush for this HUB, which needs no room: all before it is to be thrown away.
     partial : Out(1)
         Part of a command has arrived.
     reply_place, reply_strobe : Out(2), Out(1)
@@ -66,7 +66,7 @@ class Receiver(wiring.Component):
     def __init__(self):
         super().__init__({
             "hub_id": In(8), "enabled": In(1), "symbol": In(SYMBOL_BITS), "kind": In(Kind), "discard": In(1),
-            "write": Out(1), "entry": Out(SYMBOL_BITS), "place": Out(range(COMMAND_LENGTH)), "commit": Out(1),
+            "write": Out(1), "entry": Out(SYMBOL_BITS), "place": Out(range(1, COMMAND_LENGTH + 1)), "commit": Out(1),
             "full": In(1), "tight": In(1),
             "plain": Out(1), "own": Out(1), "op": Out(8), "flush": Out(1), "partial": Out(1),
             "reply_place": Out(2), "reply_strobe": Out(1), "ready": Out(1),
@@ -76,22 +76,23 @@ class Receiver(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         kind, byte = self.kind, self.symbol[:8]
-        frame = kind.start | kind.end
         m.d.comb += [self.ready.eq(kind.ready), self.reserved.eq(kind.reserved), self.refused.eq(kind.refused)]
 
         # A reply: symbols of it that have arrived, 0 outside of one. It may stand within a command.
         reply_place = Signal(range(COMMAND_LENGTH))
+        ends = Signal()  # what a reply cannot go on with
         m.d.comb += [
+            ends.eq(kind.frame | kind.command | kind.reply | kind.reserved),
             self.reply_place.eq(reply_place),
             self.reply_strobe.eq(kind.byte & (reply_place != 0)),
-            self.reply_cut.eq((reply_place != 0) & (frame | kind.command | kind.reply | kind.reserved)),
+            self.reply_cut.eq((reply_place != 0) & ends),
         ]
-        with m.If(self.reply_strobe):
-            m.d.sync += reply_place.eq(reply_place + 1)
-        with m.If(frame | kind.command | kind.reserved):
+        with m.If(~self.enabled):
             m.d.sync += reply_place.eq(0)
-        with m.If(kind.reply):
-            m.d.sync += reply_place.eq(1)
+        with m.Elif(ends):
+            m.d.sync += reply_place.eq(kind.reply)
+        with m.Elif(self.reply_strobe):
+            m.d.sync += reply_place.eq(reply_place + 1)
 
         # A command, likewise.
         place = Signal(range(COMMAND_LENGTH))
@@ -100,54 +101,58 @@ class Receiver(wiring.Component):
         never, flushes = Signal(reset_less=True), Signal(reset_less=True)  # it is a close all; it is a flush
         spoiled = Signal()  # it found no room
         void = Signal()     # it was forgotten
-        data, inside, alive, for_us = Signal(), Signal(), Signal(), Signal()
+        data, inside, alive, for_us, last, closes = Signal(), Signal(), Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
-            data.eq(kind.byte & ~self.reply_strobe),
+            data.eq(kind.byte & (reply_place == 0)),
             inside.eq(data & (place != 0)),
-            alive.eq(~void & ~self.discard),
+            alive.eq(self.enabled & ~void & ~self.discard),
+            closes.eq(byte == Op.CLOSE_ALL),
             for_us.eq((byte == self.hub_id) & ~never | (byte == ANY_HUB) & for_any),
-            self.own.eq(inside & (place == _LAST) & ours & alive & ~spoiled),
+            last.eq(data & (place == _LAST) & alive),
+            self.own.eq(last & ours & ~spoiled),
+            self.flush.eq(last & ours & flushes),
             self.op.eq(op),
-            self.command_cut.eq((place != 0) & (frame | kind.command)),
+            self.command_cut.eq((place != 0) & (kind.frame | kind.command)),
             self.partial.eq((place != 0) & ~spoiled & ~void),
         ]
-        with m.If(self.discard):
-            m.d.sync += void.eq(1)
-        with m.If(inside):
-            m.d.sync += place.eq(place + 1)
-            with m.Switch(place):
-                with m.Case(1):
-                    m.d.sync += [
-                        op.eq(byte),
-                        never.eq(byte == Op.CLOSE_ALL),
-                        flushes.eq(byte == Op.FLUSH_REPLY),
-                        for_any.eq(Cat(byte == row.op for row in COMMANDS if row.any_hub).any()),
-                    ]
-                with m.Case(2):
-                    m.d.sync += ours.eq(for_us)
-        with m.If(frame):
-            m.d.sync += place.eq(0)
         with m.If(kind.command):
-            m.d.sync += [place.eq(1), spoiled.eq(self.tight), void.eq(0)]
+            m.d.sync += [spoiled.eq(self.tight), void.eq(0)]
+        with m.Elif(self.discard):
+            m.d.sync += void.eq(1)
+        with m.If(data & (place == 1)):
+            m.d.sync += [
+                op.eq(byte),
+                never.eq(closes),
+                flushes.eq(byte == Op.FLUSH_REPLY),
+                for_any.eq(Cat(byte == row.op for row in COMMANDS if row.any_hub).any()),
+            ]
+        with m.If(data & (place == 2)):
+            m.d.sync += ours.eq(for_us)
         with m.If(~self.enabled):
-            m.d.sync += [place.eq(0), reply_place.eq(0)]
+            m.d.sync += place.eq(0)
+        with m.Elif(kind.frame | kind.command):
+            m.d.sync += place.eq(kind.command)
+        with m.Elif(inside):
+            m.d.sync += place.eq(place + 1)
 
-        # The queue.
-        wanted, refuses, claim, last = Signal(), Signal(), Signal(), Signal()
+        # The queue. What is written may be without room, since it is behind all that is committed.
+        claim, second = Signal(), Signal()
         m.d.comb += [
-            self.plain.eq(self.enabled & (frame | data & (place == 0))),
-            wanted.eq(self.plain | self.enabled & (kind.command | inside & alive)),
-            refuses.eq(self.plain & self.full | kind.command & self.tight | inside & spoiled),
-            self.write.eq(wanted & ~refuses),
-            self.overrun.eq(wanted & refuses),
-            claim.eq(inside & (place == 2) & for_us),
-            last.eq(inside & (place == _LAST)),
-            self.commit.eq(self.plain | last),
-            self.place.eq(Mux(inside, Cat(place[0], place[1] & ~Mux(place[0], ours, for_us)), 0)),
-            self.entry.eq(Mux(claim, Cat(op[1:], Const(OWN >> 7, 2)),
-                              Cat(byte, Mux(last & ours, op[0], self.symbol[8])))),
-            self.flush.eq(self.own & flushes),
+            self.plain.eq(self.enabled & (kind.frame | data & (place == 0))),
+            self.overrun.eq(self.plain & self.full | self.enabled & kind.command & self.tight | inside & alive & spoiled),
+            claim.eq(data & (place == 2) & for_us),
+            second.eq((place == _LAST) & ours),
+            self.write.eq(kind.frame | kind.command | data),
+            self.commit.eq(self.plain & ~self.full | last & ~spoiled | self.flush),
+            self.entry.eq(Cat(Mux(claim, op[:OWN_OP_BITS], byte[:OWN_OP_BITS]), byte[OWN_OP_BITS:] | claim,
+                              self.symbol[8] | claim | (data & (second & op[7] | (place == 1) & closes)))),
         ]
+        with m.If(kind.frame | kind.command | (place == 0) | claim):
+            m.d.comb += self.place.eq(1)
+        with m.Elif((place == 1) | second):
+            m.d.comb += self.place.eq(2)
+        with m.Else():
+            m.d.comb += self.place.eq(place + 1)
 
         if platform == "formal":
             self.spy = SimpleNamespace(place=place, spoiled=spoiled, void=void, op=op, ours=ours, for_any=for_any, never=never,

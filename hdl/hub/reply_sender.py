@@ -5,7 +5,7 @@ Source: "The Design of Nectar" (1989), section 4.2.1; the room for four is ours 
 
 from types import SimpleNamespace
 
-from amaranth.hdl import Array, Assert, Cat, Module, Mux, Signal
+from amaranth.hdl import Assert, Cat, Module, Mux, Signal
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -31,6 +31,8 @@ class ReplySender(wiring.Component):
         The port's own answer; taken with its last symbol.
     symbol, waiting : Out(9), Out(1)
         The next symbol, and that there is one.
+    muted : In(1)
+        ``symbol`` is 0.
     take : In(1)
         The symbol is taken; only when ``waiting``.
 
@@ -42,7 +44,7 @@ class ReplySender(wiring.Component):
 
     def __init__(self):
         super().__init__({"byte": In(8), "place": In(2), "push": In(1), "full": Out(1), "answer": In(stream.Signature(Reply)),
-                          "symbol": Out(SYMBOL_BITS), "waiting": Out(1), "take": In(1)})
+                          "symbol": Out(SYMBOL_BITS), "waiting": Out(1), "muted": In(1), "take": In(1)})
 
     def elaborate(self, platform):
         m = Module()
@@ -67,13 +69,19 @@ class ReplySender(wiring.Component):
             self.waiting.eq((come != sent) | self.answer.valid),
             last.eq(self.take & (at == COMMAND_LENGTH - 1)),
             self.answer.ready.eq(last & own),
-            read_port.addr.eq(Cat(at, sent[:-1])),
         ]
-        with m.If(at == 0):
-            m.d.comb += self.symbol.eq(Control.REPLY)
-        with m.Else():
-            reply = self.answer.payload
-            m.d.comb += self.symbol.eq(Mux(own, Array([reply.op, reply.op, reply.hub, reply.value])[at], read_port.data))
+
+        # Byte 0 of a reply in the memory is never written, hence 0. So a few gates can select what is sent: all but one are 0.
+        first, second, others = Signal(), Signal(), Signal()
+        reply = self.answer.payload
+        others_byte = Mux(at[1], reply.value, reply.op)
+        m.d.comb += [
+            first.eq(~self.muted & (at == 0)),
+            second.eq(~self.muted & own & (at == 2)),
+            others.eq(~self.muted & own & at[0]),
+            read_port.addr.eq(Cat(Mux(self.muted | own, 0, at), sent[:-1])),
+            self.symbol.eq(read_port.data | (others_byte & others.replicate(8)) | (reply.hub & second.replicate(8)) | Mux(first, Control.REPLY, 0)),
+        ]
         with m.If(self.take):
             m.d.sync += at.eq(at + 1)
             with m.If(at == 0):
@@ -84,5 +92,11 @@ class ReplySender(wiring.Component):
         if platform == "formal":
             look = storage.read_port(domain="comb")
             self.spy = SimpleNamespace(address=look.addr, data=look.data, come=come, sent=sent, at=at, own=own)
-            m.d.comb += Assert((come - sent)[:len(come)] <= REPLY_ROOM, "no reply is written over another")
+            m.d.comb += [
+                Assert((come - sent)[:len(come)] <= REPLY_ROOM, "no reply is written over another"),
+                Assert(~self.push | (self.place != 0), "no byte has place 0"),
+            ]
+            for n in range(REPLY_ROOM):
+                unused = storage.read_port(domain="comb")
+                m.d.comb += [unused.addr.eq(n * COMMAND_LENGTH), Assert(unused.data == 0, "what is never written is 0")]
         return m

@@ -9,7 +9,7 @@ Source: "The Design of Nectar" (1989), section 4.1.
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Assert, Module, Signal
+from amaranth.hdl import Assert, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -31,7 +31,8 @@ class StatusTable(wiring.Component):
     port : In(index).array(ports)
         For each input the output that its command names.
     enter : In(ports)
-        Inputs whose connection to the output that they name is entered. The output is free, and stays named for one cycle more.
+        Inputs whose connection to the output that they name is entered. The output is free, not the input's own port, and stays named for one
+        cycle more.
     entered_input, entered_output : In(index), In(ports)
         The connection that was entered in the cycle before: its input as a number, its output one-hot; all 0 if there was none.
     close_one : In(ports)
@@ -40,8 +41,6 @@ class StatusTable(wiring.Component):
         Inputs all of whose connections end.
     closed : In(ports)
         Outputs whose connection ends.
-    named : Out(ports).array(ports)
-        For each input the output that it names, one-hot; 0 if there is no such port.
     mine : Out(ports)
         Inputs that name an output which is connected to them.
     targets : Out(ports).array(ports)
@@ -54,7 +53,7 @@ class StatusTable(wiring.Component):
     Timing
     ------
     What is entered or closed in cycle t shows in ``targets`` in cycle t + 1, in ``connected`` and ``owner`` in t + 2. Closing wins over entering.
-    ``named`` and ``mine`` belong to ``port`` in the same cycle.
+    ``mine`` belongs to ``port`` in the same cycle.
 
     Raises
     ------
@@ -69,7 +68,7 @@ class StatusTable(wiring.Component):
         super().__init__({
             "port": In(bits).array(ports), "enter": In(ports), "entered_input": In(bits), "entered_output": In(ports),
             "close_one": In(ports), "close_mine": In(ports), "closed": In(ports),
-            "named": Out(ports).array(ports), "mine": Out(ports), "targets": Out(ports).array(ports),
+            "mine": Out(ports), "targets": Out(ports).array(ports),
             "connected": Out(ports), "owner": Out(bits).array(ports), "ended": Out(ports),
         })
 
@@ -77,17 +76,18 @@ class StatusTable(wiring.Component):
         m = Module()
         ports = range(self.ports)
 
+        # An output's number is decoded in two parts; what changes goes by the first.
         changes = Signal(self.ports)  # the bit that an input names changes
         m.d.comb += changes.eq(self.enter | (self.close_one & self.mine))
-        for i in ports:
-            change = Signal(self.ports, name=f"change_{i}")
-            with m.If(changes[i]):
-                m.d.comb += change.eq(self.named[i])
+        for i, port in enumerate(self.port):
+            low, high, change = (Signal(-(-self.ports // 4) if name != "low" else 4, name=f"{name}_{i}") for name in ("low", "high", "change"))
             m.d.comb += [
-                self.named[i].eq(1 << self.port[i]),
-                self.mine[i].eq((self.targets[i] & self.named[i]).any()),
+                low.eq(1 << port[:2]),
+                high.eq(Cat(port[2:] == n for n in range(len(high)))),
+                change.eq(Mux(changes[i], high, 0)),
+                self.mine[i].eq(self.targets[i].bit_select(port, 1)),
             ]
-            m.d.sync += self.targets[i].eq((self.targets[i] ^ change) & ~self.closed)
+            m.d.sync += [self.targets[i][o].eq((self.targets[i][o] ^ (change[o // 4] & low[o % 4])) & ~self.closed[o]) for o in ports if o != i]
             with m.If(self.close_mine[i]):
                 m.d.sync += self.targets[i].eq(0)
 
@@ -107,5 +107,6 @@ class StatusTable(wiring.Component):
                 m.d.comb += [
                     listens.eq(sum(self.targets[i][o] << i for i in ports)),
                     Assert((listens & (listens - 1))[:self.ports] == 0, "an output listens to one input at most"),
+                    Assert(~self.targets[o][o], "no output listens to the input of its own port"),
                 ]
         return m

@@ -4,12 +4,15 @@ Source: "The Design of Nectar" (1989), sections 4 and 4.2, which counts 14 super
 reconfiguration and recovery; what each does is ours (``docs/hub.md``).
 """
 
+from functools import reduce
+from operator import or_
+
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from .answers import SupervisorCommand
-from .commands import FORCE, WATCHDOG_DEFAULT, WATCHDOG_MAX, Error, Op
+from .commands import COMMANDS, FORCE, WATCHDOG_DEFAULT, WATCHDOG_MAX, Error, Op
 from .messages import check_ports, index_bits, one_hot_index
 from .monitor_map import Clear, Event, Select
 from .recorder import Decision
@@ -18,6 +21,7 @@ __all__ = ["Supervisor"]
 
 _FORCED = (Op.LOOP_BACK_REPLY, Op.FORCE_CONNECTION_REPLY, Op.FORCE_LOCK_REPLY, Op.FORCE_READY_REPLY, Op.ALLOW_SUPERVISOR_REPLY)
 _PORTS = (Op.DISABLE_REPLY, Op.ENABLE_REPLY, Op.RESET_QUEUE_REPLY, Op.RESET_PORT_REPLY)
+_ALL = [row.op for row in COMMANDS if row.supervisor]
 #: Shortest time that the watchdog can be set to, as a logarithm.
 _WATCHDOG_MIN = 4
 
@@ -39,7 +43,7 @@ class Supervisor(wiring.Component):
     mine, locked : In(ports), In(ports)
         Inputs that name an output which is connected to them; outputs that are locked.
     byte : In(8)
-        What the monitor shows, three cycles after ``select`` and ``offset``.
+        What the monitor shows, four cycles after ``select`` and ``offset``.
     finished, finished_done, finished_value : Out(ports), Out(1), Out(8)
         A command has been carried out or refused: whose it was, one-hot, and the response.
     idle : Out(1)
@@ -67,8 +71,8 @@ class Supervisor(wiring.Component):
 
     Timing
     ------
-    The effects of a command of cycle t come in cycle t + 2; *force connection* closes in t + 2 and enters in t + 6. ``finished`` comes in
-    cycle t + 8, once for each command, except that nothing follows ``reset_hub``. Pulses last one cycle.
+    The effects of a command of cycle t come in cycle t + 3; *force connection* closes in t + 3 and enters in t + 7. ``finished`` comes in
+    cycle t + 9, once for each command, except that nothing follows ``reset_hub``. Pulses last one cycle.
 
     Raises
     ------
@@ -107,7 +111,7 @@ class Supervisor(wiring.Component):
         # The command, and the step at which it is.
         command = Signal(SupervisorCommand(self.ports), reset_less=True)
         op, param, place, giver = command.request.op, command.request.param, command.place, command.giver
-        step = Signal(7)
+        step = Signal(8)
         more, begins = Signal(), Signal()  # another one waits; one begins
         m.d.comb += begins.eq(Mux(step.any(), step[-1] & more, self.command_valid))
         m.d.sync += step.eq(Cat(begins, step))
@@ -118,48 +122,52 @@ class Supervisor(wiring.Component):
         with m.If(begins):
             m.d.sync += command.eq(self.command)
 
-        # Step 0: whether it is refused.
-        named, force, absent, mine = Signal(7), Signal(), Signal(), Signal()
-        error = Signal(Error)
+        # Step 0: what it names.
+        named, force, out = Signal(7), Signal(), Signal()
         m.d.comb += [
             named.eq(param),
             force.eq((param & FORCE).any()),
-            absent.eq(named >= self.ports),
-            mine.eq((giver & self.mine).any()),
+            out.eq(named >= self.ports),
         ]
-        with m.If(step[0]):
-            with m.Switch(op):
-                with m.Case(*_FORCED):
-                    with m.If(absent):
-                        m.d.comb += error.eq(Error.BAD_PORT)
-                with m.Case(*_PORTS):
-                    with m.If(absent | force):
-                        m.d.comb += error.eq(Error.BAD_PORT)
-                with m.Case(Op.WATCHDOG_TIME_REPLY):
-                    with m.If((param != 0) & ((param < _WATCHDOG_MIN) | (param > WATCHDOG_MAX))):
-                        m.d.comb += error.eq(Error.BAD_PORT)
-                with m.Case(Op.MONITOR_SELECT_REPLY):
-                    with m.If(Mux(force, param > max(Select), absent)):
-                        m.d.comb += error.eq(Error.BAD_PORT)
-                with m.Case(Op.MONITOR_CLEAR_REPLY):
-                    with m.If(Mux(force, param > max(Clear), absent)):
-                        m.d.comb += error.eq(Error.BAD_PORT)
-                with m.Case(Op.RESET_HUB, Op.MONITOR_READ_REPLY):
-                    pass
-                with m.Default():
-                    m.d.comb += error.eq(Error.UNKNOWN)
-            with m.If((op == Op.FORCE_CONNECTION_REPLY) & force & ~absent):
-                with m.If((place & giver).any()):
-                    m.d.comb += error.eq(Error.BAD_PORT)
-                with m.Elif(~(place & self.enabled).any()):
-                    m.d.comb += error.eq(Error.DISABLED)
+        absent, mine, own, unusable, bad_time, bad_select, bad_clear, locked = (Signal(name=name, reset_less=True) for name in (
+            "absent", "mine", "own", "unusable", "bad_time", "bad_select", "bad_clear", "locked"))
+        m.d.sync += [
+            absent.eq(out),
+            mine.eq((giver & self.mine).any()),
+            own.eq((place & giver).any()),
+            unusable.eq(~(place & self.enabled).any()),
+            bad_time.eq((param != 0) & ((param < _WATCHDOG_MIN) | (param > WATCHDOG_MAX))),
+            bad_select.eq(Mux(force, param > max(Select), out)),
+            bad_clear.eq(Mux(force, param > max(Clear), out)),
+            locked.eq((place & self.locked).any()),
+        ]
+        is_command = {one: Signal(name=f"is_{one.name.lower()}", reset_less=True) for one in _ALL}
+        m.d.sync += [flag.eq(op == one) for one, flag in is_command.items()]
+
+        def is_(*ops):
+            """Whether the command is one of ``ops``."""
+            return Cat(is_command[one] for one in ops).any()
+
+        # Step 1: whether it is refused.
+        error = Signal(Error)
+        connect = Signal()
+        known = Signal(reset_less=True)
+        m.d.sync += known.eq(reduce(or_, (op == one for one in _ALL)))
+        m.d.comb += connect.eq(is_(Op.FORCE_CONNECTION_REPLY) & force)
+        with m.If(~known):
+            m.d.comb += error.eq(Error.UNKNOWN)
+        with m.Elif(is_(*_FORCED) & absent | is_(*_PORTS) & (absent | force) | connect & own | is_(Op.WATCHDOG_TIME_REPLY) & bad_time
+                    | is_(Op.MONITOR_SELECT_REPLY) & bad_select | is_(Op.MONITOR_CLEAR_REPLY) & bad_clear):
+            m.d.comb += error.eq(Error.BAD_PORT)
+        with m.Elif(connect & unusable):
+            m.d.comb += error.eq(Error.DISABLED)
         refused = Signal(Error, reset_less=True)
-        with m.If(step[0]):
+        with m.If(step[1]):
             m.d.sync += refused.eq(error)
 
-        # Its effects. Those that last one cycle come in step 1.
+        # Its effects. Those that last one cycle come in step 2.
         acts = Signal()
-        m.d.comb += acts.eq(step[0] & (error == 0))
+        m.d.comb += acts.eq(step[1] & (error == 0))
         pulses = {name: Signal(name=f"does_{name}") for name in (
             "reset_queue", "closed", "vacate", "lock", "locker", "ready_set", "ready_clear", "hello_ask", "pop", "clear_valid",
             "watchdog_restart", "reset_hub")}
@@ -176,41 +184,40 @@ class Supervisor(wiring.Component):
 
         connects = Signal()  # a connection is forced that does not stand yet
         with m.If(acts):
-            with m.Switch(op):
-                with m.Case(Op.DISABLE_REPLY):
-                    switches(self.enabled, 0)
-                    does("reset_queue", "closed", "vacate")
-                with m.Case(Op.ENABLE_REPLY):
-                    switches(self.enabled, 1)
-                    does("ready_set", "hello_ask")
-                with m.Case(Op.LOOP_BACK_REPLY):
-                    switches(self.looped, force)
-                with m.Case(Op.RESET_QUEUE_REPLY):
-                    does("reset_queue")
-                with m.Case(Op.RESET_PORT_REPLY):
-                    does("reset_queue", "closed", "vacate", "lock", "ready_set", "hello_ask")
-                with m.Case(Op.RESET_HUB):
-                    does("reset_hub")
-                with m.Case(Op.FORCE_CONNECTION_REPLY):
-                    with m.If(~force | ~mine):
-                        does("closed")
-                    m.d.sync += connects.eq(force & ~mine)
-                with m.Case(Op.FORCE_LOCK_REPLY):
-                    does("lock")
-                    m.d.sync += pulses["locker"].eq(force)
-                with m.Case(Op.FORCE_READY_REPLY):
-                    m.d.sync += [pulses["ready_set"].eq(force), pulses["ready_clear"].eq(~force)]
-                with m.Case(Op.WATCHDOG_TIME_REPLY):
-                    m.d.sync += self.watchdog_log.eq(param)
-                    does("watchdog_restart")
-                with m.Case(Op.MONITOR_SELECT_REPLY):
-                    m.d.sync += self.select.eq(param)
-                with m.Case(Op.MONITOR_READ_REPLY):
-                    does("pop")
-                with m.Case(Op.MONITOR_CLEAR_REPLY):
-                    does("clear_valid")
-                with m.Case(Op.ALLOW_SUPERVISOR_REPLY):
-                    switches(self.allowed, force)
+            with m.If(is_(Op.DISABLE_REPLY)):
+                switches(self.enabled, 0)
+                does("reset_queue", "closed", "vacate")
+            with m.If(is_(Op.ENABLE_REPLY)):
+                switches(self.enabled, 1)
+                does("ready_set", "hello_ask")
+            with m.If(is_(Op.LOOP_BACK_REPLY)):
+                switches(self.looped, force)
+            with m.If(is_(Op.RESET_QUEUE_REPLY)):
+                does("reset_queue")
+            with m.If(is_(Op.RESET_PORT_REPLY)):
+                does("reset_queue", "closed", "vacate", "lock", "ready_set", "hello_ask")
+            with m.If(is_(Op.RESET_HUB)):
+                does("reset_hub")
+            with m.If(is_(Op.FORCE_CONNECTION_REPLY)):
+                with m.If(~force | ~mine):
+                    does("closed")
+                m.d.sync += connects.eq(force & ~mine)
+            with m.If(is_(Op.FORCE_LOCK_REPLY)):
+                does("lock")
+                m.d.sync += pulses["locker"].eq(force)
+            with m.If(is_(Op.FORCE_READY_REPLY)):
+                m.d.sync += [pulses["ready_set"].eq(force), pulses["ready_clear"].eq(~force)]
+            with m.If(is_(Op.WATCHDOG_TIME_REPLY)):
+                m.d.sync += self.watchdog_log.eq(param)
+                does("watchdog_restart")
+            with m.If(is_(Op.MONITOR_SELECT_REPLY)):
+                m.d.sync += self.select.eq(param)
+            with m.If(is_(Op.MONITOR_READ_REPLY)):
+                does("pop")
+            with m.If(is_(Op.MONITOR_CLEAR_REPLY)):
+                does("clear_valid")
+            with m.If(is_(Op.ALLOW_SUPERVISOR_REPLY)):
+                switches(self.allowed, force)
         m.d.comb += [
             *(getattr(self, name).eq(Mux(pulses[name], place, 0)) for name in (
                 "reset_queue", "closed", "lock", "ready_set", "ready_clear", "hello_ask")),
@@ -222,19 +229,19 @@ class Supervisor(wiring.Component):
         ]
 
         # A connection that is forced follows when nothing of the one before can close it any more.
-        with m.If(connects & step[5]):
-            m.d.comb += self.enter.eq(giver)
         with m.If(connects & step[6]):
+            m.d.comb += self.enter.eq(giver)
+        with m.If(connects & step[7]):
             m.d.comb += [self.opened.eq(giver), self.entered_input.eq(one_hot_index(giver)), self.entered_output.eq(place)]
             m.d.sync += connects.eq(0)
 
         # The answer. What the monitor shows is taken when it belongs to the cycle of ``pop``.
         shown = Signal(8, reset_less=True)
-        with m.If(step[4]):
-            m.d.sync += shown.eq(self.byte)
-        m.d.sync += self.finished.eq(Mux(step[6], giver, 0))
-        m.d.comb += self.idle.eq(~step.any())
         with m.If(step[6]):
+            m.d.sync += shown.eq(self.byte)
+        m.d.sync += self.finished.eq(Mux(step[7], giver, 0))
+        m.d.comb += self.idle.eq(~step.any())
+        with m.If(step[7]):
             m.d.sync += [
                 self.finished_done.eq(refused == 0),
                 self.finished_value.eq(param),
@@ -242,25 +249,22 @@ class Supervisor(wiring.Component):
             with m.If(refused != 0):
                 m.d.sync += self.finished_value.eq(refused)
             with m.Else():
-                with m.Switch(op):
-                    with m.Case(*_FORCED):
-                        m.d.sync += self.finished_value.eq(named)
-                    with m.Case(Op.MONITOR_READ_REPLY):
-                        m.d.sync += self.finished_value.eq(shown)
+                with m.If(is_(*_FORCED)):
+                    m.d.sync += self.finished_value.eq(named)
+                with m.If(is_(Op.MONITOR_READ_REPLY)):
+                    m.d.sync += self.finished_value.eq(shown)
 
         # What is recorded. A connection that stood already, and one that is forced to end, are not entered.
         m.d.comb += [self.decision.input.eq(one_hot_index(giver)), self.decision.output.eq(named), self.decision.kind.eq(Event.SUPERVISOR)]
-        with m.If(step[6]):
+        with m.If(step[7]):
             m.d.comb += [self.decision.kind.eq(Event.OPENED), self.decision_valid.eq(connects)]
         with m.Elif(acts):
             m.d.comb += self.decision_valid.eq(1)
-            with m.Switch(op):
-                with m.Case(Op.FORCE_CONNECTION_REPLY):
-                    m.d.comb += self.decision_valid.eq(~force)
-                with m.Case(Op.FORCE_LOCK_REPLY):
-                    with m.If(force):
-                        m.d.comb += self.decision.kind.eq(Event.LOCKED)
-                    with m.Elif((place & self.locked).any()):
-                        m.d.comb += self.decision.kind.eq(Event.UNLOCKED)
+            with m.If(is_(Op.FORCE_CONNECTION_REPLY)):
+                m.d.comb += self.decision_valid.eq(~force)
+            with m.If(is_(Op.FORCE_LOCK_REPLY) & force):
+                m.d.comb += self.decision.kind.eq(Event.LOCKED)
+            with m.If(is_(Op.FORCE_LOCK_REPLY) & ~force & locked):
+                m.d.comb += self.decision.kind.eq(Event.UNLOCKED)
         m.d.comb += self.busy.eq(step.any() | self.finished.any())
         return m

@@ -35,13 +35,13 @@ class Watchdog(wiring.Component):
     expired : Out(ports)
         Inputs at which something has stood still for too long.
     active : Out(1)
-        The time runs.
+        The time runs, or is about to.
 
     Timing
     ------
     A tick every 2**log cycles while anything is held. An input expires with the second tick that finds it holding something, with
     nothing moved since the first: it has stood still for at least 2**log and at most 2**(log + 1) cycles. ``expired`` lasts one cycle
-    and comes in the cycle after the tick.
+    and comes two cycles later: what has moved in between has moved too late.
 
     Raises
     ------
@@ -57,21 +57,26 @@ class Watchdog(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        # The parts of a HUB that tell of it are far away.
+        held, moved = Signal(self.ports), Signal(self.ports)
+        m.d.sync += [held.eq(self.held), moved.eq(self.moved)]
+
         # The bit `log` of the counter changes with every tick.
         count = Signal(WATCHDOG_MAX + 1)
-        bit, last, tick = Signal(), Signal(), Signal()
+        bit, last, runs, tick = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
-            self.active.eq(self.held.any() & (self.log != 0)),
+            runs.eq(held.any() & (self.log != 0)),
+            self.active.eq((self.held | held).any() & (self.log != 0)),
             bit.eq(count.bit_select(self.log, 1)),
-            tick.eq(self.active & (bit != last) & ~self.restart),
+            tick.eq(runs & (bit != last) & ~self.restart),
         ]
-        with m.If(self.restart | ~self.active):
+        with m.If(self.restart | ~runs):
             m.d.sync += [count.eq(0), last.eq(0)]
         with m.Else():
             m.d.sync += [count.eq(count + 1), last.eq(bit)]
 
         still = Signal(self.ports)  # held at the last tick, and nothing has moved since
-        standing = self.held & ~self.moved
+        standing = held & ~moved
         m.d.sync += [
             still.eq(standing & (still | tick.replicate(self.ports))),
             self.expired.eq(Mux(tick, standing & still, 0)),
@@ -80,5 +85,5 @@ class Watchdog(wiring.Component):
             m.d.sync += still.eq(0)
 
         if platform == "formal":
-            self.spy = SimpleNamespace(count=count, last=last, still=still, tick=tick)
+            self.spy = SimpleNamespace(held=held, moved=moved, count=count, last=last, still=still, tick=tick)
         return m

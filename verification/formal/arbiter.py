@@ -23,7 +23,9 @@ def waiting(m, arbiter, count, port):
     Returns the counter. It is bounded by the distance that the turn still has to go: count - distance.
     """
     waited = Signal(range(count + 1))
-    with m.If(arbiter.asks.bit_select(port, 1) & ~arbiter.pick.bit_select(port, 1)):
+    with m.If(arbiter.asks.bit_select(port, 1) & arbiter.keep):
+        pass
+    with m.Elif(arbiter.asks.bit_select(port, 1) & ~arbiter.pick.bit_select(port, 1)):
         m.d.sync += waited.eq(waited + 1)
     with m.Else():
         m.d.sync += waited.eq(0)
@@ -49,7 +51,7 @@ class ArbiterProof(wiring.Component):
         m = Module()
         m.submodules.arbiter = look_into(self.arbiter, platform)
         asks, pick = self.arbiter.asks, self.arbiter.pick
-        m.d.comb += asks.eq(AnySeq(self.count))
+        m.d.comb += [asks.eq(AnySeq(self.count)), self.arbiter.keep.eq(AnySeq(1))]
 
         port = Signal(range(self.count))
         m.d.comb += [port.eq(AnyConst(port.shape())), Assume(port < self.count)]
@@ -58,7 +60,7 @@ class ArbiterProof(wiring.Component):
         # The number of the last one, kept independently, and the distance from it to any other.
         last, number = Signal(range(self.count), init=self.count - 1), Signal(range(self.count))
         m.d.comb += number.eq(sum(Mux(pick[n], n, 0) for n in range(self.count)))
-        with m.If(pick.any()):
+        with m.If(pick.any() & ~self.arbiter.keep):
             m.d.sync += last.eq(number)
 
         def distance(n):

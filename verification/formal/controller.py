@@ -53,9 +53,11 @@ class ControllerProof(wiring.Component):
         m.d.comb += answered.eq(AnySeq(ports) & decided)
         m.d.sync += [
             outstanding.eq((outstanding | dut.request_valid) & ~answered),
-            decided.eq((decided | spy.turns.pick) & ~answered),
+            decided.eq((decided | spy.turns.pick & spy.counts) & ~answered),
         ]
-        unlocks = Signal()
+        # A lock is taken two cycles after its decision.
+        unlocks, locks_now, named, locker = Signal(), Signal(), Signal(ports), Signal(ports)
+        m.d.sync += [locks_now.eq(dut.decided.any() & dut.order.locks), named.eq(dut.place), locker.eq(dut.decided)]
         m.d.comb += [
             dut.request_valid.eq(AnySeq(ports) & ~outstanding),
             dut.give_up.eq(AnySeq(ports)), dut.expired.eq(AnySeq(ports)),
@@ -65,8 +67,10 @@ class ControllerProof(wiring.Component):
             table.close_one.eq(AnySeq(ports) & ~outstanding & ~dut.request_valid),
             table.close_mine.eq(AnySeq(ports)), table.closed.eq(AnySeq(ports)),
             unlocks.eq(AnySeq(1)),
-            locks.change.eq(Mux(dut.lock | unlocks, dut.place, 0)),
-            locks.who.eq(Mux(dut.lock, dut.decided, 0)),
+            locks.change.eq(Mux(locks_now | unlocks, named, 0)),
+            locks.who.eq(Mux(locks_now, locker, 0)),
+            Assert(locks_now == spy.locked_before),
+            Assert(~locks_now | (named == 1 << spy.output_before)),
             locks.release.eq(AnySeq(ports)),
         ]
         requests = []
@@ -75,7 +79,7 @@ class ControllerProof(wiring.Component):
             m.d.comb += [now.eq(Mux(outstanding[n], kept, AnySeq(16))), dut.request[n].eq(now), table.port[n].eq(dut.request[n].param)]
             m.d.sync += kept.eq(now)
             requests.append(now)
-            m.d.comb += [dut.named[n].eq(table.named[n]), dut.shut[n].eq(locks.shut[n])]
+            m.d.comb += dut.shut[n].eq(locks.shut[n])
 
         port, o = any_port(m, ports, "any_port"), any_port(m, ports, "any_output")
         table_properties(m, table, port, o)
@@ -84,11 +88,13 @@ class ControllerProof(wiring.Component):
         # The request that is followed, and where it is.
         this = Signal(ports)
         op, param = Signal(8), Signal(8)
-        picked, travels, waits = Signal(), Signal(self.backplane + 1), Signal()  # the lowest bit of `travels` is the request itself
+        has_turn, picked = Signal(), Signal()  # a pick may be in vain
+        travels, waits = Signal(self.backplane + 1), Signal()  # the lowest bit of `travels` is the request itself
         m.d.comb += [
             this.eq(1 << port),
             Cat(param, op).eq(Array(requests)[port]),
-            picked.eq((spy.turns.pick & this).any()),
+            has_turn.eq((spy.turns.pick & this).any()),
+            picked.eq(has_turn & (spy.counts & this).any()),
             travels[0].eq((dut.request_valid & this).any()),
         ]
         m.d.sync += [travels[1:].eq(travels), waits.eq((waits | travels[-1]) & ~picked)]
@@ -124,24 +130,26 @@ class ControllerProof(wiring.Component):
         held_by_others = [Mux(port == n, 0, held) for n, held in enumerate(locks.held)]
         free = ((table.connected & mask) == 0) & ((Array(locks.shut)[port] & mask) == 0)
         checked = Signal()  # its condition is looked at in this cycle
-        stands_in_the_way = Signal()
+        stands_in_the_way, stood_in_the_way = Signal(), Signal()  # the decision of the cycle before; the one before that, if it is a lock
         m.d.comb += [
-            checked.eq((travels[-1] | waits) & ~picked & ~spy.freeze),
+            checked.eq((travels[-1] | waits) & ~has_turn & ~spy.freeze),
+            stood_in_the_way.eq((param[:len(spy.output)] == spy.output_before) & spy.locked_before & (opens | locking | (op == Op.TEST_LOCK_REPLY))),
             stands_in_the_way.eq((param[:len(spy.output)] == spy.output)
                                  & (spy.opened & opens | spy.locked & (opens | locking | (op == Op.TEST_LOCK_REPLY)))),
             may_take.eq(~bad & Mux(opens, usable & (mine | free) & (ready | ~test),
                                    Mux(op == Op.AWAIT_READY_REPLY, ready, usable & ((Array(locks.shut)[port] & mask) == 0)))),
         ]
-        could, must, was_ready, was_usable = Signal(), Signal(), Signal(), Signal()
+        could, must, was_ready, was_usable, had, was_allowed = (Signal(name=name) for name in (
+            "could", "must", "was_ready", "was_usable", "had", "was_allowed"))
         m.d.sync += [
-            could.eq(checked & may_take & ~stands_in_the_way),
+            could.eq(checked & may_take & ~stands_in_the_way & ~stood_in_the_way),
             must.eq(checked & (bad | ~waiting_op | (dut.give_up & this).any() | ~usable & (op != Op.AWAIT_READY_REPLY))),
-            was_ready.eq(ready), was_usable.eq(usable),
+            was_ready.eq(ready), was_usable.eq(usable), had.eq((table.mine & this).any()), was_allowed.eq((dut.allowed & this).any()),
         ]
         takes_part = Signal()
         m.d.comb += takes_part.eq((spy.turns.asks & this).any())
         with m.If(opens | locking | (op == Op.AWAIT_READY_REPLY) | (op == Op.TEST_LOCK_REPLY)):
-            m.d.comb += Assert(takes_part == (must | could & ~stands_in_the_way), "nothing delays what can be decided but the turns")
+            m.d.comb += Assert(takes_part == (must | could), "nothing delays what can be decided but the turns")
         with m.Elif(_is_in(op, _USER)):
             m.d.comb += Assert(~must | takes_part)
         m.d.comb += [
@@ -151,16 +159,17 @@ class ControllerProof(wiring.Component):
         waited = waiting(m, spy.turns, ports, port)
 
         # How long an output that a waiting open names has been free for it, without pause and with nobody else taking it.
-        usable_for = Signal(range(ports + 3))
-        with m.If(waits & ~picked & opens & (param == o) & ~bad & usable & (ready | ~test) & ~spy.freeze & ~stands_in_the_way
+        usable_for = Signal(range(2 * ports + 4))
+        with m.If(waits & ~picked & opens & (param == o) & ~bad & usable & (ready | ~test) & ~spy.freeze & ~stands_in_the_way & ~stood_in_the_way
                   & ~Cat(row.bit_select(o, 1) for row in table.targets).any() & ~Cat(row.bit_select(o, 1) for row in held_by_others).any()):
             m.d.sync += usable_for.eq(usable_for + 1)
         with m.Else():
             m.d.sync += usable_for.eq(0)
         m.d.comb += [
-            Assert((usable_for < 2) | takes_part | stands_in_the_way),
-            Assert(usable_for <= waited + 2),
-            Assert(usable_for <= ports + 1, "a retry is decided in the cycle ports + 2 in which its output is free for it at the latest"),
+            Assert((usable_for < 2) | takes_part),
+            Assert(~(has_turn & ~picked) | stands_in_the_way & ~must, "a pick is in vain only for what waits, when its output has just been taken"),
+            Assert(usable_for + dut.decided.any() <= 2 * waited + 3, "behind each decision at most one pick is in vain"),
+            Assert(usable_for <= 2 * ports + 1, "a retry is decided in the cycle 2 * ports + 2 in which its output is free for it at the latest"),
             Assert(~(picked & (usable_for >= 2) & ~stands_in_the_way) | (spy.done & this).any(), "and is granted then"),
         ]
 
@@ -170,7 +179,7 @@ class ControllerProof(wiring.Component):
             Assert((dut.enter & (dut.enter - 1))[:ports] == 0, "one connection a cycle"),
             Assert(~enters | picked & opens & ~bad & was_usable & (was_ready | ~test),
                    "a connection is entered for an open that was decided, and for no other"),
-            Assert(~(picked & opens & could & ~stands_in_the_way & ~spy.had.bit_select(port, 1)) | enters, "and if it can be it is"),
+            Assert(~(picked & opens & could & ~stands_in_the_way & ~had) | enters, "and if it can be it is"),
         ]
         with m.If(enters & (param == o)):
             m.d.comb += [
@@ -184,16 +193,16 @@ class ControllerProof(wiring.Component):
                 Assert(dut.decided == this, "every decision is told, in turn"),
                 Assert((dut.order.request.op == op) & (dut.order.request.param == param) & (dut.order.port == port)),
                 Assert(dut.order.done == had_done),
-                Assert(dut.order.supervisor == (op[7] & (dut.allowed & this).any()), "only who is allowed to supervises"),
+                Assert(dut.order.supervisor == (op[7] & was_allowed), "only who is allowed to supervises"),
                 Assert((dut.opened & this).any() == had_entered),
-                Assert(dut.lock == (locking & had_done), "a lock is granted if it was done"),
+                Assert(dut.order.locks == (locking & had_done), "a lock is granted if it was done"),
                 Assert(dut.entered_output == Mux(opens & had_done, mask, 0)),
                 Assert(~had_entered | (dut.entered_input == port)),
             ]
             with m.If(~had_done):
-                m.d.comb += Assert(~dut.lock & (dut.entered_output == 0) & (dut.opened == 0) & ~had_entered, "what is refused changes nothing")
-            with m.If(dut.lock & (param == o)):
-                m.d.comb += Assert(sum(row.bit_select(o, 1) for row in held_by_others) == 0, "a lock is taken from nobody")
+                m.d.comb += Assert(~dut.order.locks & (dut.entered_output == 0) & (dut.opened == 0) & ~had_entered, "what is refused changes nothing")
+        with m.If(locks_now & (locker == this) & named.bit_select(o, 1)):
+            m.d.comb += Assert(sum(row.bit_select(o, 1) for row in held_by_others) == 0, "a lock is taken from nobody")
         m.d.comb += [
             Assert((dut.decided & this).any() == was_picked),
             Assert(~was_picked | (decided & this).any()),

@@ -9,8 +9,8 @@ from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.hub.commands import HELLO, REPLY, Error, Op
-from ...hdl.hub.head import FAULTS
-from ...hdl.hub.messages import Reply, Request
+from ...hdl.hub.entry import CLOSES, OWN_OP_BITS
+from ...hdl.hub.messages import FAULTS, Reply, Request
 from ...hdl.link.symbol import CONTROL_BIT, Control
 from .output_port import is_sent
 from .prove import look_into
@@ -40,14 +40,19 @@ class HeadProof(wiring.Component):
         # Where in a command of the stream the next symbol stands, and whether it is a close all.
         place, closing_command = Signal(2), Signal()
         leaves, takes, accepts, blocked, last = Signal(), Signal(), Signal(), Signal(), Signal()
-        own, parameter = Signal(), Signal()
+        own, closes_all, symbol = Signal(), Signal(), Signal(9)
+        command = Signal(Request)
         passes, takes_parameter, executes, waits, closes = (
             Signal(init=name == "PASS", name=name.lower()) for name in ("PASS", "PARAMETER", "EXECUTE", "WAIT", "CLOSING"))
         asked, answers, answer = Signal(), Signal(), Signal(Reply)
         m.d.comb += [
             own.eq(entry[8] & entry[7]),
-            parameter.eq(takes_parameter),
-            Assume(~head.valid | parameter | own & (place == 0) | is_sent(entry) & ((place == 0) | ~(entry & CONTROL_BIT).any())),
+            closes_all.eq((place == 1) & (entry == CLOSES | Op.CLOSE_ALL)),
+            symbol.eq(Mux(closes_all, Op.CLOSE_ALL, entry)),
+            Assume(~head.valid | takes_parameter | own & (place == 0) | closes_all
+                   | is_sent(entry) & ((place == 0) | ~(entry & CONTROL_BIT).any()) & ((place != 1) | (entry != Op.CLOSE_ALL))),
+            head.fault.eq(Mux(head.response_valid, Cat(~head.done & (head.value == error) for error in FAULTS), AnySeq(len(FAULTS)))),
+            head.quiet.eq(Mux(head.response_valid, command.op[1:] == HELLO >> 1, AnySeq(1))),
             head.offer.eq(AnySeq(1) & ~head.valid & (place == 0)),
             head.response_valid.eq(AnySeq(1) & asked),
             head.resume.eq(AnySeq(1) & asked & waits),
@@ -57,13 +62,12 @@ class HeadProof(wiring.Component):
             with m.If((place != 0) | (entry == Control.COMMAND)):
                 m.d.sync += place.eq(place + 1)
             with m.If(place == 1):
-                m.d.sync += closing_command.eq(entry == Op.CLOSE_ALL)
+                m.d.sync += closing_command.eq(closes_all)
         with m.If(head.halt):
             m.d.sync += place.eq(0)
 
         # What it does now: passes on, takes the rest of a command, executes it, waits for the controller, waits for the end of the connections.
         states = Cat(passes, takes_parameter, executes, waits, closes)
-        command = Signal(Request)
         wants, close_one, close_mine, bad = Signal(), Signal(), Signal(), Signal()
         passing, here = Signal(), Signal()
         m.d.comb += [
@@ -84,7 +88,7 @@ class HeadProof(wiring.Component):
             with m.If(head.resume | head.response_valid):
                 m.d.sync += [waits.eq(0), passes.eq(1), giving_up.eq(0)]
         with m.If(takes):
-            m.d.sync += [passes.eq(0), waits.eq(0), takes_parameter.eq(1), command.op[1:].eq(entry)]
+            m.d.sync += [passes.eq(0), waits.eq(0), takes_parameter.eq(1), command.op[:OWN_OP_BITS].eq(entry)]
         with m.If(accepts):
             m.d.sync += [passes.eq(0), waits.eq(0), executes.eq(1), command.op.eq(head.offered), command.param.eq(entry)]
         with m.If(leaves & last & (head.targets != 0)):
@@ -92,7 +96,7 @@ class HeadProof(wiring.Component):
         with m.If(takes_parameter & head.halt):
             m.d.sync += [takes_parameter.eq(0), passes.eq(1)]
         with m.Elif(takes_parameter & head.valid):
-            m.d.sync += [takes_parameter.eq(0), executes.eq(1), command.param.eq(entry), command.op[0].eq(entry[8])]
+            m.d.sync += [takes_parameter.eq(0), executes.eq(1), command.param.eq(entry), command.op[OWN_OP_BITS].eq(entry[8])]
         with m.If(executes):
             m.d.sync += [executes.eq(0), waits.eq(~here), passes.eq(here), asked.eq(~here)]
             with m.If(~here):
@@ -112,21 +116,20 @@ class HeadProof(wiring.Component):
             m.d.sync += answers.eq(0)
         with m.If(responds):
             m.d.sync += [asked.eq(0), answers.eq(wants), answer.op.eq(Cat(done, command.op[1:])), answer.value.eq(value)]
-        m.d.comb += Assume(~(executes & close_one & bad & head.mine & (command.param == self.port)))  # nobody is connected to itself
 
         m.d.comb += [
             Assert(head.pop == (leaves | takes | takes_parameter & head.valid & ~head.halt),
                    "it takes an entry whenever nothing holds it, and only then"),
             Assert(head.accept == accepts),
             Assert(head.move == (leaves & (head.targets != 0)), "a symbol goes on when all outputs can take it"),
-            Assert(~head.move | (head.passage.symbol == entry)),
+            Assert(~head.move | (head.passage.symbol == symbol)),
             Assert(~head.move | (head.passage.closes == last), "the last symbol of a close all, and only that, is marked"),
-            Assert(head.start_left == (leaves & (entry == Control.START)), "a ready signal is sent exactly when a start leaves"),
+            Assert(head.start_left == (leaves & (symbol == Control.START)), "a ready signal is sent exactly when a start leaves"),
             Assert(~closes | ~head.pop & ~head.move & ~head.request_valid & ~head.close_one & ~head.close_mine & ~head.accept,
                    "nothing follows a close all too early"),
             Assert(head.request_valid == (executes & ~here), "a command goes to the controller once"),
             Assert(~(executes | waits | asked) | (head.request.as_value() == command.as_value()), "and holds until it is answered"),
-            Assert(head.close_one == (executes & close_one & head.mine), "a close ends the one connection that it names"),
+            Assert(head.close_one == (executes & close_one & head.mine & ~bad), "a close ends the one connection that it names"),
             Assert(head.close_mine == (executes & close_mine)),
             Assert(head.give_up == giving_up),
             Assert(head.answer.valid == answers, "each command that wants one gets one answer"),
@@ -137,16 +140,15 @@ class HeadProof(wiring.Component):
             Assert(head.holds == ~passes),
             Assert(head.busy == (~passes | asked | answers)),
             Assert((states != 0) & ((states & (states - 1))[:5] == 0)),
-            *(Assert(spy.state.ongoing(name) == state) for name, state in
-              (("PASS", passes), ("PARAMETER", takes_parameter), ("EXECUTE", executes), ("WAIT", waits), ("CLOSING", closes))),
+            Assert(spy.states == states),
             Assert((spy.answering == answers) & (spy.asked == asked)),
             Assert(~(executes | waits | asked | takes_parameter) | ~answers, "no answer is written over another"),
             Assert(~(executes | takes_parameter) | ~asked),
             Assert(~waits | asked),
             Assert(giving_up <= waits),
             Assert(~(executes | takes_parameter | waits) | (place == 0)),
-            Assert(~takes_parameter | (head.request.op[1:] == command.op[1:])),
-            Assert(spy.close_all.spy.place == Mux((place > 1) & ~closing_command, 0, place)),
+            Assert(~takes_parameter | (head.request.op[:OWN_OP_BITS] == command.op[:OWN_OP_BITS])),
+            Assert((spy.last_but_one == (closing_command & (place == 2))) & (spy.last == last)),
         ]
         for error, name in FAULTS.items():
             refused = Mux(executes, here & (value == error), (value == error)) & responds & ~done

@@ -38,6 +38,7 @@ class HonestSenderProof(wiring.Component):
             sends.eq(starts | (left != 0) & AnySeq(1)),
             queue.entry.eq(AnySeq(9)),
             queue.write.eq(sends),
+            queue.place.eq(1),
             queue.commit.eq(1),
         ]
         m.d.sync += left.eq(Mux(starts, length, left) - sends)
@@ -67,8 +68,9 @@ class HonestSenderProof(wiring.Component):
         level = leaving + behind
         m.d.comb += [
             Assert(~(queue.write & queue.full), "nothing finds the queue full"),
-            Assert((spy.committed - spy.taken)[:len(spy.taken)] == level),
+            Assert(spy.level == level),
             Assert(queue.valid | (level <= 1)),
+            Assert(~spy.late & (spy.count == 1 - level + queue.valid)),
             Assert((lost <= self.stolen) & (left <= longest)),
             Assert(ready == (behind == 0), "one packet at a time waits behind the one that leaves"),
             Assert(behind + Mux(ready, 0, left) <= longest),

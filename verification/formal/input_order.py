@@ -41,6 +41,7 @@ class InputOrderProof(wiring.Component):
             queue.pop.eq(bypass.pop_queue),
             queue.entry.eq(came),
             queue.commit.eq(1),
+            queue.place.eq(1),
             queue.write.eq((bypass.plain & ~bypass.divert | kept) & ~queue.full),
             bypass.pop.eq(bypass.valid & AnySeq(1)),
             enters.eq(bypass.divert | queue.write),
@@ -54,7 +55,8 @@ class InputOrderProof(wiring.Component):
             close.eq(Mux(clear, 0, close + bypass.pop_queue + bypass.divert - bypass.pop)),
         ]
         m.d.comb += [
-            Assert((inside.committed - inside.taken)[:len(inside.taken)] == far),
+            Assert(inside.level == far),
+            Assert(~inside.late & (inside.count == 1 - far + queue.valid)),
             Assert((near.pushed - near.popped)[:len(near.pushed)] == close),
             Assert(bypass.busy == (close != 0)),
             Assert(~bypass.divert | (far == 0), "nothing goes past what waits in the queue"),
@@ -66,7 +68,7 @@ class InputOrderProof(wiring.Component):
         follows, word, ahead = Signal(), Signal(SYMBOL_BITS), Signal(bits)
         m.d.comb += [
             near.address.eq(near.popped + ahead),
-            inside.address.eq(inside.taken + ahead - close),
+            inside.address.eq(inside.committed + 1 - far + ahead - close),
         ]
         with m.If(~follows):
             m.d.sync += [
@@ -83,7 +85,10 @@ class InputOrderProof(wiring.Component):
             with m.If(ahead < close):
                 m.d.comb += Assert(near.data == word, "unchanged in front of the queue")
             with m.Else():
-                m.d.comb += Assert(inside.data == word, "unchanged in the queue")
+                m.d.comb += [
+                    Assert(inside.data == word, "unchanged in the queue"),
+                    Assert((ahead != close) | ~queue.valid | (queue.oldest == word)),
+                ]
             with m.If((ahead == 0) & bypass.valid):
                 m.d.comb += Assert(bypass.entry == word, "it is offered behind all that came before it")
         return m

@@ -5,7 +5,7 @@ cycle in which it is written, be it committed at once, later or never.
 """
 
 from amaranth.asserts import AnySeq
-from amaranth.hdl import Assert, Module, Mux, Signal
+from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal, signed
 from amaranth.lib import wiring
 
 from ...hdl.link.symbol import COMMAND_LENGTH, SYMBOL_BITS
@@ -27,51 +27,56 @@ class InputQueueProof(wiring.Component):
         m.submodules.queue = look_into(queue, platform)
         spy = queue.spy
 
-        level, gone, commits = Signal(range(capacity + 1)), Signal(range(capacity + 1)), Signal()
+        level, gone, commits, late = Signal(range(capacity + 1)), Signal(range(capacity + 1)), Signal(), Signal()
         m.d.comb += [
             queue.entry.eq(AnySeq(SYMBOL_BITS)),
             queue.place.eq(AnySeq(queue.place.shape())),
-            queue.write.eq(AnySeq(1) & (level + queue.place < capacity)),
-            queue.commit.eq(AnySeq(1)),
+            Assume((queue.place != 0) & (queue.place <= COMMAND_LENGTH)),
+            queue.write.eq(AnySeq(1)),
+            queue.commit.eq(AnySeq(1) & (queue.place != 3) & (~late | (queue.place == 1)) & Mux(queue.clear, queue.place <= 2, level + queue.place <= capacity)),
             queue.clear.eq(AnySeq(1)),
             queue.pop.eq(AnySeq(1) & queue.valid),
             commits.eq(queue.write & queue.commit),
             gone.eq(Mux(queue.clear, level, queue.pop)),
         ]
-        offers = Signal()
+        offers, shown = Signal(), Signal(signed(len(level) + 2))
         m.d.sync += [
-            level.eq(level - gone + Mux(commits, queue.place + 1, 0)),
-            offers.eq(level > gone),
+            level.eq(level - gone + Mux(commits, queue.place, 0)),
+            offers.eq((level > gone) & ~late),
+            late.eq(queue.clear & commits & (queue.place == 2)),
         ]
-        size = len(spy.taken)
         m.d.comb += [
-            Assert((spy.committed - spy.taken)[:size] == level),
+            shown.eq(1 - level + queue.valid + late),
+            Assert(spy.level == level),
+            Assert(spy.count == shown),
+            Assert(spy.late == late),
+            Assert(~late | ~queue.valid & (level == 2)),
+            Assert(queue.valid | (level <= COMMAND_LENGTH), "the oldest is read as soon as it can be"),
             Assert(level <= capacity, "it never overflows"),
             Assert(queue.full == (level == capacity), "it is full when its room is used, and only then"),
             Assert(queue.tight == (level + COMMAND_LENGTH > capacity), "tight when a command has no room, and only then"),
             Assert(queue.empty == (level == 0)),
-            Assert(queue.level[:8] == level[:8]),
-            Assert(queue.level[8] == (level > 255)),
+            Assert(Mux(shown < -256, queue.level[9], queue.level == Cat(shown.as_unsigned(), shown[-1].replicate(9))[:9])),
             Assert(queue.valid == offers, "what is committed is offered from the second cycle on, and nothing else"),
         ]
 
         # The entry that is followed: how many are before it.
-        follows, word, ahead = Signal(), Signal(SYMBOL_BITS), Signal(range(capacity + 1))
-        m.d.comb += spy.address.eq(spy.taken + ahead)
+        follows, word, ahead = Signal(), Signal(SYMBOL_BITS), Signal(range(capacity + COMMAND_LENGTH))
+        m.d.comb += spy.address.eq(spy.committed + 1 - level + ahead)
         with m.If(~follows):
             m.d.sync += [
                 follows.eq(queue.write & AnySeq(1)),
                 word.eq(queue.entry),
-                ahead.eq(level + queue.place - gone),
+                ahead.eq(level + queue.place - 1 - gone),
             ]
-        with m.Elif((ahead < gone) | queue.write & (ahead == level + queue.place)):
+        with m.Elif((ahead < gone) | queue.write & (ahead == level + queue.place - 1)):
             m.d.sync += follows.eq(0)  # taken, thrown away, or written over since it was not committed
         with m.Else():
             m.d.sync += ahead.eq(ahead - gone)
         with m.If(follows):
             m.d.comb += [
                 Assert(spy.data == word, "unchanged"),
-                Assert(ahead < capacity),
+                Assert(ahead < capacity + COMMAND_LENGTH),
                 Assert(~((ahead == 0) & queue.valid) | (queue.oldest == word), "it is the oldest when its turn comes"),
             ]
         return m

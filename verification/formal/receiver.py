@@ -8,7 +8,7 @@ from amaranth.hdl import Assert, Assume, Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.hub.commands import COMMANDS, Op
-from ...hdl.hub.entry import OWN
+from ...hdl.hub.entry import CLOSES, OWN, OWN_OP_BITS
 from ...hdl.hub.input_register import InputRegister
 from ...hdl.link.symbol import ANY_HUB, COMMAND_LENGTH, CONTROL_BIT, SYMBOL_BITS, Control
 from .prove import look_into
@@ -102,40 +102,42 @@ class ReceiverProof(wiring.Component):
         with m.If(of_command & (place == 2)):
             m.d.sync += hub.eq(symbol)
 
+        marked = Mux(op == Op.CLOSE_ALL, CLOSES | op, op)
+
         # What is in the queue behind all that is committed, and what becomes of it.
         loose = [Signal(SYMBOL_BITS, name=f"loose_{n}") for n in range(COMMAND_LENGTH)]
         with m.If(receiver.write):
             for n, entry in enumerate(loose):
-                with m.If(receiver.place == n):
+                with m.If(receiver.place == n + 1):
                     m.d.sync += entry.eq(receiver.entry)
-        completes, commits = Signal(), Signal()
+        completes, flush, commits = Signal(), Signal(), Signal()
         m.d.comb += [
             completes.eq(enabled & of_command & (place == _LAST) & alive),
+            flush.eq(enabled & of_command & (place == _LAST) & ours & (op == Op.FLUSH_REPLY) & ~lost & ~receiver.discard),
             commits.eq(receiver.write & receiver.commit),
-            Assert(commits == (completes | plain & ~receiver.full),
+            Assert(commits == (completes | flush | plain & ~receiver.full),
                    "whole commands and symbols outside of commands enter the queue, and nothing else"),
-            Assert(~(receiver.write & ~commits) | command | of_command),
         ]
         with m.If(commits & plain):
-            m.d.comb += Assert((receiver.place == 0) & (receiver.entry == symbol), "a symbol enters as it is")
+            m.d.comb += Assert((receiver.place == 1) & (receiver.entry == symbol), "a symbol enters as it is")
         with m.If(commits & ~plain & ours):
             m.d.comb += [
-                Assert(receiver.place == 1),
-                Assert(loose[0] == Cat(op[1:], Const(OWN >> 7, 2)), "a command for this HUB enters as two entries"),
-                Assert(receiver.entry == Cat(symbol[:8], op[0])),
+                Assert(receiver.place == 2),
+                Assert(loose[0] == Cat(op[:OWN_OP_BITS], Const(OWN >> OWN_OP_BITS, 2)), "a command for this HUB enters as two entries"),
+                Assert(receiver.entry == Cat(symbol[:8], op[OWN_OP_BITS])),
             ]
         with m.If(commits & ~plain & ~ours):
             m.d.comb += [
-                Assert(receiver.place == _LAST),
-                Assert((loose[0] == Control.COMMAND) & (loose[1] == op) & (loose[2] == hub) & (receiver.entry == symbol),
-                       "a command for others enters as it is"),
+                Assert(receiver.place == COMMAND_LENGTH),
+                Assert((loose[0] == Control.COMMAND) & (loose[1] == marked) & (loose[2] == hub) & (receiver.entry == symbol),
+                       "a command for others enters as it is, but for the mark of a close all"),
             ]
         under_way = (place != 0) & ~spoiled & ~lost
         m.d.comb += [
             Assert(receiver.plain == plain),
-            Assert(receiver.own == (of_command & (place == _LAST) & alive & ours)),
+            Assert(receiver.own == (completes & ours)),
             Assert(~receiver.own | (receiver.op == op)),
-            Assert(receiver.flush == (receiver.own & (op == Op.FLUSH_REPLY)), "a flush is seen as it arrives"),
+            Assert(receiver.flush == flush, "a flush is seen as it arrives, be there room for it or not"),
             Assert(receiver.partial == under_way),
             Assert(receiver.ready == ready, "every ready signal is told, and nothing else is one"),
             Assert(receiver.reply_strobe == of_reply),
@@ -144,7 +146,7 @@ class ReceiverProof(wiring.Component):
             Assert(receiver.reply_cut == ((in_reply != 0) & (frame | command | reply | reserved))),
             Assert(receiver.command_cut == ((place != 0) & (frame | command))),
             Assert(receiver.refused == (arrived & ~heard & Cat(symbol == code for code in (Control.START, Control.COMMAND, Control.REPLY)).any())),
-            Assert(~(receiver.overrun & commits)),
+            Assert(~(receiver.overrun & commits) | flush),
             Assert(~(plain & receiver.full) | receiver.overrun, "what finds no room is told of"),
             # What ties the model to the registers.
             Assert(spy.place == place),
@@ -155,11 +157,11 @@ class ReceiverProof(wiring.Component):
             Assert((place < 2) | (spy.for_any == Cat(op == row.op for row in COMMANDS if row.any_hub).any())),
             Assert((place != 3) | (spy.ours == ours)),
         ]
-        with m.If(under_way):
+        with m.If(place != 0):
             m.d.comb += [
                 Assert((place == 3) & ours | (loose[0] == Control.COMMAND)),
-                Assert((place < 2) | (loose[1] == op)),
+                Assert((place < 2) | (loose[1] == marked)),
                 Assert((place != 3) | ours | (loose[2] == hub)),
-                Assert((place != 3) | ~ours | (loose[0] == Cat(op[1:], Const(OWN >> 7, 2)))),
+                Assert((place != 3) | ~ours | (loose[0] == Cat(op[:OWN_OP_BITS], Const(OWN >> OWN_OP_BITS, 2)))),
             ]
         return m

@@ -46,6 +46,8 @@ class ReplySenderProof(wiring.Component):
             sender.answer.payload.eq(AnySeq(24)),
             Assume(~must | (sender.answer.payload.as_value() == kept.as_value())),
             sender.take.eq(sender.waiting & AnySeq(1)),
+            sender.muted.eq(AnySeq(1)),
+            Assert(~sender.muted | (sender.symbol == 0)),
         ]
         m.d.sync += [must.eq(sender.answer.valid & ~sender.answer.ready), kept.eq(sender.answer.payload)]
         with m.If(sender.push):
@@ -72,8 +74,8 @@ class ReplySenderProof(wiring.Component):
             Assert(sender.full == (level == REPLY_ROOM), "it takes a reply when there is room"),
             Assert(sender.waiting == ((level != 0) | sender.answer.valid), "it has something to send whenever something waits"),
             Assert(sender.answer.ready == (last & own), "an answer is taken with its last symbol"),
-            Assert((at != 0) | (sender.symbol == Control.REPLY)),
-            Assert((at == 0) | ~own | (sender.symbol == Array([0, answer.op, answer.hub, answer.value])[at]), "an answer is sent as it is"),
+            Assert((at != 0) | sender.muted | (sender.symbol == Control.REPLY)),
+            Assert((at == 0) | ~own | sender.muted | (sender.symbol == Array([0, answer.op, answer.hub, answer.value])[at]), "an answer is sent as it is"),
             Assert((at == 0) | ~sender.symbol[-1], "the bytes of a reply are bytes"),
         ]
 
@@ -105,7 +107,7 @@ class ReplySenderProof(wiring.Component):
             m.d.comb += [
                 Assert((spy.data == word) & (ahead < REPLY_ROOM)),
                 Assert(Mux(complete, ahead < level, (ahead == level) & (come > which) & (waited == 0))),
-                Assert(~complete | (ahead != 0) | own | (at != which) | (sender.symbol == word), "it is sent unchanged, in its turn"),
+                Assert(~complete | (ahead != 0) | own | (at != which) | sender.muted | (sender.symbol == word), "it is sent unchanged, in its turn"),
                 Assert(~complete | (waited + left <= MOST_SYMBOLS), "within so many symbols"),
             ]
 

@@ -26,7 +26,6 @@ def table_properties(m, table, i, o):
         mine.eq(Array(table.targets)[i].bit_select(o, 1)),
         in_use.eq(owners != 0),
         Assert(owners <= 1, "an output has one input at most"),
-        Assert(Array(table.named)[i].bit_select(o, 1) == names),
     ]
     ends = table.closed.bit_select(o, 1) | table.close_mine.bit_select(i, 1) | (table.close_one.bit_select(i, 1) & names)
     expected, was_mine, was_in_use = Signal(), Signal(), Signal()
@@ -72,7 +71,7 @@ class StatusTableProof(wiring.Component):
         output = Signal(range(ports))
         m.d.comb += [
             output.eq(Array(names)[input_number]),
-            Assume((table.enter == 0) | (output < ports) & (sum(mine.bit_select(output, 1) for mine in table.targets) == 0)),
+            Assume((table.enter == 0) | (output < ports) & (output != input_number) & (sum(mine.bit_select(output, 1) for mine in table.targets) == 0)),
         ]
         m.d.sync += [
             table.entered_input.eq(input_number),

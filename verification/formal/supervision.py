@@ -4,11 +4,11 @@ give any.
 Statement: docs/hub.md, "Controller and status table", Supervisor commands.
 """
 
-from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.hub.commands import WATCHDOG_DEFAULT
+from .commanding import commanding_ports
 from .prove import look_into
 
 __all__ = ["SupervisionProof"]
@@ -29,26 +29,9 @@ class SupervisionProof(wiring.Component):
         m.submodules.central = look_into(dut, platform)
         controller, answers, supervisor = dut.spy.controller, dut.spy.answers, dut.spy.supervisor
 
-        outstanding = Signal(ports)
-        m.d.sync += outstanding.eq((outstanding | dut.request_valid) & ~dut.response_valid)
-        for signal in (dut.give_up, dut.expired, dut.closed, dut.close_mine, dut.ready, dut.ready_bit, dut.neighbour_id,
-                       dut.neighbour_kind, dut.byte):
-            m.d.comb += signal.eq(AnySeq(signal.shape()))
-        m.d.comb += [
-            dut.request_valid.eq(AnySeq(ports) & ~outstanding),
-            dut.close_one.eq(AnySeq(ports) & ~outstanding & ~dut.request_valid),
-        ]
-        for n in range(ports):
-            kept, now = Signal(16), Signal(16, name=f"request_{n}")
-            m.d.comb += [
-                now.eq(Mux(outstanding[n], kept, AnySeq(16))),
-                dut.request[n].eq(now),
-                dut.errors[n].eq(AnySeq(9)),
-                dut.level[n].eq(AnySeq(9)),
-            ]
-            m.d.sync += kept.eq(now)
-            if n == 0:
-                m.d.comb += [Assume(~now[15]), Assert(~kept[15])]
+        outstanding, commands = commanding_ports(m, dut)
+        now, before = commands[0]
+        m.d.comb += [Assume(~now[15]), Assert(~before[15])]
 
         all_ports = (1 << ports) - 1
         changed = Cat(dut.enabled != all_ports, dut.looped != 0, supervisor.allowed != 1, dut.watchdog_log != WATCHDOG_DEFAULT, dut.select != 0)
@@ -58,15 +41,21 @@ class SupervisionProof(wiring.Component):
             Assert(~Cat(supervisor.close_mine, supervisor.closed, supervisor.release, supervisor.lock, supervisor.enter,
                         supervisor.ready_set, supervisor.ready_clear).any(), "nothing is forced"),
             Assert(~answers.command_valid & ~supervisor.busy, "no supervisor command is ever carried out"),
-            Assert(~controller.order.supervisor),
+            Assert(~(controller.decided.any() & controller.order.supervisor)),
             Assert(((controller.decided | controller.spy.waiting) & ~outstanding) == 0),
             Assert((controller.spy.waiting & controller.decided) == 0),
         ]
-        responding = Signal(ports)
-        m.d.sync += responding.eq(controller.decided)
+        stages = [controller.decided, *(Signal(ports, name=f"decided_{n}") for n in (1, 2, 3))]
+        m.d.sync += [later.eq(now) for now, later in zip(stages, stages[1:])]
         m.d.comb += [
-            Assert(dut.response_valid == responding, "each decision is answered in the next cycle"),
-            Assert((responding & (controller.decided | controller.spy.waiting)) == 0),
-            Assert((responding & ~outstanding) == 0),
+            Assert(dut.response_valid == stages[-1], "each decision is answered three cycles later"),
+            Assert(answers.spy.giver == Mux(stages[1].any(), stages[1], answers.spy.giver)),
+            Assert(answers.spy.asker == stages[2]),
+            Assert(answers.spy.valid == stages[1].any()),
         ]
+        for n, stage in enumerate(stages):
+            m.d.comb += [
+                Assert((stage & (controller.spy.waiting | ~outstanding)) == 0),
+                *(Assert((stage & other) == 0) for other in stages[:n]),
+            ]
         return m

@@ -8,10 +8,10 @@ from nectar.verification.formal.faults import cases
 from nectar.verification.formal.prove import broken, prove
 
 FAULTS = {
-    "the lowest number always wins": ("Mux(rest.any(), _first(behind),", "Mux(0, _first(behind),"),
-    "no turn is taken": ("m.d.sync += last.eq(self.pick)", "m.d.sync += last.eq(last)"),
-    "nobody is picked when all behind are silent": ("_first(ahead), _first(asking))", "_first(ahead), 0)"),
-    "two groups pick at once": ("_first(asks) & following[g]", "_first(asks) & asking[g]"),
+    "the lowest number always wins": ("early | late & ~first[g].replicate(len(group))", "late"),
+    "no turn is taken": ("m.d.sync += behind.eq(after)", "m.d.sync += behind.eq(behind)"),
+    "nobody is picked when all behind are silent": ("early & sooner.replicate(len(group)) | late &", "early & sooner.replicate(len(group)) | 0 &"),
+    "two groups pick at once": ("later.eq(~asking[:g].any() & ", "later.eq("),
 }
 
 

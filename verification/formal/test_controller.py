@@ -8,15 +8,17 @@ from nectar.verification.formal.faults import cases
 from nectar.verification.formal.prove import broken, prove
 
 FAULTS = {
-    "what was decided in the cycle before is forgotten": ("done.eq(possible & ~hit)", "done.eq(possible)"),
-    "an open that is refused takes the output": ("self.enter.eq(turns.pick & done & wants_open", "self.enter.eq(turns.pick & wants_open"),
-    "a lock shuts nobody out": ("free.eq(~(named & self.shut[i]).any())", "free.eq(1)"),
+    "what was decided in the cycle before is forgotten": ("hit[i].eq(same & ", "hit[i].eq(0 & "),
+    "an open that is refused takes the output": ("self.enter.eq(turns.pick & may_enter & ~hit)", "self.enter.eq(turns.pick & opening)"),
+    "a lock shuts nobody out": ("free.eq(~self.shut[i].bit_select(index, 1))", "free.eq(1)"),
     "a test open does not look at the ready bit": ("(ready | ~tests[i])", "1"),
-    "a port opens itself": ("((opens[i] | locks[i]) & named[i])", "0"),
+    "a port opens itself": ("Cat(0 if o == i else enabled for", "Cat(enabled for"),
     "a retry is refused at once": ("self.give_up[i] | ~waits[i] |", "1 |"),
-    "a request that comes with a decision is lost": ("waiting.eq((asks | waiting) & ~turns.pick)",
-                                                     "waiting.eq(Mux(turns.pick.any(), waiting & ~turns.pick, waiting | asks))"),
-    "who is not allowed to supervises": ("op[7] & (decided & self.allowed).any()", "op[7]"),
+    "a request that comes with a decision is lost": ("waiting.eq(asking & ~(turns.pick & counts))",
+                                                     "waiting.eq(Mux(turns.pick.any(), waiting & ~(turns.pick & counts), asking))"),
+    "who is not allowed to supervises": ("turns.pick & self.allowed & Cat(", "turns.pick & Cat("),
+    "a lock that is under way is forgotten": (" & ~(same_before & locked_before & wants_output)", ""),
+    "who is picked in vain is decided": ("counts[i].eq(at_once[i] | ~hit[i])", "counts[i].eq(1)"),
 }
 
 
@@ -24,7 +26,7 @@ FAULTS = {
                                               pytest.param(6, 1, marks=pytest.mark.nightly)])
 def test_decides_one_request_a_cycle_grants_truly_and_starves_nobody(ports, backplane):
     """H4, H9, H10, and docs/hub.md, "Controller and status table"."""
-    outcome = prove(ControllerProof(Controller, ports, backplane), f"controller {ports} {backplane}", depth=3)
+    outcome = prove(ControllerProof(Controller, ports, backplane), f"controller {ports} {backplane}", depth=5)
     assert outcome.passed, outcome
 
 

@@ -16,7 +16,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("capacity", [6, pytest.param(64, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("capacity", [9, pytest.param(64, marks=pytest.mark.nightly)])
 def test_the_way_past_the_queue_keeps_the_order(capacity):
     """H14."""
     outcome = prove(InputOrderProof(InputQueue, Bypass, capacity), f"input order {capacity}", depth=3)
@@ -26,5 +26,5 @@ def test_the_way_past_the_queue_keeps_the_order(capacity):
 @pytest.mark.parametrize("fault", cases(FAULTS))
 def test_the_proof_finds(fault):
     faulty = broken("nectar.hdl.hub.bypass", *FAULTS[fault]).Bypass
-    outcome = prove(InputOrderProof(InputQueue, faulty, 5), f"input order {fault}", mode="bmc", depth=9)
+    outcome = prove(InputOrderProof(InputQueue, faulty, 9), f"input order {fault}", mode="bmc", depth=9)
     assert outcome.status == "FAIL", outcome

@@ -8,8 +8,8 @@ from nectar.verification.formal.input_side import InputSideProof
 from nectar.verification.formal.prove import broken, prove
 
 FAULTS = {
-    "what passes the queue enters it, too": ("queue.write.eq(receiver.write & ~bypass.divert & ~head.accept)", "queue.write.eq(receiver.write)"),
-    "a ready signal is asked for when a start arrives": ("self.send_ready.eq(head.start_left | halt)", "self.send_ready.eq(self.rx_kind.start | halt)"),
+    "what passes the queue enters it, too": ("queue.commit.eq(receiver.commit & ~bypass.divert & ~head.accept)", "queue.commit.eq(receiver.commit)"),
+    "a ready signal is asked for when a start arrives": ("self.send_ready.eq(head.start_left | halt)", "self.send_ready.eq(self.rx_kind.frame | halt)"),
     "what comes is not what passes": ("bypass.coming.eq(self.coming)", "bypass.coming.eq(self.rx_symbol)"),
 }
 

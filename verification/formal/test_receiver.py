@@ -8,18 +8,18 @@ from nectar.verification.formal.prove import broken, prove
 from nectar.verification.formal.receiver import ReceiverProof
 
 FAULTS = {
-    "a fragment stays": ("with m.If(kind.command):\n            m.d.sync += [place.eq(1)",
-                         "with m.If(kind.command & (place == 0)):\n            m.d.sync += [place.eq(1)"),
-    "a command is shown byte by byte": ("self.commit.eq(self.plain | last)", "self.commit.eq(self.plain | inside)"),
-    "the rest of a command without room is written": ("| inside & spoiled)", ")"),
+    "a fragment stays": ("with m.Elif(kind.frame | kind.command):", "with m.Elif(kind.frame | kind.command & (place == 0)):"),
+    "a command is shown byte by byte": ("| last & ~spoiled | self.flush)", "| inside & ~spoiled | self.flush)"),
+    "a command without room enters the queue": ("| last & ~spoiled | self.flush)", "| last | self.flush)"),
+    "a flush needs room": ("| last & ~spoiled | self.flush)", "| last & ~spoiled)"),
     "close all is taken out of the stream": ("(byte == self.hub_id) & ~never", "(byte == self.hub_id)"),
     "commands for others are taken out too": ("for_us.eq((byte == self.hub_id) & ~never", "for_us.eq(~never"),
-    "a full queue is written": ("refuses.eq(self.plain & self.full |", "refuses.eq("),
-    "what was discarded goes on": ("alive.eq(~void & ~self.discard)", "alive.eq(~self.discard)"),
+    "a full queue takes a symbol": ("self.commit.eq(self.plain & ~self.full |", "self.commit.eq(self.plain |"),
+    "what was discarded goes on": ("alive.eq(self.enabled & ~void & ~self.discard)", "alive.eq(self.enabled & ~self.discard)"),
 }
 REGISTER_FAULTS = {
-    "a disabled port hears": ("with m.If(valid & self.enabled):", "with m.If(valid):"),
-    "a reserved code is nothing": ("m.d.comb += kind.reserved.eq(1)", "pass"),
+    "a disabled port hears": ("with m.If(self.enabled):", "with m.If(1):"),
+    "a reserved code is nothing": ("kind.reserved.eq(valid & symbol[8] &", "kind.reserved.eq(0 & symbol[8] &"),
 }
 
 

@@ -9,7 +9,7 @@ from nectar.verification.formal.reply_sender import ReplySenderProof
 
 FAULTS = {
     "answers always go first": ("self.answer.valid & (~own | (come == sent))", "self.answer.valid"),
-    "the bytes of an answer change places": ("[reply.op, reply.op, reply.hub, reply.value]", "[reply.op, reply.hub, reply.op, reply.value]"),
+    "the bytes of an answer change places": ("Mux(at[1], reply.value, reply.op)", "Mux(at[1], reply.op, reply.value)"),
     "the last place for a reply is not used": ("== REPLY_ROOM)", "== REPLY_ROOM - 1)"),
 }
 

@@ -8,7 +8,7 @@ from nectar.verification.formal.prove import broken, prove
 from nectar.verification.formal.status_table import StatusTableProof
 
 FAULTS = {
-    "a close by the output leaves the mask of the input": ("(self.targets[i] ^ change) & ~self.closed", "(self.targets[i] ^ change)"),
+    "a close by the output leaves the mask of the input": ("low[o % 4])) & ~self.closed[o])", "low[o % 4])))"),
     "a grant is not noted": ("self.enter | (self.close_one & self.mine)", "self.close_one & self.mine"),
     "an input closes what is not its own": ("(self.close_one & self.mine)", "self.close_one"),
     "the owner is not noted": ("m.d.sync += self.owner[o].eq(self.entered_input)", "m.d.sync += self.owner[o].eq(self.owner[o])"),

@@ -9,9 +9,9 @@ from nectar.verification.formal.prove import broken, prove
 from nectar.verification.formal.supervision import SupervisionProof
 
 FAULTS = {
-    "a port that may not supervises": ("controller", "Controller", "op[7] & (decided & self.allowed).any()", "op[7]"),
-    "any command of a port that may supervises": ("controller", "Controller", "op[7] & (decided & self.allowed).any()",
-                                                  "(decided & self.allowed).any()"),
+    "a port that may not supervises": ("controller", "Controller", "turns.pick & self.allowed & Cat(", "turns.pick & Cat("),
+    "any command of a port that may supervises": ("controller", "Controller", "self.allowed & Cat(request.op[7] for request in self.request)",
+                                                  "self.allowed"),
     "refused commands are carried out": ("answers", "Answers", "self.command_valid.eq(valid & order.supervisor)", "self.command_valid.eq(valid)"),
 }
 

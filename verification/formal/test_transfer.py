@@ -12,7 +12,7 @@ FAULTS = {
     "it closes before the last symbol has left": ("output_port", "self.closed.eq(load & Mux(taken, beside.closes, came.closes & comes)",
                                                   "self.closed.eq(self.push & self.passage.closes"),
     "a mark outlives its connection": ("output_port", "with m.Elif(self.ended):", "with m.Elif(0):"),
-    "nothing waits for a close all": ("head", "with m.If(leaves & close_all.last & connected):", "with m.If(0):"),
+    "nothing waits for a close all": ("head", "next_closing.eq(leaves & last & connected |", "next_closing.eq("),
     "a head does not look for room": ("head", "blocked.eq((self.targets & ~self.space).any())", "blocked.eq(0)"),
 }
 

@@ -9,7 +9,7 @@ from nectar.verification.formal.watchdog import WatchdogProof
 
 FAULTS = {
     "what has just come expires": ("Mux(tick, standing & still, 0)", "Mux(tick, standing, 0)"),
-    "what moves in time expires": ("still.eq(standing & (", "still.eq(self.held & ("),
+    "what moves in time expires": ("still.eq(standing & (", "still.eq(held & ("),
     "a tick is missed": ("standing & (still | tick.replicate(self.ports))", "standing & (still | (tick & ~bit).replicate(self.ports))"),
 }
 

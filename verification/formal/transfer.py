@@ -7,7 +7,9 @@ from amaranth.asserts import AnySeq
 from amaranth.hdl import Array, Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
+from ...hdl.hub.commands import Op
 from ...hdl.hub.crossbar import Crossbar
+from ...hdl.hub.entry import CLOSES
 from ...hdl.hub.messages import index_bits, one_hot_index
 from ...hdl.hub.output_port import OutputPort
 from ...hdl.hub.status_table import StatusTable
@@ -45,6 +47,7 @@ class TransferProof(wiring.Component):
             giver.eq(one_hot_index(table.enter)),
             output.eq(Array([head.request.param for head in self.heads])[giver]),
             Assume(~table.enter.any() | (Array([head.request.param for head in self.heads])[giver] < self.ports)),
+            Assume(~table.enter.any() | (output != giver)),
             Assume(~table.enter.any() | ~was_connected.bit_select(output, 1) & ~Cat(
                 Cat(targets[o] for targets in table.targets).any() for o in ports).bit_select(output, 1)),
         ]
@@ -59,22 +62,23 @@ class TransferProof(wiring.Component):
             m.submodules[f"head_{n}"] = look_into(head, platform)
             m.submodules[f"output_{n}"] = look_into(port, platform)
             entry, own = Signal(9, name=f"entry_{n}"), Signal(name=f"own_{n}")
-            waits = head.spy.state.ongoing("WAIT")
-            outside = head.spy.close_all.spy.place == 0  # the next entry is not part of a close all
+            waits = head.spy.states[3]
+            outside = ~(head.spy.last_but_one | head.spy.last)  # the next entry is not part of a close all
             fresh = table.enter[n] if self.direct else table.enter[n] | entered[n]  # the connection does not stand yet
             m.d.comb += [
                 entry.eq(AnySeq(9)),
                 own.eq(AnySeq(1)),
-                Assume(is_sent(entry) | own | head.spy.state.ongoing("PARAMETER")),
+                Assume(is_sent(entry) | own | (entry == CLOSES | Op.CLOSE_ALL) & outside | head.spy.states[1]),
                 Assume(~own | entry[7] & entry[8] & outside),
-                Assert(head.spy.state.ongoing("PASS") | outside),
+                Assert(head.spy.states[0] | outside),
+                Assert(((head.spy.states & (head.spy.states - 1))[:5] == 0) & ~(head.spy.last_but_one & head.spy.last)),
                 head.entry.eq(entry),
                 head.valid.eq(AnySeq(1)),
                 head.offer.eq(AnySeq(1) & ~head.valid & outside), head.offered.eq(AnySeq(8)),
                 head.halt.eq(AnySeq(1)), head.expired.eq(AnySeq(1)),
                 head.resume.eq(AnySeq(1) & waits & ~fresh),
                 head.response_valid.eq(AnySeq(1) & head.spy.asked & ~(waits & fresh)),
-                head.done.eq(AnySeq(1)), head.value.eq(AnySeq(8)),
+                head.done.eq(AnySeq(1)), head.value.eq(AnySeq(8)), head.fault.eq(AnySeq(5)), head.quiet.eq(AnySeq(1)),
                 head.answer.ready.eq(AnySeq(1)),
                 head.targets.eq(table.targets[n]),
                 head.mine.eq(table.mine[n]),
@@ -104,11 +108,12 @@ class TransferProof(wiring.Component):
 
         m.d.comb += [
             Assert(table.entered_output.any() == entered.any()),
+            *(Assert(~table.targets[i][i]) for i in ports),
             Assert(~entered.any() | (entered == 1 << table.entered_input)),
             *(Assert(~table.targets[i][o] | (Mux(table.entered_output[o], table.entered_input, table.owner[o]) == i)) for i in ports for o in ports),
         ]
 
-        closing = Cat(head.spy.state.ongoing("CLOSING") for head in self.heads)
+        closing = Cat(head.spy.states[4] for head in self.heads)
         under_way = Signal(self.ports)  # the end of a close all is in the output port
         for o, port in zip(ports, self.outputs):
             spy = port.spy

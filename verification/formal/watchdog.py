@@ -31,8 +31,10 @@ class WatchdogProof(wiring.Component):
         m.d.comb += [
             dut.log.eq(self.log),
             dut.held.eq(AnySeq(ports)), dut.moved.eq(AnySeq(ports)),
-            held.eq(dut.held.bit_select(port, 1)), moved.eq(dut.moved.bit_select(port, 1)), expired.eq(dut.expired.bit_select(port, 1)),
+            held.eq(spy.held.bit_select(port, 1)), moved.eq(spy.moved.bit_select(port, 1)), expired.eq(dut.expired.bit_select(port, 1)),
         ]
+        before, moved_before = Signal(ports), Signal(ports)
+        m.d.sync += [before.eq(dut.held), moved_before.eq(dut.moved)]
         # Cycles in a row in which something has been held there and nothing has moved, up to the one before this.
         still = Signal(range(4 * time + 4))
         with m.If(~held | moved):
@@ -47,7 +49,8 @@ class WatchdogProof(wiring.Component):
         m.d.comb += [
             Assert(~expired | (still > time), "nothing expires that has not stood still for its time"),
             Assert(since <= 2 * time, "what stands still for twice its time expires"),
-            Assert(dut.active == dut.held.any()),
+            Assert(dut.active == (dut.held | before).any()),
+            Assert((spy.held == before) & (spy.moved == moved_before)),
         ]
 
         # What ties this to the registers: the cycles since the last tick, counted from 1.

@@ -3,7 +3,7 @@
 import random
 
 from nectar.hdl.hub.commands import STATUS_IN_USE, Error, Op
-from nectar.hdl.link.symbol import ANY_HUB, Control, command, packet
+from nectar.hdl.link.symbol import ANY_HUB, MAX_PACKET, Control, command, packet
 
 from .scene import CLOSE_ALL, HUB, claim
 
@@ -137,6 +137,25 @@ async def a_flush_cuts_short_what_has_left_in_part(scene):
         await scene.drain()
         got = scene.data(target)[before:]
         assert got[-7:] == packet([0xEE]) + CLOSE_ALL and got[:-7] == body[:len(got) - 7] and len(got) - 7 <= 4
+    await scene.finish(judged=False)
+
+
+@claim(ports=3)
+async def a_flush_finds_its_way_into_a_full_queue(scene):
+    """H21 and the use of flush: a queue that overflows while its head is stuck is the one that most needs it."""
+    source, target, other = scene.some(3)
+    scene.order(source, Op.OPEN, target)
+    await scene.drain()
+    scene.ends[target].take = lambda cycle: False
+    scene.send(source, bytes(MAX_PACKET + 128 + random.randrange(4, 40)))
+    await scene.drain()
+    assert await scene.errors(source, other) > 0
+    assert await scene.ask(source, Op.FLUSH_REPLY, 9) == (True, 9)
+    assert await scene.done(other, Op.STATUS_QUEUE, source) == 0
+    scene.ends[target].take = lambda cycle: True
+    scene.send(source, CLOSE_ALL)
+    await scene.drain()
+    await scene.connects(source, [target])
     await scene.finish(judged=False)
 
 

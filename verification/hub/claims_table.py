@@ -122,6 +122,30 @@ async def every_command_meets_each_of_its_errors(scene):
     await scene.finish(judged=False)
 
 
+@claim(timeout_ms=20)
+async def a_port_that_there_is_not_is_never_taken_for_the_one_that_its_low_bits_name(scene):
+    """H9, BAD_PORT: the input has connected and locked all others, so that a command which lost bits of its parameter would find what it needs."""
+    source = random.randrange(scene.ports)
+    others = [port for port in range(scene.ports) if port != source]
+    numbers = 1 << (scene.ports - 1).bit_length()
+    for port in others:
+        scene.order(source, Op.LOCK, port)
+        scene.order(source, Op.OPEN, port)
+    for row in random.sample(COMMANDS, 52):
+        if Error.BAD_PORT not in row.errors:
+            continue
+        bad = [param for param in range(256) if param % numbers in others and Tables(scene.ports, HUB).bad_port(source, row, param)]
+        for param in {random.choice([param for param in bad if param % numbers == port]) for port in random.sample(others, min(len(others), 4))}:
+            scene.order(source, row.op, param)
+            model = await scene.agrees()
+            assert model.targets(source) == others
+    for port in others:
+        assert (await scene.owner(port), await scene.locker(port), await scene.ready_bit(port)) == (source, source, 1), f"output {port}"
+    await scene.agrees()
+    scene.send(source, command(Op.UNLOCK_MINE, HUB, 0), CLOSE_ALL)
+    await scene.finish(judged=False)
+
+
 @claim(ports=3, timeout_ms=20)
 async def a_waiting_command_is_refused_when_its_output_is_disabled(scene):
     """docs/hub.md, supervisor commands: a waiting open or lock of a port that is disabled is refused with DISABLED, and counted; awaiting is not."""

@@ -18,10 +18,12 @@ from .harness import VALID
 from .streams import CODES, Departing, Order, Violation, actions, arrivals
 from .tables import answered
 
-__all__ = ["HUB", "Noise", "Watch"]
+__all__ = ["HUB", "REPLY_TIME", "Noise", "Watch", "batch"]
 
 #: ID of the HUB under test; no byte of data that the manager's fragments could be continued with.
 HUB = 0xF7
+#: Cycles in which a reply that has begun is complete on a fiber that takes a symbol in each: four, and room for ready signals between.
+REPLY_TIME = 64
 _RESERVED = [code for code in range(CONTROL_BIT, 2 * CONTROL_BIT) if code not in CODES]
 _ALL = [int(row.op) for row in COMMANDS]
 _USER = [int(row.op) for row in COMMANDS if not row.supervisor]
@@ -131,7 +133,9 @@ class Watch:
         return sum(map(len, self.arrived))
 
     def check(self):
-        """Raises Violation if something came out that may not."""
+        """Raises Violation if something came out that may not, or a reply is not complete. The fibers must have taken a symbol in each of the
+        last REPLY_TIME cycles; a queue full of commands that wait for the watchdog is still being worked off then, so a reply may be under way.
+        """
         taken = [arrivals(line) for line in self.arrived]
         orders = [[action for action in actions(came.queue, HUB) if isinstance(action, Order)] for came in taken]
         connects = [[0] * self.ports for _ in range(self.ports)]
@@ -148,8 +152,8 @@ class Watch:
                 elif target < self.ports and order.op in (Op.REPAIR_READY, Op.RESET_QUEUE_REPLY, Op.RESET_PORT_REPLY, Op.DISABLE_REPLY):
                     causes[target] += 1
         for port, departing in enumerate(self.departing):
-            if not departing.whole:
-                raise Violation(f"port {port}: the last reply is not complete")
+            if departing.begun is not None and self.now - departing.begun > REPLY_TIME:
+                raise Violation(f"port {port}: the reply that began in cycle {departing.begun} is not complete in cycle {self.now}")
             found = departing.found
             if len(found.readies) > causes[port]:
                 raise Violation(f"port {port} sent {len(found.readies)} ready signals for {causes[port]} causes")

@@ -49,6 +49,10 @@ class Tenure:
         """Whether it must have stood all the time from ``begin`` to ``end``."""
         return self.first <= begin and end <= self.sure - SLACK
 
+    def passes(self, begin, end):
+        """Whether it may have ended at some time from ``begin`` to ``end``."""
+        return self.possible(begin, end) and self.sure <= end + SLACK
+
 
 @dataclass
 class Lock:
@@ -65,6 +69,10 @@ class Lock:
     def certain(self, begin, end):
         """Whether it must have been held all the time from ``begin`` to ``end``."""
         return self.taken.end <= begin and (self.given is None or end <= self.given.begin)
+
+    def passes(self, begin, end):
+        """Whether it may have been given back at some time from ``begin`` to ``end``."""
+        return self.given is not None and self.possible(begin, end) and self.given.begin <= end + SLACK
 
     def clashes(self, other):
         """Whether there is a time at which both must have been held."""

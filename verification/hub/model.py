@@ -164,11 +164,12 @@ class Model(Tables):
         """Whether the head of an input queue could do something."""
         port = self._ports[number]
         if port.waiting:
-            answer = self.obey(number, *port.waiting)
+            waiting, port.waiting = port.waiting, None  # while it is obeyed it does not wait: what empties its own queue does not end it
+            answer = self.obey(number, *waiting)
             if answer is None:
+                port.waiting = waiting
                 return False
-            op, port.waiting = port.waiting[0], None
-            self._answer(number, op, answer)
+            self._answer(number, waiting[0], answer)
             return True
         if not port.queue:
             return False

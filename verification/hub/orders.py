@@ -3,7 +3,7 @@
 from math import inf
 
 from nectar.hdl.hub.commands import BY_OPCODE, REPLY, RETRY, STATUS_IN_USE, SUPERVISOR, TEST, Error, Group, Op
-from nectar.hdl.link.symbol import Control
+from nectar.hdl.link.symbol import COMMAND_LENGTH, Control
 
 from .answers import Asked
 from .history import SLACK, Lock, Tenure, Window
@@ -14,6 +14,8 @@ __all__ = ["LOOK", "Orders"]
 
 #: Symbols behind an open by which the observation tells inputs apart.
 LOOK = 8
+#: Cycles from the arrival of a command in an empty queue, and the last symbol of the answer before it, to its place among those that wait, at most.
+TAKEN_UP = 16
 #: Supervisor commands that change nothing that is judged here.
 _HARMLESS = {Op.MONITOR_SELECT_REPLY, Op.MONITOR_READ_REPLY, Op.WATCHDOG_TIME_REPLY}
 
@@ -29,6 +31,8 @@ class Orders:
                 return False
             frame, item = self.answers[port][len(source.asked)]
             answer = Answer(bool(frame[0] & REPLY), frame[2])
+            if not answer.done and answer.value not in list(Error):
+                raise Violation(f"port {port}, cycle {item.offered}: reply {frame} to {order} is a refusal for no reason")
         window = Window(max(order.at, source.floor))
         row = BY_OPCODE.get(order.op)
         expected = self._wrong(port, row, order)
@@ -68,6 +72,16 @@ class Orders:
             return answer if any(isinstance(a, Order) and a.op == Op.FLUSH_REPLY for a in source.actions[source.place:]) else None
         return {Group.OPEN: self._open, Group.CLOSE: self._close, Group.LOCK: self._lock, Group.STATUS: self._status, Group.FLOW: self._flow,
                 Group.ECHO: self._echo}[row.group](port, source, order, window, answer)
+
+    def waits_for_its_end(self, port, source, at):
+        """Whether the next action of a head that cannot move is a command that wants a reply, and certainly stood at the head in cycle ``at``."""
+        order = source.actions[source.place]
+        if not isinstance(order, Order) or order.op not in BY_OPCODE or not BY_OPCODE[order.op].waits or not answered(order.op):
+            return False
+        before = [item.taken for copies in source.recent for item in copies.values()]
+        if source.asked:
+            before.append(self.answers[port][len(source.asked) - 1][1].taken + COMMAND_LENGTH)
+        return at - max(order.at, *before, -1) >= TAKEN_UP
 
     def _status(self, port, source, order, window, answer):
         if order.op == Op.STATUS_NEIGHBOUR:
@@ -149,6 +163,8 @@ class Orders:
         o = order.param
         output = self.outputs[o]
         if answer is not None and not answer.done:
+            if order.op & RETRY:
+                raise Violation(f"input {port}: {order}, which waits, was refused as {Error(answer.value)!r}")
             return self._refused(port, order, window, Error(answer.value))
         ahead = self._ahead(source, o)
         if output.owner == port:
@@ -205,6 +221,9 @@ class Orders:
                         Error.LOCKED: any(lock.possible(begin, end) for lock in locks),
                         Error.NOT_READY: order.op & TEST and row.group is Group.OPEN and (
                             output.ready.may_be(0, begin, end) or any(w.begin <= end and begin <= w.end + SLACK for w in output.coming))}
+            # A refusal whose reason has gone when it is looked up, in the cycle after the decision, is told so.
+            unexplained = Error.LOCKED if row.group is Group.LOCK else Error.NOT_READY if order.op & TEST else Error.BUSY
+            possible[unexplained] = possible[unexplained] or any(tenure.passes(begin, end) for tenure in busy) or any(lock.passes(begin, end) for lock in locks)
             if not (any(possible.values()) if silent else possible.get(error)):
                 raise Violation(f"{where}refused though output {order.param} was free" if silent or error == Error.BUSY else
                                 f"{where}refused as {error!r}")

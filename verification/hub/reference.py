@@ -248,14 +248,21 @@ class Replay(Orders):
         return closed
 
     def _flushes(self):
-        """Whether a flush throws away what cannot move."""
-        for source in self.inputs:
+        """Whether a flush, the first that arrived, throws away what cannot move."""
+        found = []
+        for port, source in enumerate(self.inputs):
             flush = next((place for place in range(source.place + 1, len(source.actions))
                           if isinstance(source.actions[place], Order) and source.actions[place].op == Op.FLUSH_REPLY), None)
             if flush is not None:
-                source.place = flush
-                return True
-        return False
+                found.append((source.actions[flush].at, port, flush))
+        if not found:
+            return False
+        at, port, flush = min(found)
+        source = self.inputs[port]
+        if self.waits_for_its_end(port, source, at):
+            raise Violation(f"input {port}: {source.actions[source.place]} waited when the flush of cycle {at} came, and was not answered as given up")
+        source.place = flush
+        return True
 
     # At the end of the replay
 

@@ -116,7 +116,7 @@ def arrivals(symbols):
 class Departing:
     """Takes apart what ``port`` sends, piece by piece; raises Violation for idle or reserved codes and for replies that are torn.
 
-    ``found``: Departures so far; ``whole``: no reply is under way.
+    ``found``: Departures so far; ``whole``: no reply is under way; ``begun``: the cycle in which the one that is was offered.
     """
 
     def __init__(self, port):
@@ -128,6 +128,11 @@ class Departing:
     def whole(self):
         """Whether no reply is under way."""
         return self._fragment is None
+
+    @property
+    def begun(self):
+        """Cycle in which the reply that is under way was offered first; None if there is none."""
+        return None if self.whole else self._start.offered
 
     def feed(self, sent):
         """Takes what was sent next, [Sent]."""

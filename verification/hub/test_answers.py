@@ -1,5 +1,6 @@
 """Bench of hdl/hub/answers.py: what every command is answered, and what the commands for flow control do."""
 
+import copy
 import random
 
 import cocotb
@@ -7,13 +8,14 @@ import pytest
 
 from nectar.hdl.hub.answers import Answers
 from nectar.hdl.hub.commands import BY_OPCODE, RETRY, STATUS_IN_USE, TEST, Error, Executor, Group, Op
+from nectar.hdl.hub.messages import FAULTS
 from nectar.hdl.hub.monitor_map import Event
 from nectar.verification.bench import Bench, inside
 from nectar.verification.hub.lockstep import Lockstep
 
 SIZES = {"3 ports": 3, "16 ports": 16}
 COMMANDS = [int(op) for op, row in BY_OPCODE.items() if row.executor is Executor.CONTROLLER or row.group is Group.ECHO or op == Op.FLUSH_REPLY]
-UNKNOWN = [0x08, 0x24, 0x2F, 0x30, 0x61, 0x80, 0xFF]
+UNKNOWN = [0x08, 0x24, 0x2F, 0x30, 0x60, 0x61, 0x80, 0xFF]
 LOCKS = (*range(0x20, 0x24), int(Op.TEST_LOCK_REPLY))
 
 
@@ -25,9 +27,14 @@ def pack(ports, order):
     """The layout Order as a number."""
     bits = bits_of(ports)
     number = order["param"] | order["op"] << 8 | order["port"] << 16
-    for n, flag in enumerate(("done", "had", "expired", "supervisor")):
+    for n, flag in enumerate(("done", "had", "expired", "supervisor", "locks")):
         number |= order[flag] << 16 + bits + n
     return number
+
+
+def level_pin(entries):
+    """What a queue that holds ``entries`` tells; with many of them only bit 9 counts."""
+    return 1 - entries & 0x1FF if entries < 256 else 1 - entries & 0x1FF | 1 << 9 if random.random() < 0.9 or entries > 257 else 1 - entries & 0x1FF
 
 
 class World:
@@ -46,8 +53,23 @@ class World:
                 "ready_bit": self.ready_bit, "enabled": self.enabled}
         for n in range(self.ports):
             pins |= {f"owner__{n}": self.connected.get(n, random.randrange(self.ports)), f"errors__{n}": self.errors[n],
-                     f"locker__{n}": self.locked.get(n, random.randrange(self.ports)), f"level__{n}": self.level[n]}
+                     f"locker__{n}": self.locked.get(n, random.randrange(self.ports)), f"level__{n}": level_pin(self.level[n])}
         return pins
+
+    def behind(self, before, order):
+        """The world as ``order`` finds it right behind the World and order ``before``, or None: a lock that was changed by that shows already."""
+        if before is None:
+            return self
+        world, last = before
+        found = copy.copy(self)
+        found.locked = dict(self.locked)
+        name = last["param"] % (1 << bits_of(self.ports))
+        if name == order["param"] % (1 << bits_of(self.ports)):
+            if last["locks"]:
+                found.locked[name] = last["port"]
+            elif last["op"] in (Op.UNLOCK, Op.UNLOCK_REPLY) and not world.answer(last, (0, 0))[0]:
+                found.locked.pop(name, None)
+        return found
 
     def answer(self, order, neighbour):
         """(error, value) of an order."""
@@ -118,18 +140,26 @@ def some_order(ports):
     reachable = param < ports and (param != port or op == Op.AWAIT_READY_REPLY)
     done = reachable and (op in range(8) or op in LOCKS or op == Op.AWAIT_READY_REPLY) and random.random() < 0.5
     return {"op": op, "param": param, "port": port, "done": done, "had": done and random.random() < 0.3,
-            "expired": random.random() < 0.5, "supervisor": bool(op & 0x80) and random.random() < 0.5}
+            "locks": done and op in LOCKS and not op & TEST, "expired": random.random() < 0.5, "supervisor": bool(op & 0x80) and random.random() < 0.5}
+
+
+def response(port, done, value):
+    """What a port is told of its command; ``value`` is the error if not done."""
+    return {"response_valid": 1 << port, "done": done, "value": value, "fault": 0 if done else sum((value == error) << n for n, error in enumerate(FAULTS))}
 
 
 def expectations(ports, world, order, neighbour):
-    """Outputs in the cycle after ``order``, and what its effects are in the one after that."""
+    """Outputs in the cycle after ``order``, and two cycles later."""
     error, value = world.answer(order, neighbour)
     op, place, giver = order["op"], 1 << order["param"] % (1 << bits_of(ports)), 1 << order["port"]
-    now = {"response_valid": giver, "done": error == 0, "value": error or value, "command_valid": 0,
+    unlocks = op in (Op.UNLOCK, Op.UNLOCK_REPLY) and not error
+    now = {"command_valid": 0, "lock": order["locks"], "unlock": unlocks,
+           "change": place if order["locks"] or unlocks else 0, "who": giver if order["locks"] else 0,
            "forget": place if op == Op.STATUS_NEIGHBOUR and not error else 0, "release": giver if op == Op.UNLOCK_MINE else 0}
-    later = {"ready_set": 0, "ready_clear": 0, "send_ready": 0}
+    later = response(order["port"], error == 0, error or value) | {"quiet": op in (0x60, 0x61)}
     if order["supervisor"]:
-        now = {"response_valid": 0, "command_valid": 1, "forget": 0, "release": 0}
+        now |= {"command_valid": 1, "forget": 0, "release": 0}
+        later = {}
     elif not error:
         later |= {name: place for name, acts in (("ready_set", Op.RAISE_READY), ("ready_clear", Op.LOWER_READY), ("send_ready", Op.REPAIR_READY))
                   if op == acts}
@@ -150,30 +180,27 @@ async def answers_every_command(dut):
                               "finished", "finished_done", "finished_value",
                               *(f"{name}__{n}" for name in ("owner", "locker", "errors", "level") for n in range(ports))])
     await lockstep.reset()
-    idle = {"response_valid": 0, "command_valid": 0, "forget": 0, "release": 0, "decision_valid": 0}
-    quiet = {"ready_set": 0, "ready_clear": 0, "send_ready": 0}
-    seen, last, effects = set(), None, quiet
-    for _ in range(30_000):
+    idle = {name: 0 for name in ("response_valid", "command_valid", "forget", "release", "decision_valid", "lock", "unlock", "change", "who",
+                                 "ready_set", "ready_clear", "send_ready")}
+    seen, last, due = set(), None, {}
+    for cycle in range(30_000):
         world, neighbour = World(ports), (random.randrange(256), random.randrange(256))
-        order = some_order(ports) if random.random() < 0.9 else None
+        order = some_order(ports) if random.random() < 0.8 else None
         inputs = world.pins() | {"neighbour_id": neighbour[0], "neighbour_kind": neighbour[1]}
-        shown = idle | effects
-        effects = quiet
+        shown = idle | due.pop(cycle, {})
         if last:
-            now, effects = expectations(ports, *last, neighbour)
+            now, due[cycle + 2] = expectations(ports, *last, neighbour)
             shown |= now
             seen.add((last[1]["op"], last[0].answer(last[1], neighbour)[0]))
-        elif random.random() < 0.3:
-            port, done, value = random.randrange(ports), random.random() < 0.5, random.randrange(256)
+        if "response_valid" not in due.get(cycle + 1, {}) and random.random() < 0.3:
+            port, done, value = random.randrange(ports), random.random() < 0.5, random.choice([*Error, random.randrange(256)])
             inputs |= {"finished": 1 << port, "finished_done": done, "finished_value": value}
-            shown |= {"response_valid": 1 << port, "done": done, "value": value}
-        shown["unlock"] = 0
+            due.setdefault(cycle + 1, {}).update(response(port, done, value))
         if order:
             name = order["param"] % (1 << bits_of(ports))
             inputs |= {"order": pack(ports, order), "decided": 1 << order["port"], "place": 1 << name if name < ports else 0}
-            shown["unlock"] = order["op"] in (Op.UNLOCK, Op.UNLOCK_REPLY) and world.locked.get(order["param"]) == order["port"]
         await lockstep.step(inputs, shown)
-        last = (world, order) if order else None
+        last = (world.behind(last, order), order) if order else None
     for op in COMMANDS:
         for error in BY_OPCODE[op].errors:
             expected = Error.NOT_ALLOWED if op & 0x80 else error

@@ -26,10 +26,12 @@ class Model:
         for distance in range(1, self.count + 1):
             n = (self.last + distance) % self.count
             if n in asks:
-                self.last = n
                 break
         else:
             return {"pick": 0}
+        if inputs.get("keep"):
+            return {"pick": 1 << n}
+        self.last = n
         for other in range(self.count):
             self.waited[other] = self.waited[other] + 1 if other in asks and other != n else 0
         assert max(self.waited) < self.count, "the model itself lets somebody wait too long"
@@ -37,7 +39,7 @@ class Model:
 
 
 async def start(dut):
-    lockstep = Lockstep(dut, ["asks"])
+    lockstep = Lockstep(dut, ["asks", "keep"])
     await lockstep.reset()
     return lockstep, Model(SIZES[inside()])
 
@@ -47,7 +49,8 @@ async def takes_turns_by_number(dut):
     """docs/hub.md: the controller takes turns, round robin by port number, so that a port waits for at most N - 1 others."""
     lockstep, model = await start(dut)
     for share in (0.1, 0.5, 0.9):
-        await lockstep.run(model, lambda model: {"asks": sum((random.random() < share) << n for n in range(model.count))}, 400)
+        await lockstep.run(model, lambda model: {"asks": sum((random.random() < share) << n for n in range(model.count)),
+                                                   "keep": random.random() < 0.2}, 400)
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")

@@ -34,7 +34,7 @@ class Tables:
         self.locked = {}
 
     def pins(self, requests):
-        """What the controller sees; ``requests``: port → (op, param)."""
+        """What the controller sees, and ``named__N``, the output that port N names, as a mask; ``requests``: port → (op, param)."""
         ports = range(self.ports)
         size = 1 << max(1, (self.ports - 1).bit_length())
         names = {n: requests[n][1] % size if n in requests else 0 for n in ports}
@@ -59,9 +59,11 @@ class Model:
         self.checked = {}      # port → (it can be done, it is decided at once, it has it already), of the cycle before
         self.last = ports - 1
         self.decided = None    # (port, op, param, done, had, entered) of the cycle before
+        self.before = None     # and of the one before that
         self.resumes = {}      # cycle → port
         self.frozen = False
         self.given_up = set()  # ports that the watchdog met while they were waiting
+        self.in_vain = 0       # picks of those whose output had just been taken
         self.seen = set()      # (op, done) that were decided
         self.given_up_ops = set()
 
@@ -84,21 +86,25 @@ class Model:
             self.given_up_ops.add(op)
         return can and not bad, bad or hopeless or not waits or bool(inputs["give_up"] >> n & 1), mine
 
-    def _in_the_way(self, n):
-        """Whether the decision of the cycle before took what the request of port ``n`` wants."""
-        if self.decided is None:
+    def _takes(self, decision, n):
+        """Whether ``decision`` took what the request of port ``n`` wants."""
+        if decision is None:
             return False
-        _, op, param, done, *_ = self.decided
+        _, op, param, done, *_ = decision
         mine, wanted, _ = self.requests[n]
         size = 1 << max(1, (self.ports - 1).bit_length())
         if not done or (param - wanted) % size:
             return False
-        return opens(mine) and (opens(op) or locks(op) and not op & TEST) or locks(mine) and locks(op) and not op & TEST
+        lasts = locks(op) and not op & TEST
+        if decision is self.before:
+            return (opens(mine) or locks(mine)) and lasts
+        return opens(mine) and (opens(op) or lasts) or locks(mine) and lasts
 
     def step(self, inputs):
         """Outputs of this cycle; and then what is decided in it: (port, op, param, done, had, entered) or None."""
-        shown = {"enter": 0, "opened": 0, "decided": 0, "lock": 0, "entered_output": 0, "resume": 0}
-        shown["busy"] = bool(self.decided or self.frozen or self.resumes or self.requests)
+        shown = {"enter": 0, "opened": 0, "decided": 0, "entered_output": 0, "resume": 0}
+        locked_before = self.before and self.before[3] and locks(self.before[1]) and not self.before[1] & TEST
+        shown["busy"] = bool(self.decided or locked_before or self.frozen or self.resumes or self.requests)
         if self.cycle in self.resumes:
             shown["resume"] = 1 << self.resumes.pop(self.cycle)
         freeze = self.frozen
@@ -107,14 +113,14 @@ class Model:
             named = param % (1 << max(1, (self.ports - 1).bit_length()))
             supervisor = bool(op & 0x80 and inputs["allowed"] >> port & 1)
             freeze |= supervisor
-            done_lock = done and locks(op) and not op & TEST
-            had_lock = done_lock and bool(1 << named & inputs["locked"])
+            had_lock = done and locks(op) and not op & TEST and bool(1 << named & inputs["locked"])
             shown |= {
-                "decided": 1 << port, "place": 1 << named if named < self.ports else 0, "lock": done_lock,
+                "decided": 1 << port, "place": 1 << named if named < self.ports else 0,
                 "opened": entered << port, "entered_input": port, "entered_output": (1 << named) * (done and opens(op)),
                 "order": None,
             }
-            shown["order_fields"] = (op, param, port, done, done and opens(op) and not entered or had_lock, port in self.given_up, supervisor)
+            shown["order_fields"] = (op, param, port, done, done and opens(op) and not entered or had_lock, port in self.given_up, supervisor,
+                                     done and locks(op) and not op & TEST)
             self.given_up.discard(port)
         for n in range(self.ports):
             if inputs["request_valid"] >> n & 1:
@@ -122,19 +128,23 @@ class Model:
                 self.requests[n] = request >> 8, request & 0xFF, self.cycle + self.backplane
         waiting = [n for n, request in self.requests.items() if request[2] < self.cycle]
         self.given_up |= {n for n in waiting if inputs["expired"] >> n & 1}
-        chosen = None
+        chosen = turn = None
         for n in ((self.last + distance) % self.ports for distance in range(1, self.ports + 1)):
             can, now, had = self.checked.get(n, (False, False, False))
-            done = can and not self._in_the_way(n)
-            if done or now:
-                op, param, _ = self.requests[n]
-                entered = done and opens(op) and not had
-                chosen = n, op, param, done, had, entered
-                self.last = n
+            if can or now:
+                done = can and not self._takes(self.decided, n)
+                turn = n
+                if done or now:
+                    self.last = n
+                    op, param, _ = self.requests[n]
+                    entered = done and opens(op) and not had
+                    chosen = n, op, param, done, had, entered
+                else:
+                    self.in_vain += 1
                 break
-        looked = {n: (*self._check(n, inputs), self._in_the_way(n)) for n, request in self.requests.items() if request[2] <= self.cycle}
-        self.checked = {n: (can and not hit, now, had) for n, (can, now, had, hit) in looked.items()
-                        if not freeze and not (chosen and n == chosen[0])}
+        looked = {n: (*self._check(n, inputs), self._takes(self.decided, n) or self._takes(self.before, n))
+                  for n, request in self.requests.items() if request[2] <= self.cycle}
+        self.checked = {n: (can and not hit, now, had) for n, (can, now, had, hit) in looked.items() if not freeze and n != turn}
         if chosen:
             n, op, param, done, had, entered = chosen
             self.seen.add((op, bool(done)))
@@ -142,7 +152,7 @@ class Model:
             if opens(op) or locks(op):
                 self.resumes[self.cycle + 1 + self.backplane] = n
             del self.requests[n]
-        self.decided = chosen
+        self.before, self.decided = self.decided, chosen
         self.frozen = freeze and not inputs["finished"]
         self.cycle += 1
         return shown, chosen
@@ -156,7 +166,7 @@ class Environment:
         self.tables = Tables(self.model.ports)
         ports = range(self.model.ports)
         self.lockstep = Lockstep(dut, ["request_valid", "give_up", "expired", "mine", "connected", "locked", "ready", "enabled", "allowed", "finished",
-                                       *(f"{name}__{n}" for name in ("request", "named", "shut") for n in ports)])
+                                       *(f"{name}__{n}" for name in ("request", "shut") for n in ports)])
         self.asked = {}     # port → (op, param) until two cycles after its decision
         self.ends = {}      # port → cycle in which it may ask anew
         self.enabled = (1 << self.model.ports) - 1
@@ -187,10 +197,10 @@ class Environment:
         model, tables = self.model, self.tables
         for _ in range(cycles):
             inputs = self._inputs(ask, ready, give_up, ops)
-            locking = model.decided
+            locking = model.before and model.before[3] and locks(model.before[1]) and not model.before[1] & TEST and model.before
             shown, chosen = model.step(inputs)
             fields = shown.pop("order_fields", None)
-            read = await self.lockstep.step(inputs, {name: value for name, value in shown.items() if name != "order"}, ["order"])
+            read = await self.lockstep.step({name: value for name, value in inputs.items() if not name.startswith("named")}, {name: value for name, value in shown.items() if name != "order"}, ["order"])
             if fields:
                 self._check_order(read[0], fields)
             # The tables: what was entered in this cycle, what was locked by the decision before, what ends.
@@ -199,7 +209,7 @@ class Environment:
                 del tables.opened[o]
             for o in [o for o in tables.locked if random.random() < close]:
                 del tables.locked[o]
-            if locking and shown["lock"]:
+            if locking:
                 port, _, param, *_ = locking
                 assert tables.locked.get(param, port) == port, f"output {param} was locked by another input"
                 tables.locked[param] = port
@@ -214,7 +224,7 @@ class Environment:
             self.most_waiting = max(self.most_waiting, len(model.requests))
 
     def _check_order(self, order, fields):
-        """The order's bits: parameter, opcode, port, done, had, expired, supervisor."""
+        """The order's bits: parameter, opcode, port, done, had, expired, supervisor, locks."""
         bits = max(1, (self.model.ports - 1).bit_length())
         op, param, port, *flags = fields
         expected = param | op << 8 | port << 16
@@ -232,7 +242,7 @@ async def decides_one_request_a_cycle_in_turns(dut):
     environment = Environment(dut)
     await environment.lockstep.reset()
     ops = [*OPENS, *LOCKS, *WAITING, *OTHERS]
-    for ask, close, ready, give_up in ((0.5, 0.1, 0.7, 0), (0.05, 0.02, 0.3, 0.05), (1, 0.3, 0.7, 0.3), (0.8, 0.05, 0.2, 0.2), (1, 0.9, 1, 0)):
+    for ask, close, ready, give_up in ((0.5, 0.1, 0.7, 0), (0.05, 0.02, 0.3, 0.05), (1, 0.3, 0.7, 0.3), (0.8, 0.05, 0.2, 0.2), (0.7, 0.03, 0.1, 0.3), (1, 0.9, 1, 0)):
         await environment.run(1500, ask, close, ready, give_up, ops)
     model = environment.model
     for op in WAITING:
@@ -243,6 +253,7 @@ async def decides_one_request_a_cycle_in_turns(dut):
             await environment.run(40, 1, 0, 0, 0.2, [op, Op.OPEN, Op.LOCK])
     assert {(op, done) for op in (*OPENS, *LOCKS, Op.AWAIT_READY_REPLY) for done in (True, False)} <= model.seen
     assert model.given_up_ops == set(WAITING), "not everything that waits was given up"
+    assert model.in_vain > 0, "nobody was picked in vain"
     assert {op for op, _ in model.seen} >= set(OTHERS)
     environment.enabled = (1 << environment.model.ports) - 1
     await environment.run(100 + 20 * environment.model.ports, 0, 1, 1)

@@ -21,7 +21,7 @@ async def takes_every_symbol_to_all_its_outputs(dut):
     for _ in range(600):
         sends = [random.getrandbits(10) for _ in ports]
         moves = [random.random() < 0.7 for _ in ports]
-        owner = [random.choice([None, *ports]) for _ in ports]
+        owner = [random.choice([None, *(i for i in ports if i != o)]) for o in ports]
         dut.move.value = sum(move << n for n, move in enumerate(moves))
         for n in ports:
             getattr(dut, f"passage__{n}").value = sends[n]
@@ -35,7 +35,7 @@ async def takes_every_symbol_to_all_its_outputs(dut):
             if push >> o & 1:
                 assert int(getattr(dut, f"out__{o}").value) == sends[i], f"output {o} listens to {i}"
                 seen.add((i, o))
-    assert len(seen) == len(ports) ** 2, "not every pair was used"
+    assert len(seen) == len(ports) * (len(ports) - 1), "not every pair was used"
 
 
 bench = Bench(__name__, {name: lambda parameters=parameters: Crossbar(*parameters) for name, parameters in CONFIGURATIONS.items()}, ports_only=True)

@@ -7,8 +7,10 @@ import cocotb
 import pytest
 
 from nectar.hdl.hub.commands import HELLO, HELLO_ASK, Error, Group, Op
+from nectar.hdl.hub.entry import CLOSES as CLOSING
 from nectar.hdl.hub.entry import OWN
-from nectar.hdl.hub.head import FAULTS, Head
+from nectar.hdl.hub.head import Head
+from nectar.hdl.hub.messages import FAULTS
 from nectar.hdl.link.symbol import ANY_HUB, Control, command, packet
 from nectar.verification.bench import Bench, inside
 from nectar.verification.hub.lockstep import Lockstep
@@ -17,7 +19,7 @@ CONFIGURATIONS = {"port 0 of 2": (2, 0), "port 3 of 5": (5, 3), "port 9 of 16": 
 HUB = 0x42
 CLOSES = 1 << 9
 INPUTS = ["hub_id", "entry", "valid", "offer", "offered", "halt", "expired", "targets", "space", "resume", "response_valid", "done", "value",
-          "mine", "answer__ready"]
+          "fault", "quiet", "mine", "answer__ready"]
 CLOSE_ONE = (Op.CLOSE, Op.CLOSE_REPLY)
 CLOSE_MINE = (Op.CLOSE_MINE, Op.CLOSE_MINE_REPLY, Op.CLOSE_ALL_REPLY)
 PULSES = ("pop", "accept", "move", "start_left", "request_valid", "close_one", "close_mine", "dropped", "moved", *FAULTS.values())
@@ -39,6 +41,7 @@ class Model:
 
     def __init__(self, ports, port):
         self.ports, self.port = ports, port
+        self.numbers = 1 << (ports - 1).bit_length()  # of ports that a parameter's low bits can tell apart
         self.queue = deque()
         self.targets = set()
         self.state = "pass"
@@ -78,12 +81,12 @@ class Model:
             responds = not resumes
         if self.asked and self.response is not None and not responds and not resumes:
             responds = random.random() < prompt
-        mine = self.order is not None and self.order[1] in self.targets
+        mine = self.order is not None and self.order[1] % self.numbers in self.targets
         payload = entry.payload if entry else offered[1] if offers else random.getrandbits(9)
         inputs = {"hub_id": HUB, "valid": entry is not None, "entry": payload,
                   "offer": offers, "offered": offered[0], "halt": halts, "expired": expires, "mine": mine,
                   "targets": sum(1 << o for o in self.targets), "space": sum(1 << o for o in space), "answer__ready": answer_ready,
-                  "resume": resumes, "response_valid": responds}
+                  "resume": resumes, "response_valid": responds, "fault": random.getrandbits(len(FAULTS)), "quiet": random.getrandbits(1)}
         shown = dict.fromkeys(PULSES, False) | {
             "holds": self.state != "pass", "busy": self.state != "pass" or self.asked or self.answer is not None,
             "answer__valid": self.answer is not None, "answer__payload": self.answer, "give_up": self.giving_up}
@@ -95,7 +98,8 @@ class Model:
             self.answer = None
         if responds:
             error, value = self.response
-            inputs |= {"done": not error, "value": value}
+            inputs |= {"done": not error, "value": value, "quiet": self.order[0] in (HELLO, HELLO_ASK),
+                       "fault": sum(1 << n for n, fault in enumerate(FAULTS) if fault == error)}
             if error in FAULTS:
                 shown[FAULTS[error]] = True
             self._answer(not error, value)
@@ -158,7 +162,7 @@ class Model:
     def _pass(self, entry, shown, state):
         shown |= {"pop": True, "moved": True, "start_left": entry.payload == Control.START}
         if self.targets:
-            shown |= {"move": True, "passage": entry.payload | (entry.part == 4) * CLOSES}
+            shown |= {"move": True, "passage": (entry.payload & 0xFF if entry.part == 2 else entry.payload) | (entry.part == 4) * CLOSES}
             self.in_run = False
             return "closing" if entry.part == 4 else "pass"
         if entry.part:
@@ -200,7 +204,12 @@ class Model:
 
 def own(op, param):
     """A command for this HUB, as two entries."""
-    return [Entry(OWN | op >> 1, order=(op, param)), Entry((op & 1) << 8 | param)]
+    return [Entry(OWN | op & 0x7F, order=(op, param)), Entry((op & 0x80) << 1 | param)]
+
+
+def close_all(param=0):
+    """A close all, its opcode marked."""
+    return [Entry(symbol | (n == 2) * CLOSING, part=n) for n, symbol in enumerate(command(Op.CLOSE_ALL, ANY_HUB, param), 1)]
 
 
 def piece(ports):
@@ -210,7 +219,7 @@ def piece(ports):
     if draw < 0.3:
         return [Entry(symbol) for symbol in packet(random.randbytes(random.randrange(5)))]
     if draw < 0.45:
-        return [Entry(symbol, part=n) for n, symbol in enumerate(command(Op.CLOSE_ALL, ANY_HUB, param), 1)]
+        return close_all(param)
     if draw < 0.55:
         return [Entry(symbol, lead=n == 0) for n, symbol in enumerate(command(random.choice([Op.OPEN, Op.CLOSE]), 0x99, Op.CLOSE_ALL))]
     if draw < 0.7:
@@ -264,6 +273,17 @@ async def gives_up_what_waits_when_the_queue_is_emptied(dut):
                                            halt=0.1, expired=0.1)
                 await lockstep.step(inputs, shown)
         await run(lockstep, model, share)
+    everything = set(range(model.ports))
+    for wait in range(5):   # between a close all and the end of its connections, which is seldom long
+        model.targets = {random.choice(sorted(everything - {model.port}))}
+        model.queue.extend(close_all())
+        while model.state != "closing":
+            await lockstep.step(*model.step(True, everything, 1.0))
+        model.queue.extend(piece(model.ports))
+        for _ in range(wait):
+            await lockstep.step(*model.step(True, everything, 1.0))
+        await lockstep.step(*model.step(True, everything, 1.0, halt=1.0))
+        await run(lockstep, model, 1.0)
     assert model.seen.keys() >= {"thrown away in two", "given up", "given up at once", *(f"halted in {state}" for state in
                                  ("pass", "parameter", "execute", "wait", "closing"))}, model.seen
 
@@ -298,12 +318,11 @@ async def passes_a_symbol_in_every_cycle(dut):
 async def counts_one_error_a_run_of_dropped_symbols(dut):
     """docs/hub.md: a run ends with a symbol passed on, a command for this HUB or a close all; dropping that is no error."""
     lockstep, model = await start(dut)
-    close_all = [Entry(symbol, part=n) for n, symbol in enumerate(command(Op.CLOSE_ALL, ANY_HUB, 0), 1)]
-    data, nop = [Entry(0x11), Entry(0x22)], own(Op.STATUS_ERRORS, 0)
+    closing, data, nop = close_all(), [Entry(0x11), Entry(0x22)], own(Op.STATUS_ERRORS, 0)
     foreign = [Entry(symbol, lead=n == 0) for n, symbol in enumerate(command(Op.OPEN, 0x99, 1))]
-    for stream, errors in ((close_all, 0), (data, 1), (data + close_all + data, 2), (nop + data + nop + data, 2),
-                           (nop + foreign + data + foreign, 1), (close_all + close_all + foreign + close_all, 1)):
-        model.queue.extend(close_all + stream)
+    for stream, errors in ((closing, 0), (data, 1), (data + closing + data, 2), (nop + data + nop + data, 2),
+                           (nop + foreign + data + foreign, 1), (closing + closing + foreign + closing, 1)):
+        model.queue.extend(closing + stream)
         before = model.seen.get("run", 0)
         await run(lockstep, model, 1.0)
         assert model.seen.get("run", 0) - before == errors

@@ -10,6 +10,7 @@ import pytest
 
 from nectar.hdl.hub.commands import Error, Op
 from nectar.hdl.hub.input_port import InputPort
+from nectar.hdl.hub.messages import FAULTS
 from nectar.hdl.hub.monitor_map import ERRORS, Counter
 from nectar.hdl.hub.reply_buffer import ARRIVED_ROOM
 from nectar.hdl.link.symbol import Control, command, packet, reply
@@ -24,7 +25,7 @@ MAX_ERRORS = 255
 RESERVED = 0x1F0
 BYPASS = {"with bypass": True, "without bypass": False}
 #: Symbols between the queue and the head.
-WAITING = {"with bypass": 4, "without bypass": 0}
+WAITING = {"with bypass": 3, "without bypass": 0}
 
 
 class Surroundings:
@@ -32,7 +33,7 @@ class Surroundings:
 
     def __init__(self, dut):
         self.lockstep = Lockstep(dut, ["coming", "rx_symbol", "rx_kind", "enabled", "hub_id", "targets", "space", "resume", "response_valid",
-                                       "done", "value", "mine", "answer__ready", "reset_queue", "expired", "no_route", "reply_lost",
+                                       "done", "value", "fault", "quiet", "mine", "answer__ready", "reset_queue", "expired", "no_route", "reply_lost",
                                        "reply_source__place", "reply_source__pop"])
         self.moved = []     # (symbol, cycle)
         self.requests = []  # (op, param, cycle)
@@ -55,6 +56,7 @@ class Surroundings:
         inputs = {"coming": 0x1AA if symbol is None else symbol, "rx_symbol": self.register[0], "rx_kind": self.register[1], "hub_id": HUB,
                   "enabled": enabled, "targets": 0 if now == self.closing else 0b1001, "space": 0b1111 if space else 0b0111, "mine": 1,
                   "answer__ready": take, "response_valid": responds, "done": not self.error, "value": self.error or 0x77,
+                  "fault": sum(1 << n for n, fault in enumerate(FAULTS) if fault == self.error),
                   "reply_source__place": self.place, "reply_source__pop": self.place == 3, **more}
         names = ("move", "passage", "request_valid", "request", "answer__valid", "answer__payload", "reply_source__byte", "events", "send_ready",
                  "close_one", "close_mine")
@@ -97,6 +99,13 @@ class Surroundings:
             if not self.lockstep.read("busy"):
                 return
         raise AssertionError("the port stays busy")
+
+    @property
+    def level(self):
+        """Entries of the queue, as they are shown."""
+        level = self.lockstep.read("level")
+        assert level >> 9 == 0
+        return 1 - level + (level >> 8) * 512
 
     @property
     def errors(self):
@@ -271,6 +280,22 @@ async def a_flush_overtakes_all_that_waits(dut):
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
+async def a_flush_needs_no_room(dut):
+    """H21, docs/hub.md, "Flush": in a full queue it acts like in any other; its symbols are counted like all that found no room."""
+    for spare in range(6):
+        surroundings = await start(dut)
+        await surroundings.send([0x55] * (CAPACITY + WAITING[inside()] - spare), space=False)
+        await surroundings.send(command(Op.FLUSH_REPLY, HUB, 0x5A), space=False)
+        await surroundings.send([0x11, *command(Op.OPEN, 0x99, 1), 0x22], space=False)
+        await surroundings.settle()
+        assert [(op, param) for op, param, _ in surroundings.requests] == [(Op.FLUSH_REPLY, 0x5A)]
+        assert surroundings.answers == [Op.FLUSH_REPLY << 16 | HUB << 8 | 0x77]
+        assert [symbol for symbol, _ in surroundings.moved] == [0x11, *command(Op.OPEN, 0x99, 1), 0x22]
+        assert surroundings.readies == surroundings.counted[Counter.FLUSHED] == 1
+        assert surroundings.counted_errors == surroundings.counted[Counter.OVERRUN] == (0 if spare >= 4 else 4)
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 async def a_reset_empties_the_queue_at_any_time(dut):
     """H21, docs/hub.md, "Reset queue": whatever arrives, stands or waits; one ready each; afterwards the port works as if new."""
     surroundings = await start(dut)
@@ -304,9 +329,9 @@ async def tells_how_much_it_holds(dut):
     for n in range(1, CAPACITY + 1):
         await surroundings.send([0x55], space=False)
         await surroundings.send([None] * 4, space=False)
-        assert surroundings.lockstep.read("level") == max(0, n - WAITING[inside()]) and surroundings.lockstep.read("held")
+        assert surroundings.level == max(0, n - WAITING[inside()] - 1) and surroundings.lockstep.read("held")
     await surroundings.settle()
-    assert not surroundings.lockstep.read("held") and surroundings.lockstep.read("level") == 0
+    assert not surroundings.lockstep.read("held") and surroundings.level == 0
     for n in range(1, 4):
         await surroundings.send([*command(Op.OPEN, HUB, 1)[:n], None, None])
         assert surroundings.lockstep.read("held")

@@ -10,8 +10,8 @@ from nectar.hdl.link.symbol import Control
 from nectar.verification.bench import Bench
 from nectar.verification.hub.lockstep import Lockstep
 
-BITS = {name: 1 << n for n, name in enumerate(("byte", "start", "end", "command", "reply", "ready", "reserved", "refused"))}
-CODES = {Control.START: "start", Control.END: "end", Control.COMMAND: "command", Control.REPLY: "reply", Control.READY: "ready"}
+BITS = {name: 1 << n for n, name in enumerate(("byte", "frame", "command", "reply", "ready", "reserved", "refused"))}
+CODES = {Control.START: "frame", Control.END: "frame", Control.COMMAND: "command", Control.REPLY: "reply", Control.READY: "ready"}
 INPUTS = ["rx_payload", "rx_valid", "looped", "loop_symbol", "loop_valid", "enabled"]
 
 

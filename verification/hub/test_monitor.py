@@ -12,7 +12,7 @@ from nectar.verification.bench import Bench, inside
 from nectar.verification.hub.lockstep import Lockstep
 
 PORTS = {"3 ports": 3, "16 ports": 16}
-LATENCY = 3
+LATENCY = 4
 
 
 class Watcher:

@@ -21,7 +21,7 @@ async def remembers_the_last_hello(dut):
     await lockstep.reset()
     known, hello, seen = {}, None, {"read": 0, "forgotten": 0, "kept": 0}
     for _ in range(6000):
-        index = random.randrange(ports)
+        index = hello[0] if hello and random.random() < 0.5 else random.randrange(ports)
         inputs = {"index": index, "forget": random.random() < 0.1}
         shown = {"id": known.get(index, (0, KIND_UNKNOWN))[0], "kind": known.get(index, (0, KIND_UNKNOWN))[1]}
         arrives = False

@@ -227,7 +227,7 @@ async def a_connection_that_ended_otherwise_is_not_closed_again(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def ready_signals_wait_up_to_the_limit(dut):
-    """docs/hub.md: up to 15 ready signals wait for a fiber that takes nothing; two more stand in the registers."""
+    """docs/hub.md: up to 7 ready signals wait for a fiber that takes nothing; two more stand in the registers."""
     lockstep, model = await start(dut)
     await lockstep.run(model, lambda model: stimulus(0, 0, 1, 0, bit=0)(model) | {"ready_arrived": 0}, 40)
     await lockstep.run(model, stimulus(0, 1, 0, 0, bit=0), 40)

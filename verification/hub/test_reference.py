@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from nectar.hdl.hub.commands import Op
+from nectar.hdl.hub.commands import BY_OPCODE, Group, Op
 from nectar.hdl.hub.monitor_map import Counter
 from nectar.hdl.link.symbol import ANY_HUB, CONTROL_BIT, REPLY_BIT, Control, command, packet, reply
 
@@ -17,6 +17,8 @@ from nectar.verification.hub.streams import Fault, Order, Pass, Sent, actions, a
 from nectar.verification.hub.traffic import Neighbour, audit, neighbour_hub, transactions
 
 HUB = 9
+#: What answers a command that takes an output or a lock if it can: done and refused.
+_TRIES = [op ^ bit for op in (Op.OPEN_REPLY, Op.TEST_OPEN_REPLY, Op.LOCK_REPLY, Op.TEST_LOCK_REPLY) for bit in (0, REPLY_BIT)]
 
 
 def record(seed, ports=5, count=15, make=Imitation, limit=20000, **options):
@@ -178,10 +180,17 @@ def repeat_reply(rng, recording, port, index):
 
 
 def change_reply(rng, recording, port, index):
-    """Done is refused or the other way round, or the value differs."""
-    place = index + rng.choice([1, 3])
+    """Done is refused or the other way round, or the value differs.
+
+    What the pins do not tell is left alone: how many of the symbols that have arrived are still in a queue, and whether an open that does
+    not wait was in time. A status differs so much that it can never be so.
+    """
+    op = recording.tx[port][index + 1].symbol
+    place = index + (1 if op | REPLY_BIT == Op.STATUS_QUEUE else rng.choice([1, 3]))
+    status = BY_OPCODE.get(op | REPLY_BIT, BY_OPCODE[Op.ECHO_REPLY]).group is Group.STATUS
+    masks = [0x3F] if status and place == index + 3 else [0x40] if op in (*_TRIES, Op.STATUS_QUEUE) and place == index + 1 else [REPLY_BIT, 0x40]
     item = recording.tx[port][place]
-    recording.tx[port][place] = item._replace(symbol=item.symbol ^ rng.choice([REPLY_BIT, 0x40]))
+    recording.tx[port][place] = item._replace(symbol=item.symbol ^ rng.choice(masks))
 
 
 def misroute_reply(rng, recording, port, index):

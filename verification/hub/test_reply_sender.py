@@ -45,7 +45,7 @@ class Model:
                 self.symbols = deque([Control.REPLY, *(self.answer if turn else self.replies[0])])
         symbol = self.symbols[0] if self.symbols else Control.REPLY
         last = inputs["take"] and self.symbols and len(self.symbols) == 1
-        shown = {"waiting": self.waiting, "symbol": symbol if self.waiting else None, "full": self.full, "answer__ready": bool(last and self.own)}
+        shown = {"waiting": self.waiting, "symbol": 0 if inputs["muted"] else symbol if self.waiting else None, "full": self.full, "answer__ready": bool(last and self.own)}
         if inputs["take"]:
             self.symbols.popleft()
         if last:
@@ -68,14 +68,14 @@ def stimulus(push, answer, take):
         pushes = bool(model.coming) or (not model.full and random.random() < push)
         return {"push": pushes, "place": len(model.coming) + 1, "byte": random.getrandbits(8),
                 "answer__valid": model.answer is not None, "answer__payload": int.from_bytes(model.answer or random.randbytes(3), "big"),
-                "take": model.waiting and random.random() < take}
+                "take": model.waiting and random.random() < take, "muted": random.random() < 0.2}
     return inputs
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def sends_replies_in_order_and_whole(dut):
     """docs/wire.md: control code, opcode, HUB ID, value; room for four; answers and replies in turns."""
-    lockstep, model = Lockstep(dut, ["byte", "place", "push", "answer__payload", "answer__valid", "take"]), Model()
+    lockstep, model = Lockstep(dut, ["byte", "place", "push", "answer__payload", "answer__valid", "take", "muted"]), Model()
     await lockstep.reset()
     for push, answer, take in ((0.1, 0.1, 0.9), (1, 1, 1), (1, 0.5, 0.3), (0.1, 0, 1), (0, 0.3, 1), (1, 1, 0), (0, 0, 1)):
         await lockstep.run(model, stimulus(push, answer, take), 400)

@@ -37,7 +37,6 @@ class Model:
         }
         for i in ports:
             shown[f"targets__{i}"] = sum(1 << o for o in self.outputs_of(i))
-            shown[f"named__{i}"] = 1 << names[i] if names[i] < self.ports else 0
             shown[f"owner__{i}"] = self.owners.get(i) if i in self.before else None
         self.before = dict(self.table)
         if self.entered:
@@ -67,7 +66,7 @@ def stimulus(enters, closes):
         for i in ports:
             inputs["close_mine"] |= (random.random() < closes / 4) << i
             inputs["close_one"] |= (random.random() < closes) << i
-        free = [(i, names[i]) for i in ports if names[i] < model.ports and names[i] not in model.table and names[i] not in model.before]
+        free = [(i, names[i]) for i in ports if names[i] < model.ports and names[i] != i and names[i] not in model.table and names[i] not in model.before]
         if free and random.random() < enters:
             i, _ = random.choice(free)
             inputs["enter"] = 1 << i

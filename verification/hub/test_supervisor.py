@@ -17,7 +17,7 @@ FORCED = (Op.LOOP_BACK_REPLY, Op.FORCE_CONNECTION_REPLY, Op.FORCE_LOCK_REPLY, Op
 ABOUT_PORTS = (Op.DISABLE_REPLY, Op.ENABLE_REPLY, Op.RESET_QUEUE_REPLY, Op.RESET_PORT_REPLY)
 PULSES = ("reset_queue", "close_mine", "closed", "release", "lock", "locker", "ready_set", "ready_clear", "hello_ask", "enter", "opened",
           "entered_output", "pop", "clear_valid", "watchdog_restart", "reset_hub", "finished")
-STEPS = 8  # from a command to its answer
+STEPS = 9  # from a command to its answer
 
 
 class Model:
@@ -54,7 +54,7 @@ class Model:
         self.seen.add((op, error))
         port, force = param & 0x7F, bool(param & FORCE)
         place, who = 1 << port, 1 << giver
-        at = self.due.setdefault(cycle + 2, {})
+        at = self.due.setdefault(cycle + 3, {})
         done = self.due.setdefault(cycle + STEPS, {})
         done |= {"finished": who, "finished_done": not error, "finished_value": error or (port if op in FORCED else param)}
         if error:
@@ -80,8 +80,8 @@ class Model:
             if force:
                 kind = None
                 if not mine:
-                    self.due.setdefault(cycle + 6, {})["enter"] = who
-                    self.due.setdefault(cycle + 7, {}).update({"opened": who, "entered_output": place, "entered_input": giver,
+                    self.due.setdefault(cycle + 7, {})["enter"] = who
+                    self.due.setdefault(cycle + 8, {}).update({"opened": who, "entered_output": place, "entered_input": giver,
                                                                "decision": port | giver << 7 | Event.OPENED << 14})
         elif op == Op.FORCE_LOCK_REPLY:
             at |= {"lock": place, "locker": who if force else 0}
@@ -101,7 +101,7 @@ class Model:
         elif op == Op.ALLOW_SUPERVISOR_REPLY:
             self.state["allowed"] = self.state["allowed"] & ~place | force << port
         if kind is not None:
-            self.due.setdefault(cycle + 1, {})["decision"] = port | giver << 7 | kind << 14
+            self.due.setdefault(cycle + 2, {})["decision"] = port | giver << 7 | kind << 14
 
 
 class Environment:
@@ -153,8 +153,8 @@ class Environment:
                 # The byte of the monitor belongs to one cycle only. The second command comes in the cycle after the first.
                 now = self.lockstep.cycle - begin
                 await self.step({"command": words[-1], "command_valid": n == 0 and now == 1 and len(words) > 1, "mine": mine << giver,
-                                 "locked": locked, "byte": byte if now == 5 else random.randrange(256)})
-                if now >= 2:
+                                 "locked": locked, "byte": byte if now == 7 else random.randrange(256)})
+                if now >= 3:
                     for name, value in model.state.items():
                         got = self.lockstep.read(name)
                         assert got == value, f"{name} is {got:#x}, expected {value:#x} after {command}"

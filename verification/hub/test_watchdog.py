@@ -18,6 +18,7 @@ class Model:
     def __init__(self, ports):
         self.ports = ports
         self.log = 0
+        self.seen_before = set(), set()  # held and moved in the cycle before, which is when they count
         self.running = 0       # cycles that the time runs
         self.still = set()     # held at the last tick, and not moved since
         self.expired = 0
@@ -28,10 +29,10 @@ class Model:
 
     def step(self, inputs):
         """Outputs of this cycle; then what it changes."""
-        held = {n for n in range(self.ports) if inputs["held"] >> n & 1}
-        moved = {n for n in range(self.ports) if inputs["moved"] >> n & 1}
+        held, moved = self.seen_before
+        self.seen_before = tuple({n for n in range(self.ports) if inputs[name] >> n & 1} for name in ("held", "moved"))
         active = bool(held) and self.log > 0
-        shown = {"active": active, "expired": self.expired}
+        shown = {"active": (active or bool(self.seen_before[0])) and self.log > 0, "expired": self.expired}
         tick = active and not inputs["restart"] and self.running > 0 and self.running % (1 << self.log) == 0
         standing = held - moved
         for n in range(self.ports):
@@ -85,7 +86,7 @@ async def counts_long_times(dut):
     for log in (4, 9, 11):
         await lockstep.step({"log": log, "restart": 1})
         for n in range(4 << log):
-            await lockstep.step({"log": log, "held": 2}, {"expired": 2 if n in (2 * (1 << log) + 1, 3 * (1 << log) + 1) else 0})
+            await lockstep.step({"log": log, "held": 2}, {"expired": 2 if n in (2 * (1 << log) + 2, 3 * (1 << log) + 2) else 0})
 
 
 bench = Bench(__name__, {name: lambda ports=ports: Watchdog(ports) for name, ports in SIZES.items()}, ports_only=True)

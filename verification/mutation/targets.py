@@ -59,7 +59,6 @@ TARGETS = {target.name: target for target in (
     Target("arbiter", "16", None),
     Target("bypass", "bypass", 5),
     Target("central", "3 ports", None),
-    Target("close_all", "detector", 5),
     Target("controller", "5 ports", 5),
     Target("counters", "3 ports", 3),
     Target("crossbar", "5 ports", 5),
