@@ -23,7 +23,7 @@ FACTS = {fact.id: fact for fact in (
     Fact("H3.time", "the same in time", 350, "ns", _EXACTLY, "D 4", pins.transfer_time),
     Fact("H4", "connections that the controller sets up in a cycle", 1, "", _EXACTLY, "D 4", pins.connection_rate),
     Fact("H5", "bandwidth of all ports together", 1.6, "Gbit/s", _AT_LEAST, "D abstract", pins.aggregate),
-    Fact("H6", "connection through one HUB", 1000, "ns", _AT_MOST, "D 2.3", network.connection),
+    Fact("H6", "connection through one HUB, and the first byte through it", 1000, "ns", _AT_MOST, "D 2.3", pins.setup_time),
     Fact("H7.user", "user commands", 38, "", _EXACTLY, "D 4.2", network.user_commands),
     Fact("H7.supervisor", "supervisor commands", 14, "", _EXACTLY, "D 4.2", network.supervisor_commands),
     Fact("H8", "bytes of a command", 3, "byte", _EXACTLY, "D 4.2", network.command_bytes),

@@ -6,9 +6,9 @@ from ...hdl.hub.commands import COMMANDS, Op
 from ...hdl.link.symbol import COMMAND_LENGTH
 from ...sim.profile import PROTOTYPE
 from .facts import Found
-from .runs import PARTS, latency, opening, simulate, throughput
+from .runs import PARTS, latency, simulate, throughput
 
-__all__ = ["circuit_rate", "command_bytes", "connection", "message", "packet_rate", "ports", "supervisor_commands", "thread_switch",
+__all__ = ["circuit_rate", "command_bytes", "message", "packet_rate", "ports", "supervisor_commands", "thread_switch",
            "user_commands"]
 
 #: Bytes of the smallest message.
@@ -55,12 +55,6 @@ def message():
     parts = _smallest()
     text = ", ".join(f"{name} {parts[name]:.2f}" for name in PARTS)
     return Found(round(sum(parts.values()), 3), f"{SMALLEST} byte between tasks on two CABs over one HUB, in us: {text}")
-
-
-def connection():
-    """H6: a connection through one HUB, from fiber to fiber."""
-    return Found(round(opening()), "from the arrival of the first symbol of 'open' at the HUB's fiber to the departure of the packet's first symbol on the next "
-                                   "fiber, with the symbol times of the command")
 
 
 async def _switches(cab, turns):

@@ -1,13 +1,12 @@
 """Small systems of simulated boards on which figures of the software are measured."""
 
-from ...hdl.link.symbol import Control
 from ...sim.profile import PROTOTYPE
 from ...sim.topology import load
 from ...software.backends.engine import EngineMachine
 from ...software.latency import stages
 from ...software.system import System
 
-__all__ = ["PARTS", "chain", "latency", "opening", "simulate", "spread", "throughput"]
+__all__ = ["PARTS", "chain", "latency", "simulate", "spread", "throughput"]
 
 #: What the stages of a message's way (``software.latency``) are counted as.
 PARTS = ("software", "DMA", "HUB", "fiber")
@@ -70,18 +69,6 @@ def latency(size, hubs=1, switching="packet"):
 
     number = load(topology).cabs[last].id
     return simulate(topology, [("CAB1", _send, (number, bytes(size), switching)), (last, _receive, ())], look)[1]
-
-
-def opening():
-    """Nanoseconds from the arrival of a packet's *open* at a HUB to the departure of the packet's first symbol from there."""
-    def look(system):
-        symbols = system.symbols
-        fiber = system.topology.fibers[0]
-        opened = next(time for time, sender, _, symbol in symbols if sender == "CAB1" and symbol == Control.COMMAND)
-        left = next(time for time, sender, receiver, symbol in symbols if receiver == "CAB2" and symbol == Control.START and time > opened)
-        return (left - opened - PROTOTYPE.symbol_ps - fiber.delay_ps) / 1000
-
-    return simulate("hub:2", [("CAB1", _send, (load("hub:2").cabs["CAB2"].id, b"?", "packet")), ("CAB2", _receive, ())], look)[1]
 
 
 async def _send_many(cab, destinations, address, size, count, switching):
