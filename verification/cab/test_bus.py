@@ -242,7 +242,7 @@ class World:
             where, trap = request["judged"]
             data, error = request["data"], request.get("error", where is None)
             if where == "protection":
-                data = 0 if request["write"] else seeds.rng("register", request["address"] & 0x3FFF).getrandbits(32)
+                data = 0 if request["write"] else seeds.rng("table", request["address"] & 0x3FFF).getrandbits(32)
                 assert request["effect"] == ("protection" if request["write"] else None)
             elif where is not None:
                 assert request["effect"] == where, f"{where} was not reached"
