@@ -5,13 +5,13 @@ Source: "The Design of Nectar" (1989), section 6.
 
 from ..hdl.cab.addresses import REGIONS
 from .costs import PROTOTYPE
-from .datagram import Datagram
 from .datalink.datalink import Datalink
 from .datalink.options import Options
 from .kernel.interrupts import Interrupts
 from .kernel.kernel import Kernel
 from .kernel.memory import Memory
 from .kernel.timers import Timers
+from .transport.datagram import Datagram
 
 __all__ = ["Cab"]
 

@@ -6,9 +6,11 @@ from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import load
 from nectar.software.backends.engine import EngineMachine
 from nectar.software.backends.model import ModelMachine
+from nectar.software.datalink.datalink import Switching
 from nectar.software.system import System
+from nectar.verification import seeds
 
-__all__ = ["BACKENDS", "drive", "model", "run_task"]
+__all__ = ["BACKENDS", "drive", "model", "pattern", "receive_all", "run_task", "send_all"]
 
 #: Where scenarios run that are to run on the RTL too.
 BACKENDS = ["model", "engine"]
@@ -51,3 +53,26 @@ def run_task(task, *args, **options):
         thread = system.spawn("CAB1", task, *args)
         system.go()
         return thread.result
+
+
+def pattern(length, seed=0):
+    """``length`` bytes of noise, always the same for the same arguments."""
+    return seeds.rng(seed * 1_000_003 + length).randbytes(length)
+
+
+async def send_all(cab, destination, messages, switching=Switching.PACKET):
+    """A task: sends datagrams one after the other."""
+    for data in messages:
+        await cab.datagram.send(destination, data, switching)
+
+
+async def receive_all(cab, mailbox, count, pause_us=0):
+    """A task: takes ``count`` messages out of a mailbox; returns (source, bytes) of each."""
+    got = []
+    for _ in range(count):
+        message = await cab.mailbox(mailbox).receive()
+        got.append((message.source, await message.read()))
+        message.free()
+        if pause_us:
+            await cab.sleep(pause_us)
+    return got

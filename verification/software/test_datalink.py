@@ -15,8 +15,7 @@ from nectar.software.datalink.route import Route
 from nectar.software.errors import CircuitError, MessageTooLong, ProgramError
 from nectar.software.packet import LAST_FRAGMENT, Protocol, pack
 
-from .helpers import model
-from .test_datagram import pattern, receive_all, send_all
+from .helpers import model, pattern, receive_all, send_all
 
 #: Short times, so that recovery takes little simulated time.
 QUICK = Options(watch_us=500, ready_us=2000, hold_us=1000, stall_us=3000, reply_us=1000, status_us=100, attempts=3)

@@ -15,8 +15,7 @@ from nectar.software.backends.model import ModelMachine
 from nectar.software.door import BusError
 from nectar.software.system import System
 
-from .helpers import drive, model
-from .test_datagram import receive_all, send_all
+from .helpers import drive, model, receive_all, send_all
 
 
 async def wait_for_ever(cab):

@@ -7,13 +7,13 @@ and that a message that misses a fragment is dropped as a whole.
 
 from dataclasses import dataclass
 
-from .datalink.datalink import Switching
-from .datalink.fiberin import Answer
-from .errors import MessageTooLong, ProgramError
-from .kernel.lock import Lock
-from .kernel.mailbox import Mailbox
-from .kernel.message import Message
-from .packet import ANY_CAB, LAST_FRAGMENT, MAX_DATA, Protocol, pack, unpack
+from ..datalink.datalink import Switching
+from ..datalink.fiberin import Answer
+from ..errors import MessageTooLong, ProgramError
+from ..kernel.lock import Lock
+from ..kernel.mailbox import Mailbox
+from ..kernel.message import Message
+from ..packet import ANY_CAB, LAST_FRAGMENT, MAX_DATA, Protocol, pack, unpack
 
 __all__ = ["Datagram", "MAX_MESSAGE", "MAX_CIRCUIT_DATA"]
 

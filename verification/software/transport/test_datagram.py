@@ -7,35 +7,14 @@ import pytest
 
 from nectar.software.datalink.datalink import Switching
 from nectar.software.datalink.options import Options
-from nectar.software.datagram import MAX_CIRCUIT_DATA, MAX_MESSAGE
 from nectar.software.errors import MessageTooLong, NoRoute
 from nectar.software.kernel.mailbox import Mailbox
 from nectar.software.packet import MAX_DATA
+from nectar.software.transport.datagram import MAX_CIRCUIT_DATA, MAX_MESSAGE
 from nectar.verification import seeds
-
-from .helpers import BACKENDS, model, run_task
+from nectar.verification.software.helpers import BACKENDS, model, pattern, receive_all, run_task, send_all
 
 PACKET, CIRCUIT = Switching.PACKET, Switching.CIRCUIT
-
-
-def pattern(length, seed=0):
-    return seeds.rng(seed * 1_000_003 + length).randbytes(length)
-
-
-async def send_all(cab, destination, messages, switching=PACKET):
-    for data in messages:
-        await cab.datagram.send(destination, data, switching)
-
-
-async def receive_all(cab, mailbox, count, pause_us=0):
-    got = []
-    for _ in range(count):
-        message = await cab.mailbox(mailbox).receive()
-        got.append((message.source, await message.read()))
-        message.free()
-        if pause_us:
-            await cab.sleep(pause_us)
-    return got
 
 
 def clean(system, *ignored):
