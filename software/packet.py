@@ -9,19 +9,52 @@ from struct import Struct
 from ..hdl.cab.addresses import CRC_BYTES, HEADER_BYTES
 from ..hdl.link.symbol import MAX_PACKET
 
-__all__ = ["HEADER", "Protocol", "LAST_FRAGMENT", "ANY_CAB", "MAX_DATA", "pack", "unpack"]
+__all__ = ["HEADER", "EXCHANGE", "Protocol", "Kind", "Reason", "ASK", "LAST_FRAGMENT", "ANY_CAB", "MAX_DATA", "LENGTH_BITS", "pack", "unpack"]
 
 
 class Protocol(IntEnum):
     """Byte 0 of the header: whose upcall the datalink makes."""
 
     DATAGRAM = 1
+    REQUEST = 3
+    MULTICAST = 4
+
+
+class Kind(IntEnum):
+    """What a packet of the request-response and the multicast protocol is: low bits of byte 3 (docs/transports.md)."""
+
+    REQUEST = 1     # a fragment of a request, or of a multicast message
+    ANSWER = 2      # a fragment of an answer
+    HAVE = 3        # tells which fragments have arrived, when some are missing
+    WORKING = 4     # the request has arrived whole; the answer is not there yet
+    ACK = 5         # the answer, or the multicast message, has arrived whole
+    CANCEL = 6      # the client does not want the answer any more
+    REFUSED = 7     # word: a Reason
+
+
+class Reason(IntEnum):
+    """Why a packet was refused: the last word of REFUSED."""
+
+    MISSING = 1     # there is no such service
+    FULL = 2        # the mailbox has no place
+    ENDED = 3       # the service, or the task that had the request, has ended
+    BOOT = 4        # the packet was meant for another start of this CAB
+    LOST = 5        # the request was answered, and the answer is kept no longer
+    CANCELLED = 6   # the client has cancelled it
+    ROOM = 7        # no data memory now: try again
 
 
 #: Protocol, source, destination, flags, mailbox, message number, message length, offset of the fragment.
 HEADER = Struct(">BBBBHHII")
 pack = HEADER.pack
 unpack = HEADER.unpack
+#: Of the request-response and the multicast protocol: protocol, source, destination, kind, service or mailbox, number, boot number of the client or
+#: sender, boot number of the server (0: not known), and a word: fragment (high byte) and length of the message; or what the kind says.
+EXCHANGE = Struct(">BBBBHHHHI")
+#: Bits of the message's length in that word.
+LENGTH_BITS = 24
+#: Flag in byte 3: the receiver shall say how far it is, even if it has this fragment.
+ASK = 0x80
 #: Flag: no fragment of this message follows.
 LAST_FRAGMENT = 0x01
 #: The destination in a packet for several CABs (multicast); no CAB has this ID.
@@ -29,5 +62,5 @@ ANY_CAB = 0xFF
 #: Bytes of a message in one packet under packet switching.
 MAX_DATA = MAX_PACKET - HEADER_BYTES - CRC_BYTES
 
-if HEADER.size != HEADER_BYTES:
-    raise AssertionError("the header must fill the registers that the fiber port keeps it in")
+if HEADER.size != HEADER_BYTES or EXCHANGE.size != HEADER_BYTES:
+    raise AssertionError("a header must fill the registers that the fiber port keeps it in")

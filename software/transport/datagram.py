@@ -14,6 +14,7 @@ from ..kernel.lock import Lock
 from ..kernel.mailbox import Mailbox
 from ..kernel.message import Message
 from ..packet import ANY_CAB, LAST_FRAGMENT, MAX_DATA, Protocol, pack, unpack
+from .fragments import fragments
 
 __all__ = ["Datagram", "MAX_MESSAGE", "MAX_CIRCUIT_DATA"]
 
@@ -155,7 +156,7 @@ class Datagram:
             head = (_DATAGRAM, self.number, stream.destination)
             if switching is Switching.CIRCUIT:
                 packets = []
-                for offset, part, last in _fragments(areas, length, MAX_CIRCUIT_DATA):
+                for offset, part, last in fragments(areas, length, MAX_CIRCUIT_DATA):
                     packets.append((pack(*head, last, mailbox, number, length, offset), part))
                 spend(cost * len(packets))
                 await datalink.send_circuit(route, packets, done, argument)
@@ -163,7 +164,7 @@ class Datagram:
                 spend(cost)
                 await datalink.send(route, pack(*head, LAST_FRAGMENT, mailbox, number, length, 0), areas, True, done, argument)
             else:
-                for offset, part, last in _fragments(areas, length, MAX_DATA):
+                for offset, part, last in fragments(areas, length, MAX_DATA):
                     spend(cost)
                     await datalink.send(route, pack(*head, last, mailbox, number, length, offset), part,
                                         bool(last), done if last else None, argument)
@@ -296,19 +297,3 @@ class Datagram:
                 self.counters.incomplete += 1
                 self._drop(key, message)
         return bool(self._incoming)
-
-
-def _fragments(areas, length, largest):
-    """Cuts ``areas`` of ``length`` bytes in all into (offset, areas, flags), each of at most ``largest`` bytes."""
-    offset = 0
-    part, room = [], largest
-    for address, size in areas:
-        while size:
-            taken = min(size, room)
-            part.append((address, taken))
-            address, size, room = address + taken, size - taken, room - taken
-            if not room and offset + largest < length:
-                yield offset, part, 0
-                offset += largest
-                part, room = [], largest
-    yield offset, part, LAST_FRAGMENT
