@@ -1,8 +1,9 @@
 """Errors that a program hears of. Each message says what happened and what to do about it."""
 
-__all__ = ["ProgramError", "MessageTooLong", "OutOfMemory", "NoRoute", "CircuitError", "NoReply", "CommandRefused",
+__all__ = ["ProgramError", "MessageTooLong", "OutOfMemory", "NoRoute", "TimedOut", "MailboxFull", "MailboxClosed", "ReceiverEnded", "NotYours",
+           "ThreadEnded", "EndThread", "Fault", "CircuitError", "NoReply", "CommandRefused",
            "CallError", "CallTimeout", "ServerSilent", "ServiceMissing", "ServiceFull", "ServiceEnded", "ServerRestarted", "AnswerLost", "CallCancelled",
-           "MulticastFailed", "BadCommand"]
+           "MulticastFailed", "BadCommand", "RoutingCycle", "FaultError", "CabStopped"]
 
 
 class ProgramError(Exception):
@@ -92,3 +93,60 @@ class MulticastFailed(ProgramError):
 
 class BadCommand(ProgramError):
     """A command in the command mailbox cannot be understood."""
+
+
+class RoutingCycle(ProgramError):
+    """Routes that could wait for each other in a circle. ``channels`` is the circle: a list of (hub ID, output port)."""
+
+    def __init__(self, channels):
+        circle = " -> ".join(f"HUB {hub} P{port}" for hub, port in [*channels, *channels[:1]])
+        super().__init__(f"these routes can wait for each other for ever, in the circle {circle}: change one of them, or leave them out, and "
+                         "routes without circles are chosen")
+        self.channels = list(channels)
+
+
+class TimedOut(ProgramError):
+    """A wait has lasted longer than its time-out. What was waited for may still come: wait again, or give it up."""
+
+
+class MailboxFull(TimedOut):
+    """A mailbox had no room for a message within the time-out: let its readers catch up, or give it a larger capacity."""
+
+
+class MailboxClosed(ProgramError):
+    """A mailbox takes and gives no messages any more: it was closed. ``open`` makes it usable again."""
+
+
+class ReceiverEnded(MailboxClosed):
+    """A mailbox is closed because the task that it belonged to has ended."""
+
+
+class NotYours(ProgramError):
+    """A protected task has tried to use something of another task, a mailbox that this one reads for instance: use one of your own."""
+
+
+class ThreadEnded(ProgramError):
+    """A thread that was joined had been ended from outside, by ``end``."""
+
+
+class EndThread(BaseException):
+    """Raised in the wait of a thread that is to end (``Thread.end``). Not to be caught without being raised again."""
+
+
+class Fault(ProgramError):
+    """A protected task has made an access that it may not make, and has been ended.
+
+    ``task`` is its name, ``address`` the first byte address refused, ``kind`` "read" or "write", ``region`` the name of the region or "hole".
+    """
+
+    def __init__(self, task, address, kind, region):
+        super().__init__(f"{task} may not {kind} 0x{address:06X} ({region}): a protected task may touch its own blocks and messages only")
+        self.task, self.address, self.kind, self.region = task, address, kind, region
+
+
+class FaultError(ProgramError):
+    """A fault on demand that cannot be: what is wrong with it (docs/faults.md)."""
+
+
+class CabStopped(ProgramError):
+    """The CAB's software has been ended by a fault (*stop*): nothing runs on it until it is restarted."""
