@@ -6,7 +6,9 @@ Plain data come in: names, IDs and routes. Which machine (simulated RTL, cocotb,
 from ..hdl.cab.addresses import REGIONS
 from .cab import Cab
 from .costs import PROTOTYPE
+from .datalink.map import Map
 from .datalink.options import Options
+from .datalink.routes import Plan, Table, check
 from .door import BusError
 from .errors import ProgramError
 from .machine import QUIET, TIME
@@ -23,8 +25,8 @@ class System:
         Has a door for each CAB.
     ids : dict of str → int
         ID on the network of each CAB, 0 to 254.
-    routes : dict of str → dict of str → list of (hub ID, output port)
-        For each CAB, and each CAB that it may send to, the hops; both by name.
+    routes : dict of str → dict of str → list of (hub ID, output port), or dict of str → Table
+        For each CAB, and each CAB that it may send to, the hops; both by name. Raises RoutingCycle if these could wait in a circle.
     memory_bytes : int
         Data memory of each CAB.
     trace : bool
@@ -54,9 +56,13 @@ class System:
         self._cabs = {}
         self._tasks = {}         # threads made by ``spawn`` that have not ended -> CAB
         self._failed = False
+        tables = {name: table if isinstance(table, Table) else Table({ids[other]: hops for other, hops in table.items()})
+                  for name, table in routes.items()}
+        order = check(tables.values())
+        for table in tables.values():
+            table.order = table.order or order
         for name, number in ids.items():
-            table = {ids[other]: hops for other, hops in routes.get(name, {}).items()}
-            cab = self._cabs[name] = Cab(name, number, machine.doors[name], table, memory_bytes, costs, options)
+            cab = self._cabs[name] = Cab(name, number, machine.doors[name], tables.get(name, Table({})), memory_bytes, costs, options)
             cab.kernel.on_end = self._on_end
             cab.kernel.on_fail = self._on_fail
             if trace:
@@ -66,7 +72,9 @@ class System:
     @classmethod
     def of(cls, machine, topology, profile=None, **options):
         """The system of a topology (``nectar.sim.topology``) on a machine made for it; ``options`` as above."""
-        system = cls(machine, {name: board.id for name, board in topology.cabs.items()}, topology.routes(), **options)
+        plan = Plan(Map.of(topology))
+        ids = {name: board.id for name, board in topology.cabs.items()}
+        system = cls(machine, ids, {name: plan.table(number) for name, number in ids.items() if number in plan.chart.cabs}, **options)
         system.topology, system.profile = topology, profile
         return system
 

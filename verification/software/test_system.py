@@ -12,6 +12,7 @@ from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import load
 from nectar.software import MessageTooLong, ProgramError
 from nectar.software.backends.model import ModelMachine
+from nectar.software.datalink.routes import named_routes
 from nectar.software.door import BusError
 from nectar.software.system import System
 
@@ -172,7 +173,7 @@ def test_ids_must_differ_and_be_in_range():
     for ids, message in (({"CAB1": 1, "CAB2": 1}, "ID of its own"), ({"CAB1": 1, "CAB2": 255}, "0 to 254")):
         machine = ModelMachine(shape, PROTOTYPE)
         with pytest.raises(ValueError, match=message):
-            System(machine, ids, shape.routes())
+            System(machine, ids, named_routes(shape))
         machine.close()
 
 
