@@ -7,8 +7,10 @@ from ..hdl.cab.addresses import REGIONS
 from .costs import PROTOTYPE
 from .datalink.datalink import Datalink
 from .datalink.options import Options
+from .kernel.condition import Condition
 from .kernel.interrupts import Interrupts
 from .kernel.kernel import Kernel
+from .kernel.lock import Lock
 from .kernel.memory import Memory
 from .kernel.timers import Timers
 from .transport.datagram import Datagram
@@ -75,6 +77,18 @@ class Cab:
     async def sleep(self, microseconds):
         """The thread sleeps; others may run."""
         await self.timers.sleep(round(microseconds * self.door.cpu_hz / 1_000_000))
+
+    async def within(self, microseconds, call):
+        """What the awaitable ``call`` gives; TimedOut if it waits for longer than that, whatever for."""
+        return await self.kernel.within(self.kernel.cycles(microseconds), call)
+
+    def lock(self, what="a lock"):
+        """A new Lock; ``what`` tells what a thread waits for."""
+        return Lock(self.kernel, what)
+
+    def condition(self, lock=None, what="a condition"):
+        """A new Condition; ``wait`` lets go of ``lock`` while it waits."""
+        return Condition(self.kernel, what, lock)
 
     async def pause(self):
         """Lets the CAB's other threads run."""

@@ -29,6 +29,8 @@ class Costs:
     thread_end: int = _cost(30, "give the stack back, wake those who join; 24 instructions")
     wake: int = _cost(8, "append a thread to the ready queue; 6 instructions")
     lock: int = _cost(6, "test and set, in a kernel that never preempts; 5 instructions")
+    condition_wait: int = _cost(8, "append the thread to the condition's queue, test the lock; 6 instructions")
+    condition_signal: int = _cost(6, "test the condition's queue, take its head; 5 instructions")
     interrupt_entry: int = _cost(14, "trap, reserved register window, save of the global registers, call")
     interrupt_exit: int = _cost(12, "restore of the global registers, return from trap")
     timer_set: int = _cost(24, "insert into a list ordered by time; 18 instructions")

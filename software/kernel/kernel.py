@@ -1,14 +1,15 @@
 """The scheduler of a CAB: threads as coroutines, round robin, never preempted.
 
 Source: "The Design of Nectar" (1989), section 6.1. Ours: a thread that goes on after nobody else has run costs no switch,
-since its register windows are still in place; the idle loop runs on the stack of the thread that ran last.
+since its register windows are still in place; the idle loop runs on the stack of the thread that ran last. How threads wait and
+are ended is specified in docs/kernel.md.
 """
 
 from collections import deque
 
 from ..costs import PROTOTYPE
 from ..door import BusError, Kind, Operation
-from ..errors import ProgramError
+from ..errors import EndThread, Fault, ProgramError, TimedOut
 from .thread import BLOCK, Thread
 
 __all__ = ["Kernel"]
@@ -25,6 +26,10 @@ class _Nobody:
 
 
 _NOBODY = _Nobody()
+
+
+def _nothing(_):
+    """Gives back what a thread was woken with: nothing."""
 
 
 class Kernel:
@@ -57,10 +62,14 @@ class Kernel:
         CPU cycle of the interrupt under way; kept only while ``trace`` is a list.
     boot : list of callables
         Called once, before the first thread, to set up the board.
+    timers : Timers
+        The CAB's; they name themselves here.
+    guards : list of Lock
+        The locks that hold off the end of a thread.
     """
 
-    __slots__ = ("door", "name", "costs", "current", "failed", "on_end", "on_fail", "trace", "stamp", "on_room", "boot", "_ready", "_threads",
-                 "_spawned")
+    __slots__ = ("door", "name", "costs", "current", "failed", "on_end", "on_fail", "trace", "stamp", "on_room", "boot", "timers", "guards",
+                 "_ready", "_threads", "_spawned")
 
     def __init__(self, door, name="CAB", costs=PROTOTYPE):
         self.door = door
@@ -74,6 +83,8 @@ class Kernel:
         self.stamp = 0
         self.on_room = None
         self.boot = []
+        self.timers = None
+        self.guards = []
         self._ready = deque()
         self._threads = {}        # those that have not ended, in the order of their making (a dict as an ordered set)
         self._spawned = 0
@@ -96,6 +107,7 @@ class Kernel:
             raise TypeError(f"{getattr(function, '__name__', function)!r} is not an async function: a task is 'async def'")
         self._spawned += 1
         thread = Thread(self, coroutine, name or f"{getattr(function, '__name__', 'thread')} {self._spawned}")
+        thread._back = _nothing
         self._threads[thread] = None
         self._ready.append(thread)
         self.door.spend(self.costs.thread_spawn)
@@ -104,13 +116,119 @@ class Kernel:
     def wake(self, thread, value=None):
         """Lets a blocked ``thread`` go on with ``value``. From threads and from interrupt level; costs nothing by itself."""
         thread._value = value
+        thread._leave = None
         self._ready.append(thread)
 
     async def pause(self):
         """Lets the other threads that are ready run first."""
-        self._ready.append(self.current)
+        thread = self.current
+        self._deliver(thread)
+        thread._back = _nothing
+        self._ready.append(thread)
         await BLOCK
 
+    # -- waiting -------------------------------------------------------------------------------------
+    def cycles(self, microseconds):
+        """A time-out in CPU cycles; None for None, which is none. ValueError if it is beyond what a timer reaches."""
+        if microseconds is None:
+            return None
+        cycles = round(microseconds * self.door.cpu_hz / 1_000_000)
+        if cycles > self.timers.reach:
+            raise ValueError(f"a time-out of {microseconds} us is longer than a timer reaches: wait in several steps")
+        return cycles
+
+    async def block(self, what, leave, back=_nothing, timeout=None):
+        """Gives the CPU away until somebody wakes the current thread; returns what ``wake`` was given.
+
+        ``what`` is shown of a thread that waits for ever. The caller has put the thread into a queue before; ``leave()`` takes it out of it. That
+        is called, at either level, when ``timeout`` CPU cycles are over (TimedOut is raised) or when the thread is ended. ``back(value)`` is called in
+        place of a return when the thread has been woken with ``value`` but is ended before it runs: it gives the value to whoever is next.
+
+        Without ``leave`` (None) the wait can be neither ended nor timed: for waits that are bounded otherwise.
+        """
+        thread = self.current
+        thread.waits_for = what
+        if leave is None:
+            return await BLOCK
+        if thread._pending is not None and not self._guarded(thread):
+            leave()
+            self._deliver(thread)
+        if timeout is None:
+            thread._leave, thread._back = leave, back
+            return await BLOCK
+        if timeout <= 0:
+            leave()
+            raise self._timed_out(thread)
+        thread._leave, thread._back = leave, back
+        try:
+            timer = await self.timers.after(timeout, self._expire, thread)
+        except BusError:    # of a store that was posted before: the wait does not come about
+            if thread._leave is None:
+                back(await BLOCK)
+            else:
+                thread._leave = thread._back = None
+                leave()
+            raise
+        try:
+            return await BLOCK
+        finally:
+            self.timers.cancel(timer)
+
+    def _expire(self, thread, now):
+        if thread._leave is not None:
+            self._throw(thread, self._timed_out(thread))
+
+    def _timed_out(self, thread):
+        return TimedOut(f"{thread.name} on {self.name} has waited too long for {thread.waits_for}")
+
+    async def within(self, timeout, awaitable):
+        """The result of ``awaitable``; TimedOut in a wait of the current thread in it that lasts beyond ``timeout`` CPU cycles from now."""
+        thread = self.current
+        error = TimedOut(f"{thread.name} on {self.name} has not come to an end in {timeout} cycles")
+        timer = await self.timers.after(timeout, lambda _, now: self.interrupt(thread, error))
+        try:
+            return await awaitable
+        finally:
+            self.timers.cancel(timer)
+            if thread._pending is error:
+                thread._pending = None
+
+    def interrupt(self, thread, error):
+        """Raises ``error`` in a wait of ``thread``: the one that it is in if that may be ended, else the next that may. From both levels."""
+        if self._guarded(thread):
+            self._keep(thread, error)
+        elif thread._leave is not None:
+            self._throw(thread, error)
+        elif thread._back is not None:
+            back, value = thread._back, thread._value
+            thread._back = thread._value = None
+            thread._raise = error
+            back(value)
+        else:
+            self._keep(thread, error)
+
+    def _guarded(self, thread):
+        return any(lock.holder is thread for lock in self.guards)
+
+    def _keep(self, thread, error):
+        if not isinstance(thread._pending, EndThread):
+            thread._pending = error
+
+    def _deliver(self, thread):
+        """Raises what has been kept for a wait of ``thread``, which is about to wait."""
+        if thread._pending is not None and not self._guarded(thread):
+            error, thread._pending = thread._pending, None
+            raise error
+
+    def _throw(self, thread, error):
+        leave = thread._leave
+        thread._leave = thread._back = None
+        leave()
+        thread._raise = error
+        self.door.spend(self.costs.wake)
+        self._ready.append(thread)
+
+    # -- running -------------------------------------------------------------------------------------
     def main(self):
         """The CAB's main coroutine (a generator with ``send`` and ``throw``): the dispatcher."""
         door, ready, costs = self.door, self._ready, self.costs
@@ -133,7 +251,8 @@ class Kernel:
                     last = thread
                 self.current = thread
                 value, thread._value = thread._value, None
-                error = None
+                error, thread._raise = thread._raise, None
+                thread._back = None
                 coroutine = thread._coroutine
                 send = coroutine.send
                 try:
@@ -153,22 +272,20 @@ class Kernel:
                     except BusError as failure:
                         result, error = None, failure
                     self._end(thread, result, error)
-                except Exception as failure:
+                except (Exception, EndThread) as failure:
                     self._end(thread, None, failure)
         finally:
             self.close()
 
     def _end(self, thread, result, error):
         self.door.spend(self.costs.thread_end)
-        thread.ended = True
-        thread._result = result
-        thread._error = error
+        thread._finish(result, error)
         del self._threads[thread]
         for joiner in thread._joiners:
             self.wake(joiner)
         if self.on_end is not None:
             self.on_end(thread)
-        if error is not None and not thread._joiners:
+        if error is not None and not thread._joiners and not isinstance(error, (EndThread, Fault)):
             self._fail(thread, error)
 
     def _fail(self, thread, error):

@@ -6,11 +6,23 @@ Source: "The Design of Nectar" (1989), sections 5.2 and 6.1.
 from collections import deque
 
 from ...hdl.cab.addresses import REGIONS
+from ..door import BusError
 from ..errors import OutOfMemory
 from .allocator import Allocator
-from .thread import BLOCK
 
 __all__ = ["Memory"]
+
+
+class _Wish:
+    """A thread that needs a block: ``blocked`` once it waits, ``address`` of what it has been given before that."""
+
+    __slots__ = ("thread", "size", "blocked", "address")
+
+    def __init__(self, thread, size):
+        self.thread = thread
+        self.size = size
+        self.blocked = False
+        self.address = None
 
 
 class Memory:
@@ -37,7 +49,7 @@ class Memory:
         self.size = size
         self.on_shortage = None
         self._blocks = Allocator(self.base, size)
-        self._waiting = deque()      # (thread, bytes)
+        self._waiting = deque()      # _Wish
         self._splits = 0
         self._looks = 0
 
@@ -66,10 +78,10 @@ class Memory:
         self.door.spend(cost)
         return address
 
-    async def allocate(self, size):
+    async def allocate(self, size, timeout_us=None):
         """Address of a block of at least ``size`` bytes; waits until there is one. Threads are served in their order.
 
-        Raises OutOfMemory if the memory could never give it.
+        Raises OutOfMemory if the memory could never give it, TimedOut after ``timeout_us`` microseconds.
         """
         if size > self.size:
             raise OutOfMemory(f"{self.kernel.name} has {self.size} bytes of data memory and cannot give {size}: use smaller pieces")
@@ -77,13 +89,28 @@ class Memory:
             address = self.try_allocate(size)
             if address is not None:
                 return address
-        thread = self.kernel.current
-        self._waiting.append((thread, size))
-        thread.waits_for = self
+        timeout = self.kernel.cycles(timeout_us)
+        wish = _Wish(self.kernel.current, size)
+        self._waiting.append(wish)
         if self.on_shortage is not None:
-            await self.on_shortage()
+            try:
+                await self.on_shortage()
+            except BusError:    # of a store that was posted before
+                if wish.address is None:
+                    self._give_up(wish)
+                else:
+                    self.free(wish.address)
+                raise
             self._serve()
-        return await BLOCK
+        if wish.address is not None:
+            return wish.address
+        wish.blocked = True
+        return await self.kernel.block(self, lambda: self._give_up(wish), self.free, timeout)
+
+    def _give_up(self, wish):
+        """A thread does not wait any more; one behind it may want less."""
+        self._waiting.remove(wish)
+        self._serve()
 
     def free(self, address):
         """Gives a block back. From both levels. ValueError if it is not one that was allocated."""
@@ -98,10 +125,14 @@ class Memory:
         """Gives blocks to the threads that wait, in their order, as far as there are any."""
         waiting = self._waiting
         while waiting:
-            address = self.try_allocate(waiting[0][1])
+            address = self.try_allocate(waiting[0].size)
             if address is None:
                 return
-            self.kernel.wake(waiting.popleft()[0], address)
+            wish = waiting.popleft()
+            if wish.blocked:
+                self.kernel.wake(wish.thread, address)
+            else:
+                wish.address = address
 
     # -- bytes ---------------------------------------------------------------------------------------
     def check(self, address, length):

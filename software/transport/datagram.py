@@ -49,7 +49,8 @@ class _Stream:
     def __init__(self, kernel, destination):
         self.destination = destination
         self.number = 0
-        self.lock = Lock(kernel, "the end of a multicast" if destination == ANY_CAB else f"the end of another message to CAB {destination}")
+        self.lock = Lock(kernel, "the end of a multicast" if destination == ANY_CAB else f"the end of another message to CAB {destination}",
+                         guard=True)
 
 
 class Datagram:
