@@ -10,7 +10,8 @@ from .datalink.map import Map
 from .datalink.options import Options
 from .datalink.routes import Plan, Table, check
 from .door import BusError
-from .errors import ProgramError
+from .errors import CabStopped, ProgramError
+from .faultlist import FaultList
 from .machine import QUIET, TIME
 
 __all__ = ["System"]
@@ -36,17 +37,23 @@ class System:
         Times of the datalink.
     limit_ps : int or None
         Simulated time at which whatever runs is stopped, in picoseconds.
+    seed : int
+        What faults on demand are drawn from.
 
     Members
     -------
     results : list of dict
         What was reported.
+    faults : FaultList
+        What is to go wrong, see docs/faults.md.
+    on_restart : callable(Cab) or None
+        Called with a CAB that starts again after it was stopped.
     topology, profile
         What ``of`` was given, for programs that ask; None without it.
     """
 
     def __init__(self, machine, ids, routes, *, memory_bytes=REGIONS["data"].size, trace=False, costs=PROTOTYPE, options=Options(),
-                 limit_ps=None):
+                 limit_ps=None, seed=1):
         if len(set(ids.values())) != len(ids):
             raise ValueError("every CAB needs an ID of its own")
         self.machine = machine
@@ -61,13 +68,15 @@ class System:
         order = check(tables.values())
         for table in tables.values():
             table.order = table.order or order
-        for name, number in ids.items():
-            cab = self._cabs[name] = Cab(name, number, machine.doors[name], tables.get(name, Table({})), memory_bytes, costs, options)
-            cab.kernel.on_end = self._on_end
-            cab.kernel.on_fail = self._on_fail
-            if trace:
-                cab.kernel.trace = []
-            machine.start(name, cab.kernel.main())
+        self._trace = trace
+        self._stopped = set()    # names of CABs whose software a fault has ended
+        self.on_restart = None
+        self.faults = FaultList(machine, self._stop, self._restart, seed)
+        self._boots = dict.fromkeys(ids, 0)    # how often each CAB has started
+        self._make = lambda name: Cab(name, ids[name], machine.doors[name], tables.get(name, Table({})), memory_bytes, costs, options,
+                                      self._boots[name])
+        for name in ids:
+            self._start(name)
 
     @classmethod
     def of(cls, machine, topology, profile=None, **options):
@@ -77,6 +86,40 @@ class System:
         system = cls(machine, ids, {name: plan.table(number) for name, number in ids.items() if number in plan.chart.cabs}, **options)
         system.topology, system.profile = topology, profile
         return system
+
+    # -- CABs that start, stop and start again -------------------------------------------------------
+    def _start(self, name):
+        """Gives a CAB its software."""
+        self._boots[name] += 1
+        cab = self._cabs[name] = self._make(name)
+        cab.kernel.on_end = self._on_end
+        cab.kernel.on_fail = self._on_fail
+        if self._trace:
+            cab.kernel.trace = []
+        self.machine.start(name, cab.kernel.main())
+        return cab
+
+    def _stop(self, name):
+        """Ends a CAB's software where it stands. Returns False if that has happened already."""
+        if name in self._stopped:
+            return False
+        self._stopped.add(name)
+        cab = self._cabs[name]
+        cab.kernel.on_end = cab.kernel.on_fail = None
+        for thread in [thread for thread, where in self._tasks.items() if where is cab]:
+            del self._tasks[thread]
+            thread.stopped(CabStopped(f"{name} was stopped at {self._time()} while task {thread.name} ran on it"))
+        self.machine.stop(name)
+        cab.kernel.close()
+        return True
+
+    def _restart(self, name):
+        """Gives a stopped CAB new software."""
+        self._stopped.discard(name)
+        self.machine.restart(name)
+        cab = self._start(name)
+        if self.on_restart is not None:
+            self.on_restart(cab)
 
     # -- what there is -------------------------------------------------------------------------------
     @property
@@ -120,6 +163,8 @@ class System:
     def spawn(self, cab_name, task, *args, name=None):
         """Starts ``task(cab, *args)`` on a CAB. Returns its Thread; ``result`` holds what it returned once ``run`` is over."""
         cab = self.cab(cab_name)
+        if cab_name in self._stopped:
+            raise CabStopped(f"{cab_name} has been stopped by a fault: no task can run on it before it is restarted")
         asleep = self.time_ns > 0 and cab.kernel.idle
         thread = cab.spawn(task, *args, name=name)
         self._tasks[thread] = cab
