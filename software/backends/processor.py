@@ -28,7 +28,7 @@ class Request(NamedTuple):
     write: bool
     select: int      # bit 3: the byte at the word's own address
     data: int        # the bytes in their lanes; 0 in a load
-    kernel: bool     # bus__kernel: level 1
+    kernel: bool     # bus__kernel: level 1, and level 0 in supervisor mode
 
 
 class Processor:
@@ -51,7 +51,7 @@ class Processor:
         How often software has run.
     """
 
-    __slots__ = ("edges", "request", "turns", "_runner", "_door", "_level", "_state", "_until", "_masked", "_handled",
+    __slots__ = ("edges", "request", "turns", "_runner", "_door", "_level", "_state", "_until", "_masked", "_supervisor", "_handled",
                  "_queues", "_errors", "_saved", "_access", "_words", "_taken", "_answers")
 
     def __init__(self, door, main):
@@ -64,6 +64,7 @@ class Processor:
         self._state = _FETCH
         self._until = 0                   # edge at which the spend under way ends
         self._masked = False
+        self._supervisor = False          # mode of level 0
         self._handled = False             # a handler has run since level 0 was last resumed
         self._queues = [None, None]       # for each level an iterator of operations
         self._errors = [None, None]       # for each level the first bus error that its software has not heard of
@@ -180,6 +181,8 @@ class Processor:
                 self._state = _SPEND
         elif kind == Kind.MASK:
             self._masked = bool(operation.value)
+        elif kind == Kind.MODE:
+            self._supervisor = bool(operation.value)
         elif kind == Kind.RETURN:
             self._report(level)
             self._level = THREAD
@@ -220,10 +223,11 @@ class Processor:
     # -- accesses ------------------------------------------------------------------------------------
     def _begin(self, operation):
         kind = operation.kind
+        kernel = self._level == INTERRUPT or self._supervisor
         if kind == Kind.WRITE or kind == Kind.READ:
-            self._words = (_single(operation, self._level == INTERRUPT),)
+            self._words = (_single(operation, kernel),)
         else:
-            self._words = _block(operation, self._level == INTERRUPT)
+            self._words = _block(operation, kernel)
         self._access = operation
         self._taken = 0
         self._answers = []
