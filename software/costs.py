@@ -56,6 +56,21 @@ class Costs:
     datagram_fragment: int = _cost(14, "for each fragment: cut the areas, fill in the header; 11 instructions")
     datagram_match: int = _cost(18, "for each fragment that arrives: check the header, find its message; 14 instructions")
     datagram_received: int = _cost(10, "for each fragment that has arrived: add up, test for the last; 8 instructions")
+    # Request-response, reliable multicast, command mailbox
+    request_call: int = _cost(40, "for each call: check arguments, fill in its record, number it, queue it with its server; 30 instructions")
+    request_match: int = _cost(24, "for each packet that arrives: check the header, find the call or the request, the place; 18 instructions")
+    request_received: int = _cost(18, "for each packet that has arrived: set its bit, test for the last, look what it asks; 14 instructions")
+    request_window: int = _cost(10, "for each new request: test and set its bit in the client's window; 8 instructions")
+    request_reply: int = _cost(24, "for each answer: fill in its record, keep it, test the bound; 18 instructions")
+    request_timer: int = _cost(26, "when a call's timer goes off: look at what was heard, the next time-out; 20 instructions")
+    request_sweep: int = _cost(8, "for each request at the server when ages are looked at; 6 instructions")
+    transport_post: int = _cost(14, "for each packet posted: fill in the header, cut the areas; 11 instructions, as for a fragment of a datagram")
+    multicast_send: int = _cost(30, "for each message: check arguments, number it, fill in its record; 22 instructions")
+    multicast_member: int = _cost(8, "for each member when a message is sent, and at each time-out; 6 instructions")
+    multicast_match: int = _cost(22, "for each packet that arrives: check the header, find its sender, the place; 17 instructions")
+    multicast_received: int = _cost(16, "for each packet that has arrived: set its bit, test for the last; 12 instructions")
+    command_decode: int = _cost(30, "for each command: check its fields; 22 instructions, some loads")
+    command_area: int = _cost(6, "for each area or member named in a command; 4 instructions")
 
     @classmethod
     def reason(cls, name):

@@ -25,11 +25,12 @@ class Kind(IntEnum):
 
     REQUEST = 1     # a fragment of a request, or of a multicast message
     ANSWER = 2      # a fragment of an answer
-    HAVE = 3        # tells which fragments have arrived, when some are missing
+    HAVE = 3        # word: which fragments have arrived, when some are missing
     WORKING = 4     # the request has arrived whole; the answer is not there yet
     ACK = 5         # the answer, or the multicast message, has arrived whole
     CANCEL = 6      # the client does not want the answer any more
     REFUSED = 7     # word: a Reason
+    LACKS = 8       # as HAVE, told of an answer by the client
 
 
 class Reason(IntEnum):

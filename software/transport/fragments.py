@@ -84,6 +84,11 @@ class Assembly:
             self._first += 1
 
     @property
+    def begun(self):
+        """Whether anything has arrived."""
+        return self.missing < self.count
+
+    @property
     def word(self):
         """What has arrived, as HAVE tells it: the first missing fragment in bits 31 to 24; bit i: fragment (first + 1 + i) is there."""
         return self._first << MASK_BITS | self._have >> self._first + 1 & (1 << MASK_BITS) - 1

@@ -1,0 +1,211 @@
+"""The sender's side of reliable multicast. Source: see ``software.transport.multicast``."""
+
+from ..errors import CircuitError, MessageTooLong, MulticastFailed, NoRoute
+from ..kernel.lock import Lock
+from ..packet import ANY_CAB, ASK, LENGTH_BITS, Kind, Reason
+from .datagram import MAX_MESSAGE
+from .fragments import lacking
+from .parcel import pack_up
+from .retry import Retry
+
+__all__ = ["MulticastOut"]
+
+_UNHEARD = "has not acknowledged it"
+_REASONS = {Reason.FULL: "has no place in that mailbox", Reason.MISSING: "has closed that mailbox", Reason.ROOM: "has no memory for it"}
+
+
+class _Sending:
+    """A message that is under way."""
+
+    __slots__ = ("number", "mailbox", "parcel", "left", "over", "first", "resent", "begun", "slow", "deadline", "timer", "tries", "thread")
+
+    def __init__(self, number, mailbox, parcel, members):
+        self.number = number
+        self.mailbox = mailbox
+        self.parcel = parcel
+        self.left = dict.fromkeys(members, _UNHEARD)    # members that have not acknowledged -> why
+        self.over = False
+        self.first = True           # it is being sent for the first time
+        self.resent = False         # anything was sent twice
+        self.begun = 0              # CPU cycle
+        self.slow = 0               # CPU cycles that its fragments take on the fiber
+        self.deadline = 0           # CPU cycle
+        self.timer = None
+        self.tries = 0
+        self.thread = None          # that waits for its end
+
+
+class MulticastOut:
+    """Messages that a CAB sends to several. ``multicast``: its Multicast."""
+
+    __slots__ = ("multicast", "kernel", "_number", "_locks", "_sendings", "_retry", "_doubtful")
+
+    def __init__(self, multicast):
+        self.multicast = multicast
+        self.kernel = multicast.kernel
+        self._number = 0
+        self._locks = {}         # CAB ID -> Lock: messages with a member in common go one after the other
+        self._sendings = {}      # number -> _Sending
+        self._retry = None       # Retry
+        self._doubtful = set()   # members that did not acknowledge the last message; the hardware's multicast does not wait for their HUB ports
+
+    # -- by threads ----------------------------------------------------------------------------------
+    async def send(self, members, mailbox, data, timeout_us):
+        """See ``Multicast.send``."""
+        multicast, kernel = self.multicast, self.kernel
+        options = multicast.options
+        members = sorted(set(members))
+        timeout_us = options.timeout_us if timeout_us is None else timeout_us
+        if not members:
+            raise ValueError("a multicast needs at least one member")
+        if multicast.number in members:
+            raise ValueError("a multicast does not reach its own sender: leave its ID out")
+        if not 0 <= mailbox <= 0xFFFF:
+            raise ValueError(f"a mailbox number is 0 to 65535, not {mailbox}")
+        if not timeout_us > 0:
+            raise ValueError(f"a time-out is more than 0 us, not {timeout_us}")
+        if self._retry is None:
+            self._retry = Retry(*map(multicast.cycles, (options.first_us, options.least_us, options.most_us)))
+        kernel.door.spend(kernel.costs.multicast_send + kernel.costs.multicast_member * len(members))
+        groups = self._groups([member for member in members if member not in self._doubtful])
+        groups += [((member,), multicast.datalink.route(member)) for member in members if member in self._doubtful]
+        parcel = await pack_up(kernel, multicast.memory, data, MAX_MESSAGE, min(route.areas for _, route in groups))
+        held = []
+        try:
+            for member in members:
+                lock = self._locks.get(member)
+                if lock is None:
+                    lock = self._locks[member] = Lock(kernel, f"the end of another multicast to CAB {member}")
+                await lock.acquire()
+                held.append(lock)
+            await self._deliver(parcel, groups, members, mailbox, multicast.cycles(timeout_us))
+        finally:
+            parcel.release()
+            for lock in held:
+                lock.release()
+
+    def _groups(self, members):
+        """(members, Route) of the multicasts that together reach ``members``: one, unless its commands are more than the fiber-out list takes."""
+        if not members:
+            return []
+        try:
+            return [(tuple(members), self.multicast.datalink.route(*members))]
+        except ValueError:
+            if len(members) == 1:
+                raise
+            middle = len(members) // 2
+            return self._groups(members[:middle]) + self._groups(members[middle:])
+
+    async def _deliver(self, parcel, groups, members, mailbox, cycles):
+        multicast, kernel = self.multicast, self.kernel
+        sending = _Sending(self._number, mailbox, parcel, members)
+        self._number = self._number + 1 & 0xFFFF
+        self._sendings[sending.number] = sending
+        sending.slow = multicast.cycles(multicast.options.fragment_us) * len(parcel.parts)
+        wait = min(self._retry.timeout() + sending.slow, cycles)
+        try:
+            sending.timer = await multicast.timers.after(wait, self._fire, sending)
+            sending.begun = sending.timer.time - wait
+            sending.deadline = sending.begun + cycles
+            await self._first(sending, groups)
+            if not sending.over:
+                sending.thread = kernel.current
+                # Its timer ends it at the deadline at the latest.
+                await kernel.block(f"acknowledgments of CABs {sorted(sending.left)}", lambda: setattr(sending, "thread", None))
+            if not parcel.own:
+                await parcel.drained()
+        finally:
+            self._end(sending)
+        self._doubtful.difference_update(members)
+        self._doubtful.update(member for member, why in sending.left.items() if why == _UNHEARD)
+        if sending.left:
+            multicast.counters.failed += 1
+            raise MulticastFailed(mailbox, dict(sending.left))
+        multicast.counters.sent += 1
+
+    async def _first(self, sending, groups):
+        """Sends it, by the HUBs' multicast."""
+        parcel, datalink = sending.parcel, self.multicast.datalink
+        for index in range(len(parcel.parts)):
+            for members, route in groups:
+                if sending.over:
+                    return
+                try:
+                    await parcel.send(datalink, route, self._header(sending, members, index), index)
+                except CircuitError:
+                    # The way to several HUBs did not come to stand: as good as lost, so each member gets its own.
+                    sending.resent = True
+        sending.first = False
+
+    def _header(self, sending, members, index, ask=0):
+        multicast = self.multicast
+        destination = members[0] if len(members) == 1 else ANY_CAB
+        return multicast.header(destination, Kind.REQUEST | ask, sending.mailbox, sending.number, multicast.boot,
+                                index << LENGTH_BITS | sending.parcel.length)
+
+    def _post(self, sending, members, index, ask=0):
+        """Posts a fragment to ``members``: at once to all if one stage of commands can do that, else to one after the other."""
+        multicast = self.multicast
+        try:
+            route = multicast.datalink.route(*members)
+            if not route.before:
+                sending.parcel.post(multicast.datalink, route, self._header(sending, members, index, ask), index)
+                return
+        except (NoRoute, MessageTooLong, ValueError):
+            if len(members) == 1:
+                multicast.counters.no_route += 1
+                return
+        for member in members:
+            self._post(sending, (member,), index, ask)
+
+    # -- ends and time-outs --------------------------------------------------------------------------
+    def _end(self, sending):
+        """From both levels; may be called twice."""
+        if not sending.over:
+            sending.over = True
+            del self._sendings[sending.number]
+            if sending.timer is not None:
+                self.multicast.timers.cancel(sending.timer)
+            if sending.thread is not None:
+                self.kernel.wake(sending.thread)
+
+    def _fire(self, sending, now):
+        """At interrupt level."""
+        multicast, costs = self.multicast, self.kernel.costs
+        self.kernel.door.spend(costs.request_timer + costs.multicast_member * len(sending.left))
+        if sending.over:
+            return
+        if now >= sending.deadline:
+            self._end(sending)
+            return
+        if not sending.first:
+            sending.tries += 1
+            sending.resent = True
+            multicast.counters.retries += 1
+            self._post(sending, tuple(sorted(sending.left)), len(sending.parcel.parts) - 1, ASK)
+        sending.timer = multicast.timers.at(min(now + self._retry.timeout(sending.tries), sending.deadline), self._fire, sending)
+
+    # -- packets of members, at interrupt level ------------------------------------------------------
+    def take(self, packet):
+        """A word of a member has arrived unharmed."""
+        multicast = self.multicast
+        self._doubtful.discard(packet.source)
+        sending = self._sendings.get(packet.number) if packet.boot == multicast.boot else None
+        if sending is None or packet.source not in sending.left:
+            multicast.counters.stale += 1
+        elif packet.kind is Kind.ACK:
+            del sending.left[packet.source]
+            if not sending.left:
+                if not sending.resent:
+                    multicast.interrupts.late.append(lambda now: self._retry.sample(max(0, now - sending.begun - sending.slow)))
+                self._end(sending)
+        elif packet.kind is Kind.REFUSED:
+            sending.left[packet.source] = _REASONS[packet.word]
+        else:
+            sending.left[packet.source] = _UNHEARD
+            if not sending.first:
+                missing = lacking(packet.word, len(sending.parcel.parts))
+                for index in missing:
+                    sending.resent = True
+                    multicast.counters.repeated += 1
+                    self._post(sending, (packet.source,), index, ASK if index == missing[-1] else 0)

@@ -1,0 +1,34 @@
+"""Times and bounds of the request-response protocol and of reliable multicast."""
+
+from dataclasses import dataclass
+
+__all__ = ["RequestOptions", "MulticastOptions"]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestOptions:
+    """How long clients and servers wait for what, in microseconds, and how much a server keeps."""
+
+    timeout_us: int = 1_000_000      # of a call, unless the caller names another
+    first_us: int = 5_000            # until a request is asked after, as long as nothing was measured of its server
+    least_us: int = 1_000            # the same, at least, afterwards
+    most_us: int = 100_000           # and at most
+    fragment_us: int = 100           # added for each fragment of the request, which takes 85 us on the fiber
+    attempts: int = 8                # askings without any word from the server until it is given up
+    cancel_attempts: int = 4         # at telling the server that a call is cancelled
+    keep_us: int = 500_000           # that an answer is kept that the client has not acknowledged: longer than most_us
+    stall_us: int = 100_000          # until a request of which fragments are missing is dropped
+    answers: int = 64                # that are kept at once
+    answer_bytes: int = 1 << 17      # in all of them
+
+
+@dataclass(frozen=True, slots=True)
+class MulticastOptions:
+    """How long senders and receivers wait for what, in microseconds."""
+
+    timeout_us: int = 200_000        # until members that have not acknowledged are named, unless the caller names another time
+    first_us: int = 5_000            # until members are asked, as long as nothing was measured
+    least_us: int = 1_000            # the same, at least, afterwards
+    most_us: int = 50_000            # and at most
+    fragment_us: int = 100           # added for each fragment, which takes 85 us on the fiber
+    stall_us: int = 100_000          # until a message of which fragments are missing is dropped
