@@ -13,7 +13,10 @@ from .kernel.kernel import Kernel
 from .kernel.lock import Lock
 from .kernel.memory import Memory
 from .kernel.timers import Timers
+from .packet import MAX_DATA
 from .transport.datagram import Datagram
+from .transport.multicast import Multicast
+from .transport.request import Requests
 
 __all__ = ["Cab"]
 
@@ -27,12 +30,14 @@ class Cab:
     number : int
         Its ID on the network, 0 to 254.
     door : Door
-    routes : dict of int → list of (hub ID, output port)
+    routes : Table (``datalink.routes``), or dict of int → list of (hub ID, output port)
     memory_bytes : int
         Data memory that the board has.
     costs : Costs
     options : Options
         Times of the datalink.
+    boot : int
+        Which start of this CAB it is, 1 to 65535: each needs a higher number than the one before.
 
     Members
     -------
@@ -42,23 +47,29 @@ class Cab:
     timers : Timers
     datalink : Datalink
     datagram : Datagram
+    request : Requests
+    multicast : Multicast
     """
 
-    def __init__(self, name, number, door, routes, memory_bytes=REGIONS["data"].size, costs=PROTOTYPE, options=Options()):
+    def __init__(self, name, number, door, routes, memory_bytes=REGIONS["data"].size, costs=PROTOTYPE, options=Options(), boot=1):
         if not 0 <= number <= 254:
             raise ValueError(f"the ID of a CAB is 0 to 254, not {number}")
         self.name = name
         self.id = number
         self.door = door
         self.kernel = Kernel(door, name, costs)
+        self.kernel.cab_id = number
         self.memory = Memory(self.kernel, memory_bytes)
         self.timers = Timers(self.kernel)
         self.mailboxes = {}
         interrupts = Interrupts(self.kernel)
         interrupts.on_timer = self.timers.fired
-        self.datalink = Datalink(self.kernel, self.memory, self.timers, interrupts, routes, options)
+        self.datalink = Datalink(self.kernel, self.memory, self.timers, interrupts, routes, options, number)
         self.datagram = Datagram(number, self.kernel, self.memory, self.datalink, self.mailboxes,
                                  max(1, options.stall_us // options.watch_us))
+        waste = self.memory.try_allocate(MAX_DATA)
+        self.request = Requests(number, boot, self.kernel, self.memory, self.timers, interrupts, self.datalink, waste)
+        self.multicast = Multicast(number, boot, self.kernel, self.memory, self.timers, interrupts, self.datalink, self.mailbox, waste)
 
     def __repr__(self):
         return f"<Cab {self.name}, ID {self.id}>"

@@ -21,6 +21,8 @@ _NOW = Operation(Kind.NOW)
 class _Nobody:
     """What runs before the first thread does: a program's ``main``, which cannot wait for anything on a CAB."""
 
+    task = None
+
     def __setattr__(self, name, value):
         raise ProgramError("only a task can wait for something on a CAB: start one with system.spawn")
 
@@ -63,13 +65,16 @@ class Kernel:
     boot : list of callables
         Called once, before the first thread, to set up the board.
     timers : Timers
+    memory : Memory
         The CAB's; they name themselves here.
+    cab_id : int or None
+        The CAB's ID, as the source of messages from itself.
     guards : list of Lock
         The locks that hold off the end of a thread.
     """
 
-    __slots__ = ("door", "name", "costs", "current", "failed", "on_end", "on_fail", "trace", "stamp", "on_room", "boot", "timers", "guards",
-                 "_ready", "_threads", "_spawned")
+    __slots__ = ("door", "name", "costs", "current", "failed", "on_end", "on_fail", "trace", "stamp", "on_room", "boot", "timers",
+                 "memory", "cab_id", "guards", "_ready", "_threads", "_spawned")
 
     def __init__(self, door, name="CAB", costs=PROTOTYPE):
         self.door = door
@@ -83,7 +88,7 @@ class Kernel:
         self.stamp = 0
         self.on_room = None
         self.boot = []
-        self.timers = None
+        self.timers = self.memory = self.cab_id = None
         self.guards = []
         self._ready = deque()
         self._threads = {}        # those that have not ended, in the order of their making (a dict as an ordered set)
@@ -117,6 +122,12 @@ class Kernel:
         """Lets a blocked ``thread`` go on with ``value``. From threads and from interrupt level; costs nothing by itself."""
         thread._value = value
         thread._leave = None
+        self._ready.append(thread)
+
+    def fail(self, thread, error):
+        """Raises ``error`` in the wait of a thread that its waker has taken out of its queue. From both levels, as ``wake``."""
+        thread._leave = thread._back = None
+        thread._raise = error
         self._ready.append(thread)
 
     async def pause(self):
@@ -221,12 +232,9 @@ class Kernel:
             raise error
 
     def _throw(self, thread, error):
-        leave = thread._leave
-        thread._leave = thread._back = None
-        leave()
-        thread._raise = error
+        thread._leave()
         self.door.spend(self.costs.wake)
-        self._ready.append(thread)
+        self.fail(thread, error)
 
     # -- running -------------------------------------------------------------------------------------
     def main(self):

@@ -6,6 +6,7 @@ Source: "The Design of Nectar" (1989), sections 5.2 and 6.1.
 from collections import deque
 
 from ...hdl.cab.addresses import REGIONS
+from ...hdl.cab.regions import PAGE_BITS
 from ..door import BusError
 from ..errors import OutOfMemory
 from .allocator import Allocator
@@ -44,6 +45,7 @@ class Memory:
 
     def __init__(self, kernel, size=REGIONS["data"].size):
         self.kernel = kernel
+        kernel.memory = self
         self.door = kernel.door
         self.base = REGIONS["data"].base
         self.size = size
@@ -134,11 +136,26 @@ class Memory:
             else:
                 wish.address = address
 
+    def paged(self, size):
+        """Bytes of a block that shares no page with another, for ``size`` bytes."""
+        return max(size, 1 << PAGE_BITS)
+
+    def block_size(self, address):
+        """Bytes of the block at ``address``. ValueError if it is not one that was allocated."""
+        return self._blocks.size_of(address)
+
     # -- bytes ---------------------------------------------------------------------------------------
     def check(self, address, length):
         """Raises ValueError unless ``length`` bytes at ``address`` lie in the data memory."""
         if not self.base <= address <= address + length <= self.base + self.size:
             raise ValueError(f"{length} bytes at 0x{address:06X} do not lie in {self.kernel.name}'s data memory")
+
+    def admit(self, address, length):
+        """As ``check``, of an area that a task names for DMA: one of a protected task must lie in its own pages, else that is a Fault."""
+        self.check(address, length)
+        task = self.kernel.current.task
+        if task is not None:
+            task.admit(address, length)
 
     def write(self, address, data):
         """Stores the bytes of ``data`` at ``address``; posted."""

@@ -38,6 +38,7 @@ class Counters:
     damaged: int = 0             # messages dropped because a fragment arrived with an error
     orphans: int = 0             # fragments of messages whose beginning never came
     misdelivered: int = 0        # packets for another CAB
+    refused: int = 0             # messages for mailboxes that are closed, or that hold fewer bytes
     malformed: int = 0           # headers that contradict themselves
 
 
@@ -195,23 +196,25 @@ class Datagram:
             raise TypeError(f"a message is bytes, a Message or a list of (address, bytes), not {type(data).__name__}")
         areas = tuple((address, length) for address, length in data if length)
         for address, length in areas:
-            self.memory.check(address, length)
+            self.memory.admit(address, length)
         return areas
 
     async def _deliver(self, mailbox, data, length):
         """A message to this CAB itself: copied, never on the fiber."""
-        address = None
-        if length:
-            address = await self.memory.allocate(length)
-            if isinstance(data, (bytes, bytearray, memoryview)):
-                self.memory.write(address, data)
-            else:
-                offset = address
-                for start, size in data:
-                    self.memory.write(offset, await self.memory.read(start, size))
-                    offset += size
         box = self.mailbox(mailbox)
-        await box.put(Message(self.memory, address, length, self.number, 0, box))
+        message = await box.reserve(length)
+        try:
+            if isinstance(data, (bytes, bytearray, memoryview)):
+                message.write(data)
+            else:
+                offset = 0
+                for start, size in data:
+                    message.write(await self.memory.read(start, size), offset)
+                    offset += size
+        except BaseException:
+            message.free()
+            raise
+        box.commit(message)
         self.counters.messages_sent += 1
         self.counters.messages_received += 1
         self.counters.bytes_sent += length
@@ -247,17 +250,15 @@ class Datagram:
             self.counters.malformed += 1
             return Answer.DISCARD
         box = self.mailbox(mailbox)
-        if not box.reserve():
+        if box.refuses(length):
+            self.counters.refused += 1
+            return Answer.DISCARD
+        message = box.try_reserve(length, source, number)
+        if message is None:
             return Answer.HOLD
-        address = None
-        if length:
-            address = self.memory.try_allocate(length)
-            if address is None:
-                box.unreserve()
-                return Answer.HOLD
-        message = self._incoming[key] = Message(self.memory, address, length, source, number, box)
+        self._incoming[key] = message
         self._current = key, message
-        return address or self.memory.base, length
+        return message.address or self.memory.base, length
 
     def received(self, length, good):
         """The packet has ended."""
@@ -288,7 +289,6 @@ class Datagram:
         """Forgets an incomplete message."""
         del self._incoming[key]
         message.free()
-        message.mailbox.unreserve()
 
     def _tick(self):
         """A look of the datalink's watch: messages of which nothing has come for a time are dropped."""

@@ -46,7 +46,8 @@ class MulticastIn:
             if step == 0 and sender.incoming is not None:
                 incoming = sender.incoming
                 return incoming if incoming.assembly.length == packet.length and incoming.assembly.wants(packet.index) else None
-        if self.multicast.mailbox(packet.mailbox).full:
+        box = self.multicast.mailbox(packet.mailbox)
+        if box.full or box.closed:
             return None
         return Incoming.begin(self.multicast.memory, packet.length)
 
@@ -78,10 +79,12 @@ class MulticastIn:
         counters = self.multicast.counters
         box = self.multicast.mailbox(packet.mailbox)
         reason = None
-        if incoming is None and not box.full:
+        if box.closed:
+            reason = Reason.MISSING
+        elif incoming is None and not box.full:
             counters.no_room += 1
             reason = Reason.ROOM
-        elif incoming is None or not box.reserve():
+        elif incoming is None or not box.keep(packet.length):
             reason = Reason.FULL
         if reason is not None:
             if packet.tell:
@@ -117,8 +120,8 @@ class MulticastIn:
         if sender.incoming is not None:
             self.multicast.counters.incomplete += 1
             sender.incoming.give_up()
+            sender.box.unkeep(sender.incoming.assembly.length)
             sender.incoming = None
-            sender.box.unreserve()
 
     def _tell(self, packet, kind, word=0):
         """Answers the sender."""
