@@ -1,7 +1,7 @@
 """The faults of a running system: ``system.faults``. ``docs/faults.md`` specifies it."""
 
 from .errors import FaultError
-from .faults import BOARD_FAULTS, Fault, directions, key, load
+from .faults import BOARD_FAULTS, Fault, directions, key
 
 __all__ = ["FaultList", "Placed"]
 
@@ -123,14 +123,6 @@ class FaultList:
         self._placed.append(placed)
         return placed
 
-    def load(self, text):
-        """The faults that ``text`` stands for: one as text, or those of a ``.toml`` file. Returns a list of Placed."""
-        faults = load(text)
-        try:
-            return [self.add(fault) for fault in faults]
-        except FaultError as error:
-            raise FaultError(f"{text}: {error}") from None
-
     def _board(self, fault):
         """What begins and what ends the fault of a board."""
         machine, where = self._machine, fault.where
@@ -141,8 +133,8 @@ class FaultList:
         hub, dot, port = where.partition(".P")
         ports = machine.hub_ports.get(hub)
         if ports is None or bool(dot) != (fault.what == "disable"):
-            form = "HUB1.P3" if fault.what == "disable" else "HUB1"
-            raise FaultError(f"{fault.what}: {where} is none of its places; write {form}, with one of {', '.join(machine.hub_ports)}")
+            what, form = ("port of a HUB", "HUB1.P3") if fault.what == "disable" else ("HUB", "HUB1")
+            raise FaultError(f"{fault.what}: {where} is no {what}; write it as {form}; there are {', '.join(machine.hub_ports)}")
         if fault.what == "reset":
             return lambda: machine.reset(hub), None
         if not port.isdecimal() or int(port) >= ports:
