@@ -27,7 +27,8 @@ class System:
     ids : dict of str → int
         ID on the network of each CAB, 0 to 254.
     routes : dict of str → dict of str → list of (hub ID, output port), or dict of str → Table
-        For each CAB, and each CAB that it may send to, the hops; both by name. Raises RoutingCycle if these could wait in a circle.
+        For each CAB, and each CAB that it may send to, the hops; both by name. Raises RoutingCycle if these could wait in a circle. None: each CAB
+        explores the network when it starts, and its tasks begin when it has its routes.
     memory_bytes : int
         Data memory of each CAB.
     trace : bool
@@ -64,7 +65,8 @@ class System:
         self._tasks = {}         # threads made by ``spawn`` that have not ended -> CAB
         self._failed = False
         tables = {name: table if isinstance(table, Table) else Table({ids[other]: hops for other, hops in table.items()})
-                  for name, table in routes.items()}
+                  for name, table in (routes or {}).items()}
+        self._explores = routes is None
         order = check(tables.values())
         for table in tables.values():
             table.order = table.order or order
@@ -79,11 +81,19 @@ class System:
             self._start(name)
 
     @classmethod
-    def of(cls, machine, topology, profile=None, **options):
-        """The system of a topology (``nectar.sim.topology``) on a machine made for it; ``options`` as above."""
-        plan = Plan(Map.of(topology))
+    def of(cls, machine, topology, profile=None, *, routes="given", **options):
+        """The system of a topology (``nectar.sim.topology``) on a machine made for it; ``options`` as above.
+
+        ``routes``: where each CAB's table comes from: ``"given"``, computed from the topology, or ``"discovered"`` by the CAB.
+        """
+        if routes not in ("given", "discovered"):
+            raise ValueError(f"routes are 'given' or 'discovered', not {routes!r}")
         ids = {name: board.id for name, board in topology.cabs.items()}
-        system = cls(machine, ids, {name: plan.table(number) for name, number in ids.items() if number in plan.chart.cabs}, **options)
+        tables = None
+        if routes == "given":
+            plan = Plan(Map.of(topology))
+            tables = {name: plan.table(number) for name, number in ids.items() if number in plan.chart.cabs}
+        system = cls(machine, ids, tables, **options)
         system.topology, system.profile = topology, profile
         return system
 
@@ -96,6 +106,8 @@ class System:
         cab.kernel.on_fail = self._on_fail
         if self._trace:
             cab.kernel.trace = []
+        if self._explores:
+            cab.kernel.spawn(cab.datalink.discovery.start, name="exploring")
         self.machine.start(name, cab.kernel.main())
         return cab
 
@@ -166,6 +178,9 @@ class System:
         if cab_name in self._stopped:
             raise CabStopped(f"{cab_name} has been stopped by a fault: no task can run on it before it is restarted")
         asleep = self.time_ns > 0 and cab.kernel.idle
+        if self._explores:
+            name = name or getattr(task, "__name__", None)
+            task, args = _when_routed, (task, *args)
         thread = cab.spawn(task, *args, name=name)
         self._tasks[thread] = cab
         if asleep:
@@ -231,3 +246,9 @@ class System:
         self.machine.close()
         for cab in self._cabs.values():
             cab.kernel.close()
+
+
+async def _when_routed(cab, task, *args):
+    """A task that begins when its CAB knows the network."""
+    await cab.datalink.discovery.ready()
+    return await task(cab, *args)

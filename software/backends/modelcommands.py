@@ -1,6 +1,6 @@
 """Commands of the pure-Python model's HUB that ask, mend and lock, and the hellos of neighbours: what ``docs/commands.md`` says of them.
 
-What the model does not have is refused as UNKNOWN: loop back, force connection and lock, watchdog time, the monitor, allow supervisor.
+What the model does not have is refused as UNKNOWN: close all reply, loop back, force connection and lock, watchdog time, the monitor, allow supervisor.
 """
 
 from ...hdl.hub.commands import FORCE, HELLO, HELLO_ASK, HELLO_HUB, KIND_UNKNOWN, RETRY, STATUS_IN_USE, Error, Group, Op
@@ -9,7 +9,7 @@ from ...hdl.link.symbol import ANY_HUB
 __all__ = ["HubCommands"]
 
 _MISSING = {Op.LOOP_BACK_REPLY, Op.FORCE_CONNECTION_REPLY, Op.FORCE_LOCK_REPLY, Op.WATCHDOG_TIME_REPLY, Op.MONITOR_SELECT_REPLY,
-            Op.MONITOR_READ_REPLY, Op.MONITOR_CLEAR_REPLY, Op.ALLOW_SUPERVISOR_REPLY}
+            Op.MONITOR_READ_REPLY, Op.MONITOR_CLEAR_REPLY, Op.ALLOW_SUPERVISOR_REPLY, Op.CLOSE_ALL_REPLY}
 #: HUB cycles from the last symbol of a hello that asks to the first of the answer.
 _HELLO = 6
 
@@ -148,6 +148,5 @@ class HubCommands:
             self._waiting.remove(port)
         side.queue.clear()
         side.moved_at = now
-        self._error(port)
         if port in self.fibers:
             self.fibers[port].signal("ready", now)

@@ -5,7 +5,11 @@ Source: "The Design of Nectar" (1989), section 6.2.1.
 
 from enum import Enum
 
+from ...hdl.hub.commands import HELLO
+from ...hdl.link.symbol import Control
+from ..errors import NoRoute
 from .circuits import Circuits
+from .discovery import Discovery
 from .fiberin import FiberIn
 from .fiberout import FiberOut
 from .options import Counters, Options
@@ -34,17 +38,21 @@ class Datalink:
     table : Table, or dict of int → list of (hub ID, output port)
         For each CAB ID the hops to it.
     options : Options
+    number : int
+        The CAB's ID, which it tells its HUB when it is asked.
 
     Members
     -------
     counters : Counters
+    discovery : Discovery
+        Explores the network, if asked to.
     out : FiberOut
     watch : Watch
     """
 
-    __slots__ = ("kernel", "table", "options", "counters", "out", "watch", "_in", "_replies", "_circuits", "_compiled")
+    __slots__ = ("kernel", "table", "options", "counters", "out", "watch", "discovery", "_in", "_replies", "_circuits", "_compiled")
 
-    def __init__(self, kernel, memory, timers, interrupts, table, options=Options()):
+    def __init__(self, kernel, memory, timers, interrupts, table, options=Options(), number=0):
         cycles = round(kernel.door.cpu_hz / 1_000_000)
         self.kernel = kernel
         self.table = table if isinstance(table, Table) else Table(table)
@@ -58,6 +66,8 @@ class Datalink:
         self._circuits = Circuits(kernel, self.out, self._replies, counters, options.reply_us * cycles,
                                   options.status_us * cycles, options.attempts)
         self._compiled = {}
+        self.out.hello = (Control.REPLY, HELLO, number, 0)
+        self.discovery = Discovery(number, self, timers, self._replies)
         interrupts.on_error = self._on_error
 
     def register(self, protocol, receiver):
@@ -85,6 +95,16 @@ class Datalink:
             order = self.table.order
             route = self._compiled[destinations] = Route(self.table.branches(destinations, self.kernel.name), order and order.key)
         return route
+
+    async def find(self, *destinations):
+        """The same for threads; a CAB that explores looks for what it does not know once more, since it may have started later. Raises NoRoute."""
+        try:
+            return self.route(*destinations)
+        except NoRoute:
+            if not self.discovery.explored:
+                raise
+        await self.discovery.again()
+        return self.route(*destinations)
 
     async def send(self, route, header, areas, last=True, done=None, argument=None):
         """Sends one packet by packet switching: the 16 bytes of ``header``, then ``areas``, each (byte address, bytes), 1004 bytes at most.

@@ -20,6 +20,7 @@ _STATUS = REG["TX_STATUS"].address
 _COMMAND = REG["TX_COMMAND"].address
 _ADDRESS = REG["TX_ADDRESS"].address
 _AREA = REG["TX_AREA"].address
+_SYMBOL = REG["TX_SYMBOL"].address
 _START = REG["TX_AREA"].start.mask
 _FINISH = REG["TX_AREA"].end.mask | REG["TX_AREA"].crc.mask
 _NOTIFY = REG["TX_AREA"].notify.mask
@@ -49,13 +50,17 @@ class FiberOut:
     lock : Lock
     posted : deque
         Packets that were posted and wait for the lock or for room: (opens, header, areas, done, argument), the oldest first.
+    still : bool
+        Whether the thread that holds the lock waits for a reply, and has written nothing by halves.
+    hello : tuple of int
+        The symbols by which this CAB says who it is.
     quiet : bool
         Whether all that was written has left, as far as is known.
     """
 
     __slots__ = ("kernel", "door", "memory", "interrupts", "watch", "counters", "lock", "posted", "_patience", "_free", "_queued", "_uncounted", "_sent",
                  "_done", "_room", "_wanted", "_finishing", "_headers", "_header", "_status", "_stalled", "_seen", "_recent", "_unclosed",
-                 "_between")
+                 "_between", "still", "hello", "_asked")
 
     def __init__(self, kernel, memory, interrupts, watch, counters, patience):
         self.kernel = kernel
@@ -84,6 +89,9 @@ class FiberOut:
         self._recent = False             # whether anything was written since the last look of the watch
         self._unclosed = False           # whether the close all of a quiet time is still to be sent
         self._between = True             # no thread is in the midst of writing: a handler may write
+        self.still = False
+        self.hello = ()
+        self._asked = False              # a hello is asked for and not yet written
         interrupts.on_status = self._on_status
         memory.on_shortage = self.hurry
         watch.watchers.append(self._tick)
@@ -108,6 +116,7 @@ class FiberOut:
             await self.door.now()
             while self.posted and self._write_posted():
                 await self.door.now()
+            await self.say_late_hello()
         self._between = True
         self.lock.release()
 
@@ -246,6 +255,35 @@ class FiberOut:
             self._between = alone
             await BLOCK
 
+    # -- hello ---------------------------------------------------------------------------------------
+    def say_hello(self):
+        """At interrupt level: the neighbour wants to know who is here. It is told as soon as no thread writes and there is room."""
+        self._asked = True
+        if self._between or self.still:
+            self._write_hello()
+
+    def _write_hello(self):
+        if self._free >= len(self.hello):
+            self._asked = False
+            self._free -= len(self.hello)
+            self.door.spend(self.kernel.costs.datalink_hello)
+            for symbol in self.hello:
+                self.door.write(_SYMBOL, symbol)
+
+    async def say_late_hello(self):
+        """By the thread that holds the lock, between whole packets and commands: says the hello that no handler could."""
+        if self._asked:
+            self._write_hello()
+            await self.door.now()
+
+    async def wait_still(self, block):
+        """The thread that holds the lock awaits ``block`` and writes nothing meanwhile, so that hellos may be said."""
+        self.still = True
+        try:
+            await block
+        finally:
+            self.still = False
+
     # -- what has left -------------------------------------------------------------------------------
     def _look(self, status):
         """Takes note of what has left according to TX_STATUS; from both levels."""
@@ -267,6 +305,10 @@ class FiberOut:
             if self.posted:
                 self._write_posted()
                 free = self._free
+        if self._asked and (self._between or self.still):
+            self._free = free
+            self._write_hello()
+            free = self._free
         interrupts = self.interrupts
         if interrupts.enabled >> _SENT & 1:
             if self._room is not None and free >= self._wanted:

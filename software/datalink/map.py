@@ -71,6 +71,15 @@ class Map:
         self.forget(place)
         self.cabs[number] = place
 
+    def learn(self, other):
+        """Takes over what another map knows. What it does not know stays: a board that does not answer now may be busy."""
+        for hub, ports in other.hubs.items():
+            self.hub(hub, ports)
+        for a, b in other.links.items():
+            self.link(a, b)
+        for cab, place in other.cabs.items():
+            self.cab(cab, place)
+
     def forget(self, place):
         """Nothing is known of what hangs on the port ``place`` any more."""
         other = self.links.pop(place, None)

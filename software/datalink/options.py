@@ -15,7 +15,10 @@ class Options:
     stall_us: int = 50_000           # until a packet or message that does not go on is given up
     reply_us: int = 10_000           # for the reply that says that a circuit stands
     status_us: int = 500             # for the reply to a status command
-    attempts: int = 4                # at opening a circuit
+    attempts: int = 4                # at opening a circuit, and at asking a HUB
+    looks: int = 3                   # at ports whose neighbours do not say hello, until they count as unused
+    look_us: int = 60                # before each of them
+    again_us: int = 200_000          # until the network is explored again for a CAB that is not known
 
 
 @dataclass(slots=True)
@@ -38,5 +41,6 @@ class Counters:
     ready_repeated: int = 0          # extra ready signals sent after a burst
     reply_timeouts: int = 0          # circuits of which no reply told in time
     status_replies: int = 0          # answers to the questions asked then
+    asked_again: int = 0             # questions to HUBs that were not answered in time
     stray_replies: int = 0           # replies that nobody waited for
     fiber_errors: int = 0            # interrupts ERROR

@@ -4,7 +4,7 @@ Source: "The Design of Nectar" (1989), section 4.2.1.
 """
 
 from ...hdl.cab.addresses import REG
-from ...hdl.hub.commands import REPLY, Error
+from ...hdl.hub.commands import HELLO, HELLO_ASK, REPLY, Error
 from ..errors import CommandRefused, NoReply
 from ..kernel.thread import BLOCK
 from .route import command_word
@@ -33,6 +33,7 @@ class Replies:
 
     async def ask(self, commands, match, cycles):
         """Sends ``commands`` and waits until ``match(word)`` of a reply is true: that reply, or None after ``cycles`` CPU cycles."""
+        await self.out.say_late_hello()
         self._got = None
         self._match = match
         await self.out.commands(commands)
@@ -40,7 +41,7 @@ class Replies:
         if self._got is None:
             self._waiter = thread = self.kernel.current
             thread.waits_for = "a HUB's reply"
-            await BLOCK
+            await self.out.wait_still(BLOCK)
         self._match = None
         self.timers.cancel(timer)
         return self._got
@@ -66,7 +67,12 @@ class Replies:
     def _on_reply(self, word):
         """At interrupt level."""
         self.kernel.door.spend(self.kernel.costs.datalink_reply)
-        if self._match is None:
+        opcode = _REPLY.opcode.get(word)
+        if opcode == HELLO_ASK:
+            self.out.say_hello()
+        elif opcode == HELLO:
+            pass                  # a HUB tells who it is, as an answer to nobody here
+        elif self._match is None:
             self.counters.stray_replies += 1
         elif self._got is None and self._match(word):
             self._got = word
