@@ -3,16 +3,21 @@
 Source: "The Design of Nectar" (1989), section 6.
 """
 
+from inspect import iscoroutinefunction
+
 from ..hdl.cab.addresses import REGIONS
 from .costs import PROTOTYPE
 from .datalink.datalink import Datalink
 from .datalink.options import Options
 from .kernel.condition import Condition
+from .kernel.domains import Domains
 from .kernel.interrupts import Interrupts
 from .kernel.kernel import Kernel
 from .kernel.lock import Lock
 from .kernel.memory import Memory
+from .kernel.protected import ProtectedTask
 from .kernel.timers import Timers
+from .kernel.user import show
 from .packet import MAX_DATA
 from .transport.datagram import Datagram
 from .transport.multicast import Multicast
@@ -45,6 +50,7 @@ class Cab:
     kernel : Kernel
     memory : Memory
     timers : Timers
+    domains : Domains
     datalink : Datalink
     datagram : Datagram
     request : Requests
@@ -61,6 +67,7 @@ class Cab:
         self.kernel.cab_id = number
         self.memory = Memory(self.kernel, memory_bytes)
         self.timers = Timers(self.kernel)
+        self.domains = Domains(self.kernel, self.memory)
         self.mailboxes = {}
         interrupts = Interrupts(self.kernel)
         interrupts.on_timer = self.timers.fired
@@ -78,12 +85,26 @@ class Cab:
         """Its mailbox ``number`` (0 to 65535)."""
         return self.datagram.mailbox(number)
 
-    def spawn(self, task, *args, name=None):
+    def spawn(self, task, *args, name=None, protected=False):
         """Starts another thread on this CAB: ``task(cab, *args)``. Returns the Thread; ``await thread.join()`` gives its result.
 
-        An exception of a thread that nobody waits for at that time ends the run.
+        An exception of a thread that nobody waits for at that time ends the run. ``protected``: the task runs in a protection domain of its own,
+        and ``cab`` is what it sees of the CAB (docs/kernel.md).
         """
-        return self.kernel.spawn(task, self, *args, name=name)
+        if not protected:
+            return self.kernel.spawn(task, self, *args, name=name)
+        if not iscoroutinefunction(task):
+            raise TypeError(f"{getattr(task, '__name__', task)!r} is not an async function: a task is 'async def'")
+        record = ProtectedTask(self, task, args, show)
+        thread = self.kernel.spawn(record.run, name=name or f"{record.name} {self.kernel.spawned + 1}")
+        record.name = thread.name
+        thread.task = record
+        return thread
+
+    @property
+    def faults(self):
+        """The faults of protected tasks so far, in their order."""
+        return self.domains.faults
 
     async def sleep(self, microseconds):
         """The thread sleeps; others may run."""

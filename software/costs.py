@@ -42,6 +42,10 @@ class Costs:
     mailbox_put: int = _cost(14, "append to a FIFO, test for a reader; 11 instructions")
     mailbox_get: int = _cost(14, "take off a FIFO; 11 instructions")
     mailbox_look: int = _cost(5, "for each message passed over in an out-of-order read; 4 instructions")
+    system_call: int = _cost(34, "a protected task's call: trap, reserved register window, save, table of calls; and back, as behind an interrupt")
+    domain_set: int = _cost(3, "load the task's domain for the register DOMAIN; 2 instructions")
+    page_right: int = _cost(4, "for each page given or taken: find its byte in the protection table, step; 3 instructions")
+    fault: int = _cost(60, "find whose access was refused, mark the task as ended, leave its code; 46 instructions")
     copy_word: int = _cost(1, "for each 32-bit word copied by the CPU beyond its bus access; unrolled double words")
     # Datalink
     datalink_send: int = _cost(18, "for each packet: test the link and the list's room, loop set-up; 14 instructions")

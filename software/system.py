@@ -172,8 +172,11 @@ class System:
         self.results.append({"id": id, "value": value, "unit": unit, "target": target, "ok": ok, **more})
 
     # -- tasks ---------------------------------------------------------------------------------------
-    def spawn(self, cab_name, task, *args, name=None):
-        """Starts ``task(cab, *args)`` on a CAB. Returns its Thread; ``result`` holds what it returned once ``run`` is over."""
+    def spawn(self, cab_name, task, *args, name=None, protected=False):
+        """Starts ``task(cab, *args)`` on a CAB. Returns its Thread; ``result`` holds what it returned once ``run`` is over.
+
+        ``protected``: in a protection domain of its own (docs/kernel.md).
+        """
         cab = self.cab(cab_name)
         if cab_name in self._stopped:
             raise CabStopped(f"{cab_name} has been stopped by a fault: no task can run on it before it is restarted")
@@ -181,7 +184,7 @@ class System:
         if self._explores:
             name = name or getattr(task, "__name__", None)
             task, args = _when_routed, (task, *args)
-        thread = cab.spawn(task, *args, name=name)
+        thread = cab.spawn(task, *args, name=name, protected=protected)
         self._tasks[thread] = cab
         if asleep:
             self.machine.wake(cab_name)

@@ -34,6 +34,28 @@ def _nothing(_):
     """Gives back what a thread was woken with: nothing."""
 
 
+class Deadline:
+    """Ends a wait of a thread by TimedOut when its time has come: the one that it is in, or its next."""
+
+    __slots__ = ("kernel", "thread", "error", "timer")
+
+    def __init__(self, kernel, timeout):
+        self.kernel = kernel
+        self.thread = kernel.current
+        self.error = TimedOut(f"{self.thread.name} on {kernel.name} has not come to an end in {timeout} cycles")
+        self.timer = None
+
+    def fire(self, _, now):
+        """At interrupt level: the time has come."""
+        self.kernel.interrupt(self.thread, self.error)
+
+    def over(self):
+        """There is nothing more to be ended."""
+        self.kernel.timers.cancel(self.timer)
+        if self.thread._pending is self.error:
+            self.thread._pending = None
+
+
 class Kernel:
     """Runs the threads of one CAB.
 
@@ -69,12 +91,14 @@ class Kernel:
         The CAB's; they name themselves here.
     cab_id : int or None
         The CAB's ID, as the source of messages from itself.
+    spawned : int
+        Threads made so far.
     guards : list of Lock
         The locks that hold off the end of a thread.
     """
 
     __slots__ = ("door", "name", "costs", "current", "failed", "on_end", "on_fail", "trace", "stamp", "on_room", "boot", "timers",
-                 "memory", "cab_id", "guards", "_ready", "_threads", "_spawned")
+                 "memory", "cab_id", "guards", "spawned", "_ready", "_threads")
 
     def __init__(self, door, name="CAB", costs=PROTOTYPE):
         self.door = door
@@ -92,7 +116,7 @@ class Kernel:
         self.guards = []
         self._ready = deque()
         self._threads = {}        # those that have not ended, in the order of their making (a dict as an ordered set)
-        self._spawned = 0
+        self.spawned = 0
 
     @property
     def threads(self):
@@ -110,8 +134,8 @@ class Kernel:
         coroutine = function(*args)
         if not hasattr(coroutine, "send"):
             raise TypeError(f"{getattr(function, '__name__', function)!r} is not an async function: a task is 'async def'")
-        self._spawned += 1
-        thread = Thread(self, coroutine, name or f"{getattr(function, '__name__', 'thread')} {self._spawned}")
+        self.spawned += 1
+        thread = Thread(self, coroutine, name or f"{getattr(function, '__name__', 'thread')} {self.spawned}")
         thread._back = _nothing
         self._threads[thread] = None
         self._ready.append(thread)
@@ -194,15 +218,17 @@ class Kernel:
 
     async def within(self, timeout, awaitable):
         """The result of ``awaitable``; TimedOut in a wait of the current thread in it that lasts beyond ``timeout`` CPU cycles from now."""
-        thread = self.current
-        error = TimedOut(f"{thread.name} on {self.name} has not come to an end in {timeout} cycles")
-        timer = await self.timers.after(timeout, lambda _, now: self.interrupt(thread, error))
+        deadline = await self.deadline(timeout)
         try:
             return await awaitable
         finally:
-            self.timers.cancel(timer)
-            if thread._pending is error:
-                thread._pending = None
+            deadline.over()
+
+    async def deadline(self, timeout):
+        """A Deadline of the current thread in ``timeout`` CPU cycles, until its ``over`` is called."""
+        deadline = Deadline(self, timeout)
+        deadline.timer = await self.timers.after(timeout, deadline.fire)
+        return deadline
 
     def interrupt(self, thread, error):
         """Raises ``error`` in a wait of ``thread``: the one that it is in if that may be ended, else the next that may. From both levels."""

@@ -91,9 +91,14 @@ class Mailbox:
         return self._places
 
     @property
-    def waiting(self):
-        """Threads that wait to read or to write."""
-        return len(self._readers) + len(self._writers)
+    def readers(self):
+        """How many threads wait for a message."""
+        return len(self._readers)
+
+    @property
+    def writers(self):
+        """How many threads wait for room."""
+        return len(self._writers)
 
     @property
     def closed(self):
@@ -119,6 +124,11 @@ class Mailbox:
     def open(self):
         """Makes it usable again."""
         self._shut = None
+
+    def reopen(self, error):
+        """Makes it usable again if it was closed with that error."""
+        if self._shut is error:
+            self._shut = None
 
     def _closed(self):
         if self._shut is ReceiverEnded:
