@@ -129,8 +129,11 @@ class Requests:
         call = await self.start(destination, data, timeout_us)
         try:
             return await call.result()
-        finally:
+        except GeneratorExit:     # the CAB has stopped: it sends nothing more
+            raise
+        except BaseException:
             call.cancel()
+            raise
 
     async def start(self, destination, data=b"", timeout_us=None):
         """Begins a call and returns its Call. As many as wanted may be under way, 64 to one CAB: beyond that it waits until the oldest has ended."""

@@ -85,27 +85,33 @@ class Tamperer:
             __slots__ = ()
 
             def post(self, route, header, areas=(), done=None, argument=None):
-                fate = tamperer.fate(header)
-                areas = list(areas)
-                if fate is None:
+                if not self.spoil(route, header, areas, done, argument):
                     super().post(route, header, areas, done, argument)
-                elif fate == "delay":
-                    kept.append((route, header, areas, done, argument))
-                    return
-                elif tamperer.rng.random() < 0.5:
-                    super().post(route, header, areas)
-                    super().post(route, header, areas, done, argument)
-                else:
-                    super().post(route, header, areas)
-                    kept.append((route, header, areas, done, argument))
-                    return
                 if kept and tamperer.rng.random() < 0.5:
                     super().post(*kept.pop(tamperer.rng.randrange(len(kept))))
+
+            async def send(self, route, header, areas, last=True, done=None, argument=None):
+                if route.before or not self.spoil(route, header, areas, done, argument):
+                    await super().send(route, header, areas, True, done, argument)
+
+            def spoil(self, route, header, areas, done, argument):
+                """Whether the packet is dealt with. Of a copy only the second tells that it has left: the areas stay until then."""
+                fate = None if route.before else tamperer.fate(header)
+                areas = list(areas)
+                if fate is None:
+                    return False
+                if fate == "double":
+                    super().post(route, header, areas)
+                if fate == "double" and tamperer.rng.random() < 0.5:
+                    super().post(route, header, areas, done, argument)
+                else:
+                    kept.append((route, header, areas, done, argument))
+                return True
 
         async def pump(cab):
             real = super(Tampered, cab.datalink)
             while True:
-                await cab.sleep(tamperer.rng.randrange(tamperer.late_us))
+                await cab.sleep(1 + tamperer.rng.randrange(tamperer.late_us))
                 if kept:
                     real.post(*kept.pop(0))
 
