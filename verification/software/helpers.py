@@ -12,7 +12,7 @@ from nectar.software.datalink.datalink import Switching
 from nectar.software.system import System
 from nectar.verification import seeds
 
-__all__ = ["BACKENDS", "drive", "model", "pattern", "properties", "receive_all", "run_task", "send_all"]
+__all__ = ["BACKENDS", "drive", "held", "model", "nothing_leaks", "pattern", "properties", "receive_all", "run_task", "send_all"]
 
 #: Where scenarios run that are to run on the RTL too.
 BACKENDS = ["model", "engine"]

@@ -166,6 +166,7 @@ def test_a_message_to_the_own_cab_does_not_touch_the_fiber():
         await cab.datagram.send((cab.id, 4), [(block + 7, 9), (block, 2)])
         await cab.datagram.send((cab.id, 4), b"")
         got = await receive_all(cab, 4, 3)
+        cab.memory.free(block)
         assert cab.datalink.counters.packets_sent == 0
         return got
 
