@@ -62,6 +62,15 @@ class Costs:
     datagram_fragment: int = _cost(14, "for each fragment: cut the areas, fill in the header; 11 instructions")
     datagram_match: int = _cost(18, "for each fragment that arrives: check the header, find its message; 14 instructions")
     datagram_received: int = _cost(10, "for each fragment that has arrived: add up, test for the last; 8 instructions")
+    # Byte stream
+    stream_send: int = _cost(30, "for each send and receive: check arguments and state, take the lock; 23 instructions")
+    stream_open: int = _cost(60, "for each connection: take a record, fill it in, enter it into the table; 45 instructions")
+    stream_segment: int = _cost(26, "for each packet with data: what may be sent, cut the areas, fill in the header; 20 instructions")
+    stream_control: int = _cost(14, "for each packet without data: fill in the header; 11 instructions")
+    stream_match: int = _cost(26, "for each packet that arrives: check the header, find the connection, the place in its ring; 20 instructions")
+    stream_received: int = _cost(22, "for each packet that has arrived: the acknowledgment, the window, what has become readable; 17 instructions")
+    stream_settle: int = _cost(16, "at the end of an interrupt, for each connection that it concerned: compare its times; 12 instructions")
+    stream_timer: int = _cost(16, "when a connection's timer goes off: which of its times it was; 12 instructions")
     # Request-response, reliable multicast, command mailbox
     request_call: int = _cost(40, "for each call: check arguments, fill in its record, number it, queue it with its server; 30 instructions")
     request_match: int = _cost(24, "for each packet that arrives: check the header, find the call or the request, the place; 18 instructions")

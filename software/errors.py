@@ -3,7 +3,8 @@
 __all__ = ["ProgramError", "MessageTooLong", "OutOfMemory", "NoRoute", "TimedOut", "MailboxFull", "MailboxClosed", "ReceiverEnded", "NotYours",
            "ThreadEnded", "EndThread", "Fault", "CircuitError", "NoReply", "CommandRefused",
            "CallError", "CallTimeout", "ServerSilent", "ServiceMissing", "ServiceFull", "ServiceEnded", "ServerRestarted", "AnswerLost", "CallCancelled",
-           "MulticastFailed", "BadCommand", "RoutingCycle", "FaultError", "CabStopped"]
+           "MulticastFailed", "BadCommand", "StreamError", "ConnectTimeout", "ConnectRefused", "PeerSilent", "PeerRestarted", "PeerAborted",
+           "ConnectionAborted", "ConnectionClosed", "PortInUse", "RoutingCycle", "FaultError", "CabStopped"]
 
 
 class ProgramError(Exception):
@@ -93,6 +94,42 @@ class MulticastFailed(ProgramError):
 
 class BadCommand(ProgramError):
     """A command in the command mailbox cannot be understood."""
+
+
+class StreamError(ProgramError):
+    """A connection of the byte stream is no more, or never came to be; what is below says why."""
+
+
+class ConnectTimeout(StreamError):
+    """The other CAB did not answer in time to a connection that was to be opened: is it there, and running, and has its listener room?"""
+
+
+class ConnectRefused(StreamError):
+    """Nobody listens at the port that was called: start the server first."""
+
+
+class PeerSilent(StreamError):
+    """Nothing was heard any more from the other side of a connection, though it should have answered."""
+
+
+class PeerRestarted(StreamError):
+    """The other side does not know the connection any more: its CAB has started anew. Open a new one."""
+
+
+class PeerAborted(StreamError):
+    """The other side has aborted the connection; what it had not read is lost."""
+
+
+class ConnectionAborted(StreamError):
+    """This side has aborted the connection."""
+
+
+class ConnectionClosed(StreamError):
+    """Nothing can be sent on a connection, or accepted by a listener, that was closed on this side."""
+
+
+class PortInUse(StreamError):
+    """Somebody on this CAB listens at this port already: take another one, or close that listener."""
 
 
 class RoutingCycle(ProgramError):

@@ -3,19 +3,21 @@
 ``docs/software.md`` shows it as a table. All integers are big-endian.
 """
 
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 from struct import Struct
 
 from ..hdl.cab.addresses import CRC_BYTES, HEADER_BYTES
 from ..hdl.link.symbol import MAX_PACKET
 
-__all__ = ["HEADER", "EXCHANGE", "Protocol", "Kind", "Reason", "ASK", "LAST_FRAGMENT", "ANY_CAB", "MAX_DATA", "LENGTH_BITS", "pack", "unpack"]
+__all__ = ["HEADER", "EXCHANGE", "STREAM", "WINDOW_UNIT", "Protocol", "Kind", "Flag", "Refusal", "Reason", "ASK", "LAST_FRAGMENT", "ANY_CAB", "MAX_DATA", "LENGTH_BITS", "pack", "unpack"]
 
 
 class Protocol(IntEnum):
     """Byte 0 of the header: whose upcall the datalink makes."""
 
     DATAGRAM = 1
+    STREAM = 2
+    PRESENCE = 5     # of the datalink's own: where a CAB hangs; bytes 4 and 5 are HUB and port
     REQUEST = 3
     MULTICAST = 4
 
@@ -31,6 +33,26 @@ class Kind(IntEnum):
     CANCEL = 6      # the client does not want the answer any more
     REFUSED = 7     # word: a Reason
     LACKS = 8       # as HAVE, told of an answer by the client
+
+
+class Flag(IntFlag):
+    """Byte 3 of a packet of the byte stream (docs/transports.md)."""
+
+    OPEN = 0x01      # sets the connection up; takes one sequence number
+    END = 0x02       # no byte follows; takes one sequence number
+    ACK = 0x04       # the acknowledgment counts
+    RESET = 0x08     # there is no such connection, or not any more; the window is a Refusal
+    ASK = 0x10       # to be acknowledged at once
+    DATA = 0x20      # bytes follow
+    OPENER = 0x80    # sent by the side that opened the connection
+
+
+class Refusal(IntEnum):
+    """Why a connection is reset."""
+
+    UNKNOWN = 0      # the CAB knows no such connection: it has restarted, or has forgotten it
+    ABORTED = 1      # the other side has aborted it
+    NOBODY = 2       # nobody listens at this port
 
 
 class Reason(IntEnum):
@@ -52,6 +74,10 @@ unpack = HEADER.unpack
 #: Of the request-response and the multicast protocol: protocol, source, destination, kind, service or mailbox, number, boot number of the client or
 #: sender, boot number of the server (0: not known), and a word: fragment (high byte) and length of the message; or what the kind says.
 EXCHANGE = Struct(">BBBBHHHHI")
+#: Of the byte stream: protocol, source, destination, flags, connection, window in units of WINDOW_UNIT bytes, sequence number, acknowledgment (of an
+#: OPEN without ACK: the port).
+STREAM = Struct(">BBBBHHII")
+WINDOW_UNIT = 32
 #: Bits of the message's length in that word.
 LENGTH_BITS = 24
 #: Flag in byte 3: the receiver shall say how far it is, even if it has this fragment.

@@ -1,8 +1,8 @@
-"""Times and bounds of the request-response protocol and of reliable multicast."""
+"""Times and bounds of the request-response protocol, of reliable multicast and of the byte stream."""
 
 from dataclasses import dataclass
 
-__all__ = ["RequestOptions", "MulticastOptions"]
+__all__ = ["RequestOptions", "MulticastOptions", "StreamOptions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +32,21 @@ class MulticastOptions:
     most_us: int = 50_000            # and at most
     fragment_us: int = 100           # added for each fragment, which takes 85 us on the fiber
     stall_us: int = 100_000          # until a message of which fragments are missing is dropped
+
+
+@dataclass(frozen=True, slots=True)
+class StreamOptions:
+    """How long connections wait for what, in microseconds, and what they hold."""
+
+    buffer: int = 1 << 15            # bytes of a connection's receive buffer: a power of two, 4096 to 1 Mbyte
+    unsent: int = 1 << 15            # bytes that send has copied and that are not acknowledged, before it waits
+    backlog: int = 8                 # connections of a listener that nobody has accepted yet
+    connect_us: int = 500_000        # for a connection to be set up, unless the caller names another time
+    first_us: int = 10_000           # until something is sent again, as long as nothing was measured
+    least_us: int = 2_000            # the same, at least, afterwards
+    most_us: int = 100_000           # and at most
+    ack_us: int = 200                # that an acknowledgment may wait for more to acknowledge
+    ack_packets: int = 4             # packets of data that it may wait for
+    silence_us: int = 1_000_000      # without a word from a peer that should answer, until it is given up
+    idle_us: int = 500_000           # without a word from a peer that need not say anything, until it is asked
+    linger_us: int = 300_000         # that an ended connection answers a peer that has not heard of its end
