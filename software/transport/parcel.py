@@ -26,6 +26,7 @@ async def pack_up(kernel, memory, data, limit, most_areas):
             return Parcel(kernel, memory, (), 0)
         block = await memory.allocate(length)
         memory.write(block, data)
+        await kernel.door.now()       # the bytes are there when a handler posts a packet of them
         return Parcel(kernel, memory, ((block, length),), length, block)
     if isinstance(data, Message):
         data = [(data.address, data.length)]
