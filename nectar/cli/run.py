@@ -15,6 +15,7 @@ from .watch import Stalled, Watch
 HELP = "run a program on a simulated Nectar"
 
 BACKENDS = ("engine", "model")
+ROUTES = ("given", "discovered")
 
 #: Options that take a value, as argparse wants them.
 _VALUES = {
@@ -32,6 +33,8 @@ _VALUES = {
     "--faults": {"metavar": "F", "action": "append", "default": [],
                  "help": "what is to go wrong, as CAB1-HUB1.P0:errors=1e-5, or a .toml file; may be repeated (docs/faults.md)"},
     "--seed": {"metavar": "N", "default": "1", "help": "whole number from which faults are drawn (default: 1)"},
+    "--routes": {"metavar": "R", "default": "given", "help": "given: every CAB knows the network (default); discovered: each finds out by "
+                                                             "asking the HUBs"},
     "--json": {"metavar": "FILE", "help": "also write the results to FILE"},
 }
 #: Options that take none.
@@ -80,6 +83,8 @@ def execute(options):
     """Runs the program to its end; what it reported decides the exit code."""
     if options.backend not in BACKENDS:
         raise UsageError(f"--backend {options.backend}: there is no such back end; there are {' and '.join(BACKENDS)}")
+    if options.routes not in ROUTES:
+        raise UsageError(f"--routes {options.routes}: routes are {' or '.join(ROUTES)}")
     max_time = picoseconds(options.max_time, "--max-time")
     stall = seconds(options.stall_time, "--stall-time")
     check_target("--json", options.json)
@@ -216,7 +221,7 @@ def _system(options, program, topology, profile, waves, max_time):
         from ..software.backends.model import ModelMachine
         machine = ModelMachine(topology, profile)
     try:
-        return System.of(machine, topology, profile, trace=trace, limit_ps=max_time, seed=int(options.seed))
+        return System.of(machine, topology, profile, trace=trace, limit_ps=max_time, seed=int(options.seed), routes=options.routes)
     except BaseException:
         machine.close()
         raise

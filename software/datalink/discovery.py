@@ -6,6 +6,8 @@ Source: *Network-Based Multicomputers*, section 5.3.2. docs/routing.md tells the
 from ...hdl.hub.commands import HELLO_HUB, KIND_UNKNOWN, Error, Op
 from ...hdl.link.symbol import ANY_HUB
 from ..errors import NoReply
+from ..packet import LAST_FRAGMENT, Protocol, pack
+from .fiberin import Answer
 from .map import Map
 from .questions import Questions, Refused
 from .routes import Plan
@@ -41,7 +43,7 @@ class Discovery:
         Simulated time that the last time took, the computing of the routes included.
     """
 
-    __slots__ = ("number", "datalink", "kernel", "timers", "chart", "plan", "explored", "taken_us", "_questions", "_busy", "_ended_us", "_waiting")
+    __slots__ = ("number", "datalink", "kernel", "timers", "chart", "plan", "explored", "taken_us", "_questions", "_busy", "_ended_us", "_waiting", "_heard")
 
     def __init__(self, number, datalink, timers, replies):
         self.number = number
@@ -56,12 +58,16 @@ class Discovery:
         self._busy = False
         self._ended_us = None
         self._waiting = []
+        self._heard = None
+        datalink.register(Protocol.PRESENCE, self)
 
     async def again(self):
         """Explores, or waits until somebody who is at it has done; nothing if that was less than ``again_us`` ago. Raises NoReply."""
         if self._busy:
             self._waiting.append(self.kernel.current)
             await self.kernel.block("the network's exploration", lambda thread=self.kernel.current: self._waiting.remove(thread))
+            if not self.explored:
+                raise NoReply(f"no HUB answers to {self.kernel.name}: is its fiber whole, and its HUB running?")
         elif self._ended_us is None or await self._now() - self._ended_us >= self.datalink.options.again_us:
             await self.explore()
 
@@ -89,6 +95,7 @@ class Discovery:
             self.plan = Plan(self.chart)
             self.datalink.use(self.plan.table(self.number))
             self.explored += 1
+            await self._announce()
         finally:
             self._busy = False
             for thread in self._waiting:
@@ -99,6 +106,28 @@ class Discovery:
 
     async def _now(self):
         return await self.kernel.door.now() * 1_000_000 / self.kernel.door.cpu_hz
+
+    # -- who has started later -----------------------------------------------------------------------
+    async def _announce(self):
+        """Tells all CABs that are known where this one is: they may have explored before it had its software."""
+        hub, port = self.chart.cabs[self.number]
+        for other in self.datalink.routes:
+            header = pack(Protocol.PRESENCE, self.number, other, LAST_FRAGMENT, hub << 8 | port, 0, 0, 0)
+            await self.datalink.send(self.datalink.route(other), header, ())
+
+    def packet(self, header):
+        """A CAB tells where it is: an upcall of the datalink."""
+        self._heard = header[1], (header[4], header[5])
+        return Answer.CHECK
+
+    def received(self, length, good):
+        """What it says is undamaged, or not."""
+        cab, place = self._heard
+        if good and self.plan is not None and place[0] in self.chart.hubs and self.chart.cabs.get(cab) != place:
+            self.kernel.door.spend(self.kernel.costs.route_step)
+            self.chart.cab(cab, place)
+            self.datalink.use(self.plan.table(self.number))
+        return False
 
     # -- from HUB to HUB -----------------------------------------------------------------------------
     async def _walk(self):

@@ -119,7 +119,7 @@ class Datagram:
             kernel.door.spend(kernel.costs.datagram_send)
             await self._deliver(mailbox, data if own else areas, length)
             return
-        route, stream = self._way(cabs)
+        route, stream = await self._way(cabs)
         if len(areas) > route.areas:
             raise MessageTooLong(f"a message to {cabs} may have {route.areas} areas, not {len(areas)}: send fewer, or to fewer CABs at once")
         if not isinstance(switching, Switching):
@@ -175,14 +175,14 @@ class Datagram:
         self.counters.messages_sent += 1
         self.counters.bytes_sent += length
 
-    def _way(self, cabs):
+    async def _way(self, cabs):
         """Route and stream to a CAB or to several."""
         if isinstance(cabs, int):
-            route, destination = self.datalink.route(cabs), cabs
+            route, destination = await self.datalink.find(cabs), cabs
         else:
             if self.number in cabs:
                 raise ValueError("a multicast does not reach its own sender: leave its ID out")
-            route, destination = self.datalink.route(*cabs), ANY_CAB
+            route, destination = await self.datalink.find(*cabs), ANY_CAB
         stream = self._streams.get(destination)
         if stream is None:
             stream = self._streams[destination] = _Stream(self.kernel, destination)
