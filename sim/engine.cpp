@@ -194,10 +194,10 @@ bool Engine::order(int index, const std::uint16_t* symbols, std::size_t count) {
     return true;
 }
 
-// Gives a board the next symbol at its port without fiber.
-void Engine::serve(Board& board) {
+// Gives a board the next symbol at its port without fiber, once it is not reset any more.
+void Engine::serve(Board& board, std::int64_t edge) {
     const PortPins& pins = board.pins.ports[board.service];
-    const bool valid = !board.orders.empty();
+    const bool valid = !board.orders.empty() && edge >= board.reset;
     if (valid) {
         *pins.rx_payload = board.orders.front();
         board.orders.erase(board.orders.begin());
@@ -274,7 +274,7 @@ bool Engine::prepare(Board& board, std::int64_t edge, std::int64_t time) {
     board.symbol = symbol;
     if (edge < board.reset) *board.pins.rst = edge < board.reset - 1;
     if (!board.cab) {
-        if (board.service >= 0) serve(board);
+        if (board.service >= 0) serve(board, edge);
         return true;
     }
     *board.pins.cpu.slept = static_cast<std::uint32_t>(left_out);

@@ -126,7 +126,7 @@ class Engine {
     void step(Group& group);
     bool prepare(Board& board, std::int64_t edge, std::int64_t time);
     void finish(Board& board);
-    void serve(Board& board);
+    void serve(Board& board, std::int64_t edge);
     void sent(const Port& port, std::int64_t arrival);
     void wake(Board& board, std::int64_t edge);
     bool turns(Code& code);
