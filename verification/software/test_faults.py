@@ -352,7 +352,7 @@ def test_a_fault_to_come_keeps_a_run_from_being_quiet(backend):
 # -- storms ----------------------------------------------------------------------------------------------
 STORMS = ["*:errors=2e-4", "*:lost=2e-4", "*:doubled=2e-4", "*:errors=5e-5,length=20", "*:lost=5e-5,length=300", "*:lost-ready=0.03", "*:lost-command=0.03",
           "*:doubled-command=0.03", "*:errors-command=0.03", "*:lost-reply=0.2", "*:lost-start=0.03", "*:lost-end=0.03", "*:doubled-start=0.03",
-          "*:doubled-end=0.03", "CAB2:cut,at=1ms,for=1ms", "HUB1->HUB2:cut,at=1ms,for=1ms", "*:delay=50us,at=1ms,for=1ms", "HUB1:reset,at=1500us",
+          "*:doubled-end=0.03", "CAB2:cut,at=1ms,for=1ms", "ANY:cut,at=1ms,for=1ms", "*:delay=50us,at=1ms,for=1ms", "HUB1:reset,at=1500us",
           "HUB1.P0:disable,at=1ms,for=1ms", "CAB2:stop,at=1ms,for=1ms"]
 
 
@@ -395,7 +395,7 @@ def storm(backend, fault, seed, topology="chain:2"):
             cab.spawn(read)
             system.spawn(cab.name, send)
         system.on_restart = lambda cab: cab.spawn(read)
-        fault = Fault.parse(fault.replace("HUB1->HUB2", "HUB1.P1->HUB2.P2"))
+        fault = Fault.parse(fault.replace("ANY", "->".join(rng.choice(system.machine.fibers))))
         placed = system.faults.add(fault)
         system.go()
         if fault.for_ps is None and fault.what in SYMBOL_FAULTS:
