@@ -389,7 +389,7 @@ def storm(backend, fault, seed, topology="chain:2"):
             for to in ids:
                 if to != cab.id:
                     await cab.datagram.send((to, 1), bytes([cab.id]))
-            await cab.sleep(5000)
+            await cab.sleep(30_000)     # the ready signal of the last packet before may be missing
 
         for cab in system.cabs:
             cab.spawn(read)
