@@ -22,6 +22,7 @@ from .packet import MAX_DATA
 from .transport.datagram import Datagram
 from .transport.multicast import Multicast
 from .transport.request import Requests
+from .transport.stream import Stream
 
 __all__ = ["Cab"]
 
@@ -53,6 +54,7 @@ class Cab:
     domains : Domains
     datalink : Datalink
     datagram : Datagram
+    stream : Stream
     request : Requests
     multicast : Multicast
     """
@@ -74,6 +76,7 @@ class Cab:
         self.datalink = Datalink(self.kernel, self.memory, self.timers, interrupts, routes, options, number)
         self.datagram = Datagram(number, self.kernel, self.memory, self.datalink, self.mailboxes,
                                  max(1, options.stall_us // options.watch_us))
+        self.stream = Stream(number, boot, self.kernel, self.memory, self.timers, interrupts, self.datalink)
         waste = self.memory.try_allocate(MAX_DATA)
         self.request = Requests(number, boot, self.kernel, self.memory, self.timers, interrupts, self.datalink, waste)
         self.multicast = Multicast(number, boot, self.kernel, self.memory, self.timers, interrupts, self.datalink, self.mailbox, waste)

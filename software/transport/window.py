@@ -170,8 +170,8 @@ class ReceiveWindow:
         return True
 
     def room(self, position):
-        """Bytes that may be stored from ``position`` on: 0 for what has come before, and beyond the edge."""
-        return self.edge - position if self.next <= position else 0
+        """Bytes that may be stored from ``position`` on; not more than 0 for what has come before, beyond the edge, behind the end."""
+        return self.edge - position if self.next <= position and not self.over else 0
 
     def came(self, position, length):
         """``length`` bytes have been stored whole from ``position`` on. Returns whether something new can be read."""
