@@ -142,7 +142,7 @@ class Client:
             raise ValueError(f"a time-out is more than 0 us, not {timeout_us}")
         if server == requests.number:
             raise ValueError(f"{kernel.name} calls itself: call the service's function instead")
-        route = requests.datalink.route(server)
+        route = await requests.datalink.find(server)
         kernel.door.spend(kernel.costs.request_call)
         peer = self._peers.get(server)
         if peer is None:

@@ -67,6 +67,8 @@ class MulticastOut:
         if self._retry is None:
             self._retry = Retry(*map(multicast.cycles, (options.first_us, options.least_us, options.most_us)))
         kernel.door.spend(kernel.costs.multicast_send + kernel.costs.multicast_member * len(members))
+        for member in members:
+            await multicast.datalink.find(member)
         groups = self._groups([member for member in members if member not in self._doubtful])
         groups += [((member,), multicast.datalink.route(member)) for member in members if member in self._doubtful]
         parcel = await pack_up(kernel, multicast.memory, data, MAX_MESSAGE, min(route.areas for _, route in groups))
