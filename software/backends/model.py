@@ -12,7 +12,8 @@ from ...hdl.link.symbol import COMMAND_LENGTH
 from ..door import Door
 from ..machine import QUIET, STOPPED, TIME
 from .modelcab import ModelCab
-from .modelnet import ModelFiber, ModelHub
+from .modelfiber import ModelFiber
+from .modelnet import ModelHub
 from .processor import FOREVER, Processor
 
 __all__ = ["ModelMachine", "Fault"]

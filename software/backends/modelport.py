@@ -1,6 +1,6 @@
 """The fiber port of the pure-Python model's CAB: what ``docs/cab.md`` says, packet by packet instead of cycle by cycle.
 
-Symbols reach data memory when their packet has ended, and a packet's place in the input queue is reckoned, not held: see ``modelnet.Arrival``.
+Symbols reach data memory when their packet has ended, and a packet's place in the input queue is reckoned, not held: see ``modelfiber.Arrival``.
 So software cannot take single symbols out of that queue here: RX_MODE.direct is refused.
 """
 
@@ -10,7 +10,8 @@ from collections import deque
 from ...hdl.cab.addresses import CRC_BYTES, HEADER_BYTES, REG, REGIONS, RX_LIST_DEPTH, TX_LIST_DEPTH, Check, Irq
 from ...hdl.cab.regions import Kind
 from ...hdl.link.symbol import COMMAND_LENGTH, Control
-from .modelnet import QUEUE, Arrival, Command, Stretch
+from .modelfiber import Arrival, Command, Stretch
+from .modelnet import QUEUE
 
 __all__ = ["ModelPort"]
 
