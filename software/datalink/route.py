@@ -44,7 +44,8 @@ class Route:
     before : list of (list of int, frozenset of int)
         The stages before it: their words, the last *with reply*, and what REPLY reads as then.
     circuits : list of (list of int, frozenset of int)
-        All stages under circuit switching: *open with retry*, and *with reply* where a branch or a stage ends; and the replies, one word each.
+        All stages under circuit switching: *open with retry* (*test open with retry* if there are several), and *with reply* where a branch or a
+        stage ends; and the replies, one word each.
     areas : int
         Areas that a packet may have besides its header, so that it goes into the fiber-out list with its commands.
 
@@ -70,7 +71,9 @@ class Route:
             raise ValueError(f"a route of {len(hops)} hops does not go into the fiber-out list of {TX_LIST_DEPTH} entries: send to fewer CABs at once")
         self.packet = [command_word(Op.TEST_OPEN_RETRY, *hop, wait_ready=hop == hops[0]) for hop in stages[-1]]
         self.before = [_answered(stage, stage[-1:], Op.TEST_OPEN_RETRY, hops[0]) for stage in stages[:-1]]
-        self.circuits = [_answered(stage, {*ends, stage[-1]}, Op.OPEN_RETRY) for stage in stages]
+        # A circuit over several branches must find each queue empty, since it goes on to other branches without waiting for what is in there.
+        opened = Op.OPEN_RETRY if len(stages) == 1 else Op.TEST_OPEN_RETRY
+        self.circuits = [_answered(stage, {*ends, stage[-1]}, opened) for stage in stages]
         self.areas = TX_LIST_DEPTH - len(stages[-1]) - 2
 
 

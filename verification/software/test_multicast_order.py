@@ -51,7 +51,7 @@ def traffic(topology, count, switching, backend="model", size=200, members=4):
 
 @pytest.mark.parametrize("switching", ["packet", "circuit", "both"])
 def test_concurrent_multicasts_on_a_mesh_all_arrive(switching):
-    traffic("mesh:3x3", 6, switching)
+    traffic("mesh:3x3", 8, switching)
 
 
 @pytest.mark.parametrize("topology", [ring(5), torus(3, 3)], ids=["ring", "torus"])
