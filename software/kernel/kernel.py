@@ -21,7 +21,7 @@ _NOW = Operation(Kind.NOW)
 class _Nobody:
     """What runs before the first thread does: a program's ``main``, which cannot wait for anything on a CAB."""
 
-    task = None
+    task = _pending = None
 
     def __setattr__(self, name, value):
         raise ProgramError("only a task can wait for something on a CAB: start one with system.spawn")
@@ -156,8 +156,9 @@ class Kernel:
 
     async def pause(self):
         """Lets the other threads that are ready run first."""
+        await self.door.now()    # else time would stand still while threads that only compute take turns
+        self.heed()
         thread = self.current
-        self._deliver(thread)
         thread._back = _nothing
         self._ready.append(thread)
         await BLOCK
@@ -251,8 +252,12 @@ class Kernel:
         if not isinstance(thread._pending, EndThread):
             thread._pending = error
 
+    def heed(self):
+        """Raises what has been kept for the next wait of the current thread: at the start of each call that might wait."""
+        if self.current._pending is not None:
+            self._deliver(self.current)
+
     def _deliver(self, thread):
-        """Raises what has been kept for a wait of ``thread``, which is about to wait."""
         if thread._pending is not None and not self._guarded(thread):
             error, thread._pending = thread._pending, None
             raise error

@@ -41,6 +41,8 @@ class Lock:
 
     async def acquire(self, timeout_us=None):
         """Waits until the lock is free, and takes it. TimedOut after ``timeout_us`` microseconds."""
+        if not self._guard:
+            self.kernel.heed()
         await self._take(self._guard, self.kernel.cycles(timeout_us))
 
     async def _take(self, surely, timeout=None):

@@ -197,6 +197,7 @@ class Mailbox:
 
     async def _reserve(self, length, paged):
         kernel, memory = self.kernel, self.kernel.memory
+        kernel.heed()
         self._check()
         self._check_length(length)
         if self._writers or not self._fits(length):
@@ -286,6 +287,7 @@ class Mailbox:
 
         Raises MailboxFull after ``timeout_us`` microseconds, MailboxClosed, MessageTooLong if it would never find room; the message is still the caller's then.
         """
+        self.kernel.heed()
         if not self.try_put(message):
             self._check_length(message.length)
             kernel = self.kernel
@@ -381,6 +383,7 @@ class Mailbox:
         """
         kernel = self.kernel
         message = None
+        kernel.heed()
         self._check()
         if self._messages:
             message = self.try_take(match)

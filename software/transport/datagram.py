@@ -108,6 +108,7 @@ class Datagram:
         """
         cabs, mailbox = destination
         kernel = self.kernel
+        kernel.heed()
         own = isinstance(data, (bytes, bytearray, memoryview))
         areas = () if own else self._areas(data)
         length = len(data) if own else sum(size for _, size in areas)
