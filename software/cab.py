@@ -19,6 +19,7 @@ from .kernel.protected import ProtectedTask
 from .kernel.timers import Timers
 from .kernel.user import show
 from .packet import MAX_DATA
+from .transport.commands import Commands
 from .transport.datagram import Datagram
 from .transport.multicast import Multicast
 from .transport.request import Requests
@@ -57,6 +58,7 @@ class Cab:
     stream : Stream
     request : Requests
     multicast : Multicast
+    commands : Commands
     """
 
     def __init__(self, name, number, door, routes, memory_bytes=REGIONS["data"].size, costs=PROTOTYPE, options=Options(), boot=1):
@@ -80,6 +82,7 @@ class Cab:
         waste = self.memory.try_allocate(MAX_DATA)
         self.request = Requests(number, boot, self.kernel, self.memory, self.timers, interrupts, self.datalink, waste)
         self.multicast = Multicast(number, boot, self.kernel, self.memory, self.timers, interrupts, self.datalink, self.mailbox, waste)
+        self.commands = Commands(self)
 
     def __repr__(self):
         return f"<Cab {self.name}, ID {self.id}>"

@@ -24,7 +24,11 @@ class NoRoute(ProgramError):
 
 
 class CircuitError(ProgramError):
-    """A circuit did not come to stand, in spite of all attempts."""
+    """A circuit did not come to stand, in spite of all attempts. ``error`` is what a HUB refused it with (an ``Error``), or None."""
+
+    def __init__(self, message, error=None):
+        super().__init__(message)
+        self.error = error
 
 
 class NoReply(ProgramError):
@@ -93,7 +97,11 @@ class MulticastFailed(ProgramError):
 
 
 class BadCommand(ProgramError):
-    """A command in the command mailbox cannot be understood."""
+    """A command in the command mailbox cannot be understood. ``status``: a ``Status`` (``nectar.software.packet``) that says why."""
+
+    def __init__(self, status, text):
+        super().__init__(text)
+        self.status = status
 
 
 class StreamError(ProgramError):

@@ -9,7 +9,7 @@ from struct import Struct
 from ..hdl.cab.addresses import CRC_BYTES, HEADER_BYTES
 from ..hdl.link.symbol import MAX_PACKET
 
-__all__ = ["HEADER", "EXCHANGE", "STREAM", "WINDOW_UNIT", "Protocol", "Kind", "Flag", "Refusal", "Reason", "ASK", "LAST_FRAGMENT", "ANY_CAB", "MAX_DATA", "LENGTH_BITS", "pack", "unpack"]
+__all__ = ["HEADER", "EXCHANGE", "STREAM", "WINDOW_UNIT", "Protocol", "Kind", "Flag", "Refusal", "Reason", "ASK", "LAST_FRAGMENT", "ANY_CAB", "MAX_DATA", "LENGTH_BITS", "pack", "unpack", "COMMAND", "AREA", "RESULT", "Code", "Status"]
 
 
 class Protocol(IntEnum):
@@ -91,3 +91,49 @@ MAX_DATA = MAX_PACKET - HEADER_BYTES - CRC_BYTES
 
 if HEADER.size != HEADER_BYTES or EXCHANGE.size != HEADER_BYTES:
     raise AssertionError("a header must fill the registers that the fiber port keeps it in")
+
+
+# -- the command mailbox -----------------------------------------------------------------------------
+class Code(IntEnum):
+    """Byte 0 of a command in the command mailbox: which transport is to do something (docs/transports.md)."""
+
+    DATAGRAM = 1    # send a datagram
+    STREAM = 2      # send on a connection
+    REQUEST = 3     # call a service; the result carries the answer
+    MULTICAST = 4   # send to several CABs
+
+
+class Status(IntEnum):
+    """What became of a command."""
+
+    DONE = 0
+    # The command was not understood, and nothing was done.
+    BAD_LENGTH = 1          # its message does not have the bytes that its counts say
+    BAD_CODE = 2            # no Code
+    BAD_SWITCHING = 3       # neither 0 nor 1, or 1 for another protocol than datagram
+    BAD_MEMBERS = 4         # not as many CABs as the transport wants, or one named that cannot be
+    BAD_AREA = 5            # an area does not lie in data memory
+    BAD_CONNECTION = 6      # no connection has that number
+    # It failed; the result carries what was said about it, as ASCII.
+    TOO_LONG = 16
+    NO_ROUTE = 17
+    CIRCUIT = 18
+    TIMED_OUT = 19
+    SILENT = 20
+    NO_SERVICE = 21
+    SERVICE_FULL = 22
+    SERVICE_ENDED = 23
+    RESTARTED = 24
+    ANSWER_LOST = 25
+    NOT_ALL = 26            # of a multicast
+    CONNECTION = 27         # of a stream
+    FAILED = 31             # any other error
+
+
+#: A command: code, switching (1: circuit), mailbox for the result, tag, port (mailbox, service or connection), CABs named, areas, time-out in microseconds
+#: (0: the transport's own). Behind it the CABs' IDs, a byte each, filled up with zeros to a multiple of four; then the areas.
+COMMAND = Struct(">BBHHHHHI")
+#: An area of a command: byte address in data memory, bytes.
+AREA = Struct(">II")
+#: A result: the command's tag, Status, bytes that follow.
+RESULT = Struct(">HHI")

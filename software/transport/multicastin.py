@@ -104,11 +104,14 @@ class MulticastIn:
             incoming.assembly.add(packet.index)
             sender.looks = 0
             if not incoming.assembly.missing:
-                counters.received += 1
-                sender.done = True
                 sender.incoming = None
-                self._tell(packet, Kind.ACK)
-                sender.box.arrive(incoming.message(packet.source, packet.number, sender.box))
+                if sender.box.arrive(incoming.message(packet.source, packet.number, sender.box)):
+                    counters.received += 1
+                    sender.done = True
+                    self._tell(packet, Kind.ACK)
+                else:
+                    counters.refused += 1
+                    self._tell(packet, Kind.REFUSED, Reason.MISSING)
                 return
         else:
             counters.duplicates += 1
