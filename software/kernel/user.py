@@ -38,7 +38,8 @@ def show(task, value):
     if isinstance(value, Mailbox):
         return UserMailbox(task, value)
     if type(value) in (tuple, list):
-        return type(value)(show(task, each) for each in value)
+        shown = type(value)(show(task, each) for each in value)
+        return value if all(old is new for old, new in zip(value, shown)) else shown
     if type(value).__module__.startswith(_SOFTWARE) and not isinstance(value, (Enum, BaseException)) and not is_dataclass(value):
         return Gate(task, value)
     return value
