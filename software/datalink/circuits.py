@@ -50,10 +50,11 @@ class Circuits:
             found = await self._stage(route, words, replies)
             if found is not None:
                 await self.close()
-                raise CircuitError(f"no {what} from {self.kernel.name} over {route.hops} (HUB, port): {found}")
+                text, error = found
+                raise CircuitError(f"no {what} from {self.kernel.name} over {route.hops} (HUB, port): {text}", error)
 
     async def _stage(self, route, words, replies):
-        """Opens one stage; returns what is wrong, None if it stands."""
+        """Opens one stage; returns what is wrong (text, Error or None for silence), None if it stands."""
         found = ""
         for _ in range(self._attempts):
             waiting = set(replies)
@@ -66,12 +67,13 @@ class Circuits:
 
             last = await self.replies.ask(words, match, self._reply_cycles)
             if last is not None and not last & DONE:
-                return f"HUB {last >> 8 & 0xFF} refuses: {Error(last & 0xFF).name}"
+                error = Error(last & 0xFF)
+                return f"HUB {last >> 8 & 0xFF} refuses: {error.name}", error
             if last is not None:
                 return None
             self.counters.reply_timeouts += 1
             found = await self._look(route)
-        return found
+        return found, None
 
     async def close(self):
         """Sends *close all*."""

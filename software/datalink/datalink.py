@@ -5,14 +5,16 @@ Source: "The Design of Nectar" (1989), section 6.2.1.
 
 from enum import Enum
 
-from ...hdl.hub.commands import HELLO
+from ...hdl.hub.commands import HELLO, Error
 from ...hdl.link.symbol import Control
-from ..errors import NoRoute
+from ..errors import CircuitError, NoRoute
 from .circuits import Circuits
 from .discovery import Discovery
 from .fiberin import FiberIn
 from .fiberout import FiberOut
 from .options import Counters, Options
+from .questions import Questions
+from .recovery import Recovery
 from .replies import Replies
 from .route import CLOSE_ALL, Route
 from .routes import Table
@@ -46,11 +48,13 @@ class Datalink:
     counters : Counters
     discovery : Discovery
         Explores the network, if asked to.
+    recovery : Recovery
+        Looks after ways on which nothing arrives.
     out : FiberOut
     watch : Watch
     """
 
-    __slots__ = ("kernel", "table", "options", "counters", "out", "watch", "discovery", "_in", "_replies", "_circuits", "_compiled")
+    __slots__ = ("kernel", "table", "options", "counters", "out", "watch", "discovery", "recovery", "_in", "_replies", "_circuits", "_compiled")
 
     def __init__(self, kernel, memory, timers, interrupts, table, options=Options(), number=0):
         cycles = round(kernel.door.cpu_hz / 1_000_000)
@@ -67,7 +71,9 @@ class Datalink:
                                   options.status_us * cycles, options.attempts)
         self._compiled = {}
         self.out.hello = (Control.REPLY, HELLO, number, 0)
-        self.discovery = Discovery(number, self, timers, self._replies)
+        questions = Questions(self, self._replies)
+        self.discovery = Discovery(number, self, timers, questions)
+        self.recovery = Recovery(number, self, timers, questions)
         interrupts.on_error = self._on_error
 
     def register(self, protocol, receiver):
@@ -93,7 +99,7 @@ class Datalink:
         route = self._compiled.get(destinations)
         if route is None:
             order = self.table.order
-            route = self._compiled[destinations] = Route(self.table.branches(destinations, self.kernel.name), order and order.key)
+            route = self._compiled[destinations] = Route(self.table.branches(destinations, self.kernel.name), order and order.key, destinations)
         return route
 
     async def find(self, *destinations):
@@ -105,6 +111,13 @@ class Datalink:
                 raise
         await self.discovery.again()
         return self.route(*destinations)
+
+    def suspect(self, cab):
+        """A transport has not been answered by that CAB several times: the datalink looks at the way there, and mends it or takes another.
+
+        From both levels; returns at once. A packet that was sent over a route found before keeps to it: ask for the route anew.
+        """
+        self.recovery.suspect(cab)
 
     async def send(self, route, header, areas, last=True, done=None, argument=None):
         """Sends one packet by packet switching: the 16 bytes of ``header``, then ``areas``, each (byte address, bytes), 1004 bytes at most.
@@ -135,6 +148,14 @@ class Datalink:
 
         Returns and calls ``done`` like ``send``. Raises CircuitError if the circuit does not come to stand.
         """
+        try:
+            await self._circuit(route, packets, done, argument)
+        except CircuitError as error:
+            if error.error not in (None, Error.DISABLED) or not [True for cab in route.destinations if await self.recovery.look(cab)]:
+                raise
+            await self._circuit(self.route(*route.destinations), packets, done, argument)
+
+    async def _circuit(self, route, packets, done, argument):
         async with self.out as out:
             await self._circuits.open(route)
             for header, areas in packets:

@@ -9,7 +9,7 @@ from ..errors import NoReply
 from ..packet import LAST_FRAGMENT, Protocol, pack
 from .fiberin import Answer
 from .map import Map
-from .questions import Questions, Refused
+from .questions import Refused
 from .routes import Plan
 
 __all__ = ["Discovery"]
@@ -28,7 +28,7 @@ class Discovery:
     number : int
         The CAB's ID.
     datalink : Datalink
-    timers, replies
+    timers, questions
         The CAB's.
 
     Members
@@ -45,7 +45,7 @@ class Discovery:
 
     __slots__ = ("number", "datalink", "kernel", "timers", "chart", "plan", "explored", "taken_us", "_questions", "_busy", "_ended_us", "_waiting", "_heard")
 
-    def __init__(self, number, datalink, timers, replies):
+    def __init__(self, number, datalink, timers, questions):
         self.number = number
         self.datalink = datalink
         self.kernel = datalink.kernel
@@ -54,7 +54,7 @@ class Discovery:
         self.plan = None
         self.explored = 0
         self.taken_us = None
-        self._questions = Questions(datalink, replies)
+        self._questions = questions
         self._busy = False
         self._ended_us = None
         self._waiting = []

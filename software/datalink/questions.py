@@ -72,25 +72,27 @@ class Questions:
         """
         return _Held(self, way)
 
-    async def ask(self, op, hub, param=0):
-        """The value of HUB ``hub``'s reply. Raises Refused, NoReply. The caller holds the fiber out."""
-        return (await self.whole(op, hub, param))[1]
+    async def ask(self, op, hub, param=0, us=None):
+        """The value of HUB ``hub``'s reply. Raises Refused, NoReply. The caller holds the fiber out. ``us``: how long each attempt waits."""
+        (word,) = await self._asked([op], hub, param, us)
+        return _REPLY.value.get(word)
 
     async def whole(self, op, hub, param=0):
         """(ID of the HUB that answers, value) as ``ask``."""
-        (word,) = await self._asked([op], hub, param)
+        (word,) = await self._asked([op], hub, param, None)
         return _REPLY.hub.get(word), _REPLY.value.get(word)
 
     async def pair(self, first, second, hub, param):
         """The values of two different commands sent directly behind each other, as ``ask``."""
-        return tuple(_REPLY.value.get(word) for word in await self._asked([first, second], hub, param))
+        return tuple(_REPLY.value.get(word) for word in await self._asked([first, second], hub, param, None))
 
-    async def _asked(self, ops, hub, param):
+    async def _asked(self, ops, hub, param, us):
         options = self.datalink.options
+        cycles = round((us or options.status_us) * self.datalink.kernel.door.cpu_hz / 1_000_000)
         for attempt in range(options.attempts):
             if attempt:
                 await self._drain(hub, param)
-            words = await self._once(ops, hub, param)
+            words = await self._once(ops, hub, param, cycles)
             if words is not None:
                 for word in words:
                     if not word & DONE:
@@ -100,7 +102,7 @@ class Questions:
         error.hop = hub, param
         raise error
 
-    async def _once(self, ops, hub, param):
+    async def _once(self, ops, hub, param, cycles):
         """The replies to ``ops``, sent together; None if not all come in time."""
         got = []
 
@@ -109,8 +111,6 @@ class Questions:
                 got.append(word)
             return len(got) == len(ops)
 
-        datalink = self.datalink
-        cycles = round(datalink.options.status_us * datalink.kernel.door.cpu_hz / 1_000_000)
         return got if await self.replies.ask([command_word(op, hub, param) for op in ops], match, cycles) is not None else None
 
     async def _drain(self, hub, param):

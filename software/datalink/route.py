@@ -31,6 +31,8 @@ class Route:
         For each destination the hops to it. Branches may begin alike; what they share is opened once.
     key : callable((hub ID, output port)) or None
         Tells the order in which hops are opened (``order.Order.key``); on each branch it must ascend. None: as they are listed.
+    destinations : tuple of int
+        IDs of the CABs, if that matters.
 
     Members
     -------
@@ -52,9 +54,10 @@ class Route:
     Raises ValueError for branches that are no tree, and for more hops than go into the list.
     """
 
-    __slots__ = ("hops", "stages", "packet", "before", "circuits", "areas")
+    __slots__ = ("hops", "stages", "packet", "before", "circuits", "areas", "destinations")
 
-    def __init__(self, branches, key=None):
+    def __init__(self, branches, key=None, destinations=()):
+        self.destinations = destinations
         if not branches or not all(branches):
             raise ValueError("a route needs at least one hop for each destination: every CAB hangs on a HUB")
         ends = {tuple(branch[-1]) for branch in branches}

@@ -68,9 +68,17 @@ class Plan:
         for other, place in sorted(self.chart.cabs.items()):
             if other != cab and place[0] in ways and place not in self._broken:
                 routes[other] = [*ways[place[0]], place]
-        return Table(routes, self.order, self._trunk)
+        return Table(routes, self.order, self)
 
-    def _trunk(self, branches):
+    def remaining(self):
+        """The map without what is broken."""
+        chart = Map()
+        chart.learn(self.chart)
+        for channel in self._broken:
+            chart.forget(channel)
+        return chart
+
+    def trunk(self, branches):
         """The same destinations along the network's spanning tree; None if the order does not ascend there."""
         levels = self._levels()
         hubs = [branches[0][0][0], *(branch[-1][0] for branch in branches)]
@@ -116,16 +124,16 @@ class Table:
         For each CAB ID the hops to it.
     order : Order or None
         In which several CABs' hops are opened; None: as they come.
-    trunk : callable or None
-        Branches of a tree in place of branches that are none.
+    plan : Plan or None
+        What it was made of: knows other ways, and trees in place of branches that are none.
     """
 
-    __slots__ = ("routes", "order", "_trunk")
+    __slots__ = ("routes", "order", "plan")
 
-    def __init__(self, routes, order=None, trunk=None):
+    def __init__(self, routes, order=None, plan=None):
         self.routes = routes
         self.order = order
-        self._trunk = trunk
+        self.plan = plan
 
     def branches(self, destinations, name="this CAB"):
         """The hops to each of ``destinations`` (CAB IDs); together they are a tree. Raises NoRoute."""
@@ -135,7 +143,7 @@ class Table:
                 raise NoRoute(f"{name} has no route to CAB {destination}; it knows {sorted(self.routes)}")
             branches.append([tuple(hop) for hop in self.routes[destination]])
         if not _is_tree(branches):
-            branches = self._trunk(branches) if self._trunk is not None else None
+            branches = self.plan.trunk(branches) if self.plan is not None else None
             if branches is None:
                 raise NoRoute(f"{name} has no tree of routes to the CABs {sorted(set(destinations))}: send to them one by one")
         return branches
