@@ -134,6 +134,7 @@ class Client:
     async def start(self, server, service, data, timeout_us):
         """See ``Requests.start``."""
         requests, kernel = self.requests, self.kernel
+        kernel.heed()
         options = requests.options
         timeout_us = options.timeout_us if timeout_us is None else timeout_us
         if not 0 <= service <= 0xFFFF:
@@ -250,16 +251,23 @@ class Client:
             return
         if call._progress:
             call._tries = 0
-        elif not waits:
+        else:
             call._tries += 1
-            call._resent = True
-            requests.counters.retries += 1
-            if call._incoming is not None:
-                self._tell(call, Kind.LACKS, call._incoming.assembly.word)
-            else:
-                self._send(call, len(call._parcel.parts) - 1, ASK)
+            if call._silent >= _SUSPECT or waits and call._tries >= _SUSPECT:
+                requests.datalink.suspect(call._server)
+            if not waits:
+                self._ask(call)
         call._heard = call._progress = False
         self._arm(call, min(now + peer.retry.timeout(call._tries), call._deadline))
+
+    def _ask(self, call):
+        """Asks how far the server is."""
+        call._resent = True
+        self.requests.counters.retries += 1
+        if call._incoming is not None:
+            self._tell(call, Kind.LACKS, call._incoming.assembly.word)
+        else:
+            self._send(call, len(call._parcel.parts) - 1, ASK)
 
     def _arm(self, call, time):
         call._timer = self.requests.timers.at(time, self._fire, call)

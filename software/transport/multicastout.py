@@ -10,6 +10,8 @@ from .retry import Retry
 
 __all__ = ["MulticastOut"]
 
+#: Time-outs after which the datalink is told that the routes to those who have not acknowledged may be broken.
+_SUSPECT = 2
 _UNHEARD = "has not acknowledged it"
 _REASONS = {Reason.FULL: "has no place in that mailbox", Reason.MISSING: "has closed that mailbox", Reason.ROOM: "has no memory for it"}
 
@@ -53,6 +55,7 @@ class MulticastOut:
     async def send(self, members, mailbox, data, timeout_us):
         """See ``Multicast.send``."""
         multicast, kernel = self.multicast, self.kernel
+        kernel.heed()
         options = multicast.options
         members = sorted(set(members))
         timeout_us = options.timeout_us if timeout_us is None else timeout_us
@@ -180,8 +183,11 @@ class MulticastOut:
         if now >= sending.deadline:
             self._end(sending)
             return
+        sending.tries += 1
+        if sending.tries >= _SUSPECT:
+            for member in sending.left:
+                multicast.datalink.suspect(member)
         if not sending.first:
-            sending.tries += 1
             sending.resent = True
             multicast.counters.retries += 1
             self._post(sending, tuple(sorted(sending.left)), len(sending.parcel.parts) - 1, ASK)

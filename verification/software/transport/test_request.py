@@ -231,7 +231,7 @@ def test_the_time_out_follows_the_round_trip():
     async def client(cab, tamperer):
         for number in range(12):
             if number == 11:
-                tamperer.rules.append(Rule(lambda receiver, header: receiver == 2))
+                tamperer.rules.append(Rule(lambda receiver, header: kind(header) == Kind.REQUEST))
             begin = await cab.now_us()
             await cab.request.call((2, SERVICE), b"")
             times.append(await cab.now_us() - begin)
