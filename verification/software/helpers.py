@@ -87,9 +87,11 @@ def pattern(length, seed=0):
     return seeds.rng(seed * 1_000_003 + length).randbytes(length)
 
 
-def properties(test):
-    """A property-based test that draws the same cases in every run with the same seed."""
-    return hypothesis.seed(seeds.seed())(hypothesis.settings(database=None, deadline=None)(test))
+def properties(test=None, **settings):
+    """A property-based test that draws the same cases in every run with the same seed; ``settings`` as for hypothesis."""
+    if test is None:
+        return lambda test: properties(test, **settings)
+    return hypothesis.seed(seeds.seed())(hypothesis.settings(database=None, deadline=None, **settings)(test))
 
 
 async def send_all(cab, destination, messages, switching=Switching.PACKET):
