@@ -53,6 +53,7 @@ class Costs:
     datalink_packet: int = _cost(10, "start of packet: test the interrupt's cause, find the protocol; 8 instructions")
     datalink_received: int = _cost(10, "end of packet: test the result's error bits, release; 8 instructions")
     datalink_reply: int = _cost(10, "match a reply with what is waited for; 8 instructions")
+    datalink_route: int = _cost(12, "find the route to a CAB: index a table, test, load the pointer to its commands; 9 instructions. In datagram_send")
     datalink_hello: int = _cost(8, "load four symbols; 6 instructions, when a HUB asks who is here")
     route_step: int = _cost(12, "for each channel or HUB looked at when routes are computed; 9 instructions")
     datalink_watch: int = _cost(30, "look whether fiber out makes progress; 24 instructions, some hundred times a second")
