@@ -4,28 +4,17 @@ A request is known by its client's CAB, boot number and number. It is executed a
 ``software.transport.request``.
 """
 
-from collections import deque
-from enum import Enum
-
-from ..errors import ServiceEnded
 from ..packet import ASK, Kind, Reason
 from .datagram import MAX_MESSAGE
 from .fragments import lacking
 from .parcel import Incoming, pack_up
 from .replay import Window, ahead
+from .service import Request, Service, State
 
-__all__ = ["Server", "Service", "Request"]
+__all__ = ["Server"]
 
 #: Looks at the age of what is kept in the time that the options name.
 _LOOKS = 4
-
-
-class _State(Enum):
-    COMING = "fragments are missing"
-    WAITING = "it waits in its service"
-    WORKING = "a task has it"
-    ANSWERED = "its answer is kept"
-    REFUSED = "it was not accepted, and why is kept"
 
 
 class _Client:
@@ -37,149 +26,6 @@ class _Client:
         self.boot = boot
         self.window = Window()     # numbers of requests that were accepted or refused
         self.works = {}            # number -> Request
-
-
-class Request:
-    """A request, as a service hands it to a task.
-
-    Members
-    -------
-    source : int
-        ID of the client's CAB.
-    number : int
-        The client's count of its calls of this CAB.
-    message : Message
-        Its bytes in data memory; freed by ``reply``.
-    cancelled : bool
-        Whether the client does not want the answer any more.
-    """
-
-    __slots__ = ("source", "number", "message", "cancelled", "task", "_server", "_service", "_boot", "_state", "_incoming", "_parcel", "_reason",
-                 "_looks", "_gone", "_waiter")
-
-    def __init__(self, server, source, number, boot, service, state):
-        self.source = source
-        self.number = number
-        self.message = None
-        self.cancelled = False
-        self.task = None           # thread that has it
-        self._server = server
-        self._service = service
-        self._boot = boot
-        self._state = state
-        self._incoming = None
-        self._parcel = None        # the answer
-        self._reason = None
-        self._looks = 0            # at its age
-        self._gone = False         # nobody waits for the answer
-        self._waiter = None        # thread that waits in ``reply``
-
-    def __repr__(self):
-        return f"<Request {self.number} from CAB {self.source}: {self._state.value}>"
-
-    @property
-    def length(self):
-        """Bytes."""
-        return self.message.length
-
-    async def read(self, offset=0, length=None):
-        """Its bytes, as of a Message."""
-        return await self.message.read(offset, length)
-
-    async def reply(self, data=b""):
-        """Answers with ``data`` (bytes, a Message, a list of areas) and frees the request's message. True if the client still waited.
-
-        Bytes are kept until the client has them, or ``keep_us`` have passed; with areas ``reply`` returns only then. Raises MessageTooLong; then, as
-        after any exception here, another ``reply`` may be tried.
-        """
-        return await self._server.reply(self, data)
-
-
-class Service:
-    """A service: requests that wait for tasks. Made by ``Requests.serve``.
-
-    Members
-    -------
-    number, capacity
-    """
-
-    __slots__ = ("number", "capacity", "_server", "_requests", "_reserved", "_readers", "_tasks", "_closed")
-
-    def __init__(self, server, number, capacity):
-        if capacity < 1:
-            raise ValueError(f"a service takes at least 1 request, not {capacity}")
-        self.number = number
-        self.capacity = capacity
-        self._server = server
-        self._requests = deque()
-        self._reserved = 0         # places of requests that are still coming
-        self._readers = deque()    # threads
-        self._tasks = [server.kernel.current]
-        self._closed = False
-
-    def __str__(self):
-        return f"a request for service {self.number} of {self._server.kernel.name}"
-
-    def __len__(self):
-        return len(self._requests)
-
-    @property
-    def over(self):
-        """Whether nobody will take a request any more: it was closed, or all tasks that have had to do with it have ended."""
-        return self._closed or all(getattr(task, "ended", False) for task in self._tasks)
-
-    @property
-    def full(self):
-        """Whether it takes no more requests now."""
-        return len(self._requests) + self._reserved >= self.capacity
-
-    async def receive(self):
-        """The oldest request; waits until there is one. Raises ServiceEnded when the service is closed."""
-        kernel = self._server.kernel
-        kernel.heed()
-        task = kernel.current
-        if task not in self._tasks:
-            self._tasks = [other for other in self._tasks if not getattr(other, "ended", False)] + [task]
-        kernel.door.spend(kernel.costs.mailbox_get)
-        request = None
-        while request is None or request._gone:
-            if self._requests:
-                request = self._requests.popleft()
-            elif self._closed:
-                raise ServiceEnded(f"service {self.number} of {kernel.name} is closed")
-            else:
-                # No time-out: a server waits for as long as it takes.
-                self._readers.append(task)
-                request = await kernel.block(self, lambda: self._readers.remove(task), self._again)
-        request.task = task
-        request._state = _State.WORKING
-        return request
-
-    def close(self):
-        """Takes no more requests; those that wait are refused, those that tasks have may still be answered. May be called twice."""
-        if not self._closed:
-            self._closed = True
-            self._server.closed(self)
-            while self._readers:
-                self._server.kernel.wake(self._readers.popleft())
-
-    def _again(self, request):
-        """A request that its reader, which has been ended, did not take."""
-        if request is not None and not request._gone:
-            if self._readers:
-                self._server.kernel.wake(self._readers.popleft(), request)
-            else:
-                self._requests.appendleft(request)
-
-    def _arrive(self, request):
-        kernel = self._server.kernel
-        self._reserved -= 1
-        kernel.door.spend(kernel.costs.mailbox_put)
-        if self._readers:
-            kernel.door.spend(kernel.costs.wake)
-            kernel.wake(self._readers.popleft(), request)
-        else:
-            self._requests.append(request)
 
 
 class Server:
@@ -221,7 +67,7 @@ class Server:
         """See ``Request.reply``."""
         kernel, requests = self.kernel, self.requests
         kernel.door.spend(kernel.costs.request_reply)
-        if request._state is not _State.WORKING:
+        if request._state is not State.WORKING:
             raise ValueError("the request has been answered before")
         parcel = None
         if not request._gone:
@@ -229,7 +75,7 @@ class Server:
         if request.message is not None:
             request.message.free()
             request.message = None
-        request._state = _State.ANSWERED
+        request._state = State.ANSWERED
         if request._gone:
             # The client has cancelled it, or its CAB has started anew; perhaps while memory was waited for.
             if parcel is not None:
@@ -280,10 +126,10 @@ class Server:
             if request._waiter is not None:
                 self.kernel.wake(request._waiter)
                 request._waiter = None
-        elif request._state is _State.COMING:
+        elif request._state is State.COMING:
             request._incoming.give_up()
             request._service._reserved -= 1
-        elif request._state is _State.WAITING:
+        elif request._state is State.WAITING:
             if request in request._service._requests:
                 request._service._requests.remove(request)
             request.message.free()
@@ -294,7 +140,7 @@ class Server:
         if request.message is not None:
             request.message.free()
             request.message = None
-        request._state, request._reason = _State.REFUSED, Reason.ENDED
+        request._state, request._reason = State.REFUSED, Reason.ENDED
         self._keep(request)
         self._say(request, Kind.REFUSED, Reason.ENDED)
 
@@ -350,7 +196,7 @@ class Server:
                 self._go_on(client, request, packet)
                 return
         elif packet.kind is Kind.ACK:
-            if request is not None and request._state is _State.ANSWERED:
+            if request is not None and request._state is State.ANSWERED:
                 self._drop(request)
         elif packet.kind is Kind.LACKS:
             self._send_again(request, packet)
@@ -404,13 +250,13 @@ class Server:
             if packet.tell:
                 self._refuse(packet, Reason.ROOM)
             return None
-        request = client.works[packet.number] = Request(self, packet.source, packet.number, packet.client_boot, service, _State.COMING)
+        request = client.works[packet.number] = Request(self, packet.source, packet.number, packet.client_boot, service, State.COMING)
         if reason is None:
             service._reserved += 1
             request._incoming = incoming
         else:
             client.window.add(packet.number)
-            request._state, request._reason = _State.REFUSED, reason
+            request._state, request._reason = State.REFUSED, reason
             self._keep(request)
             self._refuse(packet, reason)
         if not self._sweeping:
@@ -430,25 +276,25 @@ class Server:
         client.window.add(packet.number)
         request._incoming = None
         request.message = incoming.message(request.source, request.number)
-        request._state = _State.WAITING
+        request._state = State.WAITING
         self.requests.counters.requests += 1
         request._service._arrive(request)
 
     def _status(self, request):
         """Tells a client that asks how far its request is."""
         state = request._state
-        if state is _State.COMING:
+        if state is State.COMING:
             self._say(request, Kind.HAVE, request._incoming.assembly.word)
-        elif state is _State.ANSWERED and not request._parcel.flying:
+        elif state is State.ANSWERED and not request._parcel.flying:
             self._send(request, len(request._parcel.parts) - 1)
-        elif state is _State.REFUSED:
+        elif state is State.REFUSED:
             self._say(request, Kind.REFUSED, request._reason)
-        elif state is _State.ANSWERED or not self._abandoned(request):
+        elif state is State.ANSWERED or not self._abandoned(request):
             self._say(request, Kind.WORKING)
 
     def _abandoned(self, request):
         """Whether nobody will answer; then the client is told."""
-        if request._state is _State.WAITING and request in request._service._requests:
+        if request._state is State.WAITING and request in request._service._requests:
             over = request._service.over
             if over:
                 request._service._requests.remove(request)
@@ -462,7 +308,7 @@ class Server:
         """A client lacks fragments of its answer."""
         if request is None:
             self._refuse(packet, Reason.LOST)
-        elif request._state is _State.ANSWERED and not request._parcel.flying:
+        elif request._state is State.ANSWERED and not request._parcel.flying:
             request._looks = 0
             missing = lacking(packet.word, len(request._parcel.parts))
             for index in missing:
@@ -494,12 +340,12 @@ class Server:
                 left += 1
                 request._looks += 1
                 age = request._looks * period
-                if request._state is _State.COMING:
+                if request._state is State.COMING:
                     if age > options.stall_us:
                         self._drop(request)
-                elif request._state in (_State.ANSWERED, _State.REFUSED):
+                elif request._state in (State.ANSWERED, State.REFUSED):
                     if age > options.keep_us:
-                        self.requests.counters.forgotten += request._state is _State.ANSWERED
+                        self.requests.counters.forgotten += request._state is State.ANSWERED
                         self._drop(request)
                 else:
                     self._abandoned(request)
