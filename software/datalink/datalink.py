@@ -28,6 +28,7 @@ class Switching(Enum):
 
     PACKET = "packet"      # each HUB opens the next hop when the input queue behind it has room
     CIRCUIT = "circuit"    # the whole route is opened before the data set out
+    AUTO = "auto"          # for transports: the one that is faster for the message's size
 
 
 class Datalink:
@@ -165,7 +166,7 @@ class Datalink:
     async def command(self, op, hub, param=0, attempts=None):
         """Has a HUB do a command with a reply, and returns the reply's value (0 to 255).
 
-        ``op`` is an ``Op`` (``nectar.hdl.hub.commands``), ``hub`` the ID of the HUB on which the CAB hangs. What was sent before leaves first. A
+        ``op`` is an ``Op`` (``nectar.hdl.hub.commands``), ``hub`` the ID of the HUB on which the CAB hangs (255 will do for group *echo*). What was sent before leaves first. A
         command whose reply does not come in time is sent again, ``attempts`` times in all (by default the options'): so it may be done several
         times. Raises CommandRefused (its ``error`` tells why), NoReply after the last attempt, ValueError for a command that has no reply.
         """

@@ -5,6 +5,7 @@ Source: "The Design of Nectar" (1989), section 4.2.1.
 
 from ...hdl.cab.addresses import REG
 from ...hdl.hub.commands import HELLO, HELLO_ASK, REPLY, Error
+from ...hdl.link.symbol import ANY_HUB
 from ..errors import CommandRefused, NoReply
 from ..kernel.thread import BLOCK
 from .route import command_word
@@ -52,8 +53,9 @@ class Replies:
             raise ValueError(f"{op!r} has no reply that could be waited for")
 
         def match(word):
-            return (word ^ expected) & ~(DONE | _REPLY.value.mask) == 0
+            return (word ^ expected) & ~free == 0
 
+        free = DONE | _REPLY.value.mask | (_REPLY.hub.mask if hub == ANY_HUB else 0)
         expected = _REPLY.valid.put(1) | _REPLY.opcode.put(op) | _REPLY.hub.put(hub)
         for _ in range(attempts):
             word = await self.ask([command_word(op, hub, param)], match, cycles)

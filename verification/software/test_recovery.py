@@ -169,7 +169,7 @@ def test_a_queue_that_is_stuck_is_flushed(backend):
         assert system.time_ns < 50_000_000
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", ["model", pytest.param("engine", marks=pytest.mark.nightly)])
 def test_the_connection_of_a_cab_that_stopped_is_ended_by_the_watchdog(backend):
     """H20: CAB2 opens a way to CAB3 and stops; CAB1 gets through when the HUB has ended that."""
     async def keep(cab):
