@@ -101,6 +101,10 @@ class FiberOut:
         """See the class."""
         return self._queued == self._sent
 
+    def immediate(self, entries):
+        """Whether a thread that writes so many entries now certainly waits for nothing."""
+        return self.lock.holder is None and not self.posted and self._free >= entries
+
     # -- the lock ------------------------------------------------------------------------------------
     async def __aenter__(self):
         lock = self.lock
