@@ -4,9 +4,10 @@ Sources: RFC 793 (1981) for the states, set-up, half-open connections; V. Jacobs
 Ours: connections are named by the CAB that opened them, and bytes are stored by DMA where they belong in the ring, gaps included.
 """
 
+from contextlib import suppress
 from enum import Enum
 
-from ..errors import ConnectRefused, ConnectTimeout, PeerAborted, PeerRestarted, PeerSilent
+from ..errors import ConnectRefused, ConnectTimeout, NoRoute, PeerAborted, PeerRestarted, PeerSilent
 from ..kernel.condition import Condition
 from ..packet import MAX_DATA, STREAM, WINDOW_UNIT, Flag, Protocol, Refusal
 from .retry import Retry
@@ -21,6 +22,8 @@ _WORD = (1 << 32) - 1
 _MOST_WINDOW = (1 << 16) - 1
 #: Packets of one connection that interrupt level puts into the fiber-out list ahead.
 _AHEAD = 8
+#: Repetitions in vain after which the datalink is told to look whether the way to the peer is in order.
+_SUSPECT = 2
 
 
 class State(Enum):
@@ -423,7 +426,12 @@ class Endpoint:
             self.fail(PeerSilent(f"nothing was heard of {self} for {self.stream.options.silence_us} us: is CAB {self.peer} still running?"))
 
     def _repeat(self):
-        """Nothing was heard of what was sent: sends it again, or asks."""
+        """Nothing was heard of what was sent: sends it again, or asks; by another way if there is one."""
+        datalink = self.stream.datalink
+        if self._tries % _SUSPECT == 0:
+            datalink.suspect(self.peer)
+        with suppress(NoRoute):
+            self.route = datalink.route(self.peer)
         if self.state is State.OPENING:
             self._say(_OPEN)
         elif self.state is State.ACCEPTING:

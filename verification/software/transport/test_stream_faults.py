@@ -173,7 +173,7 @@ def test_a_lost_word_that_the_window_is_open_again_is_asked_for(backend):
         await connection.close()
         return got
 
-    with streams(options=StreamOptions(buffer=1 << 12, first_us=4000, most_us=10_000, linger_us=30_000), backend=backend) as system:
+    with streams(options=StreamOptions(buffer=1 << 12, first_us=4000, most_us=10_000, idle_us=10**8, linger_us=30_000), backend=backend) as system:
         tamperer = Tamperer(system, [Protocol.STREAM])
         rule = lost(lambda at, header: at == 1 and flags_of(header) == Flag.ACK and STREAM.unpack(header)[5] > 0, 0, 0)
         tamperer.rules.append(rule)
