@@ -42,6 +42,7 @@ class _Rule:
         self._left = 0                # of a burst
         self._gap = self._draw() if fault.rate is not None else fault.nth - 1    # eligible symbols until the next strike
         self._times = fault.times
+        self._only = fault.kind if fault.kind in ("command", "reply", "ready") else None
 
     def count(self):
         """(hits, symbols)."""
@@ -57,6 +58,12 @@ class _Rule:
         if rate >= 1:
             return 0
         return math.floor(math.log(1 - self.random.random()) / math.log1p(-rate)) if rate else _FOREVER
+
+    def passes(self, kind, start):
+        """Whether it cannot concern a piece of that kind (as ``FiberFaults.strike`` has it) that starts at ``start``."""
+        if self._left:
+            return False
+        return start >= self.until or self._only is not None and self._only != kind
 
     def struck(self, low, high, length):
         """The symbols of a piece of ``length`` that it affects, if those from ``low`` to ``high`` are eligible."""
@@ -116,7 +123,7 @@ class FiberFaults:
                 rule.symbols += length
         lost, doubled, wrong, again = set(), set(), [], False
         for rule in self.rules:
-            if rule.what == "delay":
+            if rule.what == "delay" or rule.passes(kind, start):
                 continue
             low, high = -(-max(0, rule.begin - start) // step), min(length, -(-max(0, rule.until - start) // step))
             if rule.what == "cut":

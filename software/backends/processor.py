@@ -49,15 +49,19 @@ class Processor:
         What it drives on the bus now; None for ``bus__valid`` = 0.
     turns : int
         How often software has run.
+    direct : callable(operation, kernel) or None
+        Asked at each block: does it at once, or returns None. If it has done it, returns its words (0 for stores); the last one is then answered,
+        by ``edge``, when the board would have answered it.
     """
 
-    __slots__ = ("edges", "request", "turns", "_runner", "_door", "_level", "_state", "_until", "_masked", "_supervisor", "_handled",
+    __slots__ = ("edges", "request", "turns", "direct", "_runner", "_door", "_level", "_state", "_until", "_masked", "_supervisor", "_handled",
                  "_queues", "_errors", "_saved", "_access", "_words", "_taken", "_answers")
 
     def __init__(self, door, main):
         self.edges = 0
         self.request = None
         self.turns = 0
+        self.direct = None
         self._runner = Runner(door, main)
         self._door = door
         self._level = THREAD
@@ -227,6 +231,12 @@ class Processor:
         if kind == Kind.WRITE or kind == Kind.READ:
             self._words = (_single(operation, kernel),)
         else:
+            words = self.direct(operation, kernel) if self.direct is not None else None
+            if words is not None:
+                self._access, self._words, self._taken, self._answers = operation, words, len(words), words[:-1]
+                self.request = None
+                self._state = _ACCESS
+                return
             self._words = _block(operation, kernel)
         self._access = operation
         self._taken = 0
