@@ -21,7 +21,7 @@ class _Sending:
 
     __slots__ = ("number", "mailbox", "parcel", "left", "over", "first", "resent", "begun", "slow", "deadline", "timer", "tries", "thread")
 
-    def __init__(self, number, mailbox, parcel, members):
+    def __init__(self, number, mailbox, parcel, members, deadline):
         self.number = number
         self.mailbox = mailbox
         self.parcel = parcel
@@ -31,7 +31,7 @@ class _Sending:
         self.resent = False         # anything was sent twice
         self.begun = 0              # CPU cycle
         self.slow = 0               # CPU cycles that its fragments take on the fiber
-        self.deadline = 0           # CPU cycle
+        self.deadline = deadline    # CPU cycle
         self.timer = None
         self.tries = 0
         self.thread = None          # that waits for its end
@@ -49,7 +49,7 @@ class MulticastOut:
         self._locks = {}         # CAB ID -> Lock: messages with a member in common go one after the other
         self._sendings = {}      # number -> _Sending
         self._retry = None       # Retry
-        self._doubtful = set()   # members that did not acknowledge the last message; the hardware's multicast does not wait for their HUB ports
+        self._doubtful = set()   # members that did not acknowledge the last message: the HUBs' multicast is not to wait for them
 
     # -- by threads ----------------------------------------------------------------------------------
     async def send(self, members, mailbox, data, timeout_us):
@@ -73,9 +73,9 @@ class MulticastOut:
         for member in members:
             await multicast.datalink.find(member)
         groups = self._groups([member for member in members if member not in self._doubtful])
-        groups += [((member,), multicast.datalink.route(member)) for member in members if member in self._doubtful]
-        parcel = await pack_up(kernel, multicast.memory, data, MAX_MESSAGE, min(route.areas for _, route in groups))
-        held = []
+        others = [((member,), multicast.datalink.route(member)) for member in members if member in self._doubtful]
+        parcel = await pack_up(kernel, multicast.memory, data, MAX_MESSAGE, min(route.areas for _, route in groups + others))
+        held, missing = [], {}
         try:
             for member in members:
                 lock = self._locks.get(member)
@@ -83,11 +83,22 @@ class MulticastOut:
                     lock = self._locks[member] = Lock(kernel, f"the end of another multicast to CAB {member}")
                 await lock.acquire()
                 held.append(lock)
-            await self._deliver(parcel, groups, members, mailbox, multicast.cycles(timeout_us))
+            deadline = await kernel.door.now() + multicast.cycles(timeout_us)
+            # Those who may be gone come last, so that what waits for them in a HUB holds up nobody else.
+            for part in filter(None, (groups, others)):
+                missing |= await self._deliver(parcel, part, mailbox, deadline)
+            if not parcel.own:
+                await parcel.drained()
         finally:
             parcel.release()
             for lock in held:
                 lock.release()
+        self._doubtful.difference_update(members)
+        self._doubtful.update(member for member, why in missing.items() if why == _UNHEARD)
+        if missing:
+            multicast.counters.failed += 1
+            raise MulticastFailed(mailbox, missing)
+        multicast.counters.sent += 1
 
     def _groups(self, members):
         """(members, Route) of the multicasts that together reach ``members``: one, unless its commands are more than the fiber-out list takes."""
@@ -101,32 +112,27 @@ class MulticastOut:
             middle = len(members) // 2
             return self._groups(members[:middle]) + self._groups(members[middle:])
 
-    async def _deliver(self, parcel, groups, members, mailbox, cycles):
+    async def _deliver(self, parcel, groups, mailbox, deadline):
+        """Sends to all members of ``groups``; returns those that have not acknowledged at CPU cycle ``deadline``, and why."""
         multicast, kernel = self.multicast, self.kernel
-        sending = _Sending(self._number, mailbox, parcel, members)
+        sending = _Sending(self._number, mailbox, parcel, [member for members, _ in groups for member in members], deadline)
         self._number = self._number + 1 & 0xFFFF
         self._sendings[sending.number] = sending
         sending.slow = multicast.cycles(multicast.options.fragment_us) * len(parcel.parts)
-        wait = min(self._retry.timeout() + sending.slow, cycles)
+        now = await kernel.door.now()
+        wait = min(self._retry.timeout() + sending.slow, deadline - now)
         try:
-            sending.timer = await multicast.timers.after(wait, self._fire, sending)
-            sending.begun = sending.timer.time - wait
-            sending.deadline = sending.begun + cycles
-            await self._first(sending, groups)
-            if not sending.over:
-                sending.thread = kernel.current
-                # Its timer ends it at the deadline at the latest.
-                await kernel.block(f"acknowledgments of CABs {sorted(sending.left)}", lambda: setattr(sending, "thread", None))
-            if not parcel.own:
-                await parcel.drained()
+            if wait > 0:
+                sending.timer = await multicast.timers.after(wait, self._fire, sending)
+                sending.begun = now
+                await self._first(sending, groups)
+                if not sending.over:
+                    sending.thread = kernel.current
+                    # Its timer ends it at the deadline at the latest.
+                    await kernel.block(f"acknowledgments of CABs {sorted(sending.left)}", lambda: setattr(sending, "thread", None))
         finally:
             self._end(sending)
-        self._doubtful.difference_update(members)
-        self._doubtful.update(member for member, why in sending.left.items() if why == _UNHEARD)
-        if sending.left:
-            multicast.counters.failed += 1
-            raise MulticastFailed(mailbox, dict(sending.left))
-        multicast.counters.sent += 1
+        return sending.left
 
     async def _first(self, sending, groups):
         """Sends it, by the HUBs' multicast."""
@@ -190,7 +196,15 @@ class MulticastOut:
         if not sending.first:
             sending.resent = True
             multicast.counters.retries += 1
-            self._post(sending, tuple(sorted(sending.left)), len(sending.parcel.parts) - 1, ASK)
+            left = tuple(sending.left)
+            if sending.tries < _SUSPECT:
+                groups = [left]
+            else:
+                # What waits for one of them in a HUB holds up the others: so each is the first in its turn.
+                turn = sending.tries % len(left)
+                groups = [(member,) for member in left[turn:] + left[:turn]]
+            for members in groups:
+                self._post(sending, members, len(sending.parcel.parts) - 1, ASK)
         sending.timer = multicast.timers.at(min(now + self._retry.timeout(sending.tries), sending.deadline), self._fire, sending)
 
     # -- packets of members, at interrupt level ------------------------------------------------------
