@@ -61,8 +61,7 @@ class Domains:
         self.used += 1
         if number in self._unwritten:
             self._unwritten.remove(number)
-            self.door.spend(PAGES // 4 * self.kernel.costs.copy_word)
-            self.door.write_block(_TABLE + number * PAGES, bytes(PAGES))
+            self.memory.store(_TABLE + number * PAGES, bytes(PAGES))
         self._on |= 1 << number
         self.door.write(_ON, self._on)
         return number

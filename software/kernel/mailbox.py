@@ -6,7 +6,7 @@ readers, several writers and out-of-order reads besides. Specification: docs/ker
 
 from collections import deque
 
-from ..errors import MailboxClosed, MailboxFull, MessageTooLong, OutOfMemory, ReceiverEnded, TimedOut
+from ..errors import MailboxClosed, MailboxFull, MessageTooLong, NotYours, OutOfMemory, ReceiverEnded, TimedOut
 from .message import Message
 
 __all__ = ["Mailbox", "CAPACITY"]
@@ -48,11 +48,13 @@ class Mailbox:
         Messages refused because it was closed, or because they would never have found room.
     owner : ProtectedTask or None
         The protected task that reads from it.
+    trusted : bool
+        Whether protected tasks and other CABs may not use it: for what the kernel believes.
     paged : bool
         Whether messages get pages of their own when they arrive: for a protected task.
     """
 
-    __slots__ = ("kernel", "number", "capacity", "capacity_bytes", "on_arrival", "refused", "owner", "paged", "_messages", "_readers", "_writers",
+    __slots__ = ("kernel", "number", "capacity", "capacity_bytes", "on_arrival", "refused", "owner", "trusted", "paged", "_messages", "_readers", "_writers",
                  "_places", "_bytes", "_count", "_shut")
 
     def __init__(self, kernel, number, capacity=CAPACITY, capacity_bytes=None):
@@ -65,6 +67,7 @@ class Mailbox:
         self.on_arrival = None
         self.refused = 0
         self.owner = None
+        self.trusted = False
         self.paged = False
         self._messages = deque()
         self._readers = deque()     # (thread, match)
@@ -138,10 +141,12 @@ class Mailbox:
     def _check(self):
         if self._shut is not None:
             raise self._closed()
+        if self.trusted and self.kernel.current.task is not None:
+            raise NotYours(f"{self} is the kernel's own: protected tasks call the protocols")
 
     def refuses(self, length):
         """Whether a message of ``length`` bytes from outside must be turned away: closed, or it would never find room. It is counted then."""
-        if self._shut is None and self._never(length) is None:
+        if self._shut is None and not self.trusted and self._never(length) is None:
             return False
         self.refused += 1
         return True

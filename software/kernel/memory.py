@@ -164,6 +164,10 @@ class Memory:
     def write(self, address, data):
         """Stores the bytes of ``data`` at ``address``; posted."""
         self.check(address, len(data))
+        self.store(address, data)
+
+    def store(self, address, data):
+        """As ``write``, at any address: nothing but the board looks whether it may be done."""
         self.door.spend((len(data) + 3 >> 2) * self.kernel.costs.copy_word)
         for start, end in _pieces(address, len(data)):
             self.door.write_block(address + start, data[start:end])
@@ -171,6 +175,10 @@ class Memory:
     async def read(self, address, length):
         """The ``length`` bytes at ``address``."""
         self.check(address, length)
+        return await self.load(address, length)
+
+    async def load(self, address, length):
+        """As ``read``, at any address."""
         self.door.spend((length + 3 >> 2) * self.kernel.costs.copy_word)
         if length <= _PIECE:
             return await self.door.read_block(address, length)
