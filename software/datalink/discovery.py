@@ -43,7 +43,7 @@ class Discovery:
         Simulated time that the last time took, the computing of the routes included.
     """
 
-    __slots__ = ("number", "datalink", "kernel", "timers", "chart", "plan", "explored", "taken_us", "_questions", "_busy", "_ended_us", "_waiting", "_heard")
+    __slots__ = ("number", "datalink", "kernel", "timers", "chart", "plan", "explored", "taken_us", "_questions", "_busy", "_ended_us", "_waiting", "_heard", "_present")
 
     def __init__(self, number, datalink, timers, questions):
         self.number = number
@@ -59,6 +59,7 @@ class Discovery:
         self._ended_us = None
         self._waiting = []
         self._heard = None
+        self._present = {}       # CABs that have told where they are while this one explored
         datalink.register(Protocol.PRESENCE, self)
 
     async def again(self):
@@ -90,6 +91,11 @@ class Discovery:
         try:
             chart = await self._walk()
             self.chart.learn(chart)
+            for cab, place in self._present.items():
+                # Its hello may have stood behind packets of its own.
+                if cab not in chart.cabs and place[0] in chart.hubs and place not in chart.links:
+                    self.chart.cab(cab, place)
+            self._present.clear()
             costs = self.kernel.costs
             self.kernel.door.spend(costs.route_step * len(self.chart.hubs) * (len(self.chart.hubs) + len(self.chart.links)))
             self.plan = Plan(self.chart)
@@ -123,6 +129,8 @@ class Discovery:
     def received(self, length, good):
         """What it says is undamaged, or not."""
         cab, place = self._heard
+        if good and self._busy:
+            self._present[cab] = place
         if good and self.plan is not None and place[0] in self.chart.hubs and self.chart.cabs.get(cab) != place:
             self.kernel.door.spend(self.kernel.costs.route_step)
             self.chart.cab(cab, place)

@@ -66,7 +66,7 @@ def test_what_all_cabs_find_in_the_rtl_is_what_there_is(topology):
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("topology", ["hub:16", "chain:4", "mesh:3x3", "figure7"])
+@pytest.mark.parametrize("topology", ["hub:16", "chain:4", "mesh:4x4", "figure7"])
 def test_what_all_cabs_find_on_every_built_in_shape_is_what_there_is(topology, backend):
     explored(topology, backend)
 
@@ -195,6 +195,11 @@ def test_a_cab_that_starts_late_is_known_when_it_has_said_where_it_is():
         assert system.cab("CAB2").datalink.routes[4] == [(1, 3)]
 
 
+def test_a_cab_whose_hellos_are_lost_is_known_by_its_announcement():
+    """Hellos and replies to others are reply frames: all that CAB4 sends get lost."""
+    explored("hub:4", faults=[Fault("reply", "CAB4->HUB1.P3", count=10**6)])
+
+
 def test_a_cab_whose_announcement_is_lost_is_looked_for_when_it_is_needed():
     async def send(cab):
         await cab.sleep(12_000)
@@ -211,6 +216,30 @@ def test_a_cab_whose_announcement_is_lost_is_looked_for_when_it_is_needed():
         system.go()
         assert sender.result == 2
         assert system.machine.faults[0].hits == 3
+
+
+@pytest.mark.parametrize("backend", ["model", pytest.param("engine", marks=pytest.mark.nightly)])
+def test_a_cab_explores_while_the_others_keep_the_network_busy(backend):
+    """Whoever explores never waits for a channel while it holds others, and gets through; no message is lost by it."""
+    async def send(cab, other, count):
+        for number in range(count):
+            await cab.datagram.send((other, 1), bytes([number]) * 900)
+
+    with model("mesh:2x2", backend=backend, routes="discovered") as system:
+        system.faults.stop("CAB4", at_us=9_000, for_us=200)
+        maps = []
+
+        async def look(cab):
+            maps.append(cab.datalink.discovery.chart)
+
+        system.on_restart = lambda cab: system.spawn("CAB4", look)
+        receivers = []
+        for name, other in (("CAB1", 2), ("CAB2", 3), ("CAB3", 1)):
+            system.spawn(name, send, other, 160)
+            receivers.append(system.spawn(f"CAB{other}", receive_all, 1, 160))
+        system.go()
+        assert maps == [Map.of(system.topology)]
+        assert all([data[0] for _, data in thread.result] == list(range(160)) for thread in receivers)
 
 
 def test_tasks_on_a_cab_whose_hub_is_dead_hear_of_it():
