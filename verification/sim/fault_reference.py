@@ -45,11 +45,11 @@ class Prediction:
         self.arrivals, self.counts, self.taken = arrivals, counts, taken
 
 
-def _frames(symbols):
-    """For each frame of which the control code was sent: numbers of its symbols. Those of the bytes that are in none."""
+def _frames(symbols, first):
+    """For each frame of which the control code was sent: numbers of its symbols. Those of the bytes that are in none. From number ``first`` on."""
     frames, data = [], []
     reply = command = None
-    for n, symbol in enumerate(symbols):
+    for n, symbol in enumerate(symbols[first:], first):
         if symbol < 0x100:
             frame = reply if reply else command
             if not frame:
@@ -69,25 +69,25 @@ def _frames(symbols):
     return {frame[0]: frame for frame in frames}, set(data)
 
 
-def predict(sent, faults, symbol_ps, delay_ps, shown=None):
+def predict(sent, faults, symbol_ps, delay_ps, shown=None, first=0):
     """What becomes of ``sent``, a list of (start on the wire, symbol).
 
     ``faults``: (Fault, key, begin, end or None, when it was set) in order. ``shown``: the times at which the receiver's inputs are set, needed
-    only for cuts that were set later than at the beginning.
+    only for cuts that were set later than at the beginning. ``first``: number of the first symbol that was sent when there were faults.
     """
     symbols = [symbol for _, symbol in sent]
-    frames, data = _frames(symbols)
+    frames, data = _frames(symbols, first)
     arrival, before = [], 0
-    for start, _ in sent:
+    for n, (start, _) in enumerate(sent):
         extra = sum(fault.delay_ps for fault, _, begin, end, _ in faults
-                    if fault.what == "delay" and begin <= start < (_FOREVER if end is None else end))
+                    if n >= first and fault.what == "delay" and begin <= start < (_FOREVER if end is None else end))
         before = max(before, start + symbol_ps + delay_ps + extra)
         arrival.append(before)
 
     lost, twice, wrong, again, counts = set(), set(), [], set(), []
     for fault, its_key, begin, end, when in faults:
         end = _FOREVER if end is None else end
-        inside = [n for n, (start, _) in enumerate(sent) if begin <= start < end]
+        inside = [n for n, (start, _) in enumerate(sent) if n >= first and begin <= start < end]
         if fault.what == "delay":
             counts.append((len(inside), len(inside)))
             continue

@@ -4,6 +4,7 @@ What was sent is taken from the engine's log, what arrived from waveforms; which
 """
 
 from collections import deque
+from dataclasses import replace
 
 import pytest
 
@@ -109,17 +110,19 @@ def foretold(arrivals, edges):
 def compare(topology, path, seed, faults, act=None):
     """Runs with ``faults``; whatever arrives anywhere must be what the reference says. Returns counts of struck symbols by what struck them.
 
-    ``act(system)``, after a third of the time, may return more faults: (Fault, Placed, end or None).
+    ``act(system, known)``, after a third of the time, may add to ``known``: (Fault, Placed, begin, end or None, when it was set).
     """
     rng = seeds.rng("traffic", seed)
     machine = EngineMachine(topology, PROTOTYPE, waves=path, log_data=True)
     system = System.of(machine, topology, PROTOTYPE, seed=seed)
     known = [(fault, system.faults.add(fault), fault.at_ps or 0, None if fault.for_ps is None else (fault.at_ps or 0) + fault.for_ps, 0)
              for fault in faults]
+    before = {}
     if act is None:
         talk(system, rng)
     else:
         talk(system, rng, END_PS // 3)
+        before = machine.engine.symbols() if not known else {}
         known = act(system, known)
         go(system, END_PS)
     log, fibers = machine.engine.log, machine.fibers
@@ -136,7 +139,7 @@ def compare(topology, path, seed, faults, act=None):
         here = [(number, item) for number, item in enumerate(known, 1) if ends in directions(item[0].where, fibers)]
         seen, edges = seen_at(signals, names[ends])
         prediction = predict(sent, [(fault, key(seed, ends, number), begin, end, when) for number, (fault, _, begin, end, when) in here],
-                             PROTOTYPE.symbol_ps, delays[ends], edges)
+                             PROTOTYPE.symbol_ps, delays[ends], edges, before.get(ends, 0))
         assert seen == foretold(prediction.arrivals, edges), f"{ends}"
         for (number, (fault, *_)), expected in zip(here, prediction.counts, strict=True):
             assert counts[number - 1][directions(fault.where, fibers).index(ends)] == expected, f"{fault} on {ends}"
@@ -188,6 +191,26 @@ def test_a_cut_set_in_a_run_takes_what_is_on_the_way_and_its_repair_ends_it(tmp_
 
     struck = compare(topology, tmp_path / "all.vcd", 7, [], act)
     assert struck["cut"] > 20
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_faults_set_in_a_run_strike_what_is_sent_from_then_on(tmp_path, seed):
+    """Frames that are under way are then data, and what waits in a latch is as it was."""
+    seed += 100 * seeds.seed()
+    rng = seeds.rng("later", seed)
+
+    def act(system, known):
+        now = system.machine.time_ps
+        faults = [fault for fault in random_faults(rng, system.machine.fibers) if fault.what != "cut"]
+        faults = [replace(fault, at_ps=None if fault.at_ps is None else now + fault.at_ps) for fault in faults]
+        print("seed", seed, *faults, sep="\n")
+        found = []
+        for fault in faults:
+            begin = now if fault.at_ps is None else fault.at_ps
+            found.append((fault, system.faults.add(fault), begin, None if fault.for_ps is None else begin + fault.for_ps, now))
+        return found
+
+    compare(load("chain:2"), tmp_path / "all.vcd", seed, [], act)
 
 
 def record(topology, seed, faults, system_seed, **options):
