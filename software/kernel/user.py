@@ -40,9 +40,12 @@ def show(task, value):
     if type(value) in (tuple, list):
         shown = type(value)(show(task, each) for each in value)
         return value if all(old is new for old, new in zip(value, shown)) else shown
-    if type(value).__module__.startswith(_SOFTWARE) and not isinstance(value, (Enum, BaseException)) and not is_dataclass(value):
-        return Gate(task, value)
-    return value
+    return Gate(task, value) if _is_kernels(value) else value
+
+
+def _is_kernels(value):
+    """Whether it is something of the kernel's with a life of its own, not just a value."""
+    return type(value).__module__.startswith(_SOFTWARE) and not isinstance(value, (Enum, BaseException)) and not is_dataclass(value)
 
 
 def _plain(value):
@@ -79,8 +82,7 @@ class Gate:
             return call
         if callable(value):
             return lambda *args, **options: task.call(self._call, value, args, options)
-        value = show(task, value)
-        if isinstance(value, Gate):
+        if _is_kernels(value):
             raise AttributeError(f"{name} is the kernel's: protected tasks call methods only")
         return value
 
