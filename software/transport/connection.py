@@ -4,7 +4,8 @@ from ..errors import ConnectionAborted, ConnectionClosed
 from ..kernel.lock import Lock
 from ..kernel.message import Message
 from ..packet import MAX_DATA, Flag, Refusal
-from .endpoint import Endpoint, State
+from .endpoint import State
+from .patience import Patience
 from .sendqueue import MOST_PIECES
 
 __all__ = ["Connection"]
@@ -13,7 +14,7 @@ __all__ = ["Connection"]
 _CHUNK = 8 * MAX_DATA
 
 
-class Connection(Endpoint):
+class Connection(Patience):
     """Made by ``Stream.connect`` and ``Listener.accept``.
 
     Members

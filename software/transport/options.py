@@ -50,3 +50,9 @@ class StreamOptions:
     silence_us: int = 1_000_000      # without a word from a peer that should answer, until it is given up
     idle_us: int = 500_000           # without a word from a peer that need not say anything, until it is asked
     linger_us: int = 300_000         # that an ended connection answers a peer that has not heard of its end
+
+    def __post_init__(self):
+        if self.buffer & self.buffer - 1 or not 4096 <= self.buffer <= 1 << 20:
+            raise ValueError(f"the buffer of a connection is a power of two, 4096 to {1 << 20} bytes, not {self.buffer}")
+        if self.silence_us < 2 * self.most_us:
+            raise ValueError(f"silence_us ({self.silence_us}) must leave time for two repetitions, most_us ({self.most_us}) apart at most")
