@@ -126,10 +126,25 @@ class Datalink:
         Returns when it is in the fiber-out list. ``last``: False only if another packet follows for certain. ``done(argument)``, only with
         ``last``, is called some time after it has left. Raises CircuitError if a multicast's way over several HUBs does not come to stand.
         """
+        if route.before:
+            await self._through(route, self._tree, header, areas, last, done, argument)
+            return
         async with self.out as out:
-            if route.before:
-                await self._circuits.prepare(route)
-            await out.packet(route.packet, header, areas, True, last, done, argument, not route.before)
+            await out.packet(route.packet, header, areas, True, last, done, argument, True)
+
+    async def _tree(self, route, header, areas, last, done, argument):
+        async with self.out as out:
+            await self._circuits.prepare(route)
+            await out.packet(route.packet, header, areas, True, last, done, argument)
+
+    async def _through(self, route, sending, *arguments):
+        """Awaits ``sending(route, *arguments)``; if the way does not come to stand and can be mended or another is found, once more."""
+        try:
+            await sending(route, *arguments)
+        except CircuitError as error:
+            if error.error not in (None, Error.DISABLED) or not [True for cab in route.destinations if await self.recovery.look(cab)]:
+                raise
+            await sending(self.route(*route.destinations), *arguments)
 
     def post(self, route, header, areas=(), done=None, argument=None):
         """Sends one packet by packet switching like ``send``, but never waits: for acknowledgments at interrupt level, and from threads too.
@@ -149,12 +164,7 @@ class Datalink:
 
         Returns and calls ``done`` like ``send``. Raises CircuitError if the circuit does not come to stand.
         """
-        try:
-            await self._circuit(route, packets, done, argument)
-        except CircuitError as error:
-            if error.error not in (None, Error.DISABLED) or not [True for cab in route.destinations if await self.recovery.look(cab)]:
-                raise
-            await self._circuit(self.route(*route.destinations), packets, done, argument)
+        await self._through(route, self._circuit, packets, done, argument)
 
     async def _circuit(self, route, packets, done, argument):
         async with self.out as out:

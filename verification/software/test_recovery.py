@@ -103,6 +103,24 @@ def test_a_circuit_goes_round_a_broken_hop_by_itself(backend):
         assert used(system) == before
 
 
+@pytest.mark.parametrize("switching", ["packet", "circuit"])
+def test_a_multicast_over_several_hubs_goes_round_a_broken_hop_by_itself(switching):
+    """Its way is opened in stages: that one is not answered shows at once that something is broken."""
+    async def send(cab):
+        await cab.datagram.send(([2, 3, 6, 8], 1), b"to all", switching)
+        await cab.datalink.finish()
+
+    with model("mesh:3x3", options=QUICK) as system:
+        before = used(system)
+        system.faults.cut("HUB1.P1", at_us=0)
+        system.spawn("CAB1", send)
+        receivers = [system.spawn(f"CAB{number}", receive_all, 1, 1) for number in (2, 3, 6, 8)]
+        system.go()
+        assert [thread.result for thread in receivers] == [[(1, b"to all")]] * 4
+        assert system.cab("CAB1").datalink.counters.rerouted == 1
+        assert used(system) == before
+
+
 def test_a_circuit_over_the_only_way_fails_with_an_error_when_that_is_cut():
     async def send(cab):
         with pytest.raises(CircuitError, match="no circuit from CAB1"):
