@@ -1,11 +1,11 @@
-"""What docs/transports.md says that calls and multicasts cost, measured in RTL."""
+"""What docs/transports.md says of streams, calls and multicasts, measured in RTL."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from nectar.verification.software.transport.figures import call_us, multicast_us
+from nectar.verification.software.transport.figures import call_us, multicast_us, stream_mbits
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "transports.md"
 
@@ -28,6 +28,14 @@ def test_a_call_takes_as_long_as_the_page_says():
 def test_a_multicast_takes_as_long_as_the_page_says():
     sentence = said(r"acknowledged by all after ([\d.]+), ([\d.]+), ([\d.]+) and ([\d.]+) us")
     assert sentence == pytest.approx([multicast_us(members) for members in (1, 2, 4, 8)], rel=0.03)
+
+
+def test_a_stream_is_as_fast_as_the_page_says():
+    """With packets of 1 kbyte, whoever puts the bytes there and over three HUBs: each beyond the 90 Mbit/s that are asked for."""
+    sentence = said(r"areas has ([\d.]+) Mbit/s of the fiber's 100 .* stores first, ([\d.]+) Mbit/s; over three HUBs, ([\d.]+) Mbit/s")
+    measured = [stream_mbits(), stream_mbits(copied=True), stream_mbits(topology="chain:3", server="CAB3")]
+    assert sentence == pytest.approx(measured, rel=0.01)
+    assert min(measured) > 90
 
 
 def test_a_call_of_the_model_takes_about_as_long():

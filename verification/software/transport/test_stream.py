@@ -315,29 +315,9 @@ def test_wrong_calls_are_refused(backend):
         settle(system)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_long_stream_has_the_fiber_to_itself(backend):
-    """Target: at least 90 Mbit/s of 100 with packets of 1 kbyte, read by the receiver's CPU as they come."""
-    length, rate = 400_000, {}
-
-    async def client(cab):
-        connection = await cab.stream.connect((2, PORT))
-        block = await cab.memory.allocate(length)
-        begin = await cab.now_us()
-        await connection.send([(block, length)])
-        rate["Mbit/s"] = 8 * length / (await cab.now_us() - begin)
-        cab.memory.free(block)
-        await connection.close()
-        assert await connection.receive() == b""
-        return connection.packets_sent, connection.packets_repeated
-
-    with streams(backend=backend) as system:
-        thread = system.spawn("CAB1", client)
-        server = system.spawn("CAB2", serves, PORT, 1, [], MAX_DATA)
-        system.go()
-        assert [len(data) for _, data in server.result] == [length]
-        print(rate)
-        assert rate["Mbit/s"] > 93
-        assert thread.result == (-(-length // MAX_DATA) + 1, 0)
-        calm(system)
-        settle(system)
+def test_a_buffer_that_could_not_be_is_refused():
+    for size in (0, 2048, 5000, 1 << 21):
+        with pytest.raises(ValueError, match=f"a power of two, 4096 to 1048576 bytes, not {size}"):
+            StreamOptions(buffer=size)
+    with pytest.raises(ValueError, match="must leave time for two repetitions"):
+        StreamOptions(silence_us=1000)
