@@ -62,9 +62,10 @@ class Timers:
         door = self.door
         door.spend(self.kernel.costs.timer_set)
         door.mask()
-        timer = self.at(await door.now() + cycles, action, argument)
-        door.unmask()
-        return timer
+        try:
+            return self.at(await door.now() + cycles, action, argument)
+        finally:
+            door.unmask()
 
     def at(self, time, action, argument=None):
         """From interrupt level, or with interrupts held off: ``action(argument, now)`` at CPU cycle ``time``."""

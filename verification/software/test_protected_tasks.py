@@ -1,10 +1,13 @@
 """Protected tasks among themselves (docs/kernel.md): what is reclaimed, mailboxes, domains, costs; on the model and on simulated RTL."""
 
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 
+from nectar.hdl.cab.addresses import REG
 from nectar.hdl.cab.regions import DOMAINS
+from nectar.software.backends.modelcab import ModelCab
 from nectar.software.costs import PROTOTYPE
 from nectar.software.errors import Fault, MailboxClosed, MessageTooLong, NotYours, ProgramError, ReceiverEnded, ThreadEnded
 
@@ -243,3 +246,48 @@ def test_messages_that_could_never_go_in_are_refused_with_errors_of_their_own(ba
             await cab.datagram.send((2, 1), bytes(70_000))
 
     run_task(main, protected=True, backend=backend)
+
+
+def test_a_wait_that_is_not_a_call_gives_the_cpu_away_in_the_kernels_mode(backend):
+    """The kernel's own lock, reached around UserCab: others do not run in the task's domain."""
+    async def user(cab, rogue):
+        await (touch_and(raw.lock.acquire) if rogue else raw.lock.acquire())
+        block = await cab.memory.allocate(10)
+        cab.memory.write(block, b"0123456789")
+        assert await cab.memory.read(block, 10) == b"0123456789"
+        raw.lock.release()
+
+    async def touch_and(call):
+        raw.door.write(DATA, 1)
+        await call()
+
+    async def main(cab):
+        raw.lock, raw.door = cab.lock(), cab.door
+        await raw.lock.acquire()
+        good, bad = (cab.spawn(user, rogue, protected=True) for rogue in (False, True))
+        await cab.sleep(5000)
+        with pytest.raises(Fault):
+            await bad.join()
+        raw.lock.release()
+        await good.join()
+        assert raw.lock.holder is None
+
+    raw = SimpleNamespace()
+    run_task(main, backend=backend)
+
+
+@pytest.mark.parametrize("field, value, message", [("pages", 11, "a protection table of 2048 pages; protected tasks need all 16384"),
+                                                   ("domains", 1, "no protection domain for a task")])
+def test_a_board_without_what_it_takes_is_told_of(field, value, message, monkeypatch):
+    read = ModelCab._read_config
+    part = getattr(REG["CONFIG"], field)
+    monkeypatch.setattr(ModelCab, "_read_config", lambda board: read(board) & ~part.mask | part.put(value))
+
+    async def user(cab):
+        raise AssertionError("it runs without protection")
+
+    async def main(cab):
+        with pytest.raises(ProgramError, match=message):
+            await cab.spawn(user, protected=True).join()
+
+    run_task(main)

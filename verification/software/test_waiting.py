@@ -129,6 +129,22 @@ def test_a_failed_store_is_heard_of_at_a_wait_with_a_time_out_and_the_queue_is_a
         assert not box.readers
         box.try_put(message(cab, 4))
         assert (await box.take()).number == 4
+        await cab.sleep(10)      # interrupts are let in again
+
+    run_task(main)
+
+
+def test_a_failed_store_is_heard_of_though_a_message_has_come_meanwhile_which_is_not_lost():
+    async def main(cab):
+        box = Mailbox(cab.kernel, 9)
+        await cab.timers.after(400, lambda _, now: box.try_put(message(cab, 4)))
+        cab.door.write(0, 1)
+        cab.door.spend(1000)
+        with pytest.raises(BusError):
+            await box.take(timeout_us=5000)
+        assert len(box) == 1 and not box.readers
+        assert (await box.take()).number == 4
+        await cab.sleep(10)
 
     run_task(main)
 
