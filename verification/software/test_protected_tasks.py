@@ -291,3 +291,35 @@ def test_a_board_without_what_it_takes_is_told_of(field, value, message, monkeyp
             await cab.spawn(user, protected=True).join()
 
     run_task(main)
+
+
+@pytest.mark.parametrize("at_us", [2900.3, 3003.1, 3011.7, 3020])
+def test_a_cab_that_is_stopped_in_a_task_begins_anew_in_the_kernels_domain(at_us, backend):
+    async def user(cab):
+        block = await cab.memory.allocate(100)
+        while True:
+            cab.memory.write(block, b"hello")
+            await cab.memory.read(block, 5)
+            cab.compute(20)
+            await cab.pause()
+
+    async def once(cab):
+        block = await cab.memory.allocate(100)
+        cab.memory.write(block, b"hello")
+        return await cab.memory.read(block, 5)
+
+    async def anew(cab):
+        await cab.sleep(100)
+        return await cab.spawn(once, protected=True).join()
+
+    async def idle(cab):
+        await cab.sleep(20_000)
+
+    with model(backend=backend) as system:
+        begun = []
+        system.on_restart = lambda cab: begun.append(system.spawn(cab.name, anew))
+        system.cab("CAB1").spawn(user, protected=True)
+        system.faults.stop("CAB1", at_us=at_us, for_us=1000)
+        system.spawn("CAB2", idle)
+        system.go()
+        assert begun[0].result == b"hello"
