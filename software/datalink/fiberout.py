@@ -35,6 +35,8 @@ _CLOSE_UNCOUNTED = command_word(Op.CLOSE_ALL, ANY_HUB, 0)
 _HEADERS = TX_LIST_DEPTH + 4
 #: Of the packets of a long message one in so many is counted when it has left: each costs an interrupt when somebody waits for room.
 _COUNT = 4
+#: Looks of the watch that fiber out may wait for a ready signal, if a transport hears no answers.
+_DOUBT = 4
 #: Entries that must be free before a thread that waits for room is woken, so that it refills the list in one go.
 _REFILL = TX_LIST_DEPTH // 2
 
@@ -50,6 +52,9 @@ class FiberOut:
     lock : Lock
     posted : deque
         Packets that were posted and wait for the lock or for room: (opens, header, areas, done, argument), the oldest first.
+    doubted : bool
+        A transport hears no answers: a ready signal that does not come is taken for lost much sooner, since what is damaged if that is wrong will be
+        sent again. Ends when there is progress.
     still : bool
         Whether the thread that holds the lock waits for a reply, and has written nothing by halves.
     hello : tuple of int
@@ -60,7 +65,7 @@ class FiberOut:
 
     __slots__ = ("kernel", "door", "memory", "interrupts", "watch", "counters", "lock", "posted", "_patience", "_free", "_queued", "_uncounted", "_sent",
                  "_done", "_room", "_wanted", "_finishing", "_headers", "_header", "_status", "_stalled", "_seen", "_recent", "_unclosed",
-                 "_between", "still", "hello", "_asked")
+                 "_between", "doubted", "still", "hello", "_asked")
 
     def __init__(self, kernel, memory, interrupts, watch, counters, patience):
         self.kernel = kernel
@@ -89,6 +94,7 @@ class FiberOut:
         self._recent = False             # whether anything was written since the last look of the watch
         self._unclosed = False           # whether the close all of a quiet time is still to be sent
         self._between = True             # no thread is in the midst of writing: a handler may write
+        self.doubted = False
         self.still = False
         self.hello = ()
         self._asked = False              # a hello is asked for and not yet written
@@ -349,13 +355,17 @@ class FiberOut:
         self._unclosed |= recent
         if self._queued != self._sent:
             seen = (self._sent, self._status & _FREE)
-            if not self._status & _WAITING or seen != self._seen:
+            before = self._seen or (self._sent, 0)
+            if not self._status & _WAITING or seen[0] != before[0] or seen[1] > before[1]:
+                # Fewer free entries are no sign of life: they may have been written since.
                 self._stalled = 0
+                self.doubted = False
             else:
                 self._stalled += 1
-                if self._stalled >= self._patience:
+                if self._stalled >= (min(_DOUBT, self._patience) if self.doubted else self._patience):
                     # The ready signal of the last packet got lost (or its HUB holds it for longer than anyone should).
                     self._stalled = 0
+                    self.doubted = False
                     self.counters.ready_recovered += 1
                     self.door.write(REG["TX_CONTROL"].address, REG["TX_CONTROL"].set_ready.mask)
             self._seen = seen

@@ -52,6 +52,7 @@ class Recovery:
         """See ``Datalink.suspect``."""
         if cab in self.datalink.routes and cab not in self._suspects:
             self._suspects.append(cab)
+            self.datalink.out.doubted = True
             if self._thread is None:
                 self._thread = self.kernel.spawn(self._work, name="looking after routes")
 

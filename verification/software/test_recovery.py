@@ -151,6 +151,21 @@ def test_a_ready_signal_lost_between_hubs_is_made_up_for(backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("doubted", [True, False])
+def test_a_ready_signal_lost_on_the_own_fiber_is_made_up_for_sooner_if_a_transport_is_in_doubt(doubted, backend):
+    """With the times as they are: after some 10 ms in place of 100."""
+    with model("hub:2", backend=backend) as system:
+        lost = system.faults.lose("HUB1.P0->CAB1", kind="ready", nth=2)
+        system.spawn("CAB1", send_and_look, 2, 6, 2500, 6 if doubted else 0)
+        receiver = system.spawn("CAB2", collect, 5)
+        system.go()
+        got, at_us = receiver.result
+        assert lost.hits == 1 and got == list(range(6))
+        assert (at_us < 50_000) == doubted and at_us < 150_000
+        assert system.cab("CAB1").datalink.counters.ready_recovered == 1
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_a_packet_lost_whole_before_a_silent_cab_does_not_shut_it_off(backend):
     """The HUB waits for a ready signal of a CAB that knows of nothing; a small packet past the ready bit makes it send one."""
     with model("hub:2", backend=backend, options=QUICK) as system:
