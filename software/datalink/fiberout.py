@@ -53,8 +53,8 @@ class FiberOut:
     posted : deque
         Packets that were posted and wait for the lock or for room: (opens, header, areas, done, argument), the oldest first.
     doubted : bool
-        A transport hears no answers: a ready signal that does not come is taken for lost much sooner, since what is damaged if that is wrong will be
-        sent again. Ends when there is progress.
+        A transport hears no answers: a ready signal that does not come is taken for lost much sooner, and then at every look of the watch, until the
+        list is empty and the way can be looked at. What is damaged if that is wrong will be sent again. Ends when there is progress.
     still : bool
         Whether the thread that holds the lock waits for a reply, and has written nothing by halves.
     hello : tuple of int
@@ -65,7 +65,7 @@ class FiberOut:
 
     __slots__ = ("kernel", "door", "memory", "interrupts", "watch", "counters", "lock", "posted", "_patience", "_free", "_queued", "_uncounted", "_sent",
                  "_done", "_room", "_wanted", "_finishing", "_headers", "_header", "_status", "_stalled", "_seen", "_recent", "_unclosed",
-                 "_between", "doubted", "still", "hello", "_asked")
+                 "_between", "doubted", "still", "hello", "_asked", "_forced")
 
     def __init__(self, kernel, memory, interrupts, watch, counters, patience):
         self.kernel = kernel
@@ -95,6 +95,7 @@ class FiberOut:
         self._unclosed = False           # whether the close all of a quiet time is still to be sent
         self._between = True             # no thread is in the midst of writing: a handler may write
         self.doubted = False
+        self._forced = False             # and packets have been sent though no ready signal had come
         self.still = False
         self.hello = ()
         self._asked = False              # a hello is asked for and not yet written
@@ -123,10 +124,10 @@ class FiberOut:
 
     async def __aexit__(self, kind, error, trace):
         if kind is not GeneratorExit:          # there nobody would carry out what is awaited
+            await self.say_late_hello()
             await self.door.now()
             while self.posted and self._write_posted():
                 await self.door.now()
-            await self.say_late_hello()
         self._between = True
         self.lock.release()
 
@@ -356,16 +357,17 @@ class FiberOut:
         if self._queued != self._sent:
             seen = (self._sent, self._status & _FREE)
             before = self._seen or (self._sent, 0)
-            if not self._status & _WAITING or seen[0] != before[0] or seen[1] > before[1]:
-                # Fewer free entries are no sign of life: they may have been written since.
+            # Fewer free entries are no sign of life: they may have been written since. Nor is what was forced out.
+            moved = (seen[0] != before[0] or seen[1] > before[1]) and not self._forced
+            if not self._status & _WAITING or moved:
                 self._stalled = 0
-                self.doubted = False
+                self.doubted = self._forced = False
             else:
                 self._stalled += 1
                 if self._stalled >= (min(_DOUBT, self._patience) if self.doubted else self._patience):
                     # The ready signal of the last packet got lost (or its HUB holds it for longer than anyone should).
-                    self._stalled = 0
-                    self.doubted = False
+                    self._forced = self.doubted
+                    self._stalled = _DOUBT if self.doubted else 0
                     self.counters.ready_recovered += 1
                     self.door.write(REG["TX_CONTROL"].address, REG["TX_CONTROL"].set_ready.mask)
             self._seen = seen
