@@ -33,6 +33,7 @@ class Kind(IntEnum):
     CANCEL = 6      # the client does not want the answer any more
     REFUSED = 7     # word: a Reason
     LACKS = 8       # as HAVE, told of an answer by the client
+    JOIN = 9        # makes a CAB a member of a multicast's group
 
 
 class Flag(IntFlag):
@@ -65,6 +66,7 @@ class Reason(IntEnum):
     LOST = 5        # the request was answered, and the answer is kept no longer
     CANCELLED = 6   # the client has cancelled it
     ROOM = 7        # no data memory now: try again
+    GROUP = 8       # a multicast of a group of which this CAB does not know that it is a member
 
 
 #: Protocol, source, destination, flags, mailbox, message number, message length, offset of the fragment.
@@ -72,7 +74,7 @@ HEADER = Struct(">BBBBHHII")
 pack = HEADER.pack
 unpack = HEADER.unpack
 #: Of the request-response and the multicast protocol: protocol, source, destination, kind, service or mailbox, number, boot number of the client or
-#: sender, boot number of the server (0: not known), and a word: fragment (high byte) and length of the message; or what the kind says.
+#: sender, boot number of the server (0: not known) or group of the multicast, and a word: fragment (high byte) and length of the message; or what the kind says.
 EXCHANGE = Struct(">BBBBHHHHI")
 #: Of the byte stream: protocol, source, destination, flags, connection, window in units of WINDOW_UNIT bytes, sequence number, acknowledgment (of an
 #: OPEN without ACK: the port).

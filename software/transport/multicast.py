@@ -17,8 +17,8 @@ from .options import MulticastOptions
 
 __all__ = ["Multicast", "Packet"]
 
-_KINDS = (Kind.REQUEST, Kind.HAVE, Kind.ACK, Kind.REFUSED)
-_REASONS = (Reason.FULL, Reason.MISSING, Reason.ROOM)
+_KINDS = (Kind.REQUEST, Kind.HAVE, Kind.ACK, Kind.REFUSED, Kind.JOIN)
+_REASONS = (Reason.FULL, Reason.MISSING, Reason.ROOM, Reason.GROUP)
 
 
 @dataclass(slots=True)
@@ -33,6 +33,7 @@ class Counters:
     duplicates: int = 0          # fragments that had come before
     incomplete: int = 0          # messages dropped because their senders gave them up
     refused: int = 0             # refusals sent
+    strays: int = 0              # fragments for a group of which this CAB does not know that it is a member
     stale: int = 0               # packets of earlier messages, or of an earlier start of a CAB
     no_room: int = 0             # fragments for which there was no memory
     no_route: int = 0            # packets that could not be sent
@@ -50,7 +51,9 @@ class Packet(NamedTuple):
     mailbox: int
     number: int
     boot: int
+    group: int
     word: int
+    everyone: bool       # whether its destination is whoever gets it
 
     @property
     def index(self):
@@ -126,25 +129,28 @@ class Multicast:
         await self._out.send(*destination, data, timeout_us)
 
     # -- what both sides send ------------------------------------------------------------------------
-    def header(self, destination, kind, mailbox, number, boot, word=0):
+    def header(self, destination, kind, mailbox, number, boot, group, word=0):
         """The bytes of a header."""
         self.kernel.door.spend(self.kernel.costs.transport_post)
-        return EXCHANGE.pack(Protocol.MULTICAST, self.number, destination, kind, mailbox, number, boot, 0, word)
+        return EXCHANGE.pack(Protocol.MULTICAST, self.number, destination, kind, mailbox, number, boot, group, word)
 
     # -- upcalls of the datalink, at interrupt level -------------------------------------------------
     def packet(self, header):
         """A packet has begun: names the place for it. Nothing is believed of it yet."""
         kernel, counters = self.kernel, self.counters
         kernel.door.spend(kernel.costs.multicast_match)
-        _, source, destination, kind, mailbox, number, boot, _, word = EXCHANGE.unpack(header)
+        _, source, destination, kind, mailbox, number, boot, group, word = EXCHANGE.unpack(header)
         if destination not in (self.number, ANY_CAB):
             counters.misdelivered += 1
             return Answer.DISCARD
         if kind & ~ASK not in _KINDS or source in (self.number, ANY_CAB):
             counters.malformed += 1
             return Answer.DISCARD
-        packet = Packet(source, Kind(kind & ~ASK), bool(kind & ASK), mailbox, number, boot, word)
+        packet = Packet(source, Kind(kind & ~ASK), bool(kind & ASK), mailbox, number, boot, group, word, destination == ANY_CAB)
         if packet.kind is not Kind.REQUEST:
+            if packet.everyone:
+                counters.malformed += 1
+                return Answer.DISCARD
             self._now = packet, None
             return self._waste, 0
         if packet.length > MAX_MESSAGE or packet.index >= count(packet.length):
@@ -169,6 +175,9 @@ class Multicast:
         elif data:
             self._in.take(packet, incoming if wanted else None)
             return not packet.tell
+        elif packet.kind is Kind.JOIN:
+            self._in.join(packet)
+            return True
         else:
             self._out.take(packet)
             return False

@@ -1,5 +1,7 @@
 """The receiver's side of reliable multicast: one message at a time of each sender, in order, once. Source: see ``software.transport.multicast``."""
 
+from collections import deque
+
 from ..errors import NoRoute
 from ..packet import Kind, Reason
 from .parcel import Incoming
@@ -9,15 +11,18 @@ __all__ = ["MulticastIn"]
 
 #: Looks at the age of what is incomplete in the time that the options name.
 _LOOKS = 4
+#: Groups of each sender that a member remembers.
+_GROUPS = 16
 
 
 class _Sender:
     """What is known of a CAB that sends multicasts."""
 
-    __slots__ = ("boot", "newest", "done", "incoming", "box", "looks")
+    __slots__ = ("boot", "groups", "newest", "done", "incoming", "box", "looks")
 
     def __init__(self, boot):
         self.boot = boot
+        self.groups = deque(maxlen=_GROUPS)    # of which this CAB is a member
         self.newest = None       # number of the newest message that has begun
         self.done = False        # whether it is in its mailbox
         self.incoming = None     # Incoming, while it is put together
@@ -39,6 +44,8 @@ class MulticastIn:
     def expect(self, packet):
         """A fragment has begun: the Incoming that takes it, or None."""
         sender = self._senders.get(packet.source)
+        if packet.everyone and (sender is None or sender.boot != packet.boot or packet.group not in sender.groups):
+            return None
         if sender is not None and sender.boot == packet.boot and sender.newest is not None:
             step = ahead(packet.number, sender.newest)
             if step < 0 or step == 0 and sender.done:
@@ -54,12 +61,17 @@ class MulticastIn:
     def take(self, packet, incoming):
         """A fragment has arrived unharmed; ``incoming`` has it, or None."""
         counters = self.multicast.counters
-        sender = self._senders.get(packet.source)
-        if sender is None or ahead(packet.boot, sender.boot) > 0:
-            if sender is not None:
-                self._drop(sender)
-            sender = self._senders[packet.source] = _Sender(packet.boot)
-        if sender.boot != packet.boot or (sender.newest is not None and ahead(packet.number, sender.newest) < 0):
+        if not packet.everyone:
+            self.join(packet)
+        sender = self._known(packet)
+        if packet.everyone and (sender is None or packet.group not in sender.groups):
+            # Another one's packet that came through a connection that was not closed; or JOIN got lost.
+            counters.strays += 1
+            if packet.tell:
+                counters.refused += 1
+                self._tell(packet, Kind.REFUSED, Reason.GROUP)
+            return
+        if sender is None or sender.newest is not None and ahead(packet.number, sender.newest) < 0:
             counters.stale += 1
         elif packet.number == sender.newest and sender.done:
             counters.duplicates += 1
@@ -71,8 +83,23 @@ class MulticastIn:
             self._drop(sender)
             sender.newest, sender.done = packet.number, False
             self._begin(sender, packet, incoming)
-        if incoming is not None and incoming is not sender.incoming and not incoming.taken:
+        if incoming is not None and not incoming.taken and (sender is None or incoming is not sender.incoming):
             incoming.give_up()
+
+    def join(self, packet):
+        """This CAB is a member of a group: it was told so, or has had a packet for that group and for itself alone."""
+        sender = self._known(packet)
+        if sender is not None and packet.group not in sender.groups:
+            sender.groups.append(packet.group)
+
+    def _known(self, packet):
+        """What is known of the packet's sender; None if the packet is of an earlier start of it."""
+        sender = self._senders.get(packet.source)
+        if sender is None or ahead(packet.boot, sender.boot) > 0:
+            if sender is not None:
+                self._drop(sender)
+            sender = self._senders[packet.source] = _Sender(packet.boot)
+        return sender if sender.boot == packet.boot else None
 
     def _begin(self, sender, packet, incoming):
         """The first fragment of a message."""
@@ -134,7 +161,7 @@ class MulticastIn:
         except NoRoute:
             multicast.counters.no_route += 1
             return
-        multicast.datalink.post(route, multicast.header(packet.source, kind, packet.mailbox, packet.number, packet.boot, word))
+        multicast.datalink.post(route, multicast.header(packet.source, kind, packet.mailbox, packet.number, packet.boot, packet.group, word))
 
     # -- age -----------------------------------------------------------------------------------------
     def _sweep_later(self, now):

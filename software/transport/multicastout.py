@@ -4,14 +4,16 @@ from ..errors import CircuitError, MessageTooLong, MulticastFailed, NoRoute
 from ..kernel.lock import Lock
 from ..packet import ANY_CAB, ASK, LENGTH_BITS, Kind, Reason
 from .datagram import MAX_MESSAGE
-from .fragments import lacking
-from .parcel import pack_up
+from .fragments import NOTHING, lacking
+from .parcel import empty, pack_up
 from .retry import Retry
 
 __all__ = ["MulticastOut"]
 
 #: Time-outs after which the datalink is told that the routes to those who have not acknowledged may be broken.
 _SUSPECT = 2
+#: Groups that a sender remembers.
+_SETS = 64
 _UNHEARD = "has not acknowledged it"
 _REASONS = {Reason.FULL: "has no place in that mailbox", Reason.MISSING: "has closed that mailbox", Reason.ROOM: "has no memory for it"}
 
@@ -19,10 +21,11 @@ _REASONS = {Reason.FULL: "has no place in that mailbox", Reason.MISSING: "has cl
 class _Sending:
     """A message that is under way."""
 
-    __slots__ = ("number", "mailbox", "parcel", "left", "over", "first", "resent", "begun", "slow", "deadline", "timer", "tries", "thread")
+    __slots__ = ("number", "group", "mailbox", "parcel", "left", "over", "first", "resent", "begun", "slow", "deadline", "timer", "tries", "thread")
 
-    def __init__(self, number, mailbox, parcel, members, deadline):
+    def __init__(self, number, group, mailbox, parcel, members, deadline):
         self.number = number
+        self.group = group
         self.mailbox = mailbox
         self.parcel = parcel
         self.left = dict.fromkeys(members, _UNHEARD)    # members that have not acknowledged -> why
@@ -40,12 +43,14 @@ class _Sending:
 class MulticastOut:
     """Messages that a CAB sends to several. ``multicast``: its Multicast."""
 
-    __slots__ = ("multicast", "kernel", "_number", "_locks", "_sendings", "_retry", "_doubtful")
+    __slots__ = ("multicast", "kernel", "_number", "_locks", "_sendings", "_retry", "_doubtful", "_sets", "_last")
 
     def __init__(self, multicast):
         self.multicast = multicast
         self.kernel = multicast.kernel
         self._number = 0
+        self._sets = {}          # members (tuple of CAB IDs) -> group that they have been told of; the one used last at the end
+        self._last = 0           # group number given last
         self._locks = {}         # CAB ID -> Lock: messages with a member in common go one after the other
         self._sendings = {}      # number -> _Sending
         self._retry = None       # Retry
@@ -115,7 +120,9 @@ class MulticastOut:
     async def _deliver(self, parcel, groups, mailbox, deadline):
         """Sends to all members of ``groups``; returns those that have not acknowledged at CPU cycle ``deadline``, and why."""
         multicast, kernel = self.multicast, self.kernel
-        sending = _Sending(self._number, mailbox, parcel, [member for members, _ in groups for member in members], deadline)
+        everyone = tuple(member for members, _ in groups for member in members)
+        group, new = self._group(everyone)
+        sending = _Sending(self._number, group, mailbox, parcel, everyone, deadline)
         self._number = self._number + 1 & 0xFFFF
         self._sendings[sending.number] = sending
         sending.slow = multicast.cycles(multicast.options.fragment_us) * len(parcel.parts)
@@ -125,6 +132,8 @@ class MulticastOut:
             if wait > 0:
                 sending.timer = await multicast.timers.after(wait, self._fire, sending)
                 sending.begun = now
+                if new and len(everyone) > 1:
+                    await self._join(group, everyone)
                 await self._first(sending, groups)
                 if not sending.over:
                     sending.thread = kernel.current
@@ -133,6 +142,24 @@ class MulticastOut:
         finally:
             self._end(sending)
         return sending.left
+
+    def _group(self, members):
+        """The group's number, and whether its members have not been told of it."""
+        number = self._sets.pop(members, None)
+        new = number is None
+        if new:
+            self._last = number = self._last % 0xFFFF + 1
+            if len(self._sets) >= _SETS:
+                del self._sets[next(iter(self._sets))]
+        self._sets[members] = number       # the last now
+        return number, new
+
+    async def _join(self, group, members):
+        """Tells each member that it is one: a packet of its own, ahead of the first fragment."""
+        multicast = self.multicast
+        for member in members:
+            header = multicast.header(member, Kind.JOIN, 0, 0, multicast.boot, group)
+            await empty(multicast.kernel, multicast.memory).send(multicast.datalink, multicast.datalink.route(member), header, 0)
 
     async def _first(self, sending, groups):
         """Sends it, by the HUBs' multicast."""
@@ -151,7 +178,7 @@ class MulticastOut:
     def _header(self, sending, members, index, ask=0):
         multicast = self.multicast
         destination = members[0] if len(members) == 1 else ANY_CAB
-        return multicast.header(destination, Kind.REQUEST | ask, sending.mailbox, sending.number, multicast.boot,
+        return multicast.header(destination, Kind.REQUEST | ask, sending.mailbox, sending.number, multicast.boot, sending.group,
                                 index << LENGTH_BITS | sending.parcel.length)
 
     def _post(self, sending, members, index, ask=0):
@@ -193,7 +220,7 @@ class MulticastOut:
         if sending.tries >= _SUSPECT:
             for member in sending.left:
                 multicast.datalink.suspect(member)
-        if not sending.first:
+        if not sending.first and not sending.parcel.flying:
             sending.resent = True
             multicast.counters.retries += 1
             left = tuple(sending.left)
@@ -221,13 +248,19 @@ class MulticastOut:
                 if not sending.resent:
                     multicast.interrupts.late.append(lambda now: self._retry.sample(max(0, now - sending.begun - sending.slow)))
                 self._end(sending)
+        elif packet.kind is Kind.REFUSED and packet.word == Reason.GROUP:
+            self._send_again(sending, packet.source, NOTHING)
         elif packet.kind is Kind.REFUSED:
             sending.left[packet.source] = _REASONS[packet.word]
         else:
             sending.left[packet.source] = _UNHEARD
-            if not sending.first:
-                missing = lacking(packet.word, len(sending.parcel.parts))
-                for index in missing:
-                    sending.resent = True
-                    multicast.counters.repeated += 1
-                    self._post(sending, (packet.source,), index, ASK if index == missing[-1] else 0)
+            self._send_again(sending, packet.source, packet.word)
+
+    def _send_again(self, sending, member, word):
+        """A member lacks fragments: it is sent these, and it alone."""
+        if not sending.first:
+            missing = lacking(word, len(sending.parcel.parts))
+            for index in missing:
+                sending.resent = True
+                self.multicast.counters.repeated += 1
+                self._post(sending, (member,), index, ASK if index == missing[-1] else 0)

@@ -10,7 +10,7 @@ from ..kernel.thread import BLOCK
 from ..packet import MAX_DATA
 from .fragments import Assembly, parts
 
-__all__ = ["Parcel", "Incoming", "pack_up"]
+__all__ = ["Parcel", "Incoming", "empty", "pack_up"]
 
 
 async def pack_up(kernel, memory, data, limit, most_areas):
@@ -23,7 +23,7 @@ async def pack_up(kernel, memory, data, limit, most_areas):
         length = len(data)
         _check(length, limit)
         if not length:
-            return Parcel(kernel, memory, (), 0)
+            return empty(kernel, memory)
         block = await memory.allocate(length)
         memory.write(block, data)
         await kernel.door.now()       # the bytes are there when a handler posts a packet of them
@@ -42,6 +42,11 @@ async def pack_up(kernel, memory, data, limit, most_areas):
     if longest > most_areas:
         raise MessageTooLong(f"a packet on this route may have {most_areas} areas, not {longest}: send fewer and larger ones")
     return parcel
+
+
+def empty(kernel, memory):
+    """A Parcel without a byte."""
+    return Parcel(kernel, memory, (), 0)
 
 
 def _check(length, limit):

@@ -21,8 +21,8 @@ __all__ = ["Requests", "Packet"]
 #: Kinds that carry a fragment; kinds for the server; all there are.
 _DATA = (Kind.REQUEST, Kind.ANSWER)
 _TO_SERVER = (Kind.REQUEST, Kind.ACK, Kind.CANCEL, Kind.LACKS)
-_KINDS = frozenset(Kind)
-_REASONS = frozenset(Reason)
+_KINDS = frozenset(Kind) - {Kind.JOIN}
+_REASONS = frozenset(Reason) - {Reason.GROUP}
 
 
 @dataclass(slots=True)
