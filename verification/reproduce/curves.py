@@ -6,7 +6,7 @@ Every point is a run of simulated boards; times are simulated.
 from dataclasses import dataclass
 
 from ...software.packet import MAX_DATA
-from ...software.datagram import MAX_MESSAGE
+from ...software.transport.datagram import MAX_MESSAGE
 from .runs import PARTS, latency, spread, throughput
 
 __all__ = ["CURVES", "Curve", "Line"]

@@ -7,35 +7,14 @@ import pytest
 
 from nectar.software.datalink.datalink import Switching
 from nectar.software.datalink.options import Options
-from nectar.software.datagram import MAX_CIRCUIT_DATA, MAX_MESSAGE
 from nectar.software.errors import MessageTooLong, NoRoute
 from nectar.software.kernel.mailbox import Mailbox
 from nectar.software.packet import MAX_DATA
+from nectar.software.transport.datagram import MAX_CIRCUIT_DATA, MAX_MESSAGE
 from nectar.verification import seeds
-
-from .helpers import BACKENDS, model, run_task
+from nectar.verification.software.helpers import BACKENDS, model, pattern, receive_all, run_task, send_all
 
 PACKET, CIRCUIT = Switching.PACKET, Switching.CIRCUIT
-
-
-def pattern(length, seed=0):
-    return seeds.rng(seed * 1_000_003 + length).randbytes(length)
-
-
-async def send_all(cab, destination, messages, switching=PACKET):
-    for data in messages:
-        await cab.datagram.send(destination, data, switching)
-
-
-async def receive_all(cab, mailbox, count, pause_us=0):
-    got = []
-    for _ in range(count):
-        message = await cab.mailbox(mailbox).receive()
-        got.append((message.source, await message.read()))
-        message.free()
-        if pause_us:
-            await cab.sleep(pause_us)
-    return got
 
 
 def clean(system, *ignored):
@@ -187,6 +166,7 @@ def test_a_message_to_the_own_cab_does_not_touch_the_fiber():
         await cab.datagram.send((cab.id, 4), [(block + 7, 9), (block, 2)])
         await cab.datagram.send((cab.id, 4), b"")
         got = await receive_all(cab, 4, 3)
+        cab.memory.free(block)
         assert cab.datalink.counters.packets_sent == 0
         return got
 
