@@ -99,8 +99,9 @@ class Datalink:
         """
         route = self._compiled.get(destinations)
         if route is None:
-            order = self.table.order
-            route = self._compiled[destinations] = Route(self.table.branches(destinations, self.kernel.name), order and order.key, destinations)
+            branches = self.table.branches(destinations, self.kernel.name)
+            key = self.table.order.key if self.table.order is not None and len(branches) > 1 else None
+            route = self._compiled[destinations] = Route(branches, key, destinations)
         return route
 
     async def find(self, *destinations):

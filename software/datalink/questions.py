@@ -73,7 +73,7 @@ class Questions:
         return _Held(self, way)
 
     async def ask(self, op, hub, param=0, us=None):
-        """The value of HUB ``hub``'s reply. Raises Refused, NoReply. The caller holds the fiber out. ``us``: how long each attempt waits."""
+        """The value of HUB ``hub``'s reply. Raises Refused, NoReply. The caller holds the fiber out. ``us``: one attempt only, which waits so long."""
         (word,) = await self._asked([op], hub, param, us)
         return _REPLY.value.get(word)
 
@@ -89,7 +89,7 @@ class Questions:
     async def _asked(self, ops, hub, param, us):
         options = self.datalink.options
         cycles = round((us or options.status_us) * self.datalink.kernel.door.cpu_hz / 1_000_000)
-        for attempt in range(options.attempts):
+        for attempt in range(1 if us else options.attempts):
             if attempt:
                 await self._drain(hub, param)
             words = await self._once(ops, hub, param, cycles)

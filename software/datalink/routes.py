@@ -142,11 +142,18 @@ class Table:
             if not self.routes.get(destination):
                 raise NoRoute(f"{name} has no route to CAB {destination}; it knows {sorted(self.routes)}")
             branches.append([tuple(hop) for hop in self.routes[destination]])
-        if not _is_tree(branches):
+        if not _is_tree(branches) or len(branches) > 1 and not self._ascend(branches):
             branches = self.plan.trunk(branches) if self.plan is not None else None
             if branches is None:
                 raise NoRoute(f"{name} has no tree of routes to the CABs {sorted(set(destinations))}: send to them one by one")
         return branches
+
+    def _ascend(self, branches):
+        """Whether the order ascends on all branches: it does not on ways round what is broken that were found without it."""
+        if self.order is None:
+            return True
+        keys = [[self.order.key(hop) for hop in branch] for branch in branches]
+        return all(some == sorted(some) for some in keys)
 
 
 def check(tables):

@@ -3,7 +3,7 @@
 D is "The Design of Nectar" (1989), N is "Network-Based Multicomputers".
 """
 
-from . import board, network, pins
+from . import board, network, pins, protocols
 from .facts import Fact, Found, Rule
 
 __all__ = ["FACTS"]
@@ -42,6 +42,10 @@ FACTS = {fact.id: fact for fact in (
     Fact("S1.cabs", "message between processes on two CABs", 30, "us", _AT_MOST, "D 2.3", network.message),
     Fact("S1.nodes", "message between processes on two nodes", 100, "us", _AT_MOST, "D 2.3", _nodes),
     Fact("S2", "switch from thread to thread", (10, 15), "us", _WITHIN, "D 6.1", network.thread_switch),
+    Fact("S4", "receive upcall, at worst, before the input queue overflows", protocols.QUEUE_US, "us", _AT_MOST, "D 6.2.1", protocols.upcall),
+    Fact("S11.flow", "throughput that flow control in software costs", 10, "%", _AT_MOST, "N 5.3.1", protocols.flow_control),
+    Fact("S11.routing", "throughput that routing in software costs", 2, "%", _AT_MOST, "N 5.3.2", protocols.routing),
+    Fact("S13.stream", "CAB to CAB, byte stream", 90, "Mbit/s", _AT_LEAST, "Cooper et al. 1990, abstract", protocols.stream),
     Fact("S13.rate", "CAB to CAB, packets of 1 kbyte", 90, "Mbit/s", _AT_LEAST, "Cooper et al. 1990, abstract", network.packet_rate),
     Fact("S13.circuit", "the same, circuits for 64 kbyte (a goal of ours)", 97, "Mbit/s", _AT_LEAST, "ours", network.circuit_rate),
     Fact("S13.rpc", "remote procedure call between tasks on two nodes", 500, "us", _AT_MOST, "Cooper et al. 1990, abstract", _nodes),

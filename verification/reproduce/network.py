@@ -1,7 +1,5 @@
 """Figures of whole systems: messages between tasks on CABs, HUBs between them, all boards in RTL, software with its table of costs."""
 
-from functools import cache
-
 from ...hdl.hub.commands import COMMANDS, Op
 from ...hdl.link.symbol import COMMAND_LENGTH
 from ...sim.profile import PROTOTYPE
@@ -45,14 +43,9 @@ def ports():
     return Found(results[0], "answer of a simulated HUB to the command 'size reply'")
 
 
-@cache
-def _smallest():
-    return latency(SMALLEST)
-
-
 def message():
     """S1: the smallest message from task to task on two CABs."""
-    parts = _smallest()
+    parts = latency(SMALLEST)
     text = ", ".join(f"{name} {parts[name]:.2f}" for name in PARTS)
     return Found(round(sum(parts.values()), 3), f"{SMALLEST} byte between tasks on two CABs over one HUB, in us: {text}")
 

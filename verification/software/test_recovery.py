@@ -8,8 +8,7 @@ from nectar.hdl.cab.addresses import REG
 from nectar.hdl.hub.commands import Op
 from nectar.software.datalink.options import Options
 from nectar.software.datalink.route import command_word
-from nectar.software.datalink.routes import named_routes
-from nectar.software.errors import CircuitError
+from nectar.software.errors import CircuitError, NoRoute
 
 from .helpers import BACKENDS, model, receive_all
 from .test_routes import ring
@@ -73,17 +72,21 @@ def test_another_way_is_taken_round_a_broken_hop_and_left_when_it_is_mended(back
 
 
 def test_a_way_against_the_order_is_taken_if_there_is_no_other():
-    """On a ring of five, where the fiber that everybody goes round by is the one that is cut."""
-    shape = ring(5)
-    routes = named_routes(shape)["CAB3"]
-    with model(shape, options=QUICK) as system:
-        (hub, port), *_ = routes["CAB4"]
-        system.faults.cut(f"HUB{hub}.P{port}", at_us=0)
-        system.spawn("CAB3", send_and_look, 4, 8, 6000)
-        receiver = system.spawn("CAB4", collect, 7)
+    """On a ring of five, whose order has no way round that fiber."""
+    with model(ring(5), options=QUICK) as system:
+        system.faults.cut("HUB1.P1", at_us=0)
+        system.spawn("CAB1", send_and_look, 2, 8, 6000)
+        receiver = system.spawn("CAB2", collect, 7)
         system.go()
-        assert system.cab("CAB3").datalink.routes[4] != routes["CAB4"]
+        datalink = system.cab("CAB1").datalink
+        assert datalink.routes[2] == [(1, 2), (5, 2), (4, 2), (3, 2), (2, 0)]
+        order = [datalink.table.order.key(hop) for hop in datalink.routes[2]]
+        assert order != sorted(order)
         assert receiver.result[0][-1] == 7
+        # It is a way for one; a multicast keeps to the order.
+        assert datalink.route(2).hops == datalink.routes[2] and datalink.route(2).stages == 1
+        with pytest.raises(NoRoute, match="one by one"):
+            datalink.route(2, 5)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
