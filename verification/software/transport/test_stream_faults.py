@@ -33,7 +33,7 @@ def _cases():
             yield pytest.param(seed, backend, marks=() if few else pytest.mark.nightly)
 
 
-@pytest.mark.parametrize("seed, backend", _cases())
+@pytest.mark.parametrize("seed, backend", list(_cases()))
 def test_nothing_is_lost_doubled_overtaken_or_damaged_in_the_end(seed, backend):
     """Three connections in both directions, up to a fifth of the packets tampered with; small rings, numbers that wrap."""
     rng = seeds.rng("stream faults", seed)
