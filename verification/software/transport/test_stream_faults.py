@@ -214,3 +214,34 @@ def test_an_abort_that_is_lost_is_told_at_the_next_word(backend):
         system.go()
         settle(system)
         assert system.cab("CAB1").stream.counters.unknown == 1
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_was_sent_twice_teaches_nothing_of_the_round_trip(backend):
+    """Karn's rule: the time to the acknowledgment of a packet that was lost is no round trip. What is sent after it is measured again."""
+    async def client(cab):
+        connection = await cab.stream.connect((2, PORT))
+        means = []
+        for number in range(24):
+            if number in (12, 13):
+                means.append(connection._retry.mean)
+            if number == 12:
+                tamperer.rules.append(lost(lambda at, header: at == 2 and flags_of(header) & Flag.DATA))
+            await connection.send(pattern(100, number))
+            await cab.sleep(2000 if number != 12 else 30_000)
+        means.append(connection._retry.mean)
+        await connection.close()
+        await read_all(connection)
+        assert connection.packets_repeated == 1
+        return means
+
+    with streams(backend=backend) as system:
+        tamperer = Tamperer(system, [Protocol.STREAM])
+        thread = system.spawn("CAB1", client)
+        system.spawn("CAB2", serves, PORT, 1, [])
+        system.go()
+        before, during, after = thread.result
+        assert 150 * 16 < before < 300 * 16, "the delay of the acknowledgment, and the way there and back"
+        assert during == before
+        assert after != before and 150 * 16 < after < 300 * 16
+        settle(system)
