@@ -245,3 +245,33 @@ def test_what_was_sent_twice_teaches_nothing_of_the_round_trip(backend):
         assert during == before
         assert after != before and 150 * 16 < after < 300 * 16
         settle(system)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_probes_that_are_lost_are_repeated_and_then_forgotten(backend):
+    """Two questions to a silent peer get lost, the third is answered: what is sent later has not to wait for longer because of that."""
+    async def client(cab):
+        connection = await cab.stream.connect((2, PORT))
+        await cab.sleep(50_000)
+        tries = connection._tries
+        await connection.close()
+        assert await read_all(connection) == b""
+        return tries
+
+    async def server(cab):
+        listener = cab.stream.listen(PORT)
+        connection = await listener.accept()
+        listener.close()
+        assert await read_all(connection) == b""
+        await connection.close()
+
+    with streams(backend=backend) as system:
+        tamperer = Tamperer(system, [Protocol.STREAM])
+        rule = lost(lambda at, header: at == 2 and flags_of(header) & Flag.ASK, 0, 2)
+        tamperer.rules.append(rule)
+        thread = system.spawn("CAB1", client)
+        system.spawn("CAB2", server)
+        system.go()
+        assert rule.hits == 2 and thread.result == 0
+        settle(system)
+        sound(system)
