@@ -280,7 +280,7 @@ class Engine:
         return ctypes.string_at(self.exchange[NUMBER]).decode()
 
     # -- faults (docs/faults.md) ---------------------------------------------------------------------
-    def fault(self, ends, harm, of=Of.SYMBOL, *, key=0, threshold=None, nth=1, times=1, length=1, begin_ps=0, end_ps=None, delay_ps=0):
+    def add_fault(self, ends, harm, of=Of.SYMBOL, *, key=0, threshold=None, nth=1, times=1, length=1, begin_ps=0, end_ps=None, delay_ps=0):
         """Puts a fault on the direction ``ends`` of a fiber: (sending end, receiving end). Returns what ``fault_end`` and ``fault_count`` want.
 
         ``key``: of its random numbers; ``threshold``: the rate times 2**53, None: by place.

@@ -69,7 +69,7 @@ Faults::Fate Faults::next(std::uint64_t n, std::int64_t start, std::int64_t arri
                     if (fault.harm == Harm::ERRORS) hit = hit && random / 10 % 4 == place.position;
                 } else {
                     if (struck) fault.left = fault.length;
-                    hit = fault.left > 0;
+                    hit = fault.left > 0 && start < fault.until;
                     fault.left -= hit;
                     if (hit && fault.harm == Harm::ERRORS) random = draw(fault.key, 2 * n + 1);
                 }

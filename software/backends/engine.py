@@ -150,9 +150,9 @@ class EngineMachine:
 
     def fault(self, ends, fault, key, begin_ps, end_ps):
         """Puts a fault on a direction of a fiber."""
-        number = self.engine.fault(ends, Harm[fault.what.upper()], Of[(fault.kind or "symbol").upper()], key=key,
-                                   threshold=None if fault.rate is None else threshold(fault.rate), nth=fault.nth, times=fault.times,
-                                   length=fault.length, begin_ps=begin_ps, end_ps=end_ps, delay_ps=fault.delay_ps)
+        number = self.engine.add_fault(ends, Harm[fault.what.upper()], Of[(fault.kind or "symbol").upper()], key=key,
+                                       threshold=None if fault.rate is None else threshold(fault.rate), nth=fault.nth, times=fault.times,
+                                       length=fault.length, begin_ps=begin_ps, end_ps=end_ps, delay_ps=fault.delay_ps)
         return _FiberFault(self.engine, number)
 
     def check_enable(self, hub):

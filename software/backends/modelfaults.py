@@ -61,9 +61,9 @@ class _Rule:
 
     def passes(self, kind, start):
         """Whether it cannot concern a piece of that kind (as ``FiberFaults.strike`` has it) that starts at ``start``."""
-        if self._left:
-            return False
-        return start >= self.until or self._only is not None and self._only != kind
+        if start >= self.until:
+            return True
+        return not self._left and self._only is not None and self._only != kind
 
     def struck(self, low, high, length):
         """The symbols of a piece of ``length`` that it affects, if those from ``low`` to ``high`` are eligible."""
@@ -140,7 +140,7 @@ class FiberFaults:
                 span = {"data": (data_low, data_high), "start": (0, int(begins)), "end": (length - ends, length),
                         "ready": (0, int(kind == "ready"))}[rule.kind]
                 low, high = max(low, span[0]), min(high, span[1])
-            found = rule.struck(low, high, length)
+            found = rule.struck(low, high, min(length, -(-(rule.until - start) // step)))
             if not found:
                 continue
             if rule.framed and rule.what != "errors":

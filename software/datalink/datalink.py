@@ -99,8 +99,8 @@ class Datalink:
         """
         route = self._compiled.get(destinations)
         if route is None:
-            branches = self.table.branches(destinations, self.kernel.name)
-            key = self.table.order.key if self.table.order is not None and len(branches) > 1 else None
+            branches, order = self.table.branches(destinations, self.kernel.name)
+            key = order.key if order is not None and len(branches) > 1 else None
             route = self._compiled[destinations] = Route(branches, key, destinations)
         return route
 

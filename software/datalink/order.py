@@ -57,14 +57,15 @@ class Order:
 
 def dependencies(routes):
     """What ``Order`` needs, of all routes together: (after, heads). Each route is a list of (hub, port) of which the last leads to a CAB."""
-    after, heads = {}, {}
+    steps, turns = set(), set()
     for hops in routes:
-        for here, there in zip(hops, hops[1:]):
-            after.setdefault(tuple(here), set())
-            heads[tuple(here)] = there[0]
-        for first, second in zip(hops, hops[1:-1]):
-            after[tuple(first)].add(tuple(second))
-    return after, heads
+        hops = [*map(tuple, hops)]
+        steps.update(zip(hops, hops[1:]))
+        turns.update(zip(hops, hops[1:-1]))
+    after = {here: set() for here, _ in steps}
+    for first, second in turns:
+        after[first].add(second)
+    return after, {here: there[0] for here, there in steps}
 
 
 def cycle(after):

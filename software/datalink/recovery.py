@@ -179,9 +179,9 @@ class Recovery:
         plan = table.plan.without(self.broken)
         routes = plan.table(self.number)
         lost = [cab for cab in before if cab not in routes.routes]
-        if lost and self.broken:
-            # In the common order there is no way round. An order of the network as it is now has one, if there is any.
-            other = Plan(plan.remaining()).table(self.number)
+        if self.broken:
+            # For where there is no way round in the common order: an order of the network as it is now has one, if there is any.
+            routes.spare = other = Plan(plan.remaining()).table(self.number)
             routes.routes.update({cab: other.routes[cab] for cab in lost if cab in other.routes})
         for cab in lost:
             routes.routes.setdefault(cab, before[cab])       # no way at all: the old one may come back

@@ -126,27 +126,37 @@ class Table:
         In which several CABs' hops are opened; None: as they come.
     plan : Plan or None
         What it was made of: knows other ways, and trees in place of branches that are none.
+
+    Members
+    -------
+    routes, order, plan
+    spare : Table or None
+        Of the network without what is broken, in an order of its own: for trees that there are not in the common one.
     """
 
-    __slots__ = ("routes", "order", "plan")
+    __slots__ = ("routes", "order", "plan", "spare")
 
     def __init__(self, routes, order=None, plan=None):
         self.routes = routes
         self.order = order
         self.plan = plan
+        self.spare = None
 
     def branches(self, destinations, name="this CAB"):
-        """The hops to each of ``destinations`` (CAB IDs); together they are a tree. Raises NoRoute."""
+        """(hops to each of ``destinations``, which are CAB IDs; the Order in which several are opened). Together they are a tree. Raises NoRoute."""
         branches = []
         for destination in sorted(set(destinations)):
             if not self.routes.get(destination):
                 raise NoRoute(f"{name} has no route to CAB {destination}; it knows {sorted(self.routes)}")
             branches.append([tuple(hop) for hop in self.routes[destination]])
-        if not _is_tree(branches) or len(branches) > 1 and not self._ascend(branches):
-            branches = self.plan.trunk(branches) if self.plan is not None else None
-            if branches is None:
-                raise NoRoute(f"{name} has no tree of routes to the CABs {sorted(set(destinations))}: send to them one by one")
-        return branches
+        if len(branches) == 1 or _is_tree(branches) and self._ascend(branches):
+            return branches, self.order
+        branches = self.plan.trunk(branches) if self.plan is not None else None
+        if branches is not None:
+            return branches, self.order
+        if self.spare is not None:
+            return self.spare.branches(destinations, name)
+        raise NoRoute(f"{name} has no tree of routes to the CABs {sorted(set(destinations))}: send to them one by one")
 
     def _ascend(self, branches):
         """Whether the order ascends on all branches: it does not on ways round what is broken that were found without it."""

@@ -285,6 +285,8 @@ class _Code:
                         value = yield from self._wait()
                     else:
                         value = yield operation
+                        if task.user:
+                            task.kernel.heed()      # so that one that never calls the kernel can be ended
                 except BusError as failure:
                     error = (yield from task.fault(failure)) if task.user else failure
                 except EndThread as end:

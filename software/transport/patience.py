@@ -52,6 +52,7 @@ class Patience(Endpoint):
                 self._again_at = now + self._retry.timeout(self._tries)
         else:
             self._asked_at = self._again_at = None
+            self._tries = 0
         if not self._unacked:
             self._ack_at = None
         elif self._ack_at is None:

@@ -120,7 +120,7 @@ def predict(sent, faults, symbol_ps, delay_ps, shown=None, first=0):
                     if fault.what == "doubled" and len(frames[n]) == 4:
                         again.add(n)
         else:
-            found = {m for n in struck for m in range(n, min(n + fault.length, len(sent)))}
+            found = {m for n in struck for m in range(n, min(n + fault.length, len(sent))) if sent[m][0] < end}
             if fault.what == "errors":
                 wrong += [(n, draw(its_key, 2 * n + 1) % 10) for n in sorted(found)]
             elif fault.what == "doubled":

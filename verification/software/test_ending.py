@@ -2,7 +2,8 @@
 
 import pytest
 
-from nectar.software.errors import EndThread, ThreadEnded
+from nectar.software.errors import EndThread, ThreadEnded, TimedOut
+from nectar.software.kernel.lock import Lock
 from nectar.software.kernel.mailbox import Mailbox
 
 from .helpers import BACKENDS, LIMIT, drive, model, nothing_leaks, run_task
@@ -122,6 +123,31 @@ def test_locks_are_handed_on_whether_or_not_a_finally_clause_releases_them():
             first.end()
             assert await second.join() - now < 100
             assert lock.holder is None
+
+    run_task(main)
+
+
+def test_the_holder_of_a_guard_is_ended_or_timed_out_only_when_it_has_let_go():
+    async def holder(cab, guard, log):
+        async with guard:
+            log.append("held")
+            await cab.sleep(500)
+            log.append("let go")
+        await cab.sleep(500)
+        log.append("never")
+
+    async def main(cab):
+        guard, log = Lock(cab.kernel, "a guard", guard=True), []
+        thread, waiter = cab.spawn(holder, guard, log), cab.spawn(holder, guard, log)
+        await cab.sleep(100)
+        thread.end()
+        waiter.end()
+        with pytest.raises(ThreadEnded):
+            await waiter.join()
+        assert log == ["held", "let go"] * 2 and thread.ended and guard.holder is None
+        with pytest.raises(TimedOut):
+            await cab.within(100, holder(cab, guard, log))
+        assert log == ["held", "let go"] * 3
 
     run_task(main)
 

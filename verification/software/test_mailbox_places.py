@@ -36,11 +36,10 @@ class Reference:
 
 
 LENGTHS = st.sampled_from([0, 1, 31, 32, 33, 500, 1024, 3000])
-STEPS = st.one_of(
-    st.tuples(st.sampled_from(["reserve", "put", "keep"]), LENGTHS),
-    st.tuples(st.sampled_from(["commit", "arrive", "release"]), st.integers(0, 5), st.sampled_from([None, 0, 1, 30])),
-    st.tuples(st.sampled_from(["take", "take odd"])),
-    st.tuples(st.sampled_from(["close", "open"])))
+IN = st.tuples(st.sampled_from(["reserve", "reserve", "put", "keep"]), LENGTHS)
+DONE = st.tuples(st.sampled_from(["commit", "commit", "arrive", "release"]), st.integers(0, 5), st.sampled_from([None, 0, 1, 30]))
+OUT = st.tuples(st.sampled_from(["take", "take odd"]))
+STEPS = st.one_of(IN, DONE, OUT, st.tuples(st.sampled_from(["open", "open", "open", "open", "close"])))
 
 
 @properties(max_examples=200)
@@ -234,6 +233,26 @@ def test_a_full_mailbox_and_messages_that_never_fit_have_errors_of_their_own():
                 await call
         with pytest.raises(OutOfMemory, match="1048576 bytes of data memory, not 1048577"):
             await cab.mailbox(2).reserve((1 << 20) + 1)
+
+    run_task(main)
+
+
+def test_a_message_that_comes_back_counts_again():
+    async def reader(cab, box):
+        await box.take()
+
+    async def main(cab):
+        box = Mailbox(cab.kernel, 1, 10, 1000)
+        thread = cab.spawn(reader, box)
+        await cab.sleep(100)
+        box.commit(await box.reserve(600))
+        thread.end()
+        assert len(box) == 1 and box.try_reserve(500) is None
+        (await box.take()).free()
+        letter = await box.reserve(1000)
+        box.commit(letter, 300)
+        box.release(await box.reserve(700))
+        (await box.take()).free()
 
     run_task(main)
 

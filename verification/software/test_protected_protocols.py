@@ -2,7 +2,7 @@
 
 import pytest
 
-from nectar.software.errors import CallError, Fault, StreamError
+from nectar.software.errors import CallError, Fault, StreamError, ThreadEnded
 
 from .helpers import BACKENDS, nothing_leaks, pattern
 from .tasks import DATA, faults
@@ -164,3 +164,92 @@ def test_a_multicast_of_a_protected_task(backend):
         system.spawn("CAB1", send, protected=True)
         system.go()
         assert [each.result for each in readers] == [bytes(1500)] * 2
+
+
+async def connected(cab):
+    """A connection to a task that never receives nor sends."""
+    return await cab.stream.connect((2, 5), timeout_us=50_000)
+
+
+async def accepts(cab):
+    listener = cab.stream.listen(6)
+    try:
+        await listener.accept()
+    finally:
+        listener.close()
+
+
+async def receives(cab):
+    connection = await connected(cab)
+    try:
+        await connection.receive(10)
+    finally:
+        connection.abort()
+
+
+async def sends_without_end(cab):
+    connection = await connected(cab)
+    try:
+        while True:
+            await connection.send(bytes(20_000))
+    finally:
+        connection.abort()
+
+
+async def calls(cab):
+    await cab.request.call((2, 7), b"abc", timeout_us=500_000)
+
+
+async def waits_for_a_result(cab):
+    handle = await cab.request.start((2, 7), b"abc", timeout_us=500_000)
+    try:
+        await handle.result()
+    finally:
+        handle.cancel()
+
+
+async def serves(cab):
+    service = cab.request.serve(9)
+    try:
+        await service.receive()
+    finally:
+        service.close()
+
+
+@pytest.mark.parametrize("protected", [False, True])
+@pytest.mark.parametrize("task", [accepts, receives, sends_without_end, calls, waits_for_a_result, serves])
+def test_a_task_is_ended_in_a_call_of_a_protocol(task, protected):
+    async def host(cab):
+        listener = cab.stream.listen(5)
+        connections = []
+        try:
+            while True:
+                connections.append(await listener.accept())
+        finally:
+            listener.close()
+            for connection in connections:
+                connection.abort()
+
+    async def main(cab):
+        thread = cab.spawn(task, protected=protected)
+        await cab.sleep(15_000)
+        assert not thread.ended
+        thread.end()
+        with pytest.raises(ThreadEnded):
+            await thread.join(timeout_us=100_000)
+
+    with whole() as system, nothing_leaks(system):
+        peer = system.cab("CAB2")
+        service = peer.request.serve(7)
+        server = peer.spawn(host)
+        system.spawn("CAB1", main)
+        system.go()
+        service.close()
+        system.spawn("CAB2", end, server)
+        system.go()
+        settled(system, 800_000)
+
+
+async def end(cab, thread):
+    thread.end()
+    await cab.sleep(100)

@@ -219,6 +219,23 @@ def test_locks_and_conditions_between_protected_tasks(backend):
     run_task(main, backend=backend)
 
 
+def test_a_task_that_never_calls_the_kernel_can_be_ended_by_an_interrupt_handler(backend):
+    async def endless(cab):
+        block = await cab.memory.allocate(4)
+        while True:
+            cab.compute(10)
+            await cab.door.read(block)
+
+    async def main(cab):
+        thread = cab.spawn(endless, protected=True)
+        await cab.timers.after(16_000, lambda _, now: thread.end())
+        with pytest.raises(ThreadEnded):
+            await thread.join()
+        assert await cab.now_us() < 1500
+
+    run_task(main, backend=backend)
+
+
 def test_a_protected_task_starts_others_and_joins_them(backend):
     async def child(cab, number):
         await cab.sleep(number * 10)

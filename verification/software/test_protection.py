@@ -71,6 +71,19 @@ def test_a_fault_of_each_kind_in_each_region_ends_the_task_and_nothing_else(back
     assert all(first == last for first, last in before.values()), "a refused access has had an effect, or the trap record was left"
 
 
+def test_what_the_table_held_before_counts_for_nothing(backend):
+    """Its content after power-on is not defined."""
+    async def main(cab):
+        table = REGIONS["protection"].base
+        for page in (DATA >> 10, REG["ID"].address >> 10):
+            for domain in range(1, 4):
+                cab.door.write(table + domain * 16384 + page, 7, 1)
+        for address in (DATA, REG["ID"].address, DATA + 4):
+            assert (await faults(cab, touch, address, False)).address == address
+
+    run_task(main, backend=backend)
+
+
 def test_blocks_are_refused_as_a_whole_where_they_leave_the_tasks_pages(backend):
     async def user(cab, write):
         block = await cab.memory.allocate(PAGE)

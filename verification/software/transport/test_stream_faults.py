@@ -25,8 +25,15 @@ def sound(system):
         assert not cab.stream.counters.malformed, (cab.name, cab.stream.counters.malformed)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("seed", range(4))
+def _cases():
+    """Some everyday, many at night."""
+    for seed in range(40):
+        for backend in BACKENDS:
+            few = seed < (4 if backend == "model" else 2)
+            yield pytest.param(seed, backend, marks=() if few else pytest.mark.nightly)
+
+
+@pytest.mark.parametrize("seed, backend", list(_cases()))
 def test_nothing_is_lost_doubled_overtaken_or_damaged_in_the_end(seed, backend):
     """Three connections in both directions, up to a fifth of the packets tampered with; small rings, numbers that wrap."""
     rng = seeds.rng("stream faults", seed)
@@ -207,3 +214,64 @@ def test_an_abort_that_is_lost_is_told_at_the_next_word(backend):
         system.go()
         settle(system)
         assert system.cab("CAB1").stream.counters.unknown == 1
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_was_sent_twice_teaches_nothing_of_the_round_trip(backend):
+    """Karn's rule: the time to the acknowledgment of a packet that was lost is no round trip. What is sent after it is measured again."""
+    async def client(cab):
+        connection = await cab.stream.connect((2, PORT))
+        means = []
+        for number in range(24):
+            if number in (12, 13):
+                means.append(connection._retry.mean)
+            if number == 12:
+                tamperer.rules.append(lost(lambda at, header: at == 2 and flags_of(header) & Flag.DATA))
+            await connection.send(pattern(100, number))
+            await cab.sleep(2000 if number != 12 else 30_000)
+        means.append(connection._retry.mean)
+        await connection.close()
+        await read_all(connection)
+        assert connection.packets_repeated == 1
+        return means
+
+    with streams(backend=backend) as system:
+        tamperer = Tamperer(system, [Protocol.STREAM])
+        thread = system.spawn("CAB1", client)
+        system.spawn("CAB2", serves, PORT, 1, [])
+        system.go()
+        before, during, after = thread.result
+        assert 150 * 16 < before < 300 * 16, "the delay of the acknowledgment, and the way there and back"
+        assert during == before
+        assert after != before and 150 * 16 < after < 300 * 16
+        settle(system)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_probes_that_are_lost_are_repeated_and_then_forgotten(backend):
+    """Two questions to a silent peer get lost, the third is answered: what is sent later has not to wait for longer because of that."""
+    async def client(cab):
+        connection = await cab.stream.connect((2, PORT))
+        await cab.sleep(50_000)
+        tries = connection._tries
+        await connection.close()
+        assert await read_all(connection) == b""
+        return tries
+
+    async def server(cab):
+        listener = cab.stream.listen(PORT)
+        connection = await listener.accept()
+        listener.close()
+        assert await read_all(connection) == b""
+        await connection.close()
+
+    with streams(backend=backend) as system:
+        tamperer = Tamperer(system, [Protocol.STREAM])
+        rule = lost(lambda at, header: at == 2 and flags_of(header) & Flag.ASK, 0, 2)
+        tamperer.rules.append(rule)
+        thread = system.spawn("CAB1", client)
+        system.spawn("CAB2", server)
+        system.go()
+        assert rule.hits == 2 and thread.result == 0
+        settle(system)
+        sound(system)
