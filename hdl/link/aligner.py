@@ -40,7 +40,8 @@ class Aligner(wiring.Component):
 
     Timing
     ------
-    ``strobe`` comes two cycles after the word's last bit. A word that is found at a new place may come less than ten bits after the one before.
+    ``strobe`` comes two cycles after the word's last bit. A pair at a new place may come less than ten bits after the word
+    before; one that would have ended in the same cycle is not told.
 
     Raises
     ------
@@ -77,6 +78,7 @@ class Aligner(wiring.Component):
         m.d.sync += [place.eq(place_next), since.eq(Mux(since_next > _LONG, _LONG, since_next)), self.strobe.eq(0), self.pair.eq(0), self.moved.eq(0),
                      self.quiet.eq((fresh != 0) & (history[:WORD_BITS] == 0))]
         # A word may end at the newest bit, or at the one before if two have come.
+        ends = []
         for behind in range(width):
             found, due, pair = Signal(name=f"found_{behind}"), Signal(name=f"due_{behind}"), Signal(name=f"pair_{behind}")
             ten = history[behind:behind + WORD_BITS]
@@ -87,7 +89,11 @@ class Aligner(wiring.Component):
             ]
             with m.If(found):
                 m.d.sync += since.eq(behind)
-            with m.If(due | pair):
-                m.d.sync += [place.eq(behind), self.word.eq(ten), self.strobe.eq(1), self.pair.eq(pair), self.moved.eq(pair & ~due)]
+            with m.If(due):
+                m.d.sync += [place.eq(behind), self.word.eq(ten), self.strobe.eq(1)]
+            ends.append((behind, due, pair))
+        for behind, due, pair in ends:
+            with m.If(pair):
+                m.d.sync += [place.eq(behind), self.word.eq(SYNC), self.strobe.eq(1), self.pair.eq(1), self.moved.eq(~due)]
         m.d.comb += Assert(place < WORD_BITS, "a word ends after ten bits")
         return m
