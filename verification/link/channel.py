@@ -92,8 +92,8 @@ class Deserialiser:
     """Words out of bits behind NRZI. ``push`` takes one bit and returns (word, pair, moved) or None; ``quiet`` tells of ten bits without a change."""
 
     def __init__(self):
-        self.last = deque(maxlen=10)
-        self.place = self.since = 10 ** 6
+        self.last = deque("0" * 10, maxlen=10)      # at the beginning as behind a dark line
+        self.place, self.since = 0, 10 ** 6
         self.quiet = False
 
     def push(self, bit):
