@@ -5,7 +5,7 @@ Source: ``docs/serial.md``, "Elastic buffer". Ours; the prototype had TAXI chips
 
 from types import SimpleNamespace
 
-from amaranth.hdl import Assert, Cat, Module, Signal
+from amaranth.hdl import Assert, Module, Signal
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -50,26 +50,29 @@ class ElasticBuffer(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.memory = storage = memory.Memory(shape=SYMBOL_BITS + 1, depth=DEPTH, init=[])
+        m.submodules.memory = storage = memory.Memory(shape=SYMBOL_BITS, depth=DEPTH, init=[])
         write, read = storage.write_port(), storage.read_port(domain="comb")
         pushed, popped, level = Signal(range(2 * DEPTH)), Signal(range(2 * DEPTH)), Signal(range(2 * DEPTH))
+        firsts = Signal(DEPTH)          # which places hold the first symbol of a run
         over = Signal(init=1)           # the run is over: what comes next is the first of another
         first, store, leaves = Signal(), Signal(), Signal()
         m.d.comb += [
             level.eq((pushed - popped)[:len(level)]),
             self.overflow.eq(self.push.valid & (level == DEPTH)),
             store.eq(self.push.valid & ~self.overflow),
-            write.addr.eq(pushed[:-1]), write.data.eq(Cat(self.push.payload, over)), write.en.eq(store),
-            read.addr.eq(popped[:-1]), first.eq(read.data[-1]),
+            write.addr.eq(pushed[:-1]), write.data.eq(self.push.payload), write.en.eq(store),
+            read.addr.eq(popped[:-1]), first.eq(firsts.bit_select(popped[:-1], 1)),
             leaves.eq(self.slot & (level != 0) & (~first | over | (level >= HEAD_START))),
         ]
-        m.d.sync += [pushed.eq(pushed + store), popped.eq(popped + leaves), self.output.valid.eq(leaves), self.output.payload.eq(read.data[:-1])]
+        m.d.sync += [pushed.eq(pushed + store), popped.eq(popped + leaves), self.output.valid.eq(leaves), self.output.payload.eq(read.data)]
+        with m.If(store):
+            m.d.sync += firsts.bit_select(pushed[:-1], 1).eq(over)
         with m.If(self.idle):
             m.d.sync += over.eq(1)
         with m.Elif(store):
             m.d.sync += over.eq(0)
         if platform == "formal":
             look = storage.read_port(domain="comb")
-            self.spy = SimpleNamespace(level=level, over=over, first=first, address=look.addr, data=look.data, pushed=pushed, popped=popped)
+            self.spy = SimpleNamespace(level=level, over=over, firsts=firsts, leaves=leaves, address=look.addr, data=look.data, popped=popped)
         m.d.comb += Assert(level <= DEPTH, "no more symbols than there is room for")
         return m

@@ -7,24 +7,18 @@ import pytest
 from cocotb.triggers import FallingEdge, Timer
 from nectar.hdl.link.serial import SerialPhy
 from nectar.verification.bench import Bench
-from nectar.verification.link.channel import IDLE, SYMBOL_OF, VIOLATION, WORD_OF, Cable, levels, paced, sample, word_bits
-from nectar.verification.link.lines import begin, random_symbols
+from nectar.verification.link.channel import IDLE, SYMBOL_OF, VIOLATION, Cable, levels, paced, sample, word_bits
+from nectar.verification.link.lines import WRONG, begin, random_symbols, raw
 
 INTERVAL = 50
 #: Cycles of a symbol, and samples of a cycle and of a bit.
 CYCLES, SAMPLES = 10, 4
-WRONG = [f"{word:010b}" for word in range(1024) if f"{word:010b}" not in SYMBOL_OF and word]
 FRONT, BACK = [IDLE] * 60, [IDLE] * 8
 
 
 async def fresh(dut):
     """After a reset, with a dark line."""
     await begin(dut, line__rx=0, fiber__tx__valid=0, fiber__tx__payload=0, clear=0)
-
-
-def raw(words):
-    """Bits of symbols (ints) and of words that are none (strings)."""
-    return [int(bit) for word in words for bit in (word if isinstance(word, str) else WORD_OF[word])]
 
 
 async def run(dut, found, offers=(), loop=False):

@@ -134,7 +134,7 @@ def test_the_interval_is_an_integer():
 
 
 def test_a_hub_is_faster_than_any_cab():
-    """docs/serial.md, "Sender": a fast CAB in front of a slow HUB, by 776 ppm; and receivers see two idles within 2048 symbols."""
+    """docs/serial.md, "Sender": a fast CAB in front of a slow HUB, by 778 ppm; and receivers see two idles within 2048 symbols."""
     cab = (1 + 100e-6) * INTERVAL_CAB / (INTERVAL_CAB + 2)
     hub = (1 - 100e-6) * INTERVAL_HUB / (INTERVAL_HUB + 2)
-    assert 776e-6 < hub / cab - 1 < 778e-6 and max(INTERVAL_CAB, INTERVAL_HUB) + 2 == 2048
+    assert 778e-6 < hub / cab - 1 < 779e-6 and max(INTERVAL_CAB, INTERVAL_HUB) + 2 == 2048

@@ -17,7 +17,7 @@ EACH = 10
 VERIFICATION = Path(__file__).resolve().parent.parent
 HDL = VERIFICATION.parent / "hdl"
 #: Folders, and what of them is no target.
-FOLDERS = {"hub": {"hub"}, "cab": {"cab"}, "cab/vme": set()}
+FOLDERS = {"hub": {"hub"}, "cab": {"cab"}, "cab/vme": set(), "link": set()}
 EXPLAINED = tomllib.loads((Path(__file__).parent / "survivors.toml").read_text())
 
 
