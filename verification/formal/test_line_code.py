@@ -16,8 +16,8 @@ FAULTS = {
 
 
 def test_each_undoes_the_other():
-    """docs/serial.md, "Code"."""
-    outcome = prove(LineCodeProof(Encoder, Decoder), "line code")
+    """docs/serial.md, "Code". There are no registers, so that a search of one cycle leaves nothing out."""
+    outcome = prove(LineCodeProof(Encoder, Decoder), "line code", mode="bmc")
     assert outcome.passed, outcome
 
 

@@ -29,6 +29,7 @@ async def fresh(dut, board, line):
 
 async def offer(clock, valid, payload, ready, symbols, probability):
     """Gives symbols with pauses; ``ready`` may be None: then none can be refused."""
+    await RisingEdge(clock)
     for symbol in symbols:
         while random.random() >= probability:
             valid.value = 0
@@ -45,6 +46,7 @@ async def offer(clock, valid, payload, ready, symbols, probability):
 
 async def collect(clock, valid, payload, ready, probability, into, lost=None):
     """Takes symbols for ever; counts in ``lost`` what is told to be lost."""
+    await RisingEdge(clock)
     while True:
         if ready is not None:
             ready.value = random.random() < probability

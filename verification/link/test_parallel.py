@@ -105,11 +105,12 @@ async def a_cable_may_be_pulled_and_plugged_at_any_time(dut):
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 async def what_finds_no_room_is_told(dut):
-    """A neighbour far more than twice as fast."""
+    """A neighbour that gets far more than twice as fast."""
     await fresh(dut)
     arrived, symbols = [], random_symbols(100)
     task = cocotb.start_soon(watch(dut, arrived))
-    await neighbour(dut, [*[IDLE] * 30, *symbols, *[IDLE] * 30], 1300)
+    await neighbour(dut, [IDLE] * 8, 10000)
+    await neighbour(dut, [*symbols, *[IDLE] * 60], 1300)
     task.cancel()
     rest = iter(symbols)
     assert dut.lost.value == 1 and len(arrived) < 100 and all(symbol in rest for symbol in arrived)
