@@ -114,6 +114,7 @@ async def what_finds_no_room_is_told(dut):
     task.cancel()
     rest = iter(symbols)
     assert dut.lost.value == 1 and len(arrived) < 100 and all(symbol in rest for symbol in arrived)
+    await FallingEdge(dut.clk)
     dut.clear.value = 1
     await FallingEdge(dut.clk)
     dut.clear.value = 0
