@@ -5,6 +5,7 @@ Source: ``docs/serial.md``, "Bits". Ours; the prototype had TAXI chips.
 
 from amaranth.hdl import Assert, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
+from amaranth.lib.cdc import FFSynchronizer
 from amaranth.lib.wiring import In, Out
 
 from .transmitter import line_rate
@@ -56,10 +57,11 @@ class BitRecovery(wiring.Component):
         m = Module()
         samples, oversampling = self.samples, self.oversampling
 
-        # Two registers, since the line may change at any time; all samples that a change before a bit may lie between.
-        first, window = Signal(samples), Signal(samples)
+        # The line may change at any time. A change before a bit lies between two of the samples that are kept.
+        window = Signal(samples)
+        m.submodules.synchronizer = FFSynchronizer(self.line, window)
         past = Signal(oversampling)                 # the samples before the window, the newest at the top
-        m.d.sync += [first.eq(self.line), window.eq(first), past.eq(Cat(past, window)[-oversampling:])]
+        m.d.sync += past.eq(Cat(past, window)[-oversampling:])
         row = Cat(past, window)
 
         # Where the next bit is taken: so many samples behind the window's first.
