@@ -74,5 +74,5 @@ class ElasticBuffer(wiring.Component):
         if platform == "formal":
             look = storage.read_port(domain="comb")
             self.spy = SimpleNamespace(level=level, over=over, firsts=firsts, leaves=leaves, address=look.addr, data=look.data, popped=popped)
-        m.d.comb += Assert(level <= DEPTH, "no more symbols than there is room for")
+            m.d.comb += Assert(level <= DEPTH, "no more symbols than there is room for")
         return m
