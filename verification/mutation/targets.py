@@ -1,4 +1,4 @@
-"""What is mutated: each component of HUB and CAB in one configuration of its bench."""
+"""What is mutated: each component of HUB, CAB and link in one configuration of its bench."""
 
 import importlib
 from dataclasses import dataclass
@@ -52,6 +52,11 @@ class Target:
 def _cab(name, configuration, part=None):
     """A component of the CAB: it meets its own bench."""
     return Target(f"cab/{name}", configuration, None, checks=("inside",) if part else ("bench",), part=part)
+
+
+def _link(name, configuration):
+    """A component of the link: it meets its own bench."""
+    return Target(f"link/{name}", configuration, None, checks=("bench",))
 
 
 TARGETS = {target.name: target for target in (
@@ -112,4 +117,13 @@ TARGETS = {target.name: target for target in (
     _cab("vme/transfer", "transfer"),
     _cab("vme/vme", "16 MHz"),
     _cab("vme/window", "16 MHz", "Window"),
+    _link("aligner", "two bits"),
+    _link("bits", "4 of 4"),
+    _link("decoder", "decoder"),
+    _link("elastic", "buffer"),
+    _link("encoder", "encoder"),
+    _link("queue", "depth 13"),
+    _link("receiver", "4 of 4"),
+    _link("serial", "4 of 4"),
+    _link("transmitter", "4 of 4"),
 )}
