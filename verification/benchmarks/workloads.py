@@ -11,7 +11,7 @@ from ...software.backends.engine import EngineMachine
 from ...software.packet import MAX_DATA
 from ...software.system import System
 
-__all__ = ["Run", "measure", "ring", "ring_tasks", "pair", "silence", "peak_memory"]
+__all__ = ["Run", "measure", "mesh", "ring", "ring_tasks", "pair", "silence", "peak_memory"]
 
 _MAILBOX = 1
 
@@ -87,6 +87,16 @@ def ring_tasks(talkers, messages):
 def ring(talkers, messages):
     """16 CABs on one HUB, of which ``talkers`` send to the next of them, ``messages`` of one whole packet each."""
     return _run("hub:16", ring_tasks(talkers, messages))
+
+
+def mesh(rows, columns, messages):
+    """A mesh of HUBs with a CAB on each, all of which send to one half of the mesh away, ``messages`` of one whole packet each."""
+    count = rows * columns
+    tasks = []
+    for number in range(count):
+        tasks.append((f"CAB{number + 1}", _send, ((number + count // 2) % count + 1, messages)))
+        tasks.append((f"CAB{number + 1}", _receive, (messages,)))
+    return _run(f"mesh:{rows}x{columns}", tasks)
 
 
 def pair(messages):
