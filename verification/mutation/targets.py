@@ -83,7 +83,7 @@ TARGETS = {target.name: target for target in (
     Target("reply_sender", "sender", 5),
     Target("status_table", "5 ports", 5),
     Target("supervisor", "3 ports", 3),
-    Target("watchdog", "2 ports", 2),
+    Target("watchdog", "2 ports, short", None),
     _cab("bus", "with window"),
     _cab("crc32", "crc"),
     _cab("demux", "demux"),
