@@ -7,22 +7,17 @@ after A. Birrell, B. Nelson, "Implementing Remote Procedure Calls" (1984) and VM
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..datalink.fiberin import Answer
 from ..errors import NoRoute
-from ..packet import ANY_CAB, ASK, EXCHANGE, LENGTH_BITS, Kind, Protocol, Reason
+from ..packet import LENGTH_BITS, Kind, Protocol, Reason
 from .client import Client
-from .datagram import MAX_MESSAGE
-from .fragments import count, size
+from .exchange import Exchange, Fragment
 from .options import RequestOptions
 from .server import Server
 
 __all__ = ["Requests", "Packet"]
 
-#: Kinds that carry a fragment; kinds for the server; all there are.
-_DATA = (Kind.REQUEST, Kind.ANSWER)
+#: Kinds for the server; all others are for the client.
 _TO_SERVER = (Kind.REQUEST, Kind.ACK, Kind.CANCEL, Kind.LACKS)
-_KINDS = frozenset(Kind) - {Kind.JOIN}
-_REASONS = frozenset(Reason) - {Reason.GROUP}
 
 
 @dataclass(slots=True)
@@ -47,9 +42,7 @@ class Counters:
     malformed: int = 0           # headers that contradict themselves
 
 
-class Packet(NamedTuple):
-    """A header, taken apart."""
-
+class _Fields(NamedTuple):
     source: int
     kind: Kind
     ask: bool            # whether a word on how far the other side is, is wanted
@@ -59,35 +52,17 @@ class Packet(NamedTuple):
     server_boot: int
     word: int
 
-    @property
-    def index(self):
-        """Of the fragment."""
-        return self.word >> LENGTH_BITS
 
-    @property
-    def length(self):
-        """Bytes of the message."""
-        return self.word & (1 << LENGTH_BITS) - 1
+class Packet(Fragment, _Fields):
+    """A header, taken apart."""
 
-    @property
-    def tell(self):
-        """Whether to answer it at once, if it is a fragment: it is the last, or asks."""
-        return self.ask or self.index == count(self.length) - 1
+    __slots__ = ()
 
 
-class Requests:
+class Requests(Exchange):
     """Calls of services on other CABs, and services for them.
 
-    Parameters
-    ----------
-    number : int
-        The CAB's ID.
-    boot : int
-        Which start of the CAB this is, 1 to 65535; every start needs a number above that of the one before.
-    kernel, memory, timers, interrupts, datalink
-        The CAB's.
-    waste : int
-        Address of MAX_DATA bytes for what nobody wants.
+    Parameters as of Exchange.
 
     Members
     -------
@@ -96,29 +71,17 @@ class Requests:
     counters : Counters
     """
 
-    __slots__ = ("number", "boot", "kernel", "memory", "timers", "interrupts", "datalink", "options", "counters", "_waste", "_client", "_server", "_now")
+    __slots__ = ("_client", "_server")
+
+    KINDS = frozenset(Kind) - {Kind.JOIN}
+    DATA = (Kind.REQUEST, Kind.ANSWER)
+    REASONS = frozenset(Reason) - {Reason.GROUP}
 
     def __init__(self, number, boot, kernel, memory, timers, interrupts, datalink, waste, options=RequestOptions()):
-        if not 1 <= boot <= 0xFFFF:
-            raise ValueError(f"a boot number is 1 to 65535, not {boot}")
-        self.number = number
-        self.boot = boot
-        self.kernel = kernel
-        self.memory = memory
-        self.timers = timers
-        self.interrupts = interrupts
-        self.datalink = datalink
-        self.options = options
-        self.counters = Counters()
-        self._waste = waste
+        super().__init__(Protocol.REQUEST, number, boot, kernel, memory, timers, interrupts, datalink, waste, options, Counters(),
+                         (kernel.costs.request_match, kernel.costs.request_received))
         self._client = Client(self)
         self._server = Server(self)
-        self._now = None          # (Packet, Incoming or None) of the packet under way
-        datalink.register(Protocol.REQUEST, self)
-
-    def cycles(self, microseconds):
-        """CPU cycles."""
-        return round(microseconds * self.kernel.door.cpu_hz / 1_000_000)
 
     # -- for tasks -----------------------------------------------------------------------------------
     async def call(self, destination, data=b"", timeout_us=None):
@@ -147,11 +110,6 @@ class Requests:
         return self._server.serve(service, capacity)
 
     # -- what client and server send -----------------------------------------------------------------
-    def header(self, peer, kind, service, number, client_boot, server_boot, word=0):
-        """The bytes of a header."""
-        self.kernel.door.spend(self.kernel.costs.transport_post)
-        return EXCHANGE.pack(Protocol.REQUEST, self.number, peer, kind, service, number, client_boot, server_boot, word)
-
     def post(self, parcel, index, peer, kind, *fields):
         """Posts fragment ``index`` of a Parcel; ``fields`` are those of a header up to the boot numbers."""
         route = self._way(peer)
@@ -176,46 +134,13 @@ class Requests:
             self.counters.no_route += 1
             return None
 
-    # -- upcalls of the datalink, at interrupt level -------------------------------------------------
-    def packet(self, header):
-        """A packet has begun: names the place for it. Nothing is believed of it yet."""
-        kernel, counters = self.kernel, self.counters
-        kernel.door.spend(kernel.costs.request_match)
-        _, source, destination, kind, *fields = EXCHANGE.unpack(header)
-        if destination != self.number:
-            counters.misdelivered += 1
-            return Answer.DISCARD
-        if kind & ~ASK not in _KINDS or source in (self.number, ANY_CAB):
-            counters.malformed += 1
-            return Answer.DISCARD
-        packet = Packet(source, Kind(kind & ~ASK), bool(kind & ASK), *fields)
-        if packet.kind not in _DATA:
-            self._now = packet, None
-            return self._waste, 0
-        if packet.length > MAX_MESSAGE or packet.index >= count(packet.length):
-            counters.malformed += 1
-            return Answer.DISCARD
-        side = self._server if packet.kind is Kind.REQUEST else self._client
-        incoming = side.expect(packet)
-        self._now = packet, incoming
-        return self._waste if incoming is None else incoming.place(packet.index), size(packet.length, packet.index)
+    # -- what has come -------------------------------------------------------------------------------
+    def _parse(self, source, destination, kind, ask, *fields):
+        return Packet(source, kind, ask, *fields)
 
-    def received(self, length, good):
-        """The packet has ended."""
-        kernel, counters = self.kernel, self.counters
-        kernel.door.spend(kernel.costs.request_received)
-        packet, incoming = self._now
-        self._now = None
-        data = packet.kind in _DATA
-        side = self._server if packet.kind in _TO_SERVER else self._client
-        wanted = incoming is not None and incoming.placed()
-        if not good:
-            counters.damaged += 1
-        elif length != (size(packet.length, packet.index) if data else 0) or (packet.kind is Kind.REFUSED and packet.word not in _REASONS):
-            counters.malformed += 1
-        else:
-            side.take(packet, incoming if wanted else None)
-            return data and not packet.tell
-        if wanted and not incoming.assembly.begun:
-            incoming.give_up()
-        return False
+    def _expect(self, packet):
+        return (self._server if packet.kind is Kind.REQUEST else self._client).expect(packet)
+
+    def _take(self, packet, incoming):
+        (self._server if packet.kind in _TO_SERVER else self._client).take(packet, incoming)
+        return packet.kind in self.DATA and not packet.tell

@@ -262,6 +262,17 @@ def test_multicast_and_single_messages_of_one_sender_do_not_mix():
             assert thread.result == [(1, long)] * 3
 
 
+def all_are_held_and_arrive(backend, slow, messages, **options):
+    """CAB2's task ``slow`` reads late: packets wait for it, and nothing is lost."""
+    with model(backend=backend, **options) as system:
+        receiver = system.spawn("CAB2", slow)
+        system.spawn("CAB1", send_all, (2, 1), messages)
+        system.go()
+        assert [data for _, data in receiver.result] == messages
+        assert system.cab("CAB2").datalink.counters.held > 0
+        clean(system)
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_full_mailbox_holds_packets_until_there_is_room(backend):
     async def slow(cab):
@@ -269,14 +280,7 @@ def test_a_full_mailbox_holds_packets_until_there_is_room(backend):
         await cab.sleep(2000)
         return await receive_all(cab, 1, 20, pause_us=100)
 
-    messages = [pattern(100, n) for n in range(20)]
-    with model(backend=backend) as system:
-        receiver = system.spawn("CAB2", slow)
-        system.spawn("CAB1", send_all, (2, 1), messages)
-        system.go()
-        assert [data for _, data in receiver.result] == messages
-        assert system.cab("CAB2").datalink.counters.held > 0
-        clean(system)
+    all_are_held_and_arrive(backend, slow, [pattern(100, n) for n in range(20)])
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -285,14 +289,7 @@ def test_memory_that_is_full_holds_packets_until_there_is_room(backend):
         await cab.sleep(1500)
         return await receive_all(cab, 1, 12, pause_us=200)
 
-    messages = [pattern(3000, n) for n in range(12)]
-    with model(memory_bytes=1 << 14, backend=backend) as system:
-        receiver = system.spawn("CAB2", slow)
-        system.spawn("CAB1", send_all, (2, 1), messages)
-        system.go()
-        assert [data for _, data in receiver.result] == messages
-        assert system.cab("CAB2").datalink.counters.held > 0
-        clean(system)
+    all_are_held_and_arrive(backend, slow, [pattern(3000, n) for n in range(12)], memory_bytes=1 << 14)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
