@@ -75,7 +75,7 @@ def page(rows, figures, version):
     held = sum(fact.verdict(found) is Verdict.HOLDS for fact, found in rows)
     parts = ["<!DOCTYPE html>", '<html lang="en"><head><meta charset="utf-8"><title>Nectar: the papers\' figures</title>', f"<style>{_STYLE}</style></head><body>",
              f"<h1>The papers' figures, and what this Nectar does</h1><p>nectar {html.escape(version)}: {held} of {len(rows)} figures hold. "
-             "All times are simulated; D: The Design of Nectar (1989).</p>",
+             "All times are simulated. D: The Design of Nectar (1989); N: Network-Based Multicomputers.</p>",
              "<table><tr><th>fact</th><th>what</th><th>paper</th><th>measured</th><th>ratio</th><th>verdict</th><th>how</th></tr>",
              *(_row(fact, found) for fact, found in rows), "</table>"]
     for curve, lines in figures:

@@ -5,6 +5,7 @@ The terms are those of docs/wire.md, "How latency is measured at the pins". Time
 
 from array import array
 from functools import cache
+from itertools import takewhile
 
 from ...hdl.hub.commands import Op
 from ...hdl.hub.profile import PROTOTYPE
@@ -123,7 +124,7 @@ def largest_packet():
     busy = command(Op.OPEN_RETRY, _HUB, 2)
     waiting = command(Op.OPEN_RETRY, _HUB, 2) + packet(data)
     sent = _play({0: _at(16, busy) | _at(16 + 2 * MAX_PACKET, _CLOSE), 1: _at(40, waiting)}, 5 * MAX_PACKET)
-    kept = [symbol for cycle, symbol in sent[2] if symbol not in _CLOSE[:1]]
-    begin = kept.index(int(Control.START)) + 1
-    whole = kept[begin:begin + MAX_PACKET] == data
-    return Found(MAX_PACKET if whole else None, f"RTL at its pins: a packet of {MAX_PACKET} bytes waited for a taken output, and left whole")
+    left = [symbol for _, symbol in sent[2]]
+    left = left[left.index(int(Control.START)) + 1:] if Control.START in left else []
+    whole = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(data, left)))
+    return Found(whole, f"RTL at its pins: a packet of {MAX_PACKET} bytes waited for a taken output; so many of its bytes left it as they came")
