@@ -1,0 +1,38 @@
+"""The tops by name: what they are, what makes them, what may be chosen."""
+
+from dataclasses import dataclass
+
+from .given import Given
+
+__all__ = ["TOPS", "Top", "make"]
+
+
+@dataclass(frozen=True)
+class Top:
+    """``purpose`` in a few words; ``make(given, **parameters)`` gives the component; ``defaults``: its parameters with their values by default."""
+
+    purpose: str
+    make: object
+    defaults: dict
+
+
+def _hub(given, **parameters):
+    from .hub import HubTop
+    return HubTop(given, **parameters)
+
+
+#: Name → Top.
+TOPS = {
+    "hub": Top("a HUB with its ports on the board's connectors", _hub, {"ports": 8, "profile": "modern", "phy": "serial", "hub_id": 1}),
+}
+
+
+def make(name, given=Given(), **parameters):
+    """The top called ``name`` for a board. Raises ValueError or TypeError for what there is not."""
+    if name not in TOPS:
+        raise ValueError(f"there is no top {name!r}; there are {', '.join(TOPS)}")
+    top = TOPS[name]
+    for parameter in parameters:
+        if parameter not in top.defaults:
+            raise TypeError(f"the top {name} has no {parameter.replace('_', ' ')} to choose; it has {', '.join(top.defaults)}")
+    return top.make(given, **{**top.defaults, **parameters})
