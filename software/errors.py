@@ -4,7 +4,7 @@ __all__ = ["ProgramError", "MessageTooLong", "OutOfMemory", "NoRoute", "TimedOut
            "ThreadEnded", "EndThread", "Fault", "CircuitError", "NoReply", "CommandRefused",
            "CallError", "CallTimeout", "ServerSilent", "ServiceMissing", "ServiceFull", "ServiceEnded", "ServerRestarted", "AnswerLost", "CallCancelled",
            "MulticastFailed", "BadCommand", "StreamError", "ConnectTimeout", "ConnectRefused", "PeerSilent", "PeerRestarted", "PeerAborted",
-           "ConnectionAborted", "ConnectionClosed", "PortInUse", "RoutingCycle", "FaultError", "CabStopped"]
+           "ConnectionAborted", "ConnectionClosed", "PortInUse", "RoutingCycle", "FaultError", "CabStopped", "CableError"]
 
 
 class ProgramError(Exception):
@@ -195,3 +195,7 @@ class FaultError(ProgramError):
 
 class CabStopped(ProgramError):
     """The CAB's software has been ended by a fault (*stop*): nothing runs on it until it is restarted."""
+
+
+class CableError(ProgramError):
+    """A board at the other end of a serial line cannot be used, or no more (``docs/cable.md``)."""

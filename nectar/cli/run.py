@@ -6,6 +6,7 @@ program, in its order; behind '--' everything is.
 
 import os
 
+from .board import board_of
 from .errors import DONE, FAILED, Interrupted, UsageError
 from .program import Program
 from .results import Result, check_target, save_json
@@ -30,6 +31,9 @@ _VALUES = {
                                                                "the program is ended; 0s: for ever (default: 20s)"},
     "--backend": {"metavar": "B", "default": "engine", "help": "engine: the boards' RTL (default); model: pure Python, less exact, needs "
                                                             "no compiler"},
+    "--on": {"metavar": "PORT", "help": "run it on a board with the top 'cluster': its serial line, as /dev/ttyUSB0, or its number among those "
+                                        "found (docs/cable.md)"},
+    "--baud": {"metavar": "N", "help": "rate of that line, as the board's top was built for (default: 1000000)"},
     "--faults": {"metavar": "F", "action": "append", "default": [],
                  "help": "what is to go wrong, as CAB1-HUB1.P0:errors=1e-5, or a .toml file; may be repeated (docs/faults.md)"},
     "--seed": {"metavar": "N", "default": "1", "help": "whole number from which faults are drawn (default: 1)"},
@@ -92,12 +96,16 @@ def execute(options):
     waves = _waves(options)
     _check_apart(options)
     program = Program(options.program)
-    topology, profile = _shape(options, program)
+    board = board_of(options)
+    topology, profile = _shape(options, program) if board is None else (None, None)
     for name in waves["wave_boards"] or ():
         if name not in (boards := [*topology.hubs, *topology.cabs]):
             raise UsageError(f"--wave-boards: {topology.name} has no board {name!r}; it has {', '.join(boards)}")
 
-    system = _system(options, program, topology, profile, waves, max_time)
+    if board is None:
+        system = _system(options, program, topology, profile, waves, max_time)
+    else:
+        system = board.system(program, trace=program.trace, limit_ps=max_time, seed=int(options.seed), routes=options.routes)
     try:
         _place(faults, system)
         _run(options, program, system, stall)

@@ -1,0 +1,232 @@
+"""The serial line to a board, and requests that get their answers whatever happens on it.
+
+``docs/cable.md`` specifies the protocol. A line belongs to one program at a time.
+"""
+
+import contextlib
+import errno
+import fcntl
+import glob
+import os
+import select
+import stat
+import struct
+import termios
+import time
+import tty
+
+from ...hdl.host.numbers import ANSWER, BAUD, REQUEST, VERSION, Answer, Request, header
+from ..errors import CableError
+from .cablewords import Deframer, frame
+
+__all__ = ["Line", "found"]
+
+#: Seconds until a request is sent again; doubled each time.
+_AGAIN = 0.25
+_AGAIN_MOST = 4.0
+#: Seconds of silence after which a board is taken for gone: at first, and later.
+_FIRST_PATIENCE = 3.0
+_PATIENCE = 15.0
+#: ioctls of Linux, and the flag that has a USB serial adapter pass bytes on at once; where the flags are.
+_TIOCGSERIAL, _TIOCSSERIAL, _LOW_LATENCY, _FLAGS_AT = 0x541E, 0x541F, 1 << 13, 16
+
+
+def found():
+    """Names of the serial lines of this machine at which a board may be, in order."""
+    return sorted([*glob.glob("/dev/ttyUSB*"), *glob.glob("/dev/ttyACM*")], key=lambda name: (len(name), name))
+
+
+class Line:
+    """A serial line with the cable's protocol.
+
+    Parameters
+    ----------
+    path : str
+        Device.
+    baud : int
+        Bits in a second.
+    patience : (float, float)
+        Seconds of silence that are waited for: until the board has answered for the first time, and later.
+
+    Members
+    -------
+    repeats : int
+        Requests that had to be sent again.
+
+    Raises CableError, always with one clear line.
+    """
+
+    def __init__(self, path, baud=BAUD, *, patience=(_FIRST_PATIENCE, _PATIENCE)):
+        self.path = path
+        self.baud = baud
+        self.repeats = 0
+        self._patience = patience
+        self._deframer = Deframer()
+        self._fd = _open(path)
+        try:
+            _configure(self._fd, path, baud)
+        except BaseException:
+            self.close()
+            raise
+        self._number = int.from_bytes(os.urandom(1), "big")
+
+    def identify(self):
+        """The words of the board's answer to IDENTIFY."""
+        try:
+            return self._ask(Request.IDENTIFY, (), Answer.IDENTITY, self._patience[0])
+        except _Silence:
+            count = self._deframer.bytes
+            if not count:
+                raise CableError(f"{self.path}: nothing answers at {self.baud} baud; is the board loaded with the top 'cluster', and is this "
+                                 "its serial line and its baud rate?") from None
+            raise CableError(f"{self.path}: what answers is no Nectar board, or not at {self.baud} baud: {count} byte{'s' * (count != 1)} came, "
+                             "none of which make a frame for us") from None
+
+    def reset(self):
+        """Resets the board; the words of its answer."""
+        return self.ask(Request.RESET, ())
+
+    def go(self, words):
+        """Sends a GO; the words of its answer, which comes when the run is over."""
+        return self.ask(Request.GO, words)
+
+    def ask(self, kind, words):
+        """The words of the answer to a request, behind its first."""
+        try:
+            return self._ask(kind, words, Answer.STATUS, self._patience[1])
+        except _Silence:
+            raise CableError(f"{self.path}: the board has stopped answering; was it switched off, loaded anew, or is its line disturbed?") from None
+
+    def _ask(self, kind, words, wanted, patience):
+        self._number = self._number + 1 & 0xFF
+        request = frame([header(REQUEST, self._number, kind), *words])
+        spare = len(request) * 10 / self.baud      # what the line needs to bring it
+        again = _AGAIN
+        heard = time.monotonic()
+        self._send(request)
+        resend = heard + spare + again
+        while True:
+            for first, *rest in self._receive(max(0.0, resend - time.monotonic())):
+                if first >> 24 != ANSWER:
+                    continue
+                heard = time.monotonic()
+                if first >> 16 & 0xFF != VERSION:
+                    raise CableError(f"{self.path}: the board speaks version {first >> 16 & 0xFF} of the cable's protocol, this program "
+                                     f"version {VERSION}; build its top with this version of Nectar")
+                if first == header(ANSWER, self._number, wanted):
+                    return rest
+                if first == header(ANSWER, self._number, Answer.BUSY):
+                    resend = max(resend, heard + again)
+            now = time.monotonic()
+            if now - heard > patience + spare:
+                raise _Silence
+            if now >= resend:
+                self._send(request)
+                self.repeats += 1
+                again = min(2 * again, _AGAIN_MOST)
+                resend = now + spare + again
+
+    def _send(self, data):
+        end = time.monotonic() + self._patience[1] + len(data) * 10 / self.baud
+        while data:
+            if time.monotonic() > end:
+                raise CableError(f"{self.path}: the line takes no more bytes; unplug it and plug it in again")
+            _, writable, _ = select.select([], [self._fd], [], 0.5)
+            if writable:
+                try:
+                    data = data[os.write(self._fd, data):]
+                except BlockingIOError:
+                    pass
+                except OSError as error:
+                    raise self._gone() from error
+
+    def _receive(self, seconds):
+        """Frames that come within so many seconds; returns as soon as there is one."""
+        end = time.monotonic() + seconds
+        while True:
+            readable, _, _ = select.select([self._fd], [], [], max(0.0, end - time.monotonic()))
+            if not readable:
+                return []
+            try:
+                data = os.read(self._fd, 65536)
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                raise self._gone() from error
+            if not data:
+                raise self._gone()
+            frames = self._deframer.take(data)
+            if frames or time.monotonic() >= end:
+                return frames
+
+    def _gone(self):
+        return CableError(f"{self.path}: the line has gone; was it unplugged?")
+
+    def close(self):
+        """Gives the line back. May be called twice."""
+        if self._fd is not None:
+            with contextlib.suppress(OSError):
+                fcntl.ioctl(self._fd, termios.TIOCNXCL)
+            os.close(self._fd)
+            self._fd = None
+
+
+class _Silence(Exception):
+    """Nobody answers."""
+
+
+def _open(path):
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise CableError(_explain(path, error)) from error
+    try:
+        if not stat.S_ISCHR(os.fstat(fd).st_mode) or not os.isatty(fd):
+            raise CableError(f"{path}: it is no serial line; name the board's, as /dev/ttyUSB0")
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.ioctl(fd, termios.TIOCEXCL)
+        except BlockingIOError:
+            raise CableError(f"{path}: another program is using this line") from None
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def _explain(path, error):
+    if error.errno in (errno.ENOENT, errno.ENODEV, errno.ENXIO):
+        there = ", ".join(found())
+        return f"{path}: there is no such serial line; on this machine there is {there or 'none at which a board may be'}"
+    if error.errno == errno.EACCES:
+        return f"{path}: you may not use this line; ask to be put into its group (often 'dialout')"
+    if error.errno == errno.EBUSY:
+        return f"{path}: another program is using this line"
+    if error.errno == errno.EISDIR:
+        return f"{path}: it is no serial line; name the board's, as /dev/ttyUSB0"
+    return f"{path}: {error.strerror}"
+
+
+def _configure(fd, path, baud):
+    speed = getattr(termios, f"B{baud}", None)
+    if speed is None:
+        known = sorted(int(name[1:]) for name in dir(termios) if name.startswith("B") and name[1:].isdigit() and int(name[1:]) >= 9600)
+        raise CableError(f"{path}: a serial line has no rate of {baud} baud; it has {', '.join(map(str, known))}")
+    try:
+        tty.setraw(fd, termios.TCSANOW)
+        mode = termios.tcgetattr(fd)
+        mode[0] = mode[1] = 0
+        mode[2] = termios.CS8 | termios.CREAD | termios.CLOCAL
+        mode[3] = 0
+        mode[4] = mode[5] = speed
+        mode[6][termios.VMIN] = mode[6][termios.VTIME] = 0
+        termios.tcsetattr(fd, termios.TCSANOW, mode)
+        termios.tcflush(fd, termios.TCIOFLUSH)
+    except (OSError, termios.error) as error:
+        raise CableError(f"{path}: the line cannot be set to {baud} baud: {error.args[-1]}") from error
+    with contextlib.suppress(OSError):      # only lines of real hardware have it
+        serial = bytearray(128)
+        fcntl.ioctl(fd, _TIOCGSERIAL, serial)
+        flags, = struct.unpack_from("=i", serial, _FLAGS_AT)
+        struct.pack_into("=i", serial, _FLAGS_AT, flags | _LOW_LATENCY)
+        fcntl.ioctl(fd, _TIOCSSERIAL, serial)
