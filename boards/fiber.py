@@ -47,7 +47,7 @@ class Fiber(wiring.Component):
 
     Timing
     ------
-    That of ``SerialPhy`` behind a ``FiberCrossing``, or of ``ParallelPhy``; ``up`` of a serial fiber two cycles later.
+    That of ``SerialPhy`` behind a ``FiberCrossing``, where ``up`` is two cycles late, or without one, if there is one clock; or of ``ParallelPhy``.
 
     Raises
     ------
@@ -58,13 +58,18 @@ class Fiber(wiring.Component):
     def __init__(self, given=Given(), phy="serial", interval=INTERVAL_HUB):
         check_phy(phy)
         self.serial = phy == "serial"
+        self.one_clock = given.one_clock
         self._phy = SerialPhy(given.samples, given.oversampling, interval) if self.serial else ParallelPhy()
         super().__init__({"port": In(FiberPort()), "pins": Out(line(given.samples) if self.serial else WIRES), "up": Out(1)})
 
     def elaborate(self, platform):
         m = Module()
         phy = self._phy
-        if self.serial:
+        if self.serial and self.one_clock:
+            m.submodules.phy = phy
+            m.d.comb += self.up.eq(phy.up)
+            fiber, pins = phy.fiber, phy.line
+        elif self.serial:
             m.submodules.crossing = crossing = FiberCrossing()
             m.submodules.phy = DomainRenamer("line")(phy)
             m.submodules.up_sync = FFSynchronizer(phy.up, self.up)

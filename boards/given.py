@@ -49,6 +49,8 @@ class Given:
         Rate of the clock ``line``.
     samples, oversampling : int
         Of a serial fiber, as in ``SerialPhy``.
+    one_clock : bool
+        ``line`` and ``sync`` are the same clock, with the same reset.
     leds : int
         Lights that the board has.
     """
@@ -57,6 +59,7 @@ class Given:
     line_hz: int = 50_000_000
     samples: int = 2
     oversampling: int = 4
+    one_clock: bool = False
     leds: int = 8
 
     @property

@@ -9,7 +9,7 @@ from unittest import mock
 
 from amaranth.back import rtlil, verilog
 
-__all__ = ["convert"]
+__all__ = ["convert", "without_zeros"]
 
 
 class _Emitter(rtlil.ModuleEmitter):
@@ -20,11 +20,16 @@ class _Emitter(rtlil.ModuleEmitter):
             super().emit_memory(cell_idx, cell)
 
 
+def without_zeros():
+    """Context manager in which Amaranth leaves such memories uninitialised, whoever calls it."""
+    return mock.patch.object(rtlil, "ModuleEmitter", _Emitter)
+
+
 def convert(component, name):
     """Verilog-2005 text of ``component`` (a ``wiring.Component``) as module ``name``.
 
     The text is the same from run to run: it holds no paths and no times.
     """
-    with mock.patch.object(rtlil, "ModuleEmitter", _Emitter):
+    with without_zeros():
         text = rtlil.convert(component, name=name, emit_src=False)
     return verilog._convert_rtlil_text(text)

@@ -16,7 +16,7 @@ from nectar.hdl.hub.profile import HUB_PROFILES
 from nectar.hdl.link.symbol import ANY_HUB, command, packet, reply
 from nectar.hdl.product import VME_WAIVERS, WAIVERS, product
 from nectar.verification.bench import ROOT, Bench, use_verilator
-from nectar.verification.yowasp import yosys
+from nectar.boards.tools import yosys
 
 HUB = 9
 FILES = {"hub 2": ("hub", {"ports": 2}), "hub 5": ("hub", {"ports": 5}), "hub 16": ("hub", {}), "cab": ("cab", {}),

