@@ -22,6 +22,7 @@ from .packet import MAX_DATA
 from .transport.commands import Commands
 from .transport.datagram import Datagram
 from .transport.multicast import Multicast
+from .transport.options import StreamOptions
 from .transport.request import Requests
 from .transport.stream import Stream
 
@@ -78,7 +79,7 @@ class Cab:
         self.datalink = Datalink(self.kernel, self.memory, self.timers, interrupts, routes, options, number)
         self.datagram = Datagram(number, self.kernel, self.memory, self.datalink, self.mailboxes,
                                  max(1, options.stall_us // options.watch_us))
-        self.stream = Stream(number, boot, self.kernel, self.memory, self.timers, interrupts, self.datalink)
+        self.stream = Stream(number, boot, self.kernel, self.memory, self.timers, interrupts, self.datalink, StreamOptions.fitting(memory_bytes))
         waste = self.memory.try_allocate(MAX_DATA)
         self.request = Requests(number, boot, self.kernel, self.memory, self.timers, interrupts, self.datalink, waste)
         self.multicast = Multicast(number, boot, self.kernel, self.memory, self.timers, interrupts, self.datalink, self.mailbox, waste)

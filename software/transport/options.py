@@ -56,3 +56,9 @@ class StreamOptions:
             raise ValueError(f"the buffer of a connection is a power of two, 4096 to {1 << 20} bytes, not {self.buffer}")
         if self.silence_us < 2 * self.most_us:
             raise ValueError(f"silence_us ({self.silence_us}) must leave time for two repetitions, most_us ({self.most_us}) apart at most")
+
+    @classmethod
+    def fitting(cls, memory_bytes):
+        """What suits a CAB with that much data memory: several connections and what is sent must have room beside all else."""
+        buffer = max(4096, min(cls().buffer, memory_bytes // 8))
+        return cls(buffer=buffer, unsent=buffer)
