@@ -63,6 +63,7 @@ class Assembly(wiring.Component):
         rate = int(platform.lookup(platform.default_clk).clock.frequency)
         direct = board.family == "ice40" and self.clocks.pll        # such a PLL takes the pin itself
         m.submodules.clocks = tree = ClockTree(board.family, self.clocks, rate, oscillator.io if direct else None)
+        m.domains += tree.domains()
         if not direct:
             m.submodules.oscillator = buffer = io.Buffer("i", oscillator)
             m.d.comb += tree.oscillator.eq(buffer.i)

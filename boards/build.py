@@ -14,7 +14,7 @@ from ..sim.cache import Progress, digest
 from .assembly import Assembly, fibers_of, pins_of
 from .catalogue import BOARDS
 from .clocks import MHZ, plan
-from .flows import FLOWS
+from .flows import FLOWS, PACKERS, with_suffix
 from .given import Given
 from .tools import ToolError, critical_path, kept, needs, run, versions, yosys
 from .tops import TOPS, make
@@ -69,9 +69,9 @@ class Built:
 
 
 def _nearest(kind, name, known):
-    near = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.4)
-    hint = f"; did you mean {' or '.join(near)}?" if near else ""
-    return Refused(f"there is no {kind} {name!r}{hint} There are {', '.join(known)}" if near else f"there is no {kind} {name!r}; there are {', '.join(known)}")
+    near = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.5)
+    hint = f", the nearest name is {near[0]}" if len(near) == 1 else f", the nearest names are {', '.join(near)}" if near else ""
+    return Refused(f"there is no {kind} {name!r}{hint}; there are {', '.join(known)}")
 
 
 def design(board, top, *, parameters=None, mhz=None, mbaud=None):
@@ -176,10 +176,11 @@ def _placement(found, netlist, path, seed, progress):
 def _packed(found, placed, progress):
     """The files that program the board, by name."""
     flow = FLOWS[BOARDS[found.board].family]
+    packers = [(PACKERS[command[0]], *command[1:]) for command in found.commands if command[0] in PACKERS]
 
     def make_packed(directory):
         shutil.copy(placed / flow.routed, directory / flow.routed)
-        for tool, *arguments in flow.packers:
+        for tool, *arguments in packers:
             run(tool, arguments, directory)
         result = directory / "packed"
         result.mkdir()
@@ -187,8 +188,11 @@ def _packed(found, placed, progress):
             (directory / name).rename(result / name)
         return result
 
-    packed = kept(digest(placed.name, repr(flow.packers), repr(sorted(versions(flow.packages).items()))), "-packed", make_packed, progress, "bitstream")
-    return {name: (packed / name).read_bytes() for name in flow.products}
+    packed = kept(digest(placed.name, repr(packers), repr(sorted(versions(flow.packages).items()))), "-packed", make_packed, progress, "bitstream")
+    files = {name: (packed / name).read_bytes() for name in flow.products}
+    if BOARDS[found.board].dfu:
+        files[flow.products[0]] = with_suffix(files[flow.products[0]], *BOARDS[found.board].dfu)
+    return files
 
 
 def build(found, *, seed=1, progress=None):

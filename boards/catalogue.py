@@ -49,6 +49,8 @@ class Board:
         Pins rx, tx where the board has no ``uart`` of its own.
     uart_takes_leds : bool
         The UART's pins are those of the lights.
+    dfu : tuple of int
+        Vendor and product of the USB device that takes the bitstream by DFU.
     """
 
     title: str
@@ -63,6 +65,7 @@ class Board:
     chosen: dict = field(default_factory=dict)
     uart: tuple = ()
     uart_takes_leds: bool = False
+    dfu: tuple = ()
 
     @property
     def attributes(self):
@@ -89,7 +92,8 @@ BOARDS = {
                     tuple(("rgb_led", n, colour) for n in range(4) for colour in "gr"), _ECP5_85, {None: 50}),
     "orangecrab": Board("OrangeCrab r0.2 with the LFE5U-25F", "orangecrab_r0_2", "OrangeCrabR0_2_25FPlatform", "ecp5",
                         tuple(f"io_0:{pin}" for pin in "5 6 9 10 11 12 13 a0 a1 a2 a3 a4 sck copi cipo scl".split()),
-                        tuple(("rgb_led", 0, colour) for colour in "grb"), _ECP5_25, {None: 50}, uart=("io_0:0", "io_0:1")),
+                        tuple(("rgb_led", 0, colour) for colour in "grb"), _ECP5_25, {None: 50}, uart=("io_0:0", "io_0:1"),
+                        dfu=(0x1209, 0x5AF0)),
     "versa": Board("Lattice ECP5 Versa with the LFE5UM-45F", "versa_ecp5", "VersaECP5Platform", "ecp5",
                    tuple(f"expcon_1:{n}" for n in range(4, 21)) + tuple(f"expcon_2:{n}" for n in (1, *range(3, 19))), _numbered("led", 8), _ECP5_45,
                    {None: 50}),

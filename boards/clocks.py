@@ -42,9 +42,9 @@ def _whole(value):
     return value.denominator == 1
 
 
-def _divided(vco, asked, most=128):
-    """The divider of ``vco`` that comes nearest to ``asked``, and what it gives."""
-    divider = min(max(round(vco / asked), 1), most)
+def _divided(vco, asked):
+    """The divider of ``vco`` that comes nearest to ``asked`` but is no faster than 400 MHz, and what it gives."""
+    divider = min(max(round(vco / asked), 2 if vco <= 800 * MHZ else 4), 128)
     return divider, vco / divider
 
 

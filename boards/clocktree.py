@@ -15,7 +15,7 @@ _RESET_US = 20
 
 
 class ClockTree(wiring.Component):
-    """Makes the domains ``sync`` and, if there is a serial line, ``line``.
+    """Drives the domains ``sync`` and, if there is a serial line, ``line``, which whoever is above it has (see ``domains``).
 
     Parameters
     ----------
@@ -52,6 +52,10 @@ class ClockTree(wiring.Component):
         self.nets = {output: (Signal(name=f"clock_{name}"), rate) for name, (output, rate) in reversed(self._domains.items())}
         super().__init__({"oscillator": In(1), "reset": In(1)})
 
+    def domains(self):
+        """The ClockDomains, for the module above."""
+        return [ClockDomain(name) for name in self._domains]
+
     def elaborate(self, platform):
         m = Module()
         clocks = self.clocks
@@ -62,7 +66,6 @@ class ClockTree(wiring.Component):
         for output, (net, _) in self.nets.items():
             m.d.comb += net.eq(outputs[output])
         for name, (output, _) in self._domains.items():
-            m.domains += ClockDomain(name)
             m.d.comb += ClockSignal(name).eq(self.nets[output][0])
 
         # The board is held in reset until the clocks have been right for a while.

