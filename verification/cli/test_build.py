@@ -1,5 +1,6 @@
 """``nectar build``: what it says to bad input, which files it writes, and what becomes of a clock that is not met. Yosys and nextpnr are imitated here."""
 
+import dataclasses
 import importlib.metadata
 import json
 import os
@@ -7,9 +8,15 @@ import stat
 from pathlib import Path
 
 import pytest
+from amaranth.hdl import Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import Out
 
 from nectar.boards import build as building
 from nectar.boards import tools
+from nectar.boards.catalogue import BOARDS
+from nectar.boards.given import line
+from nectar.boards.tops import TOPS
 from nectar.cli import main
 
 
@@ -64,12 +71,33 @@ def test_a_missing_package_is_named_with_how_to_get_it(package, capsys, tmp_path
     assert not list(tmp_path.iterdir())
 
 
+class Short(wiring.Component):
+    """A small top in the place of a HUB of two ports: what arrives on one fiber leaves by the other."""
+
+    def __init__(self, given, *, hub_id, **others):
+        self.hub_id = hub_id
+        super().__init__({"line_0": Out(line(given.samples)), "line_1": Out(line(given.samples)), "leds": Out(given.leds)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.comb += self.leds.eq(self.hub_id)
+        m.d.line += [self.line_0.tx.eq(self.line_1.rx), self.line_1.tx.eq(self.line_0.rx)]
+        m.d.sync += Signal(4).eq(1)
+        return m
+
+
+@pytest.fixture
+def short(monkeypatch, tmp_path):
+    """HUBs are Short, and the folder is empty."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(TOPS, "hub", dataclasses.replace(TOPS["hub"], make=Short))
+
+
 class Tools:
     """In the place of yosys, nextpnr and the packers: a netlist of ``cells``, a clock that meets ``mhz``; ``calls`` has what was called."""
 
     def __init__(self, monkeypatch, tmp_path):
         self.cells, self.mhz, self.calls, self.error = {"LUT4": 100, "TRELLIS_FF": 50}, 60.0, [], None
-        monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("NECTAR_CACHE_DIR", str(tmp_path / "cache"))
         monkeypatch.setattr(building, "yosys", self.yosys)
         monkeypatch.setattr(building, "run", self.run)
@@ -104,7 +132,7 @@ class Tools:
 
 
 @pytest.fixture
-def fake(monkeypatch, tmp_path):
+def fake(short, monkeypatch, tmp_path):
     return Tools(monkeypatch, tmp_path)
 
 
@@ -187,8 +215,7 @@ def test_a_programmer_that_is_missing_or_fails_is_told(fake, capsys, tmp_path, m
 @pytest.mark.parametrize("board, program, files", [
     ("arty", "vivado -mode batch -source top.tcl", ["build_top.sh", "pins.txt", "top.tcl", "top.v", "top.xdc"]),
     ("de10nano", "sh build_top.sh", ["build_top.sh", "pins.txt", "top.qsf", "top.sdc", "top.srf", "top.v"])])
-def test_for_a_vendors_board_there_is_a_project_and_what_to_run(board, program, files, capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_for_a_vendors_board_there_is_a_project_and_what_to_run(board, program, files, short, capsys):
     assert main(["build", board, "hub", "--ports", "2", "-o", "p"]) == 0
     assert f"run '{program}' there" in capsys.readouterr().out
     assert sorted(os.listdir("p")) == files
@@ -197,8 +224,6 @@ def test_for_a_vendors_board_there_is_a_project_and_what_to_run(board, program, 
 
 
 def test_the_list_tells_every_board_and_top(capsys):
-    from nectar.boards.catalogue import BOARDS
-    from nectar.boards.tops import TOPS
     assert main(["build", "--list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert {line.split()[0] for line in lines if line} == {*BOARDS, *TOPS}
