@@ -78,6 +78,7 @@ class CableMachine:
         self._items = []         # what the next GO brings
         self._turns = deque()    # TurnWords, and CABs whose software is to start
         self._stretch = _FEW     # edges of a GO
+        self._reached_ps = 0     # up to where a run was asked to go
         self._closed = False
 
     def _identify(self, path, cabs):
@@ -122,6 +123,7 @@ class CableMachine:
                 continue
             left = self._stretch if end is None else min(self._stretch, end - self._edges)
             if left <= 0 and not self._items:
+                self._reached_ps = max(self._reached_ps, until_ps)
                 return TIME
             reason = self._go(max(0, left))
             if not self._turns and reason == Reason.QUIET:
@@ -213,7 +215,7 @@ class CableMachine:
     @property
     def time_ps(self):
         """Simulated time in picoseconds."""
-        return (RESET_EDGES + self._edges - 1) * self.profile.cab_period_ps if self._edges else 0
+        return max(self._reached_ps, (RESET_EDGES + self._edges - 1) * self.profile.cab_period_ps if self._edges else 0)
 
     def close(self):
         """Ends all software and gives the line back. May be called twice."""

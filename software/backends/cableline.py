@@ -21,9 +21,8 @@ from .cablewords import Deframer, frame
 
 __all__ = ["Line", "found"]
 
-#: Seconds until a request is sent again; doubled each time.
-_AGAIN = 0.25
-_AGAIN_MOST = 4.0
+#: Seconds until a request is sent again, which are doubled each time; and at most.
+_AGAIN, _AGAIN_MOST = 0.25, 1.0
 #: Seconds of silence after which a board is taken for gone: at first, and later.
 _FIRST_PATIENCE = 3.0
 _PATIENCE = 15.0
@@ -47,6 +46,8 @@ class Line:
         Bits in a second.
     patience : (float, float)
         Seconds of silence that are waited for: until the board has answered for the first time, and later.
+    again : float
+        Seconds until a request is sent again.
 
     Members
     -------
@@ -56,11 +57,12 @@ class Line:
     Raises CableError, always with one clear line.
     """
 
-    def __init__(self, path, baud=BAUD, *, patience=(_FIRST_PATIENCE, _PATIENCE)):
+    def __init__(self, path, baud=BAUD, *, patience=(_FIRST_PATIENCE, _PATIENCE), again=_AGAIN):
         self.path = path
         self.baud = baud
         self.repeats = 0
         self._patience = patience
+        self._again = again
         self._deframer = Deframer()
         self._fd = _open(path)
         try:
@@ -101,7 +103,7 @@ class Line:
         self._number = self._number + 1 & 0xFF
         request = frame([header(REQUEST, self._number, kind), *words])
         spare = len(request) * 10 / self.baud      # what the line needs to bring it
-        again = _AGAIN
+        again = self._again
         heard = time.monotonic()
         self._send(request)
         resend = heard + spare + again
