@@ -154,6 +154,7 @@ class Processor(wiring.Component):
         to_take, to_answer = Signal(COUNT_BITS), Signal(COUNT_BITS)   # words not yet taken, not yet answered
         first, last = Signal(4), Signal(4)                            # bytes of the first and of the last word
         begun = Signal()                                              # the first word has been driven
+        accessing = Signal()                                          # it has not ended
         m.d.comb += [bus.execute.eq(0), bus.kernel.eq((level == 1) | supervisor)]
 
         def turn(what, *, resumes=False):
@@ -252,6 +253,7 @@ class Processor(wiring.Component):
                 m.next = "settle"
             with m.State("settle"):      # after an edge of an access, or before its first
                 m.d.comb += self.stall.eq(1)
+                m.d.sync += accessing.eq(to_answer != 0)
                 with m.If(to_answer == 0):
                     m.next = "check"
                     with m.If(~bus.write):
@@ -311,7 +313,7 @@ class Processor(wiring.Component):
                         m.d.sync += results.eq(0)
                     m.d.sync += host.turn.eq(Turn.NONE)
                     m.next = "check"
-                    with m.If((host.turn == Turn.RESULTS) | ((host.turn == Turn.MORE) & (to_answer != 0))):
+                    with m.If((host.turn == Turn.RESULTS) | ((host.turn == Turn.MORE) & accessing)):
                         m.next = "settle"
         with m.If(host.commit):
             m.d.sync += [attached.eq(host.attached), final.eq(host.final | final)]

@@ -237,6 +237,8 @@ def _system(options, program, topology, profile, waves, max_time):
 
 def _run(options, program, system, stall):
     """Runs ``main``, and says where the program stood if it does not come to its end."""
+    from ..software.errors import CableError
+
     def stuck(frame):
         where = program.line(frame)
         return (f"{system.running() or 'main'} computes without giving control back: for {stall:g} s simulated time has stood still "
@@ -251,6 +253,8 @@ def _run(options, program, system, stall):
         raise Interrupted(f"{str(error) or 'interrupted'} at {_time(system)} of simulated time") from error
     except UsageError:
         raise
+    except CableError as error:
+        raise UsageError(str(error)) from error
     except SystemExit as error:
         if error.code not in (None, 0):
             raise UsageError(f"{program.path}: {error.code}" if isinstance(error.code, str)

@@ -24,8 +24,8 @@ __all__ = ["Line", "found"]
 #: Seconds until a request is sent again, which are doubled each time; and at most.
 _AGAIN, _AGAIN_MOST = 0.25, 1.0
 #: Seconds of silence after which a board is taken for gone: at first, and later.
-_FIRST_PATIENCE = 3.0
-_PATIENCE = 15.0
+_FIRST_PATIENCE = 2.0
+_PATIENCE = 10.0
 #: ioctls of Linux, and the flag that has a USB serial adapter pass bytes on at once; where the flags are.
 _TIOCGSERIAL, _TIOCSSERIAL, _LOW_LATENCY, _FLAGS_AT = 0x541E, 0x541F, 1 << 13, 16
 
