@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP_FLAGS := --disable-pip-version-check --quiet
 
-.PHONY: demo test nightly bench bench-fpga clean
+.PHONY: demo test nightly bench bench-fpga boards clean
 
 demo: .venv/installed
 	@rm -rf build/demo && mkdir -p build/demo
@@ -31,6 +31,11 @@ bench: .venv/installed
 bench-fpga: .venv/installed
 	$(BIN)/pip install $(PIP_FLAGS) -c constraints.txt --no-build-isolation -e '.[fpga]'
 	$(BIN)/nectar bench fpga
+
+# Hours: every top on every board. docs/boards-results.md is what comes of it.
+boards: .venv/installed
+	$(BIN)/pip install $(PIP_FLAGS) -c constraints.txt --no-build-isolation -e '.[fpga]'
+	$(BIN)/python -m nectar.boards.results docs/boards-results.md
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

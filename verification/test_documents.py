@@ -24,7 +24,7 @@ LINKS = ("README.md", "docs", "examples", "Makefile")
 EXECUTED = {"python", "toml", "console"}
 NEVER = {"text", ""}
 #: Targets that only show what they would do: they run this very test, take very long, or take things away.
-DRY = {"test", "nightly", "bench", "bench-fpga", "clean"}
+DRY = {"test", "nightly", "bench", "bench-fpga", "boards", "clean"}
 
 
 class Block:
