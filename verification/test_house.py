@@ -16,7 +16,7 @@ HOUSE = {"hdl": "nectar.hdl", "sim": "nectar.sim", "software": "nectar.software"
 NOT_OURS = {".git", ".venv", "build", "__pycache__", ".pytest_cache", ".hypothesis"}
 #: Modules of numbers, which software, tests and documents read without the hardware library.
 PLAIN = ("hdl/link/symbol.py", "hdl/link/code4b5b.py", "hdl/hub/commands.py", "hdl/hub/profile.py", "hdl/hub/monitor_map.py", "hdl/cab/addresses.py",
-         "hdl/cab/fields.py", "hdl/cab/regions.py", "hdl/cab/vme/numbers.py", "hdl/cab/vme/registers.py")
+         "hdl/cab/fields.py", "hdl/host/numbers.py", "hdl/cab/regions.py", "hdl/cab/vme/numbers.py", "hdl/cab/vme/registers.py")
 MOST_LINES = 450
 
 
