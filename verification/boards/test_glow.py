@@ -1,0 +1,44 @@
+"""Bench of boards/glow.py."""
+
+import random
+
+import cocotb
+import pytest
+from cocotb.clock import Clock
+from cocotb.triggers import FallingEdge
+
+from nectar.boards.glow import Glow
+from nectar.verification.bench import Bench
+
+BITS = 4
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def it_is_on_for_as_long_as_it_says_after_the_last_event(dut):
+    """On from the cycle behind an event, for 2**bits cycles."""
+    Clock(dut.clk, 10, unit="ns").start(start_high=False)
+    dut.event.value = 0
+    dut.rst.value = 1
+    await FallingEdge(dut.clk)
+    dut.rst.value = 0
+    since = None
+    for _ in range(3000):
+        event = random.random() < random.choice([0.01, 0.1])
+        dut.event.value = event
+        await FallingEdge(dut.clk)
+        since = 0 if event else None if since is None else since + 1
+        assert int(dut.light.value) == (since is not None and since < 2 ** BITS), since
+
+
+bench = Bench(__name__, {"4 bits": lambda: Glow(BITS)}, ports_only=True)
+
+
+@pytest.mark.parametrize("configuration, claim", bench.cases())
+def test_glow(configuration, claim):
+    bench.check(configuration, claim)
+
+
+@pytest.mark.parametrize("bits", [0, 33])
+def test_a_light_of_another_length_is_refused(bits):
+    with pytest.raises(ValueError, match=rf"a light glows for 2\*\*1 to 2\*\*32 cycles, not 2\*\*{bits}"):
+        Glow(bits)
