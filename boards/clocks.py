@@ -112,7 +112,8 @@ def _gowin(oscillator, sync, line):
             output = next((divider for divider in (2, 4, 8, 16, 32, 48, 64, 80, 96, 112, 128) if 500 * MHZ <= whole * divider <= 1200 * MHZ), None)
             if output is None or whole > 450 * MHZ:
                 continue
-            for divider in range(2, 129, 2):
+            wanted = {round(whole / rate / 2) * 2 for rate in (sync, line) if rate and rate != whole} or {2}
+            for divider in (divider for divider in wanted if 2 <= divider <= 128):
                 rates = {"CLKOUT": whole, "CLKOUTD": whole / divider}
                 pll = {"IDIV_SEL": reference - 1, "FBDIV_SEL": multiplier - 1, "ODIV_SEL": output, "DYN_SDIV_SEL": divider}
                 carrier = next((name for name, rate in rates.items() if rate == line), None)
