@@ -21,6 +21,11 @@ def _hub(given, **parameters):
     return HubTop(given, **parameters)
 
 
+def _cab(given, **parameters):
+    from .cab import CabTop
+    return CabTop(given, **parameters)
+
+
 def _selftest(given, **parameters):
     from .selftest import SelftestTop
     return SelftestTop(given, **parameters)
@@ -34,6 +39,8 @@ def _cluster(given, **parameters):
 #: Name → Top.
 TOPS = {
     "hub": Top("a HUB with its ports on the board's connectors", _hub, {"ports": 8, "profile": "modern", "phy": "serial", "hub_id": 1}),
+    "cab": Top("a CAB with a fiber on the connectors, whose software runs on a computer at the board's serial line", _cab,
+               {"phy": "serial", "data_bytes": 32768, "baud": 1_000_000}),
     "selftest": Top("a HUB with traffic from all ports to all others, which is checked: lights for passed and failed", _selftest,
                     {"ports": 4, "profile": "modern", "hub_id": 1}),
     "cluster": Top("a HUB with CABs whose software runs on a computer at the board's serial line", _cluster,
