@@ -1,13 +1,12 @@
 """Builds every top in each profile on every board, and writes the page of what came of it. As a program: ``make boards``.
 
-    python -m nectar.boards.results [--only BOARD,...] [--tops TOP,...] [PAGE]
+    python -m nectar.boards.results [--only BOARD,...] [--tops TOP,...] [--profiles P,...] [PAGE]
 
 Rows that are not built in this run stay as they are in the page, with the date on which they were.
 """
 
 import argparse
 import datetime
-import itertools
 import re
 import sys
 from pathlib import Path
@@ -29,16 +28,16 @@ _NOT_BUILT = "not built"
 def row(board, top, profile, progress, seed=1):
     """Builds; the row's columns behind board and top."""
     today = datetime.date.today().isoformat()
-    what = {}
+    what = {"profile": profile}
     try:
-        found = design(board, top, parameters={"profile": profile})
-        what = {name: value for name, value in found.parameters.items() if name in ("ports", "cabs", "profile")}
+        found = design(board, top, parameters={} if profile == "-" else what)
+        what |= {name: value for name, value in found.parameters.items() if name in ("ports", "cabs")}
         try:
             built = build(found, seed=seed, progress=progress)
         except Missed as error:
             built = error.built
     except (Refused, ToolError) as error:
-        return [", ".join(f"{name} {value}" for name, value in (what or {"profile": profile}).items()), *["-"] * 6, f"{today}: {str(error).splitlines()[0]}"]
+        return [", ".join(f"{name} {value}" for name, value in what.items()), *["-"] * 6, f"{today}: {str(error).splitlines()[0]}"]
     asked, met = min(built.mhz.values(), key=lambda pair: pair[1] / pair[0])
     verdict = "" if met >= asked else " missed"
     return [", ".join(f"{name} {value}" for name, value in what.items()), *(str(built.cells[kind]) for kind in ("COMB", "FF", "RAM")), f"{asked:g}", f"{met:g}{verdict}",
@@ -50,7 +49,7 @@ def rows(text):
     found = {}
     for line in text.splitlines():
         columns = [column.strip() for column in line.strip("|").split("|")]
-        profile = re.search(r"profile (\w+)", line)
+        profile = re.search(r"profile ([\w-]+)", line)
         if line.startswith("|") and len(columns) == len(_HEAD) and profile:
             found[columns[0], columns[1], profile[1]] = columns[2:]
     return found
@@ -70,8 +69,12 @@ def page(found):
 
 
 def _all():
-    boards = [name for name, board in BOARDS.items() if board.family not in VENDORS]
-    return itertools.product(boards, TOPS, [name for name in HUB_PROFILES if name != "prototype"] + ["prototype"])
+    """(board, top, profile) of every row; the profile of a top that has none is "-"."""
+    profiles = sorted(HUB_PROFILES)
+    for name, board in BOARDS.items():
+        if board.family not in VENDORS:
+            for top, kind in TOPS.items():
+                yield from ((name, top, profile) for profile in (profiles if "profile" in kind.defaults else ["-"]))
 
 
 def main():
@@ -80,10 +83,11 @@ def main():
     parser.add_argument("page", nargs="?", default="docs/boards-results.md")
     parser.add_argument("--only", help="boards, with commas between")
     parser.add_argument("--tops", help="tops, with commas between")
+    parser.add_argument("--profiles", help="profiles, with commas between")
     options = parser.parse_args()
     path, progress = Path(options.page), Progress()
     for key in _all():
-        if (options.only and key[0] not in options.only.split(",")) or (options.tops and key[1] not in options.tops.split(",")):
+        if any(chosen and name not in chosen.split(",") for name, chosen in zip(key, (options.only, options.tops, options.profiles), strict=True)):
             continue
         print(*key, file=sys.stderr)
         columns = row(*key, progress)
