@@ -5,6 +5,7 @@ Open tools, from PyPI: yosys, nextpnr, and the packers of the families. What the
 
 import difflib
 import json
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,6 +146,16 @@ def _fits(found, counts):
     return needed
 
 
+def _unplaced(found, text):
+    """What to say when nextpnr gives up with ``text``."""
+    lines = [line.partition("ERROR:")[2].strip() for line in text.splitlines() if "ERROR:" in line]
+    packed = re.search(r"Failed to expand region .* of (\d+) (\w+)", text)
+    if packed:
+        return Refused(f"{found.top} is too large for {found.board}: it takes {packed[1]} {packed[2]}, and there are {BOARDS[found.board].size['COMB']}; "
+                       "fewer ports or smaller memories may fit")
+    return Refused(f"{found.top} cannot be placed on {found.board}: {(lines or text.splitlines()[-1:])[0]}")
+
+
 def _placement(found, netlist, path, seed, progress):
     """Nextpnr: its report, and the kept directory with what is to be packed."""
     flow = FLOWS[BOARDS[found.board].family]
@@ -160,8 +171,7 @@ def _placement(found, netlist, path, seed, progress):
         try:
             run(flow.placer, arguments, directory)
         except ToolError as error:
-            lines = [line for line in str(error).splitlines() if "ERROR" in line]
-            raise Refused(f"{found.top} cannot be placed on {found.board}: {lines[0].partition('ERROR:')[2].strip()}" if lines else str(error)) from error
+            raise _unplaced(found, str(error)) from error
         result = directory / "placed"
         result.mkdir()
         for name in ("report.json", "log", flow.routed):

