@@ -70,8 +70,9 @@ class Assembly(wiring.Component):
         if platform.default_rst is not None:
             m.submodules.reset = buffer = io.Buffer("i", platform.request(platform.default_rst, dir="-"))
             m.d.comb += tree.reset.eq(buffer.i)
-        for net, rate in tree.nets.values():
-            platform.add_clock_constraint(net, rate)
+        if board.family != "gowin":         # where it would only keep the clock from the lines that are made for clocks
+            for net, rate in tree.nets.values():
+                platform.add_clock_constraint(net, rate)
         self._fibers(m, platform)
         if "uart" in top.signature.members:
             self._uart(m, platform)

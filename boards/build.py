@@ -205,6 +205,13 @@ def _packed(found, placed, progress):
     return files
 
 
+def _asked(found, clock, constraint):
+    """What the clock has to meet in MHz; nextpnr does not know a Gowin PLL's rates."""
+    if BOARDS[found.board].family == "gowin" and "line" in clock:
+        constraint = max(constraint, found.clocks.line_hz / MHZ)
+    return round(constraint, 2)
+
+
 def build(found, *, seed=1, progress=None):
     """Builds the Design ``found``; returns Built.
 
@@ -219,7 +226,7 @@ def build(found, *, seed=1, progress=None):
     report, placed = _placement(found, netlist, path, seed, progress)
     used = {kind: count["used"] for kind, count in report["utilization"].items()}
     cells = {kind: sum(used.get(cell, 0) for cell in names) or needed[kind] for kind, names in flow.used.items()}
-    mhz = {clock: (round(figures["constraint"], 2), round(figures["achieved"], 2)) for clock, figures in report["fmax"].items()}
+    mhz = {clock: (_asked(found, clock, figures["constraint"]), round(figures["achieved"], 2)) for clock, figures in report["fmax"].items()}
     worst = min(mhz, key=lambda clock: mhz[clock][1] / mhz[clock][0])
     way = tuple(critical_path(report, worst))
     missed = [clock for clock, (asked, met) in mhz.items() if met < asked]

@@ -121,7 +121,7 @@ class ClockTree(wiring.Component):
         return {"A": first, "B": second}
 
     def _gowin(self, m, locked):
-        whole, divided = Signal(), Signal()
+        whole, divided = (Signal(name="clock_line" if self.clocks.line == name != self.clocks.sync else "clock_sync") for name in ("CLKOUT", "CLKOUTD"))
         m.submodules.pll = Instance(
             "rPLL", p_FCLKIN=f"{self.oscillator_hz / 1e6:g}", p_DEVICE="GW1NR-9C", p_DYN_IDIV_SEL="false", p_DYN_FBDIV_SEL="false",
             p_DYN_ODIV_SEL="false", p_CLKFB_SEL="internal", p_CLKOUTD_SRC="CLKOUT", p_CLKOUTD_BYPASS="false", p_CLKOUT_BYPASS="false",
