@@ -59,6 +59,7 @@ class _Build:
 
     #: Files here that are compiled with each board.
     _beside = ("adapter.py", "board.h")
+    _verilator_flags = _VERILATOR_FLAGS
 
     def __init__(self, hub_sizes, hub_profile, cache, progress):
         self.boards = {"cab": ("cab",), **{f"hub{n}": ("hub", str(n), hub_profile) for n in sorted(set(hub_sizes))}}
@@ -184,7 +185,7 @@ class _Build:
         top = made / f"{kind}.v"
         top.write_text(text)
         with self.progress.step(f"Verilator on {kind}"):
-            _run([str(self.verilator / "bin" / "verilator_bin"), *_VERILATOR_FLAGS, "--prefix", f"V{kind}", "--top-module", kind,
+            _run([str(self.verilator / "bin" / "verilator_bin"), *self._verilator_flags, "--prefix", f"V{kind}", "--top-module", kind,
                   "--Mdir", str(made), str(top)], f"Verilator on {kind}", {"VERILATOR_ROOT": str(self.verilator)})
 
 

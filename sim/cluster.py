@@ -35,7 +35,9 @@ class Shape:
 class _Build(build._Build):
     """Builds the simulated board."""
 
-    _beside = ("cluster.cpp",)
+    _beside = ("cluster.cpp", "cluster.py")
+    # Nothing of it is recorded.
+    _verilator_flags = [flag for flag in build._VERILATOR_FLAGS if "trace" not in flag]
 
     def __init__(self, shape, cache, progress):
         super().__init__((), "", cache, progress)
@@ -43,6 +45,10 @@ class _Build(build._Build):
 
     def _around(self, directory, sources):
         return ()
+
+    def _compile(self, source, target, includes, part):
+        # Half of the time that it takes elsewhere; the serial line is slower than the gates anyway.
+        super()._compile(source, target, [*includes, "-O1"] if part == "cluster" else includes, part)
 
     def _verilate(self, directory, kind, verilog, includes):
         made = directory / f"cpp-{kind}"

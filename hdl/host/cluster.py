@@ -68,7 +68,7 @@ class Cluster(wiring.Component):
         self._hub = Hub(ports, profile)
         if cabs > ports:
             raise ValueError(f"a HUB of {ports} ports has no room for {cabs} CABs")
-        self._cabs = [Cab(data_bytes, program_bytes, domains=domains, pages=pages, period_ps=period_ps) for _ in range(cabs)]
+        self._cabs = [Cab(data_bytes, program_bytes, domains=domains, pages=pages) for _ in range(cabs)]
         self._hub_id = hub_id
         self._gate = gate
         self._cable = Cable(cabs, [

@@ -21,6 +21,11 @@ def test_the_top_has_a_line_and_lights():
     assert TOPS["cluster"].defaults["baud"] == BAUD
 
 
+def test_a_slow_clock_will_do():
+    """A CAB without VME goes by no other clock than its own: an iCEBreaker's 12 MHz are enough."""
+    make("cluster", Given(clock_hz=12_000_000), cabs=1, baud=1_000_000)
+
+
 def test_the_gate_is_the_global_clock_buffer_of_an_ecp5_and_logic_elsewhere():
     from amaranth.back import verilog
     assert "DCCA" in verilog.convert(BoardGate(), platform=Ecp5())

@@ -331,7 +331,8 @@ async def it_does_not_hang_whatever_a_request_says(dut):
 bench = Bench(__name__, {"1 cab": lambda: Conductor(1, IDENTITY), "3 cabs": lambda: Conductor(3, IDENTITY)}, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", [
+    pytest.param(*case, marks=pytest.mark.nightly) if case[0] == "1 cab" else case for case in bench.cases()])
 def test_conductor(configuration, claim):
     """Each claim."""
     bench.check(configuration, claim)

@@ -90,7 +90,8 @@ async def a_spike_is_no_byte(dut):
 bench = Bench(__name__, {f"{n} cycles": lambda n=n: UartReceiver(n) for n in (4, 17)}, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", [
+    pytest.param(*case, marks=pytest.mark.nightly) if case[0] == "17 cycles" else case for case in bench.cases()])
 def test_uart_receiver(configuration, claim):
     """Each claim."""
     bench.check(configuration, claim)
