@@ -149,10 +149,10 @@ def _fits(found, counts):
 def _unplaced(found, text):
     """What to say when nextpnr gives up with ``text``."""
     lines = [line.partition("ERROR:")[2].strip() for line in text.splitlines() if "ERROR:" in line]
-    packed = re.search(r"Failed to expand region .* of (\d+) (\w+)", text)
-    if packed:
-        return Refused(f"{found.top} is too large for {found.board}: it takes {packed[1]} {packed[2]}, and there are {BOARDS[found.board].size['COMB']}; "
-                       "fewer ports or smaller memories may fit")
+    over = [f"{used} {cell} of {there}" for cell, used, there in re.findall(r"Info:\s+(\w+):\s*(\d+)/\s*(\d+)\s", text) if int(used) > int(there)]
+    over += [f"{used} {cell}" for used, cell in re.findall(r"Failed to expand region .* of (\d+) (\w+)", text) if not over]
+    if over:
+        return Refused(f"{found.top} is too large for {found.board}: it takes {' and '.join(over)}; fewer ports or smaller memories may fit")
     return Refused(f"{found.top} cannot be placed on {found.board}: {(lines or text.splitlines()[-1:])[0]}")
 
 
@@ -171,7 +171,8 @@ def _placement(found, netlist, path, seed, progress):
         try:
             run(flow.placer, arguments, directory)
         except ToolError as error:
-            raise _unplaced(found, str(error)) from error
+            log = directory / "log"
+            raise _unplaced(found, (log.read_text() if log.exists() else "") + str(error)) from error
         result = directory / "placed"
         result.mkdir()
         for name in ("report.json", "log", flow.routed):

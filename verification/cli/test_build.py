@@ -183,7 +183,9 @@ def test_a_design_too_large_is_refused_before_place_and_route(fake, capsys):
 
 @pytest.mark.parametrize("error, words", [
     ("Unable to place cell 'x', no BELs remaining", "hub cannot be placed on ulx3s: Unable to place cell 'x', no BELs remaining"),
-    ("Failed to expand region (0, 0) |_> (25, 31) of 85439 ICESTORM_LCs", "hub is too large for ulx3s: it takes 85439 ICESTORM_LCs, and there are 83640; fewer"),
+    ("Failed to expand region (0, 0) |_> (25, 31) of 85439 ICESTORM_LCs", "hub is too large for ulx3s: it takes 85439 ICESTORM_LCs; fewer"),
+    ("Unable to place\nInfo: \t         ICESTORM_LC:    5512/   5280   104%\nInfo: \t        ICESTORM_RAM:      20/     30    66%",
+     "hub is too large for ulx3s: it takes 5512 ICESTORM_LC of 5280; fewer"),
 ])
 def test_what_nextpnr_says_is_one_line(error, words, fake, capsys):
     fake.error = error
