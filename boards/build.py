@@ -227,9 +227,10 @@ def build(found, *, seed=1, progress=None):
     report, placed = _placement(found, netlist, path, seed, progress)
     used = {kind: count["used"] for kind, count in report["utilization"].items()}
     cells = {kind: sum(used.get(cell, 0) for cell in names) or needed[kind] for kind, names in flow.used.items()}
-    mhz = {clock: (_asked(found, clock, figures["constraint"]), round(figures["achieved"], 2)) for clock, figures in report["fmax"].items()}
-    worst = min(mhz, key=lambda clock: mhz[clock][1] / mhz[clock][0])
-    way = tuple(critical_path(report, worst))
+    names = {clock.removeprefix("$glbnet$").removeprefix("clocks.clock_"): clock for clock in report["fmax"]}     # ours → nextpnr's
+    mhz = {name: (_asked(found, name, report["fmax"][clock]["constraint"]), round(report["fmax"][clock]["achieved"], 2)) for name, clock in names.items()}
+    worst = min(mhz, key=lambda name: mhz[name][1] / mhz[name][0])
+    way = tuple(critical_path(report, names[worst]))
     missed = [clock for clock, (asked, met) in mhz.items() if met < asked]
     built = Built(found, seed, cells, mhz, way, {} if missed else _packed(found, placed, progress), versions(flow.packages))
     if missed:
