@@ -52,11 +52,11 @@ def kept(name, suffix, make, progress, step):
     return path
 
 
-def critical_path(report, clock):
-    """Signals on the critical path of ``clock`` in a report of nextpnr, each with the time in ns when it arrives."""
+def critical_path(report, clock, to=None):
+    """Signals on the critical path of ``clock`` (or from it to the clock ``to``) in a report of nextpnr, each with the time in ns when it arrives."""
     total = 0.0
     for path in report["critical_paths"]:
-        if path["from"] == path["to"] == f"posedge {clock}":
+        if path["from"] == f"posedge {clock}" and path["to"] == f"posedge {to or clock}":
             for step in path["path"]:
                 total += step["delay"]
                 if step["type"] == "routing":

@@ -97,7 +97,7 @@ class Tools:
     """In the place of yosys, nextpnr and the packers: a netlist of ``cells``, a clock that meets ``mhz``; ``calls`` has what was called."""
 
     def __init__(self, monkeypatch, tmp_path):
-        self.cells, self.mhz, self.calls, self.error = {"LUT4": 100, "TRELLIS_FF": 50}, 60.0, [], None
+        self.cells, self.mhz, self.calls, self.error, self.crossing = {"LUT4": 100, "TRELLIS_FF": 50}, 60.0, [], None, 1
         monkeypatch.setenv("NECTAR_CACHE_DIR", str(tmp_path / "cache"))
         monkeypatch.setattr(building, "yosys", self.yosys)
         monkeypatch.setattr(building, "run", self.run)
@@ -123,9 +123,15 @@ class Tools:
         self.constraints = (directory / "top.lpf").read_text()
         clock = "$glbnet$clocks.clock_sync"
         step = {"from": {"cell": "r", "port": "Q"}, "to": {"cell": "s", "port": "D"}}
+        gated = "top.cluster.boards_clk"
         path = [{"delay": 0.5, "type": "clk-to-q", **step}, *({"delay": 5.0, "type": "routing", "net": f"net_{n}", **step} for n in range(3))]
         (directory / "report.json").write_text(json.dumps({
-            "fmax": {clock: {"achieved": self.mhz, "constraint": 50.0}}, "critical_paths": [{"from": f"posedge {clock}", "to": f"posedge {clock}", "path": path}],
+            "fmax": {name: {"achieved": self.mhz, "constraint": 50.0} for name in (clock, gated, "clocks.clock_line")},
+            "critical_paths": [{"from": f"posedge {one}", "to": f"posedge {other}", "path": path * (self.crossing if (one, other) == (clock, gated) else 1)}
+                               for one in (clock, gated) for other in (clock, gated)]
+                              + [{"from": "posedge clocks.clock_line", "to": "posedge clocks.clock_line", "path": path},
+                                 {"from": "posedge clocks.clock_line", "to": f"posedge {clock}", "path": path * 4},
+                                 {"from": "<async>", "to": f"posedge {clock}", "path": path * 4}],
             "utilization": {kind: {"used": used} for kind, used in (("TRELLIS_COMB", 120), ("TRELLIS_FF", 50), ("DP16KD", 3))}}))
         (directory / "log").write_text("")
         (directory / "top.config").write_text(f"seed {arguments[arguments.index('--seed') + 1]}")
@@ -148,6 +154,13 @@ def test_a_build_writes_bitstream_constraints_and_pins_and_sums_up(fake, capsys)
     results = {result["id"]: result for result in json.loads(Path("b.json").read_text())["results"]}
     assert results["build.ulx3s.hub.modern.COMB"]["value"] == 120 and results["build.ulx3s.hub.modern.sync"]["ok"] is True
     assert results["build.ulx3s.hub.modern.COMB"]["parameters"]["ports"] == 2
+
+
+def test_paths_between_a_clock_and_the_same_behind_a_gate_are_checked_those_between_others_are_not(fake, capsys):
+    fake.crossing = 4
+    assert main(["build", "ulx3s", "hub", "--ports", "2", "--json", "b.json"]) == 1
+    out, err = capsys.readouterr()
+    assert "  sync to boards: 50 MHz asked, 16.13 MHz met" in out and "line to" not in out and "clock sync to boards was asked for 50 MHz" in err
 
 
 def test_what_was_built_is_not_built_again(fake, capsys):
