@@ -110,7 +110,7 @@ class Assembly(wiring.Component):
         if pins:
             platform.add_resources([Resource("uart", 0, Subsignal("rx", Pins(pins[0], dir="i")), Subsignal("tx", Pins(pins[1], dir="o")),
                                              Attrs(**self.board.attributes))])
-        ports = platform.request("uart", 0, dir={"rx": "-", "tx": "-"})
+        ports = platform.request("uart", 0, dir="-")
         m.submodules.uart_rx = rx = io.Buffer("i", ports.rx)
         m.submodules.uart_tx = tx = io.Buffer("o", ports.tx)
         m.d.comb += [uart.rx.eq(rx.i), tx.o.eq(uart.tx)]
@@ -123,7 +123,7 @@ class Assembly(wiring.Component):
         for (resource, number, part), light in zip(self.board.leds, self.top.leds, strict=False):
             key = resource, number
             if key not in groups:
-                groups[key] = platform.request(resource, number, dir="-" if part is None else dict.fromkeys("rgb", "-"))
+                groups[key] = platform.request(resource, number, dir="-")
             port = groups[key] if part is None else getattr(groups[key], part)
             m.submodules[f"{resource}_{number}_{part or 'all'}"] = buffer = io.Buffer("o", port)
             m.d.comb += buffer.o.eq(light)
