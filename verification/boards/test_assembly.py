@@ -12,7 +12,7 @@ from nectar.boards.catalogue import BOARDS
 from nectar.boards.clocks import MHZ, plan
 from nectar.boards.given import UART, WIRES, line
 from nectar.boards.tops import TOPS
-from nectar.verification.test_documents import ROOT
+from nectar.verification.bench import ROOT
 
 
 class All(wiring.Component):
