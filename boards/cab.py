@@ -65,7 +65,7 @@ class CabTop(wiring.Component):
 
     def __init__(self, given=Given(), phy="serial", data_bytes=32768, baud=BAUD):
         period_ps = round(1e12 / given.clock_hz)
-        self.cab = Cab(data_bytes, PROGRAM_BYTES, domains=4, pages=256, period_ps=period_ps)
+        self.cab = Cab(data_bytes, PROGRAM_BYTES, domains=4, pages=256)
         self.fiber = Fiber(given, phy, INTERVAL_CAB)
         sizes = exact_log2(data_bytes) << 24 | exact_log2(PROGRAM_BYTES) << 16 | exact_log2(BUFFER_WORDS) << 8
         self.cable = Cable(1, [1 << 24, period_ps, sizes], bit_cycles(given.clock_hz, baud))

@@ -81,7 +81,7 @@ class Board:
 _CMOS = {"ecp5": {"IO_TYPE": "LVCMOS33"}, "ice40": {"IO_STANDARD": "SB_LVCMOS"}, "gowin": {"IO_TYPE": "LVCMOS33"},
          "xilinx": {"IOSTANDARD": "LVCMOS33"}, "intel": {"io_standard": "3.3-V LVTTL"}}
 #: Clocks in MHz that ECP5s meet.
-_MHZ = {"cluster": 25, None: 50}
+_MHZ = {"cab": 25, "cluster": 25, None: 50}
 #: What fits on the smaller FPGAs.
 _SMALL = {"cluster": {"cabs": 2, "data_bytes": 16384}}
 _ECP5_25 = {"COMB": 24288, "FF": 24288, "RAM": 56}
