@@ -43,5 +43,5 @@ def test_nothing_is_done_that_the_table_does_not_allow(domains, pages):
 
 @pytest.mark.parametrize("fault", cases(FAULTS))
 def test_the_proof_finds(fault):
-    outcome = prove(ProtectionProof(*faulty(fault), RegisterDecoder, 4, 16), f"protection {fault}", mode="bmc", depth=11)
+    outcome = prove(ProtectionProof(*faulty(fault), RegisterDecoder, 4, 16), f"protection {fault}", mode="bmc", depth=15)
     assert outcome.status == "FAIL", outcome
