@@ -1,51 +1,26 @@
 """The pure-Python back end: CABs, HUBs and fibers as a behavioural model, event by event. No RTL, no compiler.
 
-It is for tests of the software and for trying things out; its times are plausible, not those of the RTL. Faults can be put into it.
+It is for tests of the software and for trying things out; its times are plausible, not those of the RTL.
 """
 
 from collections import deque
-from dataclasses import dataclass
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 from ...hdl.cab.addresses import REGIONS
+from ...hdl.link.symbol import COMMAND_LENGTH
 from ..door import Door
 from ..machine import QUIET, STOPPED, TIME
 from .modelcab import ModelCab
-from .modelnet import ModelFiber, ModelHub
+from .modelfiber import ModelFiber
+from .modelnet import ModelHub
 from .processor import FOREVER, Processor
 
-__all__ = ["ModelMachine", "Fault"]
+__all__ = ["ModelMachine"]
 
 #: Clock edges for which each board's reset is active.
 _RESET_EDGES = 4
 #: CPU cycles from the edge at which a request is taken to the one at which its response is sampled.
 _ANSWER = 3
-
-
-@dataclass
-class Fault:
-    """Something that goes wrong on fibers, a number of times.
-
-    ``kind``: command, close all, start, data, end (stretches of a packet that have the start, neither, only the end), ready or reply.
-    ``fiber``: as in ``CAB1->HUB1.P0``; None for any. ``skip`` go by first; ``count`` are hit. ``action``: drop, or corrupt (one bit of a stretch).
-    """
-
-    kind: str
-    fiber: str | None = None
-    skip: int = 0
-    count: int = 1
-    action: str = "drop"
-    hits: int = 0
-
-    def hit(self, kind, fiber):
-        """Whether it happens to this one."""
-        if kind != self.kind or self.fiber not in (None, fiber) or self.hits >= self.count:
-            return False
-        if self.skip:
-            self.skip -= 1
-            return False
-        self.hits += 1
-        return True
 
 
 class _Cpu:
@@ -59,6 +34,13 @@ class _Cpu:
         self.answers = deque()  # (edge, data, error), oldest first
         self.due = None         # edge at which it is to be called next
 
+    def block(self, operation, kernel):
+        """``Processor.direct``: a block of data memory is done at once, in the time that it takes word by word."""
+        words = self.board.block(operation, kernel)
+        if words:
+            self.answers.append((self.processor.edges - 1 + len(words) + _ANSWER, words[-1], False))
+        return words
+
 
 class ModelMachine:
     """A Machine (``software.machine``) in plain Python.
@@ -71,21 +53,22 @@ class ModelMachine:
         Clocks and the fibers' symbol time.
     memory_bytes : int
         Data memory of each CAB.
-    faults : list of Fault
 
     Members
     -------
-    doors, faults
+    doors, fibers, hub_ports
     hubs : dict of str → ModelHub
     """
 
-    def __init__(self, topology, profile, memory_bytes=REGIONS["data"].size, faults=()):
+    def __init__(self, topology, profile, memory_bytes=REGIONS["data"].size):
         self.time_ps = 0
-        self.faults = list(faults)
         self.doors = {name: Door(profile.cpu_hz) for name in topology.cabs}
         self.hubs = {name: ModelHub(self, board, profile.hub_period_ps) for name, board in topology.hubs.items()}
+        self.hub_ports = {name: hub.ports for name, hub in self.hubs.items()}
+        self._profile = profile
         self._cabs = {}
         self._cpus = {}
+        self._fibers = {}       # (sending end, receiving end) → ModelFiber
         self._events = []       # (time, whether a CPU's edge, order, action, argument)
         self._order = 0
         self._turned = False
@@ -97,11 +80,12 @@ class ModelMachine:
             symbol = pair.symbol_ps or profile.symbol_ps
             for a, b in ((pair.a, pair.b), (pair.b, pair.a)):
                 source, target = self._board(a), self._board(b)
-                fiber = ModelFiber(self, f"{a}->{b}", target, b.port, symbol, pair.delay_ps)
+                fiber = self._fibers[str(a), str(b)] = ModelFiber(self, f"{a}->{b}", target, b.port, symbol, pair.delay_ps)
                 if a.port is None:
                     source.fiber = fiber
                 else:
                     source.fibers[a.port] = fiber
+        self.fibers = list(self._fibers)
 
     def _board(self, end):
         return self._cabs[end.board] if end.port is None else self.hubs[end.board]
@@ -112,17 +96,10 @@ class ModelMachine:
         self._order += 1
         heappush(self._events, (time_ps, False, self._order, action, argument))
 
-    def fate(self, fiber, kind):
-        """What happens to something that is sent: None, drop or corrupt."""
-        for fault in self.faults:
-            if fault.hit(kind, fiber.name):
-                return fault.action
-        return None
-
     def interrupt(self, board):
         """A board's interrupt line may have gone up."""
         cpu = self._cpus.get(board.name)
-        if cpu is not None and not cpu.answers and cpu.processor.request is None and not cpu.processor.sleeps(board.irq):
+        if cpu is not None and cpu.board is board and not cpu.answers and cpu.processor.request is None and not cpu.processor.sleeps(board.irq):
             self._schedule(cpu, (self.time_ps - board.first_ps) // board.period_ps + 1)
 
     # -- Machine -------------------------------------------------------------------------------------
@@ -131,6 +108,7 @@ class ModelMachine:
         if name in self._cpus:
             raise RuntimeError(f"{name} has its software already")
         cpu = self._cpus[name] = _Cpu(self._cabs[name], Processor(self.doors[name], main))
+        cpu.processor.direct = cpu.block
         self._schedule(cpu, 0)
 
     def wake(self, name):
@@ -162,6 +140,60 @@ class ModelMachine:
         self._events.clear()
         for cpu in self._cpus.values():
             cpu.processor.close()
+
+    # -- faults (software.machine) -------------------------------------------------------------------
+    def plan(self, time_ps, action):
+        """Calls ``action()`` at ``time_ps``, in a run."""
+        self.at(max(time_ps, self.time_ps), self._act, action)
+
+    def _act(self, action):
+        action()
+        self._turned = True
+
+    def fault(self, ends, fault, key, begin_ps, end_ps):
+        """Puts a fault on a direction of a fiber."""
+        return self._fibers[ends].fault(fault, key, begin_ps, end_ps)
+
+    def forget(self, target, port, after_ps):
+        """Drops what is on its way to a port of the board ``target`` and arrives after ``after_ps``; returns how many symbols."""
+        gone = [event for event in self._events if event[3] in (target.arrive, target.signalled) and event[4][0] == port and event[0] > after_ps]
+        kept = [event for event in self._events if event not in gone]
+        heapify(kept)
+        self._events[:] = kept
+        return sum(argument[1].length if action == target.arrive else 1 if argument[1] == "ready" else COMMAND_LENGTH
+                   for _, _, _, action, argument in gone)
+
+    def check_enable(self, hub):
+        """Every HUB can be told."""
+
+    def enable(self, hub, port, on):
+        """Has a HUB enable or disable a port."""
+        self.hubs[hub].enable(port, on)
+
+    def reset(self, hub):
+        """Resets a HUB."""
+        self.hubs[hub].reset()
+
+    def stop(self, name):
+        """Ends the software of a CAB."""
+        cpu = self._cpus.pop(name, None)
+        if cpu is not None:
+            cpu.due = None
+            cpu.processor.close()
+
+    def restart(self, name):
+        """Resets the board of a CAB and gives it a new Door."""
+        self.doors[name] = Door(self._profile.cpu_hz)
+        old = self._cabs[name]
+        edges = -(-(self.time_ps - old.first_ps) // old.period_ps) + _RESET_EDGES + 1
+        new = self._cabs[name] = ModelCab(self, old, old.period_ps, old.first_ps + edges * old.period_ps, old.symbol_ps, 0)
+        new.memory, new.fiber, old.fiber = old.memory, old.fiber, None
+        for fiber in self._fibers.values():
+            if fiber.target is old:
+                fiber.target = new
+        moved = {old.arrive: new.arrive, old.signalled: new.signalled}
+        self._events[:] = [(time, cpu, order, moved.get(action, action) if not cpu else action, argument)
+                           for time, cpu, order, action, argument in self._events]
 
     # -- CPUs ----------------------------------------------------------------------------------------
     def _schedule(self, cpu, edge):

@@ -4,9 +4,11 @@ Here are bus, memories and interrupts; the fiber is in ``modelport``, the timers
 """
 
 from functools import partialmethod
+from struct import unpack
 
 from ...hdl.cab.addresses import ID_VALUE, REG, REGIONS, VME_REGISTERS, Irq
 from ...hdl.cab.regions import DOMAINS, PAGES, Kind
+from .. import door
 from .modelguard import Guard
 from .modelport import ModelPort
 from .modeltimers import ModelTimers
@@ -89,6 +91,19 @@ class ModelCab(ModelTimers, ModelPort):
             fields = sum(field.mask for field in register.fields) or 0xFFFFFFFF
             return 0, self._owner("write", register)(request.data & fields) is False
         return self._owner("read", register)(), False
+
+    def block(self, operation, kernel):
+        """Does a whole block (``door.Operation``) of data memory, and returns its words; None if it must go word by word."""
+        first = operation.address - _DATA.base
+        end = first + operation.size
+        self._guard.kernel = kernel
+        if first < 0 or end > len(self.memory) or not self._guard.open:
+            return None
+        low, high = first & ~3, end + 3 & ~3
+        if operation.kind == door.Kind.WRITE_BLOCK:
+            self.memory[first:end] = operation.value
+            return [0] * (high - low >> 2)
+        return list(unpack(f">{high - low >> 2}I", self.memory[low:high]))
 
     def _owner(self, verb, register):
         name = f"{verb}_{register.name.lower()}"

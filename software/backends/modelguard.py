@@ -34,6 +34,11 @@ class Guard:
         """All but the table."""
         self._on, self._current, self._trap, self._lost = 0, KERNEL, None, 0
 
+    @property
+    def open(self):
+        """Whether the CPU may do anything now: it is in the kernel's domain."""
+        return self._domain() == KERNEL
+
     def allows(self, address, kind):
         """Whether the CPU may make an access of that Kind; if not, it is recorded."""
         domain = self._domain()

@@ -1,6 +1,6 @@
 """The fiber port of the pure-Python model's CAB: what ``docs/cab.md`` says, packet by packet instead of cycle by cycle.
 
-Symbols reach data memory when their packet has ended, and a packet's place in the input queue is reckoned, not held: see ``modelnet.Arrival``.
+Symbols reach data memory when their packet has ended, and a packet's place in the input queue is reckoned, not held: see ``modelfiber.Arrival``.
 So software cannot take single symbols out of that queue here: RX_MODE.direct is refused.
 """
 
@@ -9,8 +9,9 @@ from collections import deque
 
 from ...hdl.cab.addresses import CRC_BYTES, HEADER_BYTES, REG, REGIONS, RX_LIST_DEPTH, TX_LIST_DEPTH, Check, Irq
 from ...hdl.cab.regions import Kind
-from ...hdl.link.symbol import Control
-from .modelnet import QUEUE, Arrival, Command, Stretch
+from ...hdl.link.symbol import COMMAND_LENGTH, Control
+from .modelfiber import Arrival, Command, Stretch
+from .modelnet import QUEUE
 
 __all__ = ["ModelPort"]
 
@@ -51,6 +52,7 @@ class ModelPort:
         self._rx_stray = False
         self._replies = deque()
         self._errors = dict.fromkeys(("overrun", "stray", "framing", "reply_lost"), 0)
+        self._tx_reply = None             # bytes so far of a reply frame that software sends symbol by symbol
         self._tx_covered = bytearray()    # bytes since the last start of packet
         self._tx_threshold = self._tx_count = 0
         self._rx_areas = []
@@ -134,7 +136,10 @@ class ModelPort:
                     self._tx_covered.clear()
                 return Stretch(b"", value == Control.START, value == Control.END)
             if value > 0xFF:
+                self._tx_reply = bytearray() if value == Control.REPLY else None
                 return None          # the model sends no other control codes
+            if self._tx_reply is not None:
+                return self._reply_byte(value)
             self._cover(bytes([value]))
             return Stretch(bytes([value]))
         offset = address - _DATA.base
@@ -148,6 +153,15 @@ class ModelPort:
         self._cover(data)
         self._tx_open = (start or self._tx_open) and not end
         return Stretch(data, start, end) if data or start or end else None
+
+    def _reply_byte(self, value):
+        """Takes a byte of a reply frame; the whole frame leaves with its last."""
+        self._tx_reply.append(value)
+        if len(self._tx_reply) == COMMAND_LENGTH - 1:
+            if self.fiber is not None:
+                self._tx_count += COMMAND_LENGTH
+                self.fiber.signal("reply", self.machine.time_ps, int.from_bytes(self._tx_reply, "big"))
+            self._tx_reply = None
 
     def _cover(self, data):
         """Data bytes leave."""

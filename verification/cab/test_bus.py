@@ -11,6 +11,7 @@ from nectar.hdl.cab.addresses import KERNEL_PAGE, REGIONS
 from nectar.hdl.cab.bus import CpuBus
 from nectar.hdl.cab.regions import Kind, Right
 from nectar.hdl.cab.registers import Area
+from nectar.verification import seeds
 from nectar.verification.bench import Bench, inside
 from nectar.verification.cab.lockstep import HandClock
 from nectar.verification.cab.structures import pack
@@ -81,7 +82,7 @@ class World:
 
     def rights(self, domain, page):
         """What the table says: nearly everything in data memory, anything elsewhere."""
-        value = random.Random(self.salt ^ domain << 14 ^ page).getrandbits(6)
+        value = seeds.rng("rights", self.salt, domain, page).getrandbits(6)
         return 7 if value >> 3 > 2 else value & 7
 
     def judge(self, port, request):
@@ -135,7 +136,7 @@ class World:
               memory__ready=memory_ready, memory_data=random.getrandbits(32), program_data=random.getrandbits(32),
               protection__current=self.current,
               protection__rights=self.rights(*self.looked), protection__hole=self.hole(self.looked[1], self.looked[0]),
-              protection__table=0 if self.hole(self.looked[1], self.looked[0]) else random.Random(self.looked[1]).getrandbits(32))
+              protection__table=0 if self.hole(self.looked[1], self.looked[0]) else seeds.rng("table", self.looked[1]).getrandbits(32))
         self.registers(drive)
         await self.clock.settle()
         window_data = random.getrandbits(32)
@@ -238,7 +239,7 @@ class World:
             where, trap = request["judged"]
             data, error = request["data"], request.get("error", where is None)
             if where == "protection":
-                data = 0 if request["write"] else random.Random(request["address"] & 0x3FFF).getrandbits(32)
+                data = 0 if request["write"] else seeds.rng("table", request["address"] & 0x3FFF).getrandbits(32)
                 assert request["effect"] == ("protection" if request["write"] else None)
             elif where is not None:
                 assert request["effect"] == where, f"{where} was not reached"

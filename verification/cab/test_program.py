@@ -6,11 +6,12 @@ import cocotb
 import pytest
 
 from nectar.hdl.cab.program import ProgramMemory
+from nectar.verification import seeds
 from nectar.verification.bench import Bench, inside
 from nectar.verification.cab.lockstep import HandClock, lockstep
 
 SIZE = 4 << 10
-PROMS = {"empty PROM": b"", "short PROM": bytes(range(1, 104)), "long PROM": random.Random(1).randbytes(5000)}
+PROMS = {"empty PROM": b"", "short PROM": bytes(range(1, 104)), "long PROM": seeds.rng("PROM").randbytes(5000)}
 INPUTS = "valid", "rom", "address", "write", "select", "data", "may"
 
 

@@ -65,7 +65,7 @@ def whole_hub(material, numbers):
             continue
     else:
         return {}
-    trial = Trial(text, _HUB, f"{ports} ports", material.directory / "hub")
+    trial = Trial(text, _HUB, f"{ports} ports {profile.name}", material.directory / "hub")
     trial.claims = [claim for claim in trial.claims if NEEDED.get(claim, 2) <= ports]
     return trial.put(numbers)
 

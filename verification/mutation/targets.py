@@ -1,4 +1,4 @@
-"""What is mutated: each component of HUB and CAB in one configuration of its bench."""
+"""What is mutated: each component of HUB, CAB and link in one configuration of its bench."""
 
 import importlib
 from dataclasses import dataclass
@@ -54,6 +54,11 @@ def _cab(name, configuration, part=None):
     return Target(f"cab/{name}", configuration, None, checks=("inside",) if part else ("bench",), part=part)
 
 
+def _link(name, configuration):
+    """A component of the link: it meets its own bench."""
+    return Target(f"link/{name}", configuration, None, checks=("bench",))
+
+
 TARGETS = {target.name: target for target in (
     Target("answers", "3 ports", 3),
     Target("arbiter", "16", None),
@@ -78,7 +83,7 @@ TARGETS = {target.name: target for target in (
     Target("reply_sender", "sender", 5),
     Target("status_table", "5 ports", 5),
     Target("supervisor", "3 ports", 3),
-    Target("watchdog", "2 ports", 2),
+    Target("watchdog", "2 ports, short", None),
     _cab("bus", "with window"),
     _cab("crc32", "crc"),
     _cab("demux", "demux"),
@@ -112,4 +117,13 @@ TARGETS = {target.name: target for target in (
     _cab("vme/transfer", "transfer"),
     _cab("vme/vme", "16 MHz"),
     _cab("vme/window", "16 MHz", "Window"),
+    _link("aligner", "two bits"),
+    _link("bits", "4 of 4"),
+    _link("decoder", "decoder"),
+    _link("elastic", "buffer"),
+    _link("encoder", "encoder"),
+    _link("queue", "depth 13"),
+    _link("receiver", "4 of 4"),
+    _link("serial", "4 of 4"),
+    _link("transmitter", "4 of 4"),
 )}
