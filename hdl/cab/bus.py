@@ -222,8 +222,9 @@ class CpuBus(wiring.Component):
         # 4. A write that lets DMA work on an area waits here until all its pages have been looked at. The owner may refuse the
         # area meanwhile, and take it again: what it said at first counts, too.
         area = Signal(Area)
-        ahead, page, last_page = (Signal(_TABLE_PAGE_BITS, name=name) for name in ("page_ahead", "walk_page", "last_page"))
-        at_first = Signal()
+        ahead, page, last_page, seen_page = (
+            Signal(_TABLE_PAGE_BITS, name=name) for name in ("page_ahead", "walk_page", "last_page", "seen_page"))
+        at_first, seen_first = Signal(), Signal()
         to_walk, walking, walked = Signal(), Signal(), Signal()
         passed, denied = Signal(), Signal()
         page_allowed, may = Signal(), Signal()
@@ -251,9 +252,10 @@ class CpuBus(wiring.Component):
                     m.next = "END"
             with m.State("WALK"):
                 m.d.comb += walking.eq(1)
-                with m.If(page_allowed):
-                    m.d.sync += [at_first.eq(0), page.eq(ahead), ahead.eq(ahead + 1)]
-                m.d.sync += [passed.eq(page_allowed), denied.eq(~page_allowed)]
+                m.d.sync += [
+                    at_first.eq(0), page.eq(ahead), ahead.eq(ahead + 1),
+                    passed.eq(page_allowed), denied.eq(~page_allowed), seen_page.eq(page), seen_first.eq(at_first),
+                ]
                 with m.If(~page_allowed | (page == last_page)):
                     m.next = "END"
             with m.State("END"):
@@ -314,7 +316,7 @@ class CpuBus(wiring.Component):
         ]
         with m.If(to_walk & denied):
             m.d.sync += [
-                trap.payload.address.eq(Cat(Mux(at_first, area.address[:PAGE_BITS], 0), page)),
+                trap.payload.address.eq(Cat(Mux(seen_first, area.address[:PAGE_BITS], 0), seen_page)),
                 trap.payload.kind.eq(Mux(area.write, Kind.WRITE, Kind.READ)),
             ]
 
@@ -370,7 +372,7 @@ class CpuBus(wiring.Component):
             self.spy = SimpleNamespace(
                 at_work=at_work, where=where, valid=valid, ends=ends, leaves=leaves, held=held, spare=spare, cpu_begins=cpu_begins,
                 vme_begins=vme_begins, hears=walk.ongoing("HEAR"), begins=walk.ongoing("BEGIN"), walking=walking, walked=walked, passed=passed, denied=denied, area=area, page=page,
-                ahead=ahead, at_first=at_first, last_page=last_page, waits=waits, parked=parked, answers_cpu=answers_cpu,
+                ahead=ahead, at_first=at_first, last_page=last_page, seen_page=seen_page, seen_first=seen_first, waits=waits, parked=parked, answers_cpu=answers_cpu,
                 answers_vme=answers_vme, settling=settling, to_walk=to_walk, refused=refused)
         return m
 

@@ -209,7 +209,7 @@ class ProtectionProof(wiring.Component):
             m.d.comb += [
                 Assert(~(spy.walked & spy.passed) | allowed, "all pages of the area were looked at"),
                 Assert(~(spy.walking & (page < spy.page)) | allowed, "all before the one that is looked at now"),
-                Assert(~(spy.walked & spy.denied & (spy.page == page)) | ~allowed),
+                Assert(~(spy.walked & spy.denied & (spy.seen_page == page)) | ~allowed),
             ]
         m.d.comb += Assert(~(traps & was_denied & (doing.domain == domain) & ~self._moved_then
                              & (bus.protection.trap.payload.address[PAGE_BITS:] == page))
