@@ -6,7 +6,7 @@ protection that is checked in parallel.
 
 from types import SimpleNamespace
 
-from amaranth.hdl import Assert, Cat, Module, Mux, Signal
+from amaranth.hdl import Assert, Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -199,8 +199,13 @@ class CpuBus(wiring.Component):
         m.d.comb += self._goes(following, following_where)
         with m.If(ends):
             m.d.sync += valid.eq(0)
+        needed, decides = Signal(len(Right)), Signal(len(Right))    # the right that it needs; if that alone decides
         with m.If(cpu_begins | vme_begins):
-            m.d.sync += [valid.eq(1), at_work.eq(following), where.eq(following_where)]
+            m.d.sync += [
+                valid.eq(1), at_work.eq(following), where.eq(following_where),
+                needed.eq(self._needed(following, following_where)),
+                decides.eq(Mux(following_where.area, 0, self._needed(following, following_where))),
+            ]
         with m.If(cpu_begins):
             m.d.sync += [held.eq(0), turn.eq(1)]
         with m.Elif(self.bus.valid & ~held):
@@ -211,26 +216,26 @@ class CpuBus(wiring.Component):
             m.d.sync += locked.eq(0)
 
         # 3. Whether it may.
-        kind = Signal(Kind)
         allowed = Signal()
-        with m.If(access.write):
-            m.d.comb += kind.eq(Kind.WRITE)
-        with m.Elif(access.execute):
-            m.d.comb += kind.eq(Kind.EXECUTE)
-        m.d.comb += allowed.eq(at_work.kernel | (self.protection.rights.bit_select(kind, 1).any() & ~where.private))
+        m.d.comb += [
+            allowed.eq(at_work.kernel | (self.protection.rights & needed).any()),
+            Assert(~valid | (needed == self._needed(at_work, where))),
+            Assert(~valid | (decides == Mux(where.area, 0, needed))),
+        ]
 
         # 4. A write that lets DMA work on an area waits here until all its pages have been looked at. The owner may refuse the
         # area meanwhile, and take it again: what it said at first counts, too.
         area = Signal(Area)
-        ahead, page, last_page = (Signal(_TABLE_PAGE_BITS, name=name) for name in ("page_ahead", "walk_page", "last_page"))
-        at_first = Signal()
+        ahead, page, last_page, seen_page = (
+            Signal(_TABLE_PAGE_BITS, name=name) for name in ("page_ahead", "walk_page", "last_page", "seen_page"))
+        at_first, seen_first = Signal(), Signal()
         to_walk, walking, walked = Signal(), Signal(), Signal()
         passed, denied = Signal(), Signal()
         page_allowed, may = Signal(), Signal()
         m.d.comb += [
             to_walk.eq(where.area & ~at_work.kernel),
             page_allowed.eq(Mux(area.write, self.protection.rights[Kind.WRITE], self.protection.rights[Kind.READ])),
-            may.eq(Mux(to_walk, passed, allowed)),
+            may.eq(at_work.kernel | (to_walk & passed) | (self.protection.rights & decides).any()),
         ]
         with m.FSM(name="walk") as walk:
             with m.State("ASK"):
@@ -251,9 +256,10 @@ class CpuBus(wiring.Component):
                     m.next = "END"
             with m.State("WALK"):
                 m.d.comb += walking.eq(1)
-                with m.If(page_allowed):
-                    m.d.sync += [at_first.eq(0), page.eq(ahead), ahead.eq(ahead + 1)]
-                m.d.sync += [passed.eq(page_allowed), denied.eq(~page_allowed)]
+                m.d.sync += [
+                    at_first.eq(0), page.eq(ahead), ahead.eq(ahead + 1),
+                    passed.eq(page_allowed), denied.eq(~page_allowed), seen_page.eq(page), seen_first.eq(at_first),
+                ]
                 with m.If(~page_allowed | (page == last_page)):
                     m.next = "END"
             with m.State("END"):
@@ -300,21 +306,21 @@ class CpuBus(wiring.Component):
             self.protection.data.eq(access.write_data),
         ]
         trap = self.protection.trap
-        to_table = Signal()
-        m.d.comb += to_table.eq(where.table & ~self.protection.hole)
+        to_table, ended = Signal(), Signal()
+        m.d.comb += [to_table.eq(where.table & ~self.protection.hole), trap.valid.eq(ended & ~self.may)]
         m.d.sync += [
             self.may.eq(may),
             settling.eq(ends & where.settles),
             self.protection.write.eq(ends & to_table & access.write),
-            trap.valid.eq(ends & ~may),
+            ended.eq(ends),
             trap.payload.address.eq(access.address),
             trap.payload.domain.eq(at_work.domain),
-            trap.payload.kind.eq(kind),
+            trap.payload.kind.eq(self._kind(access)),
             trap.payload.vme.eq(at_work.vme),
         ]
         with m.If(to_walk & denied):
             m.d.sync += [
-                trap.payload.address.eq(Cat(Mux(at_first, area.address[:PAGE_BITS], 0), page)),
+                trap.payload.address.eq(Cat(Mux(seen_first, area.address[:PAGE_BITS], 0), seen_page)),
                 trap.payload.kind.eq(Mux(area.write, Kind.WRITE, Kind.READ)),
             ]
 
@@ -345,11 +351,11 @@ class CpuBus(wiring.Component):
         m.d.sync += [
             answers_cpu.eq(ends & ~at_work.vme & ~leaves),
             answers_vme.eq(ends & at_work.vme),
-            from_memory.eq(where.memory & ~access.write & may),
-            from_program.eq((where.program | where.rom) & ~access.write & may),
+            from_memory.eq(where.memory & ~access.write),
+            from_program.eq((where.program | where.rom) & ~access.write),
             from_table.eq(to_table & ~access.write),
-            from_registers.eq(where.registers & ~access.write & may),
-            fails.eq(~may | ~known),
+            from_registers.eq(where.registers & ~access.write),
+            fails.eq(~known),
             self.bus.done.eq(answers_cpu | (waits & self.window.done)),
             self.bus.error.eq(Mux(answers_cpu, error, waits & self.window.done & self.window.error)),
             self.bus.read_data.eq(Mux(answers_cpu, result, window_result)),
@@ -358,9 +364,9 @@ class CpuBus(wiring.Component):
             self.vme.read_data.eq(result),
         ]
         m.d.comb += [
-            error.eq(fails | self.registers.error),
-            result.eq(Mux(from_memory, self.memory_data, 0) | Mux(from_program, self.program_data, 0)
-                      | Mux(from_table, self.protection.table, 0) | Mux(from_registers, self.registers.read_data, 0)),
+            error.eq(fails | ~self.may | self.registers.error),
+            result.eq(Mux(from_memory & self.may, self.memory_data, 0) | Mux(from_program & self.may, self.program_data, 0)
+                      | Mux(from_table, self.protection.table, 0) | Mux(from_registers & self.may, self.registers.read_data, 0)),
             window_result.eq(Mux(parked.access.write | self.window.error, 0, self.window.read_data)),
             self.idle.eq(~(valid | held | waits | answers_cpu | answers_vme | self.bus.done | self.vme.done)),
             Assert(~(waits & answers_cpu & self.window.done), "one answer to the CPU in a cycle"),
@@ -370,7 +376,7 @@ class CpuBus(wiring.Component):
             self.spy = SimpleNamespace(
                 at_work=at_work, where=where, valid=valid, ends=ends, leaves=leaves, held=held, spare=spare, cpu_begins=cpu_begins,
                 vme_begins=vme_begins, hears=walk.ongoing("HEAR"), begins=walk.ongoing("BEGIN"), walking=walking, walked=walked, passed=passed, denied=denied, area=area, page=page,
-                ahead=ahead, at_first=at_first, last_page=last_page, waits=waits, parked=parked, answers_cpu=answers_cpu,
+                ahead=ahead, at_first=at_first, last_page=last_page, seen_page=seen_page, seen_first=seen_first, waits=waits, parked=parked, answers_cpu=answers_cpu,
                 answers_vme=answers_vme, settling=settling, to_walk=to_walk, refused=refused)
         return m
 
@@ -389,6 +395,14 @@ class CpuBus(wiring.Component):
             where.settles.eq(self._within(address, "protection") | (kernels & write)),
             where.area.eq(write & Cat(address[exact_log2(LANES):] == register.address // LANES for register in _AREAS).any()),
         ]
+
+    @staticmethod
+    def _kind(access):
+        return Mux(access.write, Kind.WRITE, Mux(access.execute, Kind.EXECUTE, Kind.READ))
+
+    def _needed(self, granted, where):
+        """The right that an access needs, as one of the bits ``Right``; no right is enough for what is the kernel's alone."""
+        return Mux(where.private, 0, Const(1, len(Right)) << self._kind(granted.access))[:len(Right)]
 
     @staticmethod
     def _within(address, name, size=None):

@@ -5,6 +5,8 @@ and execute, 32 domains with a table each, one of them VME's, checked in paralle
 table and the switch of each domain are ours (docs/cab.md).
 """
 
+from functools import reduce
+from operator import or_
 from types import SimpleNamespace
 
 from amaranth.hdl import C, Cat, Const, Module, Mux, Signal
@@ -129,13 +131,13 @@ class Protection(wiring.Component):
         covered, index = self._index(m)
         m.d.comb += [read.addr.eq(Cat(index[exact_log2(_LANES):], self.page_domain[:domain_bits])), read.en.eq(self.look)]
         # No reset: the access behind one that resets the board finds what it has looked up.
-        lane = Signal(range(_LANES), reset_less=True)
+        chosen = Signal(_LANES, reset_less=True)     # its lane, one-hot; none outside of the table
         domain = Signal(DOMAIN_BITS, reset_less=True)
         place = Signal(len(read.addr), reset_less=True)
         inside = Signal(reset_less=True)
         with m.If(self.look):
             m.d.sync += [
-                lane.eq(self.page[:exact_log2(_LANES)]),
+                chosen.eq(Mux(covered & (self.page_domain < self.domains), 1 << self.page[:exact_log2(_LANES)], 0)),
                 domain.eq(self.page_domain),
                 place.eq(read.addr),
                 inside.eq(covered & (self.page_domain < self.domains)),
@@ -143,10 +145,13 @@ class Protection(wiring.Component):
 
         # 2. What it says. The byte at a word's own address is the first of its four pages.
         on = Signal(self.domains)
+        counts = Signal()    # the domain is on
         entry = Signal(_RIGHT_BITS)
         m.d.comb += [
-            entry.eq(read.data.word_select(~lane, _RIGHT_BITS)),
-            self.rights.eq(Mux(inside & on.bit_select(domain[:domain_bits], 1), entry, 0)),
+            counts.eq(on.bit_select(domain[:domain_bits], 1)),
+            # The memory is slow: what chooses from it is there before.
+            entry.eq(reduce(or_, (Mux(chosen[n], read.data.word_select(_LANES - 1 - n, _RIGHT_BITS), 0) for n in range(_LANES)))),
+            self.rights.eq(Mux(counts, entry, 0)),
             self.hole.eq(~inside),
             self.table.eq(Mux(inside, Cat(Cat(read.data.word_select(n, _RIGHT_BITS), C(0, _SPARE_BITS)) for n in range(_LANES)), 0)),
             write.addr.eq(place),
@@ -156,7 +161,7 @@ class Protection(wiring.Component):
 
         if platform == "formal":
             look = table.read_port(domain="comb")
-            self.spy = SimpleNamespace(address=look.addr, data=look.data, lane=lane, domain=domain, place=place, inside=inside, read=read.data)
+            self.spy = SimpleNamespace(address=look.addr, data=look.data, domain=domain, place=place, inside=inside, chosen=chosen, read=read.data)
 
         # 3. The current domain, and the domains whose rights count.
         m.d.comb += [

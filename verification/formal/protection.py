@@ -209,7 +209,7 @@ class ProtectionProof(wiring.Component):
             m.d.comb += [
                 Assert(~(spy.walked & spy.passed) | allowed, "all pages of the area were looked at"),
                 Assert(~(spy.walking & (page < spy.page)) | allowed, "all before the one that is looked at now"),
-                Assert(~(spy.walked & spy.denied & (spy.page == page)) | ~allowed),
+                Assert(~(spy.walked & spy.denied & (spy.seen_page == page)) | ~allowed),
             ]
         m.d.comb += Assert(~(traps & was_denied & (doing.domain == domain) & ~self._moved_then
                              & (bus.protection.trap.payload.address[PAGE_BITS:] == page))
@@ -231,7 +231,8 @@ class ProtectionProof(wiring.Component):
             Assert(~(valid & work.kernel & _in_region(access.address, "protection"))
                    | (Cat(looked, looked_domain) == access.address[:_PAGE_NUMBER_BITS + DOMAIN_BITS])),
             Assert(~begun | (look.inside == (looked_covered & (looked_domain < self.domains)))),
-            Assert(~begun | (look.lane == looked[:2]) & (look.domain == looked_domain) & (~look.inside | (look.place == Cat(looked_index[2:], looked_domain)[:len(look.place)]))),
+            Assert(~begun | (look.domain == looked_domain) & (~look.inside | (look.place == Cat(looked_index[2:], looked_domain)[:len(look.place)]))),
+            Assert(~begun | (look.chosen == Mux(look.inside, 1 << looked[:2], 0))),
             Assert(~same_word | (look.read.word_select(lane, len(Right)) == content), "what was looked up is what is there"),
             Assert(~(valid & (looked == page) & (looked_domain == domain)) | (protection.rights == rights), "the table says what was written"),
             *(Assert(~valid | (getattr(spy.where, name) == value)) for name, value in (
