@@ -49,6 +49,8 @@ void VmeBus::edge() {
             }
             if (block_) {
                 take();
+                // A load of a block has nothing to set up.
+                if (!store_) strobe();
                 break;
             }
             state_ = State::IDLE;
