@@ -73,9 +73,10 @@ def adapter(verilog, module, name, prefix, root_header, source):
     cab = "irq" in names
     fibers = ["fiber"] if cab else [f"port_{i}" for i in range(sum(n.endswith("rx__valid") for n in names))]
     fill = [f"pins.{pin} = &model->{pin};" for pin in ("clk", "rst", "idle", *(() if cab else ("hub_id",)))]
-    # With one clock, and nothing else that has edges, the model remembers one bit of the past.
+    # Nothing happens at a falling edge; what the model remembers of its clock is one bit. (Strobes of VME have edges, too.)
     memories = re.findall(r"__Vtrigprevexpr\w*", root_header)
-    fill.append(f"pins.clk_before = {f'&model->rootp->{memories[0]}' if len(memories) == 1 else 'nullptr'};")
+    clocks = memories if len(memories) == 1 else [name for name in memories if name == "__Vtrigprevexpr___TOP__clk__0"]
+    fill.append(f"pins.clk_before = {f'&model->rootp->{clocks[0]}' if clocks else 'nullptr'};")
     if cab:
         fill.append(f"pins.cpu = {{{', '.join(f'&model->{_member(pin)}' for pin in _CPU_PINS)}}};")
     if _VME_PINS[0] in names:
