@@ -9,6 +9,9 @@ from .shared import PATIENCE_US
 
 __all__ = ["NodeDatagram", "NodeMailbox", "NodeMessage", "NodeRequest", "NodeRequests", "NodeService"]
 
+#: Between two looks whether another process has opened a mailbox.
+_LOOK_US = 20
+
 
 class NodeMessage:
     """A message in CAB memory that a node's process reads.
@@ -23,7 +26,7 @@ class NodeMessage:
         The sender's count.
     """
 
-    __slots__ = ("length", "source", "number", "_shared", "_address", "_box", "_count")
+    __slots__ = ("length", "source", "number", "_shared", "_address", "_box", "_count", "_era")
 
     def __init__(self, shared, box, count, address, length, source, number):
         self.length = length
@@ -33,6 +36,7 @@ class NodeMessage:
         self._address = address
         self._box = box
         self._count = count
+        self._era = box.era
 
     async def read(self, offset=0, length=None):
         """``length`` bytes from ``offset`` on; all by default. ValueError if the message does not have them."""
@@ -43,6 +47,8 @@ class NodeMessage:
             return b""
         if self._box is None:
             raise ValueError("the message has been freed: read it before")
+        if self._box.era != self._era:
+            raise ValueError(f"the CAB has taken the message back, since {self._box} was closed or the CAB has started anew: read it before")
         with self._shared.bus():
             return await self._shared.load(self._address + offset, length)
 
@@ -51,7 +57,8 @@ class NodeMessage:
         if self._box is None:
             raise ValueError("the message has been freed before")
         box, self._box = self._box, None
-        box.release(self._count)
+        if box.era == self._era:
+            box.release(self._count)
 
 
 class _Reader:
@@ -67,15 +74,31 @@ class _Reader:
         self._shared = node.shared
         self._box = None
         self._boot = None
+        self._opening = False     # by some process
+        self._eras = 0            # how often it was opened or closed
         self._taken = 0           # messages of this box that processes have had
         self._released = 0        # of those, all up to this one have been given back
         self._back = set()        # given back beyond that
 
+    @property
+    def era(self):
+        """Changes when messages that processes have are the CAB's again."""
+        return self._eras, self.node.boot
+
     async def open(self):
         """Has the CAB put its messages where the node sees them. Nothing if it is open."""
         await self.node.attached()
+        while self._opening:
+            await self.node.sleep(_LOOK_US)
         if self._box is not None and self._boot == self.node.boot:
             return
+        self._opening = True
+        try:
+            await self._open()
+        finally:
+            self._opening = False
+
+    async def _open(self):
         shared = self._shared
         box = next((box for box in range(BOXES) if box not in shared.boxes), None)
         if box is None:
@@ -90,12 +113,14 @@ class _Reader:
             del shared.boxes[box]
             raise
         self._box, self._boot = box, self.node.boot
+        self._eras += 1
 
     async def close(self):
         """The CAB takes back what has not been given back; what comes later is refused. Nothing if it is closed."""
         if self._box is None:
             return
         shared, box, self._box = self._shared, self._box, None
+        self._eras += 1
         if self._boot == self.node.boot:
             with shared.bus():
                 await shared.done(await shared.place(Code.CLOSE, f"closing {self}", box=box))
@@ -121,8 +146,6 @@ class _Reader:
     def release(self, count):
         """The CAB may have the message of that count back; posted."""
         shared = self._shared
-        if self._box is None or self._boot != self.node.boot:
-            return
         self._back.add(count)
         door = self.node.door
         door.spend(self.node.costs.release)
