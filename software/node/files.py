@@ -81,7 +81,7 @@ class NodeFiles:
         if self._port is None:
             raise NodeAbsent(f"{self.cab.name} has no node: name it in the program's NODES")
         end = kernel.cycles(timeout_us) + await kernel.door.now()
-        number = await self._place(timeout_us, path)
+        number = await self._place(end, path, timeout_us)
         asked = self._asked[number] = _Asked(code)
         kernel.door.spend(kernel.costs.node_request)
         if data:
@@ -94,9 +94,9 @@ class NodeFiles:
             if asked.answer is None:
                 asked.thread = kernel.current
                 await kernel.block(f"{self.cab.name}'s node to do something with {path}", lambda: None, timeout=left)
-        except TimedOut:
+        except TimedOut as error:
             self._leave(number)
-            raise self._silent(path, timeout_us) from None
+            raise await self._why(error, end, path, timeout_us) from None
         except BaseException:
             self._leave(number)
             raise
@@ -111,17 +111,21 @@ class NodeFiles:
             raise _ERRORS.get(status, FileError)(status, f"{path}, on the node of {self.cab.name}: {_TEXTS.get(status, 'the node could not do it')}")
         return value, got
 
-    async def _place(self, timeout_us, path):
+    async def _place(self, end, path, timeout_us):
         """The number of the next request, once its slot is free."""
-        while (self._next - FILES & 0xFFFFFFFF) in self._asked:
-            try:
-                await self._room.wait(timeout_us)
-            except TimedOut:
-                raise self._silent(path, timeout_us) from None
+        try:
+            while (self._next - FILES & 0xFFFFFFFF) in self._asked:
+                left = end - await self.kernel.door.now()
+                await self._room.wait(max(0, left) * 1e6 / self.kernel.door.cpu_hz)
+        except TimedOut as error:
+            raise await self._why(error, end, path, timeout_us) from None
         number, self._next = self._next, self._next + 1 & 0xFFFFFFFF
         return number
 
-    def _silent(self, path, timeout_us):
+    async def _why(self, error, end, path, timeout_us):
+        """The error of a wait that has timed out: ours, or that of somebody who has set another limit to it."""
+        if await self.kernel.door.now() < end:
+            return error
         return NodeSilent(f"the node of {self.cab.name} has not answered within {timeout_us} us, about {path}: is it running?")
 
     def _leave(self, number):

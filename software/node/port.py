@@ -286,9 +286,12 @@ class NodePort:
         box = self._boxes.pop(number, None)
         if box is None:
             raise _Refused(Status.BAD_CONNECTION)
-        for key in [key for key, (where, _) in self._requests.items() if where is box]:
-            self.withdraw(self._requests.pop(key)[1].message)
+        left = [key for key, (where, _) in self._requests.items() if where is box]
         box.close()
+        for _, request in [self._requests.pop(key) for key in left]:
+            self.withdraw(request.message)
+            if request.cancelled:
+                await request.reply()    # which nobody hears, and which frees it
 
     async def _call(self, cab, service, area, timeout_us):
         call = await self.cab.request.start((cab, service), area, timeout_us or None)

@@ -318,6 +318,23 @@ def test_a_request_that_its_node_does_not_answer_ends_with_its_service(backend):
     assert isinstance(error, ServiceEnded)
 
 
+@pytest.mark.parametrize("cancel_us, close_us", [(3000, 6000), (6000, 3000)])
+def test_a_cancelled_request_is_freed_whenever_its_service_is_closed(cancel_us, close_us):
+    async def serve(node):
+        service = await node.request.serve(7)
+        await service.receive(100_000)
+        await node.sleep(close_us)
+        await service.close()
+
+    async def call(cab):
+        await cab.sleep(8000)
+        started = await cab.request.start((2, 7), pattern(2000))
+        await cab.sleep(cancel_us)
+        started.cancel()
+
+    run(("CAB2", serve), tasks=[("CAB1", call)], nodes=["CAB2"])
+
+
 def test_nonsense_in_the_shared_area_is_refused_or_counted(backend):
     """What a node's process stores that does not keep to the library: nobody else notices."""
     async def wild(node, entries):
