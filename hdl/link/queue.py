@@ -6,7 +6,7 @@ kbyte). ``docs/hub.md`` gives the room for framing on top of the kilobyte.
 
 from types import SimpleNamespace
 
-from amaranth.hdl import Assert, Module, Signal
+from amaranth.hdl import Assert, Module, Mux, Signal
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
@@ -80,7 +80,7 @@ class SymbolQueue(wiring.Component):
 
         written = Signal(range(size))
         taken = Signal(range(size))
-        head = Signal(range(size))
+        head, following = Signal(range(size)), Signal(range(size))
         store = Signal()
         pop = Signal()
         m.d.comb += [
@@ -90,15 +90,17 @@ class SymbolQueue(wiring.Component):
             write.data.eq(self.push.payload),
             write.en.eq(store),
             pop.eq(self.output.valid & self.output.ready),
-            head.eq(taken + pop),
+            # Whether an entry leaves is known late: what follows from it is ready for both cases.
+            following.eq(taken + 1),
+            head.eq(Mux(pop, following, taken)),
             read.addr.eq(head),
             self.output.payload.eq(read.data),
         ]
         m.d.sync += [
             written.eq(written + store),
             taken.eq(head),
-            self.output.valid.eq(head != written),
-            self.level.eq(self.level + store - pop),
+            self.output.valid.eq(Mux(pop, following != written, taken != written)),
+            self.level.eq(Mux(store, Mux(pop, self.level, self.level + 1), Mux(pop, self.level - 1, self.level))),
         ]
         with m.If(self.clear):
             m.d.sync += [written.eq(taken), taken.eq(taken), self.output.valid.eq(0), self.level.eq(0)]

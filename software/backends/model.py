@@ -1,10 +1,9 @@
 """The pure-Python back end: CABs, HUBs and fibers as a behavioural model, event by event. No RTL, no compiler.
 
-It is for tests of the software and for trying things out; its times are plausible, not those of the RTL. Faults can be put into it.
+It is for tests of the software and for trying things out; its times are plausible, not those of the RTL.
 """
 
 from collections import deque
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
 from ...hdl.cab.addresses import REGIONS
@@ -17,36 +16,10 @@ from .modelnet import ModelHub
 from .modelnode import ModelNode
 from .processor import FOREVER, Processor
 
-__all__ = ["ModelMachine", "Fault"]
+__all__ = ["ModelMachine"]
 
 #: Clock edges for which each board's reset is active.
 _RESET_EDGES = 4
-
-
-@dataclass
-class Fault:
-    """Something that goes wrong on fibers, a number of times.
-
-    ``kind``: command, close all, start, data, end (stretches of a packet that have the start, neither, only the end), ready or reply.
-    ``fiber``: as in ``CAB1->HUB1.P0``; None for any. ``skip`` go by first; ``count`` are hit. ``action``: drop, or corrupt (one bit of a stretch).
-    """
-
-    kind: str
-    fiber: str | None = None
-    skip: int = 0
-    count: int = 1
-    action: str = "drop"
-    hits: int = 0
-
-    def hit(self, kind, fiber):
-        """Whether it happens to this one."""
-        if kind != self.kind or self.fiber not in (None, fiber) or self.hits >= self.count:
-            return False
-        if self.skip:
-            self.skip -= 1
-            return False
-        self.hits += 1
-        return True
 
 
 class _Cpu:
@@ -80,19 +53,17 @@ class ModelMachine:
         Clocks and the fibers' symbol time.
     memory_bytes : int
         Data memory of each CAB.
-    faults : list of Fault
     nodes : iterable of str
         Names of the CABs that have a node.
 
     Members
     -------
-    doors, nodes, faults, fibers, hub_ports
+    doors, nodes, fibers, hub_ports
     hubs : dict of str → ModelHub
     """
 
-    def __init__(self, topology, profile, memory_bytes=REGIONS["data"].size, faults=(), nodes=()):
+    def __init__(self, topology, profile, memory_bytes=REGIONS["data"].size, nodes=()):
         self.time_ps = 0
-        self.faults = list(faults)
         self.doors = {name: Door(profile.cpu_hz) for name in topology.cabs}
         self.hubs = {name: ModelHub(self, board, profile.hub_period_ps) for name, board in topology.hubs.items()}
         self.hub_ports = {name: hub.ports for name, hub in self.hubs.items()}
@@ -132,13 +103,6 @@ class ModelMachine:
         """``action(argument)`` at ``time_ps``."""
         self._order += 1
         heappush(self._events, (time_ps, False, self._order, action, argument))
-
-    def fate(self, fiber, kind):
-        """What happens to something that is sent: None, drop or corrupt."""
-        for fault in self.faults:
-            if fault.hit(kind, fiber.name):
-                return fault.action
-        return None
 
     def interrupt(self, board):
         """A board's interrupt line may have gone up."""

@@ -12,7 +12,7 @@ FAULTS = {
     "a full queue is written over": ("store.eq(self.push.valid & ~self.overflow)", "store.eq(self.push.valid)"),
     "the head goes back when the queue is cleared": ("taken.eq(taken), self.output.valid.eq(0)", "taken.eq(head), self.output.valid.eq(0)"),
     "the head is read a cycle late": ("read.addr.eq(head)", "read.addr.eq(taken)"),
-    "an entry is offered too early": ("self.output.valid.eq(head != written)", "self.output.valid.eq(head != written + store)"),
+    "an entry is offered too early": ("following != written, taken != written)", "following != written, taken != written + store)"),
 }
 
 
