@@ -28,17 +28,17 @@ class Box:
         Whose messages it has.
     service : Service or None
         Whose requests it has.
-    requests : dict of int → Request
-        Those that the node has not answered.
+    server : Thread or None
+        That hands over the requests.
     """
 
-    __slots__ = ("port", "number", "mailbox", "service", "requests", "server", "_put", "_released", "_lent")
+    __slots__ = ("port", "number", "mailbox", "service", "server", "_put", "_released", "_lent", "_pumps")
 
     def __init__(self, port, number, released):
         self.port = port
         self.number = number
         self.mailbox = self.service = self.server = None
-        self.requests = {}
+        self._pumps = False        # the thread hands over what the mailbox has kept: nobody may overtake it
         self._put = self._released = released
         self._lent = deque()       # messages that the node has, oldest first; None for one that is given back otherwise
 
@@ -50,7 +50,7 @@ class Box:
     # -- in ------------------------------------------------------------------------------------------
     def arrive(self, message):
         """The mailbox's ``on_arrival``, at either level: hands the message to the node if that can be done at once."""
-        if self.full or len(self.mailbox) or not self.port.lonely(message):
+        if self._pumps or self.full or len(self.mailbox) or not self.port.lonely(message):
             self.port.pump(self)
             return False
         self.put(message, _origin(message))
@@ -67,12 +67,16 @@ class Box:
 
     async def pump(self):
         """By the port's thread: hands over what the mailbox has kept."""
-        while self.mailbox is not None and not self.full:
-            message = self.mailbox.try_take()
-            if message is None:
-                return
-            await self.port.isolate(message)
-            self.put(message, _origin(message))
+        self._pumps = True
+        try:
+            while self.mailbox is not None and not self.full:
+                message = self.mailbox.try_take()
+                if message is None:
+                    return
+                await self.port.isolate(message)
+                self.put(message, _origin(message))
+        finally:
+            self._pumps = False
 
     # -- out -----------------------------------------------------------------------------------------
     def taken(self, count):
@@ -105,7 +109,6 @@ class Box:
             self.service = None
         if self.server is not None and not self.server.ended:
             self.server.end()
-        self.requests.clear()
 
 
 def _origin(message):

@@ -79,7 +79,7 @@ class NodePort:
         self._numbers = 0
         self._room = Condition(cab.kernel, "room in a box of the node")
         self._seen = (0,) * BOXES  # what the node has counted
-        if cab.memory.try_allocate(AREA_BYTES) != AREA:
+        if cab.memory.size < 2 * AREA_BYTES or cab.memory.try_allocate(AREA_BYTES) != AREA:
             raise ProgramError(f"{cab.name} has no room for what it shares with its node: give it {2 * AREA_BYTES} bytes of data memory or more")
         cab.kernel.boot.append(self._begin)
 

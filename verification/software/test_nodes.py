@@ -70,6 +70,24 @@ def test_what_lay_in_a_mailbox_before_it_was_opened_is_read_too(backend):
     assert got == [(2, bytes([number]) * 3) for number in range(30)]
 
 
+def test_messages_keep_their_order_while_a_mailbox_is_opened():
+    """One that lies there is moved to pages of its own, which takes time; what comes meanwhile does not overtake it. Any time is tried."""
+    async def put(cab, when):
+        await cab.datagram.send((1, 4), bytes(500))
+        await cab.sleep(when - await cab.now_us())
+        await cab.datagram.send((1, 4), b"second")
+
+    async def read(node):
+        await node.attached()
+        opened = await node.now_us()
+        return opened, [len(data) for _, data in await receive(node, 4, 2)]
+
+    (opened, _), _ = run(("CAB1", read), tasks=[("CAB2", put, 6000)], nodes=["CAB1"])
+    for when in range(-60, 100, 8):
+        (_, got), _ = run(("CAB1", read), tasks=[("CAB2", put, opened + when)], nodes=["CAB1"])
+        assert got == [500, 6]
+
+
 def test_a_slow_reader_holds_up_its_senders_and_nothing_is_lost(backend):
     """More messages than a box has entries, and a mailbox that holds few: flow control goes all the way back to the sender."""
     count = 40 if backend == "model" else 24

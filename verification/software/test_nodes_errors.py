@@ -263,6 +263,12 @@ def test_a_cab_that_stops_and_starts_again_is_noticed(backend):
         assert isinstance(thread.result, CabSilent) and receiver.result == b"found"
 
 
+def test_a_cab_with_a_node_needs_memory_to_share():
+    with pytest.raises(ProgramError, match="CAB1 has no room for what it shares with its node: give it 524288 bytes"):
+        with model(nodes=["CAB1"], memory_bytes=1 << 18):
+            pass
+
+
 def test_a_process_that_fails_ends_the_run_with_its_error():
     async def process(node):
         raise KeyError("what")
