@@ -159,21 +159,22 @@ def test_the_bus_keeps_the_rules(tmp_path, profile):
 
 
 def test_accesses_take_the_cycles_that_the_page_says():
-    """docs/nodes.md: 18 for a store, 20 for a load, 9 for each further word of a block."""
+    """docs/nodes.md: 15 to 17 for a store, 17 to 20 for a load, 582 to 588 for a block of 64 words, whenever they begin."""
     async def node(door):
-        times = []
-        for access in (lambda: door.write(BASE, 1), lambda: door.write_block(BASE, bytes(256))):
-            begin = await door.now()
-            access()
-            times.append(await door.now() - begin)
-        for access in (lambda: door.read(BASE), lambda: door.read_block(BASE, 256)):
-            begin = await door.now()
-            await access()
-            times.append(await door.now() - begin)
+        times = {kind: set() for kind in ("store", "load", "store block", "load block")}
+        for wait in range(40):
+            for kind, access in (("store", lambda: door.write(BASE, 1)), ("store block", lambda: door.write_block(BASE, bytes(256))),
+                                 ("load", lambda: door.read(BASE)), ("load block", lambda: door.read_block(BASE, 256))):
+                door.spend(wait)
+                begin = await door.now()
+                value = access()
+                if value is not None:
+                    await value
+                times[kind].add(await door.now() - begin)
         return times
-    assert run(node) == [18, 18 + 63 * 9, 20, 20 + 63 * 9]
-
-
+    times = run(node)
+    assert times["store"] == {15, 16, 17} and times["load"] == {17, 18, 19, 20}
+    assert all(582 <= cycles <= 588 for cycles in times["store block"] | times["load block"])
 
 
 def test_a_node_is_wanted_of_a_cab_that_is_there():
