@@ -134,7 +134,7 @@ def test_a_request_that_its_node_does_not_answer_ends_with_its_service(backend):
     assert isinstance(error, ServiceEnded)
 
 
-@pytest.mark.parametrize("cancel_us, close_us", [(3000, 6000), (6000, 3000)])
+@pytest.mark.parametrize("cancel_us, close_us", [(3000, 6000), (6000, 3000), (3300, 3000), (4000, 3000)])
 def test_a_cancelled_request_is_freed_whenever_its_service_is_closed(cancel_us, close_us):
     async def serve(node):
         service = await node.request.serve(7)
