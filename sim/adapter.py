@@ -13,6 +13,10 @@ __all__ = ["nameless", "wrapper", "adapter", "kinds"]
 _DIRECT = ("clk", "slept", "hub_id")
 _CPU_PINS = ("bus__valid", "bus__ready", "bus__address", "bus__write", "bus__kernel", "bus__select", "bus__write_data", "bus__done",
              "bus__read_data", "bus__error", "irq", "wake_in", "slept")
+_VME_PINS = tuple(f"vme__{pin}" for pin in ("as_n", "ds_n", "write_n", "lword_n", "iack_n", "address", "am", "data", "iackin_n", "dtack_pull",
+                                             "berr_pull", "irq_pull", "data_out"))
+#: Open-collector lines of VME that the board and the node both see: what the board pulls is on the line at once.
+_WIRED = {"vme__dtack_n": "~vme__dtack_pull", "vme__berr_n": "~vme__berr_pull"}
 _PORT_PINS = ("rx__payload", "rx__valid", "tx__payload", "tx__valid", "tx__ready")
 
 
@@ -26,6 +30,13 @@ def _pins(verilog, module):
     return [found[name.strip()] for name in match[1].split(",")]
 
 
+def _rest(width, pin):
+    """The level of an input while nothing happens; a board with VME answers in A24, in the lower half."""
+    if pin.endswith("_n"):
+        return (1 << width) - 1
+    return int(pin in ("rst", "vme_select__a24") or pin.endswith("tx__ready"))
+
+
 def nameless(verilog):
     """The Verilog with all numbered signals, as ``\\$27``, called ``_t27_``, and so left out of waveforms."""
     return re.sub(r"\\\$(\S+)", lambda match: "_t" + re.sub(r"\W", "_", match[1]) + "_", verilog)
@@ -34,15 +45,15 @@ def nameless(verilog):
 def wrapper(verilog, module, name):
     """Verilog of module ``name``: an instance of ``module`` behind registers for its inputs."""
     pins = _pins(verilog, module)
-    held = [(width, pin) for direction, width, pin in pins if direction == "input" and pin not in _DIRECT]
+    held = [(width, pin) for direction, width, pin in pins if direction == "input" and pin not in (*_DIRECT, *_WIRED)]
     lines = [f"/* verilator tracing_off */\nmodule {name}("]
     lines.append(",\n".join(f"  {direction} wire [{width - 1}:0] {pin}" for direction, width, pin in pins))
     lines.append(");")
-    lines += [f"  reg [{width - 1}:0] held_{pin} = {width}'d{int(pin == 'rst' or pin.endswith('tx__ready'))};" for width, pin in held]
+    lines += [f"  reg [{width - 1}:0] held_{pin} = {width}'d{_rest(width, pin)};" for width, pin in held]
     lines.append("  always @(posedge clk) begin")
     lines += [f"    held_{pin} <= {pin};" for _, pin in held]
     lines.append("  end\n  /* verilator tracing_on */")
-    connections = [f".{pin}({'held_' if (width, pin) in held else ''}{pin})" for _, width, pin in pins]
+    connections = [f".{pin}({'held_' if (width, pin) in held else ''}{_WIRED.get(pin, pin)})" for _, width, pin in pins]
     lines.append(f"  {module} board({', '.join(connections)});\nendmodule\n")
     return "\n".join(lines)
 
@@ -62,11 +73,14 @@ def adapter(verilog, module, name, prefix, root_header, source):
     cab = "irq" in names
     fibers = ["fiber"] if cab else [f"port_{i}" for i in range(sum(n.endswith("rx__valid") for n in names))]
     fill = [f"pins.{pin} = &model->{pin};" for pin in ("clk", "rst", "idle", *(() if cab else ("hub_id",)))]
-    # With one clock, and nothing else that has edges, the model remembers one bit of the past.
+    # Nothing happens at a falling edge; what the model remembers of its clock is one bit. (Strobes of VME have edges, too.)
     memories = re.findall(r"__Vtrigprevexpr\w*", root_header)
-    fill.append(f"pins.clk_before = {f'&model->rootp->{memories[0]}' if len(memories) == 1 else 'nullptr'};")
+    clocks = memories if len(memories) == 1 else [name for name in memories if name == "__Vtrigprevexpr___TOP__clk__0"]
+    fill.append(f"pins.clk_before = {f'&model->rootp->{clocks[0]}' if clocks else 'nullptr'};")
     if cab:
         fill.append(f"pins.cpu = {{{', '.join(f'&model->{_member(pin)}' for pin in _CPU_PINS)}}};")
+    if _VME_PINS[0] in names:
+        fill.append(f"pins.vme = {{{', '.join(f'&model->{_member(pin)}' for pin in _VME_PINS)}}};")
     for fiber in fibers:
         members = [_member(f"{fiber}__{pin}") for pin in _PORT_PINS]
         fill.append(f"pins.ports.push_back({{{', '.join(f'&model->{member}' for member in members)}}});")
@@ -75,8 +89,7 @@ def adapter(verilog, module, name, prefix, root_header, source):
     declared = f"void {root}___eval({root}* vlSelf);"
     quick = f"{root}___eval(static_cast<{root}*>(state));" if declared in source else f"static_cast<{prefix}*>(state)->eval();"
     state = f"static_cast<{prefix}*>(model)->rootp" if declared in source else "model"
-    rest = [f"model->{_member(pin)} = {int(pin == 'rst' or pin.endswith('tx__ready'))};"
-            for direction, _, pin in _pins(verilog, module) if direction == "input"]
+    rest = [f"model->{_member(pin)} = {_rest(width, pin)};" for direction, width, pin in _pins(verilog, module) if direction == "input"]
     body = "\n    ".join([*rest, "model->eval();", *fill])
     return f"""#include "board.h"
 #include "{prefix}.h"

@@ -119,9 +119,8 @@ int nectar_run(Handle* handle) {
     const nectar::Code code = engine.run(exchange.until);
     exchange.time_ps = engine.time_ps();
     if (code >= nectar::Code::RESUME) {
-        const nectar::Board& board = *engine.turn_board();
-        const nectar::Processor& cpu = board.cpu;
-        exchange.board = board.index;
+        const nectar::Processor& cpu = engine.turn_cpu();
+        exchange.board = engine.turn_index();
         exchange.level = cpu.level;
         exchange.result = static_cast<std::int64_t>(cpu.result);
         exchange.number = static_cast<std::int64_t>(cpu.number);

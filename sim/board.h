@@ -36,6 +36,24 @@ struct CpuPins {
     const std::uint8_t* irq;
     const std::uint32_t* wake_in;
     std::uint32_t* slept;
+    std::uint32_t* left = nullptr;  // words of the access that have not been taken yet; null on a CAB
+};
+
+// The pins of a CAB's VME interface that a node needs; docs/vme.md.
+struct VmePins {
+    std::uint8_t* as_n;
+    std::uint8_t* ds_n;
+    std::uint8_t* write_n;
+    std::uint8_t* lword_n;
+    std::uint8_t* iack_n;
+    std::uint32_t* address;  // A31 to A01
+    std::uint8_t* am;
+    std::uint32_t* data;
+    std::uint8_t* iackin_n;
+    const std::uint8_t* dtack_pull;
+    const std::uint8_t* berr_pull;
+    const std::uint8_t* irq_pull;
+    const std::uint32_t* data_out;
 };
 
 // All pins of a board.
@@ -47,12 +65,13 @@ struct Pins {
     std::uint8_t* clk_before;
     std::uint8_t* hub_id;  // HUBs only
     CpuPins cpu;           // CABs only
+    VmePins vme{};         // CABs with VME only; else null
     std::vector<PortPins> ports;
 };
 
 // A kind of board. What make() gives is in the state that reset leads to, and has all its inputs at rest.
 struct Kind {
-    const char* name;  // "cab", "hub16", ...
+    const char* name;  // "cab", "vmecab", "hub16", ...
     bool cab;
     void* (*make)(VerilatedContext*, const char* scope, Pins&);
     void (*eval)(void* model);

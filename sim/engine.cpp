@@ -16,6 +16,13 @@ constexpr int STEPS = 256;
 constexpr std::chrono::milliseconds SLICE{50};
 constexpr std::uint32_t DISARMED = 0xFFFFFFFF;
 
+// The next edge at which a node has something to do.
+std::int64_t node_due(const Node& node, std::int64_t edge) {
+    if (!node.bus.idle()) return edge + 1;
+    const std::int64_t due = node.cpu.due(edge - RESET_EDGES);
+    return due == NEVER ? NEVER : due + RESET_EDGES;
+}
+
 }  // namespace
 
 Engine::Engine(bool sleep, Log log_mode, std::size_t log_limit)
@@ -51,6 +58,7 @@ int Engine::add(const char* kind, const char* name, int id, std::int64_t period,
     board->ports = std::make_unique<Port[]>(board->pins.ports.size());
     if (board->cab) {
         board->cpu.pins = board->pins.cpu;
+        if (board->pins.vme.as_n) board->node = std::make_unique<Node>(board->pins.vme, period);
     } else {
         *board->pins.hub_id = static_cast<std::uint8_t>(id);
     }
@@ -99,27 +107,36 @@ void Engine::begin() {
 
 // -- software ---------------------------------------------------------------------------------------
 
-void Engine::start(int index, bool handler) {
-    Board& board = *boards[index];
-    board.cpu.start(handler);
-    const Group& group = *board.group;
-    wake(board, group.edge_at(now_));
+Processor& Engine::cpu(int index) {
+    Board& board = board_of(index);
+    return index == board.index ? board.cpu : board.node->cpu;
 }
 
-void Engine::halt(int index) { boards[index]->cpu.halt(); given_ = true; }
+void Engine::start(int index, bool handler) {
+    cpu(index).start(handler);
+    Board& board = board_of(index);
+    wake(board, board.group->edge_at(now_));
+}
+
+void Engine::halt(int index) { cpu(index).halt(); given_ = true; }
 
 void Engine::wake(int index) {
-    Board& board = *boards[index];
-    board.cpu.wake();
+    cpu(index).wake();
+    Board& board = board_of(index);
     wake(board, board.group->edge_at(now_));
 }
 
 // Its CPU stands still from its next edge on; not while its software has a turn.
-void Engine::stop(int index) { boards[index]->cpu.halt(); }
+void Engine::stop(int index) { cpu(index).halt(); }
 
 void Engine::give(std::size_t operations, std::size_t bytes, bool handler) {
-    turn_board()->cpu.give(words.data(), operations, data.data(), bytes, handler);
+    turns_[turn_].cpu->give(words.data(), operations, data.data(), bytes, handler);
     given_ = true;
+}
+
+int Engine::turn_index() const {
+    const Asked& asked = turns_[turn_];
+    return asked.board->index + (asked.cpu == &asked.board->cpu ? 0 : static_cast<int>(boards.size()));
 }
 
 Code Engine::turn_code(Turn turn) const {
@@ -134,23 +151,20 @@ Code Engine::turn_code(Turn turn) const {
 // Lets the boards whose software had to run finish their edge. Returns whether software must run again: `code` says how.
 bool Engine::turns(Code& code) {
     for (; turn_ < turns_.size(); ++turn_) {
-        Board& board = *turns_[turn_];
-        Turn turn = wanted_[turn_];
+        Asked& asked = turns_[turn_];
         for (;;) {
-            if (turn != Turn::NONE && !given_) {
-                wanted_[turn_] = turn;
-                given_ = turn == Turn::UNHANDLED || turn == Turn::FAULT;  // these want no answer
-                code = turn_code(turn);
+            if (asked.turn != Turn::NONE && !given_) {
+                given_ = asked.turn == Turn::UNHANDLED || asked.turn == Turn::FAULT;  // these want no answer
+                code = turn_code(asked.turn);
                 return true;
             }
-            if (turn == Turn::NONE) break;
+            if (asked.turn == Turn::NONE) break;
             given_ = false;
-            turn = board.cpu.proceed();
+            asked.turn = asked.cpu->proceed();
         }
-        finish(board);
+        if (turn_ + 1 == turns_.size() || turns_[turn_ + 1].board != asked.board) finish(*asked.board);
     }
     turns_.clear();
-    wanted_.clear();
     turn_ = 0;
     stepped_->next_ps = stepped_->time_of(stepped_->wake_first);
     stepped_ = nullptr;
@@ -278,12 +292,22 @@ bool Engine::prepare(Board& board, std::int64_t edge, std::int64_t time) {
         return true;
     }
     *board.pins.cpu.slept = static_cast<std::uint32_t>(left_out);
-    if (edge < board.reset) return true;
-    const Turn turn = board.cpu.edge(edge - board.reset);
-    if (turn == Turn::NONE) return true;
-    turns_.push_back(&board);
-    wanted_.push_back(turn);
-    return false;
+    bool whole = true;
+    if (edge >= board.reset) {
+        const Turn turn = board.cpu.edge(edge - board.reset);
+        whole = turn == Turn::NONE;
+        if (!whole) turns_.push_back({&board, &board.cpu, turn});
+    }
+    if (board.node && edge >= RESET_EDGES) {
+        Node& node = *board.node;
+        node.bus.edge();
+        const Turn turn = node.cpu.edge(edge - RESET_EDGES);
+        if (turn != Turn::NONE) {
+            turns_.push_back({&board, &node.cpu, turn});
+            whole = false;
+        }
+    }
+    return whole;
 }
 
 // A port has sent a symbol that will have arrived at `arrival`.
@@ -326,6 +350,7 @@ void Engine::finish(Board& board) {
     *pins.clk = 1;
     board.eval(board.state);
     ++board.evaluated;
+    if (board.node) board.node->bus.settle();
 
     const std::int64_t edge = board.last;
     std::int64_t due = edge + 1;
@@ -334,6 +359,7 @@ void Engine::finish(Board& board) {
         if (board.cab) {
             due = board.cpu.due(edge - board.reset);
             if (due != NEVER) due += board.reset;
+            if (board.node) due = std::min(due, node_due(*board.node, edge));
             const std::uint32_t timer = *pins.cpu.wake_in;
             if (timer != DISARMED) due = std::min(due, edge + std::max<std::int64_t>(1, std::int64_t{timer} - 1));
         }

@@ -10,6 +10,7 @@
 #include "board.h"
 #include "port.h"
 #include "processor.h"
+#include "vme.h"
 
 namespace nectar {
 
@@ -17,6 +18,14 @@ namespace nectar {
 constexpr std::int64_t RESET_EDGES = 4;
 
 struct Group;
+
+// A node: a CPU behind the VME bus of a CAB. Its clock is the CAB's; the CAB's reset is none of its own.
+struct Node {
+    VmeBus bus;
+    Processor cpu;
+
+    Node(const VmePins& pins, std::int64_t period_ps) : bus(pins, period_ps) { cpu.pins = bus.cpu(); }
+};
 
 struct Board {
     void* model = nullptr;
@@ -35,6 +44,7 @@ struct Board {
     bool awake = false;       // being recorded now: does not sleep
     std::int64_t evaluated = 0;
     Processor cpu;
+    std::unique_ptr<Node> node;  // null if there is none
     int service = -1;         // a port without fiber, once one is needed
     std::vector<std::uint16_t> orders;  // symbols for it
     const Kind* kind = nullptr;
@@ -81,17 +91,19 @@ class Engine {
     Engine& operator=(const Engine&) = delete;
 
     // Setting up: boards, then fibers, then begin().
+    // A CAB of a kind with VME has a node.
     int add(const char* kind, const char* name, int id, std::int64_t period, std::int64_t phase, bool recorded);
     bool connect(int a, int port_a, int b, int port_b, std::int64_t symbol_ps, std::int64_t delay_ps);
     void begin();
 
-    // Software.
+    // Software: of the CAB with that number, or of the node of the CAB with that number less the number of boards.
     void start(int board, bool handler);
     void halt(int board);
     void wake(int board);
     void stop(int board);
     void give(std::size_t operations, std::size_t bytes, bool handler);
-    Board* turn_board() { return turns_[turn_]; }
+    const Processor& turn_cpu() const { return *turns_[turn_].cpu; }
+    int turn_index() const;
 
     // Runs until software must run, `until` is reached, all is quiet, or about 50 ms of real time have passed.
     Code run(std::int64_t until);
@@ -130,6 +142,8 @@ class Engine {
     void sent(const Port& port, std::int64_t arrival);
     void wake(Board& board, std::int64_t edge);
     bool turns(Code& code);
+    Processor& cpu(int index);
+    Board& board_of(int index) { return *boards[static_cast<std::size_t>(index) % boards.size()]; }
     Code turn_code(Turn turn) const;
 
     // Verilator writes waveforms of all the models of a context: those to be recorded have one of their own.
@@ -140,10 +154,14 @@ class Engine {
     std::vector<std::unique_ptr<Group>> groups_;
     std::int64_t now_ = 0;
     Group* stepped_ = nullptr;     // group whose edge is not finished: software must run first
-    std::vector<Board*> turns_;    // its boards that wait for that
-    std::vector<Turn> wanted_;
+    struct Asked {
+        Board* board;
+        Processor* cpu;
+        Turn turn;
+    };
+    std::vector<Asked> turns_;     // CPUs of its boards that wait for that; those of one board follow each other
     std::size_t turn_ = 0;
-    bool given_ = false;           // the board at turn_ has got its operations
+    bool given_ = false;           // the CPU at turn_ has got its operations
     std::unique_ptr<Waves> waves_;
 };
 

@@ -16,7 +16,7 @@ from .profile import PROTOTYPE
 from .waves import WaveFile
 from .wiring import TopologyError
 
-__all__ = ["Engine", "Code", "Result", "LogEntry", "Harm", "Of"]
+__all__ = ["Engine", "Code", "Result", "LogEntry", "Harm", "Of", "node_name"]
 
 _FOREVER = 2**63 - 1
 #: Packs so many operations, of four words each.
@@ -126,6 +126,11 @@ def _load(path):
     return loaded
 
 
+def node_name(cab):
+    """What the node of a CAB is called."""
+    return f"{cab}.node"
+
+
 class Engine:
     """The boards and fibers of a topology.
 
@@ -135,6 +140,8 @@ class Engine:
         What is wired to what.
     profile : Profile
         Clocks and symbol time.
+    nodes : iterable of str
+        Names of the CABs that have a node behind their VME bus (docs/nodes.md).
     sleep : bool
         Whether boards that have nothing to do are left out; what is simulated does not depend on it.
     log : str
@@ -151,14 +158,16 @@ class Engine:
     Members
     -------
     boards : list of str
-        Names of all boards; a turn's ``BOARD`` is an index into it.
+        Names of all boards.
+    cpus : list of str
+        Those of all boards, and behind them what ``node_name`` gives for each; a turn's ``BOARD`` is an index into it.
     exchange : memoryview of int
         After ``run``: whose turn it is and what goes with it, at BOARD, LEVEL, RESULT, NUMBER, LENGTH, ADDRESS, WRITE, TIME_PS.
 
     Raises BuildError, TopologyError, ValueError.
     """
 
-    def __init__(self, topology, profile=PROTOTYPE, *, sleep=True, log="off", log_limit=1 << 20, waves=None, wave_boards=None,
+    def __init__(self, topology, profile=PROTOTYPE, *, nodes=(), sleep=True, log="off", log_limit=1 << 20, waves=None, wave_boards=None,
                  wave_window=None):
         topology.check()
         modes = ("off", "control", "all")
@@ -167,9 +176,13 @@ class Engine:
         self._handle = None
         self._waves = None
         self.boards = [*topology.hubs, *topology.cabs]
-        self._index = {name: index for index, name in enumerate(self.boards)}
+        self.cpus = [*self.boards, *map(node_name, self.boards)]
+        self._index = {name: index for index, name in enumerate(self.cpus)}
+        self._nodes = frozenset(nodes)
+        for name in self._nodes - topology.cabs.keys():
+            raise ValueError(f"there is no CAB {name!r} to have a node; there are {', '.join(topology.cabs)}")
         recorded = set() if waves is None else set(self.boards) if wave_boards is None else set(wave_boards)
-        for name in recorded - self._index.keys():
+        for name in recorded - set(self.boards):
             raise ValueError(f"there is no board {name!r} to record; there are {', '.join(self.boards)}")
         if waves is not None and not recorded:
             raise ValueError("waveforms of no board at all were asked for; name one, or leave wave_boards out")
@@ -177,7 +190,7 @@ class Engine:
         if not 0 <= begin < end:
             raise ValueError(f"a window of waveforms begins at 0 or later and ends after it begins, not {begin} to {end} ps")
         sizes = {hub.ports for hub in topology.hubs.values()} or {16}
-        self._library = library = _load(build.library(sizes, profile.hub_profile))
+        self._library = library = _load(build.library(sizes, profile.hub_profile, profile.cab_period_ps if self._nodes else None))
         self._handle = library.nectar_new(sleep, modes.index(log), log_limit)
         try:
             self._wire(topology, profile, recorded)
@@ -196,7 +209,7 @@ class Engine:
             library.nectar_add(handle, f"hub{hub.ports}".encode(), hub.name.encode(), hub.id, profile.hub_period_ps, hub.phase_ps,
                                hub.name in recorded)
         for cab in topology.cabs.values():
-            library.nectar_add(handle, b"cab", cab.name.encode(), cab.id, profile.cab_period_ps, cab.phase_ps, cab.name in recorded)
+            library.nectar_add(handle, b"vmecab" if cab.name in self._nodes else b"cab", cab.name.encode(), cab.id, profile.cab_period_ps, cab.phase_ps, cab.name in recorded)
         self._fibers = []
         for fiber in topology.fibers:
             symbol_ps = fiber.symbol_ps or profile.symbol_ps
@@ -213,14 +226,14 @@ class Engine:
 
     # -- running -------------------------------------------------------------------------------------
     def start(self, cab, handler=False):
-        """Software for CAB ``cab`` is there; its first turn comes at the CAB's next clock edge after reset.
+        """Software for CAB ``cab``, or for the node of that name, is there; its first turn comes at the CAB's next clock edge after reset.
 
         ``handler`` tells whether it has an interrupt handler already.
         """
         self._library.nectar_start(self._opened(), self._index[cab], handler)
 
     def wake(self, cab):
-        """Ends a wait of the software of CAB ``cab``, at its next clock edge or when it comes to wait."""
+        """Ends a wait of the software of CAB or node ``cab``, at its next clock edge or when it comes to wait."""
         self._library.nectar_wake(self._opened(), self._index[cab])
 
     def run(self, until_ps=None):
@@ -268,7 +281,7 @@ class Engine:
         return replaced, size
 
     def halt(self, board):
-        """The software of a board (an index) whose turn it is has come to an end; its CPU stands still from here on."""
+        """The software of a CPU (an index) whose turn it is has come to an end; its CPU stands still from here on."""
         self._library.nectar_halt(self._opened(), board)
 
     def bytes(self):
@@ -299,7 +312,7 @@ class Engine:
         return self._library.nectar_fault_hits(self._opened(), *fault), self._library.nectar_fault_symbols(self._opened(), *fault)
 
     def stop(self, cab):
-        """The CPU of CAB ``cab`` stands still from its next edge on. Not while its software has a turn."""
+        """The CPU of CAB or node ``cab`` stands still from its next edge on. Not while its software has a turn."""
         self._library.nectar_stop(self._opened(), self._index[cab])
 
     def reset(self, board):

@@ -1,6 +1,6 @@
-"""Writes the Verilog of a board to a file: ``python -m nectar.sim.export cab|hub|cluster [parameters] MODULE FILE``.
+"""Writes the Verilog of a board to a file: ``python -m nectar.sim.export cab|vmecab|hub|cluster [parameters] MODULE FILE``.
 
-A HUB's parameters are its ports and its profile; a cluster's are those of its Cluster, as ``cabs=2``.
+Of a CAB with VME the period of its clock is given, of a HUB its ports and its profile, of a cluster what its Cluster takes, as ``cabs=2``.
 
 A process of its own for each board, so that several are converted at once, and Amaranth is loaded only when it is needed.
 """
@@ -20,7 +20,12 @@ def _cluster(*parameters):
     return Cluster(profile=profile, **{name: int(value) for name, value in values.items()})
 
 
-_MAKERS = {"cab": Cab, "hub": lambda ports, profile: Hub(int(ports), HUB_PROFILES[profile]), "cluster": _cluster}
+_MAKERS = {
+    "cab": Cab,
+    "vmecab": lambda period_ps: Cab(vme=True, period_ps=int(period_ps)),
+    "hub": lambda ports, profile: Hub(int(ports), HUB_PROFILES[profile]),
+    "cluster": _cluster,
+}
 
 
 def main(board, *options):

@@ -163,6 +163,7 @@ void Processor::begin(const Operation& operation) {
 
 // Drives the next word of the access, or nothing when all have been taken.
 void Processor::drive() {
+    if (pins.left) *pins.left = words_ - taken_;
     if (taken_ == words_) {
         *pins.valid = 0;
         return;

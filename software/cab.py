@@ -18,6 +18,8 @@ from .kernel.memory import Memory
 from .kernel.protected import ProtectedTask
 from .kernel.timers import Timers
 from .kernel.user import show
+from .node.files import NodeFiles
+from .node.port import NodePort
 from .packet import MAX_DATA
 from .transport.commands import Commands
 from .transport.datagram import Datagram
@@ -46,6 +48,8 @@ class Cab:
         Times of the datalink.
     boot : int
         Which start of this CAB it is, 1 to 65535: each needs a higher number than the one before.
+    node : bool
+        Whether it has a node behind its VME bus (docs/nodes.md).
 
     Members
     -------
@@ -60,9 +64,14 @@ class Cab:
     request : Requests
     multicast : Multicast
     commands : Commands
+    node : NodeFiles
+        Files of its node.
+    port : NodePort or None
+        What it does for its node.
     """
 
-    def __init__(self, name, number, door, routes, memory_bytes=REGIONS["data"].size, costs=PROTOTYPE, options=Options(), boot=1):
+    def __init__(self, name, number, door, routes, memory_bytes=REGIONS["data"].size, costs=PROTOTYPE, options=Options(), boot=1,
+                 node=False):
         if not 0 <= number <= 254:
             raise ValueError(f"the ID of a CAB is 0 to 254, not {number}")
         self.name = name
@@ -74,8 +83,10 @@ class Cab:
         self.timers = Timers(self.kernel)
         self.domains = Domains(self.kernel, self.memory)
         self.mailboxes = {}
-        interrupts = Interrupts(self.kernel)
+        self.interrupts = interrupts = Interrupts(self.kernel)
         interrupts.on_timer = self.timers.fired
+        self.port = NodePort(self, boot) if node else None
+        self.node = NodeFiles(self, self.port)
         self.datalink = Datalink(self.kernel, self.memory, self.timers, interrupts, routes, options, number)
         self.datagram = Datagram(number, self.kernel, self.memory, self.datalink, self.mailboxes,
                                  max(1, options.stall_us // options.watch_us))

@@ -4,7 +4,8 @@ __all__ = ["ProgramError", "MessageTooLong", "OutOfMemory", "NoRoute", "TimedOut
            "ThreadEnded", "EndThread", "Fault", "CircuitError", "NoReply", "CommandRefused",
            "CallError", "CallTimeout", "ServerSilent", "ServiceMissing", "ServiceFull", "ServiceEnded", "ServerRestarted", "AnswerLost", "CallCancelled",
            "MulticastFailed", "BadCommand", "StreamError", "ConnectTimeout", "ConnectRefused", "PeerSilent", "PeerRestarted", "PeerAborted",
-           "ConnectionAborted", "ConnectionClosed", "PortInUse", "RoutingCycle", "FaultError", "CabStopped", "CableError"]
+           "ConnectionAborted", "ConnectionClosed", "PortInUse", "RoutingCycle", "FaultError", "CabStopped", "CableError",
+           "NodeError", "NodeAbsent", "NodeSilent", "NodeStopped", "CabSilent", "FileError", "FileMissing", "FileRefused"]
 
 
 class ProgramError(Exception):
@@ -199,3 +200,39 @@ class CabStopped(ProgramError):
 
 class CableError(ProgramError):
     """A board at the other end of a serial line cannot be used, or no more (``docs/cable.md``)."""
+
+
+class NodeError(ProgramError):
+    """A CAB and its node do not work together; what is below says why (docs/nodes.md)."""
+
+
+class NodeAbsent(NodeError):
+    """The CAB has no node."""
+
+
+class NodeSilent(NodeError):
+    """The node did not answer its CAB in time: it has stopped, or has much to do."""
+
+
+class NodeStopped(NodeError):
+    """What a process of a node that has been stopped has ended by."""
+
+
+class CabSilent(NodeError):
+    """The CAB did not answer its node in time, or refuses its accesses: its software has stopped or has started anew."""
+
+
+class FileError(NodeError):
+    """The node could not do what was asked of a file. ``status``: a ``FileStatus`` (``nectar.software.node.layout``) that says why."""
+
+    def __init__(self, status, text):
+        super().__init__(text)
+        self.status = status
+
+
+class FileMissing(FileError):
+    """There is no such file or folder."""
+
+
+class FileRefused(FileError):
+    """The path leads out of the folder that the node lends, or it lends none."""

@@ -6,7 +6,7 @@ verification), ``model`` (pure Python).
 
 from typing import Protocol
 
-__all__ = ["Machine", "STOPPED", "TIME", "QUIET"]
+__all__ = ["Machine", "STOPPED", "TIME", "QUIET", "node_name"]
 
 #: ``run`` ended because its predicate said so.
 STOPPED = "stopped"
@@ -16,17 +16,24 @@ TIME = "time"
 QUIET = "quiet"
 
 
+def node_name(cab):
+    """What the node of a CAB is called."""
+    return f"{cab}.node"
+
+
 class Machine(Protocol):
-    """A system of boards whose CABs run software."""
+    """A system of boards whose CABs run software, and of the nodes behind them, whose CPUs have VME for a bus (docs/nodes.md)."""
 
     #: CAB name → Door.
     doors: dict
+    #: Name of a node → Door. A machine without this has no nodes.
+    nodes: dict
 
     def start(self, name, main):
-        """Gives CAB ``name`` its main coroutine; it starts at the CAB's first clock edge."""
+        """Gives CAB or node ``name`` its main coroutine; it starts at the CAB's first clock edge."""
 
     def wake(self, name):
-        """Ends a wait of CAB ``name``'s main coroutine, now or when it comes to wait, as an interrupt handler would that does nothing.
+        """Ends a wait of CAB or node ``name``'s main coroutine, now or when it comes to wait, as an interrupt handler would that does nothing.
 
         For use between runs, when new work has been given to a CPU that sleeps.
         """
@@ -66,7 +73,7 @@ class Machine(Protocol):
         """Resets a HUB. From a plan."""
 
     def stop(self, name):
-        """Ends the software of CAB ``name``: its main coroutine is closed. From a plan."""
+        """Ends the software of CAB or node ``name``: its main coroutine is closed. From a plan."""
 
     def restart(self, name):
         """Resets the board of CAB ``name``, which has been stopped, and gives it a new Door; ``start`` may follow. From a plan."""

@@ -10,9 +10,10 @@ from .datalink.map import Map
 from .datalink.options import Options
 from .datalink.routes import Plan, Table, check
 from .door import BusError
-from .errors import CabStopped, ProgramError
+from .errors import CabStopped, NodeStopped, ProgramError
 from .faultlist import FaultList
-from .machine import QUIET, TIME
+from .machine import QUIET, TIME, node_name
+from .node.node import Node
 
 __all__ = ["System"]
 
@@ -71,14 +72,19 @@ class System:
         for table in tables.values():
             table.order = table.order or order
         self._trace = trace
+        self._nodes = {}         # CAB's name -> Node
+        self._runs = False
         self._stopped = set()    # names of CABs whose software a fault has ended
         self.on_restart = None
         self.faults = FaultList(machine, self._stop, self._restart, seed)
         self._boots = dict.fromkeys(ids, 0)    # how often each CAB has started
         self._make = lambda name: Cab(name, ids[name], machine.doors[name], tables.get(name, Table({})), memory_bytes, costs, options,
-                                      self._boots[name])
+                                      self._boots[name], node_name(name) in getattr(machine, "nodes", ()))
         for name in ids:
             self._start(name)
+        for name in ids:
+            if self._cabs[name].port is not None:
+                self._start_node(name)
 
     @classmethod
     def of(cls, machine, topology, profile=None, *, routes="given", **options):
@@ -110,6 +116,31 @@ class System:
             cab.kernel.spawn(cab.datalink.discovery.start, name="exploring")
         self.machine.start(name, cab.kernel.main())
         return cab
+
+    def _start_node(self, name):
+        """Gives the node of a CAB its software."""
+        called = node_name(name)
+        node = self._nodes[name] = Node(called, self.machine.nodes[called])
+
+        def spawned(thread):
+            self._tasks[thread] = node
+            if not self._runs and self.time_ns > 0:
+                self.machine.wake(called)
+
+        node.on_spawn = spawned
+        node.kernel.on_end = self._on_end
+        node.kernel.on_fail = self._on_fail
+        self.machine.start(called, node.kernel.main())
+
+    def stop_node(self, name):
+        """Ends all software of the node of a CAB where it stands; its VME interface is silent from then on. Nothing if that has happened already."""
+        node = self.node(name)
+        node.kernel.on_end = node.kernel.on_fail = None
+        for thread in [thread for thread, where in self._tasks.items() if where is node]:
+            del self._tasks[thread]
+            thread.stopped(NodeStopped(f"{node.name} was stopped at {self._time()} while process {thread.name} ran on it"))
+        self.machine.stop(node.name)
+        node.close()
 
     def _stop(self, name):
         """Ends a CAB's software where it stands. Returns False if that has happened already."""
@@ -145,6 +176,12 @@ class System:
         if cab is None:
             raise ProgramError(f"there is no CAB {name!r}; there are {', '.join(self._cabs)}")
         return cab
+
+    def node(self, name):
+        """The Node behind the CAB of that name; ProgramError if it has none."""
+        if name not in self._nodes:
+            raise ProgramError(f"{self.cab(name).name} has no node; name it in the program's NODES")
+        return self._nodes[name]
 
     def id_of(self, name):
         """The ID on the network of the CAB of that name."""
@@ -209,19 +246,26 @@ class System:
             until = end if until is None else min(end, until)
         if not tasks:
             return
+        self._runs = True
         try:
             outcome = await self.machine.run(lambda: self._failed or not tasks, until)
         except BusError as error:
             raise ProgramError(f"at interrupt level: {error}") from error
+        finally:
+            self._runs = False
         self._report()
         if outcome == QUIET:
             raise ProgramError(f"nothing can happen any more at {self._time()}: {self._waiting()}")
         if outcome == TIME:
             raise ProgramError(f"the time limit was reached at {self._time()}: {self._waiting()}")
 
+    def _computers(self):
+        """All that run software: CABs and nodes."""
+        return [*self._cabs.values(), *self._nodes.values()]
+
     def running(self):
         """The task whose code the host runs at this moment, in words; None if it runs none."""
-        for cab in self._cabs.values():
+        for cab in self._computers():
             for thread in cab.kernel.threads:
                 if thread.running:
                     return f"task {thread.name} on {cab.name}"
@@ -235,12 +279,12 @@ class System:
         return "; ".join(f"task {thread.name} on {cab.name} waits for {thread.waits_for}" for thread, cab in self._tasks.items())
 
     def _report(self):
-        """Raises what went wrong on a CAB."""
-        for cab in self._cabs.values():
+        """Raises what went wrong on a CAB or a node."""
+        for cab in self._computers():
             if cab.kernel.failed is not None:
                 thread, error = cab.kernel.failed
                 cab.kernel.failed = None
-                self._failed = any(other.kernel.failed is not None for other in self._cabs.values())
+                self._failed = any(other.kernel.failed is not None for other in self._computers())
                 who = f"task {thread.name} on {cab.name}" if thread is not None else f"a thread of {cab.name}"
                 raise ProgramError(f"{who} failed at {self._time()}: {type(error).__name__}: {error}") from error
 
@@ -249,6 +293,8 @@ class System:
         self.machine.close()
         for cab in self._cabs.values():
             cab.kernel.close()
+        for node in self._nodes.values():
+            node.close()
 
 
 async def _when_routed(cab, task, *args):

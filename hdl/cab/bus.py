@@ -6,13 +6,13 @@ protection that is checked in parallel.
 
 from types import SimpleNamespace
 
-from amaranth.hdl import Assert, Cat, Module, Mux, Signal
+from amaranth.hdl import Assert, Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from .access import WINDOW_BITS, Access, AccessPort, WindowPort
-from .addresses import ADDRESS_BITS, KERNEL_PAGE, LENGTH_BITS, REGIONS
+from .addresses import ADDRESS_BITS, KERNEL_PAGE, REGIONS, REGISTERS
 from .memory import LANES, SlotPort, check_data_bytes
 from .protection import Trap
 from .regions import DOMAIN_BITS, KERNEL, PAGE_BITS, Kind, Right
@@ -21,6 +21,8 @@ from .registers import WORD_BITS, Area
 __all__ = ["CpuBus", "CpuPort"]
 
 _TABLE_PAGE_BITS = ADDRESS_BITS - PAGE_BITS
+#: Registers that name an area to DMA when they are written.
+_AREAS = tuple(register for register in REGISTERS if register.area)
 
 
 class CpuPort(wiring.Signature):
@@ -33,6 +35,24 @@ class CpuPort(wiring.Signature):
             "write_data": In(WORD_BITS),
             "done": Out(1), "read_data": Out(WORD_BITS), "error": Out(1),
         })
+
+
+class _Where(data.Struct):
+    """Where an access goes, as its address says before it begins.
+
+    ``private``: none but the kernel may do it. ``settles``: the next access has to find what it has done. ``area``: it
+    names an area, if its register is there.
+    """
+
+    memory: 1
+    program: 1
+    rom: 1
+    registers: 1
+    table: 1
+    window: 1
+    private: 1
+    settles: 1
+    area: 1
 
 
 class _Granted(data.Struct):
@@ -76,11 +96,13 @@ class CpuBus(wiring.Component):
         ``valid``, ``rom``, ``address`` (word), ``write``, ``select``, ``data``: an access to program memory in this cycle.
     program_data : In(32)
         What was read, in the cycle after.
+    may : Out(1)
+        What memory or program memory was asked in the cycle before may be done: else a write must not be.
     registers : Out
-        ``valid``, ``offset`` (word), ``write``, ``select``, ``write_data``; ``read_data`` (0 unless a word is
-        read) and ``error`` come in the same cycle. ``area`` is what a write would let DMA do.
+        ``valid``, ``offset`` (word), ``write``, ``select``, ``write_data``: an access that takes effect in the next cycle. Then
+        come ``read_data`` and ``error``, and ``area``, what a write of what was asked, ``valid`` or not, would let DMA do.
     protection : Out
-        ``page`` and ``page_domain``, ``rights``, ``table``, ``hole``, ``write``, ``select``, ``data``, ``current``,
+        ``look``, ``page`` and ``page_domain``, ``rights``, ``table``, ``hole``, ``write``, ``select``, ``data``, ``current``,
         ``trap`` as in ``Protection``. ``vme_domain`` is a constant.
     window : Out(WindowPort())
     idle : Out(1)
@@ -88,11 +110,14 @@ class CpuBus(wiring.Component):
 
     Timing
     ------
-    Access taken in cycle t: done in t + 1, while the answer of the table that was looked up in t decides whether it may
-    be; its result is chosen in t + 2 and given in t + 3. While the memory is taken by others the access waits, and
+    Access taken in cycle t: the memories are asked in t + 1, while the answer of the table that was looked up in t decides
+    whether it may be; a write to them, what a register does, and the record of a refused access follow in t + 2, when
+    the result is chosen; it is given in t + 3. While the memory is taken by others the access waits, refused or not, and
     those behind it; one of the CPU's is held here, and ``bus.ready`` falls in the cycle after. CPU and VME take turns
-    when both want something. A write that names an area to DMA in a domain other than the kernel's takes one cycle
-    more for each page of the area. An access to the window leaves the bus to VME while it waits.
+    when both want something. Behind an access to the protection table, or a write to the kernel's registers, the next one
+    is taken in t + 3 at the earliest: it goes by what that has done. A write that names an area to DMA in a domain other
+    than the kernel's takes three cycles more, and one for each page of the area. An access to the window leaves the
+    bus to VME while it waits.
     """
 
     def __init__(self, data_bytes=REGIONS["data"].size, program_bytes=REGIONS["program"].size, window=False):
@@ -110,11 +135,12 @@ class CpuBus(wiring.Component):
                 "valid": Out(1), "rom": Out(1), "address": Out(exact_log2(REGIONS["program"].size // LANES)),
                 "write": Out(1), "select": Out(LANES), "data": Out(WORD_BITS)})),
             "program_data": In(WORD_BITS),
+            "may": Out(1),
             "registers": Out(wiring.Signature({
                 "valid": Out(1), "offset": Out(offsets), "write": Out(1), "select": Out(LANES),
                 "write_data": Out(WORD_BITS), "read_data": In(WORD_BITS), "error": In(1), "area": In(Area)})),
             "protection": Out(wiring.Signature({
-                "page": Out(_TABLE_PAGE_BITS), "page_domain": Out(DOMAIN_BITS), "rights": In(len(Right)),
+                "look": Out(1), "page": Out(_TABLE_PAGE_BITS), "page_domain": Out(DOMAIN_BITS), "rights": In(len(Right)),
                 "table": In(WORD_BITS), "hole": In(1), "write": Out(1), "select": Out(LANES), "data": Out(WORD_BITS),
                 "current": In(DOMAIN_BITS), "vme_domain": In(DOMAIN_BITS),
                 "trap": Out(wiring.Signature({"payload": Out(Trap), "valid": Out(1)}))})),
@@ -123,10 +149,10 @@ class CpuBus(wiring.Component):
         })
 
     def elaborate(self, platform):
-        """Whose turn it is next; the look-up for it; the access; the walk over an area; the answers."""
+        """Whose turn it is next and where that goes; the walk over an area; the look-up; the access; the answers."""
         m = Module()
         at_work, valid = Signal(_Granted), Signal()
-        access = at_work.access
+        access, where = at_work.access, Signal(_Where)
         ends = Signal()        # the access at work is over in this cycle
         parked = Signal(_Granted)
         waits = Signal()       # an access of the CPU waits for the window
@@ -141,23 +167,25 @@ class CpuBus(wiring.Component):
             asked.eq(Mux(held, spare, pins)),
         ]
 
-        # 2. Who begins in the next cycle.
-        to_window = Signal()
+        # 2. Who begins in the next cycle, and where that goes.
+        settling = Signal()    # what the access before has done is not there yet
         locked = Signal()
         turn = Signal()        # VME's, if both want something
-        free, cpu_wants, cpu_begins, vme_begins = Signal(), Signal(), Signal(), Signal()
-        following = Signal(_Granted)
+        free, cpu_wants, vme_first, cpu_begins, vme_begins = (
+            Signal(name=name) for name in ("free", "cpu_wants", "vme_first", "cpu_begins", "vme_begins"))
+        following, following_where = Signal(_Granted), Signal(_Where)
         cpu_domain = Signal(DOMAIN_BITS)
         m.d.comb += [
             cpu_domain.eq(Mux(asked.kernel, KERNEL, self.protection.current)),
-            free.eq(~valid | ends),
-            cpu_wants.eq((held | self.bus.valid) & ~waits & ~(valid & to_window) & ~(locked & self.vme.lock)),
-            vme_begins.eq(free & self.vme.valid & (turn | ~cpu_wants)),
-            cpu_begins.eq(free & cpu_wants & ~vme_begins),
+            free.eq(Mux(valid, ends & ~where.settles, ~settling)),
+            cpu_wants.eq((held | self.bus.valid) & ~waits & ~(valid & where.window) & ~(locked & self.vme.lock)),
+            vme_first.eq(self.vme.valid & (turn | ~cpu_wants)),
+            vme_begins.eq(free & vme_first),
+            cpu_begins.eq(free & cpu_wants & ~vme_first),
             self.vme.ready.eq(free & (turn | ~cpu_wants)),
-            following.vme.eq(vme_begins),
+            following.vme.eq(vme_first),
         ]
-        with m.If(vme_begins):
+        with m.If(vme_first):
             m.d.comb += [
                 *(following.access[name].eq(getattr(self.vme, name)) for name in Access.as_shape().members),
                 following.domain.eq(self.protection.vme_domain),
@@ -168,10 +196,16 @@ class CpuBus(wiring.Component):
                 following.domain.eq(cpu_domain),
                 following.kernel.eq(cpu_domain == KERNEL),
             ]
-        with m.If(free):
-            m.d.sync += valid.eq(cpu_begins | vme_begins)
+        m.d.comb += self._goes(following, following_where)
+        with m.If(ends):
+            m.d.sync += valid.eq(0)
+        needed, decides = Signal(len(Right)), Signal(len(Right))    # the right that it needs; if that alone decides
         with m.If(cpu_begins | vme_begins):
-            m.d.sync += at_work.eq(following)
+            m.d.sync += [
+                valid.eq(1), at_work.eq(following), where.eq(following_where),
+                needed.eq(self._needed(following, following_where)),
+                decides.eq(Mux(following_where.area, 0, self._needed(following, following_where))),
+            ]
         with m.If(cpu_begins):
             m.d.sync += [held.eq(0), turn.eq(1)]
         with m.Elif(self.bus.valid & ~held):
@@ -181,142 +215,147 @@ class CpuBus(wiring.Component):
         with m.Elif(~self.vme.lock):
             m.d.sync += locked.eq(0)
 
-        # 3. Where the access goes, and whether it may.
-        to_memory, to_program, to_rom, to_registers, to_table, inside = (
-            Signal(name=name) for name in ("to_memory", "to_program", "to_rom", "to_registers", "to_table", "inside"))
-        kind = Signal(Kind)
-        allowed, may = Signal(), Signal()
-        word_address = access.address[exact_log2(LANES):]
+        # 3. Whether it may.
+        allowed = Signal()
         m.d.comb += [
-            to_memory.eq(self._within(access.address, "data", self.data_bytes)),
-            to_program.eq(self._within(access.address, "program", self.program_bytes)),
-            to_rom.eq(self._within(access.address, "prom") & ~access.write),
-            to_registers.eq(self._within(access.address, "registers")),
-            to_table.eq(self._within(access.address, "protection") & at_work.kernel & ~self.protection.hole),
-            to_window.eq(self._within(access.address, "vme") & ~at_work.vme & self.has_window),
-        ]
-        with m.If(access.write):
-            m.d.comb += kind.eq(Kind.WRITE)
-        with m.Elif(access.execute):
-            m.d.comb += kind.eq(Kind.EXECUTE)
-        forbidden = Signal()    # to all but the kernel
-        m.d.comb += [
-            forbidden.eq(self._within(access.address, "protection")
-                         | (to_registers & (access.address[PAGE_BITS:12] == KERNEL_PAGE >> PAGE_BITS))),
-            allowed.eq(at_work.kernel | (self.protection.rights.bit_select(kind, 1).any() & ~forbidden)),
+            allowed.eq(at_work.kernel | (self.protection.rights & needed).any()),
+            Assert(~valid | (needed == self._needed(at_work, where))),
+            Assert(~valid | (decides == Mux(where.area, 0, needed))),
         ]
 
-        # 4. A write that lets DMA work on an area first walks over its pages; what the table says of the access itself
-        # was looked at before that.
-        walking, walked, denied = Signal(), Signal(), Signal()
-        walk_begins = Signal()
-        first_page, last_page, page = (Signal(_TABLE_PAGE_BITS, name=name) for name in ("first_page", "last_page", "walk_page"))
-        area = self.registers.area
-        page_allowed = Signal()
+        # 4. A write that lets DMA work on an area waits here until all its pages have been looked at. The owner may refuse the
+        # area meanwhile, and take it again: what it said at first counts, too.
+        area = Signal(Area)
+        ahead, page, last_page, seen_page = (
+            Signal(_TABLE_PAGE_BITS, name=name) for name in ("page_ahead", "walk_page", "last_page", "seen_page"))
+        at_first, seen_first = Signal(), Signal()
+        to_walk, walking, walked = Signal(), Signal(), Signal()
+        passed, denied = Signal(), Signal()
+        page_allowed, may = Signal(), Signal()
         m.d.comb += [
-            first_page.eq(area.address[PAGE_BITS:]),
-            walk_begins.eq(valid & to_registers & allowed & ~at_work.kernel & (area.length != 0)
-                           & ~(walking | walked | denied)),
+            to_walk.eq(where.area & ~at_work.kernel),
             page_allowed.eq(Mux(area.write, self.protection.rights[Kind.WRITE], self.protection.rights[Kind.READ])),
-            may.eq(Mux(walking | walked | denied, walked, allowed & ~walk_begins)),
+            may.eq(at_work.kernel | (to_walk & passed) | (self.protection.rights & decides).any()),
         ]
-        with m.If(walk_begins):
-            # The owner may refuse the area while the walk goes on, and take it again at its end.
-            m.d.sync += [walking.eq(1), page.eq(first_page), last_page.eq((area.address + area.length - 1)[PAGE_BITS:ADDRESS_BITS])]
-        with m.If(walking):
-            m.d.sync += [
-                walking.eq(page_allowed & (page != last_page)),
-                walked.eq(page_allowed & (page == last_page)),
-                denied.eq(~page_allowed),
-            ]
-            with m.If(page_allowed):
-                m.d.sync += page.eq(page + 1)
-        with m.If(walked | denied):
-            m.d.sync += [walked.eq(0), denied.eq(0)]
+        with m.FSM(name="walk") as walk:
+            with m.State("ASK"):
+                m.d.sync += [passed.eq(allowed), denied.eq(0)]
+                with m.If(valid & to_walk):
+                    m.next = "HEAR"
+            with m.State("HEAR"):
+                m.d.sync += [area.eq(self.registers.area), ahead.eq(self.registers.area.address[PAGE_BITS:]), at_first.eq(1)]
+                m.next = "BEGIN"
+            with m.State("BEGIN"):
+                m.d.sync += [
+                    last_page.eq((area.address + area.length - 1)[PAGE_BITS:ADDRESS_BITS]),
+                    page.eq(ahead), ahead.eq(ahead + 1),
+                ]
+                with m.If(passed & ~area.refused & (area.length != 0)):
+                    m.next = "WALK"
+                with m.Else():
+                    m.next = "END"
+            with m.State("WALK"):
+                m.d.comb += walking.eq(1)
+                m.d.sync += [
+                    at_first.eq(0), page.eq(ahead), ahead.eq(ahead + 1),
+                    passed.eq(page_allowed), denied.eq(~page_allowed), seen_page.eq(page), seen_first.eq(at_first),
+                ]
+                with m.If(~page_allowed | (page == last_page)):
+                    m.next = "END"
+            with m.State("END"):
+                m.d.comb += walked.eq(1)
+                m.next = "ASK"
 
-        # 5. The look-up for the next cycle. In the protection region it is the table's word itself.
-        looked = Signal(_Granted)
-        table_offset = looked.access.address
-        m.d.comb += looked.eq(Mux(free, following, at_work))
-        with m.If(walk_begins | walking):
-            m.d.comb += [
-                self.protection.page.eq(Mux(walking, page + 1, first_page)),
-                self.protection.page_domain.eq(at_work.domain),
-            ]
-        with m.Elif(self._within(looked.access.address, "protection") & looked.kernel):
-            m.d.comb += Cat(self.protection.page, self.protection.page_domain).eq(table_offset)
+        # 5. The look-up: for the access that begins, which finds it as long as it takes; for an area, page by page. In the
+        # protection region it is the table's word itself.
+        m.d.comb += self.protection.look.eq(free | walk.ongoing("BEGIN") | walking)
+        with m.If(walk.ongoing("BEGIN") | walking):
+            m.d.comb += [self.protection.page.eq(ahead), self.protection.page_domain.eq(at_work.domain)]
+        with m.Elif(following_where.table):
+            m.d.comb += Cat(self.protection.page, self.protection.page_domain).eq(following.access.address)
         with m.Else():
             m.d.comb += [
-                self.protection.page.eq(looked.access.address[PAGE_BITS:]),
-                self.protection.page_domain.eq(looked.domain),
+                self.protection.page.eq(following.access.address[PAGE_BITS:]),
+                self.protection.page_domain.eq(following.domain),
             ]
 
-        # 6. The access.
+        # 6. The access: the memories are asked before it is known whether it may be, all else is done a cycle later. What changes
+        # the protection is still here then, as nothing follows it.
+        word_address = access.address[exact_log2(LANES):]
+        refused = Signal()
         m.d.comb += [
-            inside.eq(valid & may),
-            self.memory.valid.eq(inside & to_memory),
+            ends.eq(valid & Mux(to_walk, walked, ~where.memory | self.memory.ready)),
+            self.memory.valid.eq(valid & where.memory),
             self.memory.address.eq(word_address),
             self.memory.write.eq(access.write),
             self.memory.select.eq(access.select),
             self.memory.data.eq(access.write_data),
-            self.program.valid.eq(inside & (to_program | to_rom)),
-            self.program.rom.eq(to_rom),
+            self.program.valid.eq(valid & (where.program | where.rom)),
+            self.program.rom.eq(where.rom),
             self.program.address.eq(word_address),
             self.program.write.eq(access.write),
             self.program.select.eq(access.select),
             self.program.data.eq(access.write_data),
-            self.registers.valid.eq(inside & to_registers),
+            refused.eq(to_walk & area.refused),
+            self.registers.valid.eq(ends & may & where.registers & ~refused),
             self.registers.offset.eq(word_address),
             self.registers.write.eq(access.write),
             self.registers.select.eq(access.select),
             self.registers.write_data.eq(access.write_data),
-            self.protection.write.eq(inside & to_table & access.write),
             self.protection.select.eq(access.select),
             self.protection.data.eq(access.write_data),
-            ends.eq(valid & ~walk_begins & ~walking & (~to_memory | ~may | self.memory.ready)),
         ]
         trap = self.protection.trap
-        m.d.comb += [
-            trap.valid.eq(ends & ~may),
+        to_table, ended = Signal(), Signal()
+        m.d.comb += [to_table.eq(where.table & ~self.protection.hole), trap.valid.eq(ended & ~self.may)]
+        m.d.sync += [
+            self.may.eq(may),
+            settling.eq(ends & where.settles),
+            self.protection.write.eq(ends & to_table & access.write),
+            ended.eq(ends),
             trap.payload.address.eq(access.address),
             trap.payload.domain.eq(at_work.domain),
-            trap.payload.kind.eq(kind),
+            trap.payload.kind.eq(self._kind(access)),
             trap.payload.vme.eq(at_work.vme),
         ]
-        with m.If(denied):
-            m.d.comb += [
-                trap.payload.address.eq(Cat(Mux(page == first_page, area.address[:PAGE_BITS], 0), page)),
+        with m.If(to_walk & denied):
+            m.d.sync += [
+                trap.payload.address.eq(Cat(Mux(seen_first, area.address[:PAGE_BITS], 0), seen_page)),
                 trap.payload.kind.eq(Mux(area.write, Kind.WRITE, Kind.READ)),
             ]
 
         # 7. The window: the CPU waits there, not here.
         leaves = Signal()
         m.d.comb += [
-            leaves.eq(inside & to_window),
+            leaves.eq(ends & may & where.window),
             self.window.valid.eq(waits),
             self.window.address.eq(parked.access.address[:WINDOW_BITS]),
             self.window.write.eq(parked.access.write),
             self.window.select.eq(parked.access.select),
             self.window.write_data.eq(parked.access.write_data),
         ]
+        with m.If(valid & where.window):
+            m.d.sync += parked.eq(at_work)
         with m.If(leaves):
-            m.d.sync += [waits.eq(1), parked.eq(at_work)]
+            m.d.sync += waits.eq(1)
         with m.Elif(self.window.done):
             m.d.sync += waits.eq(0)
 
         # 8. The answers. The window's comes when no other of the CPU's is under way.
         answers_cpu, answers_vme = Signal(), Signal()
-        from_memory, from_program, error = Signal(), Signal(), Signal()
-        word = Signal(WORD_BITS)
+        from_memory, from_program, from_table, from_registers = (
+            Signal(name=f"from_{name}") for name in ("memory", "program", "table", "registers"))
+        fails, error = Signal(), Signal()
         result, window_result = Signal(WORD_BITS), Signal(WORD_BITS)
-        known = to_memory | to_program | to_rom | to_table | to_window
+        known = where.memory | where.program | where.rom | to_table | where.window | (where.registers & ~refused)
         m.d.sync += [
             answers_cpu.eq(ends & ~at_work.vme & ~leaves),
             answers_vme.eq(ends & at_work.vme),
-            from_memory.eq(to_memory & ~access.write & may),
-            from_program.eq((to_program | to_rom) & ~access.write & may),
-            error.eq(~may | ~(known | (to_registers & ~self.registers.error))),
-            word.eq(Mux(to_table & ~access.write, self.protection.table, self.registers.read_data)),
+            from_memory.eq(where.memory & ~access.write),
+            from_program.eq((where.program | where.rom) & ~access.write),
+            from_table.eq(to_table & ~access.write),
+            from_registers.eq(where.registers & ~access.write),
+            fails.eq(~known),
             self.bus.done.eq(answers_cpu | (waits & self.window.done)),
             self.bus.error.eq(Mux(answers_cpu, error, waits & self.window.done & self.window.error)),
             self.bus.read_data.eq(Mux(answers_cpu, result, window_result)),
@@ -325,18 +364,45 @@ class CpuBus(wiring.Component):
             self.vme.read_data.eq(result),
         ]
         m.d.comb += [
-            result.eq(Mux(from_memory, self.memory_data, Mux(from_program, self.program_data, word))),
+            error.eq(fails | ~self.may | self.registers.error),
+            result.eq(Mux(from_memory & self.may, self.memory_data, 0) | Mux(from_program & self.may, self.program_data, 0)
+                      | Mux(from_table, self.protection.table, 0) | Mux(from_registers & self.may, self.registers.read_data, 0)),
             window_result.eq(Mux(parked.access.write | self.window.error, 0, self.window.read_data)),
             self.idle.eq(~(valid | held | waits | answers_cpu | answers_vme | self.bus.done | self.vme.done)),
             Assert(~(waits & answers_cpu & self.window.done), "one answer to the CPU in a cycle"),
-            Assert(~(self.memory.valid & self.registers.valid), "an access goes to one place"),
+            Assert(~(self.memory.valid & self.program.valid), "an access goes to one place"),
         ]
         if platform == "formal":
             self.spy = SimpleNamespace(
-                at_work=at_work, valid=valid, ends=ends, leaves=leaves, held=held, spare=spare, cpu_begins=cpu_begins,
-                vme_begins=vme_begins, walking=walking, walked=walked, denied=denied, page=page, last_page=last_page,
-                waits=waits, parked=parked, answers_cpu=answers_cpu)
+                at_work=at_work, where=where, valid=valid, ends=ends, leaves=leaves, held=held, spare=spare, cpu_begins=cpu_begins,
+                vme_begins=vme_begins, hears=walk.ongoing("HEAR"), begins=walk.ongoing("BEGIN"), walking=walking, walked=walked, passed=passed, denied=denied, area=area, page=page,
+                ahead=ahead, at_first=at_first, last_page=last_page, seen_page=seen_page, seen_first=seen_first, waits=waits, parked=parked, answers_cpu=answers_cpu,
+                answers_vme=answers_vme, settling=settling, to_walk=to_walk, refused=refused)
         return m
+
+    def _goes(self, granted, where):
+        """Statements: ``where`` an access that is about to begin goes."""
+        address, write = granted.access.address, granted.access.write
+        kernels = self._within(address, "registers") & (address[PAGE_BITS:12] == KERNEL_PAGE >> PAGE_BITS)
+        return [
+            where.memory.eq(self._within(address, "data", self.data_bytes)),
+            where.program.eq(self._within(address, "program", self.program_bytes)),
+            where.rom.eq(self._within(address, "prom") & ~write),
+            where.registers.eq(self._within(address, "registers")),
+            where.table.eq(self._within(address, "protection") & granted.kernel),
+            where.window.eq(self._within(address, "vme") & ~granted.vme & self.has_window),
+            where.private.eq(self._within(address, "protection") | kernels),
+            where.settles.eq(self._within(address, "protection") | (kernels & write)),
+            where.area.eq(write & Cat(address[exact_log2(LANES):] == register.address // LANES for register in _AREAS).any()),
+        ]
+
+    @staticmethod
+    def _kind(access):
+        return Mux(access.write, Kind.WRITE, Mux(access.execute, Kind.EXECUTE, Kind.READ))
+
+    def _needed(self, granted, where):
+        """The right that an access needs, as one of the bits ``Right``; no right is enough for what is the kernel's alone."""
+        return Mux(where.private, 0, Const(1, len(Right)) << self._kind(granted.access))[:len(Right)]
 
     @staticmethod
     def _within(address, name, size=None):

@@ -137,10 +137,12 @@ class Cab(wiring.Component):
             program.write.eq(bus.program.write),
             program.select.eq(bus.program.select),
             program.data.eq(bus.program.data),
+            program.may.eq(bus.may),
+            memory.cpu_may.eq(bus.may),
             bus.program_data.eq(program.read_data),
             bus.registers.area.eq(registers.area),
             *(getattr(protection, name).eq(getattr(bus.protection, name))
-              for name in ("page", "page_domain", "write", "select", "data")),
+              for name in ("look", "page", "page_domain", "write", "select", "data")),
             *(getattr(bus.protection, name).eq(getattr(protection, name)) for name in ("rights", "table", "hole", "current")),
             bus.protection.vme_domain.eq(self.domains - 1),
             protection.trap.payload.eq(bus.protection.trap.payload),
@@ -202,7 +204,7 @@ class Cab(wiring.Component):
             interrupts.rx_threshold.eq(fiber_in.threshold),
             interrupts.tx_threshold.eq(fiber_out.threshold),
             self.irq.eq(interrupts.irq),
-            self.idle.eq(bus.idle & fiber_out.idle & fiber_in.idle & others_idle),
+            self.idle.eq(bus.idle & fiber_out.idle & fiber_in.idle & ~memory.writes & others_idle),
         ]
 
         # 4. VME.

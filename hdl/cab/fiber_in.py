@@ -54,7 +54,7 @@ class FiberIn(wiring.Component):
 
     Timing
     ------
-    A symbol in each cycle. A symbol at the pins in cycle t is sorted in t + 1 and at the queue's head in t + 3.
+    A symbol in each cycle. A symbol at the pins in cycle t is sorted in t + 1 and at the queue's head in t + 4.
 
     Raises
     ------

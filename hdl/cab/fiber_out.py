@@ -18,8 +18,9 @@ from .registers import WORD_BITS, RegisterPort
 
 __all__ = ["FiberOut"]
 
-#: Items that are made ahead: enough to bridge the short words at the seam of two areas.
-_ITEMS = 4
+#: Items that are made ahead. While CPU and fiber in want the memory, too, a word may come no sooner than it is sent, in which case
+#: the cycles that seams of areas cost are never made up for: this bridges some six of them. A LUT RAM has as many places.
+_ITEMS = 16
 
 
 class FiberOut(wiring.Component):

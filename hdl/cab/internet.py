@@ -42,13 +42,16 @@ class InternetSum(wiring.Component):
         m = Module()
         total = Signal(SUM_BITS)
         odd = Signal()
-        longer = Signal(SUM_BITS + 1)
+        word = Signal(SUM_BITS)
+        longer, carried = Signal(SUM_BITS + 1), Signal(SUM_BITS)
         m.d.comb += [
-            longer.eq(total + Mux(odd, self.data, self.data << 8)),
+            word.eq(Mux(odd, self.data, self.data << 8)),
+            longer.eq(total + word),
+            carried.eq(total + word + 1),     # beside it, not behind it
             self.checksum.eq(~total),
         ]
         with m.If(self.start):
             m.d.sync += [total.eq(0), odd.eq(0)]
         with m.Elif(self.valid):
-            m.d.sync += [total.eq(longer[:SUM_BITS] + longer[SUM_BITS]), odd.eq(~odd)]
+            m.d.sync += [total.eq(Mux(longer[SUM_BITS], carried, longer[:SUM_BITS])), odd.eq(~odd)]
         return m

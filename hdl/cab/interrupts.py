@@ -42,7 +42,8 @@ class Interrupts(wiring.Component):
     Timing
     ------
     A state is pending in the same cycle, an event from the next cycle on. An event in the cycle in which software
-    clears it stays pending. A level or a threshold that is written counts from the second cycle after that on.
+    clears it stays pending. A level, a threshold or an enable that is written counts from the next cycle on. What IRQ_VECTOR
+    holds is two cycles old: when the response to a write is out, an access that begins then finds what it has done.
     """
 
     def __init__(self):
@@ -54,7 +55,7 @@ class Interrupts(wiring.Component):
         })
 
     def elaborate(self, platform):
-        """One bit for each source; which of them are above the threshold; the first of those that are pending."""
+        """One bit for each source; which of them are above the threshold; the first of those that were pending."""
         m = Module()
         pending = self.irq_pending.value
         enabled = Signal.like(self.irq_enable.data)
@@ -72,44 +73,45 @@ class Interrupts(wiring.Component):
             for irq in Irq:
                 m.d.sync += enabled[irq.name.lower()].eq(self.irq_enable.data[irq.name.lower()])
 
-        # Levels; those of a register that is written, and what they are beside the threshold in the cycle after.
-        levels = {}
+        # Levels, and which of them are above the threshold, as they will be in the next cycle.
+        levels, following = {}, {}
         for register in _LEVELS:
             port = getattr(self, register)
             for name in port.value.shape():
                 levels[name[0]] = level = Signal(LEVEL_BITS, name=f"{name[0]}_level", init=1)
+                following[name[0]] = Mux(port.write, port.data[name[0]], level)
                 m.d.comb += port.value[name[0]].eq(level)
-                with m.If(port.write):
-                    m.d.sync += level.eq(port.data[name[0]])
-        threshold = Signal(LEVEL_BITS)
-        with m.If(self.irq_threshold.write):
-            m.d.sync += threshold.eq(self.irq_threshold.data.level)
+                m.d.sync += level.eq(following[name[0]])
+        threshold, next_threshold = Signal(LEVEL_BITS), Signal(LEVEL_BITS)
+        m.d.comb += next_threshold.eq(Mux(self.irq_threshold.write, self.irq_threshold.data.level, threshold))
+        m.d.sync += threshold.eq(next_threshold)
         names = [irq.name.lower() for irq in sorted(Irq)]
         above = Signal(len(names), init=(1 << len(names)) - 1)
-        m.d.sync += above.eq(Cat(levels[name] > threshold for name in names))
-        raised = Signal(len(names))
-        vector = self.irq_vector.value
+        m.d.sync += above.eq(Cat(following[name] > next_threshold for name in names))
+        raised, raised_then = Signal(len(names)), Signal(len(names))
         m.d.comb += [
             raised.eq(Cat(pending[name] & enabled[name] for name in names) & above),
             self.irq.eq(raised.any()),
             self.irq_enable.value.eq(enabled),
             self.irq_threshold.value.level.eq(threshold),
-            vector.valid.eq(self.irq),
         ]
 
-        # The highest level, and of several of that level the lowest number: each against each, as their levels were a cycle ago.
+        # The highest level, and of several of that level the lowest number: each against each, as all was a cycle ago.
+        m.d.sync += raised_then.eq(raised)
         first = Signal(len(names))
         outranks = {}           # of two, whether the one with the higher number comes first
         for low, high in combinations(range(len(names)), 2):
             outranks[low, high] = higher = Signal(name=f"{names[high]}_outranks_{names[low]}")
             m.d.sync += higher.eq(levels[names[high]] > levels[names[low]])
         for n in range(len(names)):
-            ahead = [raised[other] & (outranks[n, other] if other > n else ~outranks[other, n])
+            ahead = [raised_then[other] & (outranks[n, other] if other > n else ~outranks[other, n])
                      for other in range(len(names)) if other != n]
-            m.d.comb += first[n].eq(raised[n] & ~Cat(*ahead).any())
-        with m.If(self.irq_vector.read & self.irq):
-            m.d.comb += [
-                vector.level.eq(reduce(or_, (Mux(first[n], levels[name], 0) for n, name in enumerate(names)))),
-                vector.number.eq(reduce(or_, (Mux(first[n], int(Irq[name.upper()]), 0) for n, name in enumerate(names)))),
-            ]
+            m.d.comb += first[n].eq(raised_then[n] & ~Cat(*ahead).any())
+        vector = Signal.like(self.irq_vector.value)
+        m.d.sync += [
+            vector.valid.eq(raised_then.any()),
+            vector.level.eq(reduce(or_, (Mux(first[n], levels[name], 0) for n, name in enumerate(names)))),
+            vector.number.eq(reduce(or_, (Mux(first[n], int(Irq[name.upper()]), 0) for n, name in enumerate(names)))),
+        ]
+        m.d.comb += self.irq_vector.value.eq(vector)
         return m

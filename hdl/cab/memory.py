@@ -85,6 +85,10 @@ class DataMemory(wiring.Component):
     fiber_out : In(FetchPort(data_bytes))
     vme : In(SlotPort(data_bytes))
     cpu : In(SlotPort(data_bytes))
+    cpu_may : In(1)
+        What the CPU did in the cycle before may be done: else, if it was a write, it is not.
+    writes : Out(1)
+        A word is being written.
     slept : In(2)
         As in ``Slots``.
     read_data : Out(32)
@@ -92,7 +96,8 @@ class DataMemory(wiring.Component):
 
     Timing
     ------
-    One access in each cycle, of each user within 4 cycles. A word that was written can be read from the next cycle on.
+    One access in each cycle, of each user within 4 cycles. A word is written in the cycle after the access, and can be read
+    from that cycle on.
 
     Raises
     ------
@@ -108,16 +113,18 @@ class DataMemory(wiring.Component):
             "fiber_out": In(FetchPort(data_bytes)),
             "vme": In(SlotPort(data_bytes)),
             "cpu": In(SlotPort(data_bytes)),
+            "cpu_may": In(1),
+            "writes": Out(1),
             "slept": In(range(SLOTS)),
             "read_data": Out(WORD_BITS),
         })
 
     def elaborate(self, platform):
-        """Whose turn it is, then one memory port."""
+        """Whose turn it is; then what is read, and a cycle later what is written."""
         m = Module()
         m.submodules.memory = data = memory.Memory(shape=WORD_BITS, depth=self.words, init=[])
         write = data.write_port(granularity=8)
-        read = data.read_port()
+        read = data.read_port(transparent_for=(write,))
 
         users = {User.FIBER_IN: self.fiber_in, User.FIBER_OUT: self.fiber_out, User.VME: self.vme, User.CPU: self.cpu}
         m.submodules.slots = slots = Slots()
@@ -125,10 +132,10 @@ class DataMemory(wiring.Component):
         for user, port in users.items():
             m.d.comb += [slots.wants[user.value].eq(port.valid), port.ready.eq(slots.given[user.value])]
 
-        address, word = Signal(range(self.words)), Signal(WORD_BITS)
+        address, word, select = Signal(range(self.words)), Signal(WORD_BITS), Signal(LANES)
         m.d.comb += read.en.eq(0)
         with m.If(self.fiber_in.ready):
-            m.d.comb += [address.eq(self.fiber_in.address), write.en.eq(self.fiber_in.select), word.eq(self.fiber_in.data)]
+            m.d.comb += [address.eq(self.fiber_in.address), select.eq(self.fiber_in.select), word.eq(self.fiber_in.data)]
         with m.Elif(self.fiber_out.ready):
             m.d.comb += [address.eq(self.fiber_out.address), read.en.eq(1)]
         for port in (self.vme, self.cpu):
@@ -136,13 +143,15 @@ class DataMemory(wiring.Component):
                 m.d.comb += [
                     address.eq(port.address),
                     word.eq(port.data),
-                    write.en.eq(Mux(port.write, port.select, 0)),
+                    select.eq(Mux(port.write, port.select, 0)),
                     read.en.eq(~port.write),
                 ]
+        selected, of_cpu = Signal(LANES), Signal()
+        m.d.sync += [write.addr.eq(address), write.data.eq(word), selected.eq(select), of_cpu.eq(self.cpu.ready)]
         m.d.comb += [
             read.addr.eq(address),
-            write.addr.eq(address),
-            write.data.eq(word),
-            Assert(~(read.en & write.en.any()), "one access in a cycle"),
+            write.en.eq(Mux(of_cpu & ~self.cpu_may, 0, selected)),
+            self.writes.eq(selected.any()),
+            Assert(~(read.en & select.any()), "one access in a cycle"),
         ]
         return m

@@ -56,12 +56,14 @@ class ProgramMemory(wiring.Component):
         Word number.
     write : In(1), select : In(4), data : In(32)
         A write to the RAM; never with ``rom``. Bit 3 of ``select`` is the byte at the word's own address.
+    may : In(1)
+        The access of the cycle before may be done: else, if it was a write, it is not.
     read_data : Out(32)
         The word read in the cycle before; meaningless if none was.
 
     Timing
     ------
-    One access in each cycle. A word that was written can be read from the next cycle on.
+    One access in each cycle. A word is written in the cycle after the access, and can be read from that cycle on.
 
     Raises
     ------
@@ -76,7 +78,7 @@ class ProgramMemory(wiring.Component):
         self.prom = prom
         super().__init__({
             "valid": In(1), "rom": In(1), "address": In(exact_log2(REGIONS["program"].size // LANES)), "write": In(1),
-            "select": In(LANES), "data": In(WORD_BITS), "read_data": Out(WORD_BITS),
+            "select": In(LANES), "data": In(WORD_BITS), "may": In(1), "read_data": Out(WORD_BITS),
         })
 
     def elaborate(self, platform):
@@ -84,15 +86,19 @@ class ProgramMemory(wiring.Component):
         m = Module()
         m.submodules.ram = ram = memory.Memory(shape=WORD_BITS, depth=self.program_bytes // LANES, init=[])
         write = ram.write_port(granularity=8)
-        read = ram.read_port()
+        read = ram.read_port(transparent_for=(write,))
+        selected = Signal(LANES)
         from_rom = Signal()
-        m.d.sync += from_rom.eq(self.rom)
+        m.d.sync += [
+            from_rom.eq(self.rom),
+            write.addr.eq(self.address),
+            write.data.eq(self.data),
+            selected.eq(Mux(self.valid & self.write, self.select, 0)),
+        ]
         m.d.comb += [
             read.addr.eq(self.address),
             read.en.eq(self.valid & ~self.rom & ~self.write),
-            write.addr.eq(self.address),
-            write.data.eq(self.data),
-            write.en.eq(Mux(self.valid & self.write, self.select, 0)),
+            write.en.eq(Mux(self.may, selected, 0)),
         ]
         content = self.prom.rstrip(b"\0")
         if not content:

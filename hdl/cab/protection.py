@@ -5,6 +5,8 @@ and execute, 32 domains with a table each, one of them VME's, checked in paralle
 table and the switch of each domain are ours (docs/cab.md).
 """
 
+from functools import reduce
+from operator import or_
 from types import SimpleNamespace
 
 from amaranth.hdl import C, Cat, Const, Module, Mux, Signal
@@ -67,8 +69,8 @@ class Protection(wiring.Component):
 
     Members
     -------
-    page : In(14), page_domain : In(5)
-        What is looked up: given in the cycle before the access.
+    look : In(1), page : In(14), page_domain : In(5)
+        What is looked up in a cycle in which ``look`` is 1.
     rights : Out(3)
         Bits ``Right``: what the domain may do with the page. Nothing, if the domain is not switched on or the page is
         not in the table.
@@ -79,7 +81,7 @@ class Protection(wiring.Component):
     write : In(1), select : In(4), data : In(32)
         Write that word.
     current : Out(5)
-        Domain of the CPU in the next cycle.
+        Domain of the CPU.
     trap : In
         ``payload`` is refused in a cycle in which ``valid`` is 1.
     domain, domains_on, trap_address, trap_info : In(RegisterPort)
@@ -87,8 +89,8 @@ class Protection(wiring.Component):
 
     Timing
     ------
-    ``rights``, ``table`` and ``hole`` follow ``page`` and ``page_domain`` by one cycle; ``write`` writes what was
-    looked up then, and is seen by what is looked up in the same cycle. So is a write of a register.
+    ``rights``, ``table`` and ``hole`` follow a look-up by one cycle and stay until the next; ``write`` writes what was looked
+    up last, and is seen by what is looked up from the next cycle on, as is a write of a register.
 
     Raises
     ------
@@ -102,6 +104,7 @@ class Protection(wiring.Component):
         self.domains = domains
         self.pages = pages
         super().__init__({
+            "look": In(1),
             "page": In(_PAGE_NUMBER_BITS),
             "page_domain": In(DOMAIN_BITS),
             "rights": Out(_RIGHT_BITS),
@@ -122,29 +125,33 @@ class Protection(wiring.Component):
         m.submodules.memory = table = memory.Memory(
             shape=_RIGHT_BITS * _LANES, depth=self.domains * self.pages // _LANES, init=[])
         write = table.write_port(granularity=_RIGHT_BITS)
-        read = table.read_port(transparent_for=(write,))
+        read = table.read_port()
 
         # 1. Where a page is in the table.
         covered, index = self._index(m)
-        m.d.comb += read.addr.eq(Cat(index[exact_log2(_LANES):], self.page_domain[:domain_bits]))
+        m.d.comb += [read.addr.eq(Cat(index[exact_log2(_LANES):], self.page_domain[:domain_bits])), read.en.eq(self.look)]
         # No reset: the access behind one that resets the board finds what it has looked up.
-        lane = Signal(range(_LANES), reset_less=True)
+        chosen = Signal(_LANES, reset_less=True)     # its lane, one-hot; none outside of the table
         domain = Signal(DOMAIN_BITS, reset_less=True)
         place = Signal(len(read.addr), reset_less=True)
         inside = Signal(reset_less=True)
-        m.d.sync += [
-            lane.eq(self.page[:exact_log2(_LANES)]),
-            domain.eq(self.page_domain),
-            place.eq(read.addr),
-            inside.eq(covered & (self.page_domain < self.domains)),
-        ]
+        with m.If(self.look):
+            m.d.sync += [
+                chosen.eq(Mux(covered & (self.page_domain < self.domains), 1 << self.page[:exact_log2(_LANES)], 0)),
+                domain.eq(self.page_domain),
+                place.eq(read.addr),
+                inside.eq(covered & (self.page_domain < self.domains)),
+            ]
 
         # 2. What it says. The byte at a word's own address is the first of its four pages.
         on = Signal(self.domains)
+        counts = Signal()    # the domain is on
         entry = Signal(_RIGHT_BITS)
         m.d.comb += [
-            entry.eq(read.data.word_select(~lane, _RIGHT_BITS)),
-            self.rights.eq(Mux(inside & on.bit_select(domain[:domain_bits], 1), entry, 0)),
+            counts.eq(on.bit_select(domain[:domain_bits], 1)),
+            # The memory is slow: what chooses from it is there before.
+            entry.eq(reduce(or_, (Mux(chosen[n], read.data.word_select(_LANES - 1 - n, _RIGHT_BITS), 0) for n in range(_LANES)))),
+            self.rights.eq(Mux(counts, entry, 0)),
             self.hole.eq(~inside),
             self.table.eq(Mux(inside, Cat(Cat(read.data.word_select(n, _RIGHT_BITS), C(0, _SPARE_BITS)) for n in range(_LANES)), 0)),
             write.addr.eq(place),
@@ -154,18 +161,17 @@ class Protection(wiring.Component):
 
         if platform == "formal":
             look = table.read_port(domain="comb")
-            self.spy = SimpleNamespace(address=look.addr, data=look.data, lane=lane, domain=domain, place=place, inside=inside, read=read.data)
+            self.spy = SimpleNamespace(address=look.addr, data=look.data, domain=domain, place=place, inside=inside, chosen=chosen, read=read.data)
 
         # 3. The current domain, and the domains whose rights count.
-        current = Signal(DOMAIN_BITS)
         m.d.comb += [
             self.domain.refuse.eq(self.domain.data.current >= self.domains),
-            self.domain.value.current.eq(current),
+            self.domain.value.current.eq(self.current),
             self.domain.value.vme.eq(self.domains - 1),
-            self.current.eq(Mux(self.domain.write, self.domain.data.current, current)),
             self.domains_on.value.eq(on),
         ]
-        m.d.sync += current.eq(self.current)
+        with m.If(self.domain.write):
+            m.d.sync += self.current.eq(self.domain.data.current)
         with m.If(self.domains_on.write):
             m.d.sync += on.eq(self.domains_on.data & ~(1 << KERNEL))
 

@@ -4,7 +4,10 @@ Source: docs/cab.md and ``nectar.hdl.cab.addresses``, which are ours; the paper 
 (section 5.2).
 """
 
-from amaranth.hdl import Cat, Module, Shape, Signal, unsigned
+from functools import reduce
+from operator import or_
+
+from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
@@ -27,11 +30,12 @@ def layout(register):
 
 
 class Area(data.Struct):
-    """An area that DMA is to work on: its first byte, its bytes, whether it will be written."""
+    """An area that DMA is to work on: its first byte, its bytes, whether it will be written, whether its owner refuses it."""
 
     address: ADDRESS_BITS
     length: LENGTH_BITS
     write: 1
+    refused: 1
 
 
 class RegisterPort(wiring.Signature):
@@ -76,7 +80,7 @@ class RegisterDecoder(wiring.Component):
     Members
     -------
     valid : In(1)
-        There is an access in this cycle.
+        There is an access: it takes effect in the next cycle.
     offset : In
         Word number in the region.
     write : In(1)
@@ -84,18 +88,17 @@ class RegisterDecoder(wiring.Component):
         Bytes wanted: a register takes whole words only.
     write_data : In(32)
     read_data : Out(32)
-        Valid in the same cycle; 0 if there is an error.
+        What the register holds of which the word was asked for in the cycle before, ``valid`` or not; 0 if it cannot be read.
     error : Out(1)
-        The access is refused and has no effect.
+        The access of the cycle before is refused and has no effect.
     area : Out(Area)
-        What the access would let DMA do, whether ``valid`` is 1 or not; ``length`` is 0 if it names no area, or one
-        that its owner refuses.
+        What that of the cycle before, ``valid`` or not, would let DMA do; all 0 if it names no area.
     *name* : Out(RegisterPort(register))
         One for each register of the map that the board has, its name in lower case.
 
     Timing
     ------
-    No registers of its own: everything happens in the cycle of the access.
+    An access in each cycle; everything happens in the cycle after it was given.
     """
 
     def __init__(self, vme=False):
@@ -113,39 +116,48 @@ class RegisterDecoder(wiring.Component):
         })
 
     def elaborate(self, platform):
-        """What each register is told; then what they say."""
+        """Which register it is, a cycle before; then what each is told; then what they say."""
         m = Module()
-        whole, known = Signal(), Signal()
-        m.d.comb += whole.eq(self.valid & self.select.all())
-        hits = []
+        acts, written = Signal(), Signal(WORD_BITS)
+        m.d.sync += [acts.eq(self.valid), written.eq(self.write_data)]
+        whole_reads, whole_writes = Signal(), Signal()
+        m.d.comb += [
+            whole_reads.eq(self.select.all() & ~self.write),
+            whole_writes.eq(self.select.all() & self.write),
+        ]
+        values, taken, refused, areas = [], [], [], []
         for register in self.registers:
             name = register.name.lower()
             port = getattr(self, name)
             here = Signal(name=f"{name}_here")
             m.d.comb += here.eq(self.offset == register.offset // (WORD_BITS // 8))
             if "r" in register.access:
-                m.d.comb += port.read.eq(whole & here & ~self.write)
-                hits.append(here & ~self.write)
+                reads = Signal(name=f"{name}_reads")
+                m.d.sync += reads.eq(here & whole_reads)
+                m.d.comb += port.read.eq(acts & reads)
+                values.append(Mux(reads, port.value, 0))
+                taken.append(here & whole_reads)
             if "w" in register.access:
-                m.d.comb += [port.data.eq(self.write_data), port.write.eq(whole & here & self.write & ~port.refuse)]
-                hits.append(here & self.write & ~port.refuse)
-        m.d.comb += [known.eq(Cat(*hits).any()), self.error.eq(self.valid & ~(whole & known))]
-
-        with m.If(whole & ~self.write), m.Switch(self.offset):
-            for register in self.registers:
-                if "r" in register.access:
-                    with m.Case(register.offset // (WORD_BITS // 8)):
-                        m.d.comb += self.read_data.eq(getattr(self, register.name.lower()).value)
-        with m.If(self.write & self.select.all()), m.Switch(self.offset):
-            for register in self.registers:
-                if register.area:
-                    with m.Case(register.offset // (WORD_BITS // 8)):
-                        self._area(m, register)
+                writes = Signal(name=f"{name}_writes")
+                m.d.sync += writes.eq(here & whole_writes)
+                m.d.comb += [port.data.eq(written), port.write.eq(acts & writes & ~port.refuse)]
+                taken.append(here & whole_writes)
+                refused.append(writes & port.refuse)
+            if register.area:
+                length, right = register.area
+                area = Signal(Area, name=f"{name}_area")
+                m.d.comb += [
+                    area.address.eq(port.area_address),
+                    area.length.eq(port.data[length]),
+                    area.write.eq(right == Right.WRITE),
+                    area.refused.eq(port.refuse),
+                ]
+                areas.append(Mux(writes, area.as_value(), 0))
+        known = Signal()
+        m.d.sync += known.eq(Cat(*taken).any())
+        m.d.comb += [
+            self.read_data.eq(reduce(or_, values)),
+            self.error.eq(acts & (~known | Cat(*refused).any())),
+            self.area.eq(reduce(or_, areas)),
+        ]
         return m
-
-    def _area(self, m, register):
-        port = getattr(self, register.name.lower())
-        length, right = register.area
-        m.d.comb += [self.area.address.eq(port.area_address), self.area.write.eq(right == Right.WRITE)]
-        with m.If(~port.refuse):
-            m.d.comb += self.area.length.eq(port.data[length])

@@ -74,27 +74,32 @@ class Store(wiring.Component):
         m = Module()
         address = Signal(exact_log2(self.data_bytes))
         remaining = Signal(LENGTH_BITS)
+        some, last = Signal(), Signal()      # bytes remain; one does
         word, whole = Signal(WORD_BITS), Signal(WORD_BITS)
         select, selected = Signal(LANES), Signal(LANES)
         lane = address[:_LANE_BITS]
         takes, completes, moves_on, free = Signal(), Signal(), Signal(), Signal()
 
         m.d.comb += [
-            self.areas.ready.eq(remaining == 0),
-            self.exhausted.eq((remaining == 0) & ~self.areas.valid),
+            self.areas.ready.eq(~some),
+            self.exhausted.eq(~some & ~self.areas.valid),
             free.eq(~self.memory.valid | self.memory.ready),
-            completes.eq((lane == LANES - 1) | (remaining == 1)),
-            self.ready.eq((remaining != 0) & (free | ~completes)),
+            completes.eq((lane == LANES - 1) | last),
+            self.ready.eq(some & (free | ~completes)),
             takes.eq(self.valid & self.ready),
             # Lane 0 is the most significant.
             whole.eq(word),
             selected.eq(select),
         ]
         with m.If(self.areas.ready & self.areas.valid):
-            m.d.sync += [address.eq(self.areas.payload.address), remaining.eq(self.areas.payload.length)]
+            length = self.areas.payload.length
+            m.d.sync += [address.eq(self.areas.payload.address), remaining.eq(length), some.eq(length != 0), last.eq(length == 1)]
         with m.If(takes):
             m.d.comb += [whole.word_select(~lane, 8).eq(self.data), selected.bit_select(~lane, 1).eq(1)]
-            m.d.sync += [address.eq(address + 1), remaining.eq(remaining - 1), word.eq(whole), select.eq(selected)]
+            m.d.sync += [
+                address.eq(address + 1), remaining.eq(remaining - 1), some.eq(~last), last.eq(remaining == 2),
+                word.eq(whole), select.eq(selected),
+            ]
 
         m.d.comb += moves_on.eq((takes & completes) | (self.flush & (select != 0) & free))
         with m.If(self.memory.ready):
@@ -111,10 +116,11 @@ class Store(wiring.Component):
             with m.If(~takes):
                 m.d.sync += self.memory.address.eq((address - 1)[_LANE_BITS:])
         with m.If(self.forget):
-            m.d.sync += [remaining.eq(0), select.eq(0)]
+            m.d.sync += [remaining.eq(0), some.eq(0), last.eq(0), select.eq(0)]
         m.d.comb += [
             self.empty.eq((select == 0) & ~self.memory.valid),
             self.moves.eq(self.memory.valid | (self.areas.ready & self.areas.valid) | moves_on),
+            Assert((some == (remaining != 0)) & (last == (remaining == 1)), "what remains is known a cycle before"),
             Assert(~(self.flush & self.valid), "no byte comes while the last ones are written"),
         ]
         if platform == "formal":

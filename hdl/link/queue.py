@@ -6,7 +6,7 @@ kbyte). ``docs/hub.md`` gives the room for framing on top of the kilobyte.
 
 from types import SimpleNamespace
 
-from amaranth.hdl import Assert, Module, Signal
+from amaranth.hdl import Assert, Module, Mux, Signal
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
@@ -45,7 +45,7 @@ class SymbolQueue(wiring.Component):
     Timing
     ------
     One entry in and one out in every cycle. An entry that is pushed in cycle t into an empty queue is at ``output`` in
-    cycle t + 2. In a full queue an entry that leaves does not yet make room in the same cycle.
+    cycle t + 3. In a full queue an entry that leaves does not yet make room in the same cycle.
 
     Raises
     ------
@@ -70,7 +70,7 @@ class SymbolQueue(wiring.Component):
         })
 
     def elaborate(self, platform):
-        """A memory of a power of two, so that pointers wrap by themselves; it is read one cycle ahead."""
+        """A memory of a power of two, so that pointers wrap by themselves; it is read ahead."""
         m = Module()
         # One word more than fits would make a full queue look like an empty one.
         size = 1 << ceil_log2(self.depth + 1)
@@ -80,9 +80,10 @@ class SymbolQueue(wiring.Component):
 
         written = Signal(range(size))
         taken = Signal(range(size))
-        head = Signal(range(size))
+        head, following = Signal(range(size)), Signal(range(size))
         store = Signal()
-        pop = Signal()
+        ahead = Signal()     # what is read out of the memory is an entry
+        load, pop = Signal(), Signal()
         m.d.comb += [
             self.overflow.eq(self.push.valid & (self.level == self.depth)),
             store.eq(self.push.valid & ~self.overflow),
@@ -90,26 +91,33 @@ class SymbolQueue(wiring.Component):
             write.data.eq(self.push.payload),
             write.en.eq(store),
             pop.eq(self.output.valid & self.output.ready),
-            head.eq(taken + pop),
+            # The memory is slow: an entry leaves out of a register.
+            load.eq(ahead & (~self.output.valid | self.output.ready)),
+            # Whether an entry leaves is known late: what follows from it is ready for both cases.
+            following.eq(taken + 1),
+            head.eq(Mux(load, following, taken)),
             read.addr.eq(head),
-            self.output.payload.eq(read.data),
         ]
         m.d.sync += [
             written.eq(written + store),
             taken.eq(head),
-            self.output.valid.eq(head != written),
-            self.level.eq(self.level + store - pop),
+            ahead.eq(Mux(load, following != written, taken != written)),
+            self.level.eq(Mux(store, Mux(pop, self.level, self.level + 1), Mux(pop, self.level - 1, self.level))),
         ]
+        with m.If(load):
+            m.d.sync += [self.output.payload.eq(read.data), self.output.valid.eq(1)]
+        with m.Elif(pop):
+            m.d.sync += self.output.valid.eq(0)
         with m.If(self.clear):
-            m.d.sync += [written.eq(taken), taken.eq(taken), self.output.valid.eq(0), self.level.eq(0)]
+            m.d.sync += [written.eq(taken), taken.eq(taken), ahead.eq(0), self.output.valid.eq(0), self.level.eq(0)]
 
         if platform == "formal":
             look = data.read_port(domain="comb")
-            self.spy = SimpleNamespace(address=look.addr, data=look.data, taken=taken)
+            self.spy = SimpleNamespace(address=look.addr, data=look.data, taken=taken, ahead=ahead)
             count = Signal(range(size))
             m.d.comb += [
                 count.eq(written - taken),
-                Assert(count == self.level, "the level is the distance of the pointers"),
+                Assert(count == self.level - self.output.valid, "the level is the distance of the pointers, and what is in the register"),
                 Assert(self.level <= self.depth, "no more entries than there is room for"),
             ]
         return m

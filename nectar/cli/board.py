@@ -32,6 +32,8 @@ class Board:
         from ..software.backends.cable import CableMachine
         from ..software.errors import CableError
         from ..software.system import System
+        if program.nodes:
+            raise UsageError(f"{program.path}: it has NODES, but there are none behind the CABs of a board")
         try:
             machine = CableMachine(self.path, self.baud, cabs=self.cabs)
         except CableError as error:

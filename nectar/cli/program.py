@@ -16,7 +16,7 @@ _MODULE = "nectar_program"
 class Program:
     """The program in the file ``path`` (see docs/software.md), loaded: its top level has been run.
 
-    ``topology`` is its TOPOLOGY, or None, ``trace`` whether it has asked for a TRACE. Raises UsageError when there is no such program or it cannot be loaded.
+    ``topology`` is its TOPOLOGY, or None, ``trace`` whether it has asked for a TRACE, ``nodes`` its NODES: names of CABs, or True for all. Raises UsageError when there is no such program or it cannot be loaded.
     """
 
     def __init__(self, path):
@@ -43,6 +43,7 @@ class Program:
             raise UsageError(f"{path}: it has no 'async def main(system, arguments)' to run")
         self.topology = getattr(module, "TOPOLOGY", None)
         self.trace = bool(getattr(module, "TRACE", False))
+        self.nodes = getattr(module, "NODES", ())
 
     def run(self, system, arguments):
         """Runs ``main`` to its end."""

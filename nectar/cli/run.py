@@ -213,21 +213,35 @@ def _shape(options, program):
     return topology.check(), speeds
 
 
+def _nodes(program, topology):
+    """Names of the CABs that have a node."""
+    wanted = program.nodes
+    if wanted is True:
+        return list(topology.cabs)
+    if not isinstance(wanted, (list, tuple)) or not all(isinstance(name, str) for name in wanted):
+        raise UsageError(f"{program.path}: NODES must be a list of names of CABs, or True for all, not {wanted!r}")
+    for name in wanted:
+        if name not in topology.cabs:
+            raise UsageError(f"{program.path}: NODES names {name!r}, but {topology.name} has {', '.join(topology.cabs)}")
+    return wanted
+
+
 def _system(options, program, topology, profile, waves, max_time):
     """The system that the program runs on."""
     from ..software.system import System
     trace = program.trace
+    nodes = _nodes(program, topology)
     if options.backend == "engine":
         from ..software.backends.engine import EngineMachine
         try:
-            machine = EngineMachine(topology, profile, sleep=not options.no_sleep, log_control=trace, **waves)
+            machine = EngineMachine(topology, profile, sleep=not options.no_sleep, log_control=trace, nodes=nodes, **waves)
         except OSError as error:
             if options.waves is None:
                 raise
             raise UsageError(f"--waves {options.waves} cannot be written: {error.strerror or error}") from error
     else:
         from ..software.backends.model import ModelMachine
-        machine = ModelMachine(topology, profile)
+        machine = ModelMachine(topology, profile, nodes=nodes)
     try:
         return System.of(machine, topology, profile, trace=trace, limit_ps=max_time, seed=int(options.seed), routes=options.routes)
     except BaseException:

@@ -13,7 +13,7 @@ from ...sim.profile import PROTOTYPE
 from ..door import BusError, Door, Runner
 from ..errors import FaultError
 from ..faults import threshold
-from ..machine import QUIET, STOPPED, TIME
+from ..machine import QUIET, STOPPED, TIME, node_name
 
 __all__ = ["EngineMachine"]
 
@@ -46,6 +46,8 @@ class EngineMachine:
         Boards and fibers.
     profile : Profile
         Clocks and symbol time.
+    nodes : iterable of str
+        Names of the CABs that have a node (docs/nodes.md).
     waves : path or None
         File for waveforms, ``.vcd`` or ``.fst``; it appears when the machine is closed.
     wave_boards : list of str or None
@@ -63,34 +65,37 @@ class EngineMachine:
     -------
     doors : dict
         CAB name → Door.
+    nodes : dict
+        Name of a node (``software.machine.node_name``) → Door.
     engine : Engine
         The simulation itself: log, counters.
     """
 
-    def __init__(self, topology, profile=PROTOTYPE, *, waves=None, wave_boards=None, wave_window=None, sleep=True,
+    def __init__(self, topology, profile=PROTOTYPE, *, nodes=(), waves=None, wave_boards=None, wave_window=None, sleep=True,
                  log_control=False, log_data=False):
         log = "all" if log_data else "control" if log_control else "off"
-        self.engine = Engine(topology, profile, sleep=sleep, log=log, waves=waves, wave_boards=wave_boards, wave_window=wave_window)
+        self.engine = Engine(topology, profile, nodes=nodes, sleep=sleep, log=log, waves=waves, wave_boards=wave_boards, wave_window=wave_window)
         self.doors = {name: Door(profile.cpu_hz) for name in topology.cabs}
+        self.nodes = {node_name(name): Door(profile.cpu_hz) for name in topology.cabs if name in set(nodes)}
         self.fibers = self.engine.fibers
         self.hub_ports = {name: hub.ports for name, hub in topology.hubs.items()}
         self._hub_ids = {name: hub.id for name, hub in topology.hubs.items()}
         self._cpu_hz = profile.cpu_hz
-        self._runners = [None] * len(self.engine.boards)
+        self._runners = [None] * len(self.engine.cpus)
         self._plans = []       # (time, order, action)
         self._planned = 0
 
     def start(self, name, main):
-        """Gives CAB ``name`` its main coroutine; it starts at the CAB's next clock edge after reset."""
-        index = self.engine.boards.index(name)
+        """Gives CAB or node ``name`` its main coroutine; it starts at the CAB's next clock edge after reset."""
+        index = self.engine.cpus.index(name)
         if self._runners[index] is not None:
             raise RuntimeError(f"{name} has its software already")
-        door = self.doors[name]
+        door = self.nodes[name] if name in self.nodes else self.doors[name]
         self._runners[index] = Runner(door, main)
         self.engine.start(name, door.handler is not None)
 
     def wake(self, name):
-        """Ends a wait of the main coroutine of CAB ``name``, now or when it comes to wait."""
+        """Ends a wait of the main coroutine of CAB or node ``name``, now or when it comes to wait."""
         self.engine.wake(name)
 
     async def run(self, stop, until_ps=None):
@@ -128,7 +133,7 @@ class EngineMachine:
             elif code == Code.UNHANDLED:
                 raise BusError(exchange[ADDRESS], bool(exchange[WRITE]))
             else:
-                raise RuntimeError(f"{engine.boards[exchange[BOARD]]}: {engine.fault()}")
+                raise RuntimeError(f"{engine.cpus[exchange[BOARD]]}: {engine.fault()}")
 
     def _resume(self, runner):
         """The software whose turn it is goes on with the result of its await."""
@@ -169,9 +174,9 @@ class EngineMachine:
         self.engine.reset(hub)
 
     def stop(self, name):
-        """Ends the software of a CAB."""
+        """Ends the software of a CAB or of a node."""
         self.engine.stop(name)
-        index = self.engine.boards.index(name)
+        index = self.engine.cpus.index(name)
         if self._runners[index] is not None:
             self._runners[index].close()
             self._runners[index] = None

@@ -1,53 +1,25 @@
 """The pure-Python back end: CABs, HUBs and fibers as a behavioural model, event by event. No RTL, no compiler.
 
-It is for tests of the software and for trying things out; its times are plausible, not those of the RTL. Faults can be put into it.
+It is for tests of the software and for trying things out; its times are plausible, not those of the RTL.
 """
 
 from collections import deque
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
 from ...hdl.cab.addresses import REGIONS
 from ...hdl.link.symbol import COMMAND_LENGTH
-from ..door import Door
-from ..machine import QUIET, STOPPED, TIME
+from ..door import Door, Kind
+from ..machine import QUIET, STOPPED, TIME, node_name
 from .modelcab import ModelCab
 from .modelfiber import ModelFiber
 from .modelnet import ModelHub
+from .modelnode import ModelNode
 from .processor import FOREVER, Processor
 
-__all__ = ["ModelMachine", "Fault"]
+__all__ = ["ModelMachine"]
 
 #: Clock edges for which each board's reset is active.
 _RESET_EDGES = 4
-#: CPU cycles from the edge at which a request is taken to the one at which its response is sampled.
-_ANSWER = 3
-
-
-@dataclass
-class Fault:
-    """Something that goes wrong on fibers, a number of times.
-
-    ``kind``: command, close all, start, data, end (stretches of a packet that have the start, neither, only the end), ready or reply.
-    ``fiber``: as in ``CAB1->HUB1.P0``; None for any. ``skip`` go by first; ``count`` are hit. ``action``: drop, or corrupt (one bit of a stretch).
-    """
-
-    kind: str
-    fiber: str | None = None
-    skip: int = 0
-    count: int = 1
-    action: str = "drop"
-    hits: int = 0
-
-    def hit(self, kind, fiber):
-        """Whether it happens to this one."""
-        if kind != self.kind or self.fiber not in (None, fiber) or self.hits >= self.count:
-            return False
-        if self.skip:
-            self.skip -= 1
-            return False
-        self.hits += 1
-        return True
 
 
 class _Cpu:
@@ -65,7 +37,8 @@ class _Cpu:
         """``Processor.direct``: a block of data memory is done at once, in the time that it takes word by word."""
         words = self.board.block(operation, kernel)
         if words:
-            self.answers.append((self.processor.edges - 1 + len(words) + _ANSWER, words[-1], False))
+            write = operation.kind == Kind.WRITE_BLOCK
+            self.answers.append((self.processor.edges + self.board.answer(write, len(words)), words[-1], False))
         return words
 
 
@@ -80,17 +53,17 @@ class ModelMachine:
         Clocks and the fibers' symbol time.
     memory_bytes : int
         Data memory of each CAB.
-    faults : list of Fault
+    nodes : iterable of str
+        Names of the CABs that have a node.
 
     Members
     -------
-    doors, faults, fibers, hub_ports
+    doors, nodes, fibers, hub_ports
     hubs : dict of str → ModelHub
     """
 
-    def __init__(self, topology, profile, memory_bytes=REGIONS["data"].size, faults=()):
+    def __init__(self, topology, profile, memory_bytes=REGIONS["data"].size, nodes=()):
         self.time_ps = 0
-        self.faults = list(faults)
         self.doors = {name: Door(profile.cpu_hz) for name in topology.cabs}
         self.hubs = {name: ModelHub(self, board, profile.hub_period_ps) for name, board in topology.hubs.items()}
         self.hub_ports = {name: hub.ports for name, hub in self.hubs.items()}
@@ -115,6 +88,12 @@ class ModelMachine:
                 else:
                     source.fibers[a.port] = fiber
         self.fibers = list(self._fibers)
+        self.nodes = {}
+        for name in topology.cabs:
+            if name in set(nodes):
+                board = self._cabs[name]
+                board.node = self._cabs[node_name(name)] = ModelNode(node_name(name), board)
+                self.nodes[node_name(name)] = Door(profile.cpu_hz)
 
     def _board(self, end):
         return self._cabs[end.board] if end.port is None else self.hubs[end.board]
@@ -125,13 +104,6 @@ class ModelMachine:
         self._order += 1
         heappush(self._events, (time_ps, False, self._order, action, argument))
 
-    def fate(self, fiber, kind):
-        """What happens to something that is sent: None, drop or corrupt."""
-        for fault in self.faults:
-            if fault.hit(kind, fiber.name):
-                return fault.action
-        return None
-
     def interrupt(self, board):
         """A board's interrupt line may have gone up."""
         cpu = self._cpus.get(board.name)
@@ -140,15 +112,15 @@ class ModelMachine:
 
     # -- Machine -------------------------------------------------------------------------------------
     def start(self, name, main):
-        """Gives CAB ``name`` its main coroutine; it starts at the CAB's first clock edge after reset."""
+        """Gives CAB or node ``name`` its main coroutine; it starts at the CAB's first clock edge after reset."""
         if name in self._cpus:
             raise RuntimeError(f"{name} has its software already")
-        cpu = self._cpus[name] = _Cpu(self._cabs[name], Processor(self.doors[name], main))
+        cpu = self._cpus[name] = _Cpu(self._cabs[name], Processor(self.nodes[name] if name in self.nodes else self.doors[name], main))
         cpu.processor.direct = cpu.block
         self._schedule(cpu, 0)
 
     def wake(self, name):
-        """Ends a wait of CAB ``name``'s main coroutine."""
+        """Ends a wait of CAB or node ``name``'s main coroutine."""
         cpu = self._cpus[name]
         cpu.processor.wake()
         self.interrupt(cpu.board)
@@ -211,7 +183,7 @@ class ModelMachine:
         self.hubs[hub].reset()
 
     def stop(self, name):
-        """Ends the software of a CAB."""
+        """Ends the software of a CAB or of a node."""
         cpu = self._cpus.pop(name, None)
         if cpu is not None:
             cpu.due = None
@@ -224,6 +196,8 @@ class ModelMachine:
         edges = -(-(self.time_ps - old.first_ps) // old.period_ps) + _RESET_EDGES + 1
         new = self._cabs[name] = ModelCab(self, old, old.period_ps, old.first_ps + edges * old.period_ps, old.symbol_ps, 0)
         new.memory, new.fiber, old.fiber = old.memory, old.fiber, None
+        if old.node is not None:
+            new.node, old.node.board = old.node, new
         for fiber in self._fibers.values():
             if fiber.target is old:
                 fiber.target = new
@@ -251,7 +225,7 @@ class ModelMachine:
         if cpu.answers and cpu.answers[0][0] == edge:
             done, (_, data, error) = True, cpu.answers.popleft()
         if processor.request is not None:
-            cpu.answers.append((edge + _ANSWER, *board.access(processor.request)))
+            cpu.answers.append((edge + board.answer(processor.request.write), *board.access(processor.request)))
         turns = processor.turns
         request = processor.edge(done, data, error, True, board.irq)
         self._turned = processor.turns != turns

@@ -1,6 +1,6 @@
 """The CAB board of the pure-Python model: what ``docs/cab.md`` says, packet by packet instead of cycle by cycle.
 
-Here are bus, memories and interrupts; the fiber is in ``modelport``, the timers are in ``modeltimers``, the protection is in ``modelguard``.
+Here are bus, memories, interrupts, and of VME what a node needs; the fiber is in ``modelport``, the timers are in ``modeltimers``, the protection is in ``modelguard``.
 """
 
 from functools import partialmethod
@@ -16,8 +16,11 @@ from .modeltimers import ModelTimers
 __all__ = ["ModelCab"]
 
 _DATA, _PROGRAM, _PROM, _TABLE = (REGIONS[name] for name in ("data", "program", "prom", "protection"))
-#: The model has no VME.
+#: Of VME the model has these, if there is a node.
+_VME = {REG[name].address: REG[name] for name in ("VME_INTERRUPT", "VME_BELL")}
 _BY_ADDRESS = {register.address: register for register in REG.values() if register not in VME_REGISTERS}
+#: CPU cycles from the edge at which a request is taken to the one at which its response is sampled.
+_ANSWER = 3
 _STATES = (1 << Irq.PACKET) | (1 << Irq.RECEIVED) | (1 << Irq.REPLY) | (1 << Irq.INPUT)
 
 
@@ -29,6 +32,9 @@ class ModelCab(ModelTimers, ModelPort):
     fiber : ModelFiber or None
         Out of its port.
     memory : bytearray
+    node : ModelNode or None
+    waiting : dict of int → int
+        Interrupts to the node that it has not acknowledged: level → status/ID.
     """
 
     def __init__(self, machine, board, period_ps, first_ps, symbol_ps, memory_bytes):
@@ -38,6 +44,7 @@ class ModelCab(ModelTimers, ModelPort):
         self.first_ps = first_ps          # time of edge 0
         self.symbol_ps = symbol_ps
         self.fiber = None
+        self.node = None
         self.memory = bytearray(memory_bytes)
         self._program = bytearray(REGIONS["program"].size)
         self._guard = Guard(lambda: self._raise(Irq.TRAP))
@@ -45,6 +52,7 @@ class ModelCab(ModelTimers, ModelPort):
 
     def _forget(self):
         """As after a reset."""
+        self.waiting = {}
         self._events = 0
         self._enable = 0
         self._threshold = 0
@@ -84,7 +92,7 @@ class ModelCab(ModelTimers, ModelPort):
             if request.write:
                 self._guard.store(address, request.data, request.select)
             return 0 if request.write else self._guard.load(address), False
-        register = _BY_ADDRESS.get(address)
+        register = _BY_ADDRESS.get(address) or (_VME.get(address) if self.node is not None else None)
         if register is None or request.select != 0xF or ("w" if request.write else "r") not in register.access:
             return 0, True
         if request.write:
@@ -94,16 +102,66 @@ class ModelCab(ModelTimers, ModelPort):
 
     def block(self, operation, kernel):
         """Does a whole block (``door.Operation``) of data memory, and returns its words; None if it must go word by word."""
+        self._guard.kernel = kernel
+        return self._move(operation) if self._guard.open else None
+
+    def _move(self, operation):
         first = operation.address - _DATA.base
         end = first + operation.size
-        self._guard.kernel = kernel
-        if first < 0 or end > len(self.memory) or not self._guard.open:
+        if first < 0 or end > len(self.memory):
             return None
         low, high = first & ~3, end + 3 & ~3
         if operation.kind == door.Kind.WRITE_BLOCK:
             self.memory[first:end] = operation.value
             return [0] * (high - low >> 2)
         return list(unpack(f">{high - low >> 2}I", self.memory[low:high]))
+
+    @staticmethod
+    def answer(write, words=1):
+        """Cycles from the edge at which the first of so many words is taken to the last answer."""
+        return _ANSWER + words - 1
+
+    # -- VME -----------------------------------------------------------------------------------------
+    def vme_access(self, request):
+        """An access of the node's; returns (data, error)."""
+        self._guard.vme = True
+        try:
+            return self.access(request)
+        finally:
+            self._guard.vme = False
+
+    def vme_block(self, operation):
+        """As ``block``, for the node."""
+        write = operation.kind == door.Kind.WRITE_BLOCK
+        self._guard.vme = True
+        try:
+            free = self._guard.permits(operation.address, operation.size, Kind.WRITE if write else Kind.READ)
+            return self._move(operation) if free else None
+        finally:
+            self._guard.vme = False
+
+    def acknowledge(self):
+        """The node acknowledges the highest interrupt that waits: its level and status/ID; 0 if there is none."""
+        if not self.waiting:
+            return 0
+        level = max(self.waiting)
+        self._raise(Irq.VME_TAKEN)
+        return level << 8 | self.waiting.pop(level)
+
+    def _read_vme_interrupt(self):
+        return REG["VME_INTERRUPT"].pending.put(sum(1 << level - 1 for level in self.waiting))
+
+    def _write_vme_interrupt(self, value):
+        register = REG["VME_INTERRUPT"]
+        level = register.level.get(value)
+        if not level or level in self.waiting:
+            return False
+        self.waiting[level] = register.vector.get(value)
+        self.machine.interrupt(self.node)
+        return True
+
+    def _write_vme_bell(self, value):
+        self._raise(Irq.VME_BELL)
 
     def _owner(self, verb, register):
         name = f"{verb}_{register.name.lower()}"

@@ -4,7 +4,6 @@ A *piece* is a run of symbols that follow each other without a gap: a command, o
 its first symbol, and to its last one so much later.
 """
 
-from ...hdl.hub.commands import Op
 from ...hdl.link.symbol import COMMAND_LENGTH, Control
 from .modelfaults import FiberFaults, frames
 
@@ -23,11 +22,6 @@ class Command:
         self.hub = hub
         self.param = param
 
-    @property
-    def kind(self):
-        """What faults call it."""
-        return "close all" if self.opcode == Op.CLOSE_ALL else "command"
-
     def symbols(self):
         """Its symbols (a new list)."""
         return [Control.COMMAND, self.opcode, self.hub, self.param]
@@ -43,11 +37,6 @@ class Stretch:
         self.start = start
         self.end = end
         self.length = len(data) + start + end
-
-    @property
-    def kind(self):
-        """What faults call it."""
-        return "start" if self.start else "end" if self.end else "data"
 
     def symbols(self):
         """Its symbols (a new list)."""
@@ -123,27 +112,21 @@ class ModelFiber:
         """Sends a piece as soon as the wire is free; returns the time from which on the wire takes the next."""
         start = max(at, self.free_at)
         self.free_at = start + piece.length * self.symbol_ps
-        fate = self.machine.fate(self, piece.kind)
-        if fate == "corrupt":
-            data = bytearray(piece.data)
-            data[len(data) // 2] ^= 0x10
-            piece = Stretch(bytes(data), piece.start, piece.end)
-        if self._faults is not None and fate != "drop":
+        if self._faults is not None:
             self._send_faulty(piece, start)
-        elif fate != "drop":
+        else:
             head = start + self.symbol_ps + self.delay_ps
             self.machine.at(head, self.target.arrive, (self.port, piece, head, head + (piece.length - 1) * self.symbol_ps))
         return self.free_at
 
     def signal(self, kind, at, value=None):
         """Sends a ready signal or a reply (``value``) between two symbols."""
-        if self.machine.fate(self, kind) != "drop":
-            length = 1 if kind == "ready" else COMMAND_LENGTH
-            arrival = at + length * self.symbol_ps + self.delay_ps
-            if self._faults is not None:
-                self._signal_faulty(kind, at, value, length, arrival)
-            else:
-                self.machine.at(arrival, self.target.signalled, (self.port, kind, value))
+        length = 1 if kind == "ready" else COMMAND_LENGTH
+        arrival = at + length * self.symbol_ps + self.delay_ps
+        if self._faults is not None:
+            self._signal_faulty(kind, at, value, length, arrival)
+        else:
+            self.machine.at(arrival, self.target.signalled, (self.port, kind, value))
 
     def _send_faulty(self, piece, start):
         """What the faults leave of a piece."""

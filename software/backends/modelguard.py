@@ -19,11 +19,14 @@ class Guard:
         Called when an access has been refused.
     kernel : bool
         The CPU is in its supervisor mode: it makes its accesses in the kernel's domain.
+    vme : bool
+        The access comes from VME.
     """
 
     def __init__(self, trapped):
         self.trapped = trapped
         self.kernel = False
+        self.vme = False
         self._table = {}            # byte number in the region → rights
         self._on = 0
         self._current = KERNEL
@@ -59,15 +62,20 @@ class Guard:
                 return False
         return True
 
+    def permits(self, address, length, kind):
+        """Whether all of an area may be read or written; nothing is recorded."""
+        domain = self._domain()
+        return all(self._rights(domain, page) & _NEEDS[kind] for page in range(address >> PAGE_BITS, (address + length - 1 >> PAGE_BITS) + 1))
+
     def _domain(self):
-        return KERNEL if self.kernel else self._current
+        return DOMAINS - 1 if self.vme else KERNEL if self.kernel else self._current
 
     def _rights(self, domain, page):
         return self._table.get(domain << _PAGE_NUMBERS | page, 0) if self._on >> domain & 1 else 0
 
     def _refuse(self, address, kind):
         if self._trap is None:
-            self._trap = address, kind, self._current
+            self._trap = address, kind, self._domain(), self.vme
         else:
             self._lost = min(self._lost + 1, 255)
         self.trapped()
@@ -104,7 +112,7 @@ class Guard:
         if self._trap is None:
             return 0
         info = REG["TRAP_INFO"]
-        return info.valid.mask | info.kind.put(int(self._trap[1])) | info.domain.put(self._trap[2]) | info.lost.put(self._lost)
+        return info.valid.mask | info.kind.put(int(self._trap[1])) | info.domain.put(self._trap[2]) | info.vme.put(self._trap[3]) | info.lost.put(self._lost)
 
     def write_trap_info(self, value):
         self._trap, self._lost = None, 0

@@ -6,10 +6,13 @@ Source: "The Design of Nectar" (1989), section 5.2: 32 domains, assigned by the 
 from collections import deque
 
 from ...hdl.cab.addresses import REG, REGIONS
-from ...hdl.cab.regions import PAGE_BITS, PAGES, Right
+from ...hdl.cab.regions import DOMAINS, PAGE_BITS, PAGES, Right
 from ..errors import ProgramError
 
-__all__ = ["Domains"]
+__all__ = ["Domains", "VME"]
+
+#: The domain of all accesses that come from VME.
+VME = DOMAINS - 1
 
 _TABLE = REGIONS["protection"].base
 _DOMAIN, _ON, _CONFIG = REG["DOMAIN"].address, REG["DOMAINS_ON"].address, REG["CONFIG"]
@@ -78,6 +81,12 @@ class Domains:
         self._free = deque(numbers)
         self._unwritten = set(numbers)
         self.door.supervise(True)
+
+    def open_vme(self):
+        """From here on accesses from VME are looked up in the table, which allows none yet. Once, before threads run."""
+        self.memory.store(_TABLE + VME * PAGES, bytes(PAGES))
+        self._on |= 1 << VME
+        self.door.write(_ON, self._on)
 
     def give(self, number):
         """A domain of which all rights have been taken away is nobody's any more: the next task that waits gets it."""

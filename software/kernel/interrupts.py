@@ -14,8 +14,8 @@ _ENABLE = REG["IRQ_ENABLE"].address
 _REPLY = REG["REPLY"].address
 _ERRORS = REG["ERRORS"].address
 _STATUS = REG["TX_STATUS"].address
-_PACKET, _RECEIVED, _REPLIED, _SENT, _TIMER, _ERROR = (
-    1 << irq for irq in (Irq.PACKET, Irq.RECEIVED, Irq.REPLY, Irq.SENT, Irq.TIMER, Irq.ERROR))
+_PACKET, _RECEIVED, _REPLIED, _SENT, _TIMER, _ERROR, _TAKEN, _BELL = (
+    1 << irq for irq in (Irq.PACKET, Irq.RECEIVED, Irq.REPLY, Irq.SENT, Irq.TIMER, Irq.ERROR, Irq.VME_TAKEN, Irq.VME_BELL))
 #: IRQ_PENDING, RX_RESULT, RX_HEADER0 to 3 (left as bytes), TX_STATUS: all but REPLY, which a load takes out.
 _WORDS = Struct(">II16sI")
 
@@ -38,6 +38,10 @@ class Interrupts:
         TX_STATUS, at every interrupt.
     on_error : callable(counters: int)
     on_timer : callable(now: int)
+    on_taken : callable()
+        The node has acknowledged an interrupt.
+    on_bell : coroutine function()
+        The node calls.
     late : list of callable(now: int)
         Called once with the CPU cycle, at the end of this interrupt; filled by those of the above that need the time.
 
@@ -45,7 +49,8 @@ class Interrupts:
     writes, which does no harm as long as nobody else adds any. To write anything else it must hold interrupts off, and flush.
     """
 
-    __slots__ = ("kernel", "door", "active", "enabled", "on_packet", "on_received", "on_reply", "on_status", "on_error", "on_timer", "late")
+    __slots__ = ("kernel", "door", "active", "enabled", "on_packet", "on_received", "on_reply", "on_status", "on_error", "on_timer", "on_taken", "on_bell",
+                 "late")
 
     def __init__(self, kernel):
         self.kernel = kernel
@@ -53,6 +58,7 @@ class Interrupts:
         self.active = False
         self.enabled = _PACKET | _RECEIVED | _REPLIED | _TIMER | _ERROR
         self.on_packet = self.on_received = self.on_reply = self.on_status = self.on_error = self.on_timer = None
+        self.on_taken = self.on_bell = None
         self.late = []
         kernel.boot.append(self._boot)
 
@@ -119,3 +125,9 @@ class Interrupts:
                 self.on_timer(await door.now())
             if causes & _ERROR:
                 self.on_error(await door.read(_ERRORS))
+        if causes & (_TAKEN | _BELL):
+            door.write(_PENDING, causes & (_TAKEN | _BELL))
+            if causes & _TAKEN:
+                self.on_taken()
+            if causes & _BELL:
+                await self.on_bell()

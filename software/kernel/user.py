@@ -17,8 +17,8 @@ from .usermemory import UserDoor, UserMemory, UserMessage
 __all__ = ["show"]
 
 _SOFTWARE = __name__.rpartition(".kernel.")[0]
-#: What a task sees of the CAB besides what is below: protocols.
-_PROTOCOLS = ("datagram", "stream", "request", "multicast")
+#: What a task sees of the CAB besides what is below: protocols, files of the node.
+_PROTOCOLS = ("datagram", "stream", "request", "multicast", "node")
 #: Things of the kernel that nobody has to close for a task.
 _PLAIN = (Thread, Lock, Condition)
 

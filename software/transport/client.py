@@ -148,7 +148,7 @@ class Client:
         peer = self._peers.get(server)
         if peer is None:
             peer = self._peers[server] = _Peer(Retry(*map(requests.cycles, (options.first_us, options.least_us, options.most_us))))
-        parcel = await pack_up(kernel, self.memory, data, MAX_MESSAGE, route.areas)
+        parcel = await pack_up(kernel, self.memory, data, MAX_MESSAGE, route.areas, timeout_us)
         try:
             while peer.full:
                 # Until the oldest call has ended, which its deadline sees to.

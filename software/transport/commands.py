@@ -14,7 +14,7 @@ from ..kernel.condition import Condition
 from ..kernel.lock import Lock
 from ..packet import AREA, COMMAND, RESULT, Code, Status
 
-__all__ = ["Commands", "Command", "MAILBOX"]
+__all__ = ["Commands", "Command", "MAILBOX", "status_of"]
 
 #: The command mailbox, unless ``start`` names another.
 MAILBOX = 0xFFFF
@@ -29,6 +29,11 @@ _STATUS = ((MessageTooLong, Status.TOO_LONG), (NoRoute, Status.NO_ROUTE), (Circu
            (ServerSilent, Status.SILENT), (ServiceMissing, Status.NO_SERVICE), (ServiceFull, Status.SERVICE_FULL),
            (ServiceEnded, Status.SERVICE_ENDED), (ServerRestarted, Status.RESTARTED), (AnswerLost, Status.ANSWER_LOST),
            (MulticastFailed, Status.NOT_ALL), (StreamError, Status.CONNECTION))
+
+
+def status_of(error):
+    """The Status that tells of an error."""
+    return next((status for kind, status in _STATUS if isinstance(error, kind)), Status.FAILED)
 
 
 class Command(NamedTuple):
@@ -180,7 +185,7 @@ class Commands:
         try:
             content = await self._call(command)
         except (ProgramError, ValueError) as error:
-            status = next((status for kind, status in _STATUS if isinstance(error, kind)), Status.FAILED)
+            status = status_of(error)
             content = str(error).encode("ascii", "replace")
         await self._tell(command.reply, command.tag, status, content)
 

@@ -90,7 +90,7 @@ class Multicast(Exchange):
 
         ``data``: bytes, a Message or a list of areas, as for datagrams. Messages that have members in common are sent one after the other, and arrive in
         that order, once. Raises MulticastFailed when ``timeout_us`` (by default the options') are over: it names those that have not acknowledged;
-        MessageTooLong, NoRoute.
+        MessageTooLong, NoRoute; TimedOut if there has been no memory for ``data`` for as long.
         """
         await self._out.send(*destination, data, timeout_us)
 

@@ -79,7 +79,7 @@ class MulticastOut:
             await multicast.datalink.find(member)
         groups = self._groups([member for member in members if member not in self._doubtful])
         others = [((member,), multicast.datalink.route(member)) for member in members if member in self._doubtful]
-        parcel = await pack_up(kernel, multicast.memory, data, MAX_MESSAGE, min(route.areas for _, route in groups + others))
+        parcel = await pack_up(kernel, multicast.memory, data, MAX_MESSAGE, min(route.areas for _, route in groups + others), timeout_us)
         held, missing = [], {}
         try:
             for member in members:

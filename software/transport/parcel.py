@@ -13,10 +13,10 @@ from .fragments import Assembly, parts
 __all__ = ["Parcel", "Incoming", "empty", "pack_up"]
 
 
-async def pack_up(kernel, memory, data, limit, most_areas):
+async def pack_up(kernel, memory, data, limit, most_areas, timeout_us=None):
     """A Parcel of ``data``: bytes, which are stored into a block of their own, a Message, or a list of (byte address, bytes), which stay where they are.
 
-    Waits for data memory as ``Memory.allocate`` does. Raises MessageTooLong for more than ``limit`` bytes or, in a packet, more than ``most_areas``
+    Waits for data memory as ``Memory.allocate`` does, ``timeout_us`` at most (TimedOut). Raises MessageTooLong for more than ``limit`` bytes or, in a packet, more than ``most_areas``
     areas; TypeError, ValueError for what is no message.
     """
     if isinstance(data, (bytes, bytearray, memoryview)):
@@ -24,7 +24,7 @@ async def pack_up(kernel, memory, data, limit, most_areas):
         _check(length, limit)
         if not length:
             return empty(kernel, memory)
-        block = await memory.allocate(length)
+        block = await memory.allocate(length, timeout_us)
         memory.write(block, data)
         await kernel.door.now()       # the bytes are there when a handler posts a packet of them
         return Parcel(kernel, memory, ((block, length),), length, block)

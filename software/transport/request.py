@@ -87,7 +87,8 @@ class Requests(Exchange):
     async def call(self, destination, data=b"", timeout_us=None):
         """Calls service (CAB ID, service): sends ``data`` and returns the bytes of the answer.
 
-        ``data``: bytes, a Message or a list of areas, as for datagrams. Raises a CallError: which one tells what is known; MessageTooLong, NoRoute.
+        ``data``: bytes, a Message or a list of areas, as for datagrams. Raises a CallError: which one tells what is known; MessageTooLong, NoRoute; TimedOut
+        if there has been no memory for ``data`` within the time-out.
         """
         call = await self.start(destination, data, timeout_us)
         try:

@@ -134,6 +134,9 @@ class Server:
                 request._service._requests.remove(request)
             request.message.free()
             request.message = None
+        elif request.message is not None and request.task is not None and request.task.ended:
+            request.message.free()
+            request.message = None
 
     def _refuse_late(self, request):
         """A request that was accepted will not be answered: frees it, tells the client, keeps the reason."""

@@ -152,7 +152,8 @@ class Stream:
     async def connect(self, destination, timeout_us=None):
         """A connection to ``destination``, (CAB ID, port). Returns when it is set up.
 
-        Raises NoRoute, ConnectRefused (nobody listens there), ConnectTimeout after ``timeout_us`` microseconds (by default the options').
+        Raises NoRoute, ConnectRefused (nobody listens there), ConnectTimeout after ``timeout_us`` microseconds (by default the options'), TimedOut
+        if there has been no memory for the connection's buffer for as long.
         """
         peer, port = destination
         if not 0 <= port <= 0xFFFF:
@@ -161,7 +162,7 @@ class Stream:
             timeout_us = self.options.connect_us
         route = await self.datalink.find(peer)
         self.kernel.door.spend(self.kernel.costs.stream_open)
-        buffer = await self.memory.allocate(self.options.buffer)
+        buffer = await self.memory.allocate(self.options.buffer, timeout_us)
         self._last = self._last % 0xFFFF + 1
         while (peer, self._last, False) in self.connections:
             self._last = self._last % 0xFFFF + 1

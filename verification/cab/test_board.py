@@ -64,7 +64,7 @@ async def both_fibers_run_at_full_rate_and_the_cpu_gets_along(dut):
         assert board.tx == [int(s) for s in packet(with_crc(content[offset:]))]
         times = range(board.tx_times[0], board.tx_times[-1])
         gaps = sum(not short or cycle % 5 != 0 for cycle in times) - len(board.tx_times) + 1
-        assert gaps == 0, f"{gaps} cycles without a symbol between {len(cuts) - 1} areas"
+        assert gaps == 0, f"{gaps} cycles without a symbol between areas that end at {cuts[1:]}"
         waits = [access.done - access.taken for access in accesses]
         share, longest = len(accesses) / passed, max(waits)
         least, most = (0.3, 12) if board.has_host else (0.4, 8)

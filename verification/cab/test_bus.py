@@ -73,7 +73,7 @@ class World:
         self.taken = {"bus": deque(), "vme": deque()}      # requests that have had no response
         self.offered = dict.fromkeys(self.taken)
         self.looked = 0, 0
-        self.read = {}          # word given for a read that is under way: in the next cycle
+        self.asked = {}         # what memories and registers were asked in the cycle before
         self.parked = None
         self.locked = False
         self.done = {"bus": 0, "vme": 0}
@@ -133,22 +133,19 @@ class World:
                 drive(**{f"{port}__{name}": self.offered[port][name] for name in REQUEST[1:]})
         drive(bus__kernel=(self.offered["bus"] or {}).get("kernel", random.random() < 0.5),
               vme__lock=(self.offered["vme"] or {}).get("lock", self.locked and random.random() < 0.8),
-              memory__ready=memory_ready, memory_data=self.read.get("memory", random.getrandbits(32)),
-              program_data=self.read.get("program", random.getrandbits(32)), protection__current=self.current,
+              memory__ready=memory_ready, memory_data=random.getrandbits(32), program_data=random.getrandbits(32),
+              protection__current=self.current,
               protection__rights=self.rights(*self.looked), protection__hole=self.hole(self.looked[1], self.looked[0]),
               protection__table=0 if self.hole(self.looked[1], self.looked[0]) else seeds.rng("table", self.looked[1]).getrandbits(32))
-        self.read = {}
+        self.registers(drive)
         await self.clock.settle()
-        fails = self.registers(drive)
-        await self.clock.settle()
-        gives = self.pin("registers__valid") and not self.pin("registers__write") and not fails
-        drive(registers__read_data=random.getrandbits(32) if gives else 0)
         window_data = random.getrandbits(32)
         ends_window = self.pin("window__valid") and window_done
         drive(window__done=ends_window, window__read_data=window_data, window__error=window_data & 1)
         await self.clock.settle()
         self.answers()
         self.effects(window_data, ends_window)
+        self.asked = {name: self.request_of(name) for name in ("memory", "program", "registers")}
         for port, queue in self.taken.items():
             if self.offered[port] is not None and self.pin(f"{port}__ready"):
                 request, self.offered[port] = self.offered[port], None
@@ -157,22 +154,30 @@ class World:
                 if port == "vme":
                     self.locked = request["lock"]
         assert self.pin("idle") <= (not any(self.taken.values()) or self.offers_only()), "idle while something is under way"
-        self.looked = self.pin("protection__page_domain"), self.pin("protection__page")
+        if self.pin("protection__look"):
+            self.looked = self.pin("protection__page_domain"), self.pin("protection__page")
         await self.clock.edge()
 
     def offers_only(self):
         """Nothing but what was taken in this very cycle is under way."""
         return all(request["taken"] == self.clock.cycles for queue in self.taken.values() for request in queue)
 
+    def request_of(self, name):
+        """What a memory or the registers are asked in this cycle; ``done``: whether it is taken."""
+        registers = name == "registers"
+        return {"done": self.pin(f"{name}__valid") and (name != "memory" or self.clock.inputs["memory__ready"]),
+                "address": 4 * self.pin("registers__offset" if registers else f"{name}__address"), "write": self.pin(f"{name}__write"),
+                "select": self.pin(f"{name}__select"), "write_data": self.pin("registers__write_data" if registers else f"{name}__data"),
+                "rom": name == "program" and self.pin("program__rom")}
+
     def registers(self, drive):
-        """What the registers say of the access in the same cycle; whether they refuse it."""
-        request = {"address": 4 * self.pin("registers__offset"), "write": self.pin("registers__write"),
-                   "write_data": self.pin("registers__write_data")}
+        """What the registers say of what they were asked in the cycle before."""
+        request = self.asked.get("registers") or {"done": 0, "address": 0, "write": 0, "write_data": 0}
         fails = register_fails(request)
-        names_area = request["address"] == 4 * AREA_OFFSET and request["write"] and not fails
-        area = area_of(request["write_data"])
-        drive(registers__error=fails, registers__area=pack(Area, **area) if names_area else 0)
-        return fails
+        names_area = request["address"] == 4 * AREA_OFFSET and request["write"]
+        drive(registers__error=request["done"] and fails,
+              registers__read_data=random.getrandbits(32) if not request["write"] and not fails else 0,
+              registers__area=pack(Area, **area_of(request["write_data"]), refused=fails) if names_area else 0)
 
     def head(self, matches):
         """The oldest access of CPU or VME without effect that fits."""
@@ -190,28 +195,20 @@ class World:
         return trap is None and (where is None or where == "protection" and not request["write"])
 
     def effects(self, window_data, ends_window):
-        """What happens in the places in this cycle."""
+        """What happens in the places in this cycle: what was asked in the one before, if it may be."""
         count = 0
-        for where, name in (("data", "memory"), ("program", "program"), ("prom", "program"), ("registers", "registers")):
-            if not self.pin(f"{name}__valid") or where in ("program", "prom") and self.pin("program__rom") != (where == "prom"):
+        for name, asked in self.asked.items():
+            if not asked["done"] or not (self.clock.inputs["registers__error"] == 0 if name == "registers" else self.pin("may")):
                 continue
-            if where == "data" and not self.clock.inputs["memory__ready"]:
-                continue
-            if where == "registers" and self.clock.inputs["registers__error"]:
-                continue
-            address = self.pin("registers__offset") if where == "registers" else self.pin(f"{name}__address")
-            data = self.pin("registers__write_data") if where == "registers" else self.pin(f"{name}__data")
+            where = {"memory": "data", "program": "prom" if asked["rom"] else "program", "registers": name}[name]
             size = SIZES.get(where, REGIONS[where].size)
             request = self.head(lambda port, r: r["judged"][0] == where and (r["address"] - REGIONS[where].base) // 4 == (
-                address % (size // 4)) and r["write"] == self.pin(f"{name}__write") and r["select"] == self.pin(f"{name}__select")
-                and (not r["write"] or r["write_data"] == data))
+                asked["address"] // 4 % (size // 4)) and r["write"] == asked["write"] and r["select"] == asked["select"]
+                and (not r["write"] or r["write_data"] == asked["write_data"]))
             request["effect"] = where
             count += 1
             if not request["write"]:
-                if where == "registers":
-                    request["data"] = self.clock.inputs["registers__read_data"]
-                else:
-                    request["data"] = self.read[name] = random.getrandbits(32)
+                request["data"] = self.clock.inputs["registers__read_data" if name == "registers" else f"{name}_data"]
         if self.pin("protection__write"):
             request = self.head(lambda port, r: r["judged"][0] == "protection" and r["write"]
                                 and r["write_data"] == self.pin("protection__data"))
@@ -294,7 +291,7 @@ async def every_access_is_done_once_or_refused_and_answered_in_order(dut):
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def no_access_takes_longer_for_being_checked(dut):
     """C4: 3 cycles in a user's domain as in the kernel's, refused or not, one behind the other in every cycle; all but those
-    that name an area or go to the window."""
+    that name an area or go to the window, or are behind one to the protection's own."""
     around = world(dut)
     await around.start()
     for around.current in (0, 3):

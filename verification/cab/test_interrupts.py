@@ -12,7 +12,7 @@ from nectar.verification.cab.lockstep import HandClock, lockstep
 
 SOURCES = [irq.name.lower() for irq in Irq]
 WRITTEN = "irq_pending", "irq_enable", "irq_threshold", *(name.lower() for name in LEVEL_REGISTERS)
-INPUTS = (*SOURCES, *(f"{name}__{pin}" for name in WRITTEN for pin in ("write", "data", "read")), "irq_vector__read")
+INPUTS = (*SOURCES, *(f"{name}__{pin}" for name in WRITTEN for pin in ("write", "data", "read")))
 
 
 def test_every_interrupt_is_a_state_or_an_event():
@@ -27,22 +27,20 @@ class Reference:
         self.events = set()
         self.enabled = self.threshold = 0
         self.levels = dict.fromkeys(Irq, 1)
-        self.above = set(Irq)       # what levels and threshold gave a cycle ago
-        self.ranks = dict(self.levels)      # the levels a cycle ago
+        self.raised, self.ranks = [], dict(self.levels)      # a cycle ago
+        self.vector = 0
 
     def step(self, inputs):
         """See ``lockstep``."""
         pending = sum(1 << irq for irq in Irq if irq in self.events or irq in STATES and inputs[irq.name.lower()])
-        raised = [irq for irq in Irq if (pending & self.enabled) >> irq & 1 and irq in self.above]
+        raised = [irq for irq in Irq if (pending & self.enabled) >> irq & 1 and self.levels[irq] > self.threshold]
         outputs = {"irq_pending__value": pending, "irq_enable__value": self.enabled, "irq": bool(raised),
-                   "irq_threshold__value": self.threshold}
+                   "irq_threshold__value": self.threshold, "irq_vector__value": self.vector}
         for name in LEVEL_REGISTERS:
             outputs[f"{name.lower()}__value"] = sum(field.put(self.levels[Irq[field.name.upper()]]) for field in REG[name].fields)
-        if inputs["irq_vector__read"]:
-            first = min(raised, key=lambda irq: (-self.ranks[irq], irq), default=None)
-            outputs["irq_vector__value"] = 0 if first is None else 1 << 31 | self.levels[first] << 8 | first
-        self.above = {irq for irq in Irq if self.levels[irq] > self.threshold}
-        self.ranks = dict(self.levels)
+        first = min(self.raised, key=lambda irq: (-self.ranks[irq], irq), default=None)
+        self.vector = 0 if first is None else 1 << 31 | self.levels[first] << 8 | first
+        self.raised, self.ranks = raised, dict(self.levels)
         if inputs["irq_threshold__write"]:
             self.threshold = inputs["irq_threshold__data"] & 15
         for name in LEVEL_REGISTERS:
@@ -70,7 +68,6 @@ async def states_follow_and_events_stay_until_cleared(dut):
                     "irq_pending__write": random.random() < 0.3, "irq_pending__data": random.getrandbits(32),
                     "irq_enable__write": random.random() < 0.1, "irq_enable__data": random.getrandbits(32),
                     "irq_threshold__write": random.random() < 0.05, "irq_threshold__data": random.getrandbits(32) & ~0xC,
-                    "irq_vector__read": random.random() < 0.8,
                     **{f"{name.lower()}__{pin}": random.random() < 0.05 if pin == "write" else random.getrandbits(32)
                        for name in LEVEL_REGISTERS for pin in ("write", "data")},
                 }

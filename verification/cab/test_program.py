@@ -12,27 +12,30 @@ from nectar.verification.cab.lockstep import HandClock, lockstep
 
 SIZE = 4 << 10
 PROMS = {"empty PROM": b"", "short PROM": bytes(range(1, 104)), "long PROM": seeds.rng("PROM").randbytes(5000)}
-INPUTS = "valid", "rom", "address", "write", "select", "data"
+INPUTS = "valid", "rom", "address", "write", "select", "data", "may"
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def prom_and_ram_give_what_they_hold(dut):
-    """C3, docs/cab.md, program memory: an access in every cycle; bytes are selected one by one; the PROM beyond its content is
-    zeros."""
+    """C3, docs/cab.md, program memory: an access in every cycle; bytes are selected one by one; a write that may
+    not be is not; the PROM beyond its content is zeros."""
     prom = PROMS[inside()]
     clock = HandClock(dut)
     await clock.start(*INPUTS)
     ram = {}
-    expected = None
+    expected, written = None, None
 
     def step(inputs):
-        nonlocal expected
+        nonlocal expected, written
+        if written is not None and inputs["may"]:
+            ram.update(written)
+        written = None
         outputs = {} if expected is None else {"read_data": expected}
         expected = None
         if inputs["valid"] and inputs["write"]:
             address = inputs["address"] % (SIZE // 4)
             mask = sum(0xFF << 8 * bit for bit in range(4) if inputs["select"] >> bit & 1)
-            ram[address] = ram.get(address, 0) & ~mask | inputs["data"] & mask
+            written = {address: ram.get(address, 0) & ~mask | inputs["data"] & mask}
         elif inputs["valid"] and inputs["rom"]:
             at = 4 * (inputs["address"] % (1 << 15))
             expected = int.from_bytes(prom[at:at + 4].ljust(4, b"\0"), "big")
@@ -42,11 +45,11 @@ async def prom_and_ram_give_what_they_hold(dut):
 
     def stimuli():
         for address in range(64):
-            yield {"valid": 1, "rom": 0, "write": 1, "select": 15, "address": address, "data": random.getrandbits(32)}
+            yield {"valid": 1, "rom": 0, "write": 1, "select": 15, "may": 1, "address": address, "data": random.getrandbits(32)}
         for _ in range(4000):
             kind = random.choice(["rom", "read", "write"])
             rom = random.choice([random.randrange(32), random.randrange(1500), random.getrandbits(15)]) | random.getrandbits(2) << 15
-            yield {"valid": random.random() < 0.8, "rom": kind == "rom", "write": kind == "write", "select": random.getrandbits(4),
+            yield {"valid": random.random() < 0.8, "may": random.random() < 0.8, "rom": kind == "rom", "write": kind == "write", "select": random.getrandbits(4),
                    "address": rom if kind == "rom" else random.randrange(64) | random.getrandbits(5) << 10,
                    "data": random.getrandbits(32)}
 

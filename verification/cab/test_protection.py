@@ -15,7 +15,7 @@ from nectar.verification.cab.structures import pack
 
 CONFIGURATIONS = {"whole table": (32, PAGES), "4 domains, 256 pages": (4, 256), "2 domains, 16 pages": (2, 16)}
 REGISTERS = "domain", "domains_on", "trap_address", "trap_info"
-INPUTS = ("page", "page_domain", "write", "select", "data", "trap__valid", "trap__payload",
+INPUTS = ("look", "page", "page_domain", "write", "select", "data", "trap__valid", "trap__payload",
           *(f"{name}__{pin}" for name in REGISTERS for pin in ("read", "write", "data") if pin == "read" or "w" in REG[name.upper()].access))
 
 
@@ -25,22 +25,25 @@ class Reference:
     def __init__(self, domains, pages):
         self.model = ProtectionModel(domains, pages)
         self.looked = None
+        self.found = None       # rights of the four pages there, as they were then; None: no such word
 
     def step(self, inputs):
         """See ``lockstep``."""
         model = self.model
         domain, page = self.looked or (0, 0)
-        word = model.word(domain, page)
+        found = self.found
         outputs = {}
         if self.looked:
-            known = word is None or (domain, page) in model.table
-            outputs = {"rights": model.rights(domain, page) if domain else None, "hole": word is None,
-                       "table": (word or 0) if known else None}
+            known = not found or None not in found
+            outputs = {"rights": (found[page & 3] if found and domain in model.on else 0) if domain else None, "hole": found is None,
+                       "table": (int.from_bytes(bytes(found), "big") if found else 0) if known else None}
         outputs |= {f"{name}__value": getattr(model, f"read_{name}")() for name in REGISTERS}
-        wanted = REG["DOMAIN"].current.get(inputs["domain__data"])
-        outputs["domain__refuse"] = wanted >= model.domains
-        outputs["current"] = wanted if inputs["domain__write"] else model.current
-        if inputs["write"] and self.looked and word is not None:
+        outputs["domain__refuse"] = REG["DOMAIN"].current.get(inputs["domain__data"]) >= model.domains
+        outputs["current"] = model.current
+        if inputs["look"]:
+            self.looked = looks, there = inputs["page_domain"], inputs["page"]
+            self.found = [model.table.get((looks, there & ~3 | n)) for n in range(4)] if model.covers(looks, there) else None
+        if inputs["write"] and found is not None:
             model.store(domain, page, inputs["data"], inputs["select"])
         for name in ("domain", "domains_on", "trap_info"):
             if inputs[f"{name}__write"]:
@@ -51,13 +54,12 @@ class Reference:
                 model.refuse(bits & 0xFFFFFF, Kind(bits >> 29 & 3), bits >> 24 & 31, bits >> 31)
             except Refused:
                 pass
-        self.looked = inputs["page_domain"], inputs["page"]
         return {name: value for name, value in outputs.items() if value is not None}
 
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")
 async def what_is_looked_up_is_what_was_written_for_domains_that_are_on(dut):
-    """C4, C5, docs/cab.md, protection: against the model; a write is seen by the look-up in the same cycle; a domain that is
+    """C4, C5, docs/cab.md, protection: against the model; a write is seen by the look-ups behind it; a domain that is
     off, a page outside the table: no rights."""
     domains, pages = CONFIGURATIONS[inside()]
     clock = HandClock(dut)
@@ -72,7 +74,7 @@ async def what_is_looked_up_is_what_was_written_for_domains_that_are_on(dut):
     def fill():
         """Nothing that was never written is looked at: a board writes a domain's rights before it switches it on."""
         for domain, page in pool:
-            yield quiet | {"page": page, "page_domain": domain}
+            yield quiet | {"look": 1, "page": page, "page_domain": domain}
             yield quiet | {"write": 1, "select": 15, "data": random.getrandbits(32), "page": page, "page_domain": domain}
 
     def stimuli():
@@ -85,7 +87,7 @@ async def what_is_looked_up_is_what_was_written_for_domains_that_are_on(dut):
             trap = pack(Trap, address=random.getrandbits(24), domain=random.getrandbits(5), kind=random.randrange(3),
                         vme=random.getrandbits(1))
             asked = random.getrandbits(5)
-            given = quiet | {"page": page | random.randrange(4), "page_domain": domain, "write": random.random() < 0.3,
+            given = quiet | {"look": random.random() < 0.8, "page": page | random.randrange(4), "page_domain": domain, "write": random.random() < 0.3,
                              "select": random.getrandbits(4), "data": random.getrandbits(32), "domain__data": asked | random.getrandbits(27) << 5,
                              "trap__valid": change == "trap", "trap__payload": trap, "domains_on__data": random.getrandbits(32)}
             if change in ("domains_on", "trap_info") or change == "domain" and asked < domains:

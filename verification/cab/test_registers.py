@@ -22,27 +22,40 @@ def here():
     return [register for register in REGISTERS if inside() == "with VME" or register not in VME_REGISTERS]
 
 
-def step(inputs):
-    """What the decoder must say in the same cycle, from the map."""
-    found = next((r for r in here() if r.offset == 4 * inputs["offset"]), None)
-    if inputs["select"] != 15 or not inputs["valid"]:
-        found = None
-    outputs = {"read_data": 0, "error": inputs["valid"]}
-    named = next((r for r in here() if r.offset == 4 * inputs["offset"] and r.area), None)
-    if named and inputs["write"] and inputs["select"] == 15:
+class Reference:
+    """What the decoder must say, from the map, of the access of the cycle before."""
+
+    def __init__(self):
+        self.before = {"valid": 0, "offset": 0, "write": 0, "select": 0, "write_data": 0}
+
+    def step(self, inputs):
+        """See ``lockstep``."""
+        outputs = step(inputs | self.before, self.before["valid"])
+        self.before = {name: inputs[name] for name in self.before}
+        return outputs
+
+
+def step(inputs, valid):
+    """The same of an access and of what the registers' owners say in the next cycle."""
+    named = next((r for r in here() if r.offset == 4 * inputs["offset"]), None) if inputs["select"] == 15 else None
+    found = named if valid else None
+    outputs = {"read_data": 0, "error": valid}
+    if named and named.area and inputs["write"]:
         length, right = named.area
-        refused = inputs[f"{named.name.lower()}__refuse"]
-        outputs["area"] = pack(Area, address=inputs[f"{named.name.lower()}__area_address"], write=right == Right.WRITE,
-                               length=0 if refused else getattr(named, length).get(inputs["write_data"]))
+        name = named.name.lower()
+        outputs["area"] = pack(Area, address=inputs[f"{name}__area_address"], write=right == Right.WRITE,
+                               length=getattr(named, length).get(inputs["write_data"]), refused=inputs[f"{name}__refuse"])
     else:
         outputs["area"] = 0
+    if named and "r" in named.access and not inputs["write"]:
+        outputs["read_data"] = inputs[f"{named.name.lower()}__value"]
     for register in here():
         name = register.name.lower()
         if "r" in register.access:
             reads = found is register and not inputs["write"]
             outputs[f"{name}__read"] = reads
             if reads:
-                outputs |= {"read_data": inputs[f"{name}__value"], "error": 0}
+                outputs["error"] = 0
         if "w" in register.access:
             writes = found is register and inputs["write"] and not inputs[f"{name}__refuse"]
             outputs[f"{name}__write"] = writes
@@ -55,7 +68,7 @@ def step(inputs):
 async def each_access_reaches_the_register_of_the_map_or_is_an_error(dut):
     """addresses.REGISTERS: offset, direction, whole words; what the owner refuses is an error and no write."""
     clock = HandClock(dut)
-    await clock.start("valid")
+    await clock.start("valid", "offset", "write", "select", "write_data")
 
     def stimuli():
         for _ in range(3000):
@@ -72,7 +85,7 @@ async def each_access_reaches_the_register_of_the_map_or_is_an_error(dut):
                     values[f"{register.name.lower()}__area_address"] = random.getrandbits(24)
             yield values
 
-    await lockstep(clock, step, stimuli())
+    await lockstep(clock, Reference().step, stimuli())
 
 
 @pytest.mark.parametrize("register", REGISTERS, ids=lambda r: r.name)

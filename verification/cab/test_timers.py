@@ -48,7 +48,7 @@ class Reference:
             self.seen = 0
         stops = inputs["timer_stop__data"] if inputs["timer_stop__write"] else 0
         changed = any(fires) or stops or inputs["clear"] or any(inputs[f"{name}__write"] for name in COMPARES)
-        self.unknown = TIMERS if changed else max(self.unknown - 1, 0)
+        self.unknown = TIMERS + 2 if changed else max(self.unknown - 1, 0)
         for n in range(TIMERS):
             if fires[n]:
                 self.seen |= 1 << n

@@ -57,6 +57,9 @@ def test_program_file_cannot_be_read(nectar):
     ("TOPOLOGY = 'hub:2'\nasync def main(system): pass\n", r"program\.py: 'main' must be 'async def main\(system, arguments\)'.*"),
     ("async def main(system, arguments): pass\n", r"program\.py has no TOPOLOGY; add one, or give --topology"),
     ("TOPOLOGY = 5\nasync def main(system, arguments): pass\n", r"program\.py: TOPOLOGY must be .*"),
+    ("TOPOLOGY = 'hub:2'\nNODES = 'CAB1'\nasync def main(system, arguments): pass\n", r"program\.py: NODES must be a list of names of CABs, or True for all, not 'CAB1'"),
+    ("TOPOLOGY = 'hub:2'\nNODES = ['CAB3']\nasync def main(system, arguments): pass\n", r"program\.py: NODES names 'CAB3', but hub:2 has CAB1, CAB2"),
+    ("TOPOLOGY = 'hub:2'\nNODES = 7\nasync def main(system, arguments): pass\n", r"program\.py: NODES must be a list of names .*"),
 ])
 def test_a_program_that_cannot_be_loaded(refused, text, line):
     assert re.fullmatch(line, refused(text))

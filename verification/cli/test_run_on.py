@@ -203,6 +203,11 @@ def test_a_cab_that_the_board_has_not(nectar, board):
     assert line.startswith("there is no CAB 'CAB3'; there are CAB1, CAB2")
 
 
+def test_nodes_that_no_board_has(nectar, board):
+    program = nectar.program(f"NODES = ['CAB1']\n{PROGRAM}")
+    assert nectar.refused("run", program, "--on", board.path, timeout=60) == "program.py: it has NODES, but there are none behind the CABs of a board"
+
+
 def test_baud_without_a_board(nectar):
     assert nectar.refused("run", nectar.program(PROGRAM), "--baud", "9600") == "--baud is the rate of a board's serial line: it needs --on PORT"
 

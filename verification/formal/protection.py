@@ -50,8 +50,22 @@ class ProtectionProof(wiring.Component):
         work, valid = spy.at_work, spy.valid
         access = work.access
         m.d.comb += reset.eq(AnySeq(1))    # by RESET or SYSRESET
+
+        # The access that is being done, a cycle behind the one at work: what it was, what the table said of it, and what the memories
+        # and registers were asked.
+        done, doing = Signal(), Signal.like(work)
+        did = doing.access
+        asks_memory, asks_program, asks_registers, left = (Signal(name=n) for n in ("asks_memory", "asks_program", "asks_registers", "left"))
+        was_denied, was_refused, area_written = Signal(), Signal(), Signal()
+        self._done, self._moved, self._moved_then = done, Signal(), Signal()
+        m.d.sync += [
+            done.eq(spy.ends), doing.eq(work), left.eq(spy.leaves), was_denied.eq(spy.to_walk & spy.denied), was_refused.eq(spy.refused),
+            asks_memory.eq(bus.memory.valid & bus.memory.ready), asks_program.eq(bus.program.valid),
+            asks_registers.eq(bus.registers.valid), area_written.eq(spy.area.write),
+            self._moved_then.eq((self._moved | reset) & spy.ends),
+        ]
         self._wire(m, reset)
-        register_write = decoder.valid & decoder.write & ~decoder.error
+        register_write = asks_registers & did.write & ~decoder.error
 
         # 1. The access at work is one that was asked for, in the domain that was current when it began.
         current = Signal(DOMAIN_BITS)
@@ -89,18 +103,20 @@ class ProtectionProof(wiring.Component):
         m.d.comb += [
             domain.eq(AnyConst(DOMAIN_BITS)), Assume((domain != KERNEL) & (domain < self.domains)),
             page.eq(AnyConst(_PAGE_NUMBER_BITS)),
-            by_kernel.eq(valid & work.kernel & access.write),
+            by_kernel.eq(done & doing.kernel & did.write),
         ]
-        whole = by_kernel & access.select.all()
-        sets_domain = Signal()
+        whole = by_kernel & did.select.all()
         m.d.comb += [
-            sets_domain.eq(whole & (access.address[2:] == REG["DOMAIN"].address >> 2) & (access.write_data[:DOMAIN_BITS] < self.domains)),
-            Assert(bus.protection.current == Mux(sets_domain, access.write_data[:DOMAIN_BITS], current),
-                   "the kernel, and nobody else, sets the current domain"),
+            Assert(bus.protection.current == current, "the kernel, and nobody else, sets the current domain"),
+            Assert(~((spy.cpu_begins | spy.vme_begins) & ((valid & self._changes(access)) | (done & self._changes(did)))),
+                   "the next access finds what the one before has done to the protection"),
+            Assert(~bus.protection.write | spy.settling),
+            Assert(~spy.settling | ~valid),
         ]
-        m.d.sync += current.eq(bus.protection.current)
-        with m.If(whole & (access.address[2:] == REG["DOMAINS_ON"].address >> 2)):
-            m.d.sync += on.eq(access.write_data.bit_select(domain, 1))
+        with m.If(whole & (did.address[2:] == REG["DOMAIN"].address >> 2) & (did.write_data[:DOMAIN_BITS] < self.domains)):
+            m.d.sync += current.eq(did.write_data[:DOMAIN_BITS])
+        with m.If(whole & (did.address[2:] == REG["DOMAINS_ON"].address >> 2)):
+            m.d.sync += on.eq(did.write_data.bit_select(domain, 1))
         with m.If(reset):
             m.d.sync += [current.eq(0), on.eq(0)]
         m.d.comb += Assert(protection.domains_on.value.bit_select(domain, 1) == on, "the kernel, and nobody else, switches domains on")
@@ -109,9 +125,9 @@ class ProtectionProof(wiring.Component):
         lane = Array([3, 2, 1, 0])[page[:2]]
         content = Signal(len(Right), reset_less=True)
         offset = Cat(page, domain)
-        with m.If(by_kernel & covered & _in_region(access.address, "protection") & (access.address[2:19] == offset[2:])
-                  & access.select.bit_select(lane, 1)):
-            m.d.sync += content.eq(access.write_data.word_select(lane, 8)[:len(Right)])
+        with m.If(by_kernel & covered & _in_region(did.address, "protection") & (did.address[2:19] == offset[2:])
+                  & did.select.bit_select(lane, 1)):
+            m.d.sync += content.eq(did.write_data.word_select(lane, 8)[:len(Right)])
         look = protection.spy
         m.d.comb += [
             look.address.eq(Cat(index[2:], domain)),
@@ -119,7 +135,7 @@ class ProtectionProof(wiring.Component):
         ]
         trap_stays, trap_before = Signal(), Signal.like(protection.trap_info.value)
         m.d.sync += [trap_stays.eq(protection.trap_info.value.valid & ~reset
-                                   & ~(whole & (access.address[2:] == REG["TRAP_INFO"].address >> 2))),
+                                   & ~(whole & (did.address[2:] == REG["TRAP_INFO"].address >> 2))),
                      trap_before.eq(protection.trap_info.value)]
         m.d.comb += Assert(~trap_stays | (protection.trap_info.value.valid & (protection.trap_info.value.domain == trap_before.domain)),
                            "the record of what was refused stays until the kernel takes it")
@@ -127,74 +143,104 @@ class ProtectionProof(wiring.Component):
         # 3. What the followed domain does on the followed page is what the table allows.
         rights = Signal(len(Right))
         kind, right, effect = Signal(Kind), Signal(), Signal()
-        here, to_area, moved = Signal(), Signal(), self._moved
+        here, moved, right_then, here_then, traps = Signal(), self._moved, Signal(), Signal(), bus.protection.trap.valid
         m.d.comb += [
             rights.eq(Mux(on & covered, content, 0)),
             kind.eq(Mux(access.write, Kind.WRITE, Mux(access.execute, Kind.EXECUTE, Kind.READ))),
             here.eq(valid & (work.domain == domain) & (access.address[PAGE_BITS:] == page)),
             right.eq(rights.bit_select(kind, 1) & ~_in_region(access.address, "protection")
                      & ~(_in_region(access.address, "registers") & (access.address[PAGE_BITS:12] == KERNEL_PAGE >> PAGE_BITS))),
-            effect.eq(bus.memory.valid | bus.program.valid | bus.registers.valid & ~decoder.error | bus.protection.write | spy.leaves),
-            Assert(~effect | valid),
-            Assert(~effect | ~here | right, "what a domain may not do does nothing"),
-            Assert(~bus.protection.trap.valid | ~work.kernel, "the kernel may do everything"),
-            Assert(~(bus.protection.trap.valid & here & ~spy.denied) | ~right, "what it may do is not refused"),
+            effect.eq(bus.may & (asks_memory | asks_program) | asks_registers & ~decoder.error | bus.protection.write),
+            Assert(~effect | done),
+            Assert(~effect | ~here_then | right_then | self._moved_then, "what a domain may not do does nothing"),
+            Assert(~spy.leaves | ~here | right, "nor on the VME bus"),
+            Assert(~traps | (done & ~doing.kernel), "the kernel may do everything"),
+            Assert(~(traps & here_then & ~was_denied) | ~right_then, "what it may do is not refused"),
+            Assert(~done | (bus.may == ~traps), "what is not told may be done"),
         ]
-        places = (
-            (bus.memory.valid, _in_region(access.address, "data", self.size)),
-            (bus.program.valid, _in_region(access.address, "program", self.size) | (_in_region(access.address, "prom") & ~access.write)),
-            (bus.registers.valid, _in_region(access.address, "registers")),
-            (spy.leaves, _in_region(access.address, "vme") & ~work.vme),
-        )
-        for asked_for, place in places:
-            m.d.comb += [
-                Assert(~asked_for | place, "an access goes to its own place"),
-                Assert(~(spy.ends & place & ~bus.protection.trap.valid) | asked_for, "and if nothing is told it gets there"),
-            ]
+        m.d.sync += [right_then.eq(right), here_then.eq(here & spy.ends)]
+        trapped, trapped_vme = Signal(), Signal()
+        m.d.sync += [trapped.eq(traps), trapped_vme.eq(doing.vme)]
+        for port, by_vme in ((bus.bus, 0), (bus.vme, 1)):
+            m.d.comb += Assert(~(trapped & (trapped_vme == by_vme)) | (port.done & port.error & (port.read_data == 0)),
+                               "who may not read learns nothing")
+        at_program = _in_region(access.address, "program", self.size) | (_in_region(access.address, "prom") & ~access.write)
+        at_window = _in_region(did.address, "vme") & ~doing.vme
         m.d.comb += [
-            Assert(~bus.protection.write | work.kernel),
+            *(Assert(~asked_for | place, "an access goes to its own place") for asked_for, place in (
+                (bus.memory.valid, valid & _in_region(access.address, "data", self.size)), (bus.program.valid, valid & at_program),
+                (asks_registers, done & _in_region(did.address, "registers")), (left, done & at_window))),
+            *(Assert(~place | asked_for, "and gets there") for asked_for, place in (
+                (bus.memory.valid & bus.memory.ready, spy.ends & _in_region(access.address, "data", self.size)),
+                (bus.program.valid, spy.ends & at_program),
+                (asks_registers | was_refused, done & ~traps & _in_region(did.address, "registers")), (left, done & ~traps & at_window))),
+            Assert(~bus.protection.write | (done & doing.kernel)),
             Assert(~spy.waits | ~(valid & ~work.vme | spy.answers_cpu), "while the CPU waits for the window it does nothing else"),
         ]
 
         # 4. DMA: an area is let in only when each of its pages is allowed; the followed page is one of them.
+        area, now = spy.area, decoder.area
         first, last, inside, allowed = Signal(_PAGE_NUMBER_BITS), Signal(_PAGE_NUMBER_BITS), Signal(), Signal()
-        length, area = access.write_data[:LENGTH_BITS], decoder.area
+        first_then, last_then = Signal(_PAGE_NUMBER_BITS), Signal(_PAGE_NUMBER_BITS)
+        length_then = did.write_data[:LENGTH_BITS]
+        heard = spy.begins | spy.walking | spy.walked
         m.d.comb += [
             first.eq(area.address >> PAGE_BITS),
-            last.eq((area.address + length - 1)[PAGE_BITS:ADDRESS_BITS]),
-            inside.eq((length != 0) & (first <= page) & (page <= last)),
+            last.eq((area.address + area.length - 1)[PAGE_BITS:ADDRESS_BITS]),
+            inside.eq((area.length != 0) & ~area.refused & (first <= page) & (page <= last)),
             allowed.eq(Mux(area.write, rights[Kind.WRITE], rights[Kind.READ])),
-            to_area.eq(valid & ~work.kernel & access.write & _in_region(access.address, "registers") & self._names_area(access)),
-            Assert(~(register_write & to_area & (work.domain == domain) & inside & ~moved) | allowed,
-                   "DMA gets no area with a page that its domain may not read or write"),
-            Assert(~(spy.walking | spy.walked) | moved | ~here | right),
-            Assert(~(spy.walking | spy.walked | spy.denied) | (to_area & (spy.walking + spy.walked + spy.denied == 1))),
+            first_then.eq(now.address >> PAGE_BITS),
+            last_then.eq((now.address + length_then - 1)[PAGE_BITS:ADDRESS_BITS]),
+            Assert(~(register_write & ~doing.kernel & self._names_area(did) & (doing.domain == domain) & (length_then != 0)
+                     & (first_then <= page) & (page <= last_then) & ~self._moved_then)
+                   | Mux(now.write, rights[Kind.WRITE], rights[Kind.READ]), "DMA gets no area with a page that its domain may not read or write"),
+            Assert(~(spy.hears | heard) | (valid & spy.to_walk & ~done & (spy.hears + spy.begins + spy.walking + spy.walked == 1))),
+            Assert(~(spy.hears | heard) | (now.length == Mux(self._whole_area(access), access.write_data[:LENGTH_BITS], 0))),
+            Assert(~heard | moved | (Cat(area.address, area.length, area.write) == Cat(now.address, now.length, now.write))),
+            Assert(~(heard & ~area.refused) | (area.address + area.length <= 1 << ADDRESS_BITS)),
+            Assert(~((spy.hears | spy.begins) & spy.denied)),
+            Assert(~(spy.hears | spy.begins) | ~here | spy.passed | ~right),
+            Assert(~(spy.hears | spy.begins) | moved | ~here | ~spy.passed | right),
+            Assert(~(spy.walking | spy.walked & (spy.passed | spy.denied)) | moved | ~here | right),
+            Assert(~(spy.walked & ~spy.passed & ~spy.denied) | ~here | ~right),
+            Assert(~(spy.walking & spy.denied)), Assert(~(spy.passed & spy.denied & spy.walked)),
         ]
         with m.If((work.domain == domain) & inside & ~moved):
             m.d.comb += [
-                Assert(~spy.walked | allowed, "all pages of the area were looked at"),
+                Assert(~(spy.walked & spy.passed) | allowed, "all pages of the area were looked at"),
                 Assert(~(spy.walking & (page < spy.page)) | allowed, "all before the one that is looked at now"),
+                Assert(~(spy.walked & spy.denied & (spy.seen_page == page)) | ~allowed),
             ]
-        m.d.comb += Assert(~(bus.protection.trap.valid & spy.denied & (work.domain == domain) & ~moved
-                             & (bus.protection.trap.payload.address[PAGE_BITS:] == page)) | ~allowed, "what is told is not allowed")
+        m.d.comb += Assert(~(traps & was_denied & (doing.domain == domain) & ~self._moved_then
+                             & (bus.protection.trap.payload.address[PAGE_BITS:] == page))
+                           | ~Mux(area_written, rights[Kind.WRITE], rights[Kind.READ]), "what is told is not allowed")
         looked, looked_domain = (Signal(width, reset_less=True) for width in (_PAGE_NUMBER_BITS, DOMAIN_BITS))
         looked_covered, looked_index = self._place(looked)
         begun = Signal(reset_less=True)    # something has been looked up
-        m.d.sync += begun.eq(1)
-        same_word = begun & (looked[2:] == page[2:]) & (looked_domain == domain) & covered
-        m.d.sync += [looked.eq(bus.protection.page), looked_domain.eq(bus.protection.page_domain)]
+        same_word = valid & (looked[2:] == page[2:]) & (looked_domain == domain) & covered
+        with m.If(bus.protection.look):
+            m.d.sync += [begun.eq(1), looked.eq(bus.protection.page), looked_domain.eq(bus.protection.page_domain)]
         m.d.comb += [
-            Assert(~spy.walking | moved | ((length != 0) & (spy.page >= first) & (spy.page <= last) & (spy.last_page == last))),
+            Assert(~spy.begins | (spy.ahead == first)),
+            Assert(~spy.walking | ((area.length != 0) & ~area.refused & (spy.page >= first) & (spy.page <= last) & (spy.last_page == last)
+                                   & (spy.ahead == (spy.page + 1)[:_PAGE_NUMBER_BITS]))),
             Assert(begun | ~valid),
             Assert(~spy.walking | ((looked == spy.page) & (looked_domain == work.domain))),
-            Assert(~(valid & ~work.kernel & ~(spy.walking | spy.walked | spy.denied))
+            Assert(~(valid & ~work.kernel & ~(spy.walking | spy.walked))
                    | ((looked == access.address[PAGE_BITS:]) & (looked_domain == work.domain))),
             Assert(~(valid & work.kernel & _in_region(access.address, "protection"))
                    | (Cat(looked, looked_domain) == access.address[:_PAGE_NUMBER_BITS + DOMAIN_BITS])),
             Assert(~begun | (look.inside == (looked_covered & (looked_domain < self.domains)))),
-            Assert(~begun | (look.lane == looked[:2]) & (look.domain == looked_domain) & (~look.inside | (look.place == Cat(looked_index[2:], looked_domain)[:len(look.place)]))),
+            Assert(~begun | (look.domain == looked_domain) & (~look.inside | (look.place == Cat(looked_index[2:], looked_domain)[:len(look.place)]))),
+            Assert(~begun | (look.chosen == Mux(look.inside, 1 << looked[:2], 0))),
             Assert(~same_word | (look.read.word_select(lane, len(Right)) == content), "what was looked up is what is there"),
-            Assert(~(begun & (looked == page) & (looked_domain == domain)) | (protection.rights == rights), "the table says what was written"),
+            Assert(~(valid & (looked == page) & (looked_domain == domain)) | (protection.rights == rights), "the table says what was written"),
+            *(Assert(~valid | (getattr(spy.where, name) == value)) for name, value in (
+                ("memory", _in_region(access.address, "data", self.size)), ("program", _in_region(access.address, "program", self.size)),
+                ("rom", _in_region(access.address, "prom") & ~access.write), ("registers", _in_region(access.address, "registers")),
+                ("table", _in_region(access.address, "protection") & work.kernel), ("window", _in_region(access.address, "vme") & ~work.vme),
+                ("private", self._kernels(access)), ("settles", _in_region(access.address, "protection") | self._kernels(access) & access.write),
+                ("area", access.write & self._names_area(access)))),
         ]
         return m
 
@@ -208,7 +254,7 @@ class ProtectionProof(wiring.Component):
               for name in ("valid", "address", "write", "execute", "select", "write_data", "lock")),
             bus.memory.ready.eq(AnySeq(1)), bus.memory_data.eq(AnySeq(32)), bus.program_data.eq(AnySeq(32)),
             bus.window.done.eq(AnySeq(1) & bus.window.valid), bus.window.read_data.eq(AnySeq(32)), bus.window.error.eq(AnySeq(1)),
-            *(getattr(protection, name).eq(getattr(bus.protection, name)) for name in ("page", "page_domain", "write", "select", "data")),
+            *(getattr(protection, name).eq(getattr(bus.protection, name)) for name in ("look", "page", "page_domain", "write", "select", "data")),
             *(getattr(bus.protection, name).eq(getattr(protection, name)) for name in ("rights", "table", "hole", "current")),
             bus.protection.vme_domain.eq(self.domains - 1),
             protection.trap.payload.eq(bus.protection.trap.payload),
@@ -218,8 +264,7 @@ class ProtectionProof(wiring.Component):
             bus.registers.error.eq(decoder.error),
             bus.registers.area.eq(decoder.area),
         ]
-        # Where an area begins says a register, which no access but the one at work can write; after a reset the area is refused.
-        self._moved = Signal()
+        # Where an area begins says a register, which only an access that is done can write; after a reset the area is refused.
         with m.If(bus.spy.ends | ~bus.spy.valid):
             m.d.sync += self._moved.eq(0)
         with m.Elif(reset):
@@ -237,16 +282,30 @@ class ProtectionProof(wiring.Component):
                 m.d.comb += port.refuse.eq(AnySeq(1))
             if register.area:
                 address = Signal(ADDRESS_BITS, name=f"{name}_address")
-                with m.If(bus.spy.ends | ~bus.spy.valid | reset):
+                with m.If(self._done | reset):
                     m.d.sync += address.eq(AnySeq(ADDRESS_BITS))
                 m.d.comb += [
                     port.area_address.eq(address),
-                    Assume(port.refuse | (~self._moved & ((address + bus.registers.write_data[:LENGTH_BITS])[:ADDRESS_BITS + 1] <= 1 << ADDRESS_BITS))),
+                    Assume(port.refuse | (~(self._moved | self._moved_then)
+                                          & ((address + port.data.as_value()[:LENGTH_BITS])[:ADDRESS_BITS + 1] <= 1 << ADDRESS_BITS))),
                 ]
                 self._areas.append(register)
 
     def _names_area(self, access):
         return sum(access.address[2:] == register.address >> 2 for register in self._areas) != 0
+
+    def _whole_area(self, access):
+        return self._names_area(access) & access.write & access.select.all()
+
+    @staticmethod
+    def _kernels(access):
+        """Whether an access goes to what is the kernel's alone."""
+        return _in_region(access.address, "protection") | (
+            _in_region(access.address, "registers") & (access.address[PAGE_BITS:12] == KERNEL_PAGE >> PAGE_BITS))
+
+    def _changes(self, access):
+        """Whether an access may change what the next one may do."""
+        return access.write & self._kernels(access)
 
     def _place(self, page):
         """Whether the table has ``page``, and which of its pages that is."""

@@ -32,22 +32,27 @@ class SymbolQueueProof(wiring.Component):
         ]
 
         # The model: how many entries are inside, and whether the last came just now.
-        level, fresh = Signal(range(depth + 1)), Signal()
+        level, fresh, younger = Signal(range(depth + 1)), Signal(), Signal()
         stores, pops = Signal(), Signal()
         m.d.comb += [
             stores.eq(queue.push.valid & (level != depth)),
             pops.eq(queue.output.valid & queue.output.ready),
             Assert(queue.level == level),
             Assert(queue.overflow == (queue.push.valid & (level == depth)), "what finds no room, and only that, is lost"),
-            Assert(queue.output.valid == (level > fresh), "an entry is offered from the second cycle on"),
+            Assert(queue.output.valid == (level > fresh + younger), "an entry is offered from the third cycle on"),
+            Assert(spy.ahead == (level > queue.output.valid + fresh), "it is read in the second"),
         ]
-        m.d.sync += [level.eq(level + stores - pops), fresh.eq(stores)]
+        m.d.sync += [level.eq(level + stores - pops), fresh.eq(stores), younger.eq(fresh)]
         with m.If(queue.clear):
-            m.d.sync += [level.eq(0), fresh.eq(0)]
+            m.d.sync += [level.eq(0), fresh.eq(0), younger.eq(0)]
 
         # The entry that is followed.
         follows, word, ahead = Signal(), Signal(width), Signal(range(depth + 1))
-        m.d.comb += spy.address.eq(spy.taken + ahead)
+        in_register = Signal()
+        m.d.comb += [
+            in_register.eq((ahead == 0) & queue.output.valid),
+            spy.address.eq(spy.taken + ahead - queue.output.valid),
+        ]
         with m.If(queue.clear):
             m.d.sync += follows.eq(0)
         with m.Elif(~follows):
@@ -59,8 +64,7 @@ class SymbolQueueProof(wiring.Component):
         with m.If(follows):
             m.d.comb += [
                 Assert(ahead < level, "what was taken is still there"),
-                Assert(spy.data == word, "unchanged"),
+                Assert(in_register | (spy.data == word), "unchanged"),
+                Assert(~in_register | (queue.output.payload == word), "it leaves behind those that were before it"),
             ]
-            with m.If((ahead == 0) & queue.output.valid):
-                m.d.comb += Assert(queue.output.payload == word, "it leaves behind those that were before it")
         return m

@@ -11,17 +11,18 @@ from nectar.verification.formal.protection import ProtectionProof
 
 #: Module, place, fault.
 FAULTS = {
-    "an area that is refused in between is let in unseen": (
-        "bus", "walked.eq(page_allowed & (page == last_page))",
-        "walked.eq(page_allowed & (page == (area.address + area.length - 1)[PAGE_BITS:ADDRESS_BITS]))"),
-    "a refused write reaches the memory": ("bus", "self.memory.valid.eq(inside & to_memory)", "self.memory.valid.eq(valid & to_memory)"),
-    "only the first page of an area counts": ("bus", "walked.eq(page_allowed & (page == last_page))", "walked.eq(page_allowed)"),
-    "the kernel's registers are like others": ("bus", "| (to_registers & (access.address[PAGE_BITS:12] == KERNEL_PAGE >> PAGE_BITS))", "| 0"),
-    "instructions need the right to read": ("bus", "with m.Elif(access.execute):", "with m.Elif(0):"),
+    "an area that is refused in between is let in unseen": ("bus", "refused.eq(to_walk & area.refused)", "refused.eq(0)"),
+    "a refused write reaches the memory": ("bus", "self.may.eq(may)", "self.may.eq(1)"),
+    "only the first page of an area counts": ("bus", "with m.If(~page_allowed | (page == last_page)):", "with m.If(1):"),
+    "a refused read tells what is there": ("bus", "Mux(from_memory & self.may, self.memory_data, 0)", "Mux(from_memory, self.memory_data, 0)"),
+    "the kernel's registers are like others": ("bus", "where.private.eq(self._within(address, \"protection\") | kernels)",
+                                               "where.private.eq(self._within(address, \"protection\"))"),
+    "instructions need the right to read": ("bus", "Mux(access.execute, Kind.EXECUTE, Kind.READ)", "Kind.READ"),
     "an access that waits follows the pins": ("bus", "cpu_domain.eq(Mux(asked.kernel,", "cpu_domain.eq(Mux(pins.kernel,"),
-    "the next access is still in the old domain": ("protection", "self.current.eq(Mux(self.domain.write, self.domain.data.current, current))", "self.current.eq(current)"),
-    "a domain that is off may do what its table says": ("protection", "Mux(inside & on.bit_select(domain[:domain_bits], 1), entry, 0)", "Mux(inside, entry, 0)"),
-    "a look-up misses what is written in its cycle": ("protection", "read_port(transparent_for=(write,))", "read_port()"),
+    "the next access is still in the old domain": ("bus", "| (kernels & write)", ""),
+    "a domain that is off may do what its table says": ("protection", "Mux(counts, entry, 0)", "entry"),
+    "a look-up misses what is written in its cycle": (
+        "bus", "free.eq(Mux(valid, ends & ~where.settles, ~settling))", "free.eq(Mux(valid, ends & ~where.settles, 1))"),
     "a reset of the board loses the look-up of the next access": ("protection", "inside = Signal(reset_less=True)", "inside = Signal()"),
 }
 
@@ -42,5 +43,5 @@ def test_nothing_is_done_that_the_table_does_not_allow(domains, pages):
 
 @pytest.mark.parametrize("fault", cases(FAULTS))
 def test_the_proof_finds(fault):
-    outcome = prove(ProtectionProof(*faulty(fault), RegisterDecoder, 4, 16), f"protection {fault}", mode="bmc", depth=11)
+    outcome = prove(ProtectionProof(*faulty(fault), RegisterDecoder, 4, 16), f"protection {fault}", mode="bmc", depth=15)
     assert outcome.status == "FAIL", outcome

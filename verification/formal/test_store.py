@@ -8,12 +8,12 @@ from nectar.verification.formal.prove import broken, prove
 from nectar.verification.formal.store import StoreProof
 
 FAULTS = {
-    "an area has one byte more": ("remaining.eq(self.areas.payload.length)]", "remaining.eq(self.areas.payload.length + 1)]"),
+    "an area has one byte more": ("length = self.areas.payload.length\n", "length = self.areas.payload.length + 1\n"),
     "bytes of the word before are written again": ("                select.eq(0),\n", "                select.eq(select),\n"),
     "a word that ends early goes to the next place": ("m.d.sync += self.memory.address.eq((address - 1)[_LANE_BITS:])",
                                                       "m.d.sync += self.memory.address.eq((address + 1)[_LANE_BITS:])"),
-    "the end of an area does not end its word": ("completes.eq((lane == LANES - 1) | (remaining == 1))", "completes.eq(lane == LANES - 1)"),
-    "a word is taken while the one before waits": ("self.ready.eq((remaining != 0) & (free | ~completes))", "self.ready.eq(remaining != 0)"),
+    "the end of an area does not end its word": ("completes.eq((lane == LANES - 1) | last)", "completes.eq(lane == LANES - 1)"),
+    "a word is taken while the one before waits": ("self.ready.eq(some & (free | ~completes))", "self.ready.eq(some)"),
     "all is told to be written too early": ("self.empty.eq((select == 0) & ~self.memory.valid)", "self.empty.eq(select == 0)"),
 }
 

@@ -10,9 +10,10 @@ from nectar.verification.formal.symbol_queue import SymbolQueueProof
 FAULTS = {
     "the last place is not used": ("self.level == self.depth)),", "self.level == self.depth - 1)),"),
     "a full queue is written over": ("store.eq(self.push.valid & ~self.overflow)", "store.eq(self.push.valid)"),
-    "the head goes back when the queue is cleared": ("taken.eq(taken), self.output.valid.eq(0)", "taken.eq(head), self.output.valid.eq(0)"),
+    "the head goes back when the queue is cleared": ("taken.eq(taken), ahead.eq(0)", "taken.eq(head), ahead.eq(0)"),
+    "the register is written over": ("ahead & (~self.output.valid | self.output.ready)", "ahead & (self.output.ready | 1)"),
     "the head is read a cycle late": ("read.addr.eq(head)", "read.addr.eq(taken)"),
-    "an entry is offered too early": ("self.output.valid.eq(head != written)", "self.output.valid.eq(head != written + store)"),
+    "an entry is offered too early": ("following != written, taken != written)", "following != written, taken != written + store)"),
 }
 
 

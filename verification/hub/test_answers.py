@@ -15,7 +15,7 @@ from nectar.verification.hub.lockstep import Lockstep
 
 SIZES = {"3 ports": 3, "16 ports": 16}
 COMMANDS = [int(op) for op, row in BY_OPCODE.items() if row.executor is Executor.CONTROLLER or row.group is Group.ECHO or op == Op.FLUSH_REPLY]
-UNKNOWN = [0x08, 0x24, 0x2F, 0x30, 0x60, 0x61, 0x80, 0xFF]
+UNKNOWN = [op for op in range(256) if op not in BY_OPCODE]
 LOCKS = (*range(0x20, 0x24), int(Op.TEST_LOCK_REPLY))
 
 
@@ -134,7 +134,7 @@ def recorded(world, order):
 
 
 def some_order(ports):
-    op = random.choice(COMMANDS if random.random() < 0.95 else UNKNOWN)
+    op = random.choice(COMMANDS if random.random() < 0.9 else UNKNOWN)
     port = random.randrange(ports)
     param = random.choice([*range(ports), port, random.randrange(256)])
     reachable = param < ports and (param != port or op == Op.AWAIT_READY_REPLY)
@@ -145,7 +145,7 @@ def some_order(ports):
 
 def response(port, done, value):
     """What a port is told of its command; ``value`` is the error if not done."""
-    return {"response_valid": 1 << port, "done": done, "value": value, "fault": 0 if done else sum((value == error) << n for n, error in enumerate(FAULTS))}
+    return {"busy": 1, "response_valid": 1 << port, "done": done, "value": value, "fault": 0 if done else sum((value == error) << n for n, error in enumerate(FAULTS))}
 
 
 def expectations(ports, world, order, neighbour):
@@ -153,12 +153,12 @@ def expectations(ports, world, order, neighbour):
     error, value = world.answer(order, neighbour)
     op, place, giver = order["op"], 1 << order["param"] % (1 << bits_of(ports)), 1 << order["port"]
     unlocks = op in (Op.UNLOCK, Op.UNLOCK_REPLY) and not error
-    now = {"command_valid": 0, "lock": order["locks"], "unlock": unlocks,
+    now = {"busy": 1, "command_valid": 0, "lock": order["locks"], "unlock": unlocks,
            "change": place if order["locks"] or unlocks else 0, "who": giver if order["locks"] else 0,
            "forget": place if op == Op.STATUS_NEIGHBOUR and not error else 0, "release": giver if op == Op.UNLOCK_MINE else 0}
     later = response(order["port"], error == 0, error or value) | {"quiet": op in (0x60, 0x61)}
     if order["supervisor"]:
-        now |= {"command_valid": 1, "forget": 0, "release": 0}
+        now |= {"command_valid": 1, "command": op << 8 | order["param"] | (place & (1 << ports) - 1) << 16 | giver << 16 + ports, "forget": 0, "release": 0}
         later = {}
     elif not error:
         later |= {name: place for name, acts in (("ready_set", Op.RAISE_READY), ("ready_clear", Op.LOWER_READY), ("send_ready", Op.REPAIR_READY))
@@ -180,9 +180,9 @@ async def answers_every_command(dut):
                               "finished", "finished_done", "finished_value",
                               *(f"{name}__{n}" for name in ("owner", "locker", "errors", "level") for n in range(ports))])
     await lockstep.reset()
-    idle = {name: 0 for name in ("response_valid", "command_valid", "forget", "release", "decision_valid", "lock", "unlock", "change", "who",
+    idle = {name: 0 for name in ("busy", "response_valid", "command_valid", "forget", "release", "decision_valid", "lock", "unlock", "change", "who",
                                  "ready_set", "ready_clear", "send_ready")}
-    seen, last, due = set(), None, {}
+    seen, last, due, stays = set(), None, {}, {}
     for cycle in range(30_000):
         world, neighbour = World(ports), (random.randrange(256), random.randrange(256))
         order = some_order(ports) if random.random() < 0.8 else None
@@ -191,7 +191,12 @@ async def answers_every_command(dut):
         if last:
             now, due[cycle + 2] = expectations(ports, *last, neighbour)
             shown |= now
+            # A supervisor command stays until the next order; any other is at work for two cycles more.
+            stays = {"command": now["command"]} if "command" in now else {}
+            if not last[1]["supervisor"]:
+                due.setdefault(cycle + 1, {})["busy"] = 1
             seen.add((last[1]["op"], last[0].answer(last[1], neighbour)[0]))
+        shown |= stays
         if "response_valid" not in due.get(cycle + 1, {}) and random.random() < 0.3:
             port, done, value = random.randrange(ports), random.random() < 0.5, random.choice([*Error, random.randrange(256)])
             inputs |= {"finished": 1 << port, "finished_done": done, "finished_value": value}

@@ -15,7 +15,7 @@ CONFIGURATIONS = {"depth 2": (2, 9), "depth 8": (8, 9), "depth 13": (13, 10), "f
 
 
 class Reference:
-    """The queue as a deque: an entry comes out two cycles after it went in, or one after the one before it left.
+    """The queue as a deque: an entry comes out three cycles after it went in, or one after the one before it left.
 
     ``step`` takes the inputs of a cycle and gives what the outputs must be in that same cycle.
     """
@@ -34,7 +34,7 @@ class Reference:
         if head is not None and ready:
             entries.popleft()
         if push and not overflow:
-            entries.append((self.cycle + 2, payload))
+            entries.append((self.cycle + 3, payload))
         if clear:
             entries.clear()
         self.cycle += 1

@@ -3,16 +3,12 @@
 D is "The Design of Nectar" (1989), N is "Network-Based Multicomputers".
 """
 
-from . import board, network, pins, protocols
-from .facts import Fact, Found, Rule
+from . import board, network, nodes, pins, protocols
+from .facts import Fact, Rule
 
 __all__ = ["FACTS"]
 
 _EXACTLY, _AT_MOST, _AT_LEAST, _WITHIN, _ROUNDED = Rule
-
-
-def _nodes():
-    return Found(None, "needs nodes, which do not exist yet")
 
 
 FACTS = {fact.id: fact for fact in (
@@ -40,7 +36,7 @@ FACTS = {fact.id: fact for fact in (
     Fact("C7", "VME", 10, "Mbyte/s", _AT_LEAST, "D 5.2", board.vme_rate),
     Fact("C8", "clock of the CPU", 16, "MHz", _EXACTLY, "D 5.2", board.clock),
     Fact("S1.cabs", "message between processes on two CABs", 30, "us", _AT_MOST, "D 2.3", network.message),
-    Fact("S1.nodes", "message between processes on two nodes", 100, "us", _AT_MOST, "D 2.3", _nodes),
+    Fact("S1.nodes", "message between processes on two nodes", 100, "us", _AT_MOST, "D 2.3", nodes.message),
     Fact("S2", "switch from thread to thread", (10, 15), "us", _WITHIN, "D 6.1", network.thread_switch),
     Fact("S4", "receive upcall, at worst, before the input queue overflows", protocols.QUEUE_US, "us", _AT_MOST, "D 6.2.1", protocols.upcall),
     Fact("S11.flow", "throughput that flow control in software costs", 10, "%", _AT_MOST, "N 5.3.1", protocols.flow_control),
@@ -48,6 +44,6 @@ FACTS = {fact.id: fact for fact in (
     Fact("S13.stream", "CAB to CAB, byte stream", 90, "Mbit/s", _AT_LEAST, "Cooper et al. 1990, abstract", protocols.stream),
     Fact("S13.rate", "CAB to CAB, packets of 1 kbyte", 90, "Mbit/s", _AT_LEAST, "Cooper et al. 1990, abstract", network.packet_rate),
     Fact("S13.circuit", "the same, circuits for 64 kbyte (a goal of ours)", 97, "Mbit/s", _AT_LEAST, "ours", network.circuit_rate),
-    Fact("S13.rpc", "remote procedure call between tasks on two nodes", 500, "us", _AT_MOST, "Cooper et al. 1990, abstract", _nodes),
-    Fact("S13.nodes", "node to node", 28, "Mbit/s", _AT_LEAST, "Cooper et al. 1990, abstract", _nodes),
+    Fact("S13.rpc", "remote procedure call between tasks on two nodes", 500, "us", _AT_MOST, "Cooper et al. 1990, abstract", nodes.call),
+    Fact("S13.nodes", "node to node", 28, "Mbit/s", _AT_LEAST, "Cooper et al. 1990, abstract", nodes.rate),
 )}

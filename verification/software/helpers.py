@@ -34,17 +34,19 @@ def drive(coroutine):
 
 
 @contextmanager
-def model(topology="hub:2", faults=(), memory_bytes=1 << 20, backend="model", **options):
+def model(topology="hub:2", faults=(), memory_bytes=1 << 20, backend="model", nodes=(), **options):
     """A System on a ModelMachine (or on the engine), closed at the end. ``system.go()`` runs it within LIMIT.
 
-    ``memory_bytes`` is what the software knows of; the engine's boards have 1 Mbyte. ``faults`` are for the model only.
+    ``nodes``: names of the CABs that have one. ``memory_bytes`` is what the software knows of; the engine's boards have 1 Mbyte. ``faults`` are texts (docs/faults.md); ``system.placed`` has what
+    counts them.
     """
     shape = load(topology)
     if backend == "engine":
-        machine = EngineMachine(shape, PROTOTYPE)
+        machine = EngineMachine(shape, PROTOTYPE, nodes=nodes)
     else:
-        machine = ModelMachine(shape, PROTOTYPE, memory_bytes=memory_bytes, faults=faults)
+        machine = ModelMachine(shape, PROTOTYPE, memory_bytes=memory_bytes, nodes=nodes)
     system = System.of(machine, shape, memory_bytes=memory_bytes, **options)
+    system.placed = [system.faults.add(fault) for fault in faults]
     system.go = lambda limit=LIMIT: drive(system.run(limit))
     try:
         yield system

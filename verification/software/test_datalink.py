@@ -9,7 +9,6 @@ from nectar.hdl.cab.addresses import REG
 from nectar.hdl.hub.commands import Op
 from nectar.hdl.link.symbol import ANY_HUB
 from nectar.sim.topology import load
-from nectar.software.backends.model import Fault
 from nectar.software.datalink.options import Options
 from nectar.software.datalink.route import Route
 from nectar.software.datalink.routes import named_routes
@@ -115,20 +114,20 @@ def run(topology, faults, sender, messages, expected, destination=(2, 1), switch
         system.spawn(sender, send)
         threads = [system.spawn(name, receive_all, destination[1], expected) for name in receivers]
         system.go()
-        assert all(fault.hits for fault in faults)
+        assert all(fault.hits for fault in system.placed)
         return system, [[data for _, data in thread.result] for thread in threads]
 
 
 def test_a_lost_start_costs_its_message_and_no_other():
-    """The header's stretch is lost: what follows is data outside packets."""
+    """What follows is data outside packets."""
     messages = [pattern(200, n) for n in range(6)]
-    system, [got] = run("hub:2", [Fault("start", "HUB1.P1->CAB2", skip=2)], "CAB1", messages, 5)
+    system, [got] = run("hub:2", ["HUB1.P1->CAB2:lost-start,nth=3"], "CAB1", messages, 5)
     assert got == messages[:2] + messages[3:]
     assert system.cab("CAB2").datalink.counters.fiber_errors
 
 
-@pytest.mark.parametrize("kind, counter", [("data", "crc_errors"), ("end", "framing_errors")])
-def test_a_lost_stretch_is_noticed_and_costs_its_message_only(kind, counter):
+@pytest.mark.parametrize("fault, lost, counter", [("lost-data,nth=757,length=100", 2, "crc_errors"), ("lost-end,nth=3", 2, "framing_errors")])
+def test_a_lost_stretch_is_noticed_and_costs_its_message_only(fault, lost, counter):
     """Section 6.2.1: the datalink recovers from framing errors. Without its end a packet goes on to the next start."""
     async def send(cab):
         block = await cab.memory.allocate(1024)
@@ -136,12 +135,11 @@ def test_a_lost_stretch_is_noticed_and_costs_its_message_only(kind, counter):
             cab.memory.write(block, pattern(300, n))
             await cab.datagram.send((2, 1), [(block, 100), (block + 100, 100), (block + 200, 100)])
 
-    with model(faults=[Fault(kind, "HUB1.P1->CAB2", skip=2)], options=QUICK) as system:
+    with model(faults=["HUB1.P1->CAB2:" + fault], options=QUICK) as system:
         system.spawn("CAB1", send)
         receiver = system.spawn("CAB2", receive_all, 1, 5)
         system.go()
         got = [data for _, data in receiver.result]
-        lost = 1 if kind == "data" else 2
         assert got == [pattern(300, n) for n in range(6) if n != lost]
         assert getattr(system.cab("CAB2").datalink.counters, counter) == 1
         assert system.cab("CAB2").datagram.counters.damaged == 1
@@ -149,7 +147,7 @@ def test_a_lost_stretch_is_noticed_and_costs_its_message_only(kind, counter):
 
 def test_corrupted_data_are_found_by_the_crc():
     messages = [pattern(700, n) for n in range(5)]
-    system, [got] = run("figure7", [Fault("end", "HUB2.P8->HUB1.P3", skip=1, action="corrupt")], "CAB3", messages, 4, (1, 1), receivers=["CAB1"])
+    system, [got] = run("figure7", ["HUB2.P8->HUB1.P3:errors-data,nth=1100"], "CAB3", messages, 4, (1, 1), receivers=["CAB1"])
     assert got == messages[:1] + messages[2:]
     assert system.cab("CAB1").datalink.counters.crc_errors == 1
     assert system.cab("CAB1").datagram.counters.damaged == 1
@@ -157,13 +155,13 @@ def test_corrupted_data_are_found_by_the_crc():
 
 def test_a_corrupted_header_is_found_by_the_crc_and_does_no_harm():
     messages = [pattern(700, n) for n in range(5)]
-    system, [got] = run("hub:2", [Fault("start", "HUB1.P1->CAB2", skip=1, action="corrupt")], "CAB1", messages, 4)
+    system, [got] = run("hub:2", ["HUB1.P1->CAB2:errors-data,nth=725"], "CAB1", messages, 4)
     assert got == messages[:1] + messages[2:]
 
 
 def test_a_long_message_that_misses_a_packet_is_dropped_as_a_whole():
     messages = [pattern(5000, n) for n in range(3)]
-    system, [got] = run("hub:2", [Fault("command", "CAB1->HUB1.P0", skip=7)], "CAB1", messages, 2)
+    system, [got] = run("hub:2", ["CAB1->HUB1.P0:lost-command,nth=15"], "CAB1", messages, 2)
     assert got == [messages[0], messages[2]]
     counters = system.cab("CAB2").datagram.counters
     assert counters.incomplete == 1 and counters.messages_received == 2
@@ -174,7 +172,7 @@ def test_a_message_whose_end_never_comes_is_dropped_after_a_time():
         await cab.datagram.send((2, 1), pattern(3000))
         await cab.sleep(20_000)
 
-    with model(faults=[Fault("command", "CAB1->HUB1.P0", skip=2)], options=QUICK) as system:
+    with model(faults=["CAB1->HUB1.P0:lost-command,nth=5"], options=QUICK) as system:
         system.spawn("CAB1", send)
         used = system.cab("CAB2").memory.used
         system.go()
@@ -187,7 +185,7 @@ def test_a_message_whose_end_never_comes_is_dropped_after_a_time():
 def test_a_lost_ready_signal_is_made_up_for(fiber, counter):
     """M 5.3.4: an extra signal repairs the loss: the sender's own time-out on its fiber, the receiver's extra signal on the other."""
     messages = [pattern(100, n) for n in range(8)]
-    system, [got] = run("hub:2", [Fault("ready", fiber, skip=2)], "CAB1", messages, 8)
+    system, [got] = run("hub:2", [fiber + ":lost-ready,nth=3"], "CAB1", messages, 8)
     assert got == messages
     assert system.cab("CAB1").datalink.counters.ready_recovered == (1 if counter else 0)
     assert (system.cab("CAB2").datalink.counters.ready_repeated > 0) or counter
@@ -195,14 +193,14 @@ def test_a_lost_ready_signal_is_made_up_for(fiber, counter):
 
 def test_a_lost_open_costs_its_message_only():
     messages = [pattern(100, n) for n in range(6)]
-    _, [got] = run("figure7", [Fault("command", "HUB2.P8->HUB1.P3", skip=2)], "CAB3", messages, 5, (1, 1), receivers=["CAB1"])
+    _, [got] = run("figure7", ["HUB2.P8->HUB1.P3:lost-command,nth=5"], "CAB3", messages, 5, (1, 1), receivers=["CAB1"])
     assert got == messages[:2] + messages[3:]
 
 
 def test_a_lost_close_all_does_not_stop_the_own_messages():
     """The connection is still there when the next open for it comes, which is then done at once."""
     messages = [pattern(100, n) for n in range(6)]
-    _, [got] = run("hub:2", [Fault("close all", "CAB1->HUB1.P0", skip=2)], "CAB1", messages, 6)
+    _, [got] = run("hub:2", ["CAB1->HUB1.P0:lost-command,nth=6"], "CAB1", messages, 6)
     assert got == messages
 
 
@@ -212,7 +210,7 @@ def test_a_lost_close_all_does_not_shut_out_others():
         await cab.sleep(200)
         await cab.datagram.send((3, 1), b"from 2")
 
-    with model("hub:3", faults=[Fault("close all", "CAB1->HUB1.P0")], options=QUICK) as system:
+    with model("hub:3", faults=["CAB1->HUB1.P0:lost-command,nth=2"], options=QUICK) as system:
         system.spawn("CAB1", send_all, (3, 1), [b"from 1"])
         system.spawn("CAB2", later)
         receiver = system.spawn("CAB3", receive_all, 1, 2)
@@ -228,7 +226,7 @@ def test_a_stale_connection_misleads_nobody():
         await cab.datagram.send((3, 1), b"for 3")
         await cab.datagram.send((2, 1), b"for 2 again")
 
-    with model("hub:3", faults=[Fault("close all", "CAB1->HUB1.P0")], options=QUICK) as system:
+    with model("hub:3", faults=["CAB1->HUB1.P0:lost-command,nth=2"], options=QUICK) as system:
         system.spawn("CAB1", send)
         receivers = [system.spawn("CAB2", receive_all, 1, 2), system.spawn("CAB3", receive_all, 1, 1)]
         system.go()
@@ -238,17 +236,16 @@ def test_a_stale_connection_misleads_nobody():
         assert not system.machine.hubs["HUB1"].connections
 
 
-@pytest.mark.parametrize("fault", [Fault("reply", "HUB2.P4->CAB3"), Fault("command", "CAB3->HUB2.P4"), Fault("command", "HUB2.P8->HUB1.P3")],
+@pytest.mark.parametrize("fault, replies", [("HUB2.P4->CAB3:lost-reply", 2), ("CAB3->HUB2.P4:lost-command", 1), ("HUB2.P8->HUB1.P3:lost-command", 2)],
                          ids=["reply", "first open", "last open"])
-def test_a_circuit_comes_to_stand_in_spite_of_a_loss(fault):
+def test_a_circuit_comes_to_stand_in_spite_of_a_loss(fault, replies):
     """Section 4.2.1: CAB3 asks the HUBs for the connection status, and sends its command packet again."""
-    fault.hits = 0
     messages = [pattern(3000, n) for n in range(3)]
     system, [got] = run("figure7", [fault], "CAB3", messages, 3, (1, 1), "circuit", ["CAB1"])
     assert got == messages
     counters = system.cab("CAB3").datalink.counters
     assert counters.reply_timeouts == 1 and counters.circuits == 3
-    assert counters.status_replies == {"HUB2.P4->CAB3": 2, "CAB3->HUB2.P4": 1, "HUB2.P8->HUB1.P3": 2}[fault.fiber]
+    assert counters.status_replies == replies
 
 
 def test_a_circuit_that_cannot_stand_is_given_up_with_an_error():
@@ -260,11 +257,10 @@ def test_a_circuit_that_cannot_stand_is_given_up_with_an_error():
         await cab.datagram.send((1, 1), b"by packet")
         await cab.sleep(5000)
 
-    with model("figure7", faults=[Fault("reply", count=1000)], options=QUICK) as system:
+    with model("figure7", faults=["HUB1.P3->HUB2.P8:lost-reply=1"], options=QUICK) as system:
         system.spawn("CAB3", send)
         receiver = system.spawn("CAB1", receive_all, 1, 1)
-        # The status commands' replies get lost as well, on the way from the far HUB only.
-        system.machine.faults[0].fiber = "HUB1.P3->HUB2.P8"
+        # The status commands' replies get lost as well.
         with pytest.raises(ProgramError) as caught:
             system.go()
         assert "does not answer" in str(caught.value.__cause__)
@@ -305,7 +301,7 @@ def test_a_packet_that_never_ends_is_given_up():
         await cab.sleep(10_000)
         await cab.datagram.send((2, 1), b"next")
 
-    with model(faults=[Fault("end", "HUB1.P1->CAB2")], options=QUICK) as system:
+    with model(faults=["HUB1.P1->CAB2:lost-end"], options=QUICK) as system:
         used = system.cab("CAB2").memory.used
         system.spawn("CAB1", send)
         receiver = system.spawn("CAB2", receive_all, 1, 1)
@@ -315,11 +311,11 @@ def test_a_packet_that_never_ends_is_given_up():
         assert system.cab("CAB2").memory.used == used
 
 
-@pytest.mark.parametrize("kinds", [["end"], ["start", "end"]], ids=["all but the header", "all of it"])
-def test_a_packet_lost_on_the_last_fiber_does_not_block_that_fiber(kinds):
+@pytest.mark.parametrize("fault", ["lost-data,nth=337,length=305", "lost-start,nth=2,length=322"], ids=["all but the header", "all of it"])
+def test_a_packet_lost_on_the_last_fiber_does_not_block_that_fiber(fault):
     """No ready signal answers it, until the receiver sends one of its own accord."""
     messages = [pattern(300, n) for n in range(4)]
-    system, [got] = run("hub:2", [Fault(kind, "HUB1.P1->CAB2", skip=1) for kind in kinds], "CAB1", messages, 3)
+    system, [got] = run("hub:2", ["HUB1.P1->CAB2:" + fault], "CAB1", messages, 3)
     assert got == messages[:1] + messages[2:]
     assert system.cab("CAB2").datalink.counters.ready_repeated
 
@@ -327,7 +323,7 @@ def test_a_packet_lost_on_the_last_fiber_does_not_block_that_fiber(kinds):
 def test_what_is_no_packet_makes_the_receiver_look():
     """The very first packet loses its start: data outside packets raise ERROR, and an extra ready signal follows."""
     messages = [pattern(300, n) for n in range(3)]
-    system, [got] = run("hub:2", [Fault("start", "HUB1.P1->CAB2")], "CAB1", messages, 2)
+    system, [got] = run("hub:2", ["HUB1.P1->CAB2:lost-start"], "CAB1", messages, 2)
     assert got == messages[1:]
     assert system.cab("CAB2").datalink.counters.fiber_errors == 1
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import Topology, load
 from nectar.software.backends.engine import EngineMachine
-from nectar.software.backends.model import Fault, ModelMachine
+from nectar.software.backends.model import ModelMachine
 from nectar.software.datalink.map import Map
 from nectar.software.datalink.options import Options
 from nectar.software.datalink.routes import named_routes
@@ -115,9 +115,10 @@ def test_messages_go_everywhere_by_routes_that_were_found(backend):
 def test_lost_questions_and_answers_are_asked_again(kind):
     """Also hellos, which are replies: a neighbour that is not heard is asked once more."""
     rng = seeds.rng("lost", kind)
-    faults = [Fault(kind, skip=rng.randrange(100)) for _ in range(12)]
-    system = explored(odd(), faults=faults)
-    assert all(fault.hits for fault in faults)
+    topology = odd()
+    names = [f"{a}->{b}" for pair in topology.fibers for a, b in ((pair.a, pair.b), (pair.b, pair.a))]
+    system = explored(topology, faults=[f"{name}:lost-{kind},nth={rng.randrange(1, 9)}" for name in rng.sample(names, 12)])
+    assert any(fault.hits for fault in system.placed)
     assert sum(cab.datalink.counters.asked_again for cab in system.cabs)
 
 
@@ -197,7 +198,7 @@ def test_a_cab_that_starts_late_is_known_when_it_has_said_where_it_is():
 
 def test_a_cab_whose_hellos_are_lost_is_known_by_its_announcement():
     """Hellos and replies to others are reply frames: all that CAB4 sends get lost."""
-    explored("hub:4", faults=[Fault("reply", "CAB4->HUB1.P3", count=10**6)])
+    explored("hub:4", faults=["CAB4->HUB1.P3:lost-reply=1"])
 
 
 def test_a_cab_whose_announcement_is_lost_is_looked_for_when_it_is_needed():
@@ -209,13 +210,13 @@ def test_a_cab_whose_announcement_is_lost_is_looked_for_when_it_is_needed():
     async def receive(cab):
         return await receive_all(cab, 1, 1)
 
-    with model("hub:4", routes="discovered", options=Options(again_us=1000, watch_us=500, ready_us=1000), faults=[Fault("start", "CAB4->HUB1.P3", count=3)]) as system:
+    with model("hub:4", routes="discovered", options=Options(again_us=1000, watch_us=500, ready_us=1000), faults=["CAB4->HUB1.P3:lost-start,times=3"]) as system:
         system.faults.stop("CAB4", at_us=0.5, for_us=4_000)
         system.on_restart = lambda cab: system.spawn("CAB4", receive)
         sender = system.spawn("CAB1", send)
         system.go()
         assert sender.result == 2
-        assert system.machine.faults[0].hits == 3
+        assert system.placed[0].hits == 3
 
 
 @pytest.mark.parametrize("backend", ["model", pytest.param("engine", marks=pytest.mark.nightly)])
@@ -246,7 +247,7 @@ def test_tasks_on_a_cab_whose_hub_is_dead_hear_of_it():
     async def work(cab):
         raise AssertionError("it must not begin")
 
-    with model("hub:2", routes="discovered", faults=[Fault("reply", "HUB1.P0->CAB1", count=10**6)]) as system:
+    with model("hub:2", routes="discovered", faults=["HUB1.P0->CAB1:lost-reply=1"]) as system:
         system.spawn("CAB1", work)
         with pytest.raises(ProgramError, match="no HUB answers to CAB1: is its fiber whole") as caught:
             system.go()
@@ -254,7 +255,7 @@ def test_tasks_on_a_cab_whose_hub_is_dead_hear_of_it():
 
 
 def test_a_hub_that_does_not_answer_is_left_out_with_all_behind_it():
-    with model("chain:3", routes="discovered", faults=[Fault("reply", "HUB2.P2->HUB1.P1", count=10**6)]) as system:
+    with model("chain:3", routes="discovered", faults=["HUB2.P2->HUB1.P1:lost-reply=1"]) as system:
         async def look(cab):
             return dict(cab.datalink.routes)
 

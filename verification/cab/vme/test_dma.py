@@ -165,6 +165,35 @@ async def what_cannot_be_done_is_refused_when_it_is_written(dut):
     rig.checker.done()
 
 
+@cocotb.test(timeout_time=4, timeout_unit="ms")
+async def an_entry_that_runs_does_not_see_what_is_written_for_the_next(dut):
+    """docs/vme.md, DMA: VD_ADDRESS and VD_REMOTE are taken with the entry. They are overwritten at any time while it runs, with places of the next and
+    with places where nothing may be moved; each entry moves just its own bytes.
+    """
+    rig = await Rig(dut, inside()).start()
+    slave = BusSlave(rig.bus, BASE, 1024)
+    met = 0
+    for _ in range(12):
+        near, far = bytearray(rig.inside.memory), bytearray(slave.bytes)
+        for length in (random.randint(100, 400), random.randint(1, 100)):
+            send, here, there = random.randrange(2), random.randrange(DATA_BYTES - length), random.randrange(1024 - length)
+            assert await entry(rig.inside, send, MAP + here, BASE + there, length, modifiers())
+            if send:
+                far[there:there + length] = near[here:here + length]
+            else:
+                near[here:here + length] = far[there:there + length]
+            for _ in range(random.randrange(1, 6)):
+                await pause(between(0, 60) * rig.period)
+                met += STATUS.busy.get(await rig.inside.read("vd_status"))
+                assert await rig.inside.write("vd_address", random.choice((MAP + random.randrange(DATA_BYTES), 0x80000, 0)))
+                assert await rig.inside.write("vd_remote", random.choice((BASE + random.randrange(1024), 0, 0xFFFF_FFFF)))
+        await settled(rig)
+        assert rig.inside.memory == near and slave.bytes == far
+        assert await rig.inside.read("vd_result") == 0
+    assert met > 12
+    rig.checker.done()
+
+
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def the_threshold_is_told_once_when_it_is_passed(dut):
     """docs/vme.md, DMA: VME_THRESHOLD, once for each entry that comes so far."""

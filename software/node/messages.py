@@ -1,0 +1,276 @@
+"""What processes of a node call: datagrams, mailboxes, calls and services. Specification: docs/nodes.md.
+
+Source: "The Design of Nectar" (1989), section 6.2.3: a node's process builds and consumes messages in place in CAB memory, by polling.
+"""
+
+from ..errors import ProgramError
+from .layout import ARRIVAL, BOXES, COUNTS, Code, arrival_at
+from .shared import PATIENCE_US
+
+__all__ = ["NodeDatagram", "NodeMailbox", "NodeMessage", "NodeRequest", "NodeRequests", "NodeService"]
+
+#: Between two looks whether another process has opened a mailbox.
+_LOOK_US = 20
+
+
+class NodeMessage:
+    """A message in CAB memory that a node's process reads.
+
+    Members
+    -------
+    length : int
+        Bytes.
+    source : int
+        ID of the CAB that it came from.
+    number : int
+        The sender's count.
+    """
+
+    __slots__ = ("length", "source", "number", "_shared", "_address", "_box", "_count", "_era")
+
+    def __init__(self, shared, box, count, address, length, source, number):
+        self.length = length
+        self.source = source
+        self.number = number
+        self._shared = shared
+        self._address = address
+        self._box = box
+        self._count = count
+        self._era = box.era
+
+    async def read(self, offset=0, length=None):
+        """``length`` bytes from ``offset`` on; all by default. ValueError if the message does not have them."""
+        length = self.length - offset if length is None else length
+        if offset < 0 or length < 0 or offset + length > self.length:
+            raise ValueError(f"a message of {self.length} bytes has no {length} bytes at {offset}")
+        if not length:
+            return b""
+        if self._box is None:
+            raise ValueError("the message has been freed: read it before")
+        if self._box.era != self._era:
+            raise ValueError(f"the CAB has taken the message back, since {self._box} was closed or the CAB has started anew: read it before")
+        with self._shared.bus():
+            return await self._shared.load(self._address + offset, length)
+
+    def free(self):
+        """Gives it back to the CAB. ValueError if that has been done."""
+        if self._box is None:
+            raise ValueError("the message has been freed before")
+        box, self._box = self._box, None
+        if box.era == self._era:
+            box.release(self._count)
+
+
+class _Reader:
+    """A box, as the node reads from it."""
+
+    code = None           # that opens it
+
+    def __init__(self, node, number):
+        if not 0 <= number <= 0xFFFF:
+            raise ValueError(f"the number of a mailbox or service is 0 to 65535, not {number}")
+        self.node = node
+        self.number = number
+        self._shared = node.shared
+        self._box = None
+        self._boot = None
+        self._opening = False     # by some process
+        self._eras = 0            # how often it was opened or closed
+        self._taken = 0           # messages of this box that processes have had
+        self._released = 0        # of those, all up to this one have been given back
+        self._back = set()        # given back beyond that
+
+    @property
+    def era(self):
+        """Changes when messages that processes have are the CAB's again."""
+        return self._eras, self.node.boot
+
+    async def open(self):
+        """Has the CAB put its messages where the node sees them. Nothing if it is open."""
+        await self.node.attached()
+        while self._opening:
+            await self.node.sleep(_LOOK_US)
+        if self._box is not None and self._boot == self.node.boot:
+            return
+        self._opening = True
+        try:
+            await self._open()
+        finally:
+            self._opening = False
+
+    async def _open(self):
+        shared = self._shared
+        box = next((box for box in range(BOXES) if box not in shared.boxes), None)
+        if box is None:
+            raise ProgramError(f"{self.node.name} reads from {BOXES} mailboxes and services already: close one")
+        shared.boxes[box] = self
+        self._taken = self._released = shared.released[box]
+        self._back.clear()
+        try:
+            with shared.bus():
+                await shared.done(await shared.place(self.code, f"opening {self}", box=box, port=self.number))
+        except BaseException:
+            del shared.boxes[box]
+            raise
+        self._box, self._boot = box, self.node.boot
+        self._eras += 1
+
+    async def close(self):
+        """The CAB takes back what has not been given back; what comes later is refused. Nothing if it is closed."""
+        if self._box is None:
+            return
+        shared, box, self._box = self._shared, self._box, None
+        self._eras += 1
+        if self._boot == self.node.boot:
+            with shared.bus():
+                await shared.done(await shared.place(Code.CLOSE, f"closing {self}", box=box))
+            shared.boxes.pop(box, None)
+
+    async def _take(self, timeout_us):
+        """The entry of the next message: its count, address, length, word."""
+        await self.open()
+        with self._shared.bus():
+            return await self._shared.poll(self._look, f"something in {self}", timeout_us)
+
+    async def _look(self):
+        if self._box is None:
+            raise ProgramError(f"{self} has been closed")
+        count, address = self._taken, arrival_at(self._box, self._taken)
+        after = count + 1 & 0xFFFFFFFF
+        if await self.node.door.read(address + ARRIVAL.size - 4) != after or self._taken != count:
+            return None
+        self._taken = after
+        self.node.door.spend(self.node.costs.receive)
+        return (after, *ARRIVAL.unpack_from(await self.node.door.read_block(address, ARRIVAL.size - 4) + bytes(4))[:3])
+
+    def release(self, count):
+        """The CAB may have the message of that count back; posted."""
+        shared = self._shared
+        self._back.add(count)
+        door = self.node.door
+        door.spend(self.node.costs.release)
+        before = self._released
+        while (after := self._released + 1 & 0xFFFFFFFF) in self._back:
+            self._back.remove(after)
+            self._released = shared.released[self._box] = after
+        if self._released != before:
+            door.write(COUNTS + 4 + 4 * self._box, self._released)
+            self.node.ring()
+
+
+class NodeMailbox(_Reader):
+    """A mailbox of the CAB, read by processes of its node; made by ``Node.mailbox``."""
+
+    code = Code.OPEN
+
+    def __str__(self):
+        return f"mailbox {self.number} of {self.node.name}"
+
+    async def receive(self, timeout_us=None):
+        """The oldest NodeMessage; polls until there is one. Opens the mailbox if need be. Raises TimedOut, CabSilent."""
+        count, address, length, word = await self._take(timeout_us)
+        return NodeMessage(self._shared, self, count, address, length, word >> 16, word & 0xFFFF)
+
+
+class NodeService(_Reader):
+    """A service that the node offers; made by ``NodeRequests.serve``."""
+
+    code = Code.SERVE
+
+    def __str__(self):
+        return f"service {self.number} of {self.node.name}"
+
+    async def receive(self, timeout_us=None):
+        """The oldest NodeRequest; polls until there is one. Raises TimedOut, CabSilent."""
+        count, address, length, word = await self._take(timeout_us)
+        return NodeRequest(self._shared, self, count, address, length, word >> 24, word & 0xFFFFFF)
+
+
+class NodeRequest(NodeMessage):
+    """A request, as a node's process has it; ``number`` is the CAB's for it."""
+
+    __slots__ = ()
+
+    async def reply(self, data=b""):
+        """Answers with ``data`` and gives the request back. Returns when the client has the answer; True if it still waited for it."""
+        shared = self._shared
+        with shared.bus():
+            address = await shared.build(data)
+            self.free()
+            command = await shared.place(Code.REPLY, "an answer", cab=self.number, address=address, length=len(data))
+            client_waited, _ = await shared.done(command, 10 * PATIENCE_US)
+        return bool(client_waited)
+
+
+class NodeDatagram:
+    """Datagrams of a node: ``node.datagram``."""
+
+    def __init__(self, node):
+        self._node = node
+
+    async def send(self, destination, data):
+        """Sends bytes to (CAB ID, mailbox); returns when all has left the CAB. Raises MessageTooLong, NoRoute, CabSilent."""
+        await (await self.start(destination, data)).done()
+
+    async def start(self, destination, data):
+        """The same, but returns a Started when the CAB has been told: the next message can be built while this one leaves."""
+        cab, mailbox = destination
+        _number(mailbox, "mailbox")
+        node = self._node
+        await node.attached()
+        shared = node.shared
+        with shared.bus():
+            address = await shared.build(data)
+            return Started(shared, await shared.place(Code.DATAGRAM, f"a datagram to CAB {cab}", port=mailbox, cab=cab, address=address, length=len(data)))
+
+
+class Started:
+    """A datagram that the CAB sends."""
+
+    __slots__ = ("_shared", "_command")
+
+    def __init__(self, shared, command):
+        self._shared = shared
+        self._command = command
+
+    async def done(self):
+        """Waits until it has left; raises as ``NodeDatagram.send``."""
+        await self._shared.done(self._command)
+
+
+class NodeRequests:
+    """Calls and services of a node: ``node.request``."""
+
+    def __init__(self, node):
+        self._node = node
+
+    async def call(self, destination, data=b"", timeout_us=PATIENCE_US):
+        """Calls service (CAB ID, service) and returns the bytes of the answer. Raises a CallError, MessageTooLong, NoRoute, CabSilent."""
+        cab, service = destination
+        _number(service, "service")
+        if not 0 < timeout_us < 1 << 32:
+            raise ValueError(f"a time-out is more than 0 us and less than 2**32, not {timeout_us}")
+        node = self._node
+        await node.attached()
+        shared = node.shared
+        with shared.bus():
+            address = await shared.build(data)
+            what = f"the call of service {service} on CAB {cab}"
+            command = await shared.place(Code.CALL, what, port=service, cab=cab, address=address, length=len(data), timeout_us=int(timeout_us))
+            address, length = await shared.done(command, timeout_us + PATIENCE_US)
+            if not length:
+                return b""
+            answer = await shared.load(address, length)
+            await shared.place(Code.FREE, "giving back an answer", address=address)
+        return answer
+
+    async def serve(self, service):
+        """Offers a service: a NodeService, open."""
+        offered = NodeService(self._node, service)
+        await offered.open()
+        return offered
+
+
+def _number(value, what):
+    if not 0 <= value <= 0xFFFF:
+        raise ValueError(f"the number of a {what} is 0 to 65535, not {value}")

@@ -1,0 +1,160 @@
+"""A node: a workstation behind a CAB's VME bus, its processes, its operating system. Specification: docs/nodes.md.
+
+Source: "The Design of Nectar" (1989), sections 2.3 and 6.2.3. A process runs until it waits or polls; what the system does beside that is in the costs.
+"""
+
+from ..door import BusError
+from ..kernel.kernel import Kernel
+from .costs import SUN4
+from .fileserver import FileServer
+from .layout import ACKNOWLEDGE, BELL, HEADER, HELLO, MAGIC, VECTOR
+from .messages import NodeDatagram, NodeMailbox, NodeRequests
+from .shared import Shared
+
+__all__ = ["Node"]
+
+#: CPU cycles that an idle process sleeps at once: a look at the clock every 10 us.
+_NAP = 160
+
+
+class Node:
+    """One node.
+
+    Parameters
+    ----------
+    name : str
+    door : Door
+        To VME.
+    costs : NodeCosts
+    on_spawn : callable(thread) or None
+        Called with each process that is made.
+
+    Members
+    -------
+    kernel : Kernel
+        Its processes.
+    datagram : NodeDatagram
+    request : NodeRequests
+    files : FileServer
+        What it does for its CAB.
+    boot : int
+        Which start of the CAB it has seen; 0: none yet.
+    cab_id : int or None
+        The CAB's ID.
+    """
+
+    def __init__(self, name, door, costs=SUN4, on_spawn=None):
+        self.name = name
+        self.door = door
+        self.costs = costs
+        self.on_spawn = on_spawn
+        self.kernel = Kernel(door, name, costs)
+        self.kernel.boot.append(lambda: door.attach(self._interrupt))
+        self.boot = 0
+        self.cab_id = None
+        self.shared = Shared(self)
+        self.datagram = NodeDatagram(self)
+        self.request = NodeRequests(self)
+        self.files = FileServer(self)
+        self._mailboxes = {}
+        self._called = False       # the CAB has interrupted since the system process last looked
+        self._system = None        # its thread, while it waits
+        self._waiting = []         # processes that wait for the CAB's first interrupt
+        self.kernel.spawn(self._serve, name="system")
+
+    def __repr__(self):
+        return f"<Node {self.name}>"
+
+    # -- what programs call --------------------------------------------------------------------------
+    def spawn(self, task, *args, name=None):
+        """Starts a process: ``task(node, *args)``. Returns its Thread."""
+        thread = self.kernel.spawn(task, self, *args, name=name)
+        if self.on_spawn is not None:
+            self.on_spawn(thread)
+        return thread
+
+    def lend(self, folder):
+        """Lets the CAB's threads open the files in ``folder`` (a path; None: no files), and below it."""
+        self.files.lend(folder)
+
+    def mailbox(self, number):
+        """Mailbox ``number`` of its CAB."""
+        box = self._mailboxes.get(number)
+        if box is None:
+            box = self._mailboxes[number] = NodeMailbox(self, number)
+        return box
+
+    async def attached(self):
+        """Waits until the CAB has called for the first time."""
+        if not self.boot:
+            thread = self.kernel.current
+            self._waiting.append(thread)
+            await self.kernel.block(f"the CAB of {self.name} to start", lambda: self._waiting.remove(thread))
+
+    def compute(self, microseconds):
+        """The process computes for that long."""
+        self.door.spend(self.cycles(microseconds))
+
+    async def sleep(self, microseconds):
+        """The process sleeps; others may run."""
+        end = await self.door.now() + self.cycles(microseconds)
+        while (now := await self.door.now()) < end:
+            if self.kernel.idle:
+                self.door.spend(min(_NAP, end - now))
+            else:
+                await self.kernel.pause()
+
+    async def pause(self):
+        """Lets the other processes run."""
+        await self.kernel.pause()
+
+    async def now_us(self):
+        """Microseconds since reset (float)."""
+        return await self.door.now() * 1e6 / self.door.cpu_hz
+
+    def cycles(self, microseconds):
+        """Microseconds in CPU cycles."""
+        return round(microseconds * self.door.cpu_hz / 1e6)
+
+    def ring(self):
+        """Calls the CAB; posted."""
+        self.door.write(BELL, 0)
+
+    def close(self):
+        """Ends all processes, closes all files."""
+        self.kernel.close()
+        self.files.close()
+
+    # -- its operating system ------------------------------------------------------------------------
+    async def _interrupt(self):
+        """At interrupt level: the CAB calls."""
+        self.door.spend(self.costs.interrupt_entry)
+        if await self.door.read(ACKNOWLEDGE) & 0xFF == VECTOR:
+            self._called = True
+            thread, self._system = self._system, None
+            if thread is not None:
+                self.door.spend(self.costs.wake)
+                self.kernel.wake(thread)
+        self.door.spend(self.costs.interrupt_exit)
+
+    async def _serve(self):
+        """The process of the system that does what the CAB asks for."""
+        kernel = self.kernel
+        while True:
+            while not self._called:
+                self._system = kernel.current
+                await kernel.block("its CAB", None)
+            self._called = False
+            try:
+                magic, cab_id, boot, posted = HELLO.unpack(await self.door.read_block(HEADER, HELLO.size))
+                if magic != MAGIC:
+                    continue
+                if boot != self.boot:
+                    self.boot, self.cab_id = boot, cab_id
+                    self.shared.begin()
+                    self.files.begin()
+                    while self._waiting:
+                        kernel.wake(self._waiting.pop())
+                await self.files.serve(posted)
+            except BusError:
+                pass      # the CAB is being reset: it calls again when it has started

@@ -1,0 +1,174 @@
+"""The node's side of the area that it shares with its CAB: commands, message memory, polling. Specification: docs/nodes.md."""
+
+from contextlib import contextmanager
+
+from ..door import BusError
+from ..errors import (AnswerLost, BadCommand, CabSilent, CallTimeout, MessageTooLong, NoRoute, ProgramError, ServerRestarted, ServerSilent, ServiceEnded,
+                      ServiceFull, ServiceMissing, TimedOut)
+from ..kernel.allocator import Allocator
+from ..packet import Status
+from .layout import BOXES, COMMAND, COMMANDS, COUNTS, MASK, OUTCOME, POOL, POOL_BYTES, Code, command_at
+
+__all__ = ["Command", "PATIENCE_US", "Shared"]
+
+#: How long a command of which no time is known may take, in microseconds.
+PATIENCE_US = 100_000
+#: Commands whose outcome has values.
+_VALUED = (Code.CALL, Code.REPLY)
+_ERRORS = {
+    Status.TOO_LONG: MessageTooLong, Status.NO_ROUTE: NoRoute, Status.TIMED_OUT: CallTimeout, Status.SILENT: ServerSilent,
+    Status.NO_SERVICE: ServiceMissing, Status.SERVICE_FULL: ServiceFull, Status.SERVICE_ENDED: ServiceEnded, Status.RESTARTED: ServerRestarted,
+    Status.ANSWER_LOST: AnswerLost,
+}
+
+
+class Command:
+    """A command that the CAB has.
+
+    Members
+    -------
+    outcome : (int, int, int) or None
+        Status and two values, once they have been seen.
+    """
+
+    __slots__ = ("number", "what", "area", "outcome", "valued", "boot")
+
+    def __init__(self, number, what, area, valued, boot):
+        self.number = number
+        self.what = what
+        self.area = area          # address in the pool, or None
+        self.valued = valued      # whether its outcome has values
+        self.boot = boot
+        self.outcome = None
+
+
+class Shared:
+    """What all processes of a node share.
+
+    Parameters
+    ----------
+    node : Node
+    """
+
+    def __init__(self, node):
+        self.node = node
+        self.door = node.door
+        self.costs = node.costs
+        self.begin()
+
+    def begin(self):
+        """The CAB has started: nothing is under way."""
+        self.pool = Allocator(POOL, POOL_BYTES)
+        self.boxes = {}                        # number -> who reads from it
+        self.released = [0] * BOXES            # messages of each that have been given back, as COUNTS has them
+        self._next = 0
+        self._slots = [None] * COMMANDS        # Command
+
+    # -- accesses ------------------------------------------------------------------------------------
+    @contextmanager
+    def bus(self):
+        """What is done in it raises CabSilent if the CAB refuses an access."""
+        try:
+            yield
+        except BusError as error:
+            raise CabSilent(f"the CAB of {self.node.name} refuses {'a store to' if error.write else 'a load from'} 0x{error.address:06X}: "
+                            "its software does not run, or has started anew") from error
+
+    def store(self, address, data):
+        """Copies bytes to the CAB; posted."""
+        self.door.spend((len(data) + 3 >> 2) * self.costs.copy_word)
+        self.door.write_block(address, data)
+
+    async def load(self, address, length):
+        """Copies bytes from the CAB."""
+        self.door.spend((length + 3 >> 2) * self.costs.copy_word)
+        return await self.door.read_block(address, length)
+
+    async def poll(self, look, what, timeout_us, error=TimedOut):
+        """What the coroutine function ``look`` gives as soon as that is not None; it is called again and again. ``error`` after ``timeout_us``."""
+        node, door = self.node, self.door
+        end = None if timeout_us is None else await door.now() + node.cycles(timeout_us)
+        while True:
+            door.spend(self.costs.poll)
+            seen = await look()
+            if seen is not None:
+                return seen
+            if end is not None and await door.now() >= end:
+                raise error(f"a process of {node.name} has waited {timeout_us} us for {what}")
+            if not node.kernel.idle:
+                await node.kernel.pause()
+
+    # -- message memory ------------------------------------------------------------------------------
+    async def room(self, length):
+        """Address of so many bytes of the pool; waits until commands that use it are done."""
+        if length > POOL_BYTES // 2:
+            raise MessageTooLong(f"a message from a node has at most {POOL_BYTES // 2} bytes, not {length}: send it in parts")
+        while True:
+            self.door.spend(self.costs.room)
+            address = self.pool.allocate(length)
+            if address is not None:
+                return address
+            users = [command for command in self._slots if command is not None and command.area is not None]
+            if not users:
+                raise MessageTooLong(f"the message memory of {self.node.name} is taken by processes that have not put their commands yet")
+            await self._wait(min(users, key=lambda command: command.number - self._next & 0xFFFFFFFF))
+
+    async def build(self, data):
+        """Puts a message together in the pool; its address (0 for one without bytes)."""
+        if not data:
+            return 0
+        address = await self.room(len(data))
+        self.store(address, data)
+        return address
+
+    # -- commands ------------------------------------------------------------------------------------
+    async def place(self, code, what, *, box=0, port=0, cab=0, address=0, length=0, timeout_us=0):
+        """Gives the CAB a command; the Command. The area is given back to the pool when it is done."""
+        while True:
+            old = self._slots[self._next % COMMANDS]
+            if old is None or old.outcome is not None:
+                break
+            await self._wait(old)
+        number, self._next = self._next, self._next + 1 & 0xFFFFFFFF
+        command = self._slots[number % COMMANDS] = Command(number, what, address if length else None, code in _VALUED, self.node.boot)
+        door = self.door
+        door.spend(self.costs.command)
+        door.write_block(command_at(number), COMMAND.pack(code << 24 | box << 16 | port, cab, address, length, timeout_us))
+        door.write(COUNTS, self._next)
+        self.node.ring()
+        return command
+
+    async def done(self, command, patience_us=PATIENCE_US):
+        """Waits until a command has been done: its values. Raises what has become of it, CabSilent after ``patience_us``."""
+        await self._wait(command, patience_us)
+        status, *values = command.outcome
+        if status == Status.DONE:
+            return values
+        text = f"{command.what}, asked by {self.node.name}: {Status(status).name.lower().replace('_', ' ')}"
+        if status in _ERRORS:
+            raise _ERRORS[status](text)
+        raise BadCommand(Status(status), text) if status < Status.TOO_LONG else ProgramError(text)
+
+    async def _wait(self, command, patience_us=PATIENCE_US):
+        """Until its outcome is known."""
+        with self.bus():
+            await self.poll(lambda: self._look(command), command.what, patience_us, CabSilent)
+
+    async def _look(self, command):
+        """True once the outcome is known."""
+        if command.outcome is not None:
+            return True
+        if command.boot != self.node.boot:
+            raise CabSilent(f"the CAB of {self.node.name} has started anew: whether it has done {command.what} is not known")
+        at = command_at(command.number) + COMMAND.size
+        word = await self.door.read(at + OUTCOME.size - 4)
+        if word >> 8 != command.number + 1 & MASK:
+            return None
+        values = OUTCOME.unpack(await self.door.read_block(at, OUTCOME.size))[:2] if command.valued else (0, 0)
+        if command.outcome is None:
+            command.outcome = word & 0xFF, *values
+            if command.area is not None:
+                self.door.spend(self.costs.room)
+                self.pool.free(command.area)
+                command.area = None
+        return True
