@@ -49,7 +49,7 @@ class Head(wiring.Component):
     space : In(ports)
         Outputs that can take a symbol.
     passage, move : Out(Passage), Out(1)
-        A symbol goes to all targets in this cycle. ``passage`` means nothing without ``move``.
+        A symbol goes to all targets in this cycle; there may be none. ``passage`` means nothing without ``move``.
     start_left : Out(1)
         A start of packet leaves the queue in this cycle, passed on or dropped.
     request, request_valid : Out(Request), Out(1)
@@ -145,7 +145,7 @@ class Head(wiring.Component):
         in_run = Signal()     # the symbols before were dropped, and have been counted
         m.d.comb += [
             closes.eq(is_closing(self.entry)),
-            self.move.eq(leaves & connected),
+            self.move.eq(leaves),
             drops.eq(leaves & ~connected & ~closes & ~last_but_one & ~last),
             self.passage.symbol.eq(Cat(self.entry[:8], self.entry[8] & ~closes)),
             self.passage.closes.eq(last),

@@ -122,7 +122,7 @@ class HeadProof(wiring.Component):
             Assert(head.pop == (leaves | takes | takes_parameter & head.valid & ~head.halt),
                    "it takes an entry whenever nothing holds it, and only then"),
             Assert(head.accept == accepts),
-            Assert(head.move == (leaves & (head.targets != 0)), "a symbol goes on when all outputs can take it"),
+            Assert(head.move == leaves, "a symbol goes on when all outputs can take it"),
             Assert(~head.move | (head.passage.symbol == symbol)),
             Assert(~head.move | (head.passage.closes == last), "the last symbol of a close all, and only that, is marked"),
             Assert(head.start_left == (leaves & (symbol == Control.START)), "a ready signal is sent exactly when a start leaves"),

@@ -10,7 +10,7 @@ from nectar.verification.formal.prove import broken, prove
 FAULTS = {
     "nothing waits for a close all": ("next_closing.eq(leaves & last & connected |", "next_closing.eq("),
     "a ready signal is sent for what still waits": ("self.start_left.eq(leaves & is_start", "self.start_left.eq(self.valid & is_start"),
-    "no ready signal for a start that is dropped": ("self.start_left.eq(leaves & is_start", "self.start_left.eq(self.move & is_start"),
+    "no ready signal for a start that is dropped": ("self.start_left.eq(leaves & is_start", "self.start_left.eq(leaves & connected & is_start"),
     "a symbol goes on when one output can take it": ("blocked.eq((self.targets & ~self.space).any())",
                                                      "blocked.eq(connected & ~(self.targets & self.space).any())"),
     "a command is taken before the one before is answered": ("may_take.eq(may & ~asked &", "may_take.eq(may &"),

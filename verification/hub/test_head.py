@@ -160,8 +160,8 @@ class Model:
 
     def _pass(self, entry, shown, state):
         shown |= {"pop": True, "moved": True, "start_left": entry.payload == Control.START}
+        shown |= {"move": True, "passage": (entry.payload & 0xFF if entry.part == 2 else entry.payload) | (entry.part == 4) * CLOSES}
         if self.targets:
-            shown |= {"move": True, "passage": (entry.payload & 0xFF if entry.part == 2 else entry.payload) | (entry.part == 4) * CLOSES}
             self.in_run = False
             return "closing" if entry.part == 4 else "pass"
         if entry.part:
