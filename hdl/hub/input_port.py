@@ -118,6 +118,7 @@ class InputPort(wiring.Component):
         m.d.comb += [
             receiver.hub_id.eq(self.hub_id),
             receiver.enabled.eq(self.enabled),
+            receiver.coming.eq(self.coming),
             receiver.symbol.eq(self.rx_symbol),
             receiver.kind.eq(self.rx_kind),
             receiver.discard.eq(self.reset_queue | self.expired),
@@ -126,6 +127,7 @@ class InputPort(wiring.Component):
             self.ready_arrived.eq(receiver.ready),
             queue.entry.eq(receiver.entry),
             queue.place.eq(receiver.place),
+            queue.amount.eq(receiver.amount),
             queue.write.eq(receiver.write),
             queue.clear.eq(clear),
             self.level.eq(queue.level),
@@ -218,11 +220,11 @@ class InputPort(wiring.Component):
                   Cat(getattr(head, name) for name in FAULTS.values()).any(),
                   self.no_route | self.reply_lost,
                   self.expired)
-        fresh = Signal(range(len(errors) + 1))
+        fresh = Signal(len(errors))
         total = Signal(ERROR_BITS + 1)
-        m.d.comb += total.eq(self.errors[:ERROR_BITS] + fresh)
+        m.d.comb += total.eq(self.errors[:ERROR_BITS] + sum(fresh))
         m.d.sync += [
-            fresh.eq(sum(errors)),
+            fresh.eq(Cat(errors)),
             self.errors.eq(Cat(total[:ERROR_BITS], total[ERROR_BITS] | self.errors[ERROR_BITS])),
         ]
 

@@ -48,7 +48,7 @@ class ReceiverProof(wiring.Component):
             enabled.eq(AnySeq(1)),
             register.enabled.eq(enabled), receiver.enabled.eq(enabled),
             receiver.hub_id.eq(AnyConst(8)),
-            receiver.symbol.eq(register.symbol), receiver.kind.eq(register.kind),
+            receiver.coming.eq(register.coming), receiver.symbol.eq(register.symbol), receiver.kind.eq(register.kind),
         ]
 
         def comes(*codes):
@@ -114,7 +114,8 @@ class ReceiverProof(wiring.Component):
         m.d.comb += [
             completes.eq(enabled & of_command & (place == _LAST) & alive),
             flush.eq(enabled & of_command & (place == _LAST) & ours & (op == Op.FLUSH_REPLY) & ~lost & ~receiver.discard),
-            commits.eq(receiver.write & receiver.commit),
+            commits.eq(receiver.commit),
+            Assert(~commits | receiver.write & (receiver.amount == receiver.place)),
             Assert(commits == (completes | flush | plain & ~receiver.full),
                    "whole commands and symbols outside of commands enter the queue, and nothing else"),
         ]
@@ -150,6 +151,8 @@ class ReceiverProof(wiring.Component):
             Assert(~(plain & receiver.full) | receiver.overrun, "what finds no room is told of"),
             # What ties the model to the registers.
             Assert(spy.place == place),
+            Assert(spy.outside == ((place == 0) & (in_reply == 0))),
+            Assert(~byte | (spy.named == (symbol[:8] == receiver.hub_id)) & (spy.for_all == (symbol[:8] == ANY_HUB))),
             Assert(receiver.reply_place == in_reply),
             Assert((place == 0) | (spy.spoiled == spoiled)),
             Assert(spy.void == lost),

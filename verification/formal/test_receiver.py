@@ -12,8 +12,8 @@ FAULTS = {
     "a command is shown byte by byte": ("| last & ~spoiled | self.flush)", "| inside & ~spoiled | self.flush)"),
     "a command without room enters the queue": ("| last & ~spoiled | self.flush)", "| last | self.flush)"),
     "a flush needs room": ("| last & ~spoiled | self.flush)", "| last & ~spoiled)"),
-    "close all is taken out of the stream": ("(byte == self.hub_id) & ~never", "(byte == self.hub_id)"),
-    "commands for others are taken out too": ("for_us.eq((byte == self.hub_id) & ~never", "for_us.eq(~never"),
+    "close all is taken out of the stream": ("named & ~never", "named"),
+    "commands for others are taken out too": ("for_us.eq(named & ~never", "for_us.eq(~never"),
     "a full queue takes a symbol": ("self.commit.eq(self.plain & ~self.full |", "self.commit.eq(self.plain |"),
     "what was discarded goes on": ("alive.eq(self.enabled & ~void & ~self.discard)", "alive.eq(self.enabled & ~self.discard)"),
 }

@@ -101,13 +101,14 @@ class Model:
 class Collector:
     """The queue that the receiver writes to."""
 
-    OUTPUTS = ("write", "entry", "place", "commit")
+    OUTPUTS = ("write", "entry", "place", "commit", "amount")
 
     def __init__(self):
         self.visible, self.open = [], {}
 
-    def step(self, write, entry, place, commit):
+    def step(self, write, entry, place, commit, amount):
         """What the outputs of one cycle do."""
+        assert not commit or write and amount == place
         if write:
             self.open[place] = entry
             if commit:
@@ -135,15 +136,16 @@ async def compare(lockstep, model, collector, symbols, gap=0.0, crowded=0.0, dis
     """Sends ``symbols``; compares the outputs in every cycle and what the head may see behind it."""
     enabled = True
     room = 4
-    for symbol in symbols:
-        if random.random() < gap:
-            symbol = None
+    # The first cycle is idle, since what arrives is told one cycle before.
+    arrives = [None, *(None if random.random() < gap else symbol for symbol in symbols)]
+    payloads = [random.getrandbits(9) if symbol is None else symbol for symbol in arrives] + [random.getrandbits(9)]
+    for symbol, payload, coming in zip(arrives, payloads, payloads[1:]):
         if random.random() < off:
             enabled = not enabled
         if model.command is None or symbol == Control.COMMAND:
             room = random.choice([0, 1, 2, 3]) if random.random() < crowded else 4
         discards = random.random() < discard
-        inputs = {"hub_id": HUB, "symbol": random.getrandbits(9) if symbol is None else symbol, "enabled": enabled,
+        inputs = {"hub_id": HUB, "coming": coming, "symbol": payload, "enabled": enabled,
                   "kind": 0 if symbol is None else kind(symbol, enabled), "full": room == 0, "tight": room < 4, "discard": discards}
         shown = model.step(symbol, room, enabled, discards)
         outputs = await lockstep.step(inputs, shown, Collector.OUTPUTS)
@@ -153,7 +155,7 @@ async def compare(lockstep, model, collector, symbols, gap=0.0, crowded=0.0, dis
 
 
 async def start(dut):
-    lockstep = Lockstep(dut, ["hub_id", "symbol", "kind", "enabled", "discard", "full", "tight"])
+    lockstep = Lockstep(dut, ["hub_id", "coming", "symbol", "kind", "enabled", "discard", "full", "tight"])
     await lockstep.reset()
     return lockstep, Model(), Collector()
 
