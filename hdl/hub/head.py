@@ -37,8 +37,9 @@ class Head(wiring.Component):
         ID of this HUB.
     entry, valid, pop : In(9), In(1), Out(1)
         The queue's head, and that it is taken.
-    offer, offered, accept : In(1), In(8), Out(1)
-        A command that may be taken without the queue, since that is empty: its opcode, its parameter being ``entry``; and that it is.
+    offer, offered, willing, accept : In(1), In(8), Out(1), Out(1)
+        A command that may be taken without the queue, since that is empty: its opcode, its parameter being ``entry``; that one would be, and
+        that it is.
     halt : In(1)
         The queue was emptied in the cycle before: nothing is taken in this cycle, and a command that waits, or of which a part was
         taken, is given up.
@@ -101,7 +102,7 @@ class Head(wiring.Component):
         self.port = port
         super().__init__({
             "hub_id": In(8), "entry": In(SYMBOL_BITS), "valid": In(1), "pop": Out(1),
-            "offer": In(1), "offered": In(8), "accept": Out(1), "halt": In(1), "expired": In(1),
+            "offer": In(1), "offered": In(8), "willing": Out(1), "accept": Out(1), "halt": In(1), "expired": In(1),
             "targets": In(ports), "space": In(ports), "passage": Out(Passage), "move": Out(1), "start_left": Out(1),
             "request": Out(Request), "request_valid": Out(1), "give_up": Out(1),
             "resume": In(1), "response_valid": In(1), "done": In(1), "value": In(8), "fault": In(len(FAULTS)), "quiet": In(1),
@@ -123,17 +124,17 @@ class Head(wiring.Component):
             Signal(name=f"next_{name}") for name in ("parameter", "executes", "waits", "closing"))
         connected, blocked = Signal(), Signal()
         own = Signal()        # the entry is the first of a command for this HUB
-        may, may_take = Signal(), Signal()
+        may = Signal()
         leaves, takes, loads = Signal(), Signal(), Signal()  # a symbol leaves; a command is taken out; so is its parameter
         m.d.comb += [
             connected.eq(self.targets.any()),
             blocked.eq((self.targets & ~self.space).any()),
             own.eq(is_own(self.entry)),
             may.eq((passes | waits & self.resume) & ~self.halt),
-            may_take.eq(may & ~asked & ~answering),
+            self.willing.eq(may & ~asked & ~answering),
             leaves.eq(may & self.valid & ~own & ~blocked),
-            takes.eq(may_take & self.valid & own),
-            self.accept.eq(may_take & self.offer),
+            takes.eq(self.willing & self.valid & own),
+            self.accept.eq(self.willing & self.offer),
             loads.eq(parameter & self.valid & ~self.halt),
             self.pop.eq(leaves | takes | loads),
             self.moved.eq(leaves | takes | self.accept | self.resume | self.response_valid),

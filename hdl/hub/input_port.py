@@ -129,6 +129,7 @@ class InputPort(wiring.Component):
             queue.place.eq(receiver.place),
             queue.amount.eq(receiver.amount),
             queue.write.eq(receiver.write),
+            queue.commit.eq(receiver.commit),
             queue.clear.eq(clear),
             self.level.eq(queue.level),
         ]
@@ -171,7 +172,8 @@ class InputPort(wiring.Component):
                 bypass.clear.eq(clear),
                 bypass.pop.eq(head.pop),
                 queue.pop.eq(bypass.pop_queue),
-                queue.commit.eq(receiver.commit & ~bypass.divert & ~head.accept),
+                receiver.past.eq(bypass.open),
+                receiver.taken.eq(head.willing & bypass.clean),
                 head.entry.eq(bypass.entry),
                 head.valid.eq(bypass.valid),
                 head.offer.eq(receiver.own & ~receiver.flush & bypass.clean),
@@ -180,7 +182,6 @@ class InputPort(wiring.Component):
             ]
         else:
             m.d.comb += [
-                queue.commit.eq(receiver.commit),
                 queue.pop.eq(head.pop),
                 head.entry.eq(queue.oldest),
                 head.valid.eq(queue.valid),

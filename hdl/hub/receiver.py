@@ -42,6 +42,9 @@ class Receiver(wiring.Component):
         What enters the queue.
     full, tight : In(1), In(1)
         The queue has no room for an entry, for a whole command. What it has no room for is written, too, but not committed.
+    past, taken : In(1), In(1)
+        A symbol of no command is not committed, as it goes past the queue; so is a command for this HUB that is no flush. The first only when not
+        ``full``.
     plain : Out(1)
         The symbol belongs in the queue and to no command.
     own, op : Out(1), Out(8)
@@ -68,7 +71,7 @@ class Receiver(wiring.Component):
             "hub_id": In(8), "enabled": In(1), "coming": In(SYMBOL_BITS), "symbol": In(SYMBOL_BITS), "kind": In(Kind), "discard": In(1),
             "write": Out(1), "entry": Out(SYMBOL_BITS), "place": Out(range(1, COMMAND_LENGTH + 1)), "commit": Out(1),
             "amount": Out(range(1, COMMAND_LENGTH + 1)),
-            "full": In(1), "tight": In(1),
+            "full": In(1), "tight": In(1), "past": In(1), "taken": In(1),
             "plain": Out(1), "own": Out(1), "op": Out(8), "flush": Out(1), "partial": Out(1),
             "reply_place": Out(2), "reply_strobe": Out(1), "ready": Out(1),
             "refused": Out(1), "reserved": Out(1), "overrun": Out(1), "command_cut": Out(1), "reply_cut": Out(1),
@@ -149,7 +152,7 @@ class Receiver(wiring.Component):
             claim.eq(data & (place == 2) & for_us),
             second.eq((place == _LAST) & ours),
             self.write.eq(kind.frame | kind.command | data),
-            self.commit.eq(self.plain & ~self.full | last & ~spoiled | self.flush),
+            self.commit.eq(self.plain & ~self.full & ~self.past | last & Mux(ours, flushes | ~spoiled & ~self.taken, ~spoiled)),
             self.amount.eq(Mux(kind.byte & (place == _LAST), Mux(ours, 2, COMMAND_LENGTH), 1)),
             self.entry.eq(Cat(Mux(claim, op[:OWN_OP_BITS], byte[:OWN_OP_BITS]), byte[OWN_OP_BITS:] | claim,
                               self.symbol[8] | claim | (data & (second & op[7] | (place == 1) & closes)))),

@@ -122,6 +122,7 @@ class HeadProof(wiring.Component):
             Assert(head.pop == (leaves | takes | takes_parameter & head.valid & ~head.halt),
                    "it takes an entry whenever nothing holds it, and only then"),
             Assert(head.accept == accepts),
+            Assert(head.accept == (head.willing & head.offer)),
             Assert(head.move == leaves, "a symbol goes on when all outputs can take it"),
             Assert(~head.move | (head.passage.symbol == symbol)),
             Assert(~head.move | (head.passage.closes == last), "the last symbol of a close all, and only that, is marked"),

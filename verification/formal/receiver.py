@@ -43,8 +43,8 @@ class ReceiverProof(wiring.Component):
         m.d.comb += [
             *(signal.eq(AnySeq(signal.shape())) for signal in (
                 register.rx_payload, register.rx_valid, register.looped, register.loop_symbol, register.loop_valid, receiver.discard,
-                receiver.full, receiver.tight)),
-            Assume(~receiver.full | receiver.tight),
+                receiver.full, receiver.tight, receiver.past, receiver.taken)),
+            Assume(~receiver.full | receiver.tight & ~receiver.past),
             enabled.eq(AnySeq(1)),
             register.enabled.eq(enabled), receiver.enabled.eq(enabled),
             receiver.hub_id.eq(AnyConst(8)),
@@ -116,8 +116,8 @@ class ReceiverProof(wiring.Component):
             flush.eq(enabled & of_command & (place == _LAST) & ours & (op == Op.FLUSH_REPLY) & ~lost & ~receiver.discard),
             commits.eq(receiver.commit),
             Assert(~commits | receiver.write & (receiver.amount == receiver.place)),
-            Assert(commits == (completes | flush | plain & ~receiver.full),
-                   "whole commands and symbols outside of commands enter the queue, and nothing else"),
+            Assert(commits == (completes & ~(ours & receiver.taken) | flush | plain & ~receiver.full & ~receiver.past),
+                   "whole commands and symbols outside of commands enter the queue, save those that go past it, and nothing else"),
         ]
         with m.If(commits & plain):
             m.d.comb += Assert((receiver.place == 1) & (receiver.entry == symbol), "a symbol enters as it is")

@@ -92,6 +92,7 @@ class Model:
         state, targets, waits = self.state, set(self.targets), self.asked or self.answer is not None
         giving_up = False
         passing = not halts and (state == "pass" or resumes)
+        shown["willing"] = passing and not waits
 
         if answer_ready:
             self.answer = None
