@@ -13,11 +13,11 @@ from amaranth.lib.wiring import In, Out
 
 from .commands import COMMANDS, HELLO, HELLO_ASK, RETRY, STATUS_IN_USE, TEST, Error, Executor, Group, Op
 from .controller import Order
-from .messages import Request, check_ports, index_bits
+from .messages import FAULTS, LEVEL_BITS, Request, check_ports, index_bits
 from .monitor_map import Event
 from .recorder import Decision
 
-__all__ = ["Answers", "SupervisorCommand", "FAULTS"]
+__all__ = ["Answers", "SupervisorCommand"]
 
 
 def _group(group, *, below=0x100):
@@ -33,10 +33,6 @@ _AT_PORT = [Op.FLUSH_REPLY, *_group(Group.ECHO)]
 _SUPERVISOR = [row.op for row in COMMANDS if row.supervisor]
 #: What the controller decides, and what is answered though the port has done it.
 _KNOWN = [row for row in COMMANDS if row.executor is Executor.CONTROLLER or row.op in _AT_PORT]
-#: Bits of what a queue tells of its entries.
-LEVEL_BITS = 10
-#: Refusals that are counted as errors.
-FAULTS = (Error.UNKNOWN, Error.BAD_PORT, Error.NOT_MINE, Error.NOT_ALLOWED, Error.DISABLED)
 
 
 def _looked_up(place, entries):
@@ -159,7 +155,7 @@ class Answers(wiring.Component):
         m.d.comb += [
             responds.eq(valid & ~order.supervisor),
             absent.eq(param >= self.ports),
-            entries.eq(1 - level[:9].as_signed()),
+            entries.eq(1 - level[:9]),
             ours.eq(taken & (locker == order.port) & ~absent),
             self.unlock.eq(valid & ours & (op[1:] == Op.UNLOCK >> 1)),
             self.lock.eq(valid & order.locks),

@@ -9,11 +9,11 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from .answers import FAULTS, LEVEL_BITS, Answers
+from .answers import Answers
 from .commands import WATCHDOG_DEFAULT
 from .controller import Controller
 from .locks import Locks
-from .messages import Request, check_ports, index_bits
+from .messages import FAULTS, LEVEL_BITS, Request, check_ports, index_bits
 from .monitor_map import Flag
 from .recorder import Decision
 from .status_table import StatusTable

@@ -12,13 +12,9 @@ from amaranth.lib.wiring import In, Out
 from ..link.symbol import SYMBOL_BITS
 from .commands import Error, Op
 from .entry import OWN_OP_BITS, is_closing, is_command, is_own, is_start
-from .messages import Passage, Reply, Request, check_ports
+from .messages import FAULTS, Passage, Reply, Request, check_ports
 
-__all__ = ["Head", "FAULTS"]
-
-#: Refusals that are counted as errors, and the members that tell of them.
-FAULTS = {Error.UNKNOWN: "unknown", Error.BAD_PORT: "bad_port", Error.NOT_MINE: "not_mine", Error.NOT_ALLOWED: "not_allowed",
-          Error.DISABLED: "disabled"}
+__all__ = ["Head"]
 
 
 class Head(wiring.Component):

@@ -11,11 +11,11 @@ from ..link.queue import QUEUE_DEPTH
 from ..link.symbol import SYMBOL_BITS
 from .bypass import Bypass
 from .commands import Error
-from .head import FAULTS, Head
+from .head import Head
 from .input_register import Kind
-from .messages import Passage, Reply, Request
+from .messages import FAULTS, LEVEL_BITS, Passage, Reply, Request
 from .monitor_map import Counter
-from .queue import LEVEL_BITS, InputQueue
+from .queue import InputQueue
 from .receiver import Receiver
 from .reply_buffer import ReplyBuffer, ReplySource
 
@@ -100,7 +100,7 @@ class InputPort(wiring.Component):
             "mine": In(1), "close_one": Out(1), "close_mine": Out(1), "answer": Out(stream.Signature(Reply)),
             "reset_queue": In(1), "expired": In(1), "send_ready": Out(1), "ready_arrived": Out(1),
             "reply_source": Out(ReplySource()), "no_route": In(1), "reply_lost": In(1),
-            "moved": Out(1), "held": Out(1), "errors": Out(ERROR_BITS + 1), "level": Out(LEVEL_BITS + 1),
+            "moved": Out(1), "held": Out(1), "errors": Out(ERROR_BITS + 1), "level": Out(LEVEL_BITS),
             "events": Out(len(Counter)), "busy": Out(1),
         })
 

@@ -8,9 +8,15 @@ from amaranth.lib import data
 from amaranth.utils import bits_for
 
 from ..link.symbol import SYMBOL_BITS
+from .commands import Error
 
-__all__ = ["Request", "Reply", "RoutedReply", "Passage", "Content", "QueueEntry", "check_ports", "index_bits", "port_mask",
-           "one_hot_index"]
+__all__ = ["FAULTS", "LEVEL_BITS", "Request", "Reply", "Passage", "check_ports", "index_bits", "port_mask", "one_hot_index"]
+
+#: Refusals that are counted as errors, and the names of the pulses that tell of them. Where they come one-hot it is in this order.
+FAULTS = {Error.UNKNOWN: "unknown", Error.BAD_PORT: "bad_port", Error.NOT_MINE: "not_mine", Error.NOT_ALLOWED: "not_allowed",
+          Error.DISABLED: "disabled"}
+#: Bits of what a queue tells of its entries: a signed number, and above it whether there are more than that can tell.
+LEVEL_BITS = 10
 
 
 class Request(data.Struct):
@@ -28,32 +34,11 @@ class Reply(data.Struct):
     op: 8
 
 
-class RoutedReply(data.Struct):
-    """A reply at the port where it, or the command that it answers, arrived."""
-
-    reply: Reply
-    own: 1  # leaves through this very port: the answer to a command
-
-
 class Passage(data.Struct):
     """What passes the crossbar."""
 
     symbol: SYMBOL_BITS
     closes: 1  # the last symbol of a close all
-
-
-class Content(data.Union):
-    """Content of a queue entry."""
-
-    symbol: SYMBOL_BITS
-    request: Request
-
-
-class QueueEntry(data.Struct):
-    """What one slot of the input queue holds: a symbol, or a whole command for this HUB."""
-
-    content: Content
-    command: 1
 
 
 def check_ports(ports):

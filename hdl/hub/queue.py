@@ -10,11 +10,9 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..link.symbol import COMMAND_LENGTH, SYMBOL_BITS
+from .messages import LEVEL_BITS
 
-__all__ = ["InputQueue", "LEVEL_BITS"]
-
-#: Bits of a fill as it is read; one bit more tells that it is greater.
-LEVEL_BITS = 9
+__all__ = ["InputQueue"]
 
 #: In a queue of less, four entries that come at once would make it tight before one of them has been read.
 _LEAST = 9
@@ -74,7 +72,7 @@ class InputQueue(wiring.Component):
             "write": In(1), "entry": In(SYMBOL_BITS), "place": In(range(1, COMMAND_LENGTH + 1)), "commit": In(1),
             "amount": In(range(1, COMMAND_LENGTH + 1)),
             "full": Out(1), "tight": Out(1), "clear": In(1),
-            "oldest": Out(SYMBOL_BITS), "valid": Out(1), "empty": Out(1), "pop": In(1), "level": Out(LEVEL_BITS + 1),
+            "oldest": Out(SYMBOL_BITS), "valid": Out(1), "empty": Out(1), "pop": In(1), "level": Out(LEVEL_BITS),
         })
 
     def elaborate(self, platform):
@@ -121,12 +119,12 @@ class InputQueue(wiring.Component):
 
         # When room is short one entry has been read, so the count tells of one less.
         least = 2 - self.capacity
-        shown = Signal(signed(max(bits + 1, LEVEL_BITS)))
+        shown = Signal(signed(max(bits + 1, LEVEL_BITS - 1)))
         m.d.comb += shown.eq(count)
         m.d.comb += [
             self.full.eq(count == least),
             self.tight.eq(Cat(count == least + n for n in range(COMMAND_LENGTH)).any()),
-            self.level.eq(Cat(shown[:LEVEL_BITS], negative & ~shown[LEVEL_BITS - 1:].all())),
+            self.level.eq(Cat(shown[:LEVEL_BITS - 1], negative & ~shown[LEVEL_BITS - 2:].all())),
         ]
 
         if platform == "formal":

@@ -4,11 +4,11 @@ exactly one response.
 Statements: H10; docs/hub.md, "Controller and status table". The first cycles after a reset are searched; nothing is claimed beyond.
 """
 
-from amaranth.asserts import AnySeq
-from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal
+from amaranth.hdl import Assert, Assume, Cat, Module, Signal
 from amaranth.lib import wiring
 
 from ...hdl.hub.commands import Op
+from .commanding import commanding_ports
 from .prove import look_into
 
 __all__ = ["CentreProof"]
@@ -27,25 +27,11 @@ class CentreProof(wiring.Component):
         dut, ports = self.central, self.ports
         m.submodules.central = look_into(dut, platform)
 
-        outstanding = Signal(ports)
-        m.d.sync += outstanding.eq((outstanding | dut.request_valid) & ~dut.response_valid)
-        for signal in (dut.give_up, dut.expired, dut.closed, dut.close_mine, dut.ready, dut.ready_bit, dut.neighbour_id,
-                       dut.neighbour_kind, dut.byte):
-            m.d.comb += signal.eq(AnySeq(signal.shape()))
+        outstanding, commands = commanding_ports(m, dut)
         m.d.comb += [
-            dut.request_valid.eq(AnySeq(ports) & ~outstanding),
-            dut.close_one.eq(AnySeq(ports) & ~outstanding & ~dut.request_valid & dut.mine),
+            Assume((dut.close_one & ~dut.mine) == 0),
+            *(Assume(now[8:] != Op.RESET_HUB) for now, _ in commands),
         ]
-        for n in range(ports):
-            kept, now = Signal(16), Signal(16, name=f"request_{n}")
-            m.d.comb += [
-                now.eq(Mux(outstanding[n], kept, AnySeq(16))),
-                dut.request[n].eq(now),
-                dut.errors[n].eq(AnySeq(9)),
-                dut.level[n].eq(AnySeq(10)),
-                Assume(now[8:] != Op.RESET_HUB),
-            ]
-            m.d.sync += kept.eq(now)
         for o in range(ports):
             listeners = Signal(ports, name=f"listeners_{o}")
             m.d.comb += [

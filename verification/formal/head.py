@@ -10,8 +10,7 @@ from amaranth.lib import wiring
 
 from ...hdl.hub.commands import HELLO, REPLY, Error, Op
 from ...hdl.hub.entry import CLOSES, OWN_OP_BITS
-from ...hdl.hub.head import FAULTS
-from ...hdl.hub.messages import Reply, Request
+from ...hdl.hub.messages import FAULTS, Reply, Request
 from ...hdl.link.symbol import CONTROL_BIT, Control
 from .output_port import is_sent
 from .prove import look_into

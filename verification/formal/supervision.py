@@ -4,11 +4,11 @@ give any.
 Statement: docs/hub.md, "Controller and status table", Supervisor commands.
 """
 
-from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.hub.commands import WATCHDOG_DEFAULT
+from .commanding import commanding_ports
 from .prove import look_into
 
 __all__ = ["SupervisionProof"]
@@ -29,26 +29,9 @@ class SupervisionProof(wiring.Component):
         m.submodules.central = look_into(dut, platform)
         controller, answers, supervisor = dut.spy.controller, dut.spy.answers, dut.spy.supervisor
 
-        outstanding = Signal(ports)
-        m.d.sync += outstanding.eq((outstanding | dut.request_valid) & ~dut.response_valid)
-        for signal in (dut.give_up, dut.expired, dut.closed, dut.close_mine, dut.ready, dut.ready_bit, dut.neighbour_id,
-                       dut.neighbour_kind, dut.byte):
-            m.d.comb += signal.eq(AnySeq(signal.shape()))
-        m.d.comb += [
-            dut.request_valid.eq(AnySeq(ports) & ~outstanding),
-            dut.close_one.eq(AnySeq(ports) & ~outstanding & ~dut.request_valid),
-        ]
-        for n in range(ports):
-            kept, now = Signal(16), Signal(16, name=f"request_{n}")
-            m.d.comb += [
-                now.eq(Mux(outstanding[n], kept, AnySeq(16))),
-                dut.request[n].eq(now),
-                dut.errors[n].eq(AnySeq(9)),
-                dut.level[n].eq(AnySeq(10)),
-            ]
-            m.d.sync += kept.eq(now)
-            if n == 0:
-                m.d.comb += [Assume(~now[15]), Assert(~kept[15])]
+        outstanding, commands = commanding_ports(m, dut)
+        now, before = commands[0]
+        m.d.comb += [Assume(~now[15]), Assert(~before[15])]
 
         all_ports = (1 << ports) - 1
         changed = Cat(dut.enabled != all_ports, dut.looped != 0, supervisor.allowed != 1, dut.watchdog_log != WATCHDOG_DEFAULT, dut.select != 0)

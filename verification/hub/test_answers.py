@@ -6,8 +6,9 @@ import random
 import cocotb
 import pytest
 
-from nectar.hdl.hub.answers import FAULTS, Answers
+from nectar.hdl.hub.answers import Answers
 from nectar.hdl.hub.commands import BY_OPCODE, RETRY, STATUS_IN_USE, TEST, Error, Executor, Group, Op
+from nectar.hdl.hub.messages import FAULTS
 from nectar.hdl.hub.monitor_map import Event
 from nectar.verification.bench import Bench, inside
 from nectar.verification.hub.lockstep import Lockstep

@@ -9,7 +9,8 @@ import pytest
 from nectar.hdl.hub.commands import HELLO, HELLO_ASK, Error, Group, Op
 from nectar.hdl.hub.entry import CLOSES as CLOSING
 from nectar.hdl.hub.entry import OWN
-from nectar.hdl.hub.head import FAULTS, Head
+from nectar.hdl.hub.head import Head
+from nectar.hdl.hub.messages import FAULTS
 from nectar.hdl.link.symbol import ANY_HUB, Control, command, packet
 from nectar.verification.bench import Bench, inside
 from nectar.verification.hub.lockstep import Lockstep

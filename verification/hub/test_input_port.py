@@ -9,8 +9,8 @@ import cocotb
 import pytest
 
 from nectar.hdl.hub.commands import Error, Op
-from nectar.hdl.hub.head import FAULTS
 from nectar.hdl.hub.input_port import InputPort
+from nectar.hdl.hub.messages import FAULTS
 from nectar.hdl.hub.monitor_map import ERRORS, Counter
 from nectar.hdl.hub.reply_buffer import ARRIVED_ROOM
 from nectar.hdl.link.symbol import Control, command, packet, reply

@@ -14,7 +14,7 @@ from .mutants import SELECT, SELECT_BITS
 __all__ = ["equivalent"]
 
 #: Cycles of the inductions, and seconds that the second may take for a mutant.
-_CYCLES, _STEPS, _SECONDS = 3, 8, 20
+_CYCLES, _STEPS, _SECONDS = 3, 8, 120
 
 
 def _wrapper(name, ports, number):

@@ -57,6 +57,11 @@ def _option(words, name, default=None):
     return words[words.index(name) + 1] if name in words else default
 
 
+def _place(line):
+    """What tells a mutant from all others, without the paths of its sources: the same wherever the project lies."""
+    return re.sub(r" -src \S+", "", line)
+
+
 def _source(words, roots):
     """File and line of the source, the innermost of ours; None if there is none."""
     for word in reversed([words[index + 1] for index, word in enumerate(words) if word == "-src"]):
@@ -110,10 +115,10 @@ def mutate(component, directory, count, seed=1, sample=None):
     (directory / "dut.il").write_text(rtlil.convert(component, name="dut"))
     yosys(f"{_PREPARE}; mutate -list 1000000 -seed 1 -module dut -o all.txt; write_rtlil flat.il", directory)
     lines = [line for line in (directory / "all.txt").read_text().splitlines() if _option(line.split(), "-port").lstrip("\\") not in _SPARED]
-    lines.sort()
+    lines.sort(key=_place)
     for size in (count, sample):
         if size is not None and size < len(lines):
-            lines = sorted(sorted(lines, key=lambda line: sha256(f"{seed} {line}".encode()).digest())[:size])
+            lines = sorted(sorted(lines, key=lambda line: sha256(f"{seed} {_place(line)}".encode()).digest())[:size], key=_place)
     if len(lines) >= 1 << SELECT_BITS:
         raise ValueError(f"{len(lines)} mutants are more than the input {SELECT} can choose from")
     home = Path(sys.modules[type(component).__module__].__file__).resolve()

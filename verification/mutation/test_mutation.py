@@ -1,7 +1,10 @@
 """The machinery of mutation: mutants are what they say, what must be found is found, what is equivalent is shown to be, and nothing else."""
 
+import importlib.util
+import inspect
 import random
 import re
+import sys
 
 import cocotb
 import pytest
@@ -115,6 +118,23 @@ def test_a_part_is_drawn_by_its_seed(adder, tmp_path):
     assert len(first) == 20 and first == again != other and {name.partition(" (")[0] for name in first} <= names
     sample = [mutant.name.partition(" (")[0] for mutant in mutate(Adder(), tmp_path, 20, seed=1, sample=5)[1]]
     assert len(sample) == 5 and set(sample) <= {name.partition(" (")[0] for name in first}
+
+
+def test_what_is_drawn_does_not_hang_on_where_the_project_lies(tmp_path):
+    text = "from amaranth.hdl import Module\nfrom amaranth.lib import wiring\nfrom amaranth.lib.wiring import In, Out\n\n\n" + inspect.getsource(Adder)
+    drawn = []
+    for place in ("here", "and/far/away"):
+        folder = tmp_path / place
+        folder.mkdir(parents=True)
+        (folder / "part.py").write_text(text)
+        spec = importlib.util.spec_from_file_location("part", folder / "part.py")
+        sys.modules["part"] = part = importlib.util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(part)
+            drawn.append([mutant.name for mutant in mutate(part.Adder(), folder, 20, sample=7)[1]])
+        finally:
+            del sys.modules["part"]
+    assert drawn[0] == drawn[1] and len(drawn[0]) == 7
 
 
 def test_what_the_bench_does_not_find_is_what_is_equivalent(adder):
