@@ -105,14 +105,16 @@ class ReplyBus(wiring.Component):
         # Pick: the port, and whether its neighbour is to be asked or a reply to be carried.
         place = Signal(range(COMMAND_LENGTH))  # of the byte that is read, 0 while picking
         origin, asks = Signal(self.ports), Signal(self.ports)
-        asking = Signal(reset_less=True)
+        were_asks = Signal(self.ports, reset_less=True)  # ``asks`` as they were at the pick
+        asking = Signal()
         m.submodules.turns = turns = Arbiter(self.ports)
         with m.If(place == 0):
             m.d.comb += turns.asks.eq(asks | Cat(source.valid for source in self.source))
-            m.d.sync += [origin.eq(turns.pick), place.eq(turns.asks.any()), asking.eq((turns.pick & asks).any())]
+            m.d.sync += [origin.eq(turns.pick), place.eq(turns.asks.any()), were_asks.eq(asks)]
         with m.Else():
             m.d.sync += place.eq(place + 1)
         m.d.sync += asks.eq(asks & ~turns.pick | self.ask)
+        m.d.comb += asking.eq((origin & were_asks).any())
         for n in ports:
             m.d.comb += [
                 self.source[n].place.eq(place),
