@@ -84,39 +84,41 @@ class Counters(wiring.Component):
         visit, load = Signal(), Signal()                                  # the walker goes there; takes along what it finds
         dirty = Signal(self.ports, init=-1)                               # ports whose counters are to be cleared
 
-        # What has happened at each port since the walker's last visit, and what it takes along: an event of the cycle in which it does stays for
-        # its next visit.
-        goes, notes, sums = Signal(self.ports), [], {kind: [] for kind in _SUMMED}
-        visited = Signal(self.ports)
-        m.d.sync += visited.eq(Mux(load, at, 0))
-        m.d.comb += goes.eq(visited & ~dirty)  # what comes behind a clearing waits until that is done
+        # What has happened at each port since the walker's last visit. What it takes along is 0 but for the port of its last visit.
+        notes, sums = [], {kind: [] for kind in _SUMMED}
         for n, events in enumerate(self.events):
+            visited, goes, leave = (Signal(name=f"{name}_{n}") for name in ("visited", "goes", "leave"))
+            m.d.sync += visited.eq(at[n] & load)
+            m.d.comb += [
+                goes.eq(visited & ~dirty[n]),  # what comes behind a clearing waits until that is done
+                leave.eq(goes | self.clear[n]),
+            ]
 
-            def gather(name, bits, event, add, into):
-                """A register of a port; ``add`` gives its value with the ``event`` of this cycle."""
-                value = Signal(bits, name=f"{name}_{n}")
-                m.d.sync += value.eq(Mux(self.clear[n], 0, Mux(goes[n], event, add(value, event))))
-                into.append(value)
+            def gather(name, bits, add, into):
+                """A register of a port; ``add`` gives its value with the events of this cycle."""
+                value, after = Signal(bits, name=f"{name}_{n}"), Signal(bits, name=f"{name}_after_{n}")
+                taken = Signal(bits, name=f"{name}_taken_{n}", reset_less=True)
+                m.d.comb += after.eq(add(value))
+                m.d.sync += [value.eq(Mux(leave, 0, after)), taken.eq(Mux(goes, after, 0))]
+                into.append(taken)
 
             def plus(value, event):
                 """``value`` + ``event`` without a carry chain, which would cost more; it stops at ``room``."""
                 more = event & ~(value[-1] & value[-2])
                 return Cat(bit ^ (more & value[:k].all()) for k, bit in enumerate(value))
 
-            gather("noted", kinds - len(_SUMMED), events[len(_SUMMED):], or_, notes)
+            gather("noted", kinds - len(_SUMMED), lambda value: value | events[len(_SUMMED):], notes)
             for kind in _SUMMED:
-                gather(kind.name.lower(), self.room[kind].bit_length(), events[kind], plus, sums[kind])
-
-        def taken(values):
-            """What the walker takes along of ``values``, one for each port; 0 but for the port that it visits."""
-            return reduce(or_, (Mux(goes[n], value, 0) for n, value in enumerate(values)))
+                gather(kind.name.lower(), self.room[kind].bit_length(), lambda value: plus(value, events[kind]), sums[kind])
 
         # The walker: at which counter of which port it is, and what it has found there.
         port, kind = Signal(range(self.ports)), Signal(range(kinds))
-        arrived = Signal(kinds - len(_SUMMED), reset_less=True)  # what it finds, in its second cycle at a port
+        arrived = Signal(kinds - len(_SUMMED))  # what it finds, in its second cycle at a port
         found = Signal(len(arrived) + 1, reset_less=True)
-        carried = {kind: Signal(room.bit_length(), name=f"{kind.name.lower()}_carried", reset_less=True) for kind, room in self.room.items()}
-        m.d.sync += [arrived.eq(taken(notes)), *(carried[kind].eq(taken(values)) for kind, values in sums.items())]
+        carried = {kind: Signal(room.bit_length(), name=f"{kind.name.lower()}_carried") for kind, room in self.room.items()}
+        for summed, values in sums.items():
+            m.d.comb += carried[summed].eq(reduce(or_, values))
+        m.d.comb += arrived.eq(reduce(or_, notes))
         idle = Signal(init=1)             # it is between two ports
         last, some = Signal(), Signal()   # this is all here; it has found anything
         clearing, cleared = Signal(), Signal()
