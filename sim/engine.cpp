@@ -114,6 +114,9 @@ void Engine::wake(int index) {
     wake(board, board.group->edge_at(now_));
 }
 
+// Its CPU stands still from its next edge on; not while its software has a turn.
+void Engine::stop(int index) { boards[index]->cpu.halt(); }
+
 void Engine::give(std::size_t operations, std::size_t bytes, bool handler) {
     turn_board()->cpu.give(words.data(), operations, data.data(), bytes, handler);
     given_ = true;
@@ -152,6 +155,55 @@ bool Engine::turns(Code& code) {
     stepped_->next_ps = stepped_->time_of(stepped_->wake_first);
     stepped_ = nullptr;
     return false;
+}
+
+// -- faults -----------------------------------------------------------------------------------------
+
+int Engine::fault(int fiber, const Fault& fault) {
+    Port& port = *senders[fiber];
+    if (!port.faults) port.faults = std::make_unique<Faults>();
+    port.faults->all.push_back(fault);
+    if (fault.harm == Harm::CUT) port.faults->all.back().hits = port.faults->all.back().symbols = port.cut(fault.from);
+    return static_cast<int>(port.faults->all.size()) - 1;
+}
+
+void Engine::reset(int index) {
+    Board& board = *boards[index];
+    const std::int64_t edge = std::max(board.group->edge_at(now_), board.group->edge);
+    board.reset = edge + RESET_EDGES + 1;
+    board.orders.clear();
+    if (board.cab) {
+        const CpuPins pins = board.cpu.pins;
+        board.cpu = Processor();
+        board.cpu.pins = pins;
+        *pins.valid = 0;
+    }
+    wake(board, edge);
+}
+
+bool Engine::order(int index, const std::uint16_t* symbols, std::size_t count) {
+    Board& board = *boards[index];
+    for (int number = 0; board.service < 0 && number < static_cast<int>(board.pins.ports.size()); ++number) {
+        const std::uint8_t* pin = board.pins.ports[number].rx_valid;
+        Port* const end = board.ports.get() + board.wired;
+        if (std::none_of(board.ports.get(), end, [&](const Port& port) { return port.pins.rx_valid == pin; })) board.service = number;
+    }
+    if (board.service < 0) return false;
+    board.orders.insert(board.orders.end(), symbols, symbols + count);
+    wake(board, board.group->edge_at(now_));
+    return true;
+}
+
+// Gives a board the next symbol at its port without fiber, once it is not reset any more.
+void Engine::serve(Board& board, std::int64_t edge) {
+    const PortPins& pins = board.pins.ports[board.service];
+    const bool valid = !board.orders.empty() && edge >= board.reset;
+    if (valid) {
+        *pins.rx_payload = board.orders.front();
+        board.orders.erase(board.orders.begin());
+        board.symbol = true;
+    }
+    *pins.rx_valid = valid;
 }
 
 // -- running ----------------------------------------------------------------------------------------
@@ -220,11 +272,14 @@ bool Engine::prepare(Board& board, std::int64_t edge, std::int64_t time) {
         if (arrival != NEVER) sent(*port, arrival);
     }
     board.symbol = symbol;
-    if (edge < RESET_EDGES) *board.pins.rst = edge < RESET_EDGES - 1;
-    if (!board.cab) return true;
+    if (edge < board.reset) *board.pins.rst = edge < board.reset - 1;
+    if (!board.cab) {
+        if (board.service >= 0) serve(board, edge);
+        return true;
+    }
     *board.pins.cpu.slept = static_cast<std::uint32_t>(left_out);
-    if (edge < RESET_EDGES) return true;
-    const Turn turn = board.cpu.edge(edge - RESET_EDGES);
+    if (edge < board.reset) return true;
+    const Turn turn = board.cpu.edge(edge - board.reset);
     if (turn == Turn::NONE) return true;
     turns_.push_back(&board);
     wanted_.push_back(turn);
@@ -236,7 +291,7 @@ inline void Engine::sent(const Port& port, std::int64_t arrival) {
     Board& receiver = *port.peer->board;
     const Group& group = *receiver.group;
     // The inputs of an edge are set at the edge before it.
-    if (arrival - group.period < group.time_of(group.wake[receiver.slot])) wake(receiver, group.edge_at(arrival) - 1);
+    if (arrival != LOST && arrival - group.period < group.time_of(group.wake[receiver.slot])) wake(receiver, group.edge_at(arrival) - 1);
     if (log_mode_ == Log::OFF) return;
     const std::uint16_t symbol = *port.pins.tx_payload;
     if (log_mode_ == Log::ALL || symbol & 0x100) {
@@ -274,11 +329,11 @@ void Engine::finish(Board& board) {
 
     const std::int64_t edge = board.last;
     std::int64_t due = edge + 1;
-    if (*pins.idle && !board.symbol && edge >= RESET_EDGES) {
+    if (*pins.idle && !board.symbol && edge >= board.reset) {
         due = NEVER;
         if (board.cab) {
-            due = board.cpu.due(edge - RESET_EDGES);
-            if (due != NEVER) due += RESET_EDGES;
+            due = board.cpu.due(edge - board.reset);
+            if (due != NEVER) due += board.reset;
             const std::uint32_t timer = *pins.cpu.wake_in;
             if (timer != DISARMED) due = std::min(due, edge + std::max<std::int64_t>(1, std::int64_t{timer} - 1));
         }

@@ -1,6 +1,7 @@
 // Boards, fibers, time. docs/engine.md.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -27,12 +28,15 @@ struct Board {
     Group* group = nullptr;
     std::size_t slot = 0;     // in its group
     std::int64_t last = -1;   // number of the last edge at which it was evaluated
+    std::int64_t reset = RESET_EDGES;  // number of the first edge at which its reset is over
     bool cab = false;
     bool symbol = false;      // a symbol is on its way in at the next edge
     bool recorded = false;    // in a waveform file
     bool awake = false;       // being recorded now: does not sleep
     std::int64_t evaluated = 0;
     Processor cpu;
+    int service = -1;         // a port without fiber, once one is needed
+    std::vector<std::uint16_t> orders;  // symbols for it
     const Kind* kind = nullptr;
     std::string name;
     int index = 0;
@@ -85,11 +89,20 @@ class Engine {
     void start(int board, bool handler);
     void halt(int board);
     void wake(int board);
+    void stop(int board);
     void give(std::size_t operations, std::size_t bytes, bool handler);
     Board* turn_board() { return turns_[turn_]; }
 
     // Runs until software must run, `until` is reached, all is quiet, or about 50 ms of real time have passed.
     Code run(std::int64_t until);
+
+    // Faults, from now on. fault() returns its number on that direction; what is under way already a cut may take.
+    int fault(int fiber, const Fault& fault);
+    void reset(int board);
+    // Has a HUB take symbols in at a port without fiber; false if it has none.
+    bool order(int board, const std::uint16_t* symbols, std::size_t count);
+    // Simulated time goes on to `time` while all is quiet.
+    void pass(std::int64_t time) { now_ = std::max(now_, time); }
 
     // Waveforms of the boards to be recorded, from `begin` to `end`, as VCD. Once for an engine.
     bool trace(const char* path, std::int64_t begin, std::int64_t end);
@@ -113,6 +126,7 @@ class Engine {
     void step(Group& group);
     bool prepare(Board& board, std::int64_t edge, std::int64_t time);
     void finish(Board& board);
+    void serve(Board& board, std::int64_t edge);
     void sent(const Port& port, std::int64_t arrival);
     void wake(Board& board, std::int64_t edge);
     bool turns(Code& code);

@@ -16,7 +16,7 @@ from .profile import PROTOTYPE
 from .waves import WaveFile
 from .wiring import TopologyError
 
-__all__ = ["Engine", "Code", "Result", "LogEntry"]
+__all__ = ["Engine", "Code", "Result", "LogEntry", "Harm", "Of"]
 
 _FOREVER = 2**63 - 1
 #: Packs so many operations, of four words each.
@@ -48,6 +48,28 @@ class Result(IntEnum):
     BUS_ERROR = 3
 
 
+class Harm(IntEnum):
+    """What a fault does to symbols (docs/faults.md)."""
+
+    ERRORS = 0
+    LOST = 1
+    DOUBLED = 2
+    CUT = 3
+    DELAY = 4
+
+
+class Of(IntEnum):
+    """What it does that to."""
+
+    SYMBOL = 0
+    DATA = 1
+    START = 2
+    END = 3
+    READY = 4
+    COMMAND = 5
+    REPLY = 6
+
+
 class LogEntry(NamedTuple):
     """A symbol that was seen on a fiber."""
 
@@ -73,6 +95,14 @@ _FUNCTIONS = {
     "start": (None, ctypes.c_void_p, ctypes.c_int, ctypes.c_int),
     "halt": (None, ctypes.c_void_p, ctypes.c_int),
     "wake": (None, ctypes.c_void_p, ctypes.c_int),
+    "stop": (None, ctypes.c_void_p, ctypes.c_int),
+    "fault": (ctypes.c_int, ctypes.c_void_p, *[ctypes.c_int] * 3, ctypes.c_int64 * 8),
+    "fault_end": (None, ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_int64),
+    "fault_hits": (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int, ctypes.c_int),
+    "fault_symbols": (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int, ctypes.c_int),
+    "reset": (None, ctypes.c_void_p, ctypes.c_int),
+    "order": (ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t),
+    "pass": (None, ctypes.c_void_p, ctypes.c_int64),
     "run": (ctypes.c_int, ctypes.c_void_p),
     "evaluated": (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int),
     "skipped": (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int),
@@ -249,6 +279,41 @@ class Engine:
         """What has gone wrong, after FAULT."""
         return ctypes.string_at(self.exchange[NUMBER]).decode()
 
+    # -- faults (docs/faults.md) ---------------------------------------------------------------------
+    def add_fault(self, ends, harm, of=Of.SYMBOL, *, key=0, threshold=None, nth=1, times=1, length=1, begin_ps=0, end_ps=None, delay_ps=0):
+        """Puts a fault on the direction ``ends`` of a fiber: (sending end, receiving end). Returns what ``fault_end`` and ``fault_count`` want.
+
+        ``key``: of its random numbers; ``threshold``: the rate times 2**53, None: by place.
+        """
+        fiber = self._fibers.index(tuple(ends))
+        numbers = (ctypes.c_int64 * 8)(key - (key >> 63 << 64), -1 if threshold is None else threshold, nth, times, length, begin_ps,
+                                       _FOREVER if end_ps is None else end_ps, delay_ps)
+        return fiber, self._library.nectar_fault(self._opened(), fiber, harm, of, numbers)
+
+    def fault_end(self, fault, time_ps):
+        """Ends a fault at ``time_ps``, if it does not end before."""
+        self._library.nectar_fault_end(self._opened(), *fault, time_ps)
+
+    def fault_count(self, fault):
+        """(how often a fault has struck, how many symbols it has hit)."""
+        return self._library.nectar_fault_hits(self._opened(), *fault), self._library.nectar_fault_symbols(self._opened(), *fault)
+
+    def stop(self, cab):
+        """The CPU of CAB ``cab`` stands still from its next edge on. Not while its software has a turn."""
+        self._library.nectar_stop(self._opened(), self._index[cab])
+
+    def reset(self, board):
+        """Resets ``board`` for four clock edges; a CAB's CPU has no software then. Not while software has a turn."""
+        self._library.nectar_reset(self._opened(), self._index[board])
+
+    def order(self, hub, symbols):
+        """Has ``hub`` take in ``symbols`` at a port without fiber. False: it has none."""
+        return bool(self._library.nectar_order(self._opened(), self._index[hub], (ctypes.c_uint16 * len(symbols))(*symbols), len(symbols)))
+
+    def skip(self, time_ps):
+        """Simulated time goes on to ``time_ps`` while all is quiet."""
+        self._library.nectar_pass(self._opened(), time_ps)
+
     # -- looking -------------------------------------------------------------------------------------
     @property
     def time_ps(self):
@@ -279,6 +344,11 @@ class Engine:
         """(clock edges at which ``board`` was evaluated, edges that it slept through) so far."""
         index = self._index[board]
         return (self._library.nectar_evaluated(self._opened(), index), self._library.nectar_skipped(self._opened(), index))
+
+    @property
+    def fibers(self):
+        """(sending end, receiving end) of each direction of each fiber."""
+        return list(self._fibers)
 
     def symbols(self):
         """{(sending end, receiving end): symbols sent so far} of all fibers."""

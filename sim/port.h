@@ -3,13 +3,17 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "board.h"
+#include "faults.h"
 
 namespace nectar {
 
 constexpr std::int64_t NEVER = INT64_MAX;
+// When a symbol arrives that gets lost.
+constexpr std::int64_t LOST = NEVER - 1;
 
 struct Board;
 
@@ -27,16 +31,18 @@ struct alignas(64) Port {
     Board* board = nullptr;
     std::uint64_t count = 0;      // symbols sent so far
     int fiber = 0;                // number of the direction in which it sends, for the log
+    std::unique_ptr<Faults> faults;  // of that direction; null as long as it has none
 
     Port() : ring_(8) {}
     Port(const Port&) = delete;
     Port& operator=(const Port&) = delete;
 
-    // Takes a symbol of the board's at an edge at `time`; returns when it will have arrived at the peer.
+    // Takes a symbol of the board's at an edge at `time`; returns when it will have arrived at the peer, or LOST.
     std::int64_t send(std::int64_t time, std::uint16_t symbol) {
         last_start = time > wire_free ? time : wire_free;
         wire_free = last_start + symbol_ps;
         const std::int64_t arrival = wire_free + delay_ps;
+        if (faults) return struck(arrival, symbol);
         peer->put(arrival, symbol);
         ++count;
         return arrival;
@@ -51,7 +57,7 @@ struct alignas(64) Port {
     }
 
     // At an edge at `time`: samples the outputs and sets the inputs for the edge at `next`. Returns when a symbol that it
-    // sent will arrive, or NEVER. `arrived` becomes true if a symbol is on its way in.
+    // sent will arrive, LOST, or NEVER. `arrived` becomes true if a symbol is on its way in.
     std::int64_t edge(std::int64_t time, std::int64_t next, bool& arrived) {
         const std::int64_t arrival = *pins.tx_valid & ready ? send(time, *pins.tx_payload) : NEVER;
         ready = last_start <= next;
@@ -65,7 +71,28 @@ struct alignas(64) Port {
         return arrival;
     }
 
+    // Loses what is under way to the peer and arrives after `from`; returns how many symbols.
+    std::uint64_t cut(std::int64_t from) { return peer->lose(from); }
+
   private:
+    // A symbol on a direction that has faults.
+    std::int64_t struck(std::int64_t arrival, std::uint16_t symbol) {
+        const Faults::Fate fate = faults->next(count++, last_start, arrival, symbol);
+        for (int copy = 0; copy < fate.copies; ++copy) peer->put(fate.arrival, fate.symbol);
+        for (int i = 0; i < fate.more; ++i) peer->put(fate.arrival, fate.again[i]);
+        return fate.copies || fate.more ? fate.arrival : LOST;
+    }
+
+    std::uint64_t lose(std::int64_t from) {
+        std::uint64_t lost = 0;
+        while (head_ != tail_ && ring_[(tail_ - 1) & mask_].arrival > from) {
+            tail_ = (tail_ - 1) & mask_;
+            ++lost;
+        }
+        if (head_ == tail_) first = NEVER;
+        return lost;
+    }
+
     struct Flight {
         std::int64_t arrival;
         std::uint16_t symbol;

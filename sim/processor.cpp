@@ -83,6 +83,9 @@ Turn Processor::fetch() {
                 state_ = State::SPEND;
             }
             return Turn::NONE;
+        case Op::MODE:
+            supervisor_ = operation.value;
+            return Turn::NONE;
         case Op::MASK:
             masked_ = operation.value;
             return Turn::NONE;
@@ -188,6 +191,7 @@ void Processor::drive() {
     *pins.address = address & 0xFFFFFF;
     *pins.select = static_cast<std::uint8_t>(select);
     *pins.write_data = data;
+    *pins.kernel = level == INTERRUPT || supervisor_;
     *pins.valid = 1;
 }
 

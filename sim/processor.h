@@ -10,7 +10,7 @@
 namespace nectar {
 
 // Kinds of operation, numbered as nectar.software.door.Kind.
-enum class Op : std::uint8_t { WRITE = 1, WRITE_BLOCK, SPEND, MASK, READ, READ_BLOCK, NOW, WAIT, RETURN };
+enum class Op : std::uint8_t { MODE = 0, WRITE = 1, WRITE_BLOCK, SPEND, MASK, READ, READ_BLOCK, NOW, WAIT, RETURN };
 
 struct Operation {
     Op kind;
@@ -43,6 +43,7 @@ class Processor {
     // The software is there; it starts at the next edge.
     void start(bool handler) {
         attached_ = handler;
+        supervisor_ = false;
         state_ = State::NEW;
     }
 
@@ -98,6 +99,7 @@ class Processor {
     State state_ = State::ABSENT;
     bool attached_ = false;
     bool masked_ = false;
+    bool supervisor_ = false;  // mode of level 0
     bool handled_ = false;  // a handler has run since level 0 was last resumed
     bool irq_ = false;      // the interrupt line as sampled, until it has been looked at
     std::int64_t at_ = 0;

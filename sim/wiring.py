@@ -248,29 +248,6 @@ class Topology:
             wave = wave_next
         return distance
 
-    def routes(self):
-        """Shortest routes: {source CAB: {destination CAB: [(HUB id, output port), ...]}}.
-
-        Of several shortest routes the one with the lowest port at the first HUB where they differ is taken, so that
-        routes are the same in every run (and go along rows first in a ``mesh``).
-        """
-        routes = {source: {} for source in self.cabs}
-        for destination in self.cabs:
-            distance = self._distances(destination)
-            for source in self.cabs:
-                if source == destination or source not in distance:
-                    continue
-                hops = []
-                here = self._near[source][0][1].board
-                while here != destination:
-                    port, there = next((p, t) for p, t in self._near[here]
-                                       if distance.get(t.board) == distance[here] - 1
-                                       and (t.board in self.hubs or t.board == destination))
-                    hops.append((self.hubs[here].id, port))
-                    here = there.board
-                routes[source][destination] = hops
-        return routes
-
 
 def _whole(value):
     return isinstance(value, int) and not isinstance(value, bool)

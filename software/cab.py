@@ -3,15 +3,27 @@
 Source: "The Design of Nectar" (1989), section 6.
 """
 
+from inspect import iscoroutinefunction
+
 from ..hdl.cab.addresses import REGIONS
 from .costs import PROTOTYPE
-from .datagram import Datagram
 from .datalink.datalink import Datalink
 from .datalink.options import Options
+from .kernel.condition import Condition
+from .kernel.domains import Domains
 from .kernel.interrupts import Interrupts
 from .kernel.kernel import Kernel
+from .kernel.lock import Lock
 from .kernel.memory import Memory
+from .kernel.protected import ProtectedTask
 from .kernel.timers import Timers
+from .kernel.user import show
+from .packet import MAX_DATA
+from .transport.commands import Commands
+from .transport.datagram import Datagram
+from .transport.multicast import Multicast
+from .transport.request import Requests
+from .transport.stream import Stream
 
 __all__ = ["Cab"]
 
@@ -25,12 +37,14 @@ class Cab:
     number : int
         Its ID on the network, 0 to 254.
     door : Door
-    routes : dict of int → list of (hub ID, output port)
+    routes : Table (``datalink.routes``), or dict of int → list of (hub ID, output port)
     memory_bytes : int
         Data memory that the board has.
     costs : Costs
     options : Options
         Times of the datalink.
+    boot : int
+        Which start of this CAB it is, 1 to 65535: each needs a higher number than the one before.
 
     Members
     -------
@@ -38,25 +52,37 @@ class Cab:
     kernel : Kernel
     memory : Memory
     timers : Timers
+    domains : Domains
     datalink : Datalink
     datagram : Datagram
+    stream : Stream
+    request : Requests
+    multicast : Multicast
+    commands : Commands
     """
 
-    def __init__(self, name, number, door, routes, memory_bytes=REGIONS["data"].size, costs=PROTOTYPE, options=Options()):
+    def __init__(self, name, number, door, routes, memory_bytes=REGIONS["data"].size, costs=PROTOTYPE, options=Options(), boot=1):
         if not 0 <= number <= 254:
             raise ValueError(f"the ID of a CAB is 0 to 254, not {number}")
         self.name = name
         self.id = number
         self.door = door
         self.kernel = Kernel(door, name, costs)
+        self.kernel.cab_id = number
         self.memory = Memory(self.kernel, memory_bytes)
         self.timers = Timers(self.kernel)
+        self.domains = Domains(self.kernel, self.memory)
         self.mailboxes = {}
         interrupts = Interrupts(self.kernel)
         interrupts.on_timer = self.timers.fired
-        self.datalink = Datalink(self.kernel, self.memory, self.timers, interrupts, routes, options)
+        self.datalink = Datalink(self.kernel, self.memory, self.timers, interrupts, routes, options, number)
         self.datagram = Datagram(number, self.kernel, self.memory, self.datalink, self.mailboxes,
                                  max(1, options.stall_us // options.watch_us))
+        self.stream = Stream(number, boot, self.kernel, self.memory, self.timers, interrupts, self.datalink)
+        waste = self.memory.try_allocate(MAX_DATA)
+        self.request = Requests(number, boot, self.kernel, self.memory, self.timers, interrupts, self.datalink, waste)
+        self.multicast = Multicast(number, boot, self.kernel, self.memory, self.timers, interrupts, self.datalink, self.mailbox, waste)
+        self.commands = Commands(self)
 
     def __repr__(self):
         return f"<Cab {self.name}, ID {self.id}>"
@@ -65,16 +91,42 @@ class Cab:
         """Its mailbox ``number`` (0 to 65535)."""
         return self.datagram.mailbox(number)
 
-    def spawn(self, task, *args, name=None):
+    def spawn(self, task, *args, name=None, protected=False):
         """Starts another thread on this CAB: ``task(cab, *args)``. Returns the Thread; ``await thread.join()`` gives its result.
 
-        An exception of a thread that nobody waits for at that time ends the run.
+        An exception of a thread that nobody waits for at that time ends the run. ``protected``: the task runs in a protection domain of its own,
+        and ``cab`` is what it sees of the CAB (docs/kernel.md).
         """
-        return self.kernel.spawn(task, self, *args, name=name)
+        if not protected:
+            return self.kernel.spawn(task, self, *args, name=name)
+        if not iscoroutinefunction(task):
+            raise TypeError(f"{getattr(task, '__name__', task)!r} is not an async function: a task is 'async def'")
+        record = ProtectedTask(self, task, args, show)
+        thread = self.kernel.spawn(record.run, name=name or f"{record.name} {self.kernel.spawned + 1}")
+        record.name = thread.name
+        thread.task = record
+        return thread
+
+    @property
+    def faults(self):
+        """The faults of protected tasks so far, in their order."""
+        return self.domains.faults
 
     async def sleep(self, microseconds):
         """The thread sleeps; others may run."""
         await self.timers.sleep(round(microseconds * self.door.cpu_hz / 1_000_000))
+
+    async def within(self, microseconds, call):
+        """What the awaitable ``call`` gives; TimedOut if it waits for longer than that, whatever for."""
+        return await self.kernel.within(self.kernel.cycles(microseconds), call)
+
+    def lock(self, what="a lock"):
+        """A new Lock; ``what`` tells what a thread waits for."""
+        return Lock(self.kernel, what)
+
+    def condition(self, lock=None, what="a condition"):
+        """A new Condition; ``wait`` lets go of ``lock`` while it waits."""
+        return Condition(self.kernel, what, lock)
 
     async def pause(self):
         """Lets the CAB's other threads run."""

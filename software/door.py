@@ -32,6 +32,7 @@ class BusError(Exception):
 class Kind(IntEnum):
     """Kinds of operation; the numbers are what back ends in other languages see."""
 
+    MODE = 0          # value: 1 supervisor mode, 0 user mode; of level 0; takes no time
     WRITE = 1         # address, size, value
     WRITE_BLOCK = 2   # address, length, data
     SPEND = 3         # value: cycles
@@ -56,6 +57,7 @@ class Operation(NamedTuple):
 _new = tuple.__new__
 _WRITE, _WRITE_BLOCK, _SPEND, _READ, _READ_BLOCK = Kind.WRITE, Kind.WRITE_BLOCK, Kind.SPEND, Kind.READ, Kind.READ_BLOCK
 _RETURN, _MASK, _UNMASK = Operation(Kind.RETURN), Operation(Kind.MASK, 0, 0, 1), Operation(Kind.MASK)
+_SUPERVISOR, _USER = Operation(Kind.MODE, 0, 0, 1), Operation(Kind.MODE)
 
 
 class _Value:
@@ -142,6 +144,12 @@ class Door:
         if self._spent:
             self._flush()
         self._posted.append(_UNMASK)
+
+    def supervise(self, on):
+        """From here on accesses of level 0 are made in the kernel's domain (``on``), or in that of the register DOMAIN."""
+        if self._spent:
+            self._flush()
+        self._posted.append(_SUPERVISOR if on else _USER)
 
     # -- awaited: wait for all that was posted -------------------------------------------------------
     def read(self, address, size=4):

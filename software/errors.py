@@ -1,6 +1,10 @@
 """Errors that a program hears of. Each message says what happened and what to do about it."""
 
-__all__ = ["ProgramError", "MessageTooLong", "OutOfMemory", "NoRoute", "CircuitError", "NoReply", "CommandRefused"]
+__all__ = ["ProgramError", "MessageTooLong", "OutOfMemory", "NoRoute", "TimedOut", "MailboxFull", "MailboxClosed", "ReceiverEnded", "NotYours",
+           "ThreadEnded", "EndThread", "Fault", "CircuitError", "NoReply", "CommandRefused",
+           "CallError", "CallTimeout", "ServerSilent", "ServiceMissing", "ServiceFull", "ServiceEnded", "ServerRestarted", "AnswerLost", "CallCancelled",
+           "MulticastFailed", "BadCommand", "StreamError", "ConnectTimeout", "ConnectRefused", "PeerSilent", "PeerRestarted", "PeerAborted",
+           "ConnectionAborted", "ConnectionClosed", "PortInUse", "RoutingCycle", "FaultError", "CabStopped"]
 
 
 class ProgramError(Exception):
@@ -20,7 +24,11 @@ class NoRoute(ProgramError):
 
 
 class CircuitError(ProgramError):
-    """A circuit did not come to stand, in spite of all attempts."""
+    """A circuit did not come to stand, in spite of all attempts. ``error`` is what a HUB refused it with (an ``Error``), or None."""
+
+    def __init__(self, message, error=None):
+        super().__init__(message)
+        self.error = error
 
 
 class NoReply(ProgramError):
@@ -33,3 +41,157 @@ class CommandRefused(ProgramError):
     def __init__(self, hub, op, param, error):
         super().__init__(f"HUB {hub} refuses {op.name} of {param}: {error.name}")
         self.hub, self.op, self.param, self.error = hub, op, param, error
+
+
+class CallError(ProgramError):
+    """A call of a service has no answer; what is below says why. ``executed``: False if it is certain that the server did not execute the request."""
+
+    executed = None
+
+
+class CallTimeout(CallError):
+    """The server's CAB is there, but the answer did not come in the time that the caller gave."""
+
+
+class ServerSilent(CallError):
+    """Nothing was heard of the server's CAB, in spite of all attempts."""
+
+
+class ServiceMissing(CallError):
+    """The CAB has no service of that number."""
+
+    executed = False
+
+
+class ServiceFull(CallError):
+    """As many requests as the service takes wait for it already."""
+
+    executed = False
+
+
+class ServiceEnded(CallError):
+    """The service was closed, or the task that should have answered has ended."""
+
+
+class ServerRestarted(CallError):
+    """The server's CAB has started anew since the request was sent."""
+
+
+class AnswerLost(CallError):
+    """The request was executed, but the server does not keep the answer any more."""
+
+    executed = True
+
+
+class CallCancelled(CallError):
+    """The caller has cancelled the call."""
+
+
+class MulticastFailed(ProgramError):
+    """Not all members have the message. ``missing``: dict of CAB ID → why (str); all others have it."""
+
+    def __init__(self, mailbox, missing):
+        names = "; ".join(f"CAB {member} {why}" for member, why in sorted(missing.items()))
+        super().__init__(f"the message to mailbox {mailbox} has not reached all: {names}; all others have it")
+        self.missing = missing
+
+
+class BadCommand(ProgramError):
+    """A command in the command mailbox cannot be understood. ``status``: a ``Status`` (``nectar.software.packet``) that says why."""
+
+    def __init__(self, status, text):
+        super().__init__(text)
+        self.status = status
+
+
+class StreamError(ProgramError):
+    """A connection of the byte stream is no more, or never came to be; what is below says why."""
+
+
+class ConnectTimeout(StreamError):
+    """The other CAB did not answer in time to a connection that was to be opened: is it there, and running, and has its listener room?"""
+
+
+class ConnectRefused(StreamError):
+    """Nobody listens at the port that was called: start the server first."""
+
+
+class PeerSilent(StreamError):
+    """Nothing was heard any more from the other side of a connection, though it should have answered."""
+
+
+class PeerRestarted(StreamError):
+    """The other side does not know the connection any more: its CAB has started anew. Open a new one."""
+
+
+class PeerAborted(StreamError):
+    """The other side has aborted the connection; what it had not read is lost."""
+
+
+class ConnectionAborted(StreamError):
+    """This side has aborted the connection."""
+
+
+class ConnectionClosed(StreamError):
+    """Nothing can be sent on a connection, or accepted by a listener, that was closed on this side."""
+
+
+class PortInUse(StreamError):
+    """Somebody on this CAB listens at this port already: take another one, or close that listener."""
+
+
+class RoutingCycle(ProgramError):
+    """Routes that could wait for each other in a circle. ``channels`` is the circle: a list of (hub ID, output port)."""
+
+    def __init__(self, channels):
+        circle = " -> ".join(f"HUB {hub} P{port}" for hub, port in [*channels, *channels[:1]])
+        super().__init__(f"these routes can wait for each other for ever, in the circle {circle}: change one of them, or leave them out, and "
+                         "routes without circles are chosen")
+        self.channels = list(channels)
+
+
+class TimedOut(ProgramError):
+    """A wait has lasted longer than its time-out. What was waited for may still come: wait again, or give it up."""
+
+
+class MailboxFull(TimedOut):
+    """A mailbox had no room for a message within the time-out: let its readers catch up, or give it a larger capacity."""
+
+
+class MailboxClosed(ProgramError):
+    """A mailbox takes and gives no messages any more: it was closed. ``open`` makes it usable again."""
+
+
+class ReceiverEnded(MailboxClosed):
+    """A mailbox is closed because the task that it belonged to has ended."""
+
+
+class NotYours(ProgramError):
+    """A protected task has tried to use something of another task, a mailbox that this one reads for instance: use one of your own."""
+
+
+class ThreadEnded(ProgramError):
+    """A thread that was joined had been ended from outside, by ``end``."""
+
+
+class EndThread(BaseException):
+    """Raised in the wait of a thread that is to end (``Thread.end``). Not to be caught without being raised again."""
+
+
+class Fault(ProgramError):
+    """A protected task has made an access that it may not make, and has been ended.
+
+    ``task`` is its name, ``address`` the first byte address refused, ``kind`` "read" or "write", ``region`` the name of the region or "hole".
+    """
+
+    def __init__(self, task, address, kind, region):
+        super().__init__(f"{task} may not {kind} 0x{address:06X} ({region}): a protected task may touch its own blocks and messages only")
+        self.task, self.address, self.kind, self.region = task, address, kind, region
+
+
+class FaultError(ProgramError):
+    """A fault on demand that cannot be: what is wrong with it (docs/faults.md)."""
+
+
+class CabStopped(ProgramError):
+    """The CAB's software has been ended by a fault (*stop*): nothing runs on it until it is restarted."""

@@ -71,7 +71,7 @@ def stages(system, source, destination, number=0):
     start = _symbol(symbols, here, Control.START, queued)
     way.until(start, "DMA, sending")
     hubs = {board.id: name for name, board in system.topology.hubs.items()}
-    for hub, port in [*system.topology.routes()[source][destination], (None, None)]:
+    for hub, port in [*system.cab(source).datalink.routes[system.id_of(destination)], (None, None)]:
         other, symbol_ps, delay_ps = fibers[here]
         arrival = start + symbol_ps + delay_ps
         way.until(arrival, f"fiber {here} to {other}")

@@ -38,6 +38,39 @@ class Machine(Protocol):
         software pass through. A back end that needs no event loop never suspends in here.
         """
 
+    # -- faults on demand (docs/faults.md); a machine without ``plan`` has none
+    #: (sending end, receiving end) of each direction of each fiber: names as ``CAB1`` and ``HUB1.P3``.
+    fibers: list
+    #: HUB name → number of ports.
+    hub_ports: dict
+
+    def plan(self, time_ps, action):
+        """Calls ``action()`` when simulated time is ``time_ps`` (at once if it has passed), in a run, while no software has a turn.
+
+        A run is not quiet before.
+        """
+
+    def fault(self, ends, fault, key, begin_ps, end_ps):
+        """Puts a Fault (``software.faults``) on the direction ``ends``, from ``begin_ps`` to ``end_ps`` (None: for ever).
+
+        ``key`` is that of its random numbers. Returns an object with ``count()`` → (hits, symbols), and ``end(time_ps)``.
+        """
+
+    def check_enable(self, hub):
+        """Raises FaultError if ``enable`` could not reach that HUB."""
+
+    def enable(self, hub, port, on):
+        """Has a HUB enable or disable a port. From a plan."""
+
+    def reset(self, hub):
+        """Resets a HUB. From a plan."""
+
+    def stop(self, name):
+        """Ends the software of CAB ``name``: its main coroutine is closed. From a plan."""
+
+    def restart(self, name):
+        """Resets the board of CAB ``name``, which has been stopped, and gives it a new Door; ``start`` may follow. From a plan."""
+
     @property
     def time_ps(self):
         """Simulated time in picoseconds."""

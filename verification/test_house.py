@@ -13,9 +13,10 @@ ROOT = Path(__file__).resolve().parent.parent
 #: Folder → package, as pyproject.toml maps them.
 HOUSE = {"hdl": "nectar.hdl", "sim": "nectar.sim", "software": "nectar.software", "verification": "nectar.verification",
          "boards": "nectar.boards", "nectar": "nectar"}
-NOT_OURS = {".git", ".venv", "build", "__pycache__", ".pytest_cache"}
+NOT_OURS = {".git", ".venv", "build", "__pycache__", ".pytest_cache", ".hypothesis"}
 #: Modules of numbers, which software, tests and documents read without the hardware library.
-PLAIN = ("hdl/link/symbol.py", "hdl/hub/commands.py", "hdl/hub/profile.py", "hdl/hub/monitor_map.py", "hdl/cab/addresses.py")
+PLAIN = ("hdl/link/symbol.py", "hdl/link/code4b5b.py", "hdl/hub/commands.py", "hdl/hub/profile.py", "hdl/hub/monitor_map.py", "hdl/cab/addresses.py",
+         "hdl/cab/fields.py", "hdl/cab/regions.py", "hdl/cab/vme/numbers.py", "hdl/cab/vme/registers.py")
 MOST_LINES = 450
 
 

@@ -163,3 +163,28 @@ def test_it_means_what_was_generated(board, tmp_path, change, same):
                 "miter -equiv -make_assert -flatten board tidied miter; hierarchy -top miter; "
                 "sat -seq 6 -prove-asserts miter", tmp_path)
     assert ("no model found: SUCCESS!" in log) == same and ("model found: FAIL!" in log) != same, log[-2000:]
+
+
+class Gap(wiring.Component):
+    """A word with a part that is always 0 between two that are not; what is asserted of it at the clock's edge."""
+
+    select: In(1)
+    value: In(3)
+    word: Out(8)
+
+    def elaborate(self, platform):
+        m = Module()
+        with m.If(self.select):
+            m.d.comb += [self.word[:3].eq(self.value), self.word[5:].eq(self.value)]
+        m.d.sync += [Assert(self.value < 7, "never"), Assert(self.value != 6, "nor this")]
+        return m
+
+
+def test_a_constant_part_is_given_at_time_0_and_clocked_assertions_are_left_out():
+    """A simulator never runs 'always @*' with nothing to wait for: the part would be unknown for ever."""
+    generated = convert(Gap(), "gap")
+    text = tidy(generated)
+    assert re.search(r"^  always @\*\n    word\[4:3\] = 2'h0;$", generated, re.M) and "assert" in generated
+    assert text.count("  always @* begin\n    if (wake) begin end\n    word[4:3] = 2'h0;\n  end\n") == 1
+    assert len(re.findall(r"^  reg wake = 0;$", text, re.M)) == 1
+    assert "assert" not in text and "$write" not in text and "posedge" not in text

@@ -1,63 +1,57 @@
-"""The CAB's address map: regions, registers, fields, interrupt numbers.
+"""The CAB's address map: registers, fields, interrupt numbers.
 
 Plain Python that imports nothing of the hardware: gateware, software, tests and documentation all read
-the map from here. Source: "The Design of Nectar" (1989), section 5.2: 24-bit byte addresses, 128 kbyte
-of PROM and 512 kbyte of RAM for programs, 1 Mbyte of data memory, 1-kbyte pages. Words are 32 bits and
-big-endian, as on the SPARC: the byte at a word's own address is bits 31 to 24.
+the map from here; regions are in ``regions``. Words are 32 bits and big-endian, as on the SPARC: the byte at a word's
+own address is bits 31 to 24.
 
 Registers are words; a byte or halfword access to one is a bus error, as is any access to a hole or to a
-region that the board does not have.
+region that the board does not have. Each of the four pages of the region is for a purpose of its own, so that a
+domain can be given one without the others: fiber and interrupts, timers, VME, and the kernel's.
 """
 
-from dataclasses import dataclass, field
 from enum import IntEnum
 
-__all__ = ["ADDRESS_BITS", "Region", "REGIONS", "Irq", "Field", "Register", "REGISTERS", "HEADER_BYTES",
-           "CRC_BYTES", "TX_LIST_DEPTH", "LENGTH_BITS", "REG", "ID_VALUE"]
+from .fields import Field, Register
+from .regions import ADDRESS_BITS, DOMAIN_BITS, REGIONS, Region, Right
+from .vme.registers import VME_REGISTERS
 
-ADDRESS_BITS = 24
+__all__ = ["ADDRESS_BITS", "Region", "REGIONS", "Irq", "Field", "Register", "REGISTERS", "HEADER_BYTES",
+           "CRC_BYTES", "TX_LIST_DEPTH", "RX_LIST_DEPTH", "LENGTH_BITS", "Check", "REG", "ID_VALUE", "KERNEL_PAGE", "LEVEL_BITS",
+           "LEVEL_REGISTERS", "TIMERS", "VME_REGISTERS"]
+
 #: Bytes of a packet that the fiber port holds in registers, for software to choose a place by.
 HEADER_BYTES = 16
 #: Bytes of the CRC-32 that ends every packet of Nectar's own protocols.
 CRC_BYTES = 4
 #: Entries of the fiber-out list.
 TX_LIST_DEPTH = 32
+#: Areas of the fiber-in list, besides that of RX_START.
+RX_LIST_DEPTH = 15
 #: Bits of a length: areas and packets have 0 to 2**20 - 1 bytes.
 LENGTH_BITS = 20
 #: What the register ID reads as: "CAB" and the map's version.
-ID_VALUE = 0x43414201
+ID_VALUE = 0x43414202
+#: Timers.
+TIMERS = 8
+#: Bits of an interrupt's level, and the registers that hold the levels, eight in each.
+LEVEL_BITS = 4
+LEVEL_REGISTERS = "IRQ_LEVEL0", "IRQ_LEVEL1"
+#: Offset of the registers that only the kernel domain may touch, whatever the protection table says.
+KERNEL_PAGE = 0xC00
 
 
-@dataclass(frozen=True)
-class Region:
-    """A part of the address space: first byte address, size in bytes, whether this board has it."""
+class Check(IntEnum):
+    """What the last bytes of a packet are: RX_MODE.check."""
 
-    name: str
-    base: int
-    size: int
-    present: bool
-    purpose: str
-
-    @property
-    def end(self):
-        """First byte address behind the region."""
-        return self.base + self.size
-
-
-REGIONS = {r.name: r for r in (
-    Region("prom", 0x000000, 128 << 10, False, "program PROM"),
-    Region("program", 0x080000, 512 << 10, False, "program RAM, for the CPU only"),
-    Region("data", 0x100000, 1 << 20, True, "data memory: CPU, fiber in and out, VME"),
-    Region("registers", 0x200000, 4 << 10, True, "control registers"),
-    Region("protection", 0x300000, 512 << 10, False, "page tables of the protection domains"),
-    Region("vme", 0x800000, 8 << 20, False, "window on the node's VME bus"),
-)}
+    CRC32 = 0     # four bytes, the CRC-32 of IEEE 802.3
+    INTERNET = 1  # two bytes, the Internet checksum of RFC 1071
+    NONE = 2      # nothing but data
 
 
 class Irq(IntEnum):
     """Interrupt sources: bit numbers in IRQ_PENDING and IRQ_ENABLE.
 
-    PACKET, RECEIVED and REPLY follow the state that they report and end with it; the others are set by an
+    PACKET, RECEIVED, REPLY and INPUT follow the state that they report and end with it; the others are set by an
     event and cleared by writing a 1 to their bit in IRQ_PENDING.
     """
 
@@ -65,55 +59,26 @@ class Irq(IntEnum):
     RECEIVED = 1  # RX_RESULT tells of a packet that has ended
     REPLY = 2     # a reply waits in REPLY
     SENT = 3      # an entry of the fiber-out list marked *notify* is done
-    TIMER = 4     # the timer has reached TIMER_COMPARE
+    TIMER = 4     # a timer has fired; TIMER_FIRED tells which
     ERROR = 5     # one of the counters in ERRORS has moved
+    TRAP = 6      # an access was refused by the protection; TRAP_INFO tells of the first
+    START = 7     # a start of packet has entered the input queue
+    TX_THRESHOLD = 8  # TX_PROGRESS has reached TX_THRESHOLD
+    RX_THRESHOLD = 9  # RX_PROGRESS has reached RX_THRESHOLD
+    INPUT = 10    # a symbol waits in RX_QUEUE
+    VME_DONE = 11       # an entry of the VME DMA list marked *notify* is done
+    VME_ERROR = 12      # the VME DMA list has ended before its end; VD_RESULT tells why
+    VME_THRESHOLD = 13  # VD_PROGRESS has reached VD_THRESHOLD
+    VME_TAKEN = 14      # the node has acknowledged an interrupt of VME_INTERRUPT
+    VME_BELL = 15       # the node has written VME_BELL
 
 
-@dataclass(frozen=True)
-class Field:
-    """Bits ``low`` to ``low + width - 1`` of a register."""
-
-    name: str
-    low: int
-    width: int
-    purpose: str
-
-    @property
-    def mask(self):
-        """The field's bits in place."""
-        return ((1 << self.width) - 1) << self.low
-
-    def get(self, word):
-        """The field's value in a register's ``word``."""
-        return word >> self.low & ((1 << self.width) - 1)
-
-    def put(self, value):
-        """``value`` moved to the field's place; ValueError if it does not fit."""
-        if not 0 <= value < 1 << self.width:
-            raise ValueError(f"{self.name} has {self.width} bits: {value} does not fit")
-        return value << self.low
+def _level_fields(part):
+    return tuple(Field(irq.name.lower(), LEVEL_BITS * (irq % 8), LEVEL_BITS, f"level of {irq.name}") for irq in Irq if irq // 8 == part)
 
 
-@dataclass(frozen=True)
-class Register:
-    """A word of the register region: ``offset`` in bytes, ``access`` one of r, w, rw."""
-
-    name: str
-    offset: int
-    access: str
-    purpose: str
-    fields: tuple[Field, ...] = field(default=())
-
-    @property
-    def address(self):
-        """Its byte address in the CAB's address space."""
-        return REGIONS["registers"].base + self.offset
-
-    def __getattr__(self, name):
-        for item in object.__getattribute__(self, "fields"):
-            if item.name == name:
-                return item
-        raise AttributeError(f"register {self.name} has no field {name!r}")
+def _timer_fields():
+    return (Field("timers", 0, TIMERS, "one bit for each timer"),)
 
 
 def _irq_fields():
@@ -122,7 +87,7 @@ def _irq_fields():
 
 # The first eight words are what an interrupt handler needs: one block read takes them all.
 REGISTERS = (
-    Register("IRQ_PENDING", 0x00, "rw", "interrupts that wait; 1 clears SENT, TIMER, ERROR", _irq_fields()),
+    Register("IRQ_PENDING", 0x00, "rw", "interrupts that wait; 1 clears an event", _irq_fields()),
     Register("RX_RESULT", 0x04, "r", "the packet that has ended; valid while RECEIVED is pending", (
         Field("length", 0, 20, "bytes stored behind the header, the CRC not among them"),
         Field("header", 20, 5, "bytes of header that the packet had, 0 to 16"),
@@ -151,8 +116,8 @@ REGISTERS = (
     Register("IRQ_ENABLE", 0x20, "rw", "interrupts that raise the CPU's interrupt line", _irq_fields()),
     Register("ID", 0x24, "r", "kind of board and version of this map"),
     Register("TIMER_NOW", 0x28, "r", "free-running count of CAB clock cycles"),
-    Register("TIMER_COMPARE", 0x2C, "rw", "arms the timer: TIMER becomes pending once TIMER_NOW has reached this (at most 2**31 cycles ahead)"),
-    Register("TIMER_STOP", 0x30, "w", "any write disarms the timer"),
+    Register("TIMER_COMPARE", 0x2C, "rw", "arms timer 0: it fires once TIMER_NOW has reached this (at most 2**31 cycles ahead)"),
+    Register("TIMER_STOP", 0x30, "w", "disarms timers", _timer_fields()),
     Register("TX_COMMAND", 0x34, "w", "adds a HUB command to the fiber-out list", (
         Field("param", 0, 8, "parameter"),
         Field("hub", 8, 8, "HUB ID"),
@@ -163,11 +128,12 @@ REGISTERS = (
     Register("TX_ADDRESS", 0x38, "rw", "byte address in data memory of the next area"),
     Register("TX_AREA", 0x3C, "w", "adds the area at TX_ADDRESS to the fiber-out list (gather)", (
         Field("length", 0, 20, "bytes, from 0"),
+        Field("internet", 27, 1, "with crc: the two bytes of the Internet checksum in place of the CRC-32"),
         Field("crc", 28, 1, "send the packet's CRC-32 behind the area's last byte"),
         Field("end", 29, 1, "send an end of packet behind that"),
         Field("start", 30, 1, "send a start of packet first, and begin a new CRC"),
         Field("notify", 31, 1, "count it in TX_STATUS.sent and raise SENT when it has left"),
-    )),
+    ), ("length", Right.READ)),
     Register("TX_SYMBOL", 0x40, "w", "adds one symbol, any of the 512, to the fiber-out list", (
         Field("symbol", 0, 9, "the symbol"),
     )),
@@ -176,10 +142,10 @@ REGISTERS = (
         Field("reset", 0, 1, "empty the list and stop; a packet under way ends with an end of packet"),
         Field("set_ready", 1, 1, "set the ready bit, as a ready signal would"),
     )),
-    Register("RX_ADDRESS", 0x4C, "rw", "byte address in data memory for what follows the header"),
+    Register("RX_ADDRESS", 0x4C, "rw", "byte address in data memory of the next area for what follows the header"),
     Register("RX_START", 0x50, "w", "starts the DMA of the packet whose header is in RX_HEADER", (
-        Field("limit", 0, 20, "bytes that may be stored"),
-    )),
+        Field("limit", 0, 20, "bytes that may be stored behind the areas of RX_AREA"),
+    ), ("limit", Right.WRITE)),
     Register("RX_RELEASE", 0x54, "w", "any write gives RX_RESULT and RX_HEADER back for the next packet"),
     Register("RX_CONTROL", 0x58, "w", "recovery of the fiber-in side", (
         Field("discard", 0, 1, "drop the packet whose header is in RX_HEADER; RX_RESULT will tell"),
@@ -189,12 +155,84 @@ REGISTERS = (
         Field("level", 0, 12, "symbols in the input queue"),
         Field("open", 16, 1, "a packet has begun and not yet ended"),
         Field("dma", 17, 1, "the DMA of a packet runs"),
+        Field("areas", 20, 4, "areas that RX_AREA may still add; none while the DMA runs"),
     )),
     Register("ERRORS", 0x60, "r", "error counters; each stops at 255", (
         Field("overrun", 0, 8, "symbols lost because the input queue was full"),
         Field("stray", 8, 8, "data outside packets, and reserved control codes"),
         Field("framing", 16, 8, "packets cut short, commands and replies cut short"),
         Field("reply_lost", 24, 8, "replies lost because no one took the earlier ones"),
+    )),
+    Register("TX_PROGRESS", 0x64, "r", "how far fiber out has come", (
+        Field("bytes", 0, 20, "data bytes sent since the last start of packet, checksums included, modulo 2**20"),
+    )),
+    Register("TX_THRESHOLD", 0x68, "rw", "raises TX_THRESHOLD when TX_PROGRESS.bytes reaches it; 0: never", (
+        Field("bytes", 0, 20, "bytes"),
+    )),
+    Register("RX_AREA", 0x6C, "w", "adds the area at RX_ADDRESS to those of the next packet that is stored (scatter)", (
+        Field("length", 0, 20, "bytes, from 0"),
+    ), ("length", Right.WRITE)),
+    Register("RX_PROGRESS", 0x70, "r", "how far fiber in has come", (
+        Field("bytes", 0, 20, "bytes of the packet stored, or about to be"),
+    )),
+    Register("RX_THRESHOLD", 0x74, "rw", "raises RX_THRESHOLD when RX_PROGRESS.bytes reaches it; 0: never", (
+        Field("bytes", 0, 20, "bytes"),
+    )),
+    Register("RX_MODE", 0x78, "rw", "how packets are taken that open from now on", (
+        Field("check", 0, 2, "their checksum: 0 CRC-32, 1 Internet checksum, 2 none; 3 is refused"),
+        Field("direct", 8, 1, "software takes the symbols itself, by RX_QUEUE"),
+        Field("skip", 16, 5, "bytes at the packet's begin that the Internet checksum does not cover; over 16 is refused"),
+    )),
+    Register("RX_QUEUE", 0x7C, "r", "the oldest symbol of the input queue, while RX_MODE.direct is 1; reading it takes it out", (
+        Field("symbol", 0, 9, "the symbol"),
+        Field("lost", 16, 1, "symbols were lost just before it"),
+        Field("valid", 31, 1, "there was a symbol"),
+    )),
+    Register("RX_COUNT", 0x80, "r", "symbols that have arrived, idle not counted, modulo 2**32"),
+    Register("TX_COUNT", 0x84, "r", "symbols that the fiber has taken, modulo 2**32"),
+    Register("RX_SUM", 0x88, "r", "Internet checksum of the packet so far, without its checksum", (
+        Field("sum", 0, 16, "the checksum"),
+    )),
+    Register("IRQ_VECTOR", 0x8C, "r", "the interrupt that comes first of those that raise the interrupt line", (
+        Field("number", 0, 5, "its number, as in IRQ_PENDING"),
+        Field("level", 8, LEVEL_BITS, "its level"),
+        Field("valid", 31, 1, "there is one"),
+    )),
+    Register("IRQ_THRESHOLD", 0x90, "rw", "only interrupts of a higher level raise the line", (
+        Field("level", 0, LEVEL_BITS, "level; 0 after reset"),
+    )),
+    *(Register(name, 0x94 + 4 * part, "rw", "levels of interrupts; 1 after reset", _level_fields(part))
+      for part, name in enumerate(LEVEL_REGISTERS)),
+    Register("CONFIG", 0x9C, "r", "what the board has", (
+        Field("data", 0, 5, "bytes of data memory: a power of 2"),
+        Field("program", 8, 5, "bytes of program RAM: a power of 2"),
+        Field("pages", 16, 4, "pages in the protection table: a power of 2"),
+        Field("domains", 20, 3, "protection domains: a power of 2"),
+        Field("vme", 31, 1, "it has VME"),
+    )),
+    *(Register(f"TIMER{n}_COMPARE", 0x400 + 8 * n, "rw", f"arms timer {n}, as TIMER_COMPARE does timer 0") for n in range(1, TIMERS)),
+    *(Register(f"TIMER{n}_PERIOD", 0x404 + 8 * n, "rw", f"cycles from a firing of timer {n} to its next; 0: it fires once")
+      for n in range(TIMERS)),
+    Register("TIMER_FIRED", 0x440, "rw", "timers that have fired; 1 clears", _timer_fields()),
+    Register("TIMER_ARMED", 0x444, "r", "timers that are armed", _timer_fields()),
+    *VME_REGISTERS,
+    Register("DOMAIN", 0xC00, "rw", "protection domain of the CPU", (
+        Field("current", 0, DOMAIN_BITS, "domain of the CPU's accesses from the next one on; 0 is the kernel's"),
+        Field("vme", 8, DOMAIN_BITS, "domain of all VME accesses; read only"),
+    )),
+    Register("DOMAINS_ON", 0xC04, "rw", "bit d: the table's rights of domain d count; else it may do nothing; bit 0 is 0"),
+    Register("TRAP_ADDRESS", 0xC08, "r", "the first access that was refused since TRAP_INFO was written", (
+        Field("address", 0, ADDRESS_BITS, "its byte address; of a refused area, its first byte that is not allowed"),
+    )),
+    Register("TRAP_INFO", 0xC0C, "rw", "more of it; any write forgets it", (
+        Field("kind", 0, 2, "0: read, 1: write, 2: instruction fetch"),
+        Field("domain", 8, DOMAIN_BITS, "domain that it was made in"),
+        Field("vme", 16, 1, "it came from VME"),
+        Field("lost", 20, 8, "refused accesses after it; stops at 255"),
+        Field("valid", 31, 1, "there was one"),
+    )),
+    Register("RESET", 0xC10, "w", "resets", (
+        Field("board", 0, 1, "reset all registers but TIMER_NOW; memories keep their content"),
     )),
 )
 

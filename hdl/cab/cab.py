@@ -1,12 +1,13 @@
-"""The CAB: one CPU bus, data memory, a fiber with DMA both ways, timer, interrupts.
+"""The CAB: one CPU bus, protection, memories, a fiber with DMA both ways, timers, interrupts.
 
 Source: "The Design of Nectar" (1989), section 5 and figure 8. docs/cab.md specifies this board; the CPU itself is
 software.
 """
 
-from amaranth.hdl import ClockDomain, ClockSignal, DomainRenamer, Module, ResetSignal, Signal
+from amaranth.hdl import ClockDomain, ClockSignal, DomainRenamer, Module, ResetInserter, ResetSignal, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out, connect, flipped
+from amaranth.utils import exact_log2
 
 from ..link.port import FiberPort
 from .addresses import ID_VALUE, REG, REGIONS
@@ -16,8 +17,16 @@ from .fiber_in import FiberIn
 from .fiber_out import FiberOut
 from .interrupts import Interrupts
 from .memory import DataMemory, check_data_bytes
+from .program import ProgramMemory, check_program_bytes, check_prom
+from .protection import Protection, check_domains, check_pages
+from .regions import DOMAINS, PAGES
 from .registers import RegisterDecoder
-from .timer import TIMER_BITS, Timer
+from .timers import TIMER_BITS, Timers
+from .vme.host import HostPins
+from .vme.numbers import PERIOD_PS, check_period
+from .vme.pins import VmePins
+from .vme.slave import Select
+from .vme.vme import Vme
 
 __all__ = ["Cab"]
 
@@ -29,6 +38,18 @@ class Cab(wiring.Component):
     ----------
     data_bytes : int
         Size of the data memory: a power of two from 4 kbyte to 1 Mbyte.
+    program_bytes : int
+        Size of the program RAM: a power of two from 4 to 512 kbyte.
+    prom : bytes
+        Content of the program PROM.
+    domains : int
+        Protection domains, VME's among them: a power of two from 2 to 32.
+    pages : int
+        Pages in the protection table, as in ``Protection``.
+    vme : bool
+        The board has a VME interface.
+    period_ps : int
+        Period of the clock, as in ``Vme``, which goes by it.
 
     Members
     -------
@@ -39,11 +60,13 @@ class Cab(wiring.Component):
     irq : Out(1)
         Interrupt line of the CPU.
     idle : Out(1)
-        The clock may stop until a symbol arrives, the CPU wants the bus, or the timer is due.
+        The clock may stop until a symbol arrives, the CPU wants the bus, or a timer is due.
     wake_in : Out(32)
-        Clock edges that may be left out before the next one because of the timer; all ones if it is not armed.
+        Clock edges that may be left out before the next one because of a timer; all ones if none is armed.
     slept : In(32)
         Clock edges that were left out before this one.
+    vme : Out(VmePins()), vme_select : Out(Select()), vme_level : In(2), host : Out(HostPins())
+        Only with VME: ``pins``, ``select``, ``level``, ``host`` of ``Vme``.
 
     Timing
     ------
@@ -53,12 +76,25 @@ class Cab(wiring.Component):
     Raises
     ------
     TypeError, ValueError
-        If the size is not one of those.
+        If a parameter is not one of those.
     """
 
-    def __init__(self, data_bytes=REGIONS["data"].size):
+    def __init__(self, data_bytes=REGIONS["data"].size, program_bytes=REGIONS["program"].size, prom=b"", domains=DOMAINS,
+                 pages=PAGES, vme=False, period_ps=PERIOD_PS):
         check_data_bytes(data_bytes)
+        check_program_bytes(program_bytes)
+        check_prom(prom)
+        check_domains(domains)
+        check_pages(pages)
         self.data_bytes = data_bytes
+        self.program_bytes = program_bytes
+        self.prom = prom
+        self.domains = domains
+        self.pages = pages
+        self.has_vme = bool(vme)
+        self.period_ps = period_ps
+        check_period(period_ps)
+        bus = {"vme": Out(VmePins()), "vme_select": Out(Select()), "vme_level": wiring.In(2), "host": Out(HostPins())}
         super().__init__({
             "bus": Out(CpuPort()),
             "fiber": Out(FiberPort()),
@@ -66,6 +102,7 @@ class Cab(wiring.Component):
             "idle": Out(1),
             "wake_in": Out(TIMER_BITS),
             "slept": wiring.In(TIMER_BITS),
+            **(bus if vme else {}),
         })
 
     def elaborate(self, platform):
@@ -81,14 +118,33 @@ class Cab(wiring.Component):
     def _board(self):
         m = Module()
 
-        # 1. CPU bus, memory, registers.
-        m.submodules.bus = bus = CpuBus(self.data_bytes)
+        # 1. CPU bus, protection, memories, registers.
+        reset, sysreset = Signal(), Signal()
+        whole = ResetInserter(reset)
+        m.submodules.bus = bus = CpuBus(self.data_bytes, self.program_bytes, window=self.has_vme)
+        protection = Protection(self.domains, self.pages)
+        m.submodules.protection = whole(protection)
         m.submodules.memory = memory = DataMemory(self.data_bytes)
-        m.submodules.registers = registers = RegisterDecoder()
+        m.submodules.program = program = ProgramMemory(self.program_bytes, self.prom)
+        m.submodules.registers = registers = RegisterDecoder(vme=self.has_vme)
         connect(m, bus.bus, flipped(self.bus))
         connect(m, bus.memory, memory.cpu)
         m.d.comb += [
             bus.memory_data.eq(memory.read_data),
+            program.valid.eq(bus.program.valid),
+            program.rom.eq(bus.program.rom),
+            program.address.eq(bus.program.address),
+            program.write.eq(bus.program.write),
+            program.select.eq(bus.program.select),
+            program.data.eq(bus.program.data),
+            bus.program_data.eq(program.read_data),
+            bus.registers.area.eq(registers.area),
+            *(getattr(protection, name).eq(getattr(bus.protection, name))
+              for name in ("page", "page_domain", "write", "select", "data")),
+            *(getattr(bus.protection, name).eq(getattr(protection, name)) for name in ("rights", "table", "hole", "current")),
+            bus.protection.vme_domain.eq(self.domains - 1),
+            protection.trap.payload.eq(bus.protection.trap.payload),
+            protection.trap.valid.eq(bus.protection.trap.valid),
             registers.valid.eq(bus.registers.valid),
             registers.offset.eq(bus.registers.offset),
             registers.write.eq(bus.registers.write),
@@ -97,11 +153,19 @@ class Cab(wiring.Component):
             bus.registers.read_data.eq(registers.read_data),
             bus.registers.error.eq(registers.error),
             registers.id.value.eq(ID_VALUE),
+            registers.config.value.data.eq(exact_log2(self.data_bytes)),
+            registers.config.value.program.eq(exact_log2(self.program_bytes)),
+            registers.config.value.pages.eq(exact_log2(self.pages)),
+            registers.config.value.domains.eq(exact_log2(self.domains)),
+            registers.config.value.vme.eq(self.has_vme),
+            reset.eq((registers.reset.write & registers.reset.data.board) | sysreset),
         ]
 
         # 2. The fiber, both ways.
-        m.submodules.fiber_out = fiber_out = FiberOut(self.data_bytes)
-        m.submodules.fiber_in = fiber_in = FiberIn(self.data_bytes)
+        fiber_out = FiberOut(self.data_bytes)
+        fiber_in = FiberIn(self.data_bytes)
+        m.submodules.fiber_out = whole(fiber_out)
+        m.submodules.fiber_in = whole(fiber_in)
         connect(m, fiber_out.memory, memory.fiber_out)
         connect(m, fiber_in.memory, memory.fiber_in)
         connect(m, fiber_out.tx, flipped(self.fiber.tx))
@@ -112,28 +176,62 @@ class Cab(wiring.Component):
         ]
 
         # 3. Timer, errors, interrupts.
-        m.submodules.timer = timer = Timer()
-        m.submodules.errors = errors = ErrorCounters()
-        m.submodules.interrupts = interrupts = Interrupts()
+        m.submodules.timers = timers = Timers()
+        errors = ErrorCounters()
+        interrupts = Interrupts()
+        m.submodules.errors = whole(errors)
+        m.submodules.interrupts = whole(interrupts)
         slept = Signal(TIMER_BITS, reset_less=True)
+        others_idle = Signal(init=1)
         m.d.sync += slept.eq(self.slept)
         m.d.comb += [
-            timer.slept.eq(slept),
-            self.wake_in.eq(timer.wake_in),
+            timers.slept.eq(slept),
+            timers.clear.eq(reset),
+            memory.slept.eq(slept),
+            self.wake_in.eq(timers.wake_in),
             *(getattr(errors, field.name).eq(getattr(fiber_in, field.name)) for field in REG["ERRORS"].fields),
             interrupts.packet.eq(fiber_in.packet),
             interrupts.received.eq(fiber_in.received),
             interrupts.reply.eq(fiber_in.reply_waits),
             interrupts.sent.eq(fiber_out.sent),
-            interrupts.timer.eq(timer.fired),
+            interrupts.timer.eq(timers.fired),
             interrupts.error.eq(errors.moved),
+            interrupts.trap.eq(bus.protection.trap.valid),
+            interrupts.start.eq(fiber_in.start),
+            interrupts.input.eq(fiber_in.input),
+            interrupts.rx_threshold.eq(fiber_in.threshold),
+            interrupts.tx_threshold.eq(fiber_out.threshold),
             self.irq.eq(interrupts.irq),
-            self.idle.eq(bus.idle & fiber_out.idle & fiber_in.idle),
+            self.idle.eq(bus.idle & fiber_out.idle & fiber_in.idle & others_idle),
         ]
 
-        # 4. Each register to its owner.
-        for name in registers.signature.members:
-            for owner in (fiber_out, fiber_in, timer, errors, interrupts):
+        # 4. VME.
+        others = ()
+        if self.has_vme:
+            m.submodules.vme = vme = Vme(self.data_bytes, self.period_ps)
+            others = vme,
+            connect(m, vme.pins, flipped(self.vme))
+            connect(m, vme.select, flipped(self.vme_select))
+            connect(m, vme.host, flipped(self.host))
+            connect(m, vme.access, bus.vme)
+            connect(m, bus.window, vme.window)
+            connect(m, vme.memory, memory.vme)
+            m.d.comb += [
+                vme.level.eq(self.vme_level),
+                vme.memory_data.eq(memory.read_data),
+                interrupts.vme_done.eq(vme.done),
+                interrupts.vme_error.eq(vme.failed),
+                interrupts.vme_threshold.eq(vme.threshold),
+                interrupts.vme_taken.eq(vme.taken),
+                interrupts.vme_bell.eq(vme.bell),
+                sysreset.eq(vme.sysreset),
+                others_idle.eq(vme.idle),
+            ]
+
+        # 5. Each register to its owner.
+        for register in registers.registers:
+            name = register.name.lower()
+            for owner in (*others, fiber_out, fiber_in, timers, errors, interrupts, protection):
                 if name in owner.signature.members and owner.signature.members[name].is_signature:
                     connect(m, getattr(registers, name), getattr(owner, name))
         return m

@@ -4,13 +4,15 @@ Source: "The Design of Nectar" (1989), sections 4.2.1 (framing), 4.2.3 (ready bi
 Multicomputers*, section 5.3.1 (the ready signal is sent by software).
 """
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import C, Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..link.symbol import Control
+from .addresses import LENGTH_BITS
 from .crc32 import Crc32
 from .gather import Item
+from .internet import SUM_BYTES, InternetSum
 from .output import Outgoing
 
 __all__ = ["CRC_BYTES_LAST", "Emitter", "READY_LIMIT"]
@@ -47,6 +49,10 @@ class Emitter(wiring.Component):
         An item is here.
     unsent : Out(1)
         A ready signal is here.
+    progress : Out(20)
+        Data bytes since the last start of packet, commands not counted; checksums are data too.
+    counts : Out(1)
+        ``progress`` is about to go up by one.
     nothing_left : Out(1)
         An item marked ``notify`` is done that put nothing on the fiber; all before it has left.
 
@@ -66,12 +72,15 @@ class Emitter(wiring.Component):
     waiting: Out(1)
     busy: Out(1)
     unsent: Out(1)
+    progress: Out(LENGTH_BITS)
+    counts: Out(1)
     nothing_left: Out(1)
 
     def elaborate(self, platform):
         """The item at work loses its parts one by one; with the last one the next item comes."""
         m = Module()
         m.submodules.crc = crc = Crc32()
+        m.submodules.internet = internet = InternetSum()
 
         item = Signal(Item)
         valid = Signal()
@@ -125,18 +134,18 @@ class Emitter(wiring.Component):
             in_last_byte = Signal()
             m.d.comb += [
                 symbol.eq(rest_of_crc[-8:]),
-                in_last_byte.eq(byte_number == CRC_BYTES_LAST),
+                in_last_byte.eq(byte_number == Mux(item.internet, SUM_BYTES - 1, CRC_BYTES_LAST)),
                 last.eq(in_last_byte & ~item.end),
                 sends.eq(may_send),
             ]
             with m.If(byte_number == 0):
-                m.d.comb += symbol.eq(crc.crc[-8:])
+                m.d.comb += symbol.eq(Mux(item.internet, internet.checksum[8:], crc.crc[-8:]))
             with m.If(sends):
                 m.d.sync += [
                     byte_number.eq(byte_number + 1), item.crc.eq(~in_last_byte), rest_of_crc.eq(rest_of_crc << 8),
                 ]
                 with m.If(byte_number == 0):
-                    m.d.sync += rest_of_crc.eq(crc.crc)
+                    m.d.sync += rest_of_crc.eq(Mux(item.internet, Cat(C(0, 16), internet.checksum[:8]), crc.crc))
         with m.Elif(item.end):
             m.d.comb += [symbol.eq(Control.END), last.eq(1), sends.eq(may_send)]
             with m.If(sends):
@@ -157,7 +166,15 @@ class Emitter(wiring.Component):
             crc.start.eq(starts),
             crc.valid.eq(sends & ~symbol[8] & ~item.command),
             crc.data.eq(symbol[:8]),
+            internet.start.eq(starts),
+            internet.valid.eq(crc.valid),
+            internet.data.eq(crc.data),
+            self.counts.eq(crc.valid),
         ]
+        with m.If(starts):
+            m.d.sync += self.progress.eq(0)
+        with m.Elif(crc.valid):
+            m.d.sync += self.progress.eq(self.progress + 1)
         with m.If(starts):
             m.d.sync += packet_open.eq(1)
         with m.Elif(sends & (symbol == Control.END)):

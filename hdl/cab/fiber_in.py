@@ -10,13 +10,14 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..link.port import FiberPort
 from ..link.queue import SymbolQueue
-from ..link.symbol import SYMBOL_BITS
+from ..link.symbol import SYMBOL_BITS, Control
 from .addresses import REG, REGIONS
 from .demux import Demux, ReplyWord
 from .errors import EVENT_BITS
 from .memory import StorePort, check_data_bytes
 from .receiver import RECEIVER_REGISTERS, Queued, Receiver
-from .registers import RegisterPort
+from .scatter import SCATTER_REGISTERS, Scatter
+from .registers import WORD_BITS, RegisterPort
 from .store import Store
 
 __all__ = ["REPLIES", "FiberIn"]
@@ -37,13 +38,15 @@ class FiberIn(wiring.Component):
     -------
     rx : Out
         The pins; registered before anything else.
-    rx_control, rx_status, reply, those of ``Receiver`` : In(RegisterPort)
+    rx_control, rx_status, reply, rx_count, those of ``Receiver`` and ``Scatter`` : In(RegisterPort)
         Its registers.
     memory : Out(StorePort(data_bytes))
     ready : Out(1)
         A ready signal has arrived.
-    packet, received, reply_waits : Out(1)
+    packet, received, reply_waits, input : Out(1)
         States of the interrupts.
+    start, threshold : Out(1)
+        Events of the interrupts.
     overrun, stray, framing, reply_lost : Out
         Numbers of errors in this cycle.
     idle : Out(1)
@@ -65,9 +68,9 @@ class FiberIn(wiring.Component):
         super().__init__({
             "rx": Out(FiberPort().members["rx"].signature),
             **{name: In(RegisterPort(REG[name.upper()]))
-               for name in (*RECEIVER_REGISTERS, "rx_control", "rx_status", "reply")},
+               for name in (*RECEIVER_REGISTERS, *SCATTER_REGISTERS, "rx_control", "rx_status", "reply", "rx_count")},
             "memory": Out(StorePort(data_bytes)),
-            **{name: Out(1) for name in ("ready", "packet", "received", "reply_waits", "idle")},
+            **{name: Out(1) for name in ("ready", "packet", "received", "reply_waits", "input", "start", "threshold", "idle")},
             **{field.name: Out(EVENT_BITS) for field in REG["ERRORS"].fields},
         })
 
@@ -119,10 +122,14 @@ class FiberIn(wiring.Component):
             m.d.sync += lost.eq(queue.overflow)
 
         # 4. Packets.
-        m.submodules.receiver = receiver = Receiver(self.data_bytes)
+        m.submodules.receiver = receiver = Receiver()
+        m.submodules.scatter = scatter = Scatter(self.data_bytes)
         m.submodules.store = store = Store(self.data_bytes)
         for name in RECEIVER_REGISTERS:
             connect(m, flipped(getattr(self, name)), getattr(receiver, name))
+        for name in SCATTER_REGISTERS:
+            connect(m, flipped(getattr(self, name)), getattr(scatter, name))
+        connect(m, scatter.areas, store.areas)
         connect(m, store.memory, flipped(self.memory))
         m.d.comb += [
             receiver.queue.payload.eq(queue.output.payload),
@@ -130,17 +137,29 @@ class FiberIn(wiring.Component):
             queue.output.ready.eq(receiver.queue.ready),
             receiver.discard.eq(self.rx_control.write & self.rx_control.data.discard),
             receiver.reset.eq(reset),
-            store.begin.eq(receiver.begin),
-            store.address.eq(receiver.address),
+            receiver.start.eq(self.rx_start.write),
+            receiver.store_ready.eq(store.ready),
+            receiver.exhausted.eq(store.exhausted),
+            receiver.store_empty.eq(store.empty),
+            scatter.waits.eq(receiver.packet),
+            scatter.clear.eq(receiver.over),
             store.valid.eq(receiver.store),
             store.data.eq(receiver.byte),
             store.flush.eq(receiver.flush),
+            store.forget.eq(receiver.over),
         ]
 
         # 5. What software is told.
+        count = Signal(WORD_BITS)
+        m.d.sync += count.eq(count + (valid & (symbol != Control.IDLE)))
         m.d.comb += [
             self.packet.eq(receiver.packet),
             self.received.eq(receiver.received),
+            self.input.eq(receiver.input),
+            self.threshold.eq(receiver.threshold),
+            self.start.eq(demux.queue.valid & (demux.queue.payload == Control.START)),
+            self.rx_count.value.eq(count),
+            self.rx_status.value.areas.eq(scatter.free),
             self.rx_status.value.level.eq(queue.level),
             self.rx_status.value.open.eq(receiver.open),
             self.rx_status.value.dma.eq(receiver.storing),
@@ -149,6 +168,6 @@ class FiberIn(wiring.Component):
             self.framing.eq(demux.cut + receiver.cut),
             self.reply_lost.eq(demux.reply.valid & ~replies.w_rdy),
             self.idle.eq(
-                ~valid & ~receiver.moves & ~store.memory.valid & ((queue.level == 0) | queue.output.valid)),
+                ~valid & ~receiver.moves & ~store.moves & ~scatter.moves & ((queue.level == 0) | queue.output.valid)),
         ]
         return m

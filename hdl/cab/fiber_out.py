@@ -32,7 +32,7 @@ class FiberOut(wiring.Component):
 
     Members
     -------
-    tx_status, tx_command, tx_address, tx_area, tx_symbol, tx_ready, tx_control : In(RegisterPort)
+    tx_status, tx_command, tx_address, tx_area, tx_symbol, tx_ready, tx_control, tx_progress, tx_threshold, tx_count : In(RegisterPort)
         Its registers.
     memory, memory_data
         As in ``Gather``.
@@ -42,6 +42,8 @@ class FiberOut(wiring.Component):
         A ready signal has arrived.
     sent : Out(1)
         An entry marked *notify* has left in the cycle before.
+    threshold : Out(1)
+        TX_PROGRESS reaches TX_THRESHOLD.
     idle : Out(1)
         Nothing is left to do, or nothing can be done before the ready bit is 1.
 
@@ -59,7 +61,8 @@ class FiberOut(wiring.Component):
     def __init__(self, data_bytes=REGIONS["data"].size):
         check_data_bytes(data_bytes)
         self.data_bytes = data_bytes
-        names = "TX_STATUS", "TX_COMMAND", "TX_ADDRESS", "TX_AREA", "TX_SYMBOL", "TX_READY", "TX_CONTROL"
+        names = ("TX_STATUS", "TX_COMMAND", "TX_ADDRESS", "TX_AREA", "TX_SYMBOL", "TX_READY", "TX_CONTROL", "TX_PROGRESS",
+                 "TX_THRESHOLD", "TX_COUNT")
         super().__init__({
             **{name.lower(): In(RegisterPort(REG[name])) for name in names},
             "memory": Out(FetchPort(data_bytes)),
@@ -67,6 +70,7 @@ class FiberOut(wiring.Component):
             "tx": Out(FiberPort().members["tx"].signature),
             "ready": In(1),
             "sent": Out(1),
+            "threshold": Out(1),
             "idle": Out(1),
         })
 
@@ -89,6 +93,7 @@ class FiberOut(wiring.Component):
             self.tx_symbol.refuse.eq(full),
             self.tx_area.refuse.eq(full | ~area_inside(address, self.tx_area.data.length, self.data_bytes)),
             self.tx_address.value.eq(address),
+            self.tx_area.area_address.eq(address),
             entries.w_en.eq(self.tx_command.write | self.tx_symbol.write | self.tx_area.write),
             entries.w_data.eq(entry),
         ]
@@ -112,6 +117,7 @@ class FiberOut(wiring.Component):
                 entry.address.eq(address),
                 entry.start.eq(area.start),
                 entry.crc.eq(area.crc),
+                entry.internet.eq(area.internet),
                 entry.end.eq(area.end),
                 entry.notify.eq(area.notify),
             ]
@@ -158,6 +164,8 @@ class FiberOut(wiring.Component):
 
         # 5. What software is told.
         sent = Signal.like(self.tx_status.value.sent)
+        count = Signal(WORD_BITS)
+        threshold = Signal.like(self.tx_threshold.data.bytes)
         moves = Signal()
         m.d.comb += [
             self.sent.eq(output.left | emitter.nothing_left),
@@ -166,9 +174,15 @@ class FiberOut(wiring.Component):
             self.tx_status.value.ready.eq(ready),
             self.tx_status.value.waiting.eq(emitter.waiting),
             self.tx_status.value.sent.eq(sent),
+            self.tx_count.value.eq(count),
+            self.tx_progress.value.bytes.eq(emitter.progress),
+            self.tx_threshold.value.bytes.eq(threshold),
+            self.threshold.eq(emitter.counts & (emitter.progress + 1 == threshold)),
             moves.eq((entries.r_rdy & entries.r_en) | (items.w_en & items.w_rdy) | gather.memory.valid),
             self.idle.eq(
-                ~moves & ~emitter.unsent & output.empty & (emitter.waiting | ~(emitter.busy | items.r_rdy))),
+                ~moves & ~emitter.unsent & output.empty & ~output.taken & (emitter.waiting | ~(emitter.busy | items.r_rdy))),
         ]
-        m.d.sync += sent.eq(sent + self.sent)
+        m.d.sync += [sent.eq(sent + self.sent), count.eq(count + output.taken)]
+        with m.If(self.tx_threshold.write):
+            m.d.sync += threshold.eq(self.tx_threshold.data.bytes)
         return m

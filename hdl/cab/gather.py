@@ -3,6 +3,8 @@
 Source: "The Design of Nectar" (1989), sections 5.2 (DMA controller) and 6.2.1 (a packet is gathered as it is sent).
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import Assert, Module, Mux, Signal
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -39,6 +41,7 @@ class Entry(data.Struct):
     address: LENGTH_BITS
     start: 1
     crc: 1
+    internet: 1
     end: 1
     notify: 1
     wait_ready: 1
@@ -47,8 +50,8 @@ class Entry(data.Struct):
 class Item(data.Struct):
     """What one word of work puts on the fiber, in this order; each part may be missing.
 
-    ``symbol`` if ``prefix``; lanes ``first`` to ``last`` of ``word`` if ``lanes``; the packet's CRC if ``crc``; an end
-    of packet if ``end``. ``command``: these symbols are a command, no part of a packet. ``notify``: tell when all has
+    ``symbol`` if ``prefix``; lanes ``first`` to ``last`` of ``word`` if ``lanes``; the packet's checksum if ``crc``, the
+    Internet checksum if ``internet`` too, else the CRC-32; an end of packet if ``end``. ``command``: these symbols are a command, no part of a packet. ``notify``: tell when all has
     left. ``wait_ready``: not before the ready bit is 1.
     """
 
@@ -60,6 +63,7 @@ class Item(data.Struct):
     first: _LANE_BITS
     last: _LANE_BITS
     crc: 1
+    internet: 1
     end: 1
     notify: 1
     command: 1
@@ -116,7 +120,7 @@ class Gather(wiring.Component):
         address = Signal(exact_log2(self.data_bytes // LANES))
         first = Signal(_LANE_BITS)
         remaining = Signal(LENGTH_BITS)
-        start, crc, end, notify = (Signal(name=name) for name in ("start", "crc", "end", "notify"))
+        start, crc, internet, end, notify = (Signal(name=name) for name in ("start", "crc", "internet", "end", "notify"))
 
         # Bytes left that lie in this word or, counted from its start, before the end of the area.
         reach = Signal(LENGTH_BITS + 1)
@@ -137,6 +141,7 @@ class Gather(wiring.Component):
                     remaining.eq(entry.value),
                     start.eq(entry.start),
                     crc.eq(entry.crc),
+                    internet.eq(entry.internet),
                     end.eq(entry.end),
                     notify.eq(entry.notify),
                 ]
@@ -169,6 +174,7 @@ class Gather(wiring.Component):
                                 item.prefix.eq(entry.start),
                                 item.symbol.eq(Control.START),
                                 item.crc.eq(entry.crc),
+                                item.internet.eq(entry.internet),
                                 item.end.eq(entry.end),
                             ]
             with m.State("READ"):
@@ -185,6 +191,7 @@ class Gather(wiring.Component):
                     item.first.eq(first),
                     item.last.eq(Mux(final, reach - 1, LANES - 1)),
                     item.crc.eq(final & crc),
+                    item.internet.eq(internet),
                     item.end.eq(final & end),
                     item.notify.eq(final & notify),
                     Assert(self.items.ready, "there is room for every word that was read"),
@@ -200,4 +207,8 @@ class Gather(wiring.Component):
                 with m.Else():
                     m.next = "READ"
             m.d.comb += self.busy.eq(~fsm.ongoing("NEXT"))
+        if platform == "formal":
+            self.spy = SimpleNamespace(
+                reads=fsm.ongoing("READ"), passes=fsm.ongoing("PASS_ON"), address=address, first=first, remaining=remaining,
+                start=start, end=end, crc=crc, notify=notify)
         return m

@@ -1,21 +1,28 @@
-"""Interrupt controller of the CAB: what waits, what is enabled, one line to the CPU.
+"""Interrupt controller of the CAB: what waits, what is enabled, what comes first; one line to the CPU.
 
-Source: docs/cab.md and ``Irq`` in ``nectar.hdl.cab.addresses``; both are ours.
+Source: docs/cab.md and ``Irq`` in ``nectar.hdl.cab.addresses``; both are ours. The levels are those of the CPU's
+interrupt controller (a SPARC has 15).
 """
 
-from amaranth.hdl import Cat, Module, Signal
+from functools import reduce
+from itertools import combinations
+from operator import or_
+
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from .addresses import REG, Irq
+from .addresses import LEVEL_BITS, LEVEL_REGISTERS, REG, Irq
 from .registers import RegisterPort
 
 __all__ = ["EVENTS", "STATES", "Interrupts"]
 
 #: Interrupts that end with the state that they report.
-STATES = (Irq.PACKET, Irq.RECEIVED, Irq.REPLY)
+STATES = (Irq.PACKET, Irq.RECEIVED, Irq.REPLY, Irq.INPUT)
 #: Interrupts that stay until software clears them.
-EVENTS = (Irq.SENT, Irq.TIMER, Irq.ERROR)
+EVENTS = tuple(irq for irq in Irq if irq not in STATES)
+
+_LEVELS = tuple(name.lower() for name in LEVEL_REGISTERS)
 
 
 class Interrupts(wiring.Component):
@@ -23,31 +30,31 @@ class Interrupts(wiring.Component):
 
     Members
     -------
-    packet, received, reply : In(1)
+    packet, received, reply, input : In(1)
         States; pending while they last.
-    sent, timer, error : In(1)
-        Events; pending until a 1 is written to their bit in IRQ_PENDING.
-    irq_pending, irq_enable : In(RegisterPort)
+    *name* : In(1)
+        Events, those of VME too, one member for each other interrupt; pending until a 1 is written to their bit in IRQ_PENDING.
+    irq_pending, irq_enable, irq_vector, irq_threshold, irq_level0, irq_level1 : In(RegisterPort)
         Its registers.
     irq : Out(1)
-        An interrupt is pending and enabled.
+        An interrupt is pending and enabled, and its level is above the threshold.
 
     Timing
     ------
     A state is pending in the same cycle, an event from the next cycle on. An event in the cycle in which software
-    clears it stays pending.
+    clears it stays pending. A level or a threshold that is written counts from the second cycle after that on.
     """
 
     def __init__(self):
         super().__init__({
             **{irq.name.lower(): In(1) for irq in Irq},
-            "irq_pending": In(RegisterPort(REG["IRQ_PENDING"])),
-            "irq_enable": In(RegisterPort(REG["IRQ_ENABLE"])),
+            **{name: In(RegisterPort(REG[name.upper()]))
+               for name in ("irq_pending", "irq_enable", "irq_vector", "irq_threshold", *_LEVELS)},
             "irq": Out(1),
         })
 
     def elaborate(self, platform):
-        """One bit for each source."""
+        """One bit for each source; which of them are above the threshold; the first of those that are pending."""
         m = Module()
         pending = self.irq_pending.value
         enabled = Signal.like(self.irq_enable.data)
@@ -64,8 +71,45 @@ class Interrupts(wiring.Component):
         with m.If(self.irq_enable.write):
             for irq in Irq:
                 m.d.sync += enabled[irq.name.lower()].eq(self.irq_enable.data[irq.name.lower()])
+
+        # Levels; those of a register that is written, and what they are beside the threshold in the cycle after.
+        levels = {}
+        for register in _LEVELS:
+            port = getattr(self, register)
+            for name in port.value.shape():
+                levels[name[0]] = level = Signal(LEVEL_BITS, name=f"{name[0]}_level", init=1)
+                m.d.comb += port.value[name[0]].eq(level)
+                with m.If(port.write):
+                    m.d.sync += level.eq(port.data[name[0]])
+        threshold = Signal(LEVEL_BITS)
+        with m.If(self.irq_threshold.write):
+            m.d.sync += threshold.eq(self.irq_threshold.data.level)
+        names = [irq.name.lower() for irq in sorted(Irq)]
+        above = Signal(len(names), init=(1 << len(names)) - 1)
+        m.d.sync += above.eq(Cat(levels[name] > threshold for name in names))
+        raised = Signal(len(names))
+        vector = self.irq_vector.value
         m.d.comb += [
+            raised.eq(Cat(pending[name] & enabled[name] for name in names) & above),
+            self.irq.eq(raised.any()),
             self.irq_enable.value.eq(enabled),
-            self.irq.eq(Cat(pending[irq.name.lower()] & enabled[irq.name.lower()] for irq in Irq).any()),
+            self.irq_threshold.value.level.eq(threshold),
+            vector.valid.eq(self.irq),
         ]
+
+        # The highest level, and of several of that level the lowest number: each against each, as their levels were a cycle ago.
+        first = Signal(len(names))
+        outranks = {}           # of two, whether the one with the higher number comes first
+        for low, high in combinations(range(len(names)), 2):
+            outranks[low, high] = higher = Signal(name=f"{names[high]}_outranks_{names[low]}")
+            m.d.sync += higher.eq(levels[names[high]] > levels[names[low]])
+        for n in range(len(names)):
+            ahead = [raised[other] & (outranks[n, other] if other > n else ~outranks[other, n])
+                     for other in range(len(names)) if other != n]
+            m.d.comb += first[n].eq(raised[n] & ~Cat(*ahead).any())
+        with m.If(self.irq_vector.read & self.irq):
+            m.d.comb += [
+                vector.level.eq(reduce(or_, (Mux(first[n], levels[name], 0) for n, name in enumerate(names)))),
+                vector.number.eq(reduce(or_, (Mux(first[n], int(Irq[name.upper()]), 0) for n, name in enumerate(names)))),
+            ]
         return m

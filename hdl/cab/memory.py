@@ -1,7 +1,7 @@
-"""The CAB's data memory, and the order in which its users get it.
+"""The CAB's data memory, shared by its users in time slots.
 
-Source: "The Design of Nectar" (1989), section 5.2 (1 Mbyte; CPU and both directions of the fiber at the same time); the
-fixed order is ours.
+Source: "The Design of Nectar" (1989), section 5.2 (1 Mbyte; CPU, both directions of the fiber and VME at the same
+time).
 """
 
 from amaranth.hdl import Assert, Module, Mux, Signal
@@ -11,8 +11,9 @@ from amaranth.utils import exact_log2
 
 from .addresses import REGIONS
 from .registers import WORD_BITS
+from .slots import SLOTS, Slots, User
 
-__all__ = ["LEAST_DATA_BYTES", "LANES", "CpuMemoryPort", "DataMemory", "FetchPort", "StorePort",
+__all__ = ["LEAST_DATA_BYTES", "LANES", "DataMemory", "FetchPort", "SlotPort", "StorePort",
            "area_inside", "check_data_bytes"]
 
 #: Smallest data memory.
@@ -38,14 +39,14 @@ def area_inside(address, length, data_bytes):
 
 
 class StorePort(wiring.Signature):
-    """Writes of fiber in, seen from there: a word is written in a cycle in which ``valid`` is 1.
+    """Writes of fiber in, seen from there: a word is written in a cycle in which ``valid`` and ``ready`` are 1.
 
     Bit 3 of ``select`` is lane 0, the byte at the word's own address. ``address`` counts words.
     """
 
     def __init__(self, data_bytes):
         super().__init__({
-            "valid": Out(1), "address": Out(exact_log2(data_bytes // LANES)), "select": Out(LANES),
+            "valid": Out(1), "ready": In(1), "address": Out(exact_log2(data_bytes // LANES)), "select": Out(LANES),
             "data": Out(WORD_BITS)})
 
 
@@ -56,8 +57,13 @@ class FetchPort(wiring.Signature):
         super().__init__({"valid": Out(1), "ready": In(1), "address": Out(exact_log2(data_bytes // LANES))})
 
 
-class CpuMemoryPort(wiring.Signature):
-    """Accesses of the CPU, seen from there: done in a cycle in which ``valid`` and ``ready`` are 1."""
+class SlotPort(wiring.Signature):
+    """Accesses to data memory that wait for their slot, of the CPU and of the VME DMA channel; seen from there.
+
+    An access is done in a cycle in which ``valid`` and ``ready`` are 1; what was read comes in the cycle after, as the
+    memory's ``read_data``. ``address`` counts words; bit 3 of ``select`` is the byte at the word's own address.
+    ``valid`` may be withdrawn.
+    """
 
     def __init__(self, data_bytes):
         super().__init__({
@@ -66,7 +72,7 @@ class CpuMemoryPort(wiring.Signature):
 
 
 class DataMemory(wiring.Component):
-    """A memory of words with one access in each cycle: fiber in goes first, then fiber out, then the CPU.
+    """A memory of words with one access in each cycle, of the user whom ``Slots`` gives it.
 
     Parameters
     ----------
@@ -77,13 +83,16 @@ class DataMemory(wiring.Component):
     -------
     fiber_in : In(StorePort(data_bytes))
     fiber_out : In(FetchPort(data_bytes))
-    cpu : In(CpuMemoryPort(data_bytes))
+    vme : In(SlotPort(data_bytes))
+    cpu : In(SlotPort(data_bytes))
+    slept : In(2)
+        As in ``Slots``.
     read_data : Out(32)
         The word that was read in the cycle before; meaningless if none was.
 
     Timing
     ------
-    One access in each cycle. A word that was written can be read from the next cycle on.
+    One access in each cycle, of each user within 4 cycles. A word that was written can be read from the next cycle on.
 
     Raises
     ------
@@ -97,7 +106,9 @@ class DataMemory(wiring.Component):
         super().__init__({
             "fiber_in": In(StorePort(data_bytes)),
             "fiber_out": In(FetchPort(data_bytes)),
-            "cpu": In(CpuMemoryPort(data_bytes)),
+            "vme": In(SlotPort(data_bytes)),
+            "cpu": In(SlotPort(data_bytes)),
+            "slept": In(range(SLOTS)),
             "read_data": Out(WORD_BITS),
         })
 
@@ -108,27 +119,30 @@ class DataMemory(wiring.Component):
         write = data.write_port(granularity=8)
         read = data.read_port()
 
-        m.d.comb += [
-            self.fiber_out.ready.eq(~self.fiber_in.valid),
-            self.cpu.ready.eq(~self.fiber_in.valid & ~self.fiber_out.valid),
-            self.read_data.eq(read.data),
-        ]
-        address = Signal(range(self.words))
+        users = {User.FIBER_IN: self.fiber_in, User.FIBER_OUT: self.fiber_out, User.VME: self.vme, User.CPU: self.cpu}
+        m.submodules.slots = slots = Slots()
+        m.d.comb += [slots.slept.eq(self.slept), self.read_data.eq(read.data)]
+        for user, port in users.items():
+            m.d.comb += [slots.wants[user.value].eq(port.valid), port.ready.eq(slots.given[user.value])]
+
+        address, word = Signal(range(self.words)), Signal(WORD_BITS)
         m.d.comb += read.en.eq(0)
-        with m.If(self.fiber_in.valid):
-            m.d.comb += [address.eq(self.fiber_in.address), write.en.eq(self.fiber_in.select)]
-        with m.Elif(self.fiber_out.valid):
+        with m.If(self.fiber_in.ready):
+            m.d.comb += [address.eq(self.fiber_in.address), write.en.eq(self.fiber_in.select), word.eq(self.fiber_in.data)]
+        with m.Elif(self.fiber_out.ready):
             m.d.comb += [address.eq(self.fiber_out.address), read.en.eq(1)]
-        with m.Elif(self.cpu.valid):
-            m.d.comb += [
-                address.eq(self.cpu.address),
-                write.en.eq(Mux(self.cpu.write, self.cpu.select, 0)),
-                read.en.eq(~self.cpu.write),
-            ]
+        for port in (self.vme, self.cpu):
+            with m.Elif(port.ready):
+                m.d.comb += [
+                    address.eq(port.address),
+                    word.eq(port.data),
+                    write.en.eq(Mux(port.write, port.select, 0)),
+                    read.en.eq(~port.write),
+                ]
         m.d.comb += [
             read.addr.eq(address),
             write.addr.eq(address),
-            write.data.eq(Mux(self.fiber_in.valid, self.fiber_in.data, self.cpu.data)),
+            write.data.eq(word),
             Assert(~(read.en & write.en.any()), "one access in a cycle"),
         ]
         return m

@@ -3,6 +3,8 @@
 Source: "The Design of Nectar" (1989), section 4.2.3 (what the ready bit does when a start of packet leaves).
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import Assert, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -37,6 +39,8 @@ class OutputRegister(wiring.Component):
         A start of packet was taken by the fiber in the cycle before.
     start_inside : Out(1)
         A start of packet is here, or was still here in the cycle before.
+    taken : Out(1)
+        A symbol was taken by the fiber in the cycle before.
     empty : Out(1)
         Nothing is here, and nothing left in the cycle before.
 
@@ -51,6 +55,7 @@ class OutputRegister(wiring.Component):
     left: Out(1)
     start_left: Out(1)
     start_inside: Out(1)
+    taken: Out(1)
     empty: Out(1)
 
     def elaborate(self, platform):
@@ -77,6 +82,7 @@ class OutputRegister(wiring.Component):
             m.d.sync += [spare.eq(self.push.payload), spare_valid.eq(1)]
 
         m.d.sync += [
+            self.taken.eq(leaves),
             self.left.eq(leaves & front.notify),
             self.start_left.eq(leaves & (front.symbol == Control.START)),
         ]
@@ -88,4 +94,6 @@ class OutputRegister(wiring.Component):
             Assert(front_valid | ~spare_valid, "the front is filled first"),
             Assert(~front_valid | (front.symbol != Control.IDLE), "a board never offers the idle symbol"),
         ]
+        if platform == "formal":
+            self.spy = SimpleNamespace(front=front, spare=spare, front_valid=front_valid, spare_valid=spare_valid)
         return m

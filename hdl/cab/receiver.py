@@ -1,4 +1,4 @@
-"""Fiber in, at the head of the input queue: opens packets, holds their headers for software, stores the rest.
+"""Fiber in, at the head of the input queue: opens packets, holds their headers for software, stores the rest, checks it.
 
 Source: "The Design of Nectar" (1989), section 6.2.1 (start of packet raises an upcall that names the mailbox, then the
 DMA is set up) and 5.2; what the registers look like is ours (docs/cab.md).
@@ -7,20 +7,20 @@ DMA is set up) and 5.2; what the registers look like is ours (docs/cab.md).
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import exact_log2
 
 from ..link.symbol import SYMBOL_BITS, Control
-from .addresses import ADDRESS_BITS, CRC_BYTES, HEADER_BYTES, LENGTH_BITS, REG, REGIONS
+from .addresses import CRC_BYTES, HEADER_BYTES, LENGTH_BITS, REG, Check
 from .crc32 import Crc32
-from .memory import LANES, area_inside, check_data_bytes
-from .registers import WORD_BITS, RegisterPort
+from .internet import SUM_BITS, SUM_BYTES, InternetSum
+from .memory import LANES
+from .registers import RegisterPort
 
 __all__ = ["RECEIVER_REGISTERS", "Queued", "Receiver", "State"]
 
 _HEADERS = tuple(f"rx_header{number}" for number in range(HEADER_BYTES // LANES))
 
 #: Registers of the receiver, in lower case.
-RECEIVER_REGISTERS = "rx_result", *_HEADERS, "rx_address", "rx_start", "rx_release"
+RECEIVER_REGISTERS = ("rx_result", *_HEADERS, "rx_release", "rx_mode", "rx_sum", "rx_queue", "rx_progress", "rx_threshold")
 
 
 class Queued(data.Struct):
@@ -37,31 +37,32 @@ class State(enum.Enum, shape=3):
     HEADER = 1   # gathers the header
     WAIT = 2     # PACKET is pending: software must name a place
     BODY = 3     # stores, or drops, the rest
-    FINISH = 4   # the last word is being written
+    FINISH = 4   # the last words are being written
 
 
 class Receiver(wiring.Component):
     """Takes packets from the input queue.
 
-    Parameters
-    ----------
-    data_bytes : int
-        Size of the data memory, as in ``DataMemory``.
-
     Members
     -------
     queue : In(stream.Signature(Queued))
         Head of the input queue.
-    rx_result, rx_header0 to rx_header3, rx_address, rx_start, rx_release : In(RegisterPort)
+    rx_result, rx_header0 to rx_header3, rx_release, rx_mode, rx_sum, rx_queue, rx_progress, rx_threshold : In(RegisterPort)
         Its registers.
+    start : In(1)
+        RX_START is written: store the rest of the packet whose header is here.
     discard : In(1)
         Drop the rest of the packet whose header is here.
     reset : In(1)
         Forget the packet under way. The queue must be emptied in the same cycle.
-    begin, address, store, byte, flush : Out
-        To ``Store``: ``begin``, ``address``, ``valid``, ``data``, ``flush``.
-    packet, received : Out(1)
+    store, byte, flush : Out; store_ready, exhausted, store_empty : In(1)
+        ``valid``, ``data``, ``flush``, ``ready``, ``exhausted``, ``empty`` of ``Store``.
+    over : Out(1)
+        The packet is over, or forgotten: its areas are wanted no more.
+    packet, received, input : Out(1)
         States of the interrupts.
+    threshold : Out(1)
+        RX_PROGRESS reaches RX_THRESHOLD.
     open : Out(1)
         A packet has begun and not yet ended.
     storing : Out(1)
@@ -73,35 +74,26 @@ class Receiver(wiring.Component):
 
     Timing
     ------
-    A symbol in each cycle, except while software is waited for. A byte is dealt with when the fourth byte behind it
-    comes. ``received`` follows the end of packet by two cycles.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the size is not one of those of ``DataMemory``.
+    A symbol in each cycle, except while software or the store is waited for. A byte is dealt with when it can no more
+    be of the checksum: with a CRC-32, when the fourth byte behind it comes. ``received`` follows the end of packet by
+    two cycles if the store is empty.
     """
 
-    def __init__(self, data_bytes=REGIONS["data"].size):
-        check_data_bytes(data_bytes)
-        self.data_bytes = data_bytes
+    def __init__(self):
         super().__init__({
             "queue": In(stream.Signature(Queued)),
             **{name: In(RegisterPort(REG[name.upper()])) for name in RECEIVER_REGISTERS},
-            "discard": In(1),
-            "reset": In(1),
-            "begin": Out(1),
-            "address": Out(exact_log2(data_bytes)),
-            "store": Out(1),
+            **{name: In(1) for name in ("start", "discard", "reset", "store_ready", "exhausted", "store_empty")},
             "byte": Out(8),
-            "flush": Out(1),
-            **{name: Out(1) for name in ("packet", "received", "open", "storing", "stray", "cut", "moves")},
+            **{name: Out(1) for name in ("store", "flush", "over", "packet", "received", "input", "threshold", "open", "storing",
+                                         "stray", "cut", "moves")},
         })
 
     def elaborate(self, platform):
-        """The symbol at the head, the four bytes held back, the five states, the registers."""
+        """The symbol at the head, the bytes held back, the five states, the registers."""
         m = Module()
         m.submodules.crc = crc = Crc32()
+        m.submodules.internet = internet = InternetSum()
         state = Signal(State)
         symbol = self.queue.payload.symbol
 
@@ -111,21 +103,27 @@ class Receiver(wiring.Component):
         header_count = Signal(range(HEADER_BYTES + 1))
         crc_bad, too_long, framing, discarded = (Signal(name=n) for n in ("crc_bad", "too_long", "framing", "discarded"))
 
-        # 1. The last bytes are held back: they may be the CRC. What a fifth pushes out belongs to the packet.
+        # 1. The last bytes are held back: they may be the checksum. What pushes them out belongs to the packet.
+        mode = Signal.like(self.rx_mode.data)    # as software has set it
+        check = Signal(Check)                    # of this packet
         held = Signal(8 * CRC_BYTES)
         held_count = Signal(range(CRC_BYTES + 1))
+        full = Signal()
         takes = Signal()      # symbols of the packet are taken
         emerges = Signal()    # a byte of the packet comes out
         ends = Signal()       # the packet ends with the symbol at the head
-        m.d.comb += [
-            self.byte.eq(held[-8:]),
-            crc.data.eq(self.byte),
-            crc.valid.eq(emerges),
-        ]
+        m.d.comb += [crc.data.eq(self.byte), crc.valid.eq(emerges), internet.data.eq(self.byte)]
+        with m.Switch(check):
+            with m.Case(Check.CRC32):
+                m.d.comb += [self.byte.eq(held[-8:]), full.eq(held_count == CRC_BYTES)]
+            with m.Case(Check.INTERNET):
+                m.d.comb += [self.byte.eq(held[8:]), full.eq(held_count == SUM_BYTES)]
+            with m.Default():
+                m.d.comb += [self.byte.eq(symbol), full.eq(1)]
         with m.If(takes & self.queue.valid):
             m.d.comb += self.moves.eq(1)
             with m.If(~symbol[-1]):
-                m.d.comb += [self.queue.ready.eq(1), emerges.eq(held_count == CRC_BYTES)]
+                m.d.comb += [self.queue.ready.eq(1), emerges.eq(full)]
                 m.d.sync += held.eq(held << 8 | symbol[:8])
                 with m.If(~emerges):
                     m.d.sync += held_count.eq(held_count + 1)
@@ -139,18 +137,25 @@ class Receiver(wiring.Component):
 
         # 2. The states.
         in_run = Signal()
+        skip = Signal.like(self.rx_mode.data.skip)
         with m.Switch(state):
             with m.Case(State.CLOSED):
-                with m.If(self.queue.valid & (symbol != Control.START)):
+                with m.If(mode.direct):
+                    m.d.comb += [
+                        self.input.eq(self.queue.valid),
+                        self.queue.ready.eq(self.rx_queue.read),
+                        self.moves.eq(self.rx_queue.read & self.queue.valid),
+                    ]
+                with m.Elif(self.queue.valid & (symbol != Control.START)):
                     m.d.comb += [self.queue.ready.eq(1), self.stray.eq(~in_run), self.moves.eq(1)]
                     m.d.sync += in_run.eq(1)
                 with m.Elif(self.queue.valid & ~self.received):
-                    m.d.comb += [self.queue.ready.eq(1), crc.start.eq(1), self.moves.eq(1)]
+                    m.d.comb += [self.queue.ready.eq(1), crc.start.eq(1), internet.start.eq(1), self.moves.eq(1)]
                     m.d.sync += [
                         in_run.eq(0), ended.eq(0), stored.eq(0), header_count.eq(0), held_count.eq(0),
                         too_long.eq(0), framing.eq(0), discarded.eq(0),
                         *(getattr(self, name).value.eq(0) for name in _HEADERS),
-                        state.eq(State.HEADER),
+                        check.eq(mode.check), skip.eq(mode.skip), state.eq(State.HEADER),
                     ]
             with m.Case(State.HEADER):
                 m.d.comb += takes.eq(1)
@@ -164,52 +169,55 @@ class Receiver(wiring.Component):
                 with m.If(ends | (emerges & (header_count == HEADER_BYTES - 1))):
                     m.d.sync += state.eq(State.WAIT)
             with m.Case(State.WAIT):
-                with m.If(self.rx_start.write | self.discard):
+                with m.If(self.start | self.discard):
                     m.d.sync += state.eq(State.BODY)
             with m.Case(State.BODY):
-                m.d.comb += takes.eq(~ended)
+                m.d.comb += takes.eq(~ended & (~full | discarded | self.store_ready | self.exhausted))
                 with m.If(ended):
                     m.d.comb += self.moves.eq(1)
                 with m.If(ended | ends):
-                    m.d.comb += self.flush.eq(1)
                     m.d.sync += state.eq(State.FINISH)
             with m.Case(State.FINISH):
-                m.d.comb += self.moves.eq(1)
-                m.d.sync += [
-                    crc_bad.eq((held_count != CRC_BYTES) | (held != crc.crc)),
-                    state.eq(State.CLOSED),
-                ]
+                m.d.comb += [self.flush.eq(1), self.moves.eq(1)]
+                with m.If(self.store_empty):
+                    m.d.comb += self.over.eq(1)
+                    m.d.sync += state.eq(State.CLOSED)
+                    with m.Switch(check):
+                        with m.Case(Check.CRC32):
+                            m.d.sync += crc_bad.eq(~full | (held != crc.crc))
+                        with m.Case(Check.INTERNET):
+                            m.d.sync += crc_bad.eq(~full | (held[:SUM_BITS] != internet.checksum))
+                        with m.Default():
+                            m.d.sync += crc_bad.eq(0)
         with m.If(self.reset):
+            m.d.comb += self.over.eq(1)
             m.d.sync += [state.eq(State.CLOSED), in_run.eq(0)]
 
-        # 3. The place for the rest.
-        address = Signal(ADDRESS_BITS)
-        limit = Signal(LENGTH_BITS)
+        # 3. Where the rest goes. The Internet checksum covers all but the first bytes, as software wants it.
         in_body = Signal()
+        threshold = Signal.like(self.rx_threshold.data.bytes)
         m.d.comb += [
             in_body.eq(state == State.BODY),
             self.packet.eq(state == State.WAIT),
-            self.begin.eq(self.rx_start.write),
-            self.address.eq(address),
-            self.rx_address.value.eq(address),
-            self.rx_start.refuse.eq(~self.packet | ~area_inside(address, self.rx_start.data.limit, self.data_bytes)),
+            internet.valid.eq(emerges & (header_count >= skip)),
+            self.rx_progress.value.bytes.eq(stored),
+            self.rx_threshold.value.bytes.eq(threshold),
+            self.threshold.eq(self.store & (stored + 1 == threshold)),
         ]
-        with m.If(self.rx_address.write):
-            m.d.sync += address.eq(self.rx_address.data)
-        with m.If(self.rx_start.write):
-            m.d.sync += limit.eq(self.rx_start.data.limit)
         with m.If(self.discard & (self.packet | in_body)):
             m.d.sync += discarded.eq(1)
         with m.If(in_body & emerges & ~discarded):
-            with m.If(stored == limit):
+            with m.If(self.exhausted):
                 m.d.sync += too_long.eq(1)
             with m.Else():
                 m.d.comb += self.store.eq(1)
                 m.d.sync += stored.eq(stored + 1)
+        with m.If(self.rx_threshold.write):
+            m.d.sync += threshold.eq(self.rx_threshold.data.bytes)
 
         # 4. The result.
         result = Signal.like(self.rx_result.value)
-        with m.If(state == State.FINISH):
+        with m.If((state == State.FINISH) & self.store_empty):
             m.d.sync += self.received.eq(~self.reset)
         with m.Elif(self.rx_release.write):
             m.d.sync += self.received.eq(0)
@@ -217,7 +225,23 @@ class Receiver(wiring.Component):
             result.length.eq(stored), result.header.eq(header_count), result.crc_bad.eq(crc_bad),
             result.too_long.eq(too_long), result.framing.eq(framing), result.discarded.eq(discarded),
             self.rx_result.value.eq(Mux(self.received, result, 0)),
-            self.open.eq((takes | self.packet) & ~ended),
+            self.open.eq(((state == State.HEADER) | self.packet | in_body) & ~ended),
             self.storing.eq(in_body & ~discarded),
         ]
+
+        # 5. The mode, and what software takes out of the queue itself.
+        m.d.comb += [
+            self.rx_mode.refuse.eq((self.rx_mode.data.check > max(Check)) | (self.rx_mode.data.skip > HEADER_BYTES)),
+            self.rx_mode.value.eq(mode),
+            self.rx_sum.value.sum.eq(internet.checksum),
+        ]
+        with m.If(self.rx_mode.write):
+            m.d.sync += [mode.check.eq(self.rx_mode.data.check), mode.skip.eq(self.rx_mode.data.skip),
+                         mode.direct.eq(self.rx_mode.data.direct)]
+        with m.If(self.input):
+            m.d.comb += [
+                self.rx_queue.value.valid.eq(1),
+                self.rx_queue.value.symbol.eq(symbol),
+                self.rx_queue.value.lost.eq(self.queue.payload.lost),
+            ]
         return m

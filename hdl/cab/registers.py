@@ -4,14 +4,16 @@ Source: docs/cab.md and ``nectar.hdl.cab.addresses``, which are ours; the paper 
 (section 5.2).
 """
 
-from amaranth.hdl import Module, Shape, unsigned
+from amaranth.hdl import Cat, Module, Shape, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from .addresses import REG, REGIONS, REGISTERS
+from .addresses import ADDRESS_BITS, LENGTH_BITS, REGIONS, REGISTERS
+from .regions import Right
+from .vme.registers import VME_REGISTERS
 
-__all__ = ["WORD_BITS", "RegisterDecoder", "RegisterPort", "layout"]
+__all__ = ["WORD_BITS", "Area", "RegisterDecoder", "RegisterPort", "layout"]
 
 #: Bits of a word on the CPU bus.
 WORD_BITS = 32
@@ -22,6 +24,14 @@ def layout(register):
     if not register.fields:
         return unsigned(WORD_BITS)
     return data.FlexibleLayout(WORD_BITS, {f.name: data.Field(unsigned(f.width), f.low) for f in register.fields})
+
+
+class Area(data.Struct):
+    """An area that DMA is to work on: its first byte, its bytes, whether it will be written."""
+
+    address: ADDRESS_BITS
+    length: LENGTH_BITS
+    write: 1
 
 
 class RegisterPort(wiring.Signature):
@@ -39,6 +49,8 @@ class RegisterPort(wiring.Signature):
         It is written in this cycle.
     refuse : In(1), if the register can be written
         A write of ``data`` in this cycle would be a bus error; ``write`` is then not given.
+    area_address : In(24), if writing it names an area
+        The area's first byte address.
     """
 
     def __init__(self, register):
@@ -48,11 +60,18 @@ class RegisterPort(wiring.Signature):
             members |= {"value": In(shape), "read": Out(1)}
         if "w" in register.access:
             members |= {"data": Out(shape), "write": Out(1), "refuse": In(1)}
+        if register.area:
+            members["area_address"] = In(ADDRESS_BITS)
         super().__init__(members)
 
 
 class RegisterDecoder(wiring.Component):
     """Leads an access to the register at its address.
+
+    Parameters
+    ----------
+    vme : bool
+        The board has VME: its registers are there.
 
     Members
     -------
@@ -68,15 +87,19 @@ class RegisterDecoder(wiring.Component):
         Valid in the same cycle; 0 if there is an error.
     error : Out(1)
         The access is refused and has no effect.
+    area : Out(Area)
+        What the access would let DMA do, whether ``valid`` is 1 or not; ``length`` is 0 if it names no area, or one
+        that its owner refuses.
     *name* : Out(RegisterPort(register))
-        One for each register of the map, its name in lower case.
+        One for each register of the map that the board has, its name in lower case.
 
     Timing
     ------
     No registers of its own: everything happens in the cycle of the access.
     """
 
-    def __init__(self):
+    def __init__(self, vme=False):
+        self.registers = tuple(r for r in REGISTERS if vme or r not in VME_REGISTERS)
         super().__init__({
             "valid": In(1),
             "offset": In(ceil_log2(REGIONS["registers"].size // (WORD_BITS // 8))),
@@ -85,32 +108,44 @@ class RegisterDecoder(wiring.Component):
             "write_data": In(WORD_BITS),
             "read_data": Out(WORD_BITS),
             "error": Out(1),
-            **{register.name.lower(): Out(RegisterPort(register)) for register in REGISTERS},
+            "area": Out(Area),
+            **{register.name.lower(): Out(RegisterPort(register)) for register in self.registers},
         })
 
     def elaborate(self, platform):
-        """One case for each register."""
+        """What each register is told; then what they say."""
         m = Module()
-        for register in REGISTERS:
+        whole, known = Signal(), Signal()
+        m.d.comb += whole.eq(self.valid & self.select.all())
+        hits = []
+        for register in self.registers:
+            name = register.name.lower()
+            port = getattr(self, name)
+            here = Signal(name=f"{name}_here")
+            m.d.comb += here.eq(self.offset == register.offset // (WORD_BITS // 8))
+            if "r" in register.access:
+                m.d.comb += port.read.eq(whole & here & ~self.write)
+                hits.append(here & ~self.write)
             if "w" in register.access:
-                m.d.comb += self._port(register).data.eq(self.write_data)
+                m.d.comb += [port.data.eq(self.write_data), port.write.eq(whole & here & self.write & ~port.refuse)]
+                hits.append(here & self.write & ~port.refuse)
+        m.d.comb += [known.eq(Cat(*hits).any()), self.error.eq(self.valid & ~(whole & known))]
 
-        with m.If(self.valid):
-            m.d.comb += self.error.eq(1)
-            with m.If(self.select.all()), m.Switch(self.offset):
-                for register in REGISTERS:
+        with m.If(whole & ~self.write), m.Switch(self.offset):
+            for register in self.registers:
+                if "r" in register.access:
                     with m.Case(register.offset // (WORD_BITS // 8)):
-                        self._access(m, register)
+                        m.d.comb += self.read_data.eq(getattr(self, register.name.lower()).value)
+        with m.If(self.write & self.select.all()), m.Switch(self.offset):
+            for register in self.registers:
+                if register.area:
+                    with m.Case(register.offset // (WORD_BITS // 8)):
+                        self._area(m, register)
         return m
 
-    def _port(self, register):
-        return getattr(self, register.name.lower())
-
-    def _access(self, m, register):
-        port = self._port(register)
-        if "r" in register.access:
-            with m.If(~self.write):
-                m.d.comb += [self.error.eq(0), port.read.eq(1), self.read_data.eq(port.value)]
-        if "w" in register.access:
-            with m.If(self.write & ~port.refuse):
-                m.d.comb += [self.error.eq(0), port.write.eq(1)]
+    def _area(self, m, register):
+        port = getattr(self, register.name.lower())
+        length, right = register.area
+        m.d.comb += [self.area.address.eq(port.area_address), self.area.write.eq(right == Right.WRITE)]
+        with m.If(~port.refuse):
+            m.d.comb += self.area.length.eq(port.data[length])

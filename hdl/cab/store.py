@@ -1,22 +1,27 @@
-"""Fiber in, last step: puts bytes together into words and writes them to data memory.
+"""Fiber in, last step: puts bytes together into words and writes them to data memory, area by area.
 
 Source: "The Design of Nectar" (1989), section 5.2 (DMA controller).
 """
 
-from amaranth.hdl import Module, Signal
-from amaranth.lib import wiring
+from types import SimpleNamespace
+
+from amaranth.hdl import Assert, Module, Signal
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from .addresses import REGIONS
+from .addresses import LENGTH_BITS, REGIONS
 from .memory import LANES, StorePort, check_data_bytes
 from .registers import WORD_BITS
+from .scatter import scatter_area
 
 __all__ = ["Store"]
 
+_LANE_BITS = exact_log2(LANES)
+
 
 class Store(wiring.Component):
-    """Writes bytes to consecutive addresses, at most one word in four bytes apart from the ends.
+    """Writes bytes to consecutive addresses of areas, at most one word in four bytes apart from the ends of areas.
 
     Parameters
     ----------
@@ -25,21 +30,28 @@ class Store(wiring.Component):
 
     Members
     -------
-    begin : In(1)
-        The next byte goes to ``address``; what has not been written is forgotten.
-    address : In
-        Byte number in data memory.
-    valid : In(1)
-        ``data`` is the next byte. Not in a cycle in which ``begin`` is 1.
+    areas : In(stream.Signature(scatter_area(data_bytes)))
+        Where the bytes go; an area is taken when the one before is full.
+    valid : In(1), ready : Out(1)
+        ``data`` is the next byte, taken in a cycle in which both are 1.
     data : In(8)
+    exhausted : Out(1)
+        There is room in no area: no byte will be taken before another area comes.
     flush : In(1)
-        Write what is here in the next cycle. Not in a cycle in which ``valid`` is 1.
+        Write what is here, full word or not. From then on until ``empty``, no byte may be given.
+    empty : Out(1)
+        All bytes taken are in memory.
+    forget : In(1)
+        Give up the area at work, and what has not been written.
+    moves : Out(1)
+        Something changes in this cycle, or waits for the memory.
     memory : Out(StorePort(data_bytes))
 
     Timing
     ------
-    A byte in each cycle. A word is written in the cycle after its last byte came, an incomplete one in the cycle after
-    ``flush``.
+    A byte in each cycle while the memory has a cycle for a word within four cycles; an area costs one cycle more, one
+    that ends within a word may cost a wait for the word before. A word is offered to the memory in the cycle after its
+    last byte came.
 
     Raises
     ------
@@ -49,47 +61,62 @@ class Store(wiring.Component):
 
     def __init__(self, data_bytes=REGIONS["data"].size):
         check_data_bytes(data_bytes)
-        self.words = data_bytes // LANES
+        self.data_bytes = data_bytes
         super().__init__({
-            "begin": In(1),
-            "address": In(exact_log2(data_bytes)),
-            "valid": In(1),
-            "data": In(8),
-            "flush": In(1),
+            "areas": In(stream.Signature(scatter_area(data_bytes))),
+            "valid": In(1), "ready": Out(1), "data": In(8),
+            "exhausted": Out(1), "flush": In(1), "empty": Out(1), "forget": In(1), "moves": Out(1),
             "memory": Out(StorePort(data_bytes)),
         })
 
     def elaborate(self, platform):
-        """One word, which may be written while the first byte of the next comes."""
+        """The area at work; the word that is being put together; the word that waits for the memory."""
         m = Module()
-        lane = Signal(range(LANES))
-        word_address = Signal(range(self.words))
-        word = Signal(WORD_BITS)
-        select = Signal(LANES)
-        write = Signal()
+        address = Signal(exact_log2(self.data_bytes))
+        remaining = Signal(LENGTH_BITS)
+        word, whole = Signal(WORD_BITS), Signal(WORD_BITS)
+        select, selected = Signal(LANES), Signal(LANES)
+        lane = address[:_LANE_BITS]
+        takes, completes, moves_on, free = Signal(), Signal(), Signal(), Signal()
+
         m.d.comb += [
-            self.memory.valid.eq(write),
-            self.memory.address.eq(word_address),
-            self.memory.select.eq(select),
-            self.memory.data.eq(word),
+            self.areas.ready.eq(remaining == 0),
+            self.exhausted.eq((remaining == 0) & ~self.areas.valid),
+            free.eq(~self.memory.valid | self.memory.ready),
+            completes.eq((lane == LANES - 1) | (remaining == 1)),
+            self.ready.eq((remaining != 0) & (free | ~completes)),
+            takes.eq(self.valid & self.ready),
+            # Lane 0 is the most significant.
+            whole.eq(word),
+            selected.eq(select),
         ]
-        m.d.sync += write.eq(0)
-        with m.If(write):
-            m.d.sync += [word_address.eq(word_address + 1), select.eq(0)]
-        with m.If(self.valid):
+        with m.If(self.areas.ready & self.areas.valid):
+            m.d.sync += [address.eq(self.areas.payload.address), remaining.eq(self.areas.payload.length)]
+        with m.If(takes):
+            m.d.comb += [whole.word_select(~lane, 8).eq(self.data), selected.bit_select(~lane, 1).eq(1)]
+            m.d.sync += [address.eq(address + 1), remaining.eq(remaining - 1), word.eq(whole), select.eq(selected)]
+
+        m.d.comb += moves_on.eq((takes & completes) | (self.flush & (select != 0) & free))
+        with m.If(self.memory.ready):
+            m.d.sync += self.memory.valid.eq(0)
+        with m.If(moves_on):
             m.d.sync += [
-                lane.eq(lane + 1),
-                word.word_select(~lane, 8).eq(self.data),    # lane 0 is the most significant
-                select.bit_select(~lane, 1).eq(1),
-                write.eq(lane == LANES - 1),
-            ]
-        with m.Elif(self.flush):
-            m.d.sync += write.eq(~write & (select != 0))
-        with m.If(self.begin):
-            m.d.sync += [
-                lane.eq(self.address[:exact_log2(LANES)]),
-                word_address.eq(self.address[exact_log2(LANES):]),
                 select.eq(0),
-                write.eq(0),
+                self.memory.valid.eq(1),
+                self.memory.address.eq(address[_LANE_BITS:]),
+                self.memory.select.eq(selected),
+                self.memory.data.eq(whole),
             ]
+            # The address of a word that is flushed is that of the byte before.
+            with m.If(~takes):
+                m.d.sync += self.memory.address.eq((address - 1)[_LANE_BITS:])
+        with m.If(self.forget):
+            m.d.sync += [remaining.eq(0), select.eq(0)]
+        m.d.comb += [
+            self.empty.eq((select == 0) & ~self.memory.valid),
+            self.moves.eq(self.memory.valid | (self.areas.ready & self.areas.valid) | moves_on),
+            Assert(~(self.flush & self.valid), "no byte comes while the last ones are written"),
+        ]
+        if platform == "formal":
+            self.spy = SimpleNamespace(address=address, remaining=remaining, word=word, select=select)
         return m

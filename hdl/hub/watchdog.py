@@ -23,11 +23,13 @@ class Watchdog(wiring.Component):
     ----------
     ports : int
         Ports of the HUB.
+    longest : int
+        Largest logarithm of the time.
 
     Members
     -------
     log : In(5)
-        Binary logarithm of the time in cycles, 1 to 31; 0: off.
+        Binary logarithm of the time in cycles, 1 to ``longest``; 0: off.
     restart : In(1)
         ``log`` has been set anew in the cycle before: the time begins to run, and nothing expires.
     held, moved : In(ports)
@@ -46,13 +48,18 @@ class Watchdog(wiring.Component):
     Raises
     ------
     TypeError, ValueError
-        If ``ports`` is not an int from 2 to 128.
+        If ``ports`` is not an int from 2 to 128, or ``longest`` not one from 1 to 31.
     """
 
-    def __init__(self, ports):
+    def __init__(self, ports, longest=WATCHDOG_MAX):
         check_ports(ports)
+        if not isinstance(longest, int) or isinstance(longest, bool):
+            raise TypeError(f"the longest time of a watchdog must be an int, not {longest!r}")
+        if not 1 <= longest <= WATCHDOG_MAX:
+            raise ValueError(f"the longest time of a watchdog is 2**1 to 2**{WATCHDOG_MAX} cycles, not 2**{longest}")
         self.ports = ports
-        super().__init__({"log": In(range(WATCHDOG_MAX + 1)), "restart": In(1), "held": In(ports), "moved": In(ports),
+        self.longest = longest
+        super().__init__({"log": In(range(longest + 1)), "restart": In(1), "held": In(ports), "moved": In(ports),
                           "expired": Out(ports), "active": Out(1)})
 
     def elaborate(self, platform):
@@ -62,7 +69,7 @@ class Watchdog(wiring.Component):
         m.d.sync += [held.eq(self.held), moved.eq(self.moved)]
 
         # The bit `log` of the counter changes with every tick.
-        count = Signal(WATCHDOG_MAX + 1)
+        count = Signal(self.longest + 1)
         bit, last, runs, tick = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
             runs.eq(held.any() & (self.log != 0)),

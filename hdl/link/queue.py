@@ -106,11 +106,10 @@ class SymbolQueue(wiring.Component):
         if platform == "formal":
             look = data.read_port(domain="comb")
             self.spy = SimpleNamespace(address=look.addr, data=look.data, taken=taken)
-
-        count = Signal(range(size))
-        m.d.comb += [
-            count.eq(written - taken),
-            Assert(count == self.level, "the level is the distance of the pointers"),
-            Assert(self.level <= self.depth, "no more entries than there is room for"),
-        ]
+            count = Signal(range(size))
+            m.d.comb += [
+                count.eq(written - taken),
+                Assert(count == self.level, "the level is the distance of the pointers"),
+                Assert(self.level <= self.depth, "no more entries than there is room for"),
+            ]
         return m

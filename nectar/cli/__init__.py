@@ -18,7 +18,7 @@ from .errors import DONE, INTERRUPTED, WRONG, Interrupted, UsageError, explain
 
 __all__ = ["main", "SUBCOMMANDS"]
 
-SUBCOMMANDS = ("run", "bench", "commands", "map", "verilog")
+SUBCOMMANDS = ("run", "reproduce", "bench", "commands", "map", "verilog")
 
 
 class _Parser(argparse.ArgumentParser):

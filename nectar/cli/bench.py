@@ -1,4 +1,4 @@
-"""Measures the simulator's speed, memory and start-up against their targets, the fiber's throughput, and the HUB on an FPGA.
+"""Measures the simulator's speed, memory and start-up against their targets, the throughput of fiber and CAB, and the boards on an FPGA.
 
 Speeds are ratios of two things measured right after each other, both printed. A machine that is busy with other things
 gives wrong results. Exit code 1: a target was missed.

@@ -41,6 +41,6 @@ def execute(options):
     for register in registers:
         print(f"  0x{register.address:06X}  {register.access:3} {register.name:15}{register.purpose}")
         for item in register.fields:
-            print(f"                {_bits(item):>7}  {item.name:12}{item.purpose}")
+            print(f"                {_bits(item):>7}  {item.name:15}{item.purpose}")
     save_json(options.json, [*map(_region, regions), *map(_register, registers)])
     return DONE

@@ -15,6 +15,7 @@ from .watch import Stalled, Watch
 HELP = "run a program on a simulated Nectar"
 
 BACKENDS = ("engine", "model")
+ROUTES = ("given", "discovered")
 
 #: Options that take a value, as argparse wants them.
 _VALUES = {
@@ -29,6 +30,11 @@ _VALUES = {
                                                                "the program is ended; 0s: for ever (default: 20s)"},
     "--backend": {"metavar": "B", "default": "engine", "help": "engine: the boards' RTL (default); model: pure Python, less exact, needs "
                                                             "no compiler"},
+    "--faults": {"metavar": "F", "action": "append", "default": [],
+                 "help": "what is to go wrong, as CAB1-HUB1.P0:errors=1e-5, or a .toml file; may be repeated (docs/faults.md)"},
+    "--seed": {"metavar": "N", "default": "1", "help": "whole number from which faults are drawn (default: 1)"},
+    "--routes": {"metavar": "R", "default": "given", "help": "given: every CAB knows the network (default); discovered: each finds out by "
+                                                             "asking the HUBs"},
     "--json": {"metavar": "FILE", "help": "also write the results to FILE"},
 }
 #: Options that take none.
@@ -77,9 +83,12 @@ def execute(options):
     """Runs the program to its end; what it reported decides the exit code."""
     if options.backend not in BACKENDS:
         raise UsageError(f"--backend {options.backend}: there is no such back end; there are {' and '.join(BACKENDS)}")
+    if options.routes not in ROUTES:
+        raise UsageError(f"--routes {options.routes}: routes are {' or '.join(ROUTES)}")
     max_time = picoseconds(options.max_time, "--max-time")
     stall = seconds(options.stall_time, "--stall-time")
     check_target("--json", options.json)
+    faults = _faults(options)
     waves = _waves(options)
     _check_apart(options)
     program = Program(options.program)
@@ -90,17 +99,53 @@ def execute(options):
 
     system = _system(options, program, topology, profile, waves, max_time)
     try:
+        _place(faults, system)
         _run(options, program, system, stall)
         simulated = system.time_ns
+        struck = _told(system)
     except (UsageError, Interrupted) as error:
+        _told(system)
         if options.waves is None:
             raise
         system.close()
         raise type(error)(f"{error}; waveforms up to then are in {options.waves}") from error
     finally:
         system.close()
-    save_json(options.json, [Result("run.simulated_time", simulated, "ns"), *map(Result.of, system.results)])
+    found = [Result(f"faults.{number}", hits, more={"fault": text, "symbols": symbols})
+             for number, (text, hits, symbols) in enumerate(struck, 1)]
+    save_json(options.json, [Result("run.simulated_time", simulated, "ns"), *map(Result.of, system.results), *found])
     return FAILED if any(result["ok"] is False for result in system.results) else DONE
+
+
+def _faults(options):
+    """(text, Faults that it stands for) of each ``--faults``."""
+    from ..software.errors import FaultError
+    from ..software.faults import load
+    if not options.seed.isascii() or not options.seed.isdigit():
+        raise UsageError(f"--seed {options.seed}: not a seed; give a whole number from 0 on")
+    try:
+        return [(text, load(text)) for text in options.faults]
+    except FaultError as error:
+        raise UsageError(f"--faults {error}") from error
+
+
+def _place(faults, system):
+    """Sets the faults of the command line."""
+    from ..software.errors import FaultError
+    for text, several in faults:
+        try:
+            for fault in several:
+                system.faults.add(fault)
+        except FaultError as error:
+            raise UsageError(f"--faults {text}: {error}") from error
+
+
+def _told(system):
+    """Prints what the faults have done; returns it."""
+    struck = system.faults.report()
+    for text, hits, symbols in struck:
+        print(f"fault {text}: {hits} hit{'s' * (hits != 1)}, {symbols} symbol{'s' * (symbols != 1)}")
+    return struck
 
 
 def _waves(options):
@@ -134,7 +179,8 @@ def _waves(options):
 def _check_apart(options):
     """Raises UsageError if a file that is to be written is also read, or written twice."""
     names = {"the program": options.program, "--topology": options.topology, "--waves": options.waves, "--json": options.json}
-    files = [(what, os.path.realpath(name)) for what, name in names.items() if name]
+    files = [("--faults", os.path.realpath(name)) for name in options.faults if name.endswith(".toml")]
+    files += [(what, os.path.realpath(name)) for what, name in names.items() if name]
     for number, (what, file) in enumerate(files):
         if what in ("--waves", "--json"):
             for other, theirs in files[:number]:
@@ -175,7 +221,7 @@ def _system(options, program, topology, profile, waves, max_time):
         from ..software.backends.model import ModelMachine
         machine = ModelMachine(topology, profile)
     try:
-        return System.of(machine, topology, profile, trace=trace, limit_ps=max_time)
+        return System.of(machine, topology, profile, trace=trace, limit_ps=max_time, seed=int(options.seed), routes=options.routes)
     except BaseException:
         machine.close()
         raise

@@ -22,6 +22,11 @@ def configure(parser):
     parser.add_argument("--ports", metavar="N", help="ports of a hub, 2 to 128 (default: 16)")
     parser.add_argument("--profile", metavar="P", help="registers on the way through a hub (default: prototype)")
     parser.add_argument("--data-bytes", metavar="N", help="data memory of a cab: a power of two from 4096 to 1048576 (default)")
+    parser.add_argument("--program-bytes", metavar="N", help="program RAM of a cab: a power of two from 4096 to 524288 (default)")
+    parser.add_argument("--domains", metavar="N", help="protection domains of a cab: a power of two from 2 to 32 (default)")
+    parser.add_argument("--pages", metavar="N", help="pages in a cab's protection table: 16384 (default), or a power of two from 16 to 2048")
+    parser.add_argument("--vme", action="store_true", default=None, help="a cab with its VME interface and the synchronous host port")
+    parser.add_argument("--period-ps", metavar="N", help="with --vme: period of the clock, 10000 to 75000 (default: 62500), which VME's times go by")
     parser.add_argument("-o", "--output", metavar="FILE.v", required=True, help="the file to write")
     add_json_option(parser)
 
@@ -35,18 +40,20 @@ def _number(option, text):
 
 def execute(options):
     """Makes the text, and then the file."""
-    from ..hdl.product import BOARDS, component, product
+    from ..hdl.product import BOARDS, component, product, told
     from ..hdl.tidy import ports
     if options.board not in BOARDS:
         raise UsageError(f"there is no board {options.board!r}; there are {' and '.join(BOARDS)}")
     parameters = {}
-    for name in ("ports", "profile", "data_bytes"):
+    for name in ("ports", "profile", "data_bytes", "program_bytes", "domains", "pages", "vme", "period_ps"):
         given, option = getattr(options, name), f"--{name.replace('_', '-')}"
         if given is None:
             continue
         if name not in BOARDS[options.board][2]:
             raise UsageError(f"{option}: a {options.board} has no {name.replace('_', ' ')} to choose")
-        parameters[name] = given if name == "profile" else _number(option, given)
+        parameters[name] = given if name in ("profile", "vme") else _number(option, given)
+    if "period_ps" in parameters and "vme" not in parameters:
+        raise UsageError("--period-ps: only VME goes by it; give --vme, too")
     check_target("-o", options.output)
     check_target("--json", options.json)
     try:
@@ -64,7 +71,7 @@ def execute(options):
     parameters = {**BOARDS[options.board][2], **parameters}
     lines, modules = text.count("\n"), text.count("\nmodule ")
     if not is_stream(options.output):
-        print(f"{options.output}: {options.board}, {', '.join(f'{name} {value}' for name, value in parameters.items())}; "
+        print(f"{options.output}: {options.board}, {', '.join(f'{name} {told(value)}' for name, value in parameters.items())}; "
               f"{lines} lines, {modules} modules")
     pins = [{"name": name, "direction": direction, "width": width} for name, direction, width in ports(text)]
     save_json(options.json, [Result(f"verilog.{options.board}", len(data), "byte", more={

@@ -141,8 +141,9 @@ class _Cab(_Board):
         self._valid, self._ready, self._irq = self.pin("bus__valid"), self.pin("bus__ready"), self.pin("irq")
         self._address, self._write = self.pin("bus__address"), self.pin("bus__write")
         self._select, self._write_data = self.pin("bus__select"), self.pin("bus__write_data")
+        self._kernel, execute = self.pin("bus__kernel"), self.pin("bus__execute")
         self._wake_in = self.pin("wake_in")
-        for driven in (self._valid, self._address, self._write, self._select, self._write_data):
+        for driven in (self._valid, self._address, self._write, self._select, self._write_data, self._kernel, execute):
             driven.value = 0
 
     def act(self, edge):
@@ -171,6 +172,7 @@ class _Cab(_Board):
                 self._write.value = int(request.write)
                 self._select.value = request.select
                 self._write_data.value = request.data
+                self._kernel.value = int(request.kernel)
         if processor.turns != turns:
             self._turned(None)
 

@@ -4,9 +4,15 @@ The processors of the CABs are part of the engine's C++ core and follow ``docs/d
 has a turn.
 """
 
-from ...sim.engine import ADDRESS, BOARD, LEVEL, NUMBER, RESULT, WRITE, Code, Engine, Result
+from heapq import heappop, heappush
+
+from ...hdl.hub.commands import Op
+from ...hdl.link.symbol import command
+from ...sim.engine import ADDRESS, BOARD, LEVEL, NUMBER, RESULT, WRITE, Code, Engine, Harm, Of, Result
 from ...sim.profile import PROTOTYPE
 from ..door import BusError, Door, Runner
+from ..errors import FaultError
+from ..faults import threshold
 from ..machine import QUIET, STOPPED, TIME
 
 __all__ = ["EngineMachine"]
@@ -14,6 +20,21 @@ __all__ = ["EngineMachine"]
 # Looked up once: enumerations are slow, and this is done at every turn.
 _PAUSE, _RESUME, _INTERRUPT = int(Code.PAUSE), int(Code.RESUME), int(Code.INTERRUPT)
 _NOTHING, _NUMBER, _BYTES = int(Result.NOTHING), int(Result.NUMBER), int(Result.BYTES)
+
+
+class _FiberFault:
+    """A fault on one direction of a fiber."""
+
+    def __init__(self, engine, number):
+        self._engine, self._number = engine, number
+
+    def count(self):
+        """(hits, symbols)."""
+        return self._engine.fault_count(self._number)
+
+    def end(self, time_ps):
+        """Ends it at ``time_ps``."""
+        self._engine.fault_end(self._number, time_ps)
 
 
 class EngineMachine:
@@ -51,7 +72,13 @@ class EngineMachine:
         log = "all" if log_data else "control" if log_control else "off"
         self.engine = Engine(topology, profile, sleep=sleep, log=log, waves=waves, wave_boards=wave_boards, wave_window=wave_window)
         self.doors = {name: Door(profile.cpu_hz) for name in topology.cabs}
+        self.fibers = self.engine.fibers
+        self.hub_ports = {name: hub.ports for name, hub in topology.hubs.items()}
+        self._hub_ids = {name: hub.id for name, hub in topology.hubs.items()}
+        self._cpu_hz = profile.cpu_hz
         self._runners = [None] * len(self.engine.boards)
+        self._plans = []       # (time, order, action)
+        self._planned = 0
 
     def start(self, name, main):
         """Gives CAB ``name`` its main coroutine; it starts at the CAB's next clock edge after reset."""
@@ -71,12 +98,16 @@ class EngineMachine:
         engine = self.engine
         exchange = engine.exchange
         runners = self._runners
+        plans = self._plans
         while True:
             if stop():
                 return STOPPED
-            code = engine.run(until_ps)
+            limit = until_ps
+            if plans and (limit is None or plans[0][0] < limit):
+                limit = plans[0][0]
+            code = engine.run(limit)
             while code == _PAUSE:
-                code = engine.run(until_ps)
+                code = engine.run(limit)
             if code == _RESUME or code == _INTERRUPT:
                 board = exchange[BOARD]
                 runner = runners[board]
@@ -86,10 +117,14 @@ class EngineMachine:
                 except BaseException:
                     engine.halt(board)
                     raise
-            elif code == Code.TIME:
-                return TIME
-            elif code == Code.QUIET:
-                return QUIET
+            elif code == Code.TIME or code == Code.QUIET:
+                if not plans:
+                    return TIME if code == Code.TIME else QUIET
+                engine.skip(limit)
+                if plans[0][0] > limit:
+                    return TIME
+                while plans and plans[0][0] <= engine.time_ps:
+                    heappop(plans)[2]()
             elif code == Code.UNHANDLED:
                 raise BusError(exchange[ADDRESS], bool(exchange[WRITE]))
             else:
@@ -106,6 +141,45 @@ class EngineMachine:
         if result == _BYTES:
             return runner.resume(exchange[LEVEL], self.engine.bytes())
         return runner.resume(exchange[LEVEL], None, BusError(exchange[ADDRESS], bool(exchange[WRITE])))
+
+    # -- faults (software.machine) -------------------------------------------------------------------
+    def plan(self, time_ps, action):
+        """Calls ``action()`` at ``time_ps``, in a run."""
+        self._planned += 1
+        heappush(self._plans, (time_ps, self._planned, action))
+
+    def fault(self, ends, fault, key, begin_ps, end_ps):
+        """Puts a fault on a direction of a fiber."""
+        number = self.engine.add_fault(ends, Harm[fault.what.upper()], Of[(fault.kind or "symbol").upper()], key=key,
+                                       threshold=None if fault.rate is None else threshold(fault.rate), nth=fault.nth, times=fault.times,
+                                       length=fault.length, begin_ps=begin_ps, end_ps=end_ps, delay_ps=fault.delay_ps)
+        return _FiberFault(self.engine, number)
+
+    def check_enable(self, hub):
+        """Raises FaultError if all ports of a HUB have a fiber."""
+        if not self.engine.order(hub, ()):
+            raise FaultError(f"{hub} has a fiber at each of its ports, so that nobody could tell it to disable one: give it one port more")
+
+    def enable(self, hub, port, on):
+        """Has a HUB enable or disable a port."""
+        self.engine.order(hub, command(Op.ENABLE_REPLY if on else Op.DISABLE_REPLY, self._hub_ids[hub], port))
+
+    def reset(self, hub):
+        """Resets a HUB."""
+        self.engine.reset(hub)
+
+    def stop(self, name):
+        """Ends the software of a CAB."""
+        self.engine.stop(name)
+        index = self.engine.boards.index(name)
+        if self._runners[index] is not None:
+            self._runners[index].close()
+            self._runners[index] = None
+
+    def restart(self, name):
+        """Resets the board of a CAB and gives it a new Door."""
+        self.engine.reset(name)
+        self.doors[name] = Door(self._cpu_hz)
 
     @property
     def time_ps(self):

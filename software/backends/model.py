@@ -5,13 +5,15 @@ It is for tests of the software and for trying things out; its times are plausib
 
 from collections import deque
 from dataclasses import dataclass
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 from ...hdl.cab.addresses import REGIONS
+from ...hdl.link.symbol import COMMAND_LENGTH
 from ..door import Door
 from ..machine import QUIET, STOPPED, TIME
 from .modelcab import ModelCab
-from .modelnet import ModelFiber, ModelHub
+from .modelfiber import ModelFiber
+from .modelnet import ModelHub
 from .processor import FOREVER, Processor
 
 __all__ = ["ModelMachine", "Fault"]
@@ -59,6 +61,13 @@ class _Cpu:
         self.answers = deque()  # (edge, data, error), oldest first
         self.due = None         # edge at which it is to be called next
 
+    def block(self, operation, kernel):
+        """``Processor.direct``: a block of data memory is done at once, in the time that it takes word by word."""
+        words = self.board.block(operation, kernel)
+        if words:
+            self.answers.append((self.processor.edges - 1 + len(words) + _ANSWER, words[-1], False))
+        return words
+
 
 class ModelMachine:
     """A Machine (``software.machine``) in plain Python.
@@ -75,7 +84,7 @@ class ModelMachine:
 
     Members
     -------
-    doors, faults
+    doors, faults, fibers, hub_ports
     hubs : dict of str → ModelHub
     """
 
@@ -84,8 +93,11 @@ class ModelMachine:
         self.faults = list(faults)
         self.doors = {name: Door(profile.cpu_hz) for name in topology.cabs}
         self.hubs = {name: ModelHub(self, board, profile.hub_period_ps) for name, board in topology.hubs.items()}
+        self.hub_ports = {name: hub.ports for name, hub in self.hubs.items()}
+        self._profile = profile
         self._cabs = {}
         self._cpus = {}
+        self._fibers = {}       # (sending end, receiving end) → ModelFiber
         self._events = []       # (time, whether a CPU's edge, order, action, argument)
         self._order = 0
         self._turned = False
@@ -97,11 +109,12 @@ class ModelMachine:
             symbol = pair.symbol_ps or profile.symbol_ps
             for a, b in ((pair.a, pair.b), (pair.b, pair.a)):
                 source, target = self._board(a), self._board(b)
-                fiber = ModelFiber(self, f"{a}->{b}", target, b.port, symbol, pair.delay_ps)
+                fiber = self._fibers[str(a), str(b)] = ModelFiber(self, f"{a}->{b}", target, b.port, symbol, pair.delay_ps)
                 if a.port is None:
                     source.fiber = fiber
                 else:
                     source.fibers[a.port] = fiber
+        self.fibers = list(self._fibers)
 
     def _board(self, end):
         return self._cabs[end.board] if end.port is None else self.hubs[end.board]
@@ -122,7 +135,7 @@ class ModelMachine:
     def interrupt(self, board):
         """A board's interrupt line may have gone up."""
         cpu = self._cpus.get(board.name)
-        if cpu is not None and not cpu.answers and cpu.processor.request is None and not cpu.processor.sleeps(board.irq):
+        if cpu is not None and cpu.board is board and not cpu.answers and cpu.processor.request is None and not cpu.processor.sleeps(board.irq):
             self._schedule(cpu, (self.time_ps - board.first_ps) // board.period_ps + 1)
 
     # -- Machine -------------------------------------------------------------------------------------
@@ -131,6 +144,7 @@ class ModelMachine:
         if name in self._cpus:
             raise RuntimeError(f"{name} has its software already")
         cpu = self._cpus[name] = _Cpu(self._cabs[name], Processor(self.doors[name], main))
+        cpu.processor.direct = cpu.block
         self._schedule(cpu, 0)
 
     def wake(self, name):
@@ -162,6 +176,60 @@ class ModelMachine:
         self._events.clear()
         for cpu in self._cpus.values():
             cpu.processor.close()
+
+    # -- faults (software.machine) -------------------------------------------------------------------
+    def plan(self, time_ps, action):
+        """Calls ``action()`` at ``time_ps``, in a run."""
+        self.at(max(time_ps, self.time_ps), self._act, action)
+
+    def _act(self, action):
+        action()
+        self._turned = True
+
+    def fault(self, ends, fault, key, begin_ps, end_ps):
+        """Puts a fault on a direction of a fiber."""
+        return self._fibers[ends].fault(fault, key, begin_ps, end_ps)
+
+    def forget(self, target, port, after_ps):
+        """Drops what is on its way to a port of the board ``target`` and arrives after ``after_ps``; returns how many symbols."""
+        gone = [event for event in self._events if event[3] in (target.arrive, target.signalled) and event[4][0] == port and event[0] > after_ps]
+        kept = [event for event in self._events if event not in gone]
+        heapify(kept)
+        self._events[:] = kept
+        return sum(argument[1].length if action == target.arrive else 1 if argument[1] == "ready" else COMMAND_LENGTH
+                   for _, _, _, action, argument in gone)
+
+    def check_enable(self, hub):
+        """Every HUB can be told."""
+
+    def enable(self, hub, port, on):
+        """Has a HUB enable or disable a port."""
+        self.hubs[hub].enable(port, on)
+
+    def reset(self, hub):
+        """Resets a HUB."""
+        self.hubs[hub].reset()
+
+    def stop(self, name):
+        """Ends the software of a CAB."""
+        cpu = self._cpus.pop(name, None)
+        if cpu is not None:
+            cpu.due = None
+            cpu.processor.close()
+
+    def restart(self, name):
+        """Resets the board of a CAB and gives it a new Door."""
+        self.doors[name] = Door(self._profile.cpu_hz)
+        old = self._cabs[name]
+        edges = -(-(self.time_ps - old.first_ps) // old.period_ps) + _RESET_EDGES + 1
+        new = self._cabs[name] = ModelCab(self, old, old.period_ps, old.first_ps + edges * old.period_ps, old.symbol_ps, 0)
+        new.memory, new.fiber, old.fiber = old.memory, old.fiber, None
+        for fiber in self._fibers.values():
+            if fiber.target is old:
+                fiber.target = new
+        moved = {old.arrive: new.arrive, old.signalled: new.signalled}
+        self._events[:] = [(time, cpu, order, moved.get(action, action) if not cpu else action, argument)
+                           for time, cpu, order, action, argument in self._events]
 
     # -- CPUs ----------------------------------------------------------------------------------------
     def _schedule(self, cpu, edge):

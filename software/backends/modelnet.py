@@ -1,17 +1,17 @@
-"""The network of the pure-Python model: pieces of traffic, packets made of them, fibers, HUBs.
+"""The HUBs of the pure-Python model.
 
-Nothing here goes symbol by symbol. A *piece* is a run of symbols that follow each other without a gap: a command, or a stretch
-of a packet. What happens to a piece happens to its first symbol, and to its last one so much later. Times are
-those of ``docs/hub.md`` and ``docs/engine.md``, but for the cycles that replies and ready signals steal.
+Nothing here goes symbol by symbol: what travels is told in ``modelfiber``. Times are those of ``docs/hub.md`` and ``docs/engine.md``, but for
+the cycles that replies and ready signals steal.
 """
 
 from collections import deque
 
-from ...hdl.cab.addresses import CRC_BYTES, HEADER_BYTES
-from ...hdl.hub.commands import BY_OPCODE, RETRY, STATUS_IN_USE, TEST, Error, Group, Op
-from ...hdl.link.symbol import COMMAND_LENGTH, REPLY_BIT
+from ...hdl.hub.commands import BY_OPCODE, RETRY, TEST, Error, Group, Op
+from ...hdl.link.symbol import REPLY_BIT
+from .modelcommands import HubCommands
+from .modelfiber import Command
 
-__all__ = ["Command", "Stretch", "Arrival", "ModelFiber", "ModelHub", "QUEUE"]
+__all__ = ["ModelHub", "QUEUE"]
 
 #: Symbols that an input queue holds.
 QUEUE = 1024 + 128
@@ -19,128 +19,25 @@ QUEUE = 1024 + 128
 #: what follows, so that set-up and transfer take 10.
 _TRANSFER, _DECISION = 5, 6
 _MAX_ERRORS = 255
-
-
-class Command:
-    """A HUB command on its way."""
-
-    __slots__ = ("opcode", "hub", "param")
-    length = COMMAND_LENGTH
-    start = end = False
-
-    def __init__(self, opcode, hub, param):
-        self.opcode = opcode
-        self.hub = hub
-        self.param = param
-
-    @property
-    def kind(self):
-        """What faults call it."""
-        return "close all" if self.opcode == Op.CLOSE_ALL else "command"
-
-
-class Stretch:
-    """Some symbols of a packet: its start, some of its bytes, its end."""
-
-    __slots__ = ("data", "start", "end", "length")
-
-    def __init__(self, data, start=False, end=False):
-        self.data = data
-        self.start = start
-        self.end = end
-        self.length = len(data) + start + end
-
-    @property
-    def kind(self):
-        """What faults call it."""
-        return "start" if self.start else "end" if self.end else "data"
-
-
-class Arrival:
-    """A packet that arrives: its stretches, each with the times of its first and last symbol."""
-
-    __slots__ = ("stretches", "ended", "cut", "lost")
-
-    def __init__(self):
-        self.stretches = []
-        self.ended = None      # time of its last symbol, once there is one
-        self.cut = False       # ended by another start
-        self.lost = False      # symbols of it found the queue full
-
-    def bytes(self):
-        return b"".join(stretch.data for stretch, _, _ in self.stretches)
-
-    def count_by(self, time, symbol_ps):
-        """Symbols that have arrived by ``time``."""
-        return sum(min(stretch.length, (time - head) // symbol_ps + 1) for stretch, head, _ in self.stretches if head <= time)
-
-    def header_at(self, symbol_ps):
-        """When its header is known: with byte 20, or at its end. None as long as that is not known."""
-        wanted = HEADER_BYTES + CRC_BYTES
-        for stretch, head, _ in self.stretches:
-            if len(stretch.data) >= wanted:
-                return head + (wanted - 1 + stretch.start) * symbol_ps
-            wanted -= len(stretch.data)
-        return self.ended
-
-
-class ModelFiber:
-    """One direction of a pair.
-
-    Parameters
-    ----------
-    machine : ModelMachine
-    name : str
-    target : board
-    port : int or None
-        The port at the target.
-    """
-
-    __slots__ = ("machine", "name", "target", "port", "symbol_ps", "delay_ps", "free_at")
-
-    def __init__(self, machine, name, target, port, symbol_ps, delay_ps):
-        self.machine = machine
-        self.name = name
-        self.target = target
-        self.port = port
-        self.symbol_ps = symbol_ps
-        self.delay_ps = delay_ps
-        self.free_at = 0
-
-    def send(self, piece, at):
-        """Sends a piece as soon as the wire is free; returns the time from which on the wire takes the next."""
-        start = max(at, self.free_at)
-        self.free_at = start + piece.length * self.symbol_ps
-        fate = self.machine.fate(self, piece.kind)
-        if fate == "corrupt":
-            data = bytearray(piece.data)
-            data[len(data) // 2] ^= 0x10
-            piece = Stretch(bytes(data), piece.start, piece.end)
-        if fate != "drop":
-            head = start + self.symbol_ps + self.delay_ps
-            self.machine.at(head, self.target.arrive, (self.port, piece, head, head + (piece.length - 1) * self.symbol_ps))
-        return self.free_at
-
-    def signal(self, kind, at, value=None):
-        """Sends a ready signal or a reply (``value``) between two symbols."""
-        if self.machine.fate(self, kind) != "drop":
-            length = 1 if kind == "ready" else COMMAND_LENGTH
-            self.machine.at(at + length * self.symbol_ps + self.delay_ps, self.target.signalled, (self.port, kind, value))
+#: HUB cycles of the watchdog, as after a reset.
+_WATCHDOG = 1 << 20
 
 
 class _Input:
     """The input side of a port."""
 
-    __slots__ = ("queue", "free_at", "waits", "level")
+    __slots__ = ("queue", "free_at", "waits", "level", "moved_at", "watched")
 
     def __init__(self):
         self.queue = deque()    # (piece, time of its first symbol, of its last)
         self.free_at = 0        # from when on the next piece may leave
         self.waits = False      # whether the head is an open that waits for its output
         self.level = 0          # symbols behind it in the queue
+        self.moved_at = 0       # when something left its head, or it got what it holds
+        self.watched = False    # whether the watchdog is going to look
 
 
-class ModelHub:
+class ModelHub(HubCommands):
     """A HUB.
 
     Members
@@ -149,6 +46,7 @@ class ModelHub:
         Out of each wired port.
     errors : list of int
         Counted at each port.
+    ports : int
     """
 
     def __init__(self, machine, board, period_ps):
@@ -157,16 +55,33 @@ class ModelHub:
         self.id = board.id
         self.period_ps = period_ps
         self.fibers = {}
-        self.errors = [0] * board.ports
-        self._inputs = [_Input() for _ in range(board.ports)]
-        self._source = [None] * board.ports     # input connected to each output
-        self._ready = [True] * board.ports
-        self._waiting = deque()                 # inputs whose open waits, in the order of their coming
+        self.ports = board.ports
+        self.reset()
+
+    def reset(self):
+        """As the reset pin."""
+        ports = self.ports
+        self.errors = [0] * ports
+        self._inputs = [_Input() for _ in range(ports)]
+        self._source = [None] * ports     # input connected to each output
+        self._ready = [True] * ports
+        self._waiting = deque()           # inputs whose open waits, in the order of their coming
+        self._disabled = set()
+        self._begin_commands()
 
     # -- what comes in -------------------------------------------------------------------------------
     def arrive(self, arrival):
         port, piece, head, tail = arrival
+        if port in self._disabled:
+            if piece.start or isinstance(piece, Command):
+                self._error(port)
+            return
         side = self._inputs[port]
+        if not side.watched:
+            side.watched, side.moved_at = True, head
+            self.machine.at(head + _WATCHDOG * self.period_ps, self._look, (port, side))
+        if isinstance(piece, Command) and piece.hub == self.id and piece.opcode == Op.FLUSH_REPLY:
+            self._empty(port, self.machine.time_ps)
         if side.waits:
             if side.level + piece.length > QUEUE:
                 self._error(port)
@@ -179,9 +94,14 @@ class ModelHub:
     def signalled(self, signal):
         port, kind, value = signal
         now = self.machine.time_ps
-        if kind == "ready":
+        if port in self._disabled:
+            if kind != "ready":
+                self._error(port)
+        elif kind == "ready":
             self._ready[port] = True
             self._retry(now)
+        elif self._hello(port, value, now):
+            pass
         elif self._source[port] is None:
             self._error(port)
         else:
@@ -190,6 +110,53 @@ class ModelHub:
     def _error(self, port):
         self.errors[port] = min(self.errors[port] + 1, _MAX_ERRORS)
 
+    # -- the watchdog, and what happens to ports -----------------------------------------------------
+    def _look(self, watched):
+        """Whether an input stands still; looked at until it holds nothing."""
+        port, side = watched
+        if self._inputs[port] is not side:
+            return
+        now, patience = self.machine.time_ps, _WATCHDOG * self.period_ps
+        if side.moved_at + patience <= now:
+            side.moved_at = now
+            if side.queue or port in self._source:
+                self._time_out(port, side, now)
+        side.watched = bool(side.queue) or port in self._source
+        if side.watched:
+            self.machine.at(side.moved_at + patience, self._look, (port, side))
+
+    def _time_out(self, port, side, now):
+        self._error(port)
+        for output, source in enumerate(self._source):
+            if source == port:
+                self._source[output] = None
+                self._ready[output] = True
+        if side.waits:
+            command = side.queue.popleft()[0]
+            side.waits = False
+            self._waiting.remove(port)
+            if command.opcode & TEST and self._source[command.param] is None:
+                self._ready[command.param] = True
+            self._reply(port, command.opcode, Error.GIVEN_UP, False, now)
+        self._retry(now)
+        self._work(port)
+
+    def enable(self, port, on):
+        """Enables or disables a port, as the supervisor's commands do."""
+        now = self.machine.time_ps
+        if on:
+            self._disabled.discard(port)
+            self._ready[port] = True
+            return
+        self._disabled.add(port)
+        self._inputs[port] = _Input()
+        if port in self._waiting:
+            self._waiting.remove(port)
+        self._source = [None if source == port or output == port else source for output, source in enumerate(self._source)]
+        if port in self.fibers:
+            self.fibers[port].signal("ready", now)
+        self._retry(now)
+
     # -- the head of a queue -------------------------------------------------------------------------
     def _work(self, port):
         """Does all that can be done at the head of an input queue now; comes back when more can."""
@@ -197,7 +164,7 @@ class ModelHub:
         while side.queue and not side.waits:
             now = machine.time_ps
             piece, head, tail = side.queue[0]
-            own = isinstance(piece, Command) and piece.hub == self.id and piece.opcode != Op.CLOSE_ALL
+            own = isinstance(piece, Command) and self._ours(piece)
             if own:
                 due = max(tail + _DECISION * self.period_ps, side.free_at)
             else:
@@ -213,9 +180,11 @@ class ModelHub:
                     self._waiting.append(port)
                     return
                 side.queue.popleft()
+                side.moved_at = now
                 side.free_at = now + _TRANSFER * self.period_ps
             else:
                 side.queue.popleft()
+                side.moved_at = now
                 self._pass_on(port, side, piece, outputs, now)
 
     def _pass_on(self, port, side, piece, outputs, now):
@@ -253,21 +222,27 @@ class ModelHub:
                 self._waiting.remove(port)
                 side.waits = False
                 side.queue.popleft()
+                side.moved_at = now
                 side.free_at = now + _TRANSFER * self.period_ps
                 self._work(port)
 
     def _execute(self, port, command, now):
         """Carries out a command for this HUB. Returns False if it must wait."""
         opcode, output = command.opcode, command.param
-        opens = opcode >> 4 & 7 == Group.OPEN
+        opens = opcode >> 4 == Group.OPEN
         if opcode not in BY_OPCODE:
             self._error(port)
             self._reply(port, opcode, Error.UNKNOWN, False, now)
+        elif not opens and (done := self._ask(port, opcode, output, now)) is not None:
+            return done
         elif output >= len(self._source) or (opens and output == port):
             self._error(port)
             self._reply(port, opcode, Error.BAD_PORT, False, now)
+        elif opens and output in self._disabled:
+            self._error(port)
+            self._reply(port, opcode, Error.DISABLED, False, now)
         elif opens:
-            taken = self._source[output] not in (None, port)
+            taken = self._source[output] not in (None, port) or self._source[output] is None and self._locks[output] not in (None, port)
             held = opcode & TEST and not self._ready[output]
             if not taken and not held:
                 self._source[output] = port
@@ -276,17 +251,17 @@ class ModelHub:
                 return False
             else:
                 self._reply(port, opcode, Error.BUSY if taken else Error.NOT_READY, False, now)
-        elif opcode == Op.CLOSE:
-            if self._source[output] == port:
+        elif opcode in (Op.CLOSE, Op.CLOSE_REPLY):
+            mine = self._source[output] == port
+            if mine:
                 self._source[output] = None
                 self._retry(now)
             else:
                 self._error(port)
-        elif opcode == Op.STATUS_OUTPUT:
-            source = self._source[output]
-            self._reply(port, opcode, 0 if source is None else STATUS_IN_USE | source, True, now)
+            self._reply(port, opcode, output if mine else Error.NOT_MINE, mine, now)
         else:
-            self._reply(port, opcode, self.errors[output], True, now)
+            self._reply(port, opcode, output, True, now)
+            self.enable(output, opcode == Op.ENABLE_REPLY)
         return True
 
     def _reply(self, port, opcode, value, done, now):

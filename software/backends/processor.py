@@ -22,12 +22,13 @@ _LOADS = (Kind.READ, Kind.READ_BLOCK)
 
 
 class Request(NamedTuple):
-    """What a processor drives on ``bus__address``, ``bus__write``, ``bus__select`` and ``bus__write_data``."""
+    """What a processor drives on ``bus__address``, ``bus__write``, ``bus__select``, ``bus__write_data`` and ``bus__kernel``."""
 
     address: int     # byte address of a word
     write: bool
     select: int      # bit 3: the byte at the word's own address
     data: int        # the bytes in their lanes; 0 in a load
+    kernel: bool     # bus__kernel: level 1, and level 0 in supervisor mode
 
 
 class Processor:
@@ -48,21 +49,26 @@ class Processor:
         What it drives on the bus now; None for ``bus__valid`` = 0.
     turns : int
         How often software has run.
+    direct : callable(operation, kernel) or None
+        Asked at each block: does it at once, or returns None. If it has done it, returns its words (0 for stores); the last one is then answered,
+        by ``edge``, when the board would have answered it.
     """
 
-    __slots__ = ("edges", "request", "turns", "_runner", "_door", "_level", "_state", "_until", "_masked", "_handled",
+    __slots__ = ("edges", "request", "turns", "direct", "_runner", "_door", "_level", "_state", "_until", "_masked", "_supervisor", "_handled",
                  "_queues", "_errors", "_saved", "_access", "_words", "_taken", "_answers")
 
     def __init__(self, door, main):
         self.edges = 0
         self.request = None
         self.turns = 0
+        self.direct = None
         self._runner = Runner(door, main)
         self._door = door
         self._level = THREAD
         self._state = _FETCH
         self._until = 0                   # edge at which the spend under way ends
         self._masked = False
+        self._supervisor = False          # mode of level 0
         self._handled = False             # a handler has run since level 0 was last resumed
         self._queues = [None, None]       # for each level an iterator of operations
         self._errors = [None, None]       # for each level the first bus error that its software has not heard of
@@ -179,6 +185,8 @@ class Processor:
                 self._state = _SPEND
         elif kind == Kind.MASK:
             self._masked = bool(operation.value)
+        elif kind == Kind.MODE:
+            self._supervisor = bool(operation.value)
         elif kind == Kind.RETURN:
             self._report(level)
             self._level = THREAD
@@ -219,10 +227,17 @@ class Processor:
     # -- accesses ------------------------------------------------------------------------------------
     def _begin(self, operation):
         kind = operation.kind
+        kernel = self._level == INTERRUPT or self._supervisor
         if kind == Kind.WRITE or kind == Kind.READ:
-            self._words = (_single(operation),)
+            self._words = (_single(operation, kernel),)
         else:
-            self._words = _block(operation)
+            words = self.direct(operation, kernel) if self.direct is not None else None
+            if words is not None:
+                self._access, self._words, self._taken, self._answers = operation, words, len(words), words[:-1]
+                self.request = None
+                self._state = _ACCESS
+                return
+            self._words = _block(operation, kernel)
         self._access = operation
         self._taken = 0
         self._answers = []
@@ -254,16 +269,16 @@ class Processor:
             self._resume(self._level, value)
 
 
-def _single(operation):
+def _single(operation, kernel):
     """The request of a single access: 1, 2 or 4 bytes in their lanes."""
     size, offset = operation.size, operation.address & 3
     shift = 4 - size - offset
     write = operation.kind == Kind.WRITE
     data = (operation.value & (1 << 8 * size) - 1) << 8 * shift if write else 0
-    return Request(operation.address & ~3, write, ((1 << size) - 1) << shift, data)
+    return Request(operation.address & ~3, write, ((1 << size) - 1) << shift, data, kernel)
 
 
-def _block(operation):
+def _block(operation, kernel):
     """The requests of a block: words, with byte selects at its ends."""
     first, end = operation.address, operation.address + operation.size
     write = operation.kind == Kind.WRITE_BLOCK
@@ -279,5 +294,5 @@ def _block(operation):
             select &= 0xF >> (first - address)
         if address + 4 > end:
             select &= 0xF << (address + 4 - end)
-        requests.append(Request(address, write, select, int.from_bytes(data[offset:offset + 4], "big")))
+        requests.append(Request(address, write, select, int.from_bytes(data[offset:offset + 4], "big"), kernel))
     return requests

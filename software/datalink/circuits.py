@@ -33,14 +33,31 @@ class Circuits:
         self._attempts = attempts
 
     async def open(self, route):
-        """Sends the circuit's command packet until every branch has answered.
+        """Sends the circuit's command packets until every branch has answered.
 
         HUBs do an *open* of a connection that stands already at once, so the commands may be repeated at any time.
         Raises CircuitError when a HUB refuses, or after the last attempt; what was opened is then closed again.
         """
+        await self._open(route, route.circuits, "circuit")
+        self.counters.circuits += 1
+
+    async def prepare(self, route):
+        """The same for all of a packet's stages but the last, which is sent with the packet."""
+        await self._open(route, route.before, "tree")
+
+    async def _open(self, route, stages, what):
+        for words, replies in stages:
+            found = await self._stage(route, words, replies)
+            if found is not None:
+                await self.close()
+                text, error = found
+                raise CircuitError(f"no {what} from {self.kernel.name} over {route.hops} (HUB, port): {text}", error)
+
+    async def _stage(self, route, words, replies):
+        """Opens one stage; returns what is wrong (text, Error or None for silence), None if it stands."""
         found = ""
         for _ in range(self._attempts):
-            waiting = set(route.replies)
+            waiting = set(replies)
 
             def match(word):
                 if word & DONE:
@@ -48,17 +65,15 @@ class Circuits:
                     return not waiting
                 return True
 
-            last = await self.replies.ask(route.circuit, match, self._reply_cycles)
+            last = await self.replies.ask(words, match, self._reply_cycles)
             if last is not None and not last & DONE:
-                found = f"HUB {last >> 8 & 0xFF} refuses: {Error(last & 0xFF).name}"
-                break
+                error = Error(last & 0xFF)
+                return f"HUB {last >> 8 & 0xFF} refuses: {error.name}", error
             if last is not None:
-                self.counters.circuits += 1
-                return
+                return None
             self.counters.reply_timeouts += 1
             found = await self._look(route)
-        await self.close()
-        raise CircuitError(f"no circuit from {self.kernel.name} over {route.hops} (HUB, port): {found}")
+        return found, None
 
     async def close(self):
         """Sends *close all*."""

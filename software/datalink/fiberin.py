@@ -7,12 +7,14 @@ ready signal when it has started the DMA; section 5.3.4: an extra one repairs on
 
 from enum import Enum
 
-from ...hdl.cab.addresses import HEADER_BYTES, REG, Irq
+from ...hdl.cab.addresses import HEADER_BYTES, REG, REGIONS, Irq
 
 __all__ = ["FiberIn", "Answer"]
 
 _ADDRESS = REG["RX_ADDRESS"].address
 _START = REG["RX_START"].address
+_AREA = REG["RX_AREA"].address
+_NOWHERE = REGIONS["data"].base
 _RELEASE = REG["RX_RELEASE"].address
 _CONTROL = REG["RX_CONTROL"].address
 _DISCARD = REG["RX_CONTROL"].discard.mask
@@ -29,10 +31,11 @@ _SHORT = 16
 
 
 class Answer(Enum):
-    """What an upcall may return besides (address, limit)."""
+    """What an upcall may return besides places."""
 
     HOLD = "there is no room now: keep the packet, and ask again when there may be"
     DISCARD = "drop the packet"
+    CHECK = "drop its bytes, but tell at its end whether it came without an error"
 
 
 class FiberIn:
@@ -47,12 +50,13 @@ class FiberIn:
 
     A transport protocol has two methods, called at interrupt level:
 
-    - ``packet(header: bytes)`` → (address, limit), HOLD or DISCARD: where the bytes behind the header go, and how many of them at most;
+    - ``packet(header: bytes)`` → (address, limit), HOLD, DISCARD or CHECK: where the bytes behind the header go, and how many of them at most;
+      or a list of such places, 16 at most, filled in order;
     - ``received(length: int, good: bool)`` → bool: the packet that it was last asked about has ended, with ``length`` bytes stored, ``good`` if
       without any error. True if another packet is likely to follow at once.
     """
 
-    __slots__ = ("kernel", "door", "timers", "interrupts", "watch", "counters", "protocols", "_hold", "_patience", "_receiver", "_held",
+    __slots__ = ("kernel", "door", "timers", "interrupts", "watch", "counters", "protocols", "_hold", "_patience", "_receiver", "_checking", "_held",
                  "_hold_timer", "_recent", "_quiet", "_age")
 
     def __init__(self, kernel, timers, interrupts, watch, counters, hold, patience):
@@ -66,6 +70,7 @@ class FiberIn:
         self._hold = hold
         self._patience = patience
         self._receiver = None         # protocol of the packet whose DMA runs
+        self._checking = False        # and none of its bytes are wanted
         self._held = False            # a packet waits for room, and PACKET is disabled
         self._hold_timer = None
         self._recent = False          # a packet has come since the last look of the watch
@@ -102,12 +107,21 @@ class FiberIn:
                 self.counters.refused += 1
             self._discard()
             return False
-        address, limit = place
         self._receiver = protocol
+        self._checking = place is Answer.CHECK
+        if self._checking:
+            address, limit = _NOWHERE, 0
+        elif isinstance(place, list):
+            *first, (address, limit) = place
+            for start, length in first:
+                door.write(_ADDRESS, start)
+                door.write(_AREA, length)
+        else:
+            address, limit = place
         door.write(_ADDRESS, address)
         door.write(_START, limit)
         door.write(_READY, 0)
-        return limit <= _SHORT
+        return limit <= _SHORT and not self._checking
 
     def _discard(self):
         self._receiver = None
@@ -150,6 +164,9 @@ class FiberIn:
         door.write(_RELEASE, 0)
         door.spend(self.kernel.costs.datalink_received)
         protocol, self._receiver = self._receiver, None
+        if self._checking:
+            self._checking = False
+            result &= ~_RESULT.too_long.mask
         good = not result & _BAD
         if good and _RESULT.header.get(result) != HEADER_BYTES:
             counters.short += 1
@@ -176,6 +193,7 @@ class FiberIn:
                 # The packet's end got lost, and nothing came that would have shown it.
                 self.counters.stalled += 1
                 protocol, self._receiver = self._receiver, None
+                self._checking = False
                 self.door.write(_CONTROL, _RESET)
                 protocol.received(0, False)
             return True

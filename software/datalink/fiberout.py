@@ -20,6 +20,7 @@ _STATUS = REG["TX_STATUS"].address
 _COMMAND = REG["TX_COMMAND"].address
 _ADDRESS = REG["TX_ADDRESS"].address
 _AREA = REG["TX_AREA"].address
+_SYMBOL = REG["TX_SYMBOL"].address
 _START = REG["TX_AREA"].start.mask
 _FINISH = REG["TX_AREA"].end.mask | REG["TX_AREA"].crc.mask
 _NOTIFY = REG["TX_AREA"].notify.mask
@@ -34,22 +35,37 @@ _CLOSE_UNCOUNTED = command_word(Op.CLOSE_ALL, ANY_HUB, 0)
 _HEADERS = TX_LIST_DEPTH + 4
 #: Of the packets of a long message one in so many is counted when it has left: each costs an interrupt when somebody waits for room.
 _COUNT = 4
+#: Looks of the watch that fiber out may wait for a ready signal, if a transport hears no answers.
+_DOUBT = 4
 #: Entries that must be free before a thread that waits for room is woken, so that it refills the list in one go.
 _REFILL = TX_LIST_DEPTH // 2
 
 
 class FiberOut:
-    """Fiber out of one CAB. Whoever writes holds ``lock``.
+    """Fiber out of one CAB. Threads write under ``async with out:``, which holds ``lock``; what must not wait is posted.
+
+    Software runs ahead of what it has posted to the board. So a thread lets go of the lock only when all that it wrote is on the board: then
+    what interrupt handlers write comes behind it there, too, and ``done`` is called for the right packets.
 
     Members
     -------
     lock : Lock
+    posted : deque
+        Packets that were posted and wait for the lock or for room: (opens, header, areas, done, argument), the oldest first.
+    doubted : bool
+        A transport hears no answers: a ready signal that does not come is taken for lost much sooner, and then at every look of the watch, until the
+        list is empty and the way can be looked at. What is damaged if that is wrong will be sent again. Ends when there is progress.
+    still : bool
+        Whether the thread that holds the lock waits for a reply, and has written nothing by halves.
+    hello : tuple of int
+        The symbols by which this CAB says who it is.
     quiet : bool
         Whether all that was written has left, as far as is known.
     """
 
-    __slots__ = ("kernel", "door", "memory", "interrupts", "watch", "counters", "lock", "_patience", "_free", "_queued", "_uncounted", "_sent",
-                 "_done", "_room", "_wanted", "_finishing", "_headers", "_header", "_status", "_stalled", "_seen", "_recent", "_unclosed")
+    __slots__ = ("kernel", "door", "memory", "interrupts", "watch", "counters", "lock", "posted", "_patience", "_free", "_queued", "_uncounted", "_sent",
+                 "_done", "_room", "_wanted", "_finishing", "_headers", "_header", "_status", "_stalled", "_seen", "_recent", "_unclosed",
+                 "_between", "doubted", "still", "hello", "_asked", "_forced")
 
     def __init__(self, kernel, memory, interrupts, watch, counters, patience):
         self.kernel = kernel
@@ -58,7 +74,8 @@ class FiberOut:
         self.interrupts = interrupts
         self.watch = watch
         self.counters = counters
-        self.lock = Lock(kernel, f"the fiber out of {kernel.name}")
+        self.lock = Lock(kernel, f"the fiber out of {kernel.name}", guard=True)
+        self.posted = deque()
         self._patience = patience        # ticks of the watch until a ready signal is taken for lost
         self._free = TX_LIST_DEPTH       # entries that are free at least
         self._queued = 0                 # entries marked notify that were written since reset
@@ -76,6 +93,12 @@ class FiberOut:
         self._seen = None
         self._recent = False             # whether anything was written since the last look of the watch
         self._unclosed = False           # whether the close all of a quiet time is still to be sent
+        self._between = True             # no thread is in the midst of writing: a handler may write
+        self.doubted = False
+        self._forced = False             # and packets have been sent though no ready signal had come
+        self.still = False
+        self.hello = ()
+        self._asked = False              # a hello is asked for and not yet written
         interrupts.on_status = self._on_status
         memory.on_shortage = self.hurry
         watch.watchers.append(self._tick)
@@ -85,31 +108,105 @@ class FiberOut:
         """See the class."""
         return self._queued == self._sent
 
+    def immediate(self, entries):
+        """Whether a thread that writes so many entries now certainly waits for nothing."""
+        return self.lock.holder is None and not self.posted and self._free >= entries
+
+    # -- the lock ------------------------------------------------------------------------------------
+    async def __aenter__(self):
+        lock = self.lock
+        if lock.holder is not None:
+            await lock.acquire()
+        else:
+            lock.holder = self.kernel.current
+        self._between = False
+        return self
+
+    async def __aexit__(self, kind, error, trace):
+        if kind is not GeneratorExit:          # there nobody would carry out what is awaited
+            await self.say_late_hello()
+            await self.door.now()
+            while self.posted and self._write_posted():
+                await self.door.now()
+        self._between = True
+        self.lock.release()
+
     # -- writing the list ----------------------------------------------------------------------------
-    async def packet(self, opens, header, areas, close=True, last=True, done=None, argument=None):
+    async def packet(self, opens, header, areas, close=True, last=True, done=None, argument=None, alone=False):
         """Writes a packet: the commands ``opens``, then the bytes of ``header`` and of ``areas`` with their CRC, then *close all*.
 
         ``areas``: list of (byte address, bytes). ``last``: False if the caller is going to send more at once; only then may it be left
-        uncounted. ``done(argument)`` (only with ``last``) is called, at either level, some time after all of it has left. Returns when
-        all is in the list. The caller holds the lock. Raises MessageTooLong for more than the list could hold at once.
+        uncounted. ``done(argument)`` (only with ``last``) is called, at either level, some time after all of it has left. ``alone``: no
+        connection stands, and nothing has been written since the lock was taken, so that posted packets may go first. Returns when all
+        is in the list. The caller holds the lock. Raises MessageTooLong for more than the list could hold at once.
         """
         need = len(opens) + len(areas) + 2
-        if self._free < need:
-            await self._make_room(need)
+        if self._free < need or alone and self.posted:
+            await self._make_room(need, alone)
+        kernel = self.kernel
+        counted = self._open(need, opens, last)
+        if kernel.trace is not None:
+            await kernel.note("queued", header[2], header[6] << 8 | header[7])
+        self._fill(header, areas, close, counted, done, argument)
+        if not self.watch.on:
+            await self.watch.start()
+
+    def post(self, opens, header, areas, done=None, argument=None):
+        """Writes a packet like ``packet``, at once if nobody holds the lock and there is room, else as soon as may be; never waits.
+
+        From both levels, and without the lock. Packets that are posted keep their order. Raises MessageTooLong like ``packet``.
+        """
+        _fits(len(opens) + len(areas) + 2)
+        self.posted.append((opens, header, areas, done, argument))
+        if self.interrupts.active:
+            self._recent = True
+            if self._between:
+                self._write_posted()
+            self.watch.start_late()
+        elif len(self.posted) == 1 and self.lock.holder is None:
+            self.kernel.spawn(self._carry, name="posted packets")
+
+    async def _carry(self):
+        """A thread: takes the lock, so that what threads have posted is written when it lets go of it."""
+        async with self:
+            if not self.watch.on:
+                await self.watch.start()
+
+    def _write_posted(self):
+        """Writes what was posted, as far as there is room. Returns whether any was."""
+        posted = self.posted
+        some = False
+        while posted:
+            opens, header, areas, done, argument = posted[0]
+            need = len(opens) + len(areas) + 2
+            if self._free < need:
+                self.interrupts.add(_SENT)
+                break
+            posted.popleft()
+            counted = self._open(need, opens, True)
+            self._fill(header, areas, True, counted, done, argument)
+            some = True
+        return some
+
+    def _open(self, need, opens, last):
+        """Begins a packet of ``need`` entries, for which there is room: its commands. Returns whether it is to be counted."""
         self._free -= need
-        kernel, door = self.kernel, self.door
-        write = door.write
         self._recent = True
         self._uncounted += 1
         counted = last or self._uncounted == _COUNT
         if counted:
             self._queued += 1
             self._uncounted = 0
-        door.spend(kernel.costs.datalink_send + kernel.costs.datalink_entry * need)
+        door, costs = self.door, self.kernel.costs
+        door.spend(costs.datalink_send + costs.datalink_entry * need)
         for word in opens:
-            write(_COMMAND, word)
-        if kernel.trace is not None:
-            await kernel.note("queued", header[2], header[6] << 8 | header[7])
+            door.write(_COMMAND, word)
+        return counted
+
+    def _fill(self, header, areas, close, counted, done, argument):
+        """The packet itself, behind its commands."""
+        door = self.door
+        write = door.write
         place = self._headers[self._header]
         self._header = (self._header + 1) % _HEADERS
         door.write_block(place, header)
@@ -128,8 +225,6 @@ class FiberOut:
         self.counters.packets_sent += 1
         if done is not None:
             self._done.append((self._queued, done, argument))
-        if not self.watch.on:
-            await self.watch.start()
 
     async def commands(self, words, done=None, argument=None):
         """Writes HUB commands (TX_COMMAND words); CLOSE_ALL is counted. The caller holds the lock.
@@ -151,23 +246,54 @@ class FiberOut:
         if not self.watch.on:
             await self.watch.start()
 
-    async def _make_room(self, need):
-        """Waits until ``need`` entries of the list are free. The caller alone writes the list."""
-        if need > TX_LIST_DEPTH:
-            raise MessageTooLong(f"{need} hops and areas do not go into the {TX_LIST_DEPTH} entries of the fiber-out list: "
-                                 "send fewer areas, or to fewer CABs at once")
+    async def _make_room(self, need, alone=False):
+        """Waits until ``need`` entries of the list are free. ``alone`` as for ``packet``."""
+        _fits(need)
         while True:
             status = await self.door.read(_STATUS)
+            self._between = False
             self._look(status)
-            free = status & _FREE
-            if free >= need:
-                self._free = free
+            self._free = status & _FREE
+            wrote = alone and self._write_posted()
+            if self._free >= need:
                 return
+            if wrote:
+                continue
             self._room = thread = self.kernel.current
             self._wanted = max(need, _REFILL)
             thread.waits_for = self.lock
             self.interrupts.add(_SENT)
+            self._between = alone
             await BLOCK
+
+    # -- hello ---------------------------------------------------------------------------------------
+    def say_hello(self):
+        """At interrupt level: the neighbour wants to know who is here. It is told as soon as no thread writes and there is room."""
+        self._asked = True
+        if self._between or self.still:
+            self._write_hello()
+
+    def _write_hello(self):
+        if self._free >= len(self.hello):
+            self._asked = False
+            self._free -= len(self.hello)
+            self.door.spend(self.kernel.costs.datalink_hello)
+            for symbol in self.hello:
+                self.door.write(_SYMBOL, symbol)
+
+    async def say_late_hello(self):
+        """By the thread that holds the lock, between whole packets and commands: says the hello that no handler could."""
+        if self._asked:
+            self._write_hello()
+            await self.door.now()
+
+    async def wait_still(self, block):
+        """The thread that holds the lock awaits ``block`` and writes nothing meanwhile, so that hellos may be said."""
+        self.still = True
+        try:
+            await block
+        finally:
+            self.still = False
 
     # -- what has left -------------------------------------------------------------------------------
     def _look(self, status):
@@ -184,12 +310,22 @@ class FiberOut:
     def _on_status(self, status):
         """At interrupt level."""
         self._look(status)
+        free = status & _FREE
+        if self._between:
+            self._free = free
+            if self.posted:
+                self._write_posted()
+                free = self._free
+        if self._asked and (self._between or self.still):
+            self._free = free
+            self._write_hello()
+            free = self._free
         interrupts = self.interrupts
         if interrupts.enabled >> _SENT & 1:
-            if self._room is not None and status & _FREE >= self._wanted:
+            if self._room is not None and free >= self._wanted:
                 self.kernel.wake(self._room)
                 self._room = None
-            if self._room is None and not self._finishing and not (self._done and self.memory.awaited):
+            if self._room is None and not self._finishing and not self.posted and not (self._done and self.memory.awaited):
                 interrupts.remove(_SENT)
 
     async def finish(self):
@@ -220,18 +356,23 @@ class FiberOut:
         self._unclosed |= recent
         if self._queued != self._sent:
             seen = (self._sent, self._status & _FREE)
-            if not self._status & _WAITING or seen != self._seen:
+            before = self._seen or (self._sent, 0)
+            # Fewer free entries are no sign of life: they may have been written since. Nor is what was forced out.
+            moved = (seen[0] != before[0] or seen[1] > before[1]) and not self._forced
+            if not self._status & _WAITING or moved:
                 self._stalled = 0
+                self.doubted = self._forced = False
             else:
                 self._stalled += 1
-                if self._stalled >= self._patience:
+                if self._stalled >= (min(_DOUBT, self._patience) if self.doubted else self._patience):
                     # The ready signal of the last packet got lost (or its HUB holds it for longer than anyone should).
-                    self._stalled = 0
+                    self._forced = self.doubted
+                    self._stalled = _DOUBT if self.doubted else 0
                     self.counters.ready_recovered += 1
                     self.door.write(REG["TX_CONTROL"].address, REG["TX_CONTROL"].set_ready.mask)
             self._seen = seen
             return True
-        if recent or self._uncounted or self.lock.holder is not None:
+        if recent or self._uncounted or self.posted or self.lock.holder is not None:
             return True
         if self._unclosed:
             # All has left and nobody writes: if the last close all got lost, this one does its work.
@@ -239,3 +380,10 @@ class FiberOut:
             self._free -= 1
             self.door.write(_COMMAND, _CLOSE_UNCOUNTED)
         return False
+
+
+def _fits(entries):
+    """Raises MessageTooLong for more entries than the list has."""
+    if entries > TX_LIST_DEPTH:
+        raise MessageTooLong(f"{entries} hops and areas do not go into the {TX_LIST_DEPTH} entries of the fiber-out list: "
+                             "send fewer areas, or to fewer CABs at once")

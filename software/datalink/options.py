@@ -15,7 +15,12 @@ class Options:
     stall_us: int = 50_000           # until a packet or message that does not go on is given up
     reply_us: int = 10_000           # for the reply that says that a circuit stands
     status_us: int = 500             # for the reply to a status command
-    attempts: int = 4                # at opening a circuit
+    attempts: int = 4                # at opening a circuit, and at asking a HUB
+    looks: int = 3                   # at ports whose neighbours do not say hello, until they count as unused
+    look_us: int = 60                # before each of them
+    suspect_us: int = 20_000         # between two looks at the way to the same CAB
+    mend_us: int = 1_000_000         # between two trials of what is broken
+    again_us: int = 200_000          # until the network is explored again for a CAB that is not known
 
 
 @dataclass(slots=True)
@@ -38,5 +43,11 @@ class Counters:
     ready_repeated: int = 0          # extra ready signals sent after a burst
     reply_timeouts: int = 0          # circuits of which no reply told in time
     status_replies: int = 0          # answers to the questions asked then
+    looked: int = 0                  # ways looked at because nothing arrived
+    flushed: int = 0                 # HUBs whose queue was flushed on the way
+    repaired: int = 0                # ready signals made up for on the way
+    broken: int = 0                  # channels found broken
+    rerouted: int = 0                # times that routes were changed for that
+    asked_again: int = 0             # questions to HUBs that were not answered in time
     stray_replies: int = 0           # replies that nobody waited for
     fiber_errors: int = 0            # interrupts ERROR

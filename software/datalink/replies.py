@@ -4,7 +4,8 @@ Source: "The Design of Nectar" (1989), section 4.2.1.
 """
 
 from ...hdl.cab.addresses import REG
-from ...hdl.hub.commands import REPLY, Error
+from ...hdl.hub.commands import HELLO, HELLO_ASK, REPLY, Error
+from ...hdl.link.symbol import ANY_HUB
 from ..errors import CommandRefused, NoReply
 from ..kernel.thread import BLOCK
 from .route import command_word
@@ -33,6 +34,7 @@ class Replies:
 
     async def ask(self, commands, match, cycles):
         """Sends ``commands`` and waits until ``match(word)`` of a reply is true: that reply, or None after ``cycles`` CPU cycles."""
+        await self.out.say_late_hello()
         self._got = None
         self._match = match
         await self.out.commands(commands)
@@ -40,7 +42,7 @@ class Replies:
         if self._got is None:
             self._waiter = thread = self.kernel.current
             thread.waits_for = "a HUB's reply"
-            await BLOCK
+            await self.out.wait_still(BLOCK)
         self._match = None
         self.timers.cancel(timer)
         return self._got
@@ -51,8 +53,9 @@ class Replies:
             raise ValueError(f"{op!r} has no reply that could be waited for")
 
         def match(word):
-            return (word ^ expected) & ~(DONE | _REPLY.value.mask) == 0
+            return (word ^ expected) & ~free == 0
 
+        free = DONE | _REPLY.value.mask | (_REPLY.hub.mask if hub == ANY_HUB else 0)
         expected = _REPLY.valid.put(1) | _REPLY.opcode.put(op) | _REPLY.hub.put(hub)
         for _ in range(attempts):
             word = await self.ask([command_word(op, hub, param)], match, cycles)
@@ -66,7 +69,12 @@ class Replies:
     def _on_reply(self, word):
         """At interrupt level."""
         self.kernel.door.spend(self.kernel.costs.datalink_reply)
-        if self._match is None:
+        opcode = _REPLY.opcode.get(word)
+        if opcode == HELLO_ASK:
+            self.out.say_hello()
+        elif opcode == HELLO:
+            pass                  # a HUB tells who it is, as an answer to nobody here
+        elif self._match is None:
             self.counters.stray_replies += 1
         elif self._got is None and self._match(word):
             self._got = word

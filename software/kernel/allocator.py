@@ -73,6 +73,13 @@ class Allocator:
         self.used -= 1 << order
         self._free[order].append(address)
 
+    def size_of(self, address):
+        """Bytes of a block that is given out. ValueError if ``address`` is not one."""
+        order = self._given.get(address)
+        if order is None:
+            raise ValueError(f"0x{address:06X} is not a block that was allocated; was it freed before?")
+        return 1 << order
+
     def _split(self, order):
         """Makes a block of ``order`` from the next larger one."""
         free = self._free

@@ -14,7 +14,8 @@ _ENABLE = REG["IRQ_ENABLE"].address
 _REPLY = REG["REPLY"].address
 _ERRORS = REG["ERRORS"].address
 _STATUS = REG["TX_STATUS"].address
-_PACKET, _RECEIVED, _REPLIED, _SENT, _TIMER, _ERROR = (1 << irq for irq in Irq)
+_PACKET, _RECEIVED, _REPLIED, _SENT, _TIMER, _ERROR = (
+    1 << irq for irq in (Irq.PACKET, Irq.RECEIVED, Irq.REPLY, Irq.SENT, Irq.TIMER, Irq.ERROR))
 #: IRQ_PENDING, RX_RESULT, RX_HEADER0 to 3 (left as bytes), TX_STATUS: all but REPLY, which a load takes out.
 _WORDS = Struct(">II16sI")
 
@@ -24,6 +25,8 @@ class Interrupts:
 
     Members
     -------
+    active : bool
+        Whether the handler runs: level 0 stands still from its start to its end.
     enabled : int
         The interrupts that raise the line, as IRQ_ENABLE has them or soon will.
     on_packet : callable(header: bytes) → bool
@@ -42,11 +45,12 @@ class Interrupts:
     writes, which does no harm as long as nobody else adds any. To write anything else it must hold interrupts off, and flush.
     """
 
-    __slots__ = ("kernel", "door", "enabled", "on_packet", "on_received", "on_reply", "on_status", "on_error", "on_timer", "late")
+    __slots__ = ("kernel", "door", "active", "enabled", "on_packet", "on_received", "on_reply", "on_status", "on_error", "on_timer", "late")
 
     def __init__(self, kernel):
         self.kernel = kernel
         self.door = kernel.door
+        self.active = False
         self.enabled = _PACKET | _RECEIVED | _REPLIED | _TIMER | _ERROR
         self.on_packet = self.on_received = self.on_reply = self.on_status = self.on_error = self.on_timer = None
         self.late = []
@@ -69,6 +73,7 @@ class Interrupts:
 
     async def handle(self):
         """The handler, as the door starts it."""
+        self.active = True
         door, costs, trace = self.door, self.kernel.costs, self.kernel.trace
         if trace is not None:
             trace.append((await door.now(), "interrupt", None, None))
@@ -100,6 +105,7 @@ class Interrupts:
         door.spend(costs.interrupt_exit)
         if trace is not None:
             trace.append((await door.now(), "returned", None, None))
+        self.active = False
 
     async def _others(self, causes):
         door = self.door

@@ -1,14 +1,15 @@
 """The scheduler of a CAB: threads as coroutines, round robin, never preempted.
 
 Source: "The Design of Nectar" (1989), section 6.1. Ours: a thread that goes on after nobody else has run costs no switch,
-since its register windows are still in place; the idle loop runs on the stack of the thread that ran last.
+since its register windows are still in place; the idle loop runs on the stack of the thread that ran last. How threads wait and
+are ended is specified in docs/kernel.md.
 """
 
 from collections import deque
 
 from ..costs import PROTOTYPE
 from ..door import BusError, Kind, Operation
-from ..errors import ProgramError
+from ..errors import EndThread, Fault, ProgramError, TimedOut
 from .thread import BLOCK, Thread
 
 __all__ = ["Kernel"]
@@ -20,11 +21,39 @@ _NOW = Operation(Kind.NOW)
 class _Nobody:
     """What runs before the first thread does: a program's ``main``, which cannot wait for anything on a CAB."""
 
+    task = _pending = None
+
     def __setattr__(self, name, value):
         raise ProgramError("only a task can wait for something on a CAB: start one with system.spawn")
 
 
 _NOBODY = _Nobody()
+
+
+def _nothing(_):
+    """Gives back what a thread was woken with: nothing."""
+
+
+class Deadline:
+    """Ends a wait of a thread by TimedOut when its time has come: the one that it is in, or its next."""
+
+    __slots__ = ("kernel", "thread", "error", "timer")
+
+    def __init__(self, kernel, timeout):
+        self.kernel = kernel
+        self.thread = kernel.current
+        self.error = TimedOut(f"{self.thread.name} on {kernel.name} has not come to an end in {timeout} cycles")
+        self.timer = None
+
+    def fire(self, _, now):
+        """At interrupt level: the time has come."""
+        self.kernel.interrupt(self.thread, self.error)
+
+    def over(self):
+        """There is nothing more to be ended."""
+        self.kernel.timers.cancel(self.timer)
+        if self.thread._pending is self.error:
+            self.thread._pending = None
 
 
 class Kernel:
@@ -57,10 +86,19 @@ class Kernel:
         CPU cycle of the interrupt under way; kept only while ``trace`` is a list.
     boot : list of callables
         Called once, before the first thread, to set up the board.
+    timers : Timers
+    memory : Memory
+        The CAB's; they name themselves here.
+    cab_id : int or None
+        The CAB's ID, as the source of messages from itself.
+    spawned : int
+        Threads made so far.
+    guards : list of Lock
+        The locks that hold off the end of a thread.
     """
 
-    __slots__ = ("door", "name", "costs", "current", "failed", "on_end", "on_fail", "trace", "stamp", "on_room", "boot", "_ready", "_threads",
-                 "_spawned")
+    __slots__ = ("door", "name", "costs", "current", "failed", "on_end", "on_fail", "trace", "stamp", "on_room", "boot", "timers",
+                 "memory", "cab_id", "guards", "spawned", "_ready", "_threads")
 
     def __init__(self, door, name="CAB", costs=PROTOTYPE):
         self.door = door
@@ -74,9 +112,11 @@ class Kernel:
         self.stamp = 0
         self.on_room = None
         self.boot = []
+        self.timers = self.memory = self.cab_id = None
+        self.guards = []
         self._ready = deque()
         self._threads = {}        # those that have not ended, in the order of their making (a dict as an ordered set)
-        self._spawned = 0
+        self.spawned = 0
 
     @property
     def threads(self):
@@ -94,8 +134,9 @@ class Kernel:
         coroutine = function(*args)
         if not hasattr(coroutine, "send"):
             raise TypeError(f"{getattr(function, '__name__', function)!r} is not an async function: a task is 'async def'")
-        self._spawned += 1
-        thread = Thread(self, coroutine, name or f"{getattr(function, '__name__', 'thread')} {self._spawned}")
+        self.spawned += 1
+        thread = Thread(self, coroutine, name or f"{getattr(function, '__name__', 'thread')} {self.spawned}")
+        thread._back = _nothing
         self._threads[thread] = None
         self._ready.append(thread)
         self.door.spend(self.costs.thread_spawn)
@@ -104,13 +145,129 @@ class Kernel:
     def wake(self, thread, value=None):
         """Lets a blocked ``thread`` go on with ``value``. From threads and from interrupt level; costs nothing by itself."""
         thread._value = value
+        thread._leave = None
+        self._ready.append(thread)
+
+    def fail(self, thread, error):
+        """Raises ``error`` in the wait of a thread that its waker has taken out of its queue. From both levels, as ``wake``."""
+        thread._leave = thread._back = None
+        thread._raise = error
         self._ready.append(thread)
 
     async def pause(self):
         """Lets the other threads that are ready run first."""
-        self._ready.append(self.current)
+        await self.door.now()    # else time would stand still while threads that only compute take turns
+        self.heed()
+        thread = self.current
+        thread._back = _nothing
+        self._ready.append(thread)
         await BLOCK
 
+    # -- waiting -------------------------------------------------------------------------------------
+    def cycles(self, microseconds):
+        """A time-out in CPU cycles; None for None, which is none. ValueError if it is beyond what a timer reaches."""
+        if microseconds is None:
+            return None
+        cycles = round(microseconds * self.door.cpu_hz / 1_000_000)
+        if cycles > self.timers.reach:
+            raise ValueError(f"a time-out of {microseconds} us is longer than a timer reaches: wait in several steps")
+        return cycles
+
+    async def block(self, what, leave, back=_nothing, timeout=None):
+        """Gives the CPU away until somebody wakes the current thread; returns what ``wake`` was given.
+
+        ``what`` is shown of a thread that waits for ever. The caller has put the thread into a queue before; ``leave()`` takes it out of it. That
+        is called, at either level, when ``timeout`` CPU cycles are over (TimedOut is raised) or when the thread is ended. ``back(value)`` is called in
+        place of a return when the thread has been woken with ``value`` but is ended before it runs: it gives the value to whoever is next.
+
+        Without ``leave`` (None) the wait can be neither ended nor timed: for waits that are bounded otherwise.
+        """
+        thread = self.current
+        thread.waits_for = what
+        if leave is None:
+            return await BLOCK
+        if thread._pending is not None and not self._guarded(thread):
+            leave()
+            self._deliver(thread)
+        if timeout is None:
+            thread._leave, thread._back = leave, back
+            return await BLOCK
+        if timeout <= 0:
+            leave()
+            raise self._timed_out(thread)
+        thread._leave, thread._back = leave, back
+        try:
+            timer = await self.timers.after(timeout, self._expire, thread)
+        except BusError:    # of a store that was posted before: the wait does not come about
+            if thread._leave is None:
+                back(await BLOCK)
+            else:
+                thread._leave = thread._back = None
+                leave()
+            raise
+        try:
+            return await BLOCK
+        finally:
+            self.timers.cancel(timer)
+
+    def _expire(self, thread, now):
+        if thread._leave is not None:
+            self._throw(thread, self._timed_out(thread))
+
+    def _timed_out(self, thread):
+        return TimedOut(f"{thread.name} on {self.name} has waited too long for {thread.waits_for}")
+
+    async def within(self, timeout, awaitable):
+        """The result of ``awaitable``; TimedOut in a wait of the current thread in it that lasts beyond ``timeout`` CPU cycles from now."""
+        deadline = await self.deadline(timeout)
+        try:
+            return await awaitable
+        finally:
+            deadline.over()
+
+    async def deadline(self, timeout):
+        """A Deadline of the current thread in ``timeout`` CPU cycles, until its ``over`` is called."""
+        deadline = Deadline(self, timeout)
+        deadline.timer = await self.timers.after(timeout, deadline.fire)
+        return deadline
+
+    def interrupt(self, thread, error):
+        """Raises ``error`` in a wait of ``thread``: the one that it is in if that may be ended, else the next that may. From both levels."""
+        if self._guarded(thread):
+            self._keep(thread, error)
+        elif thread._leave is not None:
+            self._throw(thread, error)
+        elif thread._back is not None:
+            back, value = thread._back, thread._value
+            thread._back = thread._value = None
+            thread._raise = error
+            back(value)
+        else:
+            self._keep(thread, error)
+
+    def _guarded(self, thread):
+        return any(lock.holder is thread for lock in self.guards)
+
+    def _keep(self, thread, error):
+        if not isinstance(thread._pending, EndThread):
+            thread._pending = error
+
+    def heed(self):
+        """Raises what has been kept for the next wait of the current thread: at the start of each call that might wait."""
+        if self.current._pending is not None:
+            self._deliver(self.current)
+
+    def _deliver(self, thread):
+        if thread._pending is not None and not self._guarded(thread):
+            error, thread._pending = thread._pending, None
+            raise error
+
+    def _throw(self, thread, error):
+        thread._leave()
+        self.door.spend(self.costs.wake)
+        self.fail(thread, error)
+
+    # -- running -------------------------------------------------------------------------------------
     def main(self):
         """The CAB's main coroutine (a generator with ``send`` and ``throw``): the dispatcher."""
         door, ready, costs = self.door, self._ready, self.costs
@@ -133,7 +290,8 @@ class Kernel:
                     last = thread
                 self.current = thread
                 value, thread._value = thread._value, None
-                error = None
+                error, thread._raise = thread._raise, None
+                thread._back = None
                 coroutine = thread._coroutine
                 send = coroutine.send
                 try:
@@ -153,22 +311,20 @@ class Kernel:
                     except BusError as failure:
                         result, error = None, failure
                     self._end(thread, result, error)
-                except Exception as failure:
+                except (Exception, EndThread) as failure:
                     self._end(thread, None, failure)
         finally:
             self.close()
 
     def _end(self, thread, result, error):
         self.door.spend(self.costs.thread_end)
-        thread.ended = True
-        thread._result = result
-        thread._error = error
+        thread._finish(result, error)
         del self._threads[thread]
         for joiner in thread._joiners:
             self.wake(joiner)
         if self.on_end is not None:
             self.on_end(thread)
-        if error is not None and not thread._joiners:
+        if error is not None and not thread._joiners and not isinstance(error, (EndThread, Fault)):
             self._fail(thread, error)
 
     def _fail(self, thread, error):

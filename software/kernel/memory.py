@@ -6,11 +6,27 @@ Source: "The Design of Nectar" (1989), sections 5.2 and 6.1.
 from collections import deque
 
 from ...hdl.cab.addresses import REGIONS
+from ...hdl.cab.regions import PAGE_BITS
+from ..door import BusError
 from ..errors import OutOfMemory
 from .allocator import Allocator
-from .thread import BLOCK
 
 __all__ = ["Memory"]
+
+#: Bytes that the CPU copies without hearing an interrupt: 64 words, 4 us, so that a packet's upcall comes in time (docs/routing.md).
+_PIECE = 256
+
+
+class _Wish:
+    """A thread that needs a block: ``blocked`` once it waits, ``address`` of what it has been given before that."""
+
+    __slots__ = ("thread", "size", "blocked", "address")
+
+    def __init__(self, thread, size):
+        self.thread = thread
+        self.size = size
+        self.blocked = False
+        self.address = None
 
 
 class Memory:
@@ -32,12 +48,13 @@ class Memory:
 
     def __init__(self, kernel, size=REGIONS["data"].size):
         self.kernel = kernel
+        kernel.memory = self
         self.door = kernel.door
         self.base = REGIONS["data"].base
         self.size = size
         self.on_shortage = None
         self._blocks = Allocator(self.base, size)
-        self._waiting = deque()      # (thread, bytes)
+        self._waiting = deque()      # _Wish
         self._splits = 0
         self._looks = 0
 
@@ -66,24 +83,40 @@ class Memory:
         self.door.spend(cost)
         return address
 
-    async def allocate(self, size):
+    async def allocate(self, size, timeout_us=None):
         """Address of a block of at least ``size`` bytes; waits until there is one. Threads are served in their order.
 
-        Raises OutOfMemory if the memory could never give it.
+        Raises OutOfMemory if the memory could never give it, TimedOut after ``timeout_us`` microseconds.
         """
         if size > self.size:
             raise OutOfMemory(f"{self.kernel.name} has {self.size} bytes of data memory and cannot give {size}: use smaller pieces")
+        self.kernel.heed()
         if not self._waiting:
             address = self.try_allocate(size)
             if address is not None:
                 return address
-        thread = self.kernel.current
-        self._waiting.append((thread, size))
-        thread.waits_for = self
+        timeout = self.kernel.cycles(timeout_us)
+        wish = _Wish(self.kernel.current, size)
+        self._waiting.append(wish)
         if self.on_shortage is not None:
-            await self.on_shortage()
+            try:
+                await self.on_shortage()
+            except BusError:    # of a store that was posted before
+                if wish.address is None:
+                    self._give_up(wish)
+                else:
+                    self.free(wish.address)
+                raise
             self._serve()
-        return await BLOCK
+        if wish.address is not None:
+            return wish.address
+        wish.blocked = True
+        return await self.kernel.block(self, lambda: self._give_up(wish), self.free, timeout)
+
+    def _give_up(self, wish):
+        """A thread does not wait any more; one behind it may want less."""
+        self._waiting.remove(wish)
+        self._serve()
 
     def free(self, address):
         """Gives a block back. From both levels. ValueError if it is not one that was allocated."""
@@ -98,10 +131,22 @@ class Memory:
         """Gives blocks to the threads that wait, in their order, as far as there are any."""
         waiting = self._waiting
         while waiting:
-            address = self.try_allocate(waiting[0][1])
+            address = self.try_allocate(waiting[0].size)
             if address is None:
                 return
-            self.kernel.wake(waiting.popleft()[0], address)
+            wish = waiting.popleft()
+            if wish.blocked:
+                self.kernel.wake(wish.thread, address)
+            else:
+                wish.address = address
+
+    def paged(self, size):
+        """Bytes of a block that shares no page with another, for ``size`` bytes."""
+        return max(size, 1 << PAGE_BITS)
+
+    def block_size(self, address):
+        """Bytes of the block at ``address``. ValueError if it is not one that was allocated."""
+        return self._blocks.size_of(address)
 
     # -- bytes ---------------------------------------------------------------------------------------
     def check(self, address, length):
@@ -109,14 +154,43 @@ class Memory:
         if not self.base <= address <= address + length <= self.base + self.size:
             raise ValueError(f"{length} bytes at 0x{address:06X} do not lie in {self.kernel.name}'s data memory")
 
+    def admit(self, address, length):
+        """As ``check``, of an area that a task names for DMA: one of a protected task must lie in its own pages, else that is a Fault."""
+        self.check(address, length)
+        task = self.kernel.current.task
+        if task is not None:
+            task.admit(address, length)
+
     def write(self, address, data):
         """Stores the bytes of ``data`` at ``address``; posted."""
         self.check(address, len(data))
+        self.store(address, data)
+
+    def store(self, address, data):
+        """As ``write``, at any address: nothing but the board looks whether it may be done."""
         self.door.spend((len(data) + 3 >> 2) * self.kernel.costs.copy_word)
-        self.door.write_block(address, data)
+        for start, end in _pieces(address, len(data)):
+            self.door.write_block(address + start, data[start:end])
 
     async def read(self, address, length):
         """The ``length`` bytes at ``address``."""
         self.check(address, length)
+        return await self.load(address, length)
+
+    async def load(self, address, length):
+        """As ``read``, at any address."""
         self.door.spend((length + 3 >> 2) * self.kernel.costs.copy_word)
-        return await self.door.read_block(address, length)
+        if length <= _PIECE:
+            return await self.door.read_block(address, length)
+        return b"".join([await self.door.read_block(address + start, end - start) for start, end in _pieces(address, length)])
+
+
+def _pieces(address, length):
+    """(start, end) of the pieces in which ``length`` bytes from ``address`` on are copied: no interrupt is heard within one."""
+    start = 0
+    while True:
+        end = min(length, (address + start) // _PIECE * _PIECE + _PIECE - address)
+        yield start, end
+        if end >= length:
+            return
+        start = end

@@ -21,9 +21,13 @@ class Message:
         The sender's count of messages to this CAB.
     mailbox : Mailbox
         Where it was sent to.
+    reserved : bool
+        Whether a place in the mailbox is kept for it, and it is not in there yet.
+    order : int
+        The mailbox's count of messages, when it came in.
     """
 
-    __slots__ = ("memory", "address", "length", "source", "number", "mailbox", "filled", "idle")
+    __slots__ = ("memory", "address", "length", "source", "number", "mailbox", "reserved", "order", "filled", "idle")
 
     def __init__(self, memory, address, length, source=None, number=0, mailbox=None):
         self.memory = memory
@@ -32,6 +36,8 @@ class Message:
         self.source = source
         self.number = number
         self.mailbox = mailbox
+        self.reserved = False
+        self.order = 0
         self.filled = 0         # bytes that have arrived, while it is being put together
         self.idle = 0           # how often it was looked at since any have
 
@@ -53,10 +59,29 @@ class Message:
             raise ValueError("the message has been freed: read it before")
         return await self.memory.read(self.address + offset, length)
 
+    def write(self, data, offset=0):
+        """Stores the bytes of ``data`` from ``offset`` on. ValueError if the message does not have them."""
+        if offset < 0 or offset + len(data) > self.length:
+            raise ValueError(f"a message of {self.length} bytes has no {len(data)} bytes at {offset}")
+        if data:
+            if self.address is None:
+                raise ValueError("the message has been freed: write before")
+            self.memory.write(self.address + offset, data)
+
+    def shorten(self, length):
+        """Lets it have only its first ``length`` bytes."""
+        if self.length and not length:
+            self.memory.free(self.address)
+            self.address = None
+        self.length = length
+
     def free(self):
-        """Gives its memory back; it must not be used any more. ValueError if it has been freed."""
+        """Gives its memory back, and its place if it was reserved; it must not be used any more. ValueError if it has been freed."""
         if self.length:
             if self.address is None:
                 raise ValueError("the message has been freed before")
             self.memory.free(self.address)
             self.address = None
+        if self.reserved:
+            self.reserved = False
+            self.mailbox.unkeep(self.length)

@@ -3,11 +3,16 @@
 Source: "The Design of Nectar" (1989), section 6.1: threads execute as a set of coroutines.
 """
 
+from ..errors import EndThread, ThreadEnded
+
 __all__ = ["Thread", "BLOCK"]
 
 
 class _Block:
-    """``await BLOCK`` gives the CPU away until somebody wakes this thread; it evaluates to what ``wake`` was given."""
+    """``await BLOCK`` gives the CPU away until somebody wakes this thread; it evaluates to what ``wake`` was given.
+
+    Such a wait cannot be ended and has no time-out: ``Kernel.block`` is what calls of tasks use.
+    """
 
     __slots__ = ()
 
@@ -16,6 +21,10 @@ class _Block:
 
 
 BLOCK = _Block()
+
+
+def _nothing(_):
+    """Nothing to be undone."""
 
 
 class Thread:
@@ -27,21 +36,29 @@ class Thread:
     ended : bool
     waits_for : object
         While it is blocked: what for; its ``str`` is shown when nothing can happen any more.
+    task : ProtectedTask or None
+        What the kernel knows of a protected one.
     """
 
-    __slots__ = ("name", "ended", "waits_for", "_kernel", "_coroutine", "_value", "_raise", "_result", "_error", "_joiners")
+    __slots__ = ("name", "ended", "waits_for", "task", "_kernel", "_coroutine", "_value", "_raise", "_result", "_error", "_joiners",
+                 "_leave", "_back", "_pending", "_locks")
 
     def __init__(self, kernel, coroutine, name):
         self.name = name
         self.ended = False
         self.waits_for = "the CPU"
+        self.task = None
         self._kernel = kernel
         self._coroutine = coroutine
         self._value = None      # what its next turn begins with
         self._raise = None      # or the exception that it begins with
         self._result = None
         self._error = None
-        self._joiners = []
+        self._joiners = {}      # threads that wait for its end, in order (a dict as an ordered set)
+        self._leave = None      # blocked, and may be ended: takes it out of the queue in which it waits
+        self._back = _nothing   # woken, and has not run since: gives back what it was woken with
+        self._pending = None    # an exception for its next wait
+        self._locks = {}        # locks that it holds (a dict as an ordered set)
 
     def __repr__(self):
         return f"<Thread {self.name}{' ended' if self.ended else ''}>"
@@ -68,13 +85,36 @@ class Thread:
         """The exception that ended it, or None."""
         return self._error
 
-    async def join(self):
-        """Waits until the thread has ended; returns its result or raises its exception."""
+    async def join(self, timeout_us=None):
+        """Waits until the thread has ended; returns its result or raises its exception. TimedOut after ``timeout_us`` microseconds."""
         if not self.ended:
-            current = self._kernel.current
+            kernel = self._kernel
+            current = kernel.current
             if current is self:
                 raise RuntimeError(f"{self.name} would wait for itself for ever")
-            self._joiners.append(current)
-            current.waits_for = self
-            await BLOCK
+            self._joiners[current] = None
+            await kernel.block(self, lambda: self._joiners.pop(current), timeout=kernel.cycles(timeout_us))
         return self.result
+
+    def end(self):
+        """Ends the thread from outside, from both levels: at its wait, or at its next (docs/kernel.md). Nothing happens if it has ended.
+
+        ``join`` raises ThreadEnded from then on.
+        """
+        if not self.ended:
+            self._kernel.interrupt(self, EndThread())
+
+    def stopped(self, error):
+        """Its CAB has been stopped (docs/faults.md): it ends by ``error`` where it stands, and nobody there is told."""
+        self.ended = True
+        self._error = error
+
+    def _finish(self, result, error):
+        """It has ended; the locks that it still holds are handed on."""
+        if isinstance(error, EndThread):
+            error = ThreadEnded(f"{self.name} on {self._kernel.name} was ended from outside")
+        self.ended = True
+        self._result = result
+        self._error = error
+        for lock in list(self._locks):
+            lock.release()

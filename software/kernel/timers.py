@@ -1,4 +1,4 @@
-"""Any number of timers on the CAB's one hardware timer.
+"""Any number of timers on one of the CAB's hardware timers.
 
 Source: "The Design of Nectar" (1989), sections 5.1 and 6.1.
 """
@@ -6,12 +6,12 @@ Source: "The Design of Nectar" (1989), sections 5.1 and 6.1.
 from heapq import heappop, heappush
 
 from ...hdl.cab.addresses import REG
-from .thread import BLOCK
 
 __all__ = ["Timers", "Timer"]
 
 _COMPARE = REG["TIMER_COMPARE"].address
 _STOP = REG["TIMER_STOP"].address
+_OURS = 1     # timer 0: the one of TIMER_COMPARE
 #: Cycles that the hardware timer may be set ahead.
 _REACH = (1 << 31) - 1
 
@@ -39,12 +39,21 @@ class Timers:
 
     __slots__ = ("kernel", "door", "_heap", "_order", "_armed")
 
+    #: CPU cycles that a timer may be set ahead.
+    reach = _REACH
+
     def __init__(self, kernel):
         self.kernel = kernel
+        kernel.timers = self
         self.door = kernel.door
         self._heap = []
         self._order = 0
         self._armed = None      # time that the hardware timer is set to
+
+    @property
+    def running(self):
+        """How many timers have still to go off."""
+        return sum(timer.time is not None for _, _, timer in self._heap)
 
     async def after(self, cycles, action, argument=None):
         """From a thread: ``action(argument, now)`` in ``cycles`` CPU cycles (at most 2**31 - 1). Returns the Timer."""
@@ -53,9 +62,10 @@ class Timers:
         door = self.door
         door.spend(self.kernel.costs.timer_set)
         door.mask()
-        timer = self.at(await door.now() + cycles, action, argument)
-        door.unmask()
-        return timer
+        try:
+            return self.at(await door.now() + cycles, action, argument)
+        finally:
+            door.unmask()
 
     def at(self, time, action, argument=None):
         """From interrupt level, or with interrupts held off: ``action(argument, now)`` at CPU cycle ``time``."""
@@ -74,9 +84,10 @@ class Timers:
         if cycles <= 0:
             await self.kernel.pause()
             return
-        thread = self.kernel.current
-        thread.waits_for = await self.after(cycles, self._wake, thread)
-        await BLOCK
+        kernel = self.kernel
+        thread = kernel.current
+        timer = await self.after(cycles, self._wake, thread)
+        await kernel.block(timer, lambda: self.cancel(timer))
 
     def _wake(self, thread, now):
         self.kernel.wake(thread)
@@ -102,6 +113,6 @@ class Timers:
         if first != self._armed:
             self._armed = first
             if first is None:
-                self.door.write(_STOP, 0)
+                self.door.write(_STOP, _OURS)
             else:
                 self.door.write(_COMPARE, first & 0xFFFFFFFF)

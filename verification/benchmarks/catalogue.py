@@ -17,13 +17,15 @@ from pathlib import Path
 
 from ...sim import build
 from ...sim.profile import PROTOTYPE
-from . import naive, switches, workloads
+from . import cab, naive, switches, workloads
 from .outcome import Outcome
 
 __all__ = ["Benchmark", "Outcome", "BENCHMARKS"]
 
 #: Runs of each thing that is compared, in turns; their median counts.
 _ROUNDS = 3
+#: Rows and columns of the meshes whose speed and memory are told.
+_MESHES = (1, 2), (2, 2), (2, 4), (4, 4), (4, 8), (8, 8)
 _COMMAND = [sys.executable, "-c", "from nectar.cli import main; raise SystemExit(main())"]
 _NOTHING = 'TOPOLOGY = "hub:16"\n\n\nasync def main(system, arguments):\n    pass\n'
 
@@ -100,6 +102,20 @@ def _memory(scale):
     return Outcome(size / 1e6, "Mbyte", 1000, "peak of the whole process, all 16 CABs talking", at_most=True)
 
 
+def _scale(scale):
+    """One Outcome for each size, each in a process of its own, which has its own peak of memory."""
+    found = []
+    for rows, columns in _MESHES:
+        count = rows * columns
+        code = (f"from nectar.verification.benchmarks import workloads as w; r = w.mesh({rows}, {columns}, {_count(40, scale)}); "
+                "print(r.cycles_per_second, w.peak_memory(), r.carried)")
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        speed, memory, carried = (float(word) for word in done.stdout.split())
+        text = f"{count} CABs on a mesh of {rows} x {columns} HUBs, all sending across it: {memory / 1e6:.0f} Mbyte, {carried / 1e3:.0f} kbyte arrived"
+        found.append(Outcome(speed, "cycles/s", None, text, measured={"cabs": count, "memory": memory, "carried": carried}, part=str(count)))
+    return found
+
+
 def _first_build(scale):
     def processor_time():
         used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
@@ -140,9 +156,11 @@ BENCHMARKS = {benchmark.name: benchmark for benchmark in (
     Benchmark("few", "speed with 2 of 16 CABs busy, against all 16 busy", _few),
     Benchmark("silent", "speed with silent fibers, against all 16 CABs busy", _silent),
     Benchmark("memory", "memory of a simulated system of 16 CABs", _memory),
+    Benchmark("scale", "speed, in HUB clock cycles, and memory as CABs go from 2 to 64", _scale),
     Benchmark("build", "time to build the simulator for the first time", _first_build),
     Benchmark("start", "time to start with a built simulator", _start),
     Benchmark("naive", "speed of 16 busy CABs, against the naive way of co-simulation", _naive),
     Benchmark("link", "throughput from CAB to CAB, as a share of the fiber's rate", _link),
-    Benchmark("fpga", "size and speed of a HUB of 16 ports on an ECP5-85F FPGA", switches.measure),
+    Benchmark("cab", "rates of a CAB with all users of its memory busy at once, as shares of the papers' figures", cab.measure),
+    Benchmark("fpga", "size and speed of a HUB of 16 ports, and of a CAB, on an ECP5-85F FPGA", switches.measure),
 )}

@@ -204,6 +204,9 @@ def _arguments():
     parser.add_argument("design", help="hub, cab, or a Verilog file, of which the first module is measured")
     parser.add_argument("--ports", type=int, help="of a hub")
     parser.add_argument("--profile", help="of a hub")
+    for name in ("data-bytes", "program-bytes", "domains", "pages", "period-ps"):
+        parser.add_argument(f"--{name}", type=int, help="of a cab")
+    parser.add_argument("--vme", action="store_true", default=None, help="a cab with VME")
     parser.add_argument("--seeds", type=int, default=3, help="number of runs of place and route")
     parser.add_argument("--options", choices=OPTIONS, default="nowidelut", help="of synth_ecp5")
     parser.add_argument("--inside", action="store_true", help="time only paths from register to register inside")
@@ -216,7 +219,8 @@ def main():
     """The program."""
     options = _arguments()
     if options.design in BOARDS:
-        chosen = {"ports": options.ports, "profile": options.profile}
+        names = "ports", "profile", "data_bytes", "program_bytes", "domains", "pages", "vme", "period_ps"
+        chosen = {name: getattr(options, name) for name in names}
         top, text = options.design, product(options.design, **{name: value for name, value in chosen.items() if value is not None})
     else:
         text = Path(options.design).read_text()

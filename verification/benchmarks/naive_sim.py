@@ -9,13 +9,13 @@ import cocotb
 
 from ...sim.topology import load
 from ...software.backends.cocotb import CocotbMachine
-from . import naive, workloads
+from . import naive, under_cocotb, workloads
 
 
 @cocotb.test()
 async def ring(dut):
     """Runs what was ordered, and leaves the result in a file."""
-    order = json.loads(os.environ[naive.ORDER])
+    order = json.loads(os.environ[under_cocotb.ORDER])
     topology = load(naive.TOPOLOGY)
     run = await workloads.measure(CocotbMachine(topology), topology, workloads.ring_tasks(**order))
-    Path(naive.RESULT).write_text(json.dumps(dataclasses.asdict(run)))
+    Path(under_cocotb.RESULT).write_text(json.dumps(dataclasses.asdict(run)))

@@ -1,6 +1,6 @@
-"""The HUB on an FPGA, beside other switches of its size: what ``nectar bench fpga`` measures.
+"""The HUB on an FPGA, beside other switches of its size, and a CAB: what ``nectar bench fpga`` measures.
 
-The others were measured once, with the same tools and the same FPGA; their sources are not part of this project, so their figures stand here.
+The other switches were measured once, with the same tools and the same FPGA; their sources are not part of this project, so their figures stand here.
 """
 
 from dataclasses import asdict, dataclass
@@ -10,9 +10,11 @@ from ...hdl.product import product
 from . import fpga
 from .outcome import Outcome
 
-__all__ = ["PEERS", "PORTS", "Peer", "TARGETS", "measure"]
+__all__ = ["CAB", "PEERS", "PORTS", "Peer", "TARGETS", "measure"]
 
 PORTS = 16
+#: The CAB that is measured: memories and table of rights of a size that an FPGA has.
+CAB = {"data_bytes": 64 << 10, "program_bytes": 64 << 10, "domains": 4, "pages": 256}
 
 
 @dataclass(frozen=True)
@@ -34,8 +36,8 @@ PEERS = (
     Peer("one router with 5 ports of a network on chip with virtual channels", {"default": 3877}, {"default": 75}, 0),
 )
 
-#: What a profile of the HUB must reach with ``-nowidelut``: at least MHz, at most LUTs and block RAMs.
-TARGETS = {"modern": {"mhz": 125, "comb": 9000, "ram": 16}}
+#: What a profile of the HUB, or the CAB, must reach with ``-nowidelut``: at least MHz, at most LUTs and block RAMs.
+TARGETS = {"modern": {"mhz": 125, "comb": 9000, "ram": 16}, "cab": {"mhz": 80}}
 
 
 def _figures(values):
@@ -48,7 +50,7 @@ def _peers():
 
 
 def measure(scale, ports=PORTS):
-    """Measures the HUB in all profiles; a list of Outcomes. ``scale`` below 1: one seed, and ``-nowidelut`` only.
+    """Measures the HUB in all profiles, and the CAB; a list of Outcomes. ``scale`` below 1: one seed, and ``-nowidelut`` only.
 
     Raises NotInstalled without the tools.
     """
@@ -57,20 +59,26 @@ def measure(scale, ports=PORTS):
     outcomes = []
     for profile in HUB_PROFILES:
         text = product("hub", ports=ports, profile=profile)
-        found = {way: fpga.measure(text, "hub", options=way, seeds=seeds) for way in ways}
-        target = TARGETS.get(profile, {})
-        best, *others = found.items()
-        other = "".join(f"; {way}: {item.area.comb} LUTs, {item.mhz:.1f} MHz" for way, item in others)
-        runs = ", ".join(f"{run.mhz:.1f}" for run in best[1].runs)
-        measured = {way: {"mhz": item.mhz, **asdict(item)} for way, item in found.items()}
-        about = f"{ports} ports, {profile}, {best[0]}"
-        area = best[1].area
-        outcomes += [
-            Outcome(best[1].mhz, "MHz", target.get("mhz"), "\n".join([f"{about}: {runs} MHz{other}; slowest from {best[1].path[0][1]} to "
-                                                                    f"{best[1].path[-1][1]}", *_peers()]),
-                    measured=measured | {"peers": [asdict(peer) for peer in PEERS]}, part=f"{profile}.speed"),
-            Outcome(area.comb, "LUTs", target.get("comb"), f"{about}: TRELLIS_COMB; {area.ff} flip-flops, {area.lutram} LUT RAMs", at_most=True,
-                    part=f"{profile}.luts"),
-            Outcome(area.ram, "RAMs", target.get("ram"), f"{about}: DP16KD", at_most=True, part=f"{profile}.memory"),
-        ]
-    return outcomes
+        outcomes += _placed(text, "hub", f"{ports} ports, {profile}", profile, seeds, ways, PEERS)
+    size = f"CAB, {CAB['data_bytes'] >> 10} kbyte of data memory, {CAB['program_bytes'] >> 10} of program RAM, {CAB['domains']} domains"
+    return outcomes + _placed(product("cab", **CAB), "cab", size, "cab", seeds, ways, ())
+
+
+def _placed(text, top, what, part, seeds, ways, peers):
+    """Speed, LUTs and block RAMs of one design; ``what`` it is, beside ``peers``."""
+    found = {way: fpga.measure(text, top, options=way, seeds=seeds) for way in ways}
+    target = TARGETS.get(part, {})
+    best, *others = found.items()
+    other = "".join(f"; {way}: {item.area.comb} LUTs, {item.mhz:.1f} MHz" for way, item in others)
+    runs = ", ".join(f"{run.mhz:.1f}" for run in best[1].runs)
+    measured = {way: {"mhz": item.mhz, **asdict(item)} for way, item in found.items()}
+    about = f"{what}, {best[0]}"
+    area, path = best[1].area, best[1].path
+    lines = [f"{about}: {runs} MHz{other}; slowest from {path[0][1]} to {path[-1][1]}", *(_peers() if peers else ())]
+    return [
+        Outcome(best[1].mhz, "MHz", target.get("mhz"), "\n".join(lines), measured=measured | {"peers": [asdict(peer) for peer in peers]},
+                part=f"{part}.speed"),
+        Outcome(area.comb, "LUTs", target.get("comb"), f"{about}: TRELLIS_COMB; {area.ff} flip-flops, {area.lutram} LUT RAMs", at_most=True,
+                part=f"{part}.luts"),
+        Outcome(area.ram, "RAMs", target.get("ram"), f"{about}: DP16KD", at_most=True, part=f"{part}.memory"),
+    ]

@@ -143,8 +143,8 @@ def test_all_benchmarks_go_on_without_the_tools(nothing, monkeypatch, capsys, tm
 def test_what_misses_its_target_is_told_beside_the_peers(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(fpga, "versions", lambda: {})
     monkeypatch.setattr(switches, "HUB_PROFILES", dict.fromkeys(["prototype", "modern"]))
-    monkeypatch.setattr(switches, "product", lambda kind, ports, profile: profile)
-    mhz = {"prototype": 50.0, "modern": 130.0}
+    monkeypatch.setattr(switches, "product", lambda kind, **parameters: parameters.get("profile", kind))
+    mhz = {"prototype": 50.0, "modern": 130.0, "cab": 79.0}
 
     def measure(text, top, *, options, seeds):
         runs = tuple(fpga.Placed(seed, mhz[text], ((1.0, "a"), (2.0, "b"))) for seed in seeds)
@@ -155,7 +155,9 @@ def test_what_misses_its_target_is_told_beside_the_peers(monkeypatch, capsys, tm
     results = {result["id"]: result for result in json.loads((tmp_path / "f.json").read_text())["results"]}
     assert {name: result["ok"] for name, result in results.items()} == {
         "bench.fpga.prototype.speed": None, "bench.fpga.prototype.luts": None, "bench.fpga.prototype.memory": None,
-        "bench.fpga.modern.speed": True, "bench.fpga.modern.luts": False, "bench.fpga.modern.memory": True}
+        "bench.fpga.modern.speed": True, "bench.fpga.modern.luts": False, "bench.fpga.modern.memory": True,
+        "bench.fpga.cab.speed": False, "bench.fpga.cab.luts": None, "bench.fpga.cab.memory": None}
+    assert not results["bench.fpga.cab.speed"]["measured"]["peers"]
     measured = results["bench.fpga.modern.speed"]["measured"]
     assert len(measured["nowidelut"]["runs"]) == len(measured["default"]["runs"]) == 3 and len(measured["peers"]) == len(switches.PEERS)
     text = capsys.readouterr().out

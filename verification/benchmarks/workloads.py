@@ -4,6 +4,7 @@ import resource
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from ...sim.profile import PROTOTYPE
 from ...sim.topology import load
@@ -11,7 +12,7 @@ from ...software.backends.engine import EngineMachine
 from ...software.packet import MAX_DATA
 from ...software.system import System
 
-__all__ = ["Run", "measure", "ring", "ring_tasks", "pair", "silence", "peak_memory"]
+__all__ = ["Run", "measure", "mesh", "ring", "ring_tasks", "pair", "silence", "peak_memory"]
 
 _MAILBOX = 1
 
@@ -89,6 +90,16 @@ def ring(talkers, messages):
     return _run("hub:16", ring_tasks(talkers, messages))
 
 
+def mesh(rows, columns, messages):
+    """A mesh of HUBs with a CAB on each, all of which send to one half of the mesh away, ``messages`` of one whole packet each."""
+    count = rows * columns
+    tasks = []
+    for number in range(count):
+        tasks.append((f"CAB{number + 1}", _send, ((number + count // 2) % count + 1, messages)))
+        tasks.append((f"CAB{number + 1}", _receive, (messages,)))
+    return _run(f"mesh:{rows}x{columns}", tasks)
+
+
 def pair(messages):
     """Two CABs on one HUB, of which the first sends to the second."""
     return _run("hub:2", [("CAB1", _send, (2, messages)), ("CAB2", _receive, (messages,))])
@@ -101,5 +112,9 @@ def silence(slices):
 
 def peak_memory():
     """Most bytes of memory that this process has had."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        # What getrusage tells there includes what the process that started this one had.
+        return next(int(line.split()[1]) * 1024 for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
     size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return size if sys.platform == "darwin" else size * 1024

@@ -18,20 +18,28 @@ _NEVER = 0xFFFF_FFFF
 class Access:
     """A request to the CPU bus and, later, its response.
 
-    ``taken`` and ``done`` are the numbers of cycles; ``irq`` is the interrupt line in the cycle of the response.
+    ``kernel`` and ``execute`` are the pins of that name. ``taken`` and ``done`` are the numbers of cycles; ``irq`` is the interrupt line in the cycle of the response.
     """
 
-    def __init__(self, address, value=None, select=0xF):
+    def __init__(self, address, value=None, select=0xF, kernel=True, execute=False):
         self.address = address
         self.write = value is not None
         self.value = value or 0
         self.select = select
+        self.kernel = kernel
+        self.execute = execute
         self.taken = self.done = None
         self.data = self.error = self.irq = None
 
 
 class BoardDriver:
     """The surroundings of a CAB.
+
+    Parameters
+    ----------
+    dut : cocotb handle
+    clock : HandClock, optional
+        Its clock.
 
     Members
     -------
@@ -47,11 +55,13 @@ class BoardDriver:
         The pins, as they are after the last edge.
     loopback : bool
         What is taken arrives again in the next cycle.
+    host_requests : deque of Access
+        What the host wants next, in VME's domain; for a board with VME, whose bus is at rest.
     """
 
-    def __init__(self, dut):
+    def __init__(self, dut, clock=None):
         self.dut = dut
-        self.clock = HandClock(dut)
+        self.clock = clock or HandClock(dut)
         self.requests = deque()
         self.outstanding = deque()
         self.rx = deque()
@@ -64,12 +74,23 @@ class BoardDriver:
         self.irq = False
         self.wake_in = _NEVER
         self.now = 0               # clock edges, slept ones too
+        self.host_requests = deque()
+        self.has_host = hasattr(dut, "host__cyc")
         self._held = None
         self._sleep = 0
 
+    def disturbed(self):
+        """Whether something else than what is driven here may move the board in this cycle."""
+        return False
+
     async def start(self):
         """Resets the board; the next cycle is the first in which it works."""
-        await self.clock.start("bus__valid", "bus__address", "bus__write", "bus__select", "bus__write_data",
+        if self.has_host:
+            lines = {"as_n": 1, "ds_n": 3, "write_n": 1, "lword_n": 1, "iack_n": 1, "address": 0, "am": 0, "data": 0, "dtack_n": 1,
+                     "berr_n": 1, "bbsy_n": 1, "bclr_n": 1, "br_n": 15, "bgin_n": 15, "iackin_n": 1, "sysreset_n": 1}
+            self.clock.drive(host__cyc=0, host__stb=0, host__lock=0, **{f"vme__{name}": value for name, value in lines.items()})
+        await self.clock.start("bus__valid", "bus__address", "bus__write", "bus__select", "bus__write_data", "bus__kernel",
+                               "bus__execute",
                                "fiber__rx__payload", "fiber__rx__valid", "fiber__tx__ready", "slept")
         await self.cycle()
 
@@ -84,7 +105,7 @@ class BoardDriver:
         request = self.requests[0] if self.requests else None
         if request is not None:
             self.clock.drive(bus__valid=1, bus__address=request.address, bus__write=request.write, bus__select=request.select,
-                             bus__write_data=request.value)
+                             bus__write_data=request.value, bus__kernel=request.kernel, bus__execute=request.execute)
         else:
             self.clock.drive(bus__valid=0)
         arrives = self.rx.popleft() if self.rx else None
@@ -96,9 +117,16 @@ class BoardDriver:
         self.clock.drive(fiber__tx__ready=takes, slept=self._sleep)
         self.now += 1 + self._sleep
         self._sleep = 0
+        asks = self.host_requests[0] if self.host_requests else None
+        if self.has_host:
+            self._ask(asks)
 
         await self.clock.settle()
         self._answer(dut)
+        if asks is not None and (dut.host__ack.value or dut.host__err.value):
+            self.host_requests.popleft()
+            asks.done, asks.error, asks.data = self.cycles, bool(dut.host__err.value), int(dut.host__dat_r.value)
+            self.answered(asks)
         if self.requests and (request is None or dut.bus__ready.value):
             self.requests.popleft()
             if request is not None:
@@ -106,7 +134,18 @@ class BoardDriver:
                 self.outstanding.append(request)
         self._outgoing(dut, takes)
         await self.clock.edge()
-        self._stand_by(dut, undisturbed=request is None and arrives is None)
+        self._stand_by(dut, undisturbed=request is None and arrives is None and asks is None and not self.disturbed())
+
+    def answered(self, access):
+        """Called with each Access when it has been answered."""
+
+    def _ask(self, access):
+        """The pins of the host port."""
+        self.clock.drive(host__cyc=access is not None, host__stb=access is not None)
+        if access is not None:
+            if access.taken is None:
+                access.taken = self.cycles
+            self.clock.drive(host__we=access.write, host__adr=access.address >> 2, host__sel=access.select, host__dat_w=access.value)
 
     def _answer(self, dut):
         if dut.bus__done.value:
@@ -116,6 +155,7 @@ class BoardDriver:
             access.error = bool(dut.bus__error.value)
             access.data = int(dut.bus__read_data.value)
             assert not (access.error or access.write) or access.data == 0, "read data without a read"
+            self.answered(access)
         else:
             assert not dut.bus__error.value, "an error without a response"
 
@@ -148,25 +188,25 @@ class BoardDriver:
         if undisturbed and before[0] and before[2]:
             assert (self.idle, self.irq, offers) == (*before[:2], False), "an idle board has moved"
 
-    async def access(self, access):
+    async def access(self, access, vme=False):
         """Does an Access, alone, and returns it."""
-        self.requests.append(access)
+        (self.host_requests if vme else self.requests).append(access)
         for _ in range(2000):
             await self.cycle()
             if access.done is not None:
                 return access
         raise AssertionError("no response")
 
-    async def read(self, address, select=0xF):
-        """The word read; BusFault."""
-        access = await self.access(Access(address, None, select))
+    async def read(self, address, select=0xF, vme=False, **pins):
+        """The word read; BusFault. ``vme``: by the host port."""
+        access = await self.access(Access(address, None, select, **pins), vme)
         if access.error:
             raise BusFault
         return access.data
 
-    async def write(self, address, value, select=0xF):
+    async def write(self, address, value, select=0xF, vme=False, **pins):
         """Writes; BusFault."""
-        access = await self.access(Access(address, value, select))
+        access = await self.access(Access(address, value, select, **pins), vme)
         if access.error:
             raise BusFault
 
@@ -193,7 +233,7 @@ class BoardDriver:
         """Goes on until everything given has been done and the board is idle."""
         for _ in range(limit):
             await self.cycle()
-            if self.idle and not self.rx and not self.requests and not self.outstanding:
+            if self.idle and not self.rx and not self.requests and not self.outstanding and not self.host_requests:
                 return
         raise AssertionError(f"not idle after {limit} cycles")
 

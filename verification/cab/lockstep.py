@@ -4,7 +4,7 @@ from cocotb.triggers import Timer
 
 __all__ = ["HandClock", "lockstep"]
 
-_HALF_NS = 5
+_HALF_PS = 5000
 
 
 class HandClock:
@@ -15,6 +15,8 @@ class HandClock:
     ----------
     dut : cocotb handle
         The top. A component without registers has neither clock nor reset.
+    half_ps : int
+        Half a period of the clock.
 
     Members
     -------
@@ -24,8 +26,9 @@ class HandClock:
         Cycles since reset.
     """
 
-    def __init__(self, dut):
+    def __init__(self, dut, half_ps=_HALF_PS):
         self.dut = dut
+        self.half_ps = half_ps
         self.inputs = {}
         self.cycles = 0
         self._handles = {}
@@ -61,13 +64,13 @@ class HandClock:
         """The low half of a cycle; at its end the outputs are those of this cycle."""
         if self._clock is not None:
             self._clock.value = 0
-        await Timer(_HALF_NS, unit="ns")
+        await Timer(self.half_ps, unit="ps")
 
     async def edge(self):
         """The rising edge that ends the cycle."""
         if self._clock is not None:
             self._clock.value = 1
-        await Timer(_HALF_NS, unit="ns")
+        await Timer(self.half_ps, unit="ps")
         self.cycles += 1
 
 

@@ -70,9 +70,11 @@ class RegisterPorts:
         """Reads a register in the next cycle; its word."""
         low = name.lower()
         self.clock.drive(**{f"{low}__read": 1})
+        self.before()
         await self.clock.settle()
         word = self.pin(f"{low}__value")
-        await self.cycle()
+        self.after()
+        await self.clock.edge()
         self.clock.drive(**{f"{low}__read": 0})
         return word
 

@@ -2,126 +2,129 @@
 
 Time does not exist here. Whatever can be done is done at once: entries of the fiber-out list leave, packets are taken
 from the input queue as far as software lets them. The real board must show the same whenever it has nothing left to do
-(its pin ``idle``). The timer, which is about nothing but time, is not here: see ``test_timer``.
+(its pin ``idle``). The timers, which are about nothing but time, are not here: see ``test_timer``.
 """
 
-import zlib
-from collections import deque
+from functools import partial
 
-from nectar.hdl.cab.addresses import (CRC_BYTES, HEADER_BYTES, ID_VALUE, REG, REGIONS, REGISTERS, TX_LIST_DEPTH, Irq)
-from nectar.hdl.link.symbol import Control, is_control
+from nectar.hdl.cab.addresses import ID_VALUE, REG, REGIONS, REGISTERS, Irq
+from nectar.hdl.cab.regions import DOMAINS, KERNEL, PAGES, Kind, Right
+from nectar.hdl.cab.vme.registers import VME_LIST_DEPTH, VME_REG, VME_REGISTERS
+from nectar.verification.cab.protection_model import ProtectionModel, Refused
+from nectar.verification.cab.reference_fiber import INPUT_QUEUE, BusFault, FiberInModel, FiberOutModel, fields, word
 
 __all__ = ["Board", "BusFault", "INPUT_QUEUE", "fields"]
 
-#: Symbols that the input queue holds.
-INPUT_QUEUE = 1024 + 128
-_REPLIES = 8
-_QUEUED = (Control.START, Control.END)
 _BY_ADDRESS = {register.address: register for register in REGISTERS}
+_VD_FREE = VME_REG["VD_STATUS"].free.put(VME_LIST_DEPTH)
+_STATES = (Irq.PACKET, Irq.RECEIVED, Irq.REPLY, Irq.INPUT)
 
 
-def fields(name, word):
-    """The fields of register ``name`` in ``word``, as a dict."""
-    return {field.name: field.get(word) for field in REG[name].fields}
-
-
-def _word(name, **values):
-    return sum(getattr(REG[name], field).put(int(value)) for field, value in values.items())
-
-
-class BusFault(Exception):
-    """The access ends in a bus error."""
-
-
-class _Packet:
-    """A packet that is being received."""
-
-    def __init__(self):
-        self.data = bytearray()
-        self.ended = False
-        self.answered = False      # software has named a place, or discarded it
-        self.limit = 0
-        self.address = 0
-        self.too_long = self.framing = self.discarded = False
-
-    @property
-    def body(self):
-        """All bytes that are not, or not perhaps, the CRC."""
-        return bytes(self.data[:-CRC_BYTES])
-
-    @property
-    def stored(self):
-        """The bytes that go to memory."""
-        return self.body[HEADER_BYTES:][:self.limit]
-
-    @property
-    def waits(self):
-        """Whether software must say what to do."""
-        return not self.answered and (self.ended or len(self.body) >= HEADER_BYTES)
-
-
-class Board:
+class Board(FiberOutModel, FiberInModel):
     """A CAB without time.
 
-    ``sent``: symbols that have left, a list of int that the bench may empty. ``data``: the data memory, a bytearray.
+    ``data``: the data memory, ``program``: the program RAM; bytearrays. ``prom``: bytes.
     """
 
-    def __init__(self, data_bytes):
+    def __init__(self, data_bytes, program_bytes=REGIONS["program"].size, prom=b"", domains=DOMAINS, pages=PAGES, vme=False):
         self.data = bytearray(data_bytes)
+        self.program = bytearray(program_bytes)
+        self.prom = bytes(prom).ljust(REGIONS["prom"].size, b"\0")
+        self.protection = ProtectionModel(domains, pages)
         self.sent = []
-        # fiber out
-        self.ready = True
-        self.entries = deque()
-        self.sent_count = 0
-        self.tx_address = 0
-        self.packet_open = False
-        self.covered = b""          # bytes since the last start of packet
-        # fiber in
-        self.queue = deque()        # (symbol, whether others were lost before it)
-        self.lost = False
-        self.frames = {Control.REPLY: [], Control.COMMAND: []}
-        self.missing = {Control.REPLY: 0, Control.COMMAND: 0}
-        self.replies = deque()
-        self.packet = None
-        self.result = None          # RX_RESULT while RECEIVED is pending
-        self.header = bytes(HEADER_BYTES)
-        self.in_run = False
-        self.rx_address = 0
+        self.vme = vme
+        self.vme_words = dict.fromkeys((register.name for register in VME_REGISTERS), 0) | {"VD_STATUS": _VD_FREE}
+        self._reset()
+
+    def _reset(self):
+        self.protection.reset()
         self.counts = {field.name: 0 for field in REG["ERRORS"].fields}
-        # interrupts
         self.events = set()
-        self.enabled = 0
+        self.enabled = self.threshold = 0
+        self.levels = dict.fromkeys(Irq, 1)
+        self.reset_fiber_out()
+        self.reset_fiber_in()
 
-    # -- CPU bus ---------------------------------------------------------------------------------------
-    def read(self, address, select=0xF):
+    # -- accesses --------------------------------------------------------------------------------------
+    def read(self, address, select=0xF, kernel=False, execute=False, vme=False):
         """The word that a read gives; BusFault. Reading REPLY takes a reply out."""
-        address &= ~3
-        offset = self._in_data(address)
-        if offset is not None:
-            return int.from_bytes(self.data[offset:offset + 4], "big")
-        register = _BY_ADDRESS.get(address)
-        if register is None or select != 0xF or "r" not in register.access:
-            raise BusFault
-        return getattr(self, f"_read_{register.name.lower()}")()
+        address, domain = self._begin(address, Kind.EXECUTE if execute else Kind.READ, kernel, vme)
+        for memory, offset in self._memories(address):
+            return int.from_bytes(memory[offset:offset + 4], "big")
+        offset = address - REGIONS["protection"].base
+        if 0 <= offset < REGIONS["protection"].size:
+            found = self.protection.word(offset >> 14, offset & 0x3FFF)
+            if found is None:
+                raise BusFault
+            return found
+        return self._owner(self._register(address, select, "r"), "read")()
 
-    def write(self, address, value, select=0xF):
+    def write(self, address, value, select=0xF, kernel=False, execute=False, vme=False):
         """Writes the bytes of ``value`` that ``select`` names; BusFault, and then nothing has happened."""
-        address &= ~3
-        offset = self._in_data(address)
-        if offset is not None:
+        address, domain = self._begin(address, Kind.WRITE, kernel, vme)
+        for memory, offset in self._memories(address):
+            if memory is self.prom:
+                raise BusFault
             for lane, byte in enumerate(value.to_bytes(4, "big")):
                 if select >> 3 - lane & 1:
-                    self.data[offset + lane] = byte
+                    memory[offset + lane] = byte
             return
-        register = _BY_ADDRESS.get(address)
-        if register is None or select != 0xF or "w" not in register.access:
-            raise BusFault
-        getattr(self, f"_write_{register.name.lower()}")(value)
+        offset = address - REGIONS["protection"].base
+        if 0 <= offset < REGIONS["protection"].size:
+            if not self.protection.covers(offset >> 14, offset & 0x3FFF):
+                raise BusFault
+            self.protection.store(offset >> 14, offset & 0x3FFF, value, select)
+            return
+        register = self._register(address, select, "w")
+        self._domain, self._vme = domain, vme
+        try:
+            if self._owner(register, "write")(value) is False:
+                raise BusFault
+        except Refused:
+            self.events.add(Irq.TRAP)
+            raise BusFault from None
+        finally:
+            self._domain = KERNEL
         self._settle()
 
-    def _in_data(self, address):
-        offset = address - REGIONS["data"].base
-        return offset if 0 <= offset < len(self.data) else None
+    _domain, _vme = KERNEL, False
+
+    def _begin(self, address, kind, kernel, vme):
+        """The word's address and the domain of an access that may be made; BusFault."""
+        domain = self.protection.domains - 1 if vme else KERNEL if kernel else self.protection.current
+        try:
+            self.protection.check(address, kind, domain, vme)
+        except Refused:
+            self.events.add(Irq.TRAP)
+            raise BusFault from None
+        return address & ~3, domain
+
+    def _memories(self, address):
+        """The memory at an address, and the offset in it; or nothing."""
+        for name, memory in (("data", self.data), ("program", self.program), ("prom", self.prom)):
+            offset = address - REGIONS[name].base
+            if 0 <= offset < len(memory):
+                yield memory, offset
+
+    def _register(self, address, select, letter):
+        """The register there, if the board has it and it can be accessed so; BusFault."""
+        register = _BY_ADDRESS.get(address)
+        if register is None or select != 0xF or letter not in register.access or register in VME_REGISTERS and not self.vme:
+            raise BusFault
+        return register
+
+    def _vme_register(self, register, value=None):
+        """The registers of VME, whose bus is at rest here: what is read, and the bell."""
+        if value is None:
+            return self.vme_words[register.name]
+        assert register.name == "VME_BELL", "the model knows no transfers"
+        self.events.add(Irq.VME_BELL)
+
+    def _owner(self, register, verb):
+        if register in VME_REGISTERS:
+            return partial(self._vme_register, register)
+        name = f"{verb}_{register.name.lower()}"
+        return getattr(self.protection, name, None) or getattr(self, f"_{name}")
 
     def _area(self, address, length):
         """Offset of an area in data memory; BusFault if it is not inside."""
@@ -130,18 +133,65 @@ class Board:
             raise BusFault
         return offset
 
+    def _allowed(self, address, length, right):
+        """Refused unless the domain that writes a register may let DMA work on an area."""
+        self.protection.check_area(address, length, Kind.WRITE if right == Right.WRITE else Kind.READ, self._domain, self._vme)
+
     # -- interrupts and errors -----------------------------------------------------------------------
     @property
     def pending(self):
         """IRQ_PENDING."""
         states = {Irq.PACKET: self.packet is not None and self.packet.waits, Irq.RECEIVED: self.result is not None,
-                  Irq.REPLY: bool(self.replies)}
+                  Irq.REPLY: bool(self.replies),
+                  Irq.INPUT: bool(self.rx_mode["direct"] and self.packet is None and self.queue)}
         return sum(1 << irq for irq in Irq if states.get(irq) or irq in self.events)
 
     @property
     def irq(self):
         """The interrupt line."""
-        return bool(self.pending & self.enabled)
+        return bool(self._raised())
+
+    def _raised(self):
+        raised = self.pending & self.enabled
+        return [irq for irq in Irq if raised >> irq & 1 and self.levels[irq] > self.threshold]
+
+    def _read_irq_vector(self):
+        first = min(self._raised(), key=lambda irq: (-self.levels[irq], irq), default=None)
+        return 0 if first is None else word("IRQ_VECTOR", valid=1, number=first, level=self.levels[first])
+
+    def _read_irq_threshold(self):
+        return self.threshold
+
+    def _write_irq_threshold(self, value):
+        self.threshold = fields("IRQ_THRESHOLD", value)["level"]
+
+    def _level_word(self, name):
+        return sum(field.put(self.levels[Irq[field.name.upper()]]) for field in REG[name].fields)
+
+    def _set_levels(self, name, value):
+        for field in REG[name].fields:
+            self.levels[Irq[field.name.upper()]] = field.get(value)
+
+    def _read_irq_level0(self):
+        return self._level_word("IRQ_LEVEL0")
+
+    def _read_irq_level1(self):
+        return self._level_word("IRQ_LEVEL1")
+
+    def _write_irq_level0(self, value):
+        self._set_levels("IRQ_LEVEL0", value)
+
+    def _write_irq_level1(self, value):
+        self._set_levels("IRQ_LEVEL1", value)
+
+    def _write_reset(self, value):
+        if fields("RESET", value)["board"]:
+            self._reset()
+
+    def _read_config(self):
+        table = self.protection
+        return word("CONFIG", data=len(self.data).bit_length() - 1, program=len(self.program).bit_length() - 1,
+                    pages=table.pages.bit_length() - 1, domains=table.domains.bit_length() - 1, vme=self.vme)
 
     def _error(self, name):
         if self.counts[name] < 255:
@@ -152,7 +202,7 @@ class Board:
         return self.pending
 
     def _write_irq_pending(self, value):
-        self.events -= {irq for irq in (Irq.SENT, Irq.TIMER, Irq.ERROR) if value >> irq & 1}
+        self.events -= {irq for irq in Irq if irq not in _STATES and value >> irq & 1}
 
     def _read_irq_enable(self):
         return self.enabled
@@ -161,228 +211,10 @@ class Board:
         self.enabled = value & sum(field.mask for field in REG["IRQ_ENABLE"].fields)
 
     def _read_errors(self):
-        return _word("ERRORS", **self.counts)
+        return word("ERRORS", **self.counts)
 
     def _read_id(self):
         return ID_VALUE
-
-    # -- fiber out -----------------------------------------------------------------------------------
-    def _enter(self, entry):
-        if len(self.entries) >= TX_LIST_DEPTH:
-            raise BusFault
-        self.entries.append(entry)
-
-    def _write_tx_command(self, value):
-        self._enter(("command", fields("TX_COMMAND", value)))
-
-    def _write_tx_symbol(self, value):
-        self._enter(("symbol", fields("TX_SYMBOL", value)))
-
-    def _write_tx_area(self, value):
-        area = fields("TX_AREA", value)
-        self._enter(("area", area | {"offset": self._area(self.tx_address, area["length"])}))
-
-    def _read_tx_address(self):
-        return self.tx_address
-
-    def _write_tx_address(self, value):
-        self.tx_address = value & 0xFFFFFF
-
-    def _write_tx_ready(self, value):
-        self.sent.append(Control.READY)
-
-    def _write_tx_control(self, value):
-        control = fields("TX_CONTROL", value)
-        if control["reset"]:
-            self.entries.clear()
-            if self.packet_open:
-                self._send(Control.END)
-        if control["set_ready"]:
-            self.ready = True
-
-    @property
-    def waiting(self):
-        """Whether the list's first entry waits for the ready bit."""
-        return bool(self.entries and self.entries[0][1].get("wait_ready") and not self.ready)
-
-    def _read_tx_status(self):
-        begun = 1 if self.entries else 0
-        return _word("TX_STATUS", free=TX_LIST_DEPTH - len(self.entries) + begun, busy=bool(self.entries),
-                     ready=self.ready, waiting=self.waiting, sent=self.sent_count & 0xFF)
-
-    def _send(self, symbol, covered=True):
-        if symbol == Control.IDLE:
-            return
-        self.sent.append(symbol)
-        if symbol == Control.START:
-            self.ready, self.packet_open, self.covered = False, True, b""
-        elif symbol == Control.END:
-            self.packet_open = False
-        elif not is_control(symbol) and covered:
-            self.covered += bytes([symbol])
-
-    def _work(self, kind, entry):
-        if kind == "command":
-            for symbol in (Control.COMMAND, entry["opcode"], entry["hub"], entry["param"]):
-                self._send(symbol, covered=False)
-        elif kind == "symbol":
-            self._send(entry["symbol"])
-        else:
-            if entry["start"]:
-                self._send(Control.START)
-            for byte in self.data[entry["offset"]:entry["offset"] + entry["length"]] if entry["length"] else b"":
-                self._send(byte)
-            if entry["crc"]:
-                for byte in zlib.crc32(self.covered).to_bytes(CRC_BYTES, "big"):
-                    self._send(byte)
-            if entry["end"]:
-                self._send(Control.END)
-        if entry.get("notify"):
-            self.sent_count += 1
-            self.events.add(Irq.SENT)
-
-    # -- fiber in ------------------------------------------------------------------------------------
-    def arrive(self, symbol):
-        """A symbol has arrived; anything that can follow from it does."""
-        if symbol == Control.IDLE:
-            return
-        if symbol == Control.READY:
-            self.ready = True
-        elif is_control(symbol):
-            self._cut(Control.REPLY)
-            if symbol == Control.REPLY:
-                self.missing[Control.REPLY] = 3
-            elif symbol in (*_QUEUED, Control.COMMAND):
-                self._cut(Control.COMMAND)
-                if symbol == Control.COMMAND:
-                    self.missing[Control.COMMAND] = 3
-                else:
-                    self._enqueue(symbol)
-            else:
-                self._error("stray")
-        elif self.missing[Control.REPLY]:
-            self._frame(Control.REPLY, symbol)
-        elif self.missing[Control.COMMAND]:
-            self._frame(Control.COMMAND, symbol)
-        else:
-            self._enqueue(symbol)
-        self._settle()
-
-    def _cut(self, kind):
-        if self.missing[kind]:
-            self._error("framing")
-        self.missing[kind] = 0
-        self.frames[kind] = []
-
-    def _frame(self, kind, byte):
-        self.frames[kind].append(byte)
-        self.missing[kind] -= 1
-        if self.missing[kind]:
-            return
-        frame, self.frames[kind] = self.frames[kind], []
-        if kind == Control.REPLY:
-            if len(self.replies) < _REPLIES:
-                self.replies.append(frame)
-            else:
-                self._error("reply_lost")
-
-    def _enqueue(self, symbol):
-        if len(self.queue) >= INPUT_QUEUE:
-            self.lost = True
-            self._error("overrun")
-        else:
-            self.queue.append((symbol, self.lost))
-            self.lost = False
-
-    def _read_reply(self):
-        if not self.replies:
-            return 0
-        opcode, hub, value = self.replies.popleft()
-        return _word("REPLY", valid=1, opcode=opcode, hub=hub, value=value)
-
-    def _receive(self):
-        """One step at the head of the input queue; whether there was one."""
-        packet = self.packet
-        if packet is None:
-            if not self.queue or self.result is not None and self.queue[0][0] == Control.START:
-                return False
-            symbol, _ = self.queue.popleft()
-            if symbol == Control.START:
-                self.packet, self.in_run, self.header = _Packet(), False, bytes(HEADER_BYTES)
-            elif not self.in_run:
-                self.in_run = True
-                self._error("stray")
-            return True
-        if packet.ended and packet.answered:
-            self._finish(packet)
-            return True
-        if packet.waits or not self.queue:
-            return False
-        symbol, lost = self.queue[0]
-        packet.framing |= lost
-        if symbol == Control.START:
-            packet.framing = packet.ended = True
-            self._error("framing")
-        else:
-            self.queue.popleft()
-            if symbol == Control.END:
-                packet.ended = True
-            else:
-                packet.data.append(symbol)
-                if packet.answered and not packet.discarded and len(packet.body) > HEADER_BYTES + packet.limit:
-                    packet.too_long = True
-        self.header = packet.body[:HEADER_BYTES].ljust(HEADER_BYTES, b"\0")
-        return True
-
-    def _finish(self, packet):
-        body = packet.body
-        stored = packet.stored
-        if stored:
-            self.data[packet.address:packet.address + len(stored)] = stored
-        good = len(packet.data) >= CRC_BYTES and zlib.crc32(body) == int.from_bytes(packet.data[-CRC_BYTES:], "big")
-        self.result = _word("RX_RESULT", length=len(stored), header=min(len(body), HEADER_BYTES), crc_bad=not good,
-                            too_long=packet.too_long, framing=packet.framing, discarded=packet.discarded)
-        self.packet = None
-
-    def _read_rx_result(self):
-        return self.result or 0
-
-    def _header_word(number):
-        return lambda self: int.from_bytes(self.header[4 * number:4 * number + 4], "big")
-
-    _read_rx_header0, _read_rx_header1, _read_rx_header2, _read_rx_header3 = map(_header_word, range(4))
-
-    def _read_rx_address(self):
-        return self.rx_address
-
-    def _write_rx_address(self, value):
-        self.rx_address = value & 0xFFFFFF
-
-    def _write_rx_start(self, value):
-        limit = fields("RX_START", value)["limit"]
-        offset = self._area(self.rx_address, limit)
-        if self.packet is None or not self.packet.waits:
-            raise BusFault
-        self.packet.answered, self.packet.address, self.packet.limit = True, offset, limit
-
-    def _write_rx_release(self, value):
-        self.result = None
-
-    def _write_rx_control(self, value):
-        control = fields("RX_CONTROL", value)
-        packet = self.packet
-        if control["reset"]:
-            self.queue.clear()
-            self.lost = self.in_run = False
-            self.packet = None
-        elif control["discard"] and packet is not None and (packet.waits or packet.answered) and not packet.discarded:
-            packet.limit = len(packet.stored)
-            packet.answered = packet.discarded = True
-
-    def _read_rx_status(self):
-        packet = self.packet
-        return _word("RX_STATUS", level=len(self.queue), open=packet is not None and not packet.ended,
-                     dma=packet is not None and packet.answered and not packet.discarded)
 
     # -- both ----------------------------------------------------------------------------------------
     def _settle(self):

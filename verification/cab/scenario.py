@@ -4,15 +4,17 @@ import os
 import random
 import zlib
 
-from nectar.hdl.cab.addresses import REG, REGIONS, REGISTERS, TX_LIST_DEPTH
+from nectar.hdl.cab.addresses import LEVEL_REGISTERS, REG, REGIONS, REGISTERS, TX_LIST_DEPTH
+from nectar.hdl.cab.vme.registers import VME_REGISTERS
 from nectar.hdl.link.symbol import Control, command, packet, reply
 from nectar.verification.cab.driver import Access
 from nectar.verification.cab.reference import INPUT_QUEUE, BusFault, fields
+from nectar.verification.cab.reference_fiber import internet_checksum
 
-__all__ = ["Scenario", "put", "random_arrival", "with_crc"]
+__all__ = ["Scenario", "put", "random_arrival", "with_crc", "with_sum"]
 
 _DATA = REGIONS["data"].base
-_TIMER = ("TIMER_NOW", "TIMER_COMPARE", "TIMER_STOP")
+_TIMER = tuple(register.name for register in REGISTERS if register.name.startswith("TIMER"))
 _RESERVED = [code for code in range(0x100, 0x200) if code not in set(Control)]
 
 
@@ -24,6 +26,11 @@ def put(name, **values):
 def with_crc(data):
     """``data`` and its CRC-32, as a sender puts it on the fiber."""
     return bytes(data) + zlib.crc32(data).to_bytes(4, "big")
+
+
+def with_sum(data):
+    """``data`` and its Internet checksum."""
+    return bytes(data) + internet_checksum(data).to_bytes(2, "big")
 
 
 def _length():
@@ -38,7 +45,7 @@ def random_arrival():
     if kind < 0.45:
         symbols = packet(with_crc(data))
     elif kind < 0.55:
-        symbols = packet(data)                                           # CRC wrong or missing
+        symbols = packet(random.choice([data, with_sum(data), with_sum(data)]))    # CRC wrong or missing
     elif kind < 0.62:
         symbols = packet(with_crc(data))[:-1]                            # without end
     elif kind < 0.69:
@@ -83,32 +90,52 @@ class Scenario:
         self.counts = {}
 
     async def begin(self):
-        """Fills the memory, as nothing else may be read."""
+        """Fills memories and the table of rights, as nothing else may be read."""
         content = random.randbytes(len(self.model.data))
         self.model.data[:] = content
         words = range(0, len(content), 4)
         await self.board.block(Access(_DATA + at, int.from_bytes(content[at:at + 4], "big")) for at in words)
+        program = random.randbytes(len(self.model.program))
+        self.model.program[:] = program
+        await self.board.block(Access(REGIONS["program"].base + at, int.from_bytes(program[at:at + 4], "big"))
+                               for at in range(0, len(program), 4))
+        table = self.model.protection
+        words = []
+        for domain in range(table.domains):
+            for page in range(0, 1 << 14, 4):
+                if table.covers(domain, page):
+                    words.append(Access(REGIONS["protection"].base + (domain << 14) + page, 0x07070703))
+                    table.store(domain, page, 0x07070703, 15)
+        await self.board.block(words)
+        await self.register("DOMAINS_ON", 0xFFFF_FFFF)
 
-    async def access(self, address, value=None, select=0xF):
+    async def access(self, address, value=None, select=0xF, kernel=True, execute=False, vme=False):
         """The same access on both sides; the word read, or None after an error."""
+        pins = {"vme": True} if vme else {"kernel": kernel, "execute": execute}
+        address &= ~3 if vme else ~0      # the host's addresses are those of words
         try:
             if value is None:
-                expected = self.model.read(address, select)
+                expected = self.model.read(address, select, **pins)
             else:
-                expected = self.model.write(address, value, select)
+                expected = self.model.write(address, value, select, **pins)
         except BusFault:
             expected = BusFault
         try:
-            seen = await (self.board.read(address, select) if value is None else self.board.write(address, value, select))
+            seen = await (self.board.read(address, select, **pins) if value is None
+                          else self.board.write(address, value, select, **pins))
         except BusFault:
             seen = BusFault
         kind = "load" if value is None else f"store of {value:#x}"
         assert seen == expected, f"{kind} at {address:#x}, select {select:#x}: {seen}, not {expected}"
         return None if seen is BusFault else seen
 
-    async def register(self, name, value=None):
+    async def register(self, name, value=None, **pins):
         """The same access to a register on both sides."""
-        return await self.access(REG[name].address, value)
+        return await self.access(REG[name].address, value, **pins)
+
+    def as_user(self):
+        """Pins of an access that the protection may refuse; or of one of the kernel's."""
+        return {"kernel": random.random() < 0.3, "vme": self.board.has_host and random.random() < 0.4}
 
     async def compare(self):
         """The board must show what the model shows: registers, interrupt line, symbols sent."""
@@ -121,11 +148,13 @@ class Scenario:
         model.sent.clear()
         assert board.irq == model.irq
         for register in REGISTERS:
-            if "r" not in register.access or register.name in (*_TIMER, "REPLY", "TX_STATUS"):
+            if register in VME_REGISTERS and not model.vme:
+                continue
+            if "r" not in register.access or register.name in (*_TIMER, "REPLY", "RX_QUEUE", "TX_STATUS"):
                 continue
             await self.register(register.name)
         status = await board.register("TX_STATUS")
-        expected = fields("TX_STATUS", model.read(REG["TX_STATUS"].address))
+        expected = fields("TX_STATUS", model.read(REG["TX_STATUS"].address, kernel=True))
         seen = fields("TX_STATUS", status)
         # How far the channel works ahead of an entry that waits is its own affair.
         assert expected.pop("free") <= seen.pop("free") <= TX_LIST_DEPTH
@@ -173,11 +202,35 @@ class Scenario:
         address = random.choice([self.half + random.randrange(self.half), last, last + 1])
         if address < self.half or random.random() < 0.05:
             address = random.choice([-1, len(model.data), 1 << 22])
+        for _ in range(random.choice([0, 0, 1, 3])):
+            await self.scatter()
         await self.register("RX_ADDRESS", _DATA + address & 0xFFFFFF)
         if random.random() < 0.85:
-            await self.register("RX_START", limit | random.getrandbits(12) << 20)
+            await self.register("RX_START", limit | random.getrandbits(12) << 20, **self.as_user())
         else:
             await self.register("RX_CONTROL", put("RX_CONTROL", discard=1))
+
+    async def scatter(self):
+        """An area for the next packet that is stored."""
+        length = random.choice([0, 1, 2, 3, 4, 5, random.randrange(60), random.randrange(300)])
+        address = self.half + random.randrange(self.half - length)
+        if random.random() < 0.05:
+            address = random.choice([-1, len(self.model.data) - length + 1])
+        await self.register("RX_ADDRESS", _DATA + address & 0xFFFFFF)
+        await self.register("RX_AREA", length | random.getrandbits(12) << 20, **self.as_user())
+
+    async def mode(self):
+        """How packets are taken: mostly as they were at first."""
+        await self.register("RX_MODE", put("RX_MODE", check=random.choice([0, 0, 1, 1, 2, 3]), skip=random.choice([0, 0, 3, 16, 17]),
+                                           direct=random.random() < 0.2))
+
+    async def take_symbols(self):
+        """Software takes symbols out of the queue itself."""
+        for _ in range(random.choice([1, 5, 50]) if self.model.rx_mode["direct"] else 1):
+            await self.register("RX_QUEUE")
+
+    async def thresholds(self):
+        await self.register(random.choice(["RX_THRESHOLD", "TX_THRESHOLD"]), random.choice([0, 1, 4, random.randrange(200)]))
 
     async def discard(self):
         await self.register("RX_CONTROL", put("RX_CONTROL", discard=1))
@@ -215,8 +268,8 @@ class Scenario:
             length, offset = random.choice([(1, -1), (1, len(self.model.data)), (2, len(self.model.data) - 1), (0, -5),
                                             ((1 << 20) - 1, 0), (0, len(self.model.data))])
         await self.register("TX_ADDRESS", _DATA + offset & 0xFFFFFF)
-        await self.register("TX_AREA", put("TX_AREA", length=length, crc=random.random() < 0.4, end=random.random() < 0.4,
-                                           start=random.random() < 0.4, notify=random.random() < 0.3))
+        await self.register("TX_AREA", put("TX_AREA", length=length, crc=random.random() < 0.4, internet=random.random() < 0.4, end=random.random() < 0.4,
+                                           start=random.random() < 0.4, notify=random.random() < 0.3), **self.as_user())
 
     async def reset_sender(self):
         await self.register("TX_CONTROL", random.choice([put("TX_CONTROL", reset=1), put("TX_CONTROL", set_ready=1),
@@ -227,12 +280,40 @@ class Scenario:
             await self.register("TX_READY", random.getrandbits(32))
 
     async def interrupts(self):
-        await self.register(random.choice(["IRQ_PENDING", "IRQ_ENABLE"]), random.getrandbits(32))
+        name = random.choice(["IRQ_PENDING", "IRQ_PENDING", "IRQ_ENABLE", "IRQ_ENABLE", "IRQ_THRESHOLD", *LEVEL_REGISTERS])
+        await self.register(name, random.getrandbits(32) & (~0xC if name == "IRQ_THRESHOLD" else ~0))
+
+    async def reset_board(self):
+        await self.register("RESET", random.getrandbits(32) | (random.random() < 0.7))
 
     async def memory(self):
         for _ in range(10):
             address = self.half + random.randrange(self.half)
-            await self.access(_DATA + address, random.choice([None, random.getrandbits(32)]), random.getrandbits(4))
+            await self.access(_DATA + address, random.choice([None, random.getrandbits(32)]), random.getrandbits(4),
+                              execute=random.random() < 0.2, **self.as_user())
+
+    async def host(self):
+        """The host does what software would: in VME's own domain, so that it may be refused."""
+        name = random.choice(["TX_SYMBOL", "TX_READY", "REPLY", "IRQ_PENDING", "RX_RELEASE", "RX_QUEUE", "DOMAIN", "TX_ADDRESS",
+                              "TRAP_INFO", "RX_ADDRESS", "VME_BELL", "CONFIG"])
+        writes = "w" in REG[name].access and ("r" not in REG[name].access or random.random() < 0.5)
+        await self.register(name, random.getrandbits(32) if writes else None, vme=True)
+
+    async def protection(self):
+        """The kernel changes rights, domains, or takes the trap record; most pages stay open."""
+        domains = self.model.protection.domains
+        kind = random.random()
+        if kind < 0.5:
+            page = random.choice([REGIONS["data"].base + random.randrange(len(self.model.data)), REGIONS["registers"].base,
+                                  REGIONS["program"].base, REGIONS["registers"].base + 0xC00, random.getrandbits(24)]) >> 10
+            rights = sum(random.choice([7, 7, 7, 7, 3, 1, random.randrange(256)]) << 8 * n for n in range(4))
+            await self.access(REGIONS["protection"].base + (random.randrange(domains) << 14) + page, rights, random.getrandbits(4))
+        elif kind < 0.8:
+            await self.register("DOMAIN", random.choice([0, random.randrange(32), random.randrange(domains)]))
+        elif kind < 0.9:
+            await self.register("DOMAINS_ON", random.getrandbits(32) | random.getrandbits(32))
+        else:
+            await self.register("TRAP_INFO", random.getrandbits(32))
 
     async def anywhere(self):
         """An access to any place, most of them errors; but not one that takes or starts something."""
@@ -248,11 +329,16 @@ class Scenario:
         region = REGIONS["registers"]
         if address & ~3 in {REG[name].address for name in (*_TIMER, "TX_STATUS")} and select == 15:
             return
+        if self.model.vme and address >= REGIONS["vme"].base:
+            return      # the VME bus is at rest: it would take long
+        if REGIONS["protection"].base <= address < REGIONS["protection"].end and random.random() < 0.9:
+            return
         writes = random.random() < 0.5 and not _DATA <= address < _DATA + self.half
         if writes and region.base <= address < region.end and select == 15 and any(
                 r.address == address & ~3 and "w" in r.access for r in REGISTERS):
             return
-        await self.access(address, random.getrandbits(32) if writes else None, select)
+        await self.access(address, random.getrandbits(32) if writes else None, select, execute=random.random() < 0.2,
+                          **self.as_user())
 
     async def run(self, operations, weights):
         """That many operations, chosen by weight (name → number)."""

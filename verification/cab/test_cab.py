@@ -8,19 +8,29 @@ import pytest
 
 from nectar.hdl.cab.addresses import ID_VALUE, REG, REGIONS, REGISTERS, Irq
 from nectar.hdl.cab.cab import Cab
+from nectar.hdl.cab.vme.registers import VME_REGISTERS
 from nectar.hdl.link.symbol import Control, command, packet, reply
 from nectar.verification.bench import Bench, inside
 from nectar.verification.cab.driver import Access, BoardDriver
 from nectar.verification.cab.reference import Board, BusFault, fields
 from nectar.verification.cab.scenario import Scenario, put, with_crc
 
-SIZES = {"64 kbyte": 64 << 10, "4 kbyte": 4 << 10}
+BOARDS = {
+    "64 kbyte": {"data_bytes": 64 << 10, "program_bytes": 8 << 10, "prom": bytes(range(256)) * 5, "domains": 4, "pages": 256},
+    "4 kbyte": {"data_bytes": 4 << 10, "program_bytes": 4 << 10, "domains": 8, "pages": 64},
+    "with VME": {"data_bytes": 8 << 10, "program_bytes": 4 << 10, "domains": 2, "pages": 32, "vme": True},
+}
 DATA = REGIONS["data"].base
+
+
+def registers_of(dut):
+    """The registers that the board has."""
+    return [register for register in REGISTERS if "vme" in BOARDS[inside()] or register not in VME_REGISTERS]
 
 
 def size_of(dut):
     """Bytes of the board's data memory."""
-    return SIZES[inside()]
+    return BOARDS[inside()]["data_bytes"]
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
@@ -30,7 +40,7 @@ async def a_single_access_takes_three_cycles(dut):
     board = BoardDriver(dut)
     await board.start()
     accesses = [Access(REG["ID"].address), Access(DATA, 0x01020304), Access(DATA), Access(REG["IRQ_ENABLE"].address, 5),
-                Access(REGIONS["vme"].base), Access(REG["TX_STATUS"].address)]
+                Access(REGIONS["prom"].end), Access(REG["TX_STATUS"].address)]
     for access in accesses:
         await board.access(access)
         assert access.done - access.taken == 3
@@ -100,6 +110,7 @@ async def the_interrupt_line_shows_an_access_when_it_is_answered(dut):
     await board.quiet()
     assert await line("IRQ_ENABLE", 1 << Irq.RECEIVED) is True
     assert await line("RX_RELEASE", 0) is False
+    assert await line("IRQ_PENDING", 0xFFFFFFFF) is False
     assert await line("IRQ_ENABLE", (1 << len(Irq)) - 1) is False
 
 
@@ -107,13 +118,13 @@ async def the_interrupt_line_shows_an_access_when_it_is_answered(dut):
 async def whatever_happens_the_board_does_what_the_model_does(dut):
     """docs/cab.md as a whole: random operations of all kinds, the board asleep in between; compared whenever it is
     idle."""
-    board, model = BoardDriver(dut), Board(size_of(dut))
+    board, model = BoardDriver(dut), Board(**BOARDS[inside()])
     await board.start()
     scenario = Scenario(board, model)
     await scenario.begin()
     weights = {"receive_anything": 10, "overflow": 0.3, "ready_signal": 2, "answer": 8, "discard": 0.5, "release": 6,
                "reset_receiver": 0.3, "take_replies": 2, "send": 10, "reset_sender": 0.7, "send_ready": 2, "interrupts": 3,
-               "memory": 2, "anywhere": 5}
+               "memory": 3, "protection": 3, "scatter": 2, "mode": 1.5, "take_symbols": 2, "thresholds": 1, "reset_board": 0.2, "host": 3 if board.has_host else 0, "anywhere": 5}
     for density in (1, 0.8, 0.3):
         board.takes = lambda density=density: random.random() < density
         await scenario.run(150, weights)
@@ -122,10 +133,10 @@ async def whatever_happens_the_board_does_what_the_model_does(dut):
         await scenario.compare_memory()
 
 
-async def bus_error(board, address, value=None, select=0xF):
+async def bus_error(board, address, value=None, select=0xF, vme=False):
     """Whether an access ends in a bus error."""
     try:
-        await (board.read(address, select) if value is None else board.write(address, value, select))
+        await (board.read(address, select, vme=vme) if value is None else board.write(address, value, select, vme=vme))
     except BusFault:
         return True
     return False
@@ -137,21 +148,24 @@ async def every_place_without_memory_or_register_is_a_bus_error(dut):
     board = BoardDriver(dut)
     await board.start()
     size = size_of(dut)
-    present = {"data": size, "registers": max(r.offset for r in REGISTERS) + 4}
+    present = {"data": size, "program": BOARDS[inside()]["program_bytes"], "prom": REGIONS["prom"].size,
+               "registers": max(r.offset for r in REGISTERS) + 4}
     edges = {0, 1 << 24}
     for region in REGIONS.values():
         edges |= {region.base, region.end, region.base + present.get(region.name, 0)}
     places = {at for edge in edges for at in (edge - 4, edge, edge + 4) if 0 <= at < 1 << 24}
-    places |= {random.getrandbits(24) & ~3 for _ in range(200)}
-    assert len(places) > 200
+    places |= {random.getrandbits(24) & ~3 for _ in range(300)}
+    if "vme" in BOARDS[inside()]:
+        places = {at for at in places if at < REGIONS["vme"].base}
+    assert len(places) > 100
     for address in sorted(places):
-        inside_data = DATA <= address < DATA + size
-        base = REGIONS["registers"].base
-        register = next((r for r in REGISTERS if r.address == address), None)
-        assert inside_data or register or not base <= address < base + present["registers"], "the map has no gaps"
-        readable = inside_data or register and "r" in register.access
+        name = next((n for n in ("data", "program", "prom") if 0 <= address - REGIONS[n].base < present[n]), None)
+        if REGIONS["protection"].base <= address < REGIONS["protection"].end:
+            continue
+        register = next((r for r in registers_of(dut) if r.address == address), None)
+        readable = name or register and "r" in register.access
         assert await bus_error(board, address) == (not readable), hex(address)
-        if not (inside_data or register):
+        if name == "prom" or not (name or register):
             assert await bus_error(board, address, random.getrandbits(32)), hex(address)
 
 
@@ -164,7 +178,7 @@ async def registers_take_whole_words_in_the_directions_of_the_map(dut):
     await board.register("IRQ_ENABLE", 0)
     board.rx.extend(reply(1, 2, 3))
     await board.quiet()
-    for register in REGISTERS:
+    for register in registers_of(dut):
         for select in range(15):
             assert await bus_error(board, register.address, None, select), register.name
             assert await bus_error(board, register.address, 0xFFFFFFFF, select), register.name
@@ -174,7 +188,7 @@ async def registers_take_whole_words_in_the_directions_of_the_map(dut):
             assert await bus_error(board, register.address, 0xFFFFFFFF), register.name
     await board.quiet()
     assert not board.tx and board.wake_in == 0xFFFFFFFF
-    for name in ("IRQ_ENABLE", "TX_ADDRESS", "RX_ADDRESS", "TIMER_COMPARE"):
+    for name in ("IRQ_ENABLE", "TX_ADDRESS", "RX_ADDRESS", "TIMER_COMPARE", "TIMER_ARMED"):
         assert await board.register(name) == 0, name
     assert await board.register("TX_STATUS") == put("TX_STATUS", free=32, ready=1)
     assert await board.register("REPLY") == put("REPLY", valid=1, opcode=1, hub=2, value=3), "a refused load took the reply"
@@ -233,57 +247,6 @@ async def a_full_list_refuses_entries_and_loses_none(dut):
     assert board.tx == [Control.START, Control.READY, *command(1, 0, 0), *(s for n in taken for s in command(2, 0, n))]
 
 
-@cocotb.test(timeout_time=50, timeout_unit="ms")
-async def both_fibers_run_at_full_rate_and_the_cpu_gets_along(dut):
-    """C1, C2: a symbol in every cycle in each direction at once, from areas at any byte to any byte; the CPU, which
-    goes last, never waits long for the memory."""
-    board = BoardDriver(dut)
-    await board.start()
-    size = size_of(dut)
-    for offset, pieces, place in ((0, 1, 0), (1, 1, 2), (3, 7, 1), (2, 25, 3)):
-        length = size // 4
-        content = random.randbytes(length)
-        await board.block(Access(DATA + at, int.from_bytes(content[at:at + 4], "big")) for at in range(0, length, 4))
-        # Pieces of an area each, gathered into one packet.
-        cuts = sorted({offset, length, *(random.randrange(offset, length) for _ in range(pieces - 1))})
-        cuts = [cut for number, cut in enumerate(cuts) if number in (0, len(cuts) - 1) or cut - cuts[number - 1] >= 9]
-        board.tx.clear(), board.tx_times.clear()
-        board.loopback = True
-        for number, (begin, end) in enumerate(zip(cuts, cuts[1:])):
-            await board.register("TX_ADDRESS", DATA + begin)
-            last = end == length
-            await board.register("TX_AREA", put("TX_AREA", length=end - begin, start=number == 0, end=last, crc=last))
-        while not await board.register("IRQ_PENDING") & 1 << Irq.PACKET:
-            pass
-        await board.register("RX_ADDRESS", DATA + size // 2 + place)
-        await board.register("RX_START", put("RX_START", limit=size // 2 - place))
-        # The CPU wants the memory in every cycle.
-        began, accesses = board.cycles, []
-        while len(board.tx) < length - offset + 6:
-            while len(board.requests) < 4:
-                accesses.append(Access(DATA + size // 4 * 3 + 4 * random.randrange(16), random.choice([None, 1])))
-                board.requests.append(accesses[-1])
-            await board.cycle()
-        passed = board.cycles - began
-        await board.quiet()
-        assert board.tx == [int(s) for s in packet(with_crc(content[offset:]))]
-        gaps = sum(b - a - 1 for a, b in zip(board.tx_times, board.tx_times[1:]))
-        assert gaps == 0, f"{gaps} cycles without a symbol between {len(cuts) - 1} areas"
-        waits = [access.done - access.taken for access in accesses]
-        share, longest = len(accesses) / passed, max(waits)
-        assert longest <= 8 and share > 0.4, f"{share:.2f} accesses a cycle, up to {longest} cycles each"
-        board.loopback = False
-        result = fields("RX_RESULT", await board.register("RX_RESULT"))
-        assert result == {"length": length - offset - 16, "header": 16, "crc_bad": 0, "too_long": 0, "framing": 0,
-                          "discarded": 0}
-        at = size // 2 + place
-        words = await board.block(Access(DATA + word) for word in range(at & ~3, at + result["length"], 4))
-        stored = b"".join(word.data.to_bytes(4, "big") for word in words)[place:][:result["length"]]
-        assert stored == content[offset + 16:]
-        await board.register("RX_RELEASE", 0)
-        await board.quiet()
-
-
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def a_board_that_waits_for_software_or_for_the_ready_bit_may_stop(dut):
     """docs/cab.md, stand-by: idle while a header waits, a result waits, a command waits for the ready bit, the timer
@@ -294,7 +257,8 @@ async def a_board_that_waits_for_software_or_for_the_ready_bit_may_stop(dut):
     assert board.idle
     board.rx.extend([*packet(with_crc(bytes(100))), *packet(b"next")])
     await board.quiet()
-    assert await board.register("IRQ_PENDING") == 1 << Irq.PACKET
+    assert await board.register("IRQ_PENDING") == 1 << Irq.PACKET | 1 << Irq.START
+    await board.register("IRQ_PENDING", 1 << Irq.START)
     await board.register("TX_SYMBOL", Control.START)
     await board.register("TX_COMMAND", put("TX_COMMAND", wait_ready=1, notify=1))
     await board.register("TX_ADDRESS", DATA)
@@ -343,10 +307,12 @@ async def time_goes_on_while_the_board_sleeps(dut):
         # The line is up in the cycle that follows the one in which TIMER_NOW is TIMER_COMPARE; see above for the two.
         assert (board.now - zero + 2 - compare) % (1 << 32) == 0
         await board.register("IRQ_PENDING", 1 << Irq.TIMER)
-        assert not board.irq and board.wake_in == 0xFFFFFFFF
+        assert not board.irq
+        await board.run(8)
+        assert board.wake_in == 0xFFFFFFFF
 
 
-bench = Bench(__name__, {name: lambda size=size: Cab(data_bytes=size) for name, size in SIZES.items()}, ports_only=True)
+bench = Bench(__name__, {name: lambda board=board: Cab(**board) for name, board in BOARDS.items()}, ports_only=True)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())
@@ -367,3 +333,11 @@ def test_a_size_is_an_integer(data_bytes):
     """Half a byte cannot be stored."""
     with pytest.raises(TypeError, match=f"data_bytes must be an integer, not {data_bytes!r}"):
         Cab(data_bytes=data_bytes)
+
+
+@pytest.mark.parametrize("wrong", [{"program_bytes": 1000}, {"domains": 3}, {"pages": 100}, {"prom": bytes(1 << 18)},
+                                   {"period_ps": 5}], ids=lambda wrong: next(iter(wrong)))
+def test_every_parameter_is_checked(wrong):
+    """docs/cab.md: the sizes that a board may have."""
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        Cab(**wrong)

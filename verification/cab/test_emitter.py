@@ -13,6 +13,7 @@ from nectar.hdl.cab.output import Outgoing
 from nectar.hdl.link.symbol import Control, command, is_control
 from nectar.verification.bench import Bench
 from nectar.verification.cab.lockstep import HandClock
+from nectar.verification.cab.reference_fiber import internet_checksum
 from nectar.verification.cab.structures import pack, unpack
 
 START, END, READY = int(Control.START), int(Control.END), int(Control.READY)
@@ -43,7 +44,8 @@ class Reference:
             for byte in item["word"].to_bytes(4, "big")[item["first"]:item["last"] + 1]:
                 yield self._symbol(byte, is_command)
         if item.get("crc"):
-            for byte in zlib.crc32(self.covered).to_bytes(4, "big"):
+            internet = item.get("internet")
+            for byte in internet_checksum(self.covered).to_bytes(2, "big") if internet else zlib.crc32(self.covered).to_bytes(4, "big"):
                 yield self._symbol(byte)
         if item.get("end"):
             yield self._symbol(END)
@@ -58,7 +60,7 @@ def command_item(wait=0, notify=0):
 def random_item():
     """An item as ``Gather`` makes them."""
     kind = random.random()
-    flags = {name: random.getrandbits(1) for name in ("crc", "end", "notify")}
+    flags = {name: random.getrandbits(1) for name in ("crc", "internet", "end", "notify")}
     if kind < 0.2:
         return command_item(random.getrandbits(1), random.getrandbits(1))
     if kind < 0.3:
@@ -94,7 +96,7 @@ class Surroundings:
     async def cycle(self, room=1, empty=1, send_ready=0, reset=0, offer=1):
         """One cycle."""
         offered = bool(self.items) and offer
-        payload = pack(Item, **self.items[0]) if offered else random.getrandbits(50)
+        payload = pack(Item, **self.items[0]) if offered else random.getrandbits(51)
         self.clock.drive(items__valid=offered, items__payload=payload, room=room, empty=empty, ready=self.ready, send_ready=send_ready, reset=reset)
         await self.clock.settle()
         assert not (self.pin("push__valid") and reset)
@@ -140,6 +142,7 @@ async def items_become_symbols_in_order(dut):
                     empties += 1
         assert [(symbol, notify) for _, symbol, notify in around.out] == expected
         assert around.empties == empties > 0
+        assert around.pin("progress") == len(reference.covered) & 0xFFFFF
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")

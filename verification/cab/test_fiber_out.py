@@ -16,7 +16,7 @@ from nectar.verification.cab.scenario import put, with_crc
 SIZE = 4 << 10
 DATA = REGIONS["data"].base
 START, END, READY, IDLE = int(Control.START), int(Control.END), int(Control.READY), int(Control.IDLE)
-REGISTERS = "TX_STATUS", "TX_COMMAND", "TX_ADDRESS", "TX_AREA", "TX_SYMBOL", "TX_READY", "TX_CONTROL"
+REGISTERS = ("TX_STATUS", "TX_COMMAND", "TX_ADDRESS", "TX_AREA", "TX_SYMBOL", "TX_READY", "TX_CONTROL", "TX_PROGRESS", "TX_THRESHOLD", "TX_COUNT")
 
 
 class Sender(RegisterPorts):
@@ -88,13 +88,15 @@ async def the_list_is_sent_in_order_whatever_memory_and_fiber_do(dut):
             for _ in range(random.randrange(1, 8)):
                 name, value = random.choice([
                     ("TX_COMMAND", random.getrandbits(31)), ("TX_SYMBOL", random.choice([random.getrandbits(32), IDLE])),
-                    ("TX_AREA", random.getrandbits(4) << 28 | random.choice([0, 1, 5, random.randrange(300)]))])
+                    ("TX_AREA", random.getrandbits(5) << 27 | random.choice([0, 1, 5, random.randrange(300)]))])
                 address = DATA + random.randrange(SIZE)
                 assert await sender.write("TX_ADDRESS", address) and accepts(model, "TX_ADDRESS", address)
                 assert await sender.write(name, value) == accepts(model, name, value)
             await sender.quiet()
             assert sender.out == model.sent
             assert await sender.read("TX_STATUS") == model.read(REG["TX_STATUS"].address)
+            for name in ("TX_PROGRESS", "TX_COUNT"):
+                assert await sender.read(name) == model.read(REG[name].address), name
             sender.out.clear(), model.sent.clear()
     assert sender.sent == model.sent_count > 50
 

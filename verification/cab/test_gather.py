@@ -19,7 +19,7 @@ ROOM = 4
 def random_entry():
     """An entry as the registers make them."""
     kind = random.choice([Kind.COMMAND, Kind.SYMBOL, Kind.AREA, Kind.AREA, Kind.AREA])
-    flags = {name: random.getrandbits(1) for name in ("start", "crc", "end", "notify")}
+    flags = {name: random.getrandbits(1) for name in ("start", "crc", "internet", "end", "notify")}
     if kind == Kind.COMMAND:
         return {"kind": kind.value, "value": random.getrandbits(24), "notify": flags["notify"],
                 "wait_ready": random.getrandbits(1)}
@@ -41,7 +41,7 @@ def meaning(entry, memory):
         return [("symbol", entry["value"])] if entry["value"] != Control.IDLE else []
     area = memory[entry["address"]:entry["address"] + entry["value"]]
     return [*([("symbol", int(Control.START))] if entry["start"] else []), *(("symbol", byte) for byte in area),
-            *([("crc",)] if entry["crc"] else []), *([("end",)] if entry["end"] else []), *notify]
+            *([("crc", entry["internet"])] if entry["crc"] else []), *([("end",)] if entry["end"] else []), *notify]
 
 
 def parts(item):
@@ -50,7 +50,7 @@ def parts(item):
     word = item["word"].to_bytes(4, "big")
     return [*([("wait",)] if item["wait_ready"] else []), *([(kind, item["symbol"])] if item["prefix"] else []),
             *((kind, byte) for byte in (word[item["first"]:item["last"] + 1] if item["lanes"] else b"")),
-            *([("crc",)] if item["crc"] else []), *([("end",)] if item["end"] else []),
+            *([("crc", item["internet"])] if item["crc"] else []), *([("end",)] if item["end"] else []),
             *([("notify",)] if item["notify"] else [])]
 
 

@@ -1,4 +1,4 @@
-"""Bench of hdl/cab/memory.py: one access a cycle, whose turn it is, byte by byte."""
+"""Bench of hdl/cab/memory.py: one access a cycle, in whose slot it is, byte by byte."""
 
 import random
 
@@ -10,22 +10,26 @@ from nectar.hdl.cab.fiber_in import FiberIn
 from nectar.hdl.cab.fiber_out import FiberOut
 from nectar.hdl.cab.gather import Gather
 from nectar.hdl.cab.memory import DataMemory
-from nectar.hdl.cab.receiver import Receiver
+from nectar.hdl.cab.scatter import Scatter
 from nectar.hdl.cab.store import Store
 from nectar.verification.bench import Bench, inside
 from nectar.verification.cab.lockstep import HandClock, lockstep
 
 SIZES = {"4 kbyte": 4 << 10, "64 kbyte": 64 << 10}
-INPUTS = ("fiber_in__valid", "fiber_in__address", "fiber_in__select", "fiber_in__data",
-          "fiber_out__valid", "fiber_out__address", "cpu__valid", "cpu__address", "cpu__write", "cpu__select", "cpu__data")
+USERS = "fiber_in", "fiber_out", "vme", "cpu"
+#: Who gets what its user does not want.
+ORDER = "fiber_in", "fiber_out", "cpu", "vme"
+INPUTS = ("slept", *(f"{user}__{pin}" for user in USERS for pin in ("valid", "address", "write", "select", "data")
+                     if pin in ("valid", "address") or user in ("vme", "cpu") or user == "fiber_in" and pin != "write"))
 
 
 class Reference:
-    """A dict of words."""
+    """A dict of words, and the schedule."""
 
     def __init__(self):
         self.words = {}
         self.read = None      # what was read in the cycle before; None: nothing, or a word never written as a whole
+        self.cycle = 0
 
     def _write(self, address, select, data):
         mask = sum(0xFF << 8 * byte for byte in range(4) if select >> byte & 1)
@@ -34,25 +38,26 @@ class Reference:
 
     def step(self, inputs):
         """See ``lockstep``."""
-        fiber_in, fiber_out, cpu = (inputs[f"{name}__valid"] for name in ("fiber_in", "fiber_out", "cpu"))
-        outputs = {"fiber_out__ready": not fiber_in, "cpu__ready": not fiber_in and not fiber_out}
+        self.cycle += inputs["slept"]
+        wanting = [user for user in (USERS[self.cycle % 4], *ORDER) if inputs[f"{user}__valid"]]
+        self.cycle += 1
+        user = wanting[0] if wanting else None
+        outputs = {f"{name}__ready": name == user for name in USERS}
         if self.read is not None:
             outputs["read_data"] = self.read
         self.read = None
-        if fiber_in:
-            self._write(inputs["fiber_in__address"], inputs["fiber_in__select"], inputs["fiber_in__data"])
-        elif fiber_out:
-            self.read = self.words.get(inputs["fiber_out__address"])
-        elif cpu and inputs["cpu__write"]:
-            self._write(inputs["cpu__address"], inputs["cpu__select"], inputs["cpu__data"])
-        elif cpu:
-            self.read = self.words.get(inputs["cpu__address"])
+        if user is not None:
+            address = inputs[f"{user}__address"]
+            if inputs.get(f"{user}__write", user == "fiber_in"):
+                self._write(address, inputs[f"{user}__select"], inputs[f"{user}__data"])
+            else:
+                self.read = self.words.get(address)
         return outputs
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
-async def fiber_in_goes_first_then_fiber_out_then_the_cpu(dut):
-    """docs/cab.md, data memory: one access in each cycle, of whoever goes first; the others' accesses have no effect
+async def each_access_is_done_in_its_users_slot_or_in_one_that_nobody_else_wants(dut):
+    """C2, C3, docs/cab.md, data memory: one access in each cycle, as the schedule says; the others' accesses have no effect
     yet."""
     words = SIZES[inside()] // 4
     clock = HandClock(dut)
@@ -64,15 +69,13 @@ async def fiber_in_goes_first_then_fiber_out_then_the_cpu(dut):
         for address in near:
             yield {"cpu__valid": 1, "cpu__write": 1, "cpu__select": 15, "cpu__address": address,
                    "cpu__data": random.getrandbits(32)}
-        for density in (0.2, 0.5, 0.9):
+        for density in (0.2, 0.5, 0.9, 1):
             for _ in range(2000):
-                yield {
-                    **{f"{name}__valid": random.random() < density for name in ("fiber_in", "fiber_out", "cpu")},
-                    **{f"{name}__address": random.choice(near) for name in ("fiber_in", "fiber_out", "cpu")},
-                    **{f"{name}__select": random.getrandbits(4) for name in ("fiber_in", "cpu")},
-                    **{f"{name}__data": random.getrandbits(32) for name in ("fiber_in", "cpu")},
-                    "cpu__write": random.random() < 0.5,
-                }
+                given = {name: random.getrandbits(32) if name.endswith("data") else random.getrandbits(4) for name in INPUTS}
+                given |= {f"{user}__valid": random.random() < density for user in USERS}
+                given |= {f"{user}__address": random.choice(near) for user in USERS}
+                given |= {f"{user}__write": random.random() < 0.5 for user in ("vme", "cpu")}
+                yield given | {"slept": random.choice([0, 0, 0, random.randrange(4)])}
 
     await lockstep(clock, reference.step, stimuli())
 
@@ -85,7 +88,7 @@ async def every_word_has_a_place_of_its_own(dut):
     await clock.start(*INPUTS)
     reference = Reference()
     await lockstep(clock, reference.step, (
-        {**{f"{name}__valid": 0 for name in ("fiber_in", "fiber_out")},
+        {**{f"{name}__valid": 0 for name in ("fiber_in", "fiber_out", "vme")},
          "cpu__valid": 1, "cpu__write": 1, "cpu__select": 15, "cpu__address": word, "cpu__data": random.getrandbits(32)}
         for word in range(words)))
     await lockstep(clock, reference.step, (
@@ -104,7 +107,7 @@ def test_memory(configuration, claim):
     bench.check(configuration, claim)
 
 
-@pytest.mark.parametrize("component", [DataMemory, CpuBus, Gather, FiberOut, Store, Receiver, FiberIn])
+@pytest.mark.parametrize("component", [DataMemory, CpuBus, Gather, FiberOut, Store, Scatter, FiberIn])
 def test_every_user_of_the_memory_refuses_a_size_that_it_cannot_have(component):
     """docs/cab.md, data memory: 4 kbyte to 1 Mbyte, a power of two."""
     for size in (2 << 10, 12 << 10, 2 << 20):

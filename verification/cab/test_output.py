@@ -26,7 +26,7 @@ class Reference:
         left, inside = self.left, list(self.inside)
         outputs = {
             "tx__valid": bool(inside), "room": len(inside) < 2,
-            "left": left is not None and left[1], "start_left": left is not None and left[0] == Control.START,
+            "taken": left is not None, "left": left is not None and left[1], "start_left": left is not None and left[0] == Control.START,
             "start_inside": any(symbol == Control.START for symbol, _ in [*inside, *([left] if left else [])]),
         }
         if inside:

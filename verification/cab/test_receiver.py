@@ -25,15 +25,19 @@ class Queue(RegisterPorts):
 
     def __init__(self, dut):
         super().__init__(dut, [name.upper() for name in RECEIVER_REGISTERS],
-                         ("queue__valid", "queue__payload", "discard", "reset"))
+                         ("queue__valid", "queue__payload", "start", "discard", "reset", "store_ready", "exhausted", "store_empty"))
         self.queue = deque()       # (symbol, lost), or None for a cycle without
         self.memory = {}
-        self.address = None
+        self.address = self.left = 0
+        self.ready = 1.0           # the chance that the store takes a byte
+        self.flushed = True
         self.counts = {"stray": 0, "cut": 0}
         self.moved = True
         self.taken = []            # cycles
 
     def before(self):
+        self.clock.drive(store_ready=self.left > 0 and random.random() < self.ready, exhausted=self.left == 0,
+                         store_empty=self.flushed)
         if self.queue and self.queue[0] is None:
             self.queue.popleft()
             self.clock.drive(queue__valid=0)
@@ -47,15 +51,20 @@ class Queue(RegisterPorts):
         if self.offered and self.pin("queue__ready"):
             self.queue.popleft()
             self.taken.append(self.clock.cycles)
-        self.moved = bool(self.pin("moves")) or not self.offered and bool(self.queue)
+        self.moved = (bool(self.pin("moves")) or not self.offered and bool(self.queue)
+                      or bool(self.left and self.pin("storing") and self.offered))
         for name in self.counts:
             self.counts[name] += self.pin(name)
-        if self.pin("begin"):
-            self.address = self.pin("address")
+        if self.pin("over"):
+            self.left = 0
+        if self.pin("flush"):
+            self.flushed = random.random() < self.ready
         if self.pin("store"):
-            assert not self.pin("flush") and not self.pin("begin")
+            assert not self.pin("flush") and self.clock.inputs["store_ready"]
             self.memory[self.address] = self.pin("byte")
             self.address += 1
+            self.left -= 1
+            self.flushed = self.ready == 1
 
     async def settle(self):
         """Until nothing moves."""
@@ -63,8 +72,13 @@ class Queue(RegisterPorts):
         while self.moved:
             await self.cycle()
 
+    async def begin(self, address, limit):
+        """Software has answered: the store has an area."""
+        await self.pulse("start")
+        self.address, self.left = address - DATA, limit
+
     async def pulse(self, name):
-        """``discard`` or ``reset`` for a cycle."""
+        """``start``, ``discard`` or ``reset`` for a cycle."""
         if name == "reset":
             self.queue.clear()
         self.clock.drive(**{name: 1})
@@ -77,7 +91,8 @@ async def compare(queue, model):
     await queue.settle()
     assert [pair for pair in queue.queue if pair] == list(model.queue)
     for name in READABLE:
-        assert await queue.read(name) == model.read(REG[name].address), name
+        if name != "RX_QUEUE":
+            assert await queue.read(name) == model.read(REG[name].address), name
     packet_, status = model.packet, model.read(REG["RX_STATUS"].address)
     assert queue.pin("packet") == (packet_ is not None and packet_.waits)
     assert queue.pin("received") == (model.result is not None)
@@ -101,17 +116,18 @@ def control(model, name, value):
 @cocotb.test(timeout_time=100, timeout_unit="ms")
 async def packets_are_taken_as_the_specification_says(dut):
     """docs/cab.md, fiber in 2 to 4: good packets and bad, marks of lost symbols, answers of all kinds, discards,
-    resets."""
+    resets, modes."""
     queue, model = Queue(dut), Board(SIZE)
     await queue.start()
-    done = dict.fromkeys(("arrive", "start", "refused", "discard", "release", "reset"), 0)
+    done = dict.fromkeys(("arrive", "start", "discard", "release", "reset", "mode"), 0)
     for _ in range(1500):
+        queue.ready = random.choice([1, 0.7, 0.3])
         # The counters of the model stop at 255; those of the bench do not.
         for name in ("stray", "framing"):
             if model.counts[name] > 200:
                 queue.counts["stray" if name == "stray" else "cut"] -= model.counts[name]
                 model.counts[name] = 0
-        kind = random.choices(["arrive", "start", "discard", "release", "reset"], [10, 10, 1, 8, 0.3])[0]
+        kind = random.choices(["arrive", "start", "discard", "release", "reset", "mode"], [10, 10, 1, 8, 0.3, 1])[0]
         if kind == "arrive":
             arrival = random_arrival()
             if len(model.queue) + len(arrival) > 2000:
@@ -128,12 +144,19 @@ async def packets_are_taken_as_the_specification_says(dut):
         elif kind == "start":
             limit = random.choice([0, 1, 5, random.randrange(100), random.randrange(1500)])
             address = DATA + random.choice([random.randrange(SIZE), SIZE - limit, SIZE - limit + 1])
-            assert await queue.write("RX_ADDRESS", address) and control(model, "RX_ADDRESS", address)
-            waited = queue.pin("packet")
-            taken = control(model, "RX_START", put("RX_START", limit=limit))
-            assert await queue.write("RX_START", put("RX_START", limit=limit)) == taken
-            done["refused"] += not taken
-            kind = "start" if waited and taken else "refused"
+            assert control(model, "RX_ADDRESS", address)
+            if not control(model, "RX_START", put("RX_START", limit=limit)):
+                continue
+            assert queue.pin("packet")
+            await queue.begin(address, limit)
+        elif kind == "mode":
+            mode = put("RX_MODE", check=random.randrange(4), skip=random.choice([0, 5, 16, 17]), direct=random.random() < 0.2)
+            assert await queue.write("RX_MODE", mode) == control(model, "RX_MODE", mode)
+            await queue.settle()
+            queue.queue = deque(entry for entry in queue.queue if entry)    # no pauses, where software does not wait
+            for _ in range(random.choice([0, 30])):
+                assert await queue.read("RX_QUEUE") == model.read(REG["RX_QUEUE"].address)
+                model._settle()
         elif kind == "release":
             if model.result is not None:
                 queue.memory.clear()
@@ -158,9 +181,8 @@ async def a_packet_is_taken_at_a_symbol_a_cycle(dut):
     queue.queue.extend((int(symbol), 0) for symbol in packet(with_crc(data)))
     await queue.settle()
     assert len(queue.taken) == 1 + HEADER_BYTES + 4 and queue.pin("packet")
-    await queue.write("RX_ADDRESS", DATA + 5)
-    await queue.write("RX_START", 2000)
     queue.taken.clear()
+    await queue.begin(DATA + 5, 2000)
     while not queue.pin("received"):
         await queue.cycle()
     rest = len(data) + 5 - 4 - HEADER_BYTES + 4 - 4
@@ -168,7 +190,7 @@ async def a_packet_is_taken_at_a_symbol_a_cycle(dut):
     assert bytes(queue.memory[5 + at] for at in range(len(data) - HEADER_BYTES)) == data[HEADER_BYTES:]
 
 
-bench = Bench(__name__, {"receiver": lambda: Receiver(SIZE)}, ports_only=True)
+bench = Bench(__name__, {"receiver": Receiver}, ports_only=True)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())

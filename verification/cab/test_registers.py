@@ -7,20 +7,36 @@ import pytest
 from amaranth.hdl import Shape
 
 from nectar.hdl.cab.addresses import REGIONS, REGISTERS
-from nectar.hdl.cab.registers import RegisterDecoder, layout
-from nectar.verification.bench import Bench
+from nectar.hdl.cab.regions import Right
+from nectar.hdl.cab.registers import Area, RegisterDecoder, layout
+from nectar.hdl.cab.vme.registers import VME_REGISTERS
+from nectar.verification.bench import Bench, inside
 from nectar.verification.cab.lockstep import HandClock, lockstep
+from nectar.verification.cab.structures import pack
 
 WORDS = REGIONS["registers"].size // 4
 
 
+def here():
+    """The registers of this configuration."""
+    return [register for register in REGISTERS if inside() == "with VME" or register not in VME_REGISTERS]
+
+
 def step(inputs):
     """What the decoder must say in the same cycle, from the map."""
-    found = next((r for r in REGISTERS if r.offset == 4 * inputs["offset"]), None)
+    found = next((r for r in here() if r.offset == 4 * inputs["offset"]), None)
     if inputs["select"] != 15 or not inputs["valid"]:
         found = None
     outputs = {"read_data": 0, "error": inputs["valid"]}
-    for register in REGISTERS:
+    named = next((r for r in here() if r.offset == 4 * inputs["offset"] and r.area), None)
+    if named and inputs["write"] and inputs["select"] == 15:
+        length, right = named.area
+        refused = inputs[f"{named.name.lower()}__refuse"]
+        outputs["area"] = pack(Area, address=inputs[f"{named.name.lower()}__area_address"], write=right == Right.WRITE,
+                               length=0 if refused else getattr(named, length).get(inputs["write_data"]))
+    else:
+        outputs["area"] = 0
+    for register in here():
         name = register.name.lower()
         if "r" in register.access:
             reads = found is register and not inputs["write"]
@@ -47,11 +63,13 @@ async def each_access_reaches_the_register_of_the_map_or_is_an_error(dut):
             values = {"offset": random.choice([random.randrange(WORDS), random.randrange(32), known]),
                       "valid": random.random() < 0.9, "write": random.random() < 0.5, "write_data": random.getrandbits(32),
                       "select": random.choice([15, 15, 15, random.getrandbits(4)])}
-            for register in REGISTERS:
+            for register in here():
                 if "r" in register.access:
                     values[f"{register.name.lower()}__value"] = random.getrandbits(32)
                 if "w" in register.access:
                     values[f"{register.name.lower()}__refuse"] = random.random() < 0.3
+                if register.area:
+                    values[f"{register.name.lower()}__area_address"] = random.getrandbits(24)
             yield values
 
     await lockstep(clock, step, stimuli())
@@ -66,7 +84,7 @@ def test_the_layout_is_that_of_the_map(register):
         assert (shape[field.name].offset, shape[field.name].width) == (field.low, field.width)
 
 
-bench = Bench(__name__, {"decoder": RegisterDecoder}, ports_only=True)
+bench = Bench(__name__, {"decoder": RegisterDecoder, "with VME": lambda: RegisterDecoder(vme=True)}, ports_only=True)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())

@@ -28,6 +28,17 @@ def test_throughput_of_the_link_meets_its_target(simulator):
     assert outcome.ok and outcome.value > 0.9
 
 
+def test_64_cabs_on_a_mesh_exchange_messages(simulator):
+    """Everything that they send arrives, on every size up to 64 CABs, and more CABs take more memory, however large the process is that asks."""
+    ballast = bytearray(b"1") * (300 << 20)
+    outcomes = BENCHMARKS["scale"].measure(0.01)
+    assert [outcome.part for outcome in outcomes] == ["2", "4", "8", "16", "32", "64"]
+    for outcome in outcomes:
+        cabs, memory, carried = outcome.measured.values()
+        assert outcome.value > 0 and outcome.ok is None and carried == cabs * 2 * 1004 and f"{memory / 1e6:.0f} Mbyte" in outcome.text
+    assert outcomes[-1].measured["memory"] > outcomes[0].measured["memory"] and outcomes[0].measured["memory"] < len(ballast)
+
+
 def test_list_tells_all_and_measures_nothing(nectar):
     done = nectar("bench", "--list")
     assert done.returncode == 0

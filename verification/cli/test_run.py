@@ -35,6 +35,13 @@ def test_a_program_runs(nectar, simulator, backend):
     assert (done.returncode, done.stdout, done.stderr) == (0, "hello 5 0\n", "")
 
 
+@pytest.mark.parametrize("routes", ["given", "discovered"])
+def test_routes_are_given_or_discovered(nectar, routes):
+    text = HELLO.replace("len(system.symbols))", "system.cab('CAB1').datalink.discovery.explored)")
+    done = nectar("run", nectar.program(text), "hi", "--backend", "model", "--routes", routes)
+    assert done.stdout == f"hi 5 {int(routes == 'discovered')}\n"
+
+
 @pytest.mark.parametrize("order, seen", [
     (["--backend", "model", "P", "a"], "a"),
     (["P", "a", "--backend", "model"], "a"),

@@ -138,6 +138,7 @@ def test_stall_time_0_waits_for_ever(nectar):
     (["--topology", "nowhere.toml"], r"nowhere\.toml: cannot be read: No such file or directory"),
     (["--profile", "fast"], r"--profile: there is no profile 'fast'; there is modern, prototype"),
     (["--backend", "abacus"], r"--backend abacus: there is no such back end; there are engine and model"),
+    (["--routes", "guessed"], r"--routes guessed: routes are given or discovered"),
     (["--max-time", "5"], r"--max-time 5: not a time; write a number and ps, ns, us, ms or s, as in 10ms"),
     (["--max-time", "-5ms"], r"--max-time -5ms: not a time; .*"),
     (["--stall-time", "soon"], r"--stall-time soon: not a time; .*"),

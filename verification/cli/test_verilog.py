@@ -30,10 +30,24 @@ def test_the_file_says_what_it_is_and_has_the_pins_of_the_specification(nectar):
     assert {pin["name"]: (pin["direction"], pin["width"]) for pin in result["pins"]} == expected
 
 
-def test_the_cab_has_the_pins_of_its_bus_and_of_one_fiber(nectar):
-    assert nectar("verilog", "cab", "--data-bytes", 8192, "-o", "cab.v").returncode == 0
-    pins = [name for name, *_ in ports((nectar.folder / "cab.v").read_text())]
-    assert {"clk", "rst", "irq", "bus__address", "bus__valid", *(f"fiber__{name}" for name in PORT)} <= set(pins)
+def test_the_cab_has_the_pins_of_its_bus_and_of_one_fiber_and_with_vme_those_of_vme(nectar):
+    assert nectar("verilog", "cab", "--data-bytes", 8192, "--domains", 4, "--pages", 64, "-o", "cab.v").returncode == 0
+    done = nectar("verilog", "cab", "--data-bytes", 8192, "--program-bytes", 4096, "--vme", "--period-ps", 12500, "-o", "vme.v")
+    assert done.stdout.startswith("vme.v: cab, data_bytes 8192, program_bytes 4096, domains 32, pages 16384, vme yes, period_ps 12500; ")
+    plain, more = ([name for name, *_ in ports((nectar.folder / file).read_text())] for file in ("cab.v", "vme.v"))
+    assert {"clk", "rst", "irq", "bus__address", "bus__valid", *(f"fiber__{name}" for name in PORT)} <= set(plain)
+    assert {name.split("__")[0] for name in set(more) - set(plain)} == {"vme", "vme_select", "vme_level", "host"} and set(plain) < set(more)
+
+
+def test_the_header_tells_what_each_pin_is(nectar):
+    """Each pin has a line with a purpose; those of numbered ports have one together."""
+    for arguments in (("hub", "--ports", 2), ("cab", "--vme", "--data-bytes", 4096)):
+        assert nectar("verilog", *arguments, "-o", "x.v").returncode == 0
+        text = (nectar.folder / "x.v").read_text()
+        for name, direction, width in ports(text):
+            name = re.sub(r"^port_\d+", "port_N", name)
+            size = rf"\[{width - 1}:0\] +" if width > 1 else ""
+            assert re.search(rf"^ \*   {direction} +{size}{name} +(N = 0 to 1 +)?[A-Z0-9a-z].*$", text[:text.index("*/")], re.M), name
 
 
 def test_every_run_gives_the_same_bytes_whatever_the_file_is_called(nectar):
@@ -59,6 +73,17 @@ def test_every_run_gives_the_same_bytes_whatever_the_file_is_called(nectar):
     (("hub", "--data-bytes", "4096"), "--data-bytes: a hub has no data bytes to choose"),
     (("cab", "--ports", "4"), "--ports: a cab has no ports to choose"),
     (("cab", "--data-bytes", "5000"), "must be a power of two from 4096 to 1048576, not 5000"),
+    (("cab", "--data-bytes", "2048"), "must be a power of two from 4096 to 1048576, not 2048"),
+    (("cab", "--program-bytes", "1048576"), "must be a power of two from 4096 to 524288, not 1048576"),
+    (("cab", "--domains", "3"), "domains must be a power of two from 2 to 32, not 3"),
+    (("cab", "--domains", "64"), "domains must be a power of two from 2 to 32, not 64"),
+    (("cab", "--domains", "four"), "--domains four: not a whole number"),
+    (("cab", "--pages", "8"), "pages must be 16384 or a power of two from 16 to 2048, not 8"),
+    (("cab", "--vme", "--period-ps", "9999"), "period_ps must be from 10000 to 75000, not 9999"),
+    (("cab", "--period-ps", "12500"), "--period-ps: only VME goes by it; give --vme, too"),
+    (("cab", "--vme=yes"), "argument --vme: ignored explicit argument"),
+    (("hub", "--vme"), "--vme: a hub has no vme to choose"),
+    (("hub", "--domains", "4"), "--domains: a hub has no domains to choose"),
     (("crate",), "there is no board 'crate'; there are hub and cab"),
 ])
 def test_bad_input_is_one_line_and_leaves_no_file(nectar, arguments, words):

@@ -29,16 +29,16 @@ AMOUNTS = [pytest.param(EVERYDAY, id="2 million"), pytest.param(NIGHTLY, id="20 
 CLOSE_ALL = command(Op.CLOSE_ALL, ANY_HUB, 0)
 
 
-def legal(profile, rng, count):
-    """One recording of legal traffic, judged; returns the number of symbols that arrived."""
-    harness = Harness(PORTS, profile, HUB & 0x7F)
+def legal(profile, rng, count, ports=PORTS):
+    """One recording of legal traffic, ``count`` transactions from each port, judged; returns the number of symbols that arrived."""
+    harness = Harness(ports, profile, HUB & 0x7F)
     gap, late = rng.choice([0, 0, 0.1, 0.3]), rng.choice([0.1, 0.5])
-    takes = [rng.choice([always, seven_of_eight, randomly(rng, rng.choice([0.4, 0.7, 0.9]))]) for _ in range(PORTS)]
-    bed = Bed([Neighbour(port, rng, transactions(port, PORTS, HUB & 0x7F, rng, count), gap=gap, late=late, take=takes[port])
-               for port in range(PORTS)])
+    takes = [rng.choice([always, seven_of_eight, randomly(rng, rng.choice([0.4, 0.7, 0.9]))]) for _ in range(ports)]
+    bed = Bed([Neighbour(port, rng, transactions(port, ports, HUB & 0x7F, rng, count), gap=gap, late=late, take=takes[port])
+               for port in range(ports)])
     try:
         harness.play(bed, lambda: bed.quiet, 200_000)
-        bed.endpoints[rng.randrange(PORTS)].then(audit(PORTS, HUB & 0x7F))
+        bed.endpoints[rng.randrange(ports)].then(audit(ports, HUB & 0x7F))
         harness.play(bed, lambda: bed.quiet, 20_000)
     finally:
         harness.close()
@@ -115,26 +115,26 @@ def emptied(harness, manager):
             assert [frame for frame, _ in got[port].replies] == [(Op.TEST_OPEN_RETRY_REPLY, HUB, o)] and len(got[port].readies) == 1
 
 
-def noise(profile, rng):
+def noise(profile, rng, ports=PORTS):
     """One round of noise, what must hold in it, and what must hold after it; returns the number of symbols that arrived."""
-    harness = Harness(PORTS, profile, HUB)
-    manager = rng.randrange(PORTS)
+    harness = Harness(ports, profile, HUB)
+    manager = rng.randrange(ports)
     try:
         talk = Talk(harness)
-        for port in range(PORTS):
+        for port in range(ports):
             if port != manager:
                 talk.ask(manager, Op.ALLOW_SUPERVISOR_REPLY, port)
         talk.ask(manager, Op.WATCHDOG_TIME_REPLY, rng.choice([8, 10, 12]))
-        noises = [Noise(port, PORTS, port == manager, rng) for port in range(PORTS)]
-        watch = Watch(PORTS)
+        noises = [Noise(port, ports, port == manager, rng) for port in range(ports)]
+        watch = Watch(ports)
         while watch.symbols < ROUND:
             share = rng.choice([0.3, 0.7, 1])
-            ready = [rng.choice([0, 0.3, 0.7, 0.9, 1, 1]) for _ in range(PORTS)]
+            ready = [rng.choice([0, 0.3, 0.7, 0.9, 1, 1]) for _ in range(ports)]
             rx, taken = batch(noises, rng.randrange(200, 2000), share, ready)
             sent, _ = harness.run(rx, taken)
             watch.feed(rx, sent)
         cycles = 3 << 12
-        rx, taken = batch(noises, cycles, 0, [1] * PORTS)
+        rx, taken = batch(noises, cycles, 0, [1] * ports)
         sent, _ = harness.run(rx, taken)
         watch.feed(rx, sent)
         watch.check()
@@ -152,6 +152,15 @@ def test_noise_leaves_a_hub_that_works(profile, amount):
     symbols = 0
     while symbols < amount * 9 // 10:
         symbols += noise(profile, rng)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("ports, count", [(2, 60), (3, 60), (8, 60), (64, 5), (128, 2)])
+@pytest.mark.parametrize("profile", HUB_PROFILES.values(), ids=lambda profile: profile.name)
+def test_hubs_of_all_sizes_work(profile, ports, count):
+    """H1: legal traffic as the reference has it, and a round of noise that leaves a HUB that works."""
+    rng = seeds.rng("fuzz", profile.name, ports)
+    assert legal(profile, rng, count, ports) and noise(profile, rng, ports)
 
 
 def _watched(sent, cycles=20):

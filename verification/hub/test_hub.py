@@ -89,12 +89,20 @@ def _hub(ports, profile):
     return make
 
 
-bench = Bench(__name__, {f"{ports} ports {profile.name}": _hub(ports, profile) for profile in HUB_PROFILES.values() for ports in (16, 5, 2)},
+#: Sizes of HUB of the everyday regression, and those that are left for the night.
+EVERYDAY, NIGHTLY = (16, 5, 2), (3, 8, 64)
+
+bench = Bench(__name__, {f"{ports} ports {profile.name}": _hub(ports, profile) for profile in HUB_PROFILES.values() for ports in EVERYDAY + NIGHTLY},
               ports_only=True)
 
 
+def _ports(configuration):
+    return int(configuration.split()[0])
+
+
 #: A claim that needs more ports than a configuration has shows nothing there.
-CASES = [(configuration, claim) for configuration, claim in bench.cases() if int(configuration.split()[0]) >= NEEDED.get(claim, 2)]
+CASES = [pytest.param(configuration, claim, marks=[pytest.mark.nightly] if _ports(configuration) in NIGHTLY else [])
+         for configuration, claim in bench.cases() if _ports(configuration) >= NEEDED.get(claim, 2)]
 
 
 @pytest.mark.parametrize("configuration, claim", CASES)

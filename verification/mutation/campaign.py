@@ -42,6 +42,13 @@ def own_bench(material, numbers):
     return found
 
 
+def around(material, numbers):
+    """Check: the claims of its bench, which is one of what the component is a part of, with the mutants in every place there."""
+    target = material.target
+    text = transplant(target.whole(), target.component(), material.text)
+    return Trial(text, target.bench, target.configuration, material.directory / "bench").put(numbers)
+
+
 def whole_hub(material, numbers):
     """Check: the claims of the whole HUB's bench, on a HUB (of the first profile that has such a component) with the mutants in every place."""
     from ...hdl.hub.hub import Hub
@@ -58,13 +65,13 @@ def whole_hub(material, numbers):
             continue
     else:
         return {}
-    trial = Trial(text, _HUB, f"{ports} ports", material.directory / "hub")
+    trial = Trial(text, _HUB, f"{ports} ports {profile.name}", material.directory / "hub")
     trial.claims = [claim for claim in trial.claims if NEEDED.get(claim, 2) <= ports]
     return trial.put(numbers)
 
 
 #: Checks by name, as ``Target.checks`` lists them: each takes the Material and numbers of mutants, and returns number → Kill.
-CHECKS = {"bench": own_bench, "hub": whole_hub}
+CHECKS = {"bench": own_bench, "inside": around, "hub": whole_hub}
 
 
 @dataclass(frozen=True)
@@ -90,7 +97,7 @@ class Report:
     def summary(self):
         """One line."""
         by = Counter(kill.stage for kill in self.kills.values())
-        return (f"{self.target.name:16}{len(self.mutants):4} mutants, {len(self.equivalent):3} equivalent, {len(self.kills):4} killed ("
+        return (f"{self.target.name:16} {len(self.mutants):4} mutants, {len(self.equivalent):3} equivalent, {len(self.kills):4} killed ("
                 f"{', '.join(f'{stage} {count}' for stage, count in by.items())}), {len(self.survivors)} survive: {self.share:.1%}")
 
 

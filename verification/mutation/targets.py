@@ -1,18 +1,21 @@
-"""What is mutated: each component of the HUB in one configuration of its bench."""
+"""What is mutated: each component of HUB, CAB and link in one configuration of its bench."""
 
 import importlib
 from dataclasses import dataclass
+
+from .transplant import first
 
 __all__ = ["TARGETS", "Target"]
 
 
 @dataclass(frozen=True)
 class Target:
-    """A component, ``name`` as its file is called in ``hdl/hub``.
+    """A component, ``name`` as its file is called in ``hdl/hub``; those of other folders with the folder, "cab/vme/slave".
 
     ``configuration``: that of its bench which is mutated. ``ports``: size of the HUB whose bench has to find what the component's own does
     not, or None: it has no such component with these parameters. ``count``: how many mutants. ``checks``: names of ``campaign.CHECKS``, in turn
-    put to what the ones before did not find.
+    put to what the ones before did not find. ``part``: name of the component's class in its file, if its bench is one of a larger component that
+    it is a part of.
     """
 
     name: str
@@ -20,15 +23,40 @@ class Target:
     ports: int | None
     count: int = 255
     checks: tuple = ("bench", "hub")
+    part: str | None = None
+
+    @property
+    def place(self):
+        """Folder and file: "hub", "arbiter"."""
+        folder, _, file = self.name.rpartition("/")
+        return folder or "hub", file
 
     @property
     def bench(self):
         """Module of its bench."""
-        return f"nectar.verification.hub.test_{self.name}"
+        folder, file = self.place
+        return f"nectar.verification.{folder.replace('/', '.')}.test_{file}"
+
+    def whole(self):
+        """A new one of what its bench is a bench of."""
+        return importlib.import_module(self.bench).bench.configurations[self.configuration]()
 
     def component(self):
         """A new one."""
-        return importlib.import_module(self.bench).bench.configurations[self.configuration]()
+        if self.part is None:
+            return self.whole()
+        folder, file = self.place
+        return first(self.whole(), getattr(importlib.import_module(f"nectar.hdl.{folder.replace('/', '.')}.{file}"), self.part))
+
+
+def _cab(name, configuration, part=None):
+    """A component of the CAB: it meets its own bench."""
+    return Target(f"cab/{name}", configuration, None, checks=("inside",) if part else ("bench",), part=part)
+
+
+def _link(name, configuration):
+    """A component of the link: it meets its own bench."""
+    return Target(f"link/{name}", configuration, None, checks=("bench",))
 
 
 TARGETS = {target.name: target for target in (
@@ -55,5 +83,47 @@ TARGETS = {target.name: target for target in (
     Target("reply_sender", "sender", 5),
     Target("status_table", "5 ports", 5),
     Target("supervisor", "3 ports", 3),
-    Target("watchdog", "2 ports", 2),
+    Target("watchdog", "2 ports, short", None),
+    _cab("bus", "with window"),
+    _cab("crc32", "crc"),
+    _cab("demux", "demux"),
+    _cab("emitter", "emitter"),
+    _cab("errors", "errors"),
+    _cab("fiber_in", "fiber in"),
+    _cab("fiber_out", "fiber out"),
+    _cab("gather", "gather"),
+    _cab("internet", "internet"),
+    _cab("interrupts", "interrupts"),
+    _cab("memory", "4 kbyte"),
+    _cab("output", "output register"),
+    _cab("program", "short PROM"),
+    _cab("protection", "4 domains, 256 pages"),
+    _cab("receiver", "receiver"),
+    _cab("registers", "with VME"),
+    _cab("scatter", "scatter"),
+    _cab("slots", "slots"),
+    _cab("store", "store"),
+    _cab("timers", "timers"),
+    _cab("vme/align", "align"),
+    _cab("vme/dma", "16 MHz", "VmeDma"),
+    _cab("vme/host", "host"),
+    _cab("vme/interrupter", "16 MHz", "Interrupter"),
+    _cab("vme/lanes", "lanes"),
+    _cab("vme/master", "16 MHz", "VmeMaster"),
+    _cab("vme/requester", "16 MHz", "Requester"),
+    _cab("vme/share", "both", "ShareAccess"),
+    _cab("vme/slave", "16 MHz", "VmeSlave"),
+    _cab("vme/sync", "parts", "StrobeWatch"),
+    _cab("vme/transfer", "transfer"),
+    _cab("vme/vme", "16 MHz"),
+    _cab("vme/window", "16 MHz", "Window"),
+    _link("aligner", "two bits"),
+    _link("bits", "4 of 4"),
+    _link("decoder", "decoder"),
+    _link("elastic", "buffer"),
+    _link("encoder", "encoder"),
+    _link("queue", "depth 13"),
+    _link("receiver", "4 of 4"),
+    _link("serial", "4 of 4"),
+    _link("transmitter", "4 of 4"),
 )}

@@ -158,6 +158,21 @@ def test_a_bench_that_fails_by_itself_says_nothing(adder, tmp_path):
         Trial("module dut(,);", __name__, "adder", tmp_path / "bench").put([1])
 
 
+def test_a_configuration_that_the_bench_does_not_have_is_no_trial(tmp_path):
+    with pytest.raises(CampaignError, match="has no configuration 'adders'; it has adder"):
+        Trial("", __name__, "adders", tmp_path)
+
+
+def test_what_is_left_meets_a_hub_that_the_whole_bench_has(monkeypatch, tmp_path):
+    """In the first profile with such a component, and with the claims that can show something on a HUB of that size."""
+    met = []
+    monkeypatch.setattr(Trial, "put", lambda trial, numbers: met.append((trial.configuration, numbers)) or {})
+    for name in ("locks", "bypass"):
+        text, mutants = mutate(TARGETS[name].component(), tmp_path / name, 1)
+        assert CHECKS["hub"](Material(TARGETS[name], mutants, text, tmp_path / name), [1]) == {}
+    assert met == [("5 ports prototype", [1]), ("5 ports modern", [1])]
+
+
 def test_a_mutant_that_ends_or_stops_the_simulation_is_found(adder, tmp_path):
     """By a task of the simulator, by a crash, or by going on for ever."""
     text = adder[1].rstrip().removesuffix("endmodule")

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In
 from ...hdl.verilog import convert
 from .mutants import SELECT, SELECT_BITS
 
-__all__ = ["NoPlace", "transplant"]
+__all__ = ["NoPlace", "first", "transplant"]
 
 #: Name that the mutated module gets.
 _NAME = "mutated"
@@ -66,6 +66,22 @@ def _replaced(component, chosen):
 
     with mock.patch.object(kind, "elaborate", elaborate):
         yield places
+
+
+def first(whole, kind):
+    """The first component of the class ``kind`` inside of ``whole``, which nobody else may use. Raises NoPlace if there is none."""
+    found = []
+
+    def elaborate(self, platform):
+        found.append(self)
+        return original(self, platform)
+
+    original = kind.elaborate
+    with mock.patch.object(kind, "elaborate", elaborate):
+        convert(whole, "dut")
+    if not found:
+        raise NoPlace(f"there is no {kind.__name__} in {type(whole).__name__}")
+    return found[0]
 
 
 def transplant(whole, component, text):

@@ -31,7 +31,7 @@ class Kill:
 
 @dataclass
 class Trial:
-    """The claims of a bench, put to mutants in one compiled model.
+    """The claims of a bench, put to mutants in one compiled model. Raises CampaignError if the bench has no such configuration.
 
     Parameters
     ----------
@@ -55,6 +55,8 @@ class Trial:
 
     def __post_init__(self):
         self._bench = importlib.import_module(self.bench).bench
+        if self.configuration not in self._bench.configurations:
+            raise CampaignError(f"{self.bench} has no configuration {self.configuration!r}; it has {', '.join(self._bench.configurations)}")
         if self.claims is None:
             self.claims = self._bench.claims()
 

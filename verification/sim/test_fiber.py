@@ -9,6 +9,7 @@ from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import Topology, load
 from nectar.software.backends.engine import EngineMachine
 from nectar.software.backends.fibers import Fiber
+from nectar.software.datalink.routes import named_routes
 from nectar.verification import seeds
 from nectar.verification.sim.traffic import Station, run
 from nectar.verification.sim.vcd import read
@@ -33,7 +34,7 @@ def play(topology, path, seed):
     """Random packets between all CABs, one after the other; returns what arrived."""
     rng = seeds.rng(seed)
     machine = EngineMachine(topology, waves=path)
-    routes = topology.routes()
+    routes = named_routes(topology)
     names = list(topology.cabs)
     stations = []
     for name in names:

@@ -141,5 +141,5 @@ def test_the_numbers_of_the_operations_are_those_of_the_door():
     import re
     from importlib.resources import files
     text = files("nectar.sim").joinpath("processor.h").read_text()
-    names = re.search(r"enum class Op : std::uint8_t \{ WRITE = 1, (.*?) \};", text)[1].split(", ")
-    assert ["WRITE", *names] == [kind.name for kind in Kind] and [int(kind) for kind in Kind] == list(range(1, 10))
+    names = re.search(r"enum class Op : std::uint8_t \{ MODE = 0, WRITE = 1, (.*?) \};", text)[1].split(", ")
+    assert ["MODE", "WRITE", *names] == [kind.name for kind in Kind] and [int(kind) for kind in Kind] == list(range(10))

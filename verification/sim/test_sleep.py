@@ -8,6 +8,7 @@ from nectar.hdl.cab.addresses import REG, Irq
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import load
 from nectar.software.backends.engine import EngineMachine
+from nectar.software.datalink.routes import named_routes
 from nectar.verification import seeds
 from nectar.verification.sim.test_fiber import varied
 from nectar.verification.sim.traffic import Station, run
@@ -47,7 +48,7 @@ def record(topology, seed, **options):
     """All that can be seen of a run: why and when it ended, every symbol, every packet, every reading of a clock."""
     rng = seeds.rng(seed)
     machine = EngineMachine(topology, log_control=True, log_data=True, **options)
-    routes = topology.routes()
+    routes = named_routes(topology)
     names = list(topology.cabs)
     stations = []
     for name in names:

@@ -2,19 +2,26 @@
 
 from contextlib import contextmanager
 
+import hypothesis
+
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import load
 from nectar.software.backends.engine import EngineMachine
 from nectar.software.backends.model import ModelMachine
+from nectar.software.datalink.datalink import Switching
 from nectar.software.system import System
+from nectar.verification import seeds
 
-__all__ = ["BACKENDS", "drive", "model", "run_task"]
+__all__ = ["BACKENDS", "drive", "held", "model", "nothing_leaks", "pattern", "properties", "receive_all", "run_task", "send_all"]
 
 #: Where scenarios run that are to run on the RTL too.
 BACKENDS = ["model", "engine"]
 
 #: Simulated time that no test needs: one second, in picoseconds.
 LIMIT = 10**12
+
+#: In which, at most, the datalink comes to rest, in picoseconds.
+SETTLE = 300 * 10**9
 
 
 def drive(coroutine):
@@ -45,9 +52,61 @@ def model(topology="hub:2", faults=(), memory_bytes=1 << 20, backend="model", **
         system.close()
 
 
-def run_task(task, *args, **options):
-    """Runs ``task(cab, *args)`` on CAB1 of a small system; returns its result."""
-    with model(**options) as system:
-        thread = system.spawn("CAB1", task, *args)
+def run_task(task, *args, leaks=False, protected=False, **options):
+    """Runs ``task(cab, *args)`` on CAB1 of a small system; returns its result. Nothing may be left, unless it ``leaks``."""
+    with model(**options) as system, nothing_leaks(system, not leaks):
+        thread = system.spawn("CAB1", task, *args, protected=protected)
         system.go()
         return thread.result
+
+
+def held(system):
+    """By CAB what is given out and must be given back: heap, timers, protection domains, places in mailboxes, guarding locks, threads that wait for memory."""
+    return {cab.name: {"heap": cab.memory.used, "awaited": cab.memory.awaited, "timers": cab.timers.running, "domains": cab.domains.used,
+                       "locks": [str(lock) for lock in cab.kernel.guards if lock.holder is not None],
+                       "mailboxes": {number: (len(box), box.reserved, box.writers) for number, box in cab.mailboxes.items()
+                                     if len(box) or box.reserved or box.writers}}
+            for cab in system.cabs}
+
+
+@contextmanager
+def nothing_leaks(system, strict=True, settle_ps=SETTLE):
+    """Asserts that all CABs of ``system`` hold at the end what they held at the beginning, once nothing happens any more or ``settle_ps`` have passed.
+
+    Not ``strict``: looks at nothing.
+    """
+    before = held(system)
+    yield
+    if strict:
+        drive(system.machine.run(lambda: held(system) == before, system.machine.time_ps + settle_ps))
+        assert held(system) == before
+
+
+def pattern(length, seed=0):
+    """``length`` bytes of noise, always the same for the same arguments."""
+    return seeds.rng(seed * 1_000_003 + length).randbytes(length)
+
+
+def properties(test=None, **settings):
+    """A property-based test that draws the same cases in every run with the same seed; ``settings`` as for hypothesis."""
+    if test is None:
+        return lambda test: properties(test, **settings)
+    return hypothesis.seed(seeds.seed())(hypothesis.settings(database=None, deadline=None, **settings)(test))
+
+
+async def send_all(cab, destination, messages, switching=Switching.PACKET):
+    """A task: sends datagrams one after the other."""
+    for data in messages:
+        await cab.datagram.send(destination, data, switching)
+
+
+async def receive_all(cab, mailbox, count, pause_us=0):
+    """A task: takes ``count`` messages out of a mailbox; returns (source, bytes) of each."""
+    got = []
+    for _ in range(count):
+        message = await cab.mailbox(mailbox).receive()
+        got.append((message.source, await message.read()))
+        message.free()
+        if pause_us:
+            await cab.sleep(pause_us)
+    return got

@@ -137,5 +137,6 @@ def test_bytes_come_back_as_they_were_stored():
             await cab.memory.read(cab.memory.base - 1, 4)
         with pytest.raises(ValueError, match="do not lie"):
             cab.memory.write(cab.memory.base + cab.memory.size - 2, b"abc")
+        cab.memory.free(address)
 
     run_task(main)

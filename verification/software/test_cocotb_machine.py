@@ -16,6 +16,7 @@ from nectar.sim.topology import Topology
 from nectar.software.backends.cocotb import CocotbMachine
 from nectar.software.door import BusError
 from nectar.software.machine import QUIET, STOPPED, TIME
+from nectar.software.system import System
 from nectar.verification.bench import Bench
 from nectar.verification.system.topologies import ONE_HUB
 from nectar.verification.system.verilog import TOP, system
@@ -26,7 +27,7 @@ CYCLE = PROTOTYPE.cab_period_ps
 #: Edges of reset (docs/engine.md).
 RESET = 4
 
-claim = cocotb.test(timeout_time=2, timeout_unit="ms")
+claim = cocotb.test(timeout_time=5, timeout_unit="ms")
 
 
 @contextmanager
@@ -300,6 +301,32 @@ async def a_fiber_that_is_faster_than_a_board_is_refused(dut):
     fast = Topology("fast").hub("HUB9", ports=4).cab("CAB1").fiber("CAB1", "HUB9.P3", symbol_ns=50)
     with pytest.raises(ValueError, match="fiber CAB1 - HUB9.P3: a symbol every 50 ns is faster than a board's clock"):
         CocotbMachine(fast, PROTOTYPE)
+
+
+@claim
+async def a_protected_task_is_ended_by_its_fault_and_another_runs_on(dut):
+    """The kernel's modes and domains, as on the engine (test_protection)."""
+    async def user(cab, address, write):
+        block = await cab.memory.allocate(100)
+        for number in range(20):
+            cab.memory.write(block, bytes([number] * 100))
+            await cab.pause()
+            assert await cab.memory.read(block, 100) == bytes([number] * 100)
+        if write:
+            cab.door.write(address, 1)
+        elif address:
+            await cab.door.read(address)
+        return "unharmed"
+
+    with machine_of() as machine:
+        tasks = System.of(machine, ONE_HUB)
+        cab = tasks.cab("CAB1")
+        used = cab.memory.used
+        good, reads, writes = (tasks.spawn("CAB1", user, *each, protected=True) for each in ((0, False), (DATA, False), (REG["DOMAIN"].address, True)))
+        await tasks.run()
+        assert good.result == "unharmed" and cab.memory.used == used and cab.domains.used == 0
+        assert [(fault.task, fault.address, fault.kind, fault.region) for fault in cab.faults] == [
+            (reads.name, DATA, "read", "data"), (writes.name, REG["DOMAIN"].address, "write", "registers")]
 
 
 bench = Bench(__name__, {"one HUB": lambda: system(ONE_HUB, PROTOTYPE)}, top=TOP, ports_only=True, share="system")

@@ -12,11 +12,11 @@ from nectar.sim.topology import load
 from nectar.software.backends.model import Fault
 from nectar.software.datalink.options import Options
 from nectar.software.datalink.route import Route
+from nectar.software.datalink.routes import named_routes
 from nectar.software.errors import CircuitError, MessageTooLong, ProgramError
 from nectar.software.packet import LAST_FRAGMENT, Protocol, pack
 
-from .helpers import model
-from .test_datagram import pattern, receive_all, send_all
+from .helpers import model, pattern, receive_all, send_all
 
 #: Short times, so that recovery takes little simulated time.
 QUICK = Options(watch_us=500, ready_us=2000, hold_us=1000, stall_us=3000, reply_us=1000, status_us=100, attempts=3)
@@ -30,20 +30,20 @@ def commands(words):
 
 # -- routes ------------------------------------------------------------------------------------------
 def figure7_route(source, *destinations):
-    routes = load("figure7").routes()[source]
+    routes = named_routes(load("figure7"))[source]
     return Route([routes[name] for name in destinations])
 
 
 def test_circuit_to_cab1_has_the_papers_commands():
     """Section 4.2.1, fact H17."""
-    assert commands(figure7_route("CAB3", "CAB1").circuit) == [(Op.OPEN_RETRY, 2, 8, 0), (Op.OPEN_RETRY_REPLY, 1, 8, 0)]
+    assert commands(figure7_route("CAB3", "CAB1").circuits[0][0]) == [(Op.OPEN_RETRY, 2, 8, 0), (Op.OPEN_RETRY_REPLY, 1, 8, 0)]
 
 
 def test_circuit_for_multicast_has_the_papers_commands():
     """Section 4.2.2, fact H17."""
     route = figure7_route("CAB2", "CAB4", "CAB5")
-    assert commands(route.circuit) == [(Op.OPEN_RETRY, 1, 6, 0), (Op.OPEN_RETRY_REPLY, 4, 5, 0), (Op.OPEN_RETRY, 4, 3, 0), (Op.OPEN_RETRY_REPLY, 3, 4, 0)]
-    assert len(route.replies) == 2
+    assert commands(route.circuits[0][0]) == [(Op.OPEN_RETRY, 1, 6, 0), (Op.OPEN_RETRY_REPLY, 4, 5, 0), (Op.OPEN_RETRY, 4, 3, 0), (Op.OPEN_RETRY_REPLY, 3, 4, 0)]
+    assert len(route.circuits[0][1]) == 2
 
 
 def test_packet_switching_has_the_papers_commands():

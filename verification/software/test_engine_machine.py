@@ -13,6 +13,7 @@ from nectar.hdl.cab.addresses import REG, REGIONS, Irq
 from nectar.sim.engine import Engine
 from nectar.sim.topology import Topology, TopologyError, load
 from nectar.software.backends.engine import EngineMachine
+from nectar.software.datalink.routes import named_routes
 from nectar.software.door import BusError
 from nectar.software.machine import QUIET, STOPPED, TIME
 from nectar.verification import seeds
@@ -213,8 +214,8 @@ def test_hubs_of_different_sizes_work_together():
     topology = Topology("sizes").hub("HUB1", ports=3).hub("HUB2").cab("CAB1").cab("CAB2")
     topology.fiber("CAB1", "HUB1.P2").fiber("HUB1.P0", "HUB2.P15").fiber("HUB2.P7", "CAB2")
     machine = EngineMachine(topology)
-    Station(machine, "CAB1", topology.routes()["CAB1"]["CAB2"], [b"from a small one" * 4])
-    there = Station(machine, "CAB2", topology.routes()["CAB2"]["CAB1"])
+    Station(machine, "CAB1", named_routes(topology)["CAB1"]["CAB2"], [b"from a small one" * 4])
+    there = Station(machine, "CAB2", named_routes(topology)["CAB2"]["CAB1"])
     run(machine)
     machine.close()
     assert [data for data, _, _ in there.received] == [b"from a small one" * 4]

@@ -108,13 +108,13 @@ def test_a_reader_that_wants_another_message_lets_this_one_pass():
 def test_a_place_that_is_kept_counts_as_taken():
     async def main(cab):
         box = Mailbox(cab.kernel, 5, capacity=2)
-        assert box.reserve() and box.try_put(message(cab, 1)) and box.full
-        assert not box.reserve() and not box.try_put(message(cab, 2))
-        box.arrive(message(cab, 3))
-        assert len(box) == 2 and box.full
+        kept = box.try_reserve(0, number=3)
+        assert kept.reserved and box.reserved == 1 and box.try_put(message(cab, 1)) and box.full
+        assert box.try_reserve(0) is None and not box.try_put(message(cab, 2))
+        assert box.arrive(kept)
+        assert len(box) == 2 and box.full and not box.reserved
         assert [(await box.receive()).number for _ in range(2)] == [1, 3]
-        assert box.reserve()
-        box.unreserve()
+        box.release(box.try_reserve(0))
         assert not box.full and len(box) == 0
 
     run_task(main)
@@ -127,11 +127,11 @@ def test_a_place_given_back_lets_a_writer_go_on():
 
     async def main(cab):
         box = Mailbox(cab.kernel, 6, capacity=1)
-        assert box.reserve()
+        kept = box.try_reserve(0)
         thread = cab.spawn(writer, box)
         await cab.sleep(50)
         assert not thread.ended
-        box.unreserve()
+        kept.free()
         return await thread.join()
 
     assert run_task(main) == "put"

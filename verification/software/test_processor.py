@@ -277,3 +277,24 @@ def test_wake_ends_a_wait_now_or_when_it_comes():
     processor.wake()
     board.run(processor, 10)
     assert log == [5, 9] and processor.ended
+
+
+def test_supervisor_mode_holds_from_where_it_was_set_and_handlers_are_the_kernels_always():
+    async def main(door, log):
+        door.write(0x10, 1)
+        door.supervise(True)
+        door.write(0x14, 1)
+        door.write_block(0x20, bytes(8))
+        door.supervise(False)
+        door.spend(30)
+        log.append(await door.read(0x18))
+
+    async def handler(door, log):
+        door.write(0x1C, 1)
+
+    processor, _ = processor_of(main, handler)
+    board = Board()
+    board.irq = {25}
+    board.run(processor, 200)
+    modes = [(request.address, request.kernel) for _, request in board.taken]
+    assert modes == [(0x10, False), (0x14, True), (0x20, True), (0x24, True), (0x1C, True), (0x18, False)]

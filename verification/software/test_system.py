@@ -12,11 +12,11 @@ from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import load
 from nectar.software import MessageTooLong, ProgramError
 from nectar.software.backends.model import ModelMachine
+from nectar.software.datalink.routes import named_routes
 from nectar.software.door import BusError
 from nectar.software.system import System
 
-from .helpers import drive, model
-from .test_datagram import receive_all, send_all
+from .helpers import drive, model, receive_all, send_all
 
 
 async def wait_for_ever(cab):
@@ -120,18 +120,18 @@ def test_an_error_of_the_software_keeps_its_type_as_the_cause():
 
 def test_a_bus_error_of_a_task_ends_the_run():
     async def bad(cab):
-        cab.door.write(0x300000, 1)
+        cab.door.write(0x400000, 1)
         await cab.door.now()
 
     async def worse(cab):
         """The store fails when the thread has already blocked."""
-        cab.door.write(0x300000, 1)
+        cab.door.write(0x400000, 1)
         await cab.mailbox(1).receive()
 
     for task, who in ((bad, "task bad 1 on CAB1"), (worse, "a thread of CAB1")):
         with model() as system:
             system.spawn("CAB1", task)
-            with pytest.raises(ProgramError, match=f"{who}.*store to 0x300000") as caught:
+            with pytest.raises(ProgramError, match=f"{who}.*store to 0x400000") as caught:
                 system.go()
             assert isinstance(caught.value.__cause__, BusError)
 
@@ -173,7 +173,7 @@ def test_ids_must_differ_and_be_in_range():
     for ids, message in (({"CAB1": 1, "CAB2": 1}, "ID of its own"), ({"CAB1": 1, "CAB2": 255}, "0 to 254")):
         machine = ModelMachine(shape, PROTOTYPE)
         with pytest.raises(ValueError, match=message):
-            System(machine, ids, shape.routes())
+            System(machine, ids, named_routes(shape))
         machine.close()
 
 
@@ -230,7 +230,7 @@ def test_the_software_imports_no_simulator_and_no_hdl_library():
 @pytest.mark.parametrize("path", modules(), ids=str)
 def test_each_module_imports_only_what_it_may(path):
     """Relative imports within software, and of the specification's plain modules; the rest is Python's own library."""
-    allowed = {"hdl.link.symbol", "hdl.hub.commands", "hdl.cab.addresses", "hdl.hub.monitor_map"}
+    allowed = {"hdl.link.symbol", "hdl.hub.commands", "hdl.cab.addresses", "hdl.cab.regions", "hdl.hub.monitor_map"}
     for node in ast.walk(ast.parse((SOFTWARE / path).read_text())):
         if isinstance(node, ast.Import):
             assert all(alias.name in sys.stdlib_module_names for alias in node.names), ast.unparse(node)

@@ -7,35 +7,14 @@ import pytest
 
 from nectar.software.datalink.datalink import Switching
 from nectar.software.datalink.options import Options
-from nectar.software.datagram import MAX_CIRCUIT_DATA, MAX_MESSAGE
 from nectar.software.errors import MessageTooLong, NoRoute
 from nectar.software.kernel.mailbox import Mailbox
 from nectar.software.packet import MAX_DATA
+from nectar.software.transport.datagram import MAX_CIRCUIT_DATA, MAX_MESSAGE
 from nectar.verification import seeds
-
-from .helpers import BACKENDS, model, run_task
+from nectar.verification.software.helpers import BACKENDS, model, pattern, receive_all, run_task, send_all
 
 PACKET, CIRCUIT = Switching.PACKET, Switching.CIRCUIT
-
-
-def pattern(length, seed=0):
-    return seeds.rng(seed * 1_000_003 + length).randbytes(length)
-
-
-async def send_all(cab, destination, messages, switching=PACKET):
-    for data in messages:
-        await cab.datagram.send(destination, data, switching)
-
-
-async def receive_all(cab, mailbox, count, pause_us=0):
-    got = []
-    for _ in range(count):
-        message = await cab.mailbox(mailbox).receive()
-        got.append((message.source, await message.read()))
-        message.free()
-        if pause_us:
-            await cab.sleep(pause_us)
-    return got
 
 
 def clean(system, *ignored):
@@ -187,6 +166,7 @@ def test_a_message_to_the_own_cab_does_not_touch_the_fiber():
         await cab.datagram.send((cab.id, 4), [(block + 7, 9), (block, 2)])
         await cab.datagram.send((cab.id, 4), b"")
         got = await receive_all(cab, 4, 3)
+        cab.memory.free(block)
         assert cab.datalink.counters.packets_sent == 0
         return got
 
@@ -282,6 +262,17 @@ def test_multicast_and_single_messages_of_one_sender_do_not_mix():
             assert thread.result == [(1, long)] * 3
 
 
+def all_are_held_and_arrive(backend, slow, messages, **options):
+    """CAB2's task ``slow`` reads late: packets wait for it, and nothing is lost."""
+    with model(backend=backend, **options) as system:
+        receiver = system.spawn("CAB2", slow)
+        system.spawn("CAB1", send_all, (2, 1), messages)
+        system.go()
+        assert [data for _, data in receiver.result] == messages
+        assert system.cab("CAB2").datalink.counters.held > 0
+        clean(system)
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_full_mailbox_holds_packets_until_there_is_room(backend):
     async def slow(cab):
@@ -289,14 +280,7 @@ def test_a_full_mailbox_holds_packets_until_there_is_room(backend):
         await cab.sleep(2000)
         return await receive_all(cab, 1, 20, pause_us=100)
 
-    messages = [pattern(100, n) for n in range(20)]
-    with model(backend=backend) as system:
-        receiver = system.spawn("CAB2", slow)
-        system.spawn("CAB1", send_all, (2, 1), messages)
-        system.go()
-        assert [data for _, data in receiver.result] == messages
-        assert system.cab("CAB2").datalink.counters.held > 0
-        clean(system)
+    all_are_held_and_arrive(backend, slow, [pattern(100, n) for n in range(20)])
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -305,14 +289,7 @@ def test_memory_that_is_full_holds_packets_until_there_is_room(backend):
         await cab.sleep(1500)
         return await receive_all(cab, 1, 12, pause_us=200)
 
-    messages = [pattern(3000, n) for n in range(12)]
-    with model(memory_bytes=1 << 14, backend=backend) as system:
-        receiver = system.spawn("CAB2", slow)
-        system.spawn("CAB1", send_all, (2, 1), messages)
-        system.go()
-        assert [data for _, data in receiver.result] == messages
-        assert system.cab("CAB2").datalink.counters.held > 0
-        clean(system)
+    all_are_held_and_arrive(backend, slow, [pattern(3000, n) for n in range(12)], memory_bytes=1 << 14)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -1,0 +1,207 @@
+"""The CAB's memory protection: the table of rights, the current domain, the record of what was refused.
+
+Source: "The Design of Nectar" (1989), section 5.2: 1-kbyte pages of the whole address space, any subset of read, write
+and execute, 32 domains with a table each, one of them VME's, checked in parallel with the access. Registers, the small
+table and the switch of each domain are ours (docs/cab.md).
+"""
+
+from types import SimpleNamespace
+
+from amaranth.hdl import C, Cat, Const, Module, Mux, Signal
+from amaranth.lib import data, memory, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from .addresses import ADDRESS_BITS, REG
+from .regions import DOMAIN_BITS, DOMAINS, KERNEL, PAGE_BITS, PAGES, REGIONS, Right
+from .registers import WORD_BITS, RegisterPort
+
+__all__ = ["LEAST_PAGES", "MOST_PAGES", "WINDOWS", "Protection", "Trap", "check_domains", "check_pages"]
+
+#: Entries of the table that are read at once: a word of the protection region.
+_LANES = 4
+_RIGHT_BITS = len(Right)
+_SPARE_BITS = 8 - _RIGHT_BITS
+_PAGE_NUMBER_BITS = ADDRESS_BITS - PAGE_BITS
+#: A table that is not whole covers the first pages of these regions, a quarter of it each.
+WINDOWS = "prom", "program", "data", "registers"
+#: Sizes of a table that is not whole.
+LEAST_PAGES, MOST_PAGES = 16, 2048
+
+
+def check_domains(domains):
+    """Raises TypeError or ValueError unless a board may have that many domains."""
+    if not isinstance(domains, int):
+        raise TypeError(f"domains must be an integer, not {domains!r}")
+    if not 2 <= domains <= DOMAINS or domains & domains - 1:
+        raise ValueError(f"domains must be a power of two from 2 to {DOMAINS}, not {domains}")
+
+
+def check_pages(pages):
+    """Raises TypeError or ValueError unless a protection table may have that many pages."""
+    if not isinstance(pages, int):
+        raise TypeError(f"pages must be an integer, not {pages!r}")
+    if pages != PAGES and (not LEAST_PAGES <= pages <= MOST_PAGES or pages & pages - 1):
+        raise ValueError(f"pages must be {PAGES} or a power of two from {LEAST_PAGES} to {MOST_PAGES}, not {pages}")
+
+
+class Trap(data.Struct):
+    """An access that was refused: its address, its domain, what it wanted, whether VME wanted it."""
+
+    address: ADDRESS_BITS
+    domain: DOMAIN_BITS
+    kind: 2
+    vme: 1
+
+
+class Protection(wiring.Component):
+    """Says what a domain may do with a page.
+
+    Parameters
+    ----------
+    domains : int
+        Domains: a power of two from 2 to 32. The last is VME's.
+    pages : int
+        Pages in the table: 16384, all; or a power of two from 16 to 2048, the first pages of program PROM, program
+        RAM, data memory and registers, a quarter each. No domain but the kernel's may do anything with the others.
+
+    Members
+    -------
+    page : In(14), page_domain : In(5)
+        What is looked up: given in the cycle before the access.
+    rights : Out(3)
+        Bits ``Right``: what the domain may do with the page. Nothing, if the domain is not switched on or the page is
+        not in the table.
+    table : Out(32)
+        The word of the protection region with that page in that domain: its byte and the three around it.
+    hole : Out(1)
+        There is no such word.
+    write : In(1), select : In(4), data : In(32)
+        Write that word.
+    current : Out(5)
+        Domain of the CPU in the next cycle.
+    trap : In
+        ``payload`` is refused in a cycle in which ``valid`` is 1.
+    domain, domains_on, trap_address, trap_info : In(RegisterPort)
+        Its registers.
+
+    Timing
+    ------
+    ``rights``, ``table`` and ``hole`` follow ``page`` and ``page_domain`` by one cycle; ``write`` writes what was
+    looked up then, and is seen by what is looked up in the same cycle. So is a write of a register.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``domains`` or ``pages`` is not one of those.
+    """
+
+    def __init__(self, domains=DOMAINS, pages=PAGES):
+        check_domains(domains)
+        check_pages(pages)
+        self.domains = domains
+        self.pages = pages
+        super().__init__({
+            "page": In(_PAGE_NUMBER_BITS),
+            "page_domain": In(DOMAIN_BITS),
+            "rights": Out(_RIGHT_BITS),
+            "table": Out(WORD_BITS),
+            "hole": Out(1),
+            "write": In(1),
+            "select": In(_LANES),
+            "data": In(WORD_BITS),
+            "current": Out(DOMAIN_BITS),
+            "trap": In(wiring.Signature({"payload": Out(Trap), "valid": Out(1)})),
+            **{name: In(RegisterPort(REG[name.upper()])) for name in ("domain", "domains_on", "trap_address", "trap_info")},
+        })
+
+    def elaborate(self, platform):
+        """Table, registers, record."""
+        m = Module()
+        domain_bits = exact_log2(self.domains)
+        m.submodules.memory = table = memory.Memory(
+            shape=_RIGHT_BITS * _LANES, depth=self.domains * self.pages // _LANES, init=[])
+        write = table.write_port(granularity=_RIGHT_BITS)
+        read = table.read_port(transparent_for=(write,))
+
+        # 1. Where a page is in the table.
+        covered, index = self._index(m)
+        m.d.comb += read.addr.eq(Cat(index[exact_log2(_LANES):], self.page_domain[:domain_bits]))
+        # No reset: the access behind one that resets the board finds what it has looked up.
+        lane = Signal(range(_LANES), reset_less=True)
+        domain = Signal(DOMAIN_BITS, reset_less=True)
+        place = Signal(len(read.addr), reset_less=True)
+        inside = Signal(reset_less=True)
+        m.d.sync += [
+            lane.eq(self.page[:exact_log2(_LANES)]),
+            domain.eq(self.page_domain),
+            place.eq(read.addr),
+            inside.eq(covered & (self.page_domain < self.domains)),
+        ]
+
+        # 2. What it says. The byte at a word's own address is the first of its four pages.
+        on = Signal(self.domains)
+        entry = Signal(_RIGHT_BITS)
+        m.d.comb += [
+            entry.eq(read.data.word_select(~lane, _RIGHT_BITS)),
+            self.rights.eq(Mux(inside & on.bit_select(domain[:domain_bits], 1), entry, 0)),
+            self.hole.eq(~inside),
+            self.table.eq(Mux(inside, Cat(Cat(read.data.word_select(n, _RIGHT_BITS), C(0, _SPARE_BITS)) for n in range(_LANES)), 0)),
+            write.addr.eq(place),
+            write.data.eq(Cat(self.data.word_select(n, 8)[:_RIGHT_BITS] for n in range(_LANES))),
+            write.en.eq(Mux(self.write & inside, self.select, 0)),
+        ]
+
+        if platform == "formal":
+            look = table.read_port(domain="comb")
+            self.spy = SimpleNamespace(address=look.addr, data=look.data, lane=lane, domain=domain, place=place, inside=inside, read=read.data)
+
+        # 3. The current domain, and the domains whose rights count.
+        current = Signal(DOMAIN_BITS)
+        m.d.comb += [
+            self.domain.refuse.eq(self.domain.data.current >= self.domains),
+            self.domain.value.current.eq(current),
+            self.domain.value.vme.eq(self.domains - 1),
+            self.current.eq(Mux(self.domain.write, self.domain.data.current, current)),
+            self.domains_on.value.eq(on),
+        ]
+        m.d.sync += current.eq(self.current)
+        with m.If(self.domains_on.write):
+            m.d.sync += on.eq(self.domains_on.data & ~(1 << KERNEL))
+
+        # 4. The first refused access stays until it is taken; the others are counted.
+        trap = Signal(Trap)
+        valid = Signal()
+        lost = Signal(REG["TRAP_INFO"].lost.width)
+        info = self.trap_info.value
+        m.d.comb += [
+            self.trap_address.value.address.eq(trap.address),
+            info.kind.eq(trap.kind),
+            info.domain.eq(trap.domain),
+            info.vme.eq(trap.vme),
+            info.lost.eq(lost),
+            info.valid.eq(valid),
+        ]
+        with m.If(self.trap.valid):
+            with m.If(~valid):
+                m.d.sync += [trap.eq(self.trap.payload), valid.eq(1)]
+            with m.Elif(~lost.all()):
+                m.d.sync += lost.eq(lost + 1)
+        with m.Elif(self.trap_info.write):
+            m.d.sync += [trap.eq(Const(0, Trap)), valid.eq(0), lost.eq(0)]
+        return m
+
+    def _index(self, m):
+        """Whether the page looked up is in the table, and its number there."""
+        if self.pages == PAGES:
+            return 1, self.page
+        quarter = self.pages // len(WINDOWS)
+        bits = exact_log2(quarter)
+        window = Signal(range(len(WINDOWS)))
+        covered = Signal()
+        for number, name in enumerate(WINDOWS):
+            with m.If(self.page[bits:] == REGIONS[name].base >> PAGE_BITS + bits):
+                m.d.comb += [covered.eq(1), window.eq(number)]
+        index = Signal(range(self.pages))
+        m.d.comb += index.eq(Cat(self.page[:bits], window))
+        return covered, index

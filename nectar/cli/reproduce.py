@@ -1,0 +1,99 @@
+"""Measures the figures of the papers on simulated boards, and prints them beside the papers' own.
+
+Exit code 1: a figure that must hold does not. What cannot be measured yet says why, and does not count.
+"""
+
+from .. import __version__
+from .errors import DONE, FAILED, UsageError
+from .results import Result, add_json_option, check_target, save, save_json
+
+HELP = "measure every figure of the papers beside the papers' own"
+
+
+def configure(parser):
+    """Options of ``nectar reproduce``."""
+    parser.add_argument("names", metavar="FACT", nargs="*", help="facts to measure, as H2 or H2.time (default: all); --list tells which there are")
+    parser.add_argument("--list", action="store_true", help="tell what there is to measure, and measure nothing")
+    parser.add_argument("--curves", action="store_true", help="measure latency and throughput against the size of a message too (some minutes)")
+    parser.add_argument("--html", metavar="FILE", help="write a page with the table and the curves, as figures; implies --curves")
+    parser.add_argument("--quick", action="store_true", help="only the ends of the curves")
+    add_json_option(parser)
+
+
+def execute(options):
+    """Measures what was asked for, one fact after the other."""
+    from ..verification.benchmarks.outcome import NotInstalled
+    from ..verification.reproduce.catalogue import FACTS
+    from ..verification.reproduce.curves import CURVES
+    from ..verification.reproduce.facts import Verdict
+    from ..verification.reproduce.page import need_matplotlib, page
+    chosen = [fact for fact in FACTS.values() if not options.names or {fact.id, fact.id.partition(".")[0]} & set(options.names)]
+    for name in options.names:
+        if not any(name in (fact.id, fact.id.partition(".")[0]) for fact in FACTS.values()):
+            raise UsageError(f"there is no fact {name!r}; there are {', '.join(FACTS)}")
+    check_target("--json", options.json)
+    check_target("--html", options.html)
+    if options.list:
+        for fact in chosen:
+            print(f"{fact.id:14}{fact.what}")
+        return DONE
+    if options.html:
+        try:
+            need_matplotlib()
+        except NotInstalled as error:
+            raise UsageError(f"--html: {error}") from error
+    rows = []
+    for fact in chosen:
+        rows.append((fact, fact.measure()))
+        _tell(*rows[-1])
+    count = {verdict: sum(fact.verdict(found) is verdict for fact, found in rows) for verdict in Verdict}
+    print(f"{count[Verdict.HOLDS]} of {len(rows)} figures hold, {count[Verdict.FAILS]} fail, {count[Verdict.NOT_MEASURED]} not measured", flush=True)
+    figures = []
+    for curve in CURVES if options.html or options.curves else ():
+        figures.append((curve, curve.measure(options.quick)))
+        _draw(*figures[-1])
+    save_json(options.json, [*(_result(*row) for row in rows), *(_points(*figure) for figure in figures)])
+    if options.html:
+        _save(options.html, page(rows, figures, __version__))
+    return FAILED if count[Verdict.FAILS] else DONE
+
+
+def _save(path, text):
+    try:
+        save(path, text.encode())
+    except OSError as error:
+        raise UsageError(f"--html {path} cannot be written: {error.strerror}") from error
+
+
+def _tell(fact, found):
+    """Prints a row of the table."""
+    from ..verification.reproduce.page import shown
+    ratio = fact.ratio(found)
+    paper = f"{shown(fact.paper)} {fact.unit}"
+    value = "-" if found.value is None else f"{shown(found.value)} {fact.unit}"
+    print(f"{fact.id:14}{fact.what:60} paper: {fact.rule.value} {paper:18} measured: {value:16}{'' if ratio is None else f'{ratio:7.3f}':8}"
+          f"{fact.verdict(found).value}")
+    print(f"{'':14}{found.how}", flush=True)
+
+
+def _draw(curve, lines):
+    """Prints the points of a curve."""
+    print(f"{curve.title} ({curve.y} against {curve.x})")
+    for line in lines:
+        points = ", ".join(f"{x}: {sum(y) if line.parts else y:.2f}" for x, y in line.points)
+        print(f"  {line.name}: {points}")
+        if line.parts:
+            x, y = line.points[-1]
+            print(f"    of which at {x}: {', '.join(f'{name} {part:.2f}' for name, part in zip(line.parts, y, strict=True))}")
+
+
+def _result(fact, found):
+    from ..verification.reproduce.facts import Verdict
+    verdict = fact.verdict(found)
+    return Result(f"reproduce.{fact.id}", found.value, fact.unit or None, fact.paper, None if verdict is Verdict.NOT_MEASURED else verdict is Verdict.HOLDS,
+                  {"what": fact.what, "rule": fact.rule.value, "ratio": fact.ratio(found), "how": found.how, "source": fact.source, "verdict": verdict.value})
+
+
+def _points(curve, lines):
+    return Result(f"reproduce.{curve.id}", None, curve.y, more={"what": curve.title, "x": curve.x, "lines": [
+        {"name": line.name, "parts": list(line.parts), "points": [[x, list(y) if line.parts else y] for x, y in line.points]} for line in lines]})

@@ -1,0 +1,137 @@
+#include "faults.h"
+
+#include <algorithm>
+
+namespace nectar {
+
+namespace {
+
+// Code groups of the half bytes, first bit highest: ANSI X3.148, and the data sheet of the Am7968.
+constexpr std::uint8_t GROUPS[16] = {0b11110, 0b01001, 0b10100, 0b10101, 0b01010, 0b01011, 0b01110, 0b01111,
+                                     0b10010, 0b10011, 0b10110, 0b10111, 0b11010, 0b11011, 0b11100, 0b11101};
+
+std::uint64_t draw(std::uint64_t key, std::uint64_t i) {
+    std::uint64_t z = key + (i + 1) * 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+// The symbol with one of its ten code bits inverted.
+std::uint16_t damaged(std::uint16_t symbol, unsigned bit) {
+    if (symbol & 0x100) return VIOLATION;
+    const unsigned shift = bit < 5 ? 4 : 0;
+    const std::uint8_t group = GROUPS[symbol >> shift & 0xF] ^ (0b10000 >> bit % 5);
+    for (unsigned half = 0; half < 16; ++half) {
+        if (GROUPS[half] == group) return static_cast<std::uint16_t>((symbol & ~(0xF << shift)) | half << shift);
+    }
+    return VIOLATION;
+}
+
+Of kind_of(std::uint16_t symbol) {
+    switch (symbol) {
+        case 0x102: return Of::START;
+        case 0x103: return Of::END;
+        case 0x104: return Of::READY;
+        case 0x105: return Of::COMMAND;
+        case 0x106: return Of::REPLY;
+        default: return symbol & 0x100 ? Of::SYMBOL : Of::DATA;
+    }
+}
+
+}  // namespace
+
+Faults::Fate Faults::next(std::uint64_t n, std::int64_t start, std::int64_t arrival, std::uint16_t symbol) {
+    Place place = place_of(symbol);
+    for (const Fault& fault : all) {
+        if (fault.harm == Harm::DELAY && fault.holds(start)) arrival += fault.delay;
+    }
+    arrived_ = arrival = std::max(arrival, arrived_);
+
+    bool lost = false;
+    bool doubled = false;
+    Fate fate{arrival, symbol, 1, 0, {}};
+    for (Fault& fault : all) {
+        bool hit;
+        std::uint64_t random = 0;
+        switch (fault.harm) {
+            case Harm::DELAY: hit = fault.holds(start); break;
+            case Harm::CUT: hit = start < fault.until && arrival > fault.from; break;
+            default: {
+                const bool struck = fault.strikes(n, start, place.kind);
+                if (fault.framed()) {
+                    if (place.frame && place.frame->of == fault.of && place.position == 0) {
+                        fault.frame = struck;
+                        fault.random = struck ? draw(fault.key, 2 * n + 1) : 0;
+                    }
+                    hit = fault.frame && place.frame && place.frame->of == fault.of;
+                    random = fault.random;
+                    if (fault.harm == Harm::ERRORS) hit = hit && random / 10 % 4 == place.position;
+                } else {
+                    if (struck) fault.left = fault.length;
+                    hit = fault.left > 0 && start < fault.until;
+                    fault.left -= hit;
+                    if (hit && fault.harm == Harm::ERRORS) random = draw(fault.key, 2 * n + 1);
+                }
+                fault.hits += struck;
+            }
+        }
+        if (!hit) continue;
+        ++fault.symbols;
+        switch (fault.harm) {
+            case Harm::ERRORS: fate.symbol = damaged(fate.symbol, static_cast<unsigned>(random % 10)); break;
+            case Harm::DELAY: ++fault.hits; break;
+            case Harm::CUT: ++fault.hits; [[fallthrough]];
+            case Harm::LOST: lost = true; break;
+            case Harm::DOUBLED:
+                if (fault.framed()) {
+                    place.frame->again = true;
+                } else {
+                    doubled = true;
+                }
+        }
+    }
+    fate.copies = lost ? 0 : doubled ? 2 : 1;
+    if (place.frame) {
+        for (int copy = 0; copy < fate.copies; ++copy) place.frame->arrived[place.frame->count++] = fate.symbol;
+        if (place.position == 3 && place.frame->again) {
+            fate.more = place.frame->count;
+            std::copy_n(place.frame->arrived, fate.more, fate.again);
+        }
+    }
+    return fate;
+}
+
+// Kind of a symbol, and its place in a frame.
+Faults::Place Faults::place_of(std::uint16_t symbol) {
+    Place place{kind_of(symbol), nullptr, 0};
+    if (symbol & 0x100) {
+        if (place.kind == Of::READY || symbol == 0x100) return place;
+        reply_.missing = 0;
+        if (place.kind == Of::REPLY) {
+            place.frame = &reply_;
+        } else if (place.kind != Of::SYMBOL) {
+            command_.missing = 0;
+            if (place.kind == Of::COMMAND) place.frame = &command_;
+        }
+        if (place.frame) {
+            place.frame->missing = 3;
+            place.frame->again = false;
+            place.frame->count = 0;
+        }
+    } else if (reply_.missing || command_.missing) {
+        place.frame = reply_.missing ? &reply_ : &command_;
+        place.position = 4 - place.frame->missing--;
+        place.kind = Of::SYMBOL;
+    }
+    return place;
+}
+
+bool Fault::strikes(std::uint64_t n, std::int64_t start, Of kind) {
+    if (!holds(start) || (of != Of::SYMBOL && of != kind)) return false;
+    if (threshold >= 0) return static_cast<std::int64_t>(draw(key, 2 * n) >> 11) < threshold;
+    ++seen;
+    return seen >= nth && seen - nth < times;
+}
+
+}  // namespace nectar

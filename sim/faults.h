@@ -1,0 +1,82 @@
+// What goes wrong on one direction of a fiber. docs/faults.md says which symbols are struck and what becomes of them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace nectar {
+
+// Arrives when the line has brought neither a byte nor a control code that means something.
+constexpr std::uint16_t VIOLATION = 0x1FF;
+
+// Numbered as engine.py has them.
+enum class Harm : int { ERRORS, LOST, DOUBLED, CUT, DELAY };
+enum class Of : int { SYMBOL, DATA, START, END, READY, COMMAND, REPLY };
+
+struct Fault {
+    Harm harm;
+    Of of;
+    std::uint64_t key;         // of its random numbers
+    std::int64_t threshold;    // rate * 2**53; -1: by place
+    std::uint64_t nth;         // the first and
+    std::uint64_t times;       // how many of the eligible symbols are struck
+    std::uint64_t length;
+    std::int64_t from;         // for symbols that start on the wire from here on
+    std::int64_t until;        // and before this
+    std::int64_t delay;
+
+    std::uint64_t hits = 0;
+    std::uint64_t symbols = 0;
+    std::uint64_t seen = 0;    // eligible symbols so far
+    std::uint64_t left = 0;    // of a burst
+    bool frame = false;        // the frame under way is struck
+    std::uint64_t random = 0;  // what was drawn for it
+
+    bool framed() const { return of == Of::COMMAND || of == Of::REPLY; }
+    bool holds(std::int64_t start) const { return start >= from && start < until; }
+    // Whether it strikes symbol n of its direction, counting it.
+    bool strikes(std::uint64_t n, std::int64_t start, Of kind);
+};
+
+class Faults {
+  public:
+    // A symbol in a frame may arrive twice, and then the frame as it arrived.
+    static constexpr int MOST = 8;
+
+    // What becomes of a symbol.
+    struct Fate {
+        std::int64_t arrival;
+        std::uint16_t symbol;       // as what it arrives,
+        int copies;                 // how often,
+        int more;                   // and how many symbols come behind it:
+        std::uint16_t again[MOST];  // the frame that it has completed, once more
+    };
+
+    std::vector<Fault> all;
+
+    // Symbol n of the direction starts at `start` and would arrive at `arrival`.
+    Fate next(std::uint64_t n, std::int64_t start, std::int64_t arrival, std::uint16_t symbol);
+
+  private:
+    struct Frame {
+        Of of;
+        unsigned missing = 0;  // bytes
+        bool again = false;
+        int count = 0;
+        std::uint16_t arrived[MOST]{};
+    };
+
+    struct Place {
+        Of kind;
+        Frame* frame;
+        unsigned position;
+    };
+
+    Place place_of(std::uint16_t symbol);
+
+    Frame command_{Of::COMMAND};
+    Frame reply_{Of::REPLY};
+    std::int64_t arrived_ = 0;  // when the symbol before arrives
+};
+
+}  // namespace nectar

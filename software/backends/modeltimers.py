@@ -1,0 +1,82 @@
+"""The timers of the pure-Python model's CAB, as ``docs/cab.md`` says."""
+
+from functools import partialmethod
+
+from ...hdl.cab.addresses import TIMERS, Irq
+
+__all__ = ["ModelTimers"]
+
+_WORD = 0xFFFF_FFFF
+
+
+class ModelTimers:
+    """Eight timers of a CAB on its count of clock cycles; their registers."""
+
+    def _timers_begin(self):
+        """As after a reset."""
+        self._compare = [0] * TIMERS
+        self._period = [0] * TIMERS
+        self._setting = getattr(self, "_setting", 0)    # counts settings, so that an older one can be told
+        self._armed = [None] * TIMERS                   # the setting that is in force
+        self._fired = 0
+
+    def _cycle(self):
+        return (self.machine.time_ps - self.first_ps) // self.period_ps
+
+    def _arm(self, n, value):
+        self._compare[n] = value
+        self._setting += 1
+        self._armed[n] = self._setting
+        ahead = value - self._cycle() & _WORD
+        wait = ahead + 1 if ahead < 1 << 31 else 1
+        self.machine.at(self.machine.time_ps + wait * self.period_ps, self._fire, (n, self._setting))
+
+    def _fire(self, setting):
+        n, number = setting
+        if number != self._armed[n]:
+            return
+        self._armed[n] = None
+        self._fired |= 1 << n
+        self._raise(Irq.TIMER)
+        if self._period[n]:
+            # The next firing is told a cycle later too.
+            self._compare[n] = self._compare[n] + self._period[n] & _WORD
+            ahead = self._compare[n] - (self._cycle() - 1) & _WORD
+            self._setting += 1
+            self._armed[n] = self._setting
+            wait = max(ahead if ahead < 1 << 31 else 1, 1)
+            self.machine.at(self.machine.time_ps + wait * self.period_ps, self._fire, (n, self._setting))
+
+    def _read_timer_now(self):
+        return self._cycle() & _WORD
+
+    def _write_timer_stop(self, value):
+        self._armed = [None if value >> n & 1 else armed for n, armed in enumerate(self._armed)]
+
+    def _read_timer_fired(self):
+        return self._fired
+
+    def _write_timer_fired(self, value):
+        self._fired &= ~value
+
+    def _read_timer_armed(self):
+        return sum((armed is not None) << n for n, armed in enumerate(self._armed))
+
+    def _read_compare(self, n):
+        return self._compare[n]
+
+    def _write_compare(self, n, value):
+        self._arm(n, value)
+
+    def _read_period(self, n):
+        return self._period[n]
+
+    def _write_period(self, n, value):
+        self._period[n] = value
+
+
+for _n in range(TIMERS):
+    for _verb in ("read", "write"):
+        for _what in ("compare", "period"):
+            _name = "timer_compare" if (_n, _what) == (0, "compare") else f"timer{_n}_{_what}"
+            setattr(ModelTimers, f"_{_verb}_{_name}", partialmethod(getattr(ModelTimers, f"_{_verb}_{_what}"), _n))

@@ -1,0 +1,197 @@
+"""Messages on their way: out, perhaps several times, and in, fragment by fragment, at places in data memory.
+
+Source: "The Design of Nectar" (1989), section 6.2.2: a message is a list of areas, and nothing is copied between transport and datalink. Ours: who frees
+a block, and when. Fiber out may still need it when the transport does not; the DMA of a fragment may still fill it.
+"""
+
+from ..errors import MessageTooLong
+from ..kernel.message import Message
+from ..kernel.thread import BLOCK
+from ..packet import MAX_DATA
+from .fragments import Assembly, parts
+
+__all__ = ["Parcel", "Incoming", "empty", "pack_up"]
+
+
+async def pack_up(kernel, memory, data, limit, most_areas):
+    """A Parcel of ``data``: bytes, which are stored into a block of their own, a Message, or a list of (byte address, bytes), which stay where they are.
+
+    Waits for data memory as ``Memory.allocate`` does. Raises MessageTooLong for more than ``limit`` bytes or, in a packet, more than ``most_areas``
+    areas; TypeError, ValueError for what is no message.
+    """
+    if isinstance(data, (bytes, bytearray, memoryview)):
+        length = len(data)
+        _check(length, limit)
+        if not length:
+            return empty(kernel, memory)
+        block = await memory.allocate(length)
+        memory.write(block, data)
+        await kernel.door.now()       # the bytes are there when a handler posts a packet of them
+        return Parcel(kernel, memory, ((block, length),), length, block)
+    if isinstance(data, Message):
+        data = [(data.address, data.length)]
+    if isinstance(data, str) or not hasattr(data, "__iter__"):
+        raise TypeError(f"a message is bytes, a Message or a list of (address, bytes), not {type(data).__name__}")
+    areas = tuple((address, size) for address, size in data if size)
+    for address, size in areas:
+        memory.admit(address, size)
+    length = sum(size for _, size in areas)
+    _check(length, limit)
+    parcel = Parcel(kernel, memory, areas, length)
+    longest = max(len(part) for part in parcel.parts)
+    if longest > most_areas:
+        raise MessageTooLong(f"a packet on this route may have {most_areas} areas, not {longest}: send fewer and larger ones")
+    return parcel
+
+
+def empty(kernel, memory):
+    """A Parcel without a byte."""
+    return Parcel(kernel, memory, (), 0)
+
+
+def _check(length, limit):
+    if length > limit:
+        raise MessageTooLong(f"a message has at most {limit} bytes, not {length}: send it in parts")
+
+
+class Parcel:
+    """A message to send. Its owner gives it up by ``release``; a block of its own is freed when no packet needs it either.
+
+    Members
+    -------
+    length : int
+        Bytes.
+    parts : list of list of (byte address, bytes)
+        The areas of each fragment.
+    """
+
+    __slots__ = ("kernel", "memory", "length", "parts", "_block", "_flying", "_released", "_waiting")
+
+    def __init__(self, kernel, memory, areas, length, block=None):
+        self.kernel = kernel
+        self.memory = memory
+        self.length = length
+        self.parts = parts(areas, length)
+        self._block = block
+        self._flying = 0          # packets posted whose leaving is waited for
+        self._released = False
+        self._waiting = None      # thread in ``drained``
+
+    @property
+    def own(self):
+        """Whether the bytes lie in a block of its own, rather than in areas of the caller's."""
+        return self._block is not None or not self.length
+
+    @property
+    def flying(self):
+        """Whether a packet of it is still on its way out: who misses something may have it before it asks again."""
+        return self._flying > 0
+
+    def post(self, datalink, route, header, index):
+        """Posts fragment ``index`` behind ``header``. From both levels."""
+        self._flying += 1
+        datalink.post(route, header, self.parts[index], self._left, None)
+
+    async def send(self, datalink, route, header, index):
+        """The same from a thread, at once if fiber out is free. It never waits, so that time-outs hold, unless the route has several stages."""
+        part = self.parts[index]
+        if not route.before and not datalink.out.immediate(len(route.packet) + len(part) + 2):
+            self.post(datalink, route, header, index)
+            return
+        self._flying += 1
+        try:
+            await datalink.send(route, header, part, True, self._left, None)
+        except BaseException:
+            self._left(None)
+            raise
+
+    def _left(self, _):
+        self._flying -= 1
+        if not self._flying:
+            if self._released:
+                self._free()
+            if self._waiting is not None:
+                self.kernel.wake(self._waiting)
+                self._waiting = None
+
+    def release(self):
+        """Nothing more of it will be posted."""
+        self._released = True
+        if not self._flying:
+            self._free()
+
+    def _free(self):
+        if self._block is not None:
+            self.memory.free(self._block)
+            self._block = None
+
+    async def drained(self):
+        """Waits until nothing of it is on its way out. No time-out: the areas are fiber out's until then, which gives everything back in the end."""
+        while self._flying:
+            self._waiting = self.kernel.current
+            self._waiting.waits_for = "areas of a message that fiber out still needs"
+            await BLOCK
+
+
+class Incoming:
+    """A message that is being put together in data memory.
+
+    Members
+    -------
+    assembly : Assembly
+        What has arrived.
+    address : int or None
+        Where it lies.
+    taken : bool
+        Whether it has become a Message.
+    """
+
+    __slots__ = ("memory", "assembly", "address", "taken", "_busy", "_given_up")
+
+    def __init__(self, memory, length, address):
+        self.memory = memory
+        self.assembly = Assembly(length)
+        self.address = address
+        self.taken = False
+        self._busy = False        # the DMA of a fragment runs
+        self._given_up = False
+
+    @classmethod
+    def begin(cls, memory, length):
+        """One with a block of its own; None if there is no memory now."""
+        address = None
+        if length:
+            address = memory.try_allocate(length)
+            if address is None:
+                return None
+        return cls(memory, length, address)
+
+    def place(self, index):
+        """Byte address for fragment ``index``, whose DMA begins: until ``placed``, the block stays."""
+        self._busy = True
+        return self.memory.base if self.address is None else self.address + index * MAX_DATA
+
+    def placed(self):
+        """The DMA has ended. False if the message has been given up meanwhile."""
+        self._busy = False
+        if self._given_up:
+            self._free()
+        return not self._given_up
+
+    def give_up(self):
+        """It is not wanted any more: frees the block, at once or behind the DMA."""
+        self._given_up = True
+        if not self._busy:
+            self._free()
+
+    def _free(self):
+        if self.address is not None:
+            self.memory.free(self.address)
+            self.address = None
+
+    def message(self, source, number, mailbox=None):
+        """The Message, once all has arrived; the block is its own from now on."""
+        message = Message(self.memory, self.address, self.assembly.length, source, number, mailbox)
+        self.address = None
+        self.taken = True
+        return message

@@ -1,0 +1,342 @@
+"""The byte stream: reliable connections between tasks. Specification: docs/transports.md.
+
+Source: "The Design of Nectar" (1989), section 6.2.2: a byte-stream protocol with acknowledgments, retransmission and flow control by a window.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from ..datalink.fiberin import Answer
+from ..errors import ConnectionClosed, ConnectTimeout, NoRoute, PortInUse, TimedOut
+from ..kernel.condition import Condition
+from ..packet import ANY_CAB, STREAM, WINDOW_UNIT, Flag, Protocol, Refusal
+from .connection import Connection
+from .endpoint import State
+from .options import StreamOptions
+
+__all__ = ["Stream", "Listener"]
+
+_OPEN, _END, _ACK, _RESET, _ASK, _DATA, _OPENER = (int(flag) for flag in Flag)
+_KNOWN = _OPEN | _END | _ACK | _RESET | _ASK | _DATA | _OPENER
+_WORD = (1 << 32) - 1
+#: Between the first sequence numbers of two connections, and of two starts of a CAB: odd, and so all different.
+_STEP, _BOOT = 0x0137_1B2D, 0x9E37_79B1
+
+
+@dataclass(slots=True)
+class Counters:
+    """What the byte stream of one CAB has seen."""
+
+    opened: int = 0              # connections set up from here
+    accepted: int = 0            # and from elsewhere
+    bytes_sent: int = 0          # given to be sent
+    bytes_received: int = 0      # stored whole
+    duplicates: int = 0          # packets with bytes that had come before, or beyond the window
+    early: int = 0               # packets beyond a gap
+    damaged: int = 0             # packets with an error
+    unknown: int = 0             # packets of connections that are not known; each is answered with a reset
+    no_listener: int = 0         # calls of ports at which nobody listens
+    no_room: int = 0             # calls that found the listener's backlog or the memory full, and were left without an answer
+    malformed: dict = field(default_factory=dict)   # headers that contradict themselves or what is known, by what is wrong
+
+
+class Listener:
+    """Connections that come to one port. Made by ``Stream.listen``."""
+
+    __slots__ = ("stream", "port", "backlog", "pending", "_ready", "_closed", "_arrived")
+
+    def __init__(self, stream, port, backlog):
+        self.stream = stream
+        self.port = port
+        self.backlog = backlog
+        self.pending = 0             # connections not accepted yet, those being set up among them
+        self._ready = deque()
+        self._closed = False
+        self._arrived = Condition(stream.kernel, f"a connection to port {port} of {stream.kernel.name}")
+
+    @property
+    def closed(self):
+        """Whether it takes no more connections."""
+        return self._closed
+
+    def arrive(self, connection):
+        """At interrupt level: a connection has been set up."""
+        self._ready.append(connection)
+        self._arrived.signal()
+
+    async def accept(self, timeout_us=None):
+        """The next connection. Waits for as long as nobody calls: TimedOut after ``timeout_us`` microseconds. ConnectionClosed after ``close``."""
+        while True:
+            if self._closed:
+                raise ConnectionClosed(f"the listener at port {self.port} has been closed")
+            if self._ready:
+                self.pending -= 1
+                connection = self._ready.popleft()
+                if connection.state is not State.FAILED:
+                    return connection
+            else:
+                await self._arrived.wait(timeout_us)
+
+    def close(self):
+        """Takes no more connections; those that nobody has accepted are aborted, accepted ones go on. May be called twice."""
+        if not self._closed:
+            self._closed = True
+            del self.stream.listeners[self.port]
+            while self._ready:
+                self._ready.popleft().abort()
+            self._arrived.broadcast()
+
+    abort = close
+
+
+class Stream:
+    """The byte-stream protocol of one CAB.
+
+    Parameters
+    ----------
+    number, boot : int
+        The CAB's ID; which start of it this is.
+    kernel, memory, timers, interrupts, datalink
+        The CAB's.
+
+    Members
+    -------
+    options : StreamOptions
+        May be changed as long as there is no connection.
+    sequence : int
+        First sequence number of the next connection.
+    listeners : dict of int → Listener
+    connections : dict
+        By (peer, number, whether the peer has opened it).
+    counters : Counters
+    """
+
+    __slots__ = ("number", "kernel", "memory", "timers", "interrupts", "datalink", "options", "sequence", "listeners", "connections", "counters",
+                 "_last", "_header", "_target", "_concerned")
+
+    def __init__(self, number, boot, kernel, memory, timers, interrupts, datalink, options=StreamOptions()):
+        self.number = number
+        self.kernel = kernel
+        self.memory = memory
+        self.timers = timers
+        self.interrupts = interrupts
+        self.datalink = datalink
+        self.options = options
+        self.sequence = boot * _BOOT & _WORD
+        self.listeners = {}
+        self.connections = {}
+        self.counters = Counters()
+        self._last = 0           # number of the connection opened last
+        self._header = None      # of the packet under way: (what is wrong with it or None, its fields)
+        self._target = None      # (connection, position, bytes at most) that it is stored to
+        self._concerned = {}     # connections whose times are to be set at the end of the interrupt
+        datalink.register(Protocol.STREAM, self)
+
+    def cycles(self, microseconds):
+        """In CPU cycles."""
+        return round(microseconds * self.kernel.door.cpu_hz / 1_000_000)
+
+    # -- what tasks call -----------------------------------------------------------------------------
+    def listen(self, port, backlog=None):
+        """A Listener at ``port`` (0 to 65535). Raises PortInUse if there is one."""
+        if not 0 <= port <= 0xFFFF:
+            raise ValueError(f"a port is 0 to 65535, not {port}")
+        if port in self.listeners:
+            raise PortInUse(f"somebody on {self.kernel.name} listens at port {port} already: take another one, or close that listener")
+        backlog = self.options.backlog if backlog is None else backlog
+        if backlog < 1:
+            raise ValueError(f"a listener has room for at least 1 connection, not {backlog}")
+        listener = self.listeners[port] = Listener(self, port, backlog)
+        return listener
+
+    async def connect(self, destination, timeout_us=None):
+        """A connection to ``destination``, (CAB ID, port). Returns when it is set up.
+
+        Raises NoRoute, ConnectRefused (nobody listens there), ConnectTimeout after ``timeout_us`` microseconds (by default the options').
+        """
+        peer, port = destination
+        if not 0 <= port <= 0xFFFF:
+            raise ValueError(f"a port is 0 to 65535, not {port}")
+        if timeout_us is None:
+            timeout_us = self.options.connect_us
+        route = await self.datalink.find(peer)
+        self.kernel.door.spend(self.kernel.costs.stream_open)
+        buffer = await self.memory.allocate(self.options.buffer)
+        self._last = self._last % 0xFFFF + 1
+        while (peer, self._last, False) in self.connections:
+            self._last = self._last % 0xFFFF + 1
+        connection = self._make(peer, self._last, True, port, route, buffer)
+        try:
+            await self.datalink.send(route, connection.control(_OPEN), ())
+            await self.settle(connection)
+            while connection.state is State.OPENING:
+                await connection._came.wait(timeout_us)
+        except TimedOut:
+            connection.fail(ConnectTimeout(f"CAB {peer} has not answered within {timeout_us} us: is it there, is somebody accepting at its port {port}?"))
+        except BaseException:
+            connection.abort()
+            raise
+        if connection.error is not None:
+            raise connection.error
+        self.counters.opened += 1
+        return connection
+
+    def _make(self, *details):
+        connection = Connection(self, *details, self.sequence)
+        self.sequence = self.sequence + _STEP & _WORD
+        self.connections[connection.key] = connection
+        return connection
+
+    # -- for connections -----------------------------------------------------------------------------
+    def established(self, connection):
+        """At interrupt level: one that was called for from elsewhere is set up."""
+        self.counters.accepted += 1
+        if connection.listener.closed:
+            connection.abort()
+        else:
+            connection.listener.arrive(connection)
+
+    def forget(self, connection):
+        """It is known no more; from both levels."""
+        if self.connections.get(connection.key) is connection:
+            del self.connections[connection.key]
+
+    def concerns(self, connection):
+        """At interrupt level: the times of ``connection`` are to be set at the end of the interrupt."""
+        if not self._concerned:
+            self.interrupts.late.append(self._settle)
+        self._concerned[connection] = None
+
+    def _settle(self, now):
+        concerned, self._concerned = self._concerned, {}
+        for connection in concerned:
+            connection.settle(now)
+
+    async def settle(self, connection):
+        """From a thread: sets the times of ``connection``."""
+        door = self.kernel.door
+        door.mask()
+        connection.settle(await door.now())
+        door.unmask()
+
+    def malformed(self, what):
+        """Counts a header."""
+        counts = self.counters.malformed
+        counts[what] = counts.get(what, 0) + 1
+
+    def reset(self, connection, reason):
+        """The header of a packet that resets ``connection``."""
+        flags = _RESET | (_OPENER if connection.opener else 0)
+        return STREAM.pack(Protocol.STREAM, self.number, connection.peer, flags, connection.number, reason,
+                           connection.first_out + 1 + connection.out.next & _WORD, 0)
+
+    def refuse(self, peer, number, opener, flags, seq, ack, reason):
+        """At interrupt level: answers a packet of which nothing is known here. ``opener``: whether this side would have opened the connection."""
+        try:
+            route = self.datalink.route(peer)
+        except NoRoute:
+            return
+        kernel = self.kernel
+        kernel.door.spend(kernel.costs.stream_control)
+        answer = _RESET | _ACK | (_OPENER if opener else 0)
+        back = ack if flags & _ACK else 0
+        self.datalink.post(route, STREAM.pack(Protocol.STREAM, self.number, peer, answer, number, reason, back, seq + bool(flags & _OPEN) & _WORD))
+
+    # -- upcalls of the datalink, at interrupt level -------------------------------------------------
+    def packet(self, header):
+        """A packet has begun: names the place for it."""
+        kernel = self.kernel
+        kernel.door.spend(kernel.costs.stream_match)
+        fields = STREAM.unpack(header)
+        wrong = self._wrong(*fields)
+        self._header, self._target = (wrong, fields), None
+        if wrong is not None:
+            return Answer.CHECK
+        _, source, _, flags, number, _, seq, _ = fields
+        if not flags & _DATA:
+            return self.memory.base, 0
+        connection = self.connections.get((source, number, bool(flags & _OPENER)))
+        if connection is None:
+            return Answer.CHECK
+        position, areas = connection.place(seq)
+        if not areas:
+            return Answer.CHECK
+        connection.storing = True
+        self._target = connection, position, sum(length for _, length in areas)
+        return areas
+
+    def _wrong(self, _, source, destination, flags, number, window, seq, ack):
+        """What is wrong with a header by itself; None for nothing."""
+        if destination != self.number:
+            return "destination"
+        if source in (self.number, ANY_CAB):
+            return "source"
+        kind = flags & (_OPEN | _RESET)
+        if flags & ~_KNOWN or kind == _OPEN | _RESET or kind and flags & (_DATA | _END | _ASK):
+            return "flags"
+        if flags & _OPEN and bool(flags & _ACK) == bool(flags & _OPENER) or not kind and not flags & _ACK:
+            return "flags"
+        if flags & (_OPEN | _ACK) == _OPEN and ack > 0xFFFF:
+            return "port"
+        if flags & _RESET and window > max(Refusal):
+            return "refusal"
+        return None
+
+    def received(self, length, good):
+        """The packet has ended."""
+        kernel = self.kernel
+        kernel.door.spend(kernel.costs.stream_received)
+        (wrong, fields), target = self._header, self._target
+        self._header = self._target = None
+        if target is not None:
+            connection, position, limit = target
+            connection.storing = False
+            if connection.state is State.FAILED:
+                connection._tidy()
+            if not good:
+                connection.into.spoilt(position, limit)
+        if not good:
+            self.counters.damaged += 1
+            return False
+        if wrong is not None:
+            self.malformed(wrong)
+            return False
+        _, source, _, flags, number, window, seq, ack = fields
+        connection = self.connections.get((source, number, bool(flags & _OPENER)))
+        calls = flags & (_OPEN | _ACK) == _OPEN
+        if connection is not None and connection.state is State.ENDED and calls and seq != connection.first_in:
+            self.forget(connection)     # what lingers makes room for a new one of the same name
+            connection = None
+        if connection is not None:
+            connection.arrive(flags, window, seq, ack, length, target is not None and target[0] is connection)
+        elif calls:
+            self._called(source, number, window, seq, ack)
+        elif not flags & _RESET:
+            self.counters.unknown += 1
+            self.refuse(source, number, not flags & _OPENER, flags, seq, ack, Refusal.UNKNOWN)
+        return bool(length)
+
+    def _called(self, source, number, window, seq, port):
+        """Somebody opens a connection."""
+        listener = self.listeners.get(port)
+        if listener is None:
+            self.counters.no_listener += 1
+            self.refuse(source, number, False, _OPEN, seq, 0, Refusal.NOBODY)
+            return
+        try:
+            route = self.datalink.route(source)
+        except NoRoute:
+            self.counters.no_room += 1
+            return
+        buffer = self.memory.try_allocate(self.options.buffer) if listener.pending < listener.backlog else None
+        if buffer is None:
+            self.counters.no_room += 1
+            return
+        self.kernel.door.spend(self.kernel.costs.stream_open)
+        listener.pending += 1
+        connection = self._make(source, number, False, port, route, buffer)
+        connection.listener = listener
+        connection.first_in = seq
+        connection.out.edge = window * WINDOW_UNIT
+        connection._say(_OPEN | _ACK)
+        self.concerns(connection)

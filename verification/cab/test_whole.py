@@ -1,0 +1,57 @@
+"""The whole board with everything busy at once: CPU, both fibers at the link's rate, VME both ways, a host."""
+
+import cocotb
+import pytest
+
+from nectar.hdl.cab.cab import Cab
+from nectar.verification.bench import Bench, inside
+from nectar.verification.cab.rates import PERIOD_PS, all_at_once, protection_latency
+from nectar.verification.cab.traffic import Traffic
+from nectar.verification.cab.whole import Whole
+from nectar.verification.cab.whole_model import WholeModel
+
+BOARD = {"data_bytes": 16 << 10, "program_bytes": 4 << 10, "domains": 4, "pages": 64, "vme": True, "period_ps": PERIOD_PS}
+
+
+#: Cycles of random traffic, and of a round of it, by configuration.
+AMOUNTS = {"everyday": (30_000, 8_000), "nightly": (1_050_000, 30_000)}
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def every_user_of_the_data_memory_has_its_rate_while_all_are_busy(dut):
+    """C1, C2, C3: no symbol time of a fiber is lost in either direction (12.5 Mbyte/s each), VME has 10 Mbyte/s, no cycle of the
+    memory is left unused (66 Mbyte/s), and the CPU, which asks in every cycle, waits for a frame at most with each access, and as
+    long for the one before it: 3 + 3 + 4 cycles."""
+    whole = await Whole(dut, PERIOD_PS).start()
+    rates = await all_at_once(whole, BOARD["data_bytes"], 16_000)
+    dut._log.info(f"{rates}, {rates.total:.2f} Mbyte/s in all")
+    assert rates.unused == 0 and rates.backlog < 40
+    assert rates.fiber_out == pytest.approx(12.5) and rates.fiber_in > 12.45 and rates.vme >= 10
+    on, off = await protection_latency(whole.board, BOARD["data_bytes"])
+    assert on == off and min(on) == 3, "C4: protection takes no time"
+    assert rates.total > 65.5 and rates.share > 0.45 and rates.longest <= 10
+
+
+@cocotb.test(timeout_time=400, timeout_unit="ms")
+async def whatever_they_all_do_at_once_the_board_does_what_the_model_does(dut):
+    """docs/cab.md and docs/vme.md as a whole: fibers, VME both ways as master and as slave, its window and interrupts, a host, the CPU in
+    a user's domain, timers, all at random and all at once; refused accesses among them."""
+    whole = await Whole(dut, PERIOD_PS, delay=(31, 120)).start()
+    traffic = Traffic(whole, WholeModel(whole.slave.bytes, **BOARD))
+    await traffic.open_up()
+    amount, each = AMOUNTS[inside()]
+    begin = whole.board.cycles
+    while whole.board.cycles - begin < amount:
+        await traffic.round(each)
+    dut._log.info(f"{whole.board.cycles - begin} cycles: {traffic.counts}")
+    assert all(count > amount // 5000 for count in traffic.counts.values()) and len(traffic.counts) == 8
+
+
+bench = Bench(__name__, {name: lambda: Cab(**BOARD) for name in AMOUNTS}, ports_only=True, share="whole")
+
+
+@pytest.mark.parametrize("configuration, claim", [
+    pytest.param(*case, marks=[pytest.mark.nightly] * (case[0] == "nightly")) for case in bench.cases()])
+def test_whole(configuration, claim):
+    """Each claim."""
+    bench.check(configuration, claim)

@@ -1,0 +1,152 @@
+"""Proof of hdl/cab/scatter.py: the areas that fiber in's DMA is given are those that were named, in order, each once.
+
+Statement: docs/cab.md, "Fiber in". The list inside is Amaranth's FIFO; in its place stands a row of registers, ``Row``, and a
+search compares the two (``FifoSearch``).
+"""
+
+from unittest import mock
+
+from amaranth.asserts import AnyConst, AnySeq
+from amaranth.hdl import Array, Assert, Assume, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.fifo import SyncFIFO
+from amaranth.lib.wiring import In, Out
+
+from ...hdl.cab.addresses import ADDRESS_BITS, LENGTH_BITS, REGIONS
+from .prove import look_into
+
+__all__ = ["FifoSearch", "Row", "ScatterProof"]
+
+
+class Row(wiring.Component):
+    """As ``SyncFIFO``, of ``depth`` registers, ``places``, the oldest first."""
+
+    def __init__(self, *, width, depth):
+        self.depth = depth
+        self.places = [Signal(width, name=f"place_{n}") for n in range(depth + 1)]
+        super().__init__({
+            "w_data": In(width), "w_rdy": Out(1), "w_en": In(1), "r_data": Out(width), "r_rdy": Out(1), "r_en": In(1),
+            "level": Out(range(depth + 1))})
+
+    def elaborate(self, platform):
+        m = Module()
+        enters, leaves = Signal(), Signal()
+        m.d.comb += [
+            self.w_rdy.eq(self.level != self.depth), self.r_rdy.eq(self.level != 0), self.r_data.eq(self.places[0]),
+            enters.eq(self.w_en & self.w_rdy), leaves.eq(self.r_en & self.r_rdy),
+            Assert(self.level <= self.depth, "no more entries than there is room for"),
+        ]
+        m.d.sync += self.level.eq(self.level + enters - leaves)
+        for n in range(self.depth):
+            with m.If(enters & (n == self.level - leaves)):
+                m.d.sync += self.places[n].eq(self.w_data)
+            with m.Elif(leaves):
+                m.d.sync += self.places[n].eq(self.places[n + 1])
+        return m
+
+
+class FifoSearch(wiring.Component):
+    """Amaranth's FIFO beside the row: they say the same, whatever is asked of them."""
+
+    def __init__(self, width, depth, Fifo=SyncFIFO):
+        self.both = Row(width=width, depth=depth), Fifo(width=width, depth=depth)
+        self.width = width
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.row, m.submodules.fifo = row, fifo = self.both
+        w_en, r_en, w_data = Signal(), Signal(), Signal(self.width)
+        m.d.comb += [w_en.eq(AnySeq(1)), r_en.eq(AnySeq(1)), w_data.eq(AnySeq(self.width))]
+        for one in self.both:
+            m.d.comb += [one.w_en.eq(w_en), one.r_en.eq(r_en), one.w_data.eq(w_data)]
+        m.d.comb += Assert((row.w_rdy == fifo.w_rdy) & (row.r_rdy == fifo.r_rdy) & (row.level == fifo.level)
+                           & (~row.r_rdy | (row.r_data == fifo.r_data)), "the same")
+        return m
+
+
+class ScatterProof(wiring.Component):
+    """The list ``Scatter`` of the module ``module``, with ``depth`` places: registers written, packets that wait, are over and take areas, at any time."""
+
+    def __init__(self, module, data_bytes, depth):
+        self.module, self.depth = module, depth
+        self.scatter = module.Scatter(data_bytes)
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        scatter, size, base = self.scatter, self.scatter.data_bytes, REGIONS["data"].base
+        rows = []
+
+        def row(**parameters):
+            rows.append(Row(**parameters))
+            return rows[-1]
+
+        with mock.patch.object(self.module.fifo, "SyncFIFO", row), mock.patch.object(self.module, "RX_LIST_DEPTH", self.depth):
+            m.submodules.scatter = look_into(scatter, platform)
+        spy, [list_] = scatter.spy, rows
+        areas = scatter.areas
+        wants = Signal(2)
+        m.d.comb += [wants.eq(AnySeq(2)), scatter.waits.eq(AnySeq(1)), scatter.clear.eq(AnySeq(1)), areas.ready.eq(AnySeq(1))]
+        for n, name in enumerate(("rx_address", "rx_area", "rx_start"), 1):
+            port = getattr(scatter, name)
+            m.d.comb += [port.data.eq(AnySeq(32)), port.write.eq((wants == n) & ~(0 if name == "rx_address" else port.refuse))]
+
+        # What is named, and a byte that is in none of it.
+        address, foreign = Signal(ADDRESS_BITS), Signal(ADDRESS_BITS)
+        m.d.comb += foreign.eq(AnyConst(ADDRESS_BITS))
+        with m.If(scatter.rx_address.write):
+            m.d.sync += address.eq(scatter.rx_address.data)
+        for name, length in (("rx_area", scatter.rx_area.data.length), ("rx_start", scatter.rx_start.data.limit)):
+            port = getattr(scatter, name)
+            m.d.comb += [
+                Assert(port.area_address == address, "the area that the protection is asked about is the one that is used"),
+                Assert(~port.write | (length == 0) | ((address >= base) & (address + length <= base + size)), "it lies in data memory"),
+                Assume(~port.write | (length == 0) | (foreign < address) | (foreign >= address + length)),
+            ]
+
+        def good(area):
+            """Inside data memory, and not where the foreign byte is."""
+            at = base + area.address
+            return (area.length == 0) | ((at + area.length <= base + size) & ((foreign < at) | (foreign >= at + area.length)))
+
+        layout = areas.payload.shape()
+        m.d.comb += [
+            *(Assert((n >= list_.level) | good(layout(list_.places[n]))) for n in range(list_.depth)),
+            Assert(~spy.final_waits | good(spy.final)),
+            Assert(~areas.valid | good(areas.payload), "no area but those that were named"),
+            Assert(~spy.final_waits | spy.running),
+        ]
+
+        # One of the areas is followed, be it RX_START's: how many are before it.
+        follows, is_last, ahead = Signal(), Signal(), Signal(range(list_.depth + 1))
+        named = Signal.like(areas.payload)
+        takes, forgotten = Signal(), Signal()
+        entering = (scatter.rx_area.write | scatter.rx_start.write) & AnySeq(1) & ~follows
+        m.d.comb += takes.eq(areas.valid & areas.ready)
+        with m.If(entering):
+            m.d.sync += [
+                follows.eq(1), is_last.eq(scatter.rx_start.write), named.address.eq(address),
+                named.length.eq(Mux(scatter.rx_start.write, scatter.rx_start.data.limit, scatter.rx_area.data.length)),
+                ahead.eq(list_.level - (list_.r_en & list_.r_rdy)),
+            ]
+        with m.Elif(follows & list_.r_en & list_.r_rdy & (ahead != 0)):
+            m.d.sync += ahead.eq(ahead - 1)
+        with m.Elif(follows & takes):
+            m.d.sync += follows.eq(0)
+        # Another RX_START comes only for another packet.
+        m.d.comb += [Assume(~(scatter.rx_start.write & spy.running)), forgotten.eq(scatter.clear)]
+        with m.If(forgotten):
+            m.d.sync += follows.eq(0)
+        with m.If(follows):
+            m.d.comb += [
+                Assert(~is_last | (spy.running & spy.final_waits & (ahead == list_.level) & (spy.final == named)), "the last one waits for its turn"),
+                Assert(is_last | ((ahead < list_.level) & (Array(list_.places)[ahead] == named.as_value()) & ~spy.emptying), "one of the list, too"),
+                Assert(~(takes & (ahead == 0)) | (areas.payload == named), "each is given once, in order"),
+            ]
+        m.d.comb += [
+            Assert(~takes | spy.running, "none before RX_START"),
+            Assert(~(spy.running & ~spy.emptying & (spy.final_waits | (list_.level != 0))) | areas.valid, "and none is held back then"),
+            Assert(LENGTH_BITS >= len(areas.payload.address)),
+        ]
+        return m

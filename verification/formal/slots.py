@@ -1,0 +1,57 @@
+"""Proof of hdl/cab/slots.py: whose cycle it is, and how long anybody waits for one.
+
+Statement: docs/cab.md, "Data memory": a frame of four slots; each user that waits is served within 4 cycles; a slot that is
+not wanted goes to the first of an order. Cycles that were slept through count, so nobody who waits may be put to sleep.
+"""
+
+from amaranth.asserts import AnyConst, AnySeq
+from amaranth.hdl import Assert, Assume, Module, Mux, Signal
+from amaranth.lib import wiring
+
+from ...hdl.cab.slots import REUSE, SLOTS
+from .prove import look_into
+
+__all__ = ["SlotsProof"]
+
+
+class SlotsProof(wiring.Component):
+    """Slots of class ``Slots`` among users that want a cycle, and withdraw, as they like."""
+
+    def __init__(self, Slots):
+        self.slots = Slots()
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.slots = look_into(self.slots, platform)
+        slots = self.slots
+        wants, given, slept = slots.wants, slots.given, slots.slept
+        m.d.comb += [wants.eq(AnySeq(SLOTS)), slept.eq(AnySeq(slept.shape()))]
+
+        # Cycle n after reset, those slept through counted, is slot n modulo 4.
+        cycles, slot = Signal(range(SLOTS)), Signal(range(SLOTS))
+        m.d.comb += slot.eq(cycles + slept)
+        m.d.sync += cycles.eq(slot + 1)
+        expected, earlier = 0, 0
+        for user in REUSE:
+            expected = expected | Mux(wants[user.value] & ~earlier, 1 << user.value, 0)
+            earlier = earlier | wants[user.value]
+        m.d.comb += Assert(given == Mux(wants.bit_select(slot, 1), 1 << slot, expected),
+                           "a slot is its user's, and if he does not want it the first one's in order who does")
+
+        # One user, who asks without pause and whose board does not sleep meanwhile.
+        user, waited, distance = Signal(range(SLOTS)), Signal(range(SLOTS + 1)), Signal(range(SLOTS))
+        m.d.comb += [
+            user.eq(AnyConst(user.shape())),
+            Assume((waited == 0) | (slept == 0)),
+            distance.eq(user - slot),
+            Assert(~(wants.bit_select(user, 1) & (slot == user)) | (given == 1 << user), "one cycle in each frame is his"),
+            Assert(waited < SLOTS, "who waits is served within a frame"),
+            Assert(slots.spy.count == cycles),
+            Assert((waited == 0) | (waited + distance < SLOTS), "he has waited since his slot at the most"),
+        ]
+        with m.If(wants.bit_select(user, 1) & ~given.bit_select(user, 1)):
+            m.d.sync += waited.eq(waited + 1)
+        with m.Else():
+            m.d.sync += waited.eq(0)
+        return m

@@ -1,0 +1,69 @@
+"""Proof of hdl/cab/vme/transfer.py: the DMA of VME touches no byte of data memory but those of its entry, however it ends.
+
+Statement: docs/vme.md, the DMA channel; docs/cab.md, "Data memory". The aligner inside never holds more bytes than there is room
+for, and never gives one that is not there.
+"""
+
+from amaranth.asserts import AnyConst, AnySeq
+from amaranth.hdl import Assert, Assume, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.utils import exact_log2
+
+from ...hdl.cab.vme.align import HELD_BYTES
+from .prove import look_into
+
+__all__ = ["VmeTransferProof"]
+
+
+class VmeTransferProof(wiring.Component):
+    """A transfer of class ``Transfer``: jobs in data memory; slaves, memory, errors and stops at any time."""
+
+    def __init__(self, Transfer, data_bytes):
+        self.transfer = Transfer(data_bytes)
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        transfer, size = self.transfer, self.transfer.data_bytes
+        m.submodules.transfer = look_into(transfer, platform)
+        spy, memory, port, job = transfer.spy, transfer.memory, transfer.port, transfer.job
+        bits = exact_log2(size)
+
+        foreign = Signal(bits)    # a byte that is not the job's
+        m.d.comb += [
+            foreign.eq(AnyConst(bits)),
+            job.eq(AnySeq(len(job.as_value()))), transfer.start.eq(AnySeq(1) & ~transfer.busy), transfer.stop.eq(AnySeq(1)),
+            transfer.memory_data.eq(AnySeq(32)), memory.ready.eq(AnySeq(1) & memory.valid),
+            port.ready.eq(AnySeq(1) & (~spy.flying | port.done)), port.done.eq(AnySeq(1) & spy.flying),
+            port.berr.eq(AnySeq(1)), port.timeout.eq(AnySeq(1)), port.read_data.eq(AnySeq(32)),
+            Assume((job.length == 0) | (job.address + job.length <= size)),
+        ]
+        at, end = Signal(bits + 1), Signal(bits + 1)
+        begin = Signal(bits + 1)
+        count = Signal(3)
+        m.d.comb += count.eq(sum(memory.select[n] for n in range(4)))
+        with m.If(transfer.start):
+            m.d.sync += [begin.eq(job.address[:bits]), at.eq(job.address[:bits]), end.eq(Mux(job.length == 0, job.address[:bits], job.address + job.length))]
+        with m.Elif(memory.valid & memory.ready):
+            m.d.sync += at.eq(at + count)
+
+        busy, flying = transfer.busy, Mux(spy.flying, 1 << spy.flying_size, 0)
+        cut = transfer.berr | transfer.timeout | transfer.stopped
+        m.d.comb += [
+            Assert(~busy | ((spy.near == at[:bits]) & (at + spy.near_left == end) & (begin <= at) & (end <= size))),
+            Assert(~memory.valid | (busy & (count != 0) & (count <= spy.near_left) & (memory.write == ~spy.send) & (memory.address == at[2:bits]))),
+            Assert(~(memory.valid & memory.select.bit_select(~foreign[:2], 1) & (memory.address == foreign[2:]))
+                   | ((foreign >= begin) & (foreign < end)), "what is not the entry's is neither read nor written"),
+            *(Assert(~(memory.valid & memory.select[3 - n]) | ((n >= at[:2]) & (n < at[:2] + count)), "in order") for n in range(4)),
+            # What is on its way.
+            Assert(~spy.flying | busy & (spy.flying_size < 3)),
+            Assert(~spy.reading | busy & spy.send & (spy.read_count <= 4)),
+            Assert(~(busy & spy.send) | (spy.near_left + Mux(spy.reading, spy.read_count, 0) + spy.level == spy.far_left)),
+            Assert(~(busy & ~spy.send) | (spy.level + flying + spy.far_left <= spy.near_left)),
+            Assert(~(busy & ~spy.send & ~cut) | (spy.level + flying + spy.far_left == spy.near_left)),
+            Assert(spy.level + Mux(spy.reading, spy.read_count, 0) + Mux(spy.send, 0, flying) <= HELD_BYTES, "the aligner has room"),
+            Assert(~busy | (spy.ends == cut), "a job is cut short only by an error or a stop"),
+            Assert(~(transfer.ended & ~cut) | ((spy.near_left == 0) & (spy.far_left == 0) & (at == end)), "otherwise all of it has been moved"),
+            Assert(~transfer.ended | ~memory.valid, "nothing is moved behind the end"),
+        ]
+        return m

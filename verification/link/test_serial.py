@@ -1,0 +1,119 @@
+"""Bench of hdl/link/serial.py: a port on one side, the line on the other, both ways at once; and its counters."""
+
+import random
+
+import cocotb
+import pytest
+from cocotb.triggers import FallingEdge, Timer
+from nectar.hdl.link.serial import SerialPhy
+from nectar.verification.bench import Bench
+from nectar.verification.link.channel import IDLE, SYMBOL_OF, VIOLATION, Cable, levels, paced, sample, word_bits
+from nectar.verification.link.lines import WRONG, begin, random_symbols, raw
+
+INTERVAL = 50
+#: Cycles of a symbol, and samples of a cycle and of a bit.
+CYCLES, SAMPLES = 10, 4
+FRONT, BACK = [IDLE] * 60, [IDLE] * 8
+
+
+async def fresh(dut):
+    """After a reset, with a dark line."""
+    await begin(dut, line__rx=0, fiber__tx__valid=0, fiber__tx__payload=0, clear=0)
+
+
+async def run(dut, found, offers=(), loop=False):
+    """Drives samples in (or, with ``loop``, what came out, inverted, so many cycles), offers symbols; returns what the port was given, and the bits of the line."""
+    offers, delivered, taken, line = list(offers), [], [], []
+    mask = (1 << SAMPLES) - 1
+    for value in sample(found, SAMPLES):
+        dut.line__rx.value = line[-1] ^ mask if loop and line else value
+        dut.fiber__tx__valid.value = bool(offers)
+        dut.fiber__tx__payload.value = offers[0] if offers else random.getrandbits(9)
+        await Timer(1, "ns")
+        if offers and dut.fiber__tx__ready.value:
+            taken.append(offers.pop(0))
+        if dut.fiber__rx__valid.value:
+            delivered.append(int(dut.fiber__rx__payload.value))
+        line.append(int(dut.line__tx.value))
+        await FallingEdge(dut.clk)
+    assert not offers
+    return delivered, [value & 1 for value in line]
+
+
+def words_of(line):
+    """Symbols of a line's levels, which begin with an idle's first bit in the second cycle."""
+    bits = [one ^ other for one, other in zip(line, line[1:], strict=False)]
+    return [SYMBOL_OF["".join(map(str, bits[place:place + 10]))] for place in range(0, len(bits) - 9, 10)]
+
+
+def counters(dut):
+    """Violations, losses, overruns."""
+    return int(dut.violations.value), int(dut.losses.value), int(dut.overruns.value)
+
+
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+async def both_ways_at_full_rate_at_once(dut):
+    """docs/serial.md: what the port gives is on the line, what is on the line the port is given; neither waits for the other, nor for light."""
+    await fresh(dut)
+    there, here = random_symbols(300), random_symbols(280)
+    sent = levels(word_bits([*FRONT, *paced(there, 100), *BACK]))
+    delivered, line = await run(dut, Cable(ppm=-200, jitter=0.1)(sent, SAMPLES), here)
+    assert delivered == there and dut.up.value == 1 and counters(dut) == (0, 0, 0)
+    said = words_of(line)
+    assert said[1:1 + len(paced(here, INTERVAL))][:290] == paced(here, INTERVAL)[:290]
+    assert [symbol for symbol in said if symbol != IDLE] == here
+
+
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+async def what_is_sent_comes_back_from_its_own_end(dut):
+    """Sender and receiver say the same; light and dark exchanged."""
+    await fresh(dut)
+    await run(dut, [0] * SAMPLES * CYCLES * 60, loop=True)
+    assert dut.up.value == 1
+    offers = random_symbols(200)
+    delivered, _ = await run(dut, [0] * SAMPLES * CYCLES * 220, offers, loop=True)
+    assert delivered == offers and counters(dut) == (0, 0, 0)
+
+
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+async def what_goes_wrong_is_counted(dut):
+    """docs/serial.md, "Errors": violations while up, losses, overruns; set to 0 by ``clear``, and no further than 255."""
+    await fresh(dut)
+    body = [word for _ in range(7) for word in (random.choice(WRONG), *[0x55] * 6)]
+    delivered, _ = await run(dut, Cable()(levels(raw([*FRONT, *body, *BACK])), SAMPLES))
+    assert counters(dut) == (7, 0, 0) and delivered.count(VIOLATION) == 7
+    await run(dut, [1] * SAMPLES * CYCLES * 5)
+    violations, losses, overruns = counters(dut)
+    assert (losses, overruns) == (1, 0) and dut.up.value == 0
+    dut.clear.value = 1
+    await FallingEdge(dut.clk)
+    assert counters(dut) == (0, 0, 0)
+    dut.clear.value = 0
+    body = [word for _ in range(270) for word in (random.choice(WRONG), *[0x55] * 5)]
+    await run(dut, Cable()(levels(raw([*FRONT, *body, *BACK])), SAMPLES))
+    assert counters(dut) == (255, 0, 0) and dut.up.value == 1
+
+
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+async def what_finds_no_room_is_counted(dut):
+    """docs/serial.md, "Errors": a sender far too fast and without idles."""
+    await fresh(dut)
+    there = random_symbols(600)
+    delivered, _ = await run(dut, Cable(ppm=15000)(levels(word_bits([*FRONT, *there, *BACK, *BACK])), SAMPLES))
+    _, losses, overruns = counters(dut)
+    assert overruns == len(there) - len(delivered) > 0 and not losses
+
+
+bench = Bench(__name__, {"4 of 4": lambda: SerialPhy(4, 4, INTERVAL)}, ports_only=True)
+
+
+@pytest.mark.parametrize("configuration, claim", bench.cases())
+def test_serial_phy(configuration, claim):
+    bench.check(configuration, claim)
+
+
+@pytest.mark.parametrize("sizes, message", [
+    ((4, 5), "a bit of 5 samples does not take a whole number of cycles of 4"), ((4, 4, 0), "the interval must be 2 to 65535 symbols, not 0")])
+def test_numbers_that_do_not_fit_are_refused(sizes, message):
+    with pytest.raises(ValueError, match=message):
+        SerialPhy(*sizes)

@@ -1,0 +1,445 @@
+"""Calls that go wrong: each has its own error, in time, and nothing is left behind. Peers vanish, calls are cancelled, servers start anew.
+
+Source: docs/transports.md.
+"""
+
+import pytest
+
+from nectar.software.errors import (AnswerLost, CallCancelled, CallTimeout, MessageTooLong, ServerRestarted, ServerSilent,
+                                    ServiceEnded, ServiceFull, ServiceMissing)
+from nectar.software.packet import ASK, EXCHANGE, MAX_DATA, Kind, Protocol, Reason
+from nectar.software.transport.datagram import MAX_MESSAGE
+from nectar.verification.software.helpers import BACKENDS, pattern
+from nectar.verification.software.tamper import Rule, Tamperer
+from nectar.verification.software.transport.exchange import hasten, settled, whole
+
+SERVICE = 7
+LONG = pattern(5 * MAX_DATA)
+
+
+def kind(header):
+    """The Kind of a packet of the protocol."""
+    return header[3] & ~ASK
+
+
+async def serve(cab, log, pause_us=0, count=1000, capacity=64):
+    """A server that notes what it does: (data, whether cancelled in the end, whether the client still waited)."""
+    offered = cab.request.serve(SERVICE, capacity)
+    for _ in range(count):
+        request = await offered.receive()
+        data = await request.read()
+        if pause_us:
+            await cab.sleep(pause_us)
+        cancelled = request.cancelled
+        log.append((data, cancelled, await request.reply(data[::-1])))
+
+
+async def fails(cab, error, match, data=b"x", server=2, service=SERVICE, **options):
+    """A client whose call must fail; returns the time that it took, in microseconds."""
+    begin = await cab.now_us()
+    with pytest.raises(error, match=match) as caught:
+        await cab.request.call((server, service), data, **options)
+    assert type(caught.value) is error
+    return await cab.now_us() - begin
+
+
+# -- what a server refuses ---------------------------------------------------------------------------
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("data", [b"", LONG])
+def test_a_service_that_does_not_exist(data, backend):
+    with whole(backend=backend) as system:
+        clients = [system.spawn("CAB1", fails, ServiceMissing, "has no service 7", data) for _ in range(2)]
+        system.go()
+        assert all(client.result < 1000 for client in clients)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_service_that_is_full_refuses_what_it_cannot_keep(backend):
+    log, outcomes = [], []
+
+    async def client(cab, number):
+        try:
+            await cab.request.call((2, SERVICE), bytes([number]))
+            outcomes.append((number, "answered"))
+        except ServiceFull as error:
+            assert not error.executed and "call again later" in str(error)
+            outcomes.append((number, "full"))
+
+    with whole("hub:2", backend=backend) as system:
+        system.cab("CAB2").spawn(serve, log, 10_000, 1000, 2)
+        for number in range(6):
+            system.spawn("CAB1", client, number)
+        system.go()
+        answered = sorted(number for number, outcome in outcomes if outcome == "answered")
+        assert len(outcomes) == 6 and len(answered) == 3        # one with the task, two that wait
+        assert sorted(data[0] for data, _, _ in log) == answered
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_service_whose_tasks_have_ended(backend):
+    with whole(backend=backend) as system:
+        system.spawn("CAB2", serve, [], 0, 1)
+        ok = system.spawn("CAB1", succeed, b"abc")
+        system.go()
+        assert ok.result == b"cba"
+        client = system.spawn("CAB1", fails, ServiceEnded, "has ended service 7", LONG)
+        system.go()
+        assert client.result < 2000
+
+
+async def succeed(cab, data, server=2, **options):
+    return await cab.request.call((server, SERVICE), data, **options)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_task_that_ends_with_a_request_in_hand(backend):
+    """The client hears of it when it asks next; the request's memory is freed."""
+    async def server(cab):
+        offered = cab.request.serve(SERVICE)
+        await offered.receive()
+        await cab.sleep(3000)
+
+    with whole(backend=backend) as system:
+        system.cab("CAB2").spawn(server)
+        clients = [system.spawn("CAB1", fails, ServiceEnded, "the task that worked on the request", LONG) for _ in range(2)]
+        system.go()
+        assert all(3000 < client.result < 15_000 for client in clients)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_service_that_is_closed(backend):
+    """What waits in it is refused at once; what a task has is still answered; who waits for requests hears of it; the number is free again."""
+    async def server(cab):
+        offered = cab.request.serve(SERVICE)
+        other = cab.request.serve(SERVICE + 1)
+        waiter = cab.spawn(wait, other)
+        first = await offered.receive()
+        await cab.sleep(2000)
+        offered.close()
+        offered.close()
+        other.close()
+        assert await first.reply(b"late")
+        await waiter.join()
+        with pytest.raises(ServiceEnded, match="is closed"):
+            await offered.receive()
+        cab.request.serve(SERVICE).close()
+
+    async def wait(cab, other):
+        with pytest.raises(ServiceEnded, match="service 8 of CAB2 is closed"):
+            await other.receive()
+
+    async def second(cab):
+        await cab.sleep(300)
+        took = await fails(cab, ServiceEnded, "has ended service 7")
+        await fails(cab, ServiceMissing, "no service 7")
+        return took
+
+    with whole(backend=backend) as system:
+        system.spawn("CAB2", server)
+        first = system.spawn("CAB1", succeed, b"early")
+        other = system.spawn("CAB1", second)
+        system.go()
+        assert first.result == b"late" and other.result < 2500
+
+
+def test_wrong_replies_are_refused_and_another_may_follow():
+    async def server(cab):
+        request = await cab.request.serve(SERVICE).receive()
+        with pytest.raises(MessageTooLong, match="at most 65536"):
+            await request.reply(bytes(MAX_MESSAGE + 1))
+        with pytest.raises(TypeError, match="not int"):
+            await request.reply(5)
+        assert await request.reply(b"good")
+        with pytest.raises(ValueError, match="answered before"):
+            await request.reply(b"again")
+
+    with whole() as system:
+        system.spawn("CAB2", server)
+        client = system.spawn("CAB1", succeed, b"")
+        system.go()
+        assert client.result == b"good"
+
+
+# -- time-outs and peers that vanish -----------------------------------------------------------------
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_answer_that_does_not_come_in_time(backend):
+    """The error tells that the server is there; the server hears that its answer is not wanted any more."""
+    log = []
+    with whole(backend=backend) as system:
+        system.cab("CAB2").spawn(serve, log, 30_000)
+        client = system.spawn("CAB1", lambda cab: fails(cab, CallTimeout, "allow more time", timeout_us=12_000))
+        system.go()
+        assert 12_000 <= client.result < 12_200
+        settled(system, 40_000)
+        assert log == [(b"x", True, False)]
+
+
+def vanishing(when, backend):
+    """The server vanishes when the packet for which ``when(receiver, header)`` is true arrives. The error, and what the server did."""
+    log = []
+    with whole(backend=backend) as system:
+        tamperer = Tamperer(system, [Protocol.REQUEST])
+        warm = system.spawn("CAB1", succeed, b"warm")
+        system.cab("CAB2").spawn(serve, log, 2000)
+        system.go()
+        assert warm.result == b"mraw"
+        log.clear()
+
+        def vanish(receiver, header):
+            if when(receiver, header):
+                tamperer.gone.add(2)
+                return True
+            return False
+
+        tamperer.rules.append(Rule(vanish))
+        client = system.spawn("CAB1", fails, ServerSilent, "CAB 2 is silent", LONG)
+        system.go()
+        assert tamperer.rules[0].hits == 1
+        # Six askings, the time-outs double from 0.5 ms (and what was measured) to 4 ms.
+        assert client.result < 40_000
+        settled(system, 10_000)
+        return log
+
+
+STATES = {
+    "at once": lambda receiver, header: receiver == 2,
+    "with part of the request": lambda receiver, header: receiver == 2 and header[12] == 3,
+    "while it works": lambda receiver, header: kind(header) == Kind.WORKING,
+    "with part of the answer": lambda receiver, header: kind(header) == Kind.ANSWER and header[12] == 3,
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("state", STATES)
+def test_a_server_that_vanishes(state, backend):
+    log = vanishing(STATES[state], backend)
+    assert [data for data, _, _ in log] == ([LONG] if state in ("while it works", "with part of the answer") else [])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("state", ["with part of the request", "while it works", "with part of the answer"])
+def test_a_client_that_vanishes(state, backend):
+    """The server's memory is free again when that has aged, and other clients notice nothing."""
+    log = []
+    with whole("hub:3", backend=backend) as system:
+        tamperer = Tamperer(system, [Protocol.REQUEST])
+
+        def vanish(receiver, header):
+            if 3 not in (receiver, header[1]) and STATES[state](receiver, header):
+                tamperer.gone.add(1)
+                return True
+            return False
+
+        tamperer.rules.append(Rule(vanish))
+        system.cab("CAB2").spawn(serve, log, 2000)
+        client = system.spawn("CAB1", fails, ServerSilent, "CAB 2 is silent", LONG)
+        other = system.spawn("CAB3", succeed, b"other")
+        system.go()
+        assert tamperer.rules[0].hits == 1 and client.ended and other.result == b"rehto"
+        settled(system, 60_000)
+        assert system.cab("CAB2").request.counters.forgotten == (state != "with part of the request")
+
+
+# -- cancellation ------------------------------------------------------------------------------------
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("lost", [0, 1])
+@pytest.mark.parametrize("state", ["coming", "waiting", "working", "answered", "over"])
+def test_a_call_is_cancelled(state, lost, backend):
+    """In each state at the server, which frees what it has and does not execute what has not begun; also when the first word of it is lost."""
+    log = []
+
+    async def client(cab, tamperer):
+        await cab.request.call((2, SERVICE), b"warm")
+        first = await cab.request.start((2, SERVICE), b"first")
+        if state == "over":
+            await cab.sleep(30_000)
+        call = await cab.request.start((2, SERVICE), LONG)
+        if state == "coming":
+            tamperer.rules.append(Rule(lambda receiver, header: kind(header) == Kind.REQUEST and header[12] == 2, count=100))
+            await cab.sleep(350)
+        elif state == "waiting":
+            await cab.sleep(2000)
+        elif state == "working":
+            await first.result()
+            await cab.sleep(2000)
+        elif state == "answered":
+            tamperer.rules.append(Rule(lambda receiver, header: kind(header) == Kind.ANSWER and header[12] == 4, count=100))
+            await cab.sleep(25_000)
+        else:
+            await cab.sleep(30_000)
+        if lost:
+            tamperer.rules.insert(0, Rule(lambda receiver, header: kind(header) == Kind.CANCEL))
+        call.cancel()
+        call.cancel()
+        if state == "over":
+            assert call.error is None
+        else:
+            with pytest.raises(CallCancelled, match="was cancelled"):
+                await call.result()
+        return await first.result()
+
+    with whole(backend=backend) as system:
+        tamperer = Tamperer(system, [Protocol.REQUEST])
+        system.cab("CAB2").spawn(serve, log, 8000)
+        thread = system.spawn("CAB1", client, tamperer)
+        system.go()
+        assert thread.result == b"tsrif"
+        settled(system, 50_000)
+        expected = {"coming": [], "waiting": [], "working": [(LONG, True, False)], "answered": [(LONG, False, True)], "over": [(LONG, False, True)]}
+        assert log == [(b"warm", False, True), (b"first", False, True), *expected[state]]
+        assert system.cab("CAB2").request.counters.cancelled == (state != "over")
+        assert system.cab("CAB2").request.counters.forgotten == 0
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_call_is_cancelled_before_its_server_has_heard_of_it(backend):
+    """What comes of it later is not executed."""
+    log = []
+
+    async def client(cab, tamperer):
+        await cab.request.call((2, SERVICE), b"warm")
+        tamperer.rules.append(Rule(lambda receiver, header: kind(header) == Kind.REQUEST, count=100))
+        call = await cab.request.start((2, SERVICE), b"never")
+        call.cancel()
+        await cab.sleep(5000)
+        tamperer.calm()
+        head = EXCHANGE.pack(Protocol.REQUEST, 1, 2, Kind.REQUEST | ASK, SERVICE, 1, 1, 1, 0)
+        cab.datalink.post(cab.datalink.route(2), head)
+        with pytest.raises(CallCancelled):
+            await call.result()
+
+    with whole(backend=backend) as system:
+        system.cab("CAB2").spawn(serve, log)
+        system.spawn("CAB1", client, Tamperer(system, [Protocol.REQUEST]))
+        system.go()
+        assert log == [(b"warm", False, True)]
+        settled(system, 10_000)
+        assert [data for data, _, _ in log] == [b"warm"] and system.cab("CAB2").request.counters.duplicates == 1
+
+
+# -- at most once ------------------------------------------------------------------------------------
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_server_cab_that_starts_anew_executes_no_old_duplicate(busy, backend):
+    """A request that was under way fails with ServerRestarted; a copy of one executed before is refused; the next call works."""
+    log = []
+
+    async def client(cab):
+        await cab.request.call((2, SERVICE), b"before")
+        if busy:
+            await fails(cab, ServerRestarted, "CAB 2 has started anew", b"during", timeout_us=200_000)
+        else:
+            await cab.sleep(12_000)
+            await fails(cab, ServerRestarted, "whether the request was executed before is not known", b"first")
+        for number in range(3):
+            head = EXCHANGE.pack(Protocol.REQUEST, 1, 2, Kind.REQUEST | ASK, SERVICE, number, 1, 1, 0)
+            cab.datalink.post(cab.datalink.route(2), head)
+        await cab.sleep(1000)
+        return await cab.request.call((2, SERVICE), b"after")
+
+    with whole(backend=backend, settle_us=20_000) as system:
+        system.on_restart = lambda cab: hasten(cab).spawn(serve, log)
+        system.cab("CAB2").spawn(serve, log, 4000)
+        system.faults.stop("CAB2", at_us=6000, for_us=3000)
+        thread = system.spawn("CAB1", client)
+        system.go()
+        assert thread.result == b"retfa"
+        assert [data for data, _, _ in log] == [b"before", b"after"]
+        assert system.cab("CAB2").request.boot == 2
+
+
+def test_a_client_cab_that_starts_anew_is_a_new_client():
+    """Its first requests have the numbers of those before; they are executed, and what the server still had of the old ones is dropped."""
+    log = []
+
+    async def client(cab, data):
+        return await cab.request.call((2, SERVICE), data)
+
+    with whole(settle_us=20_000) as system:
+        results = []
+        system.on_restart = lambda cab: results.append(hasten(cab).spawn(client, b"new"))
+        system.cab("CAB2").spawn(serve, log, 5000)
+        system.cab("CAB1").spawn(client, b"old")
+        system.faults.stop("CAB1", at_us=3000, for_us=1000)
+        system.spawn("CAB2", wait_for, 30_000)
+        system.go()
+        assert results[0].result == b"wen"
+        assert log == [(b"old", True, False), (b"new", False, True)]
+
+
+async def wait_for(cab, microseconds):
+    await cab.sleep(microseconds)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_answers_are_kept_up_to_a_bound(backend):
+    """Beyond it the oldest is given up: its client hears that the request was executed, but the answer is lost."""
+    log = []
+
+    async def clients(cab, tamperer):
+        await cab.request.call((2, SERVICE), b"warm")
+        await cab.sleep(1000)
+        tamperer.rules.append(Rule(lambda receiver, header: kind(header) == Kind.ANSWER, count=3))
+        calls = [await cab.request.start((2, SERVICE), bytes([number])) for number in range(3)]
+        with pytest.raises(AnswerLost, match="does not keep the answer") as caught:
+            await calls[0].result()
+        assert caught.value.executed
+        return [await call.result() for call in calls[1:]]
+
+    with whole(backend=backend, more={"answers": 2}) as system:
+        system.cab("CAB2").spawn(serve, log)
+        thread = system.spawn("CAB1", clients, Tamperer(system, [Protocol.REQUEST]))
+        system.go()
+        assert thread.result == [b"\1", b"\2"] and len(log) == 4
+        assert system.cab("CAB2").request.counters.forgotten == 1
+
+
+# -- malformed headers -------------------------------------------------------------------------------
+GOOD = dict(protocol=Protocol.REQUEST, source=1, destination=2, kind=Kind.REQUEST | ASK, service=SERVICE, number=5, client=1, server=1, word=0)
+MALFORMED = {
+    "kind 0": (dict(kind=0), 0, "malformed"),
+    "kind unknown": (dict(kind=0x7F), 0, "malformed"),
+    "source is nobody": (dict(source=255), 0, "malformed"),
+    "source is the receiver": (dict(source=2), 0, "malformed"),
+    "for another CAB": (dict(destination=3), 0, "misdelivered"),
+    "for all": (dict(destination=255), 0, "misdelivered"),
+    "too long": (dict(word=MAX_MESSAGE + 1), 4, "malformed"),
+    "fragment beyond the end": (dict(word=1 << 24 | 100), 4, "malformed"),
+    "fewer bytes than it says": (dict(word=100), 50, "malformed"),
+    "none of the bytes that it says": (dict(word=100), 0, "malformed"),
+    "more bytes than it says": (dict(word=10), 50, "damaged"),
+    "control with data": (dict(kind=Kind.ACK), 8, "damaged"),
+    "refused for no reason": (dict(kind=Kind.REFUSED, word=99), 0, "malformed"),
+    "a server's boot of before": (dict(server=9), 0, "stale"),
+    "an answer that nobody asked for": (dict(kind=Kind.ANSWER), 0, "duplicates"),
+    "an acknowledgment of nothing": (dict(kind=Kind.ACK), 0, None),
+    "lacks of nothing": (dict(kind=Kind.LACKS, word=0xFFFFFFFF), 0, "refused"),
+    "has of nothing": (dict(kind=Kind.HAVE, word=0xFFFFFFFF), 0, None),
+    "refused, which nobody was": (dict(kind=Kind.REFUSED, word=Reason.FULL), 0, None),
+    "cancels nothing": (dict(kind=Kind.CANCEL), 0, "refused"),
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_malformed_headers_are_counted_and_harm_nothing(backend):
+    """Each kind, while a call is under way that is answered as usual."""
+    log = []
+
+    async def client(cab):
+        block = await cab.memory.allocate(256)
+        await cab.request.call((2, SERVICE), b"warm")
+        call = await cab.request.start((2, SERVICE), b"under way")
+        for name, (fields, size, counter) in MALFORMED.items():
+            counters = system.cab("CAB2").request.counters
+            before = getattr(counters, counter) if counter else 0
+            cab.datalink.post(cab.datalink.route(2), EXCHANGE.pack(*{**GOOD, **fields}.values()), [(block, size)] if size else [])
+            await cab.sleep(100)
+            assert not counter or getattr(counters, counter) == before + 1, name
+        cab.memory.free(block)
+        return await call.result()
+
+    with whole(backend=backend) as system:
+        system.cab("CAB2").spawn(serve, log, 3000)
+        thread = system.spawn("CAB1", client)
+        system.go()
+        assert thread.result == b"yaw rednu" and [data for data, _, _ in log] == [b"warm", b"under way"]

@@ -1,0 +1,439 @@
+"""What ends a connection of the byte stream otherwise than by its tasks: a peer that vanishes or restarts, headers that are wrong, no room.
+
+Specification: docs/transports.md, "Byte stream". Each gives its own error within a stated time, nobody else notices, nothing is left behind.
+"""
+
+import pytest
+
+from nectar.software.errors import (ConnectionAborted, ConnectTimeout, PeerAborted, PeerRestarted, PeerSilent, ThreadEnded, TimedOut)
+from nectar.software.packet import ANY_CAB, STREAM, Flag, Protocol
+from nectar.software.transport.options import StreamOptions
+from nectar.verification.software.helpers import BACKENDS, pattern
+from nectar.verification.software.tamper import Rule, Tamperer
+
+from .streams import PORT, QUICK, calls, calm, read_all, serves, settle, streams
+
+O, E, A, R, ASK, D, OPENER = Flag
+
+
+async def accept(cab):
+    listener = cab.stream.listen(PORT)
+    connection = await listener.accept()
+    listener.close()
+    return connection
+
+
+async def failure(cab, call):
+    """(the error of ``call``, how many microseconds it took)."""
+    begin = await cab.now_us()
+    try:
+        await call
+    except Exception as error:
+        return error, await cab.now_us() - begin
+    return None, await cab.now_us() - begin
+
+
+async def sends_on(connection):
+    """Sends until that fails."""
+    while True:
+        await connection.send(pattern(3000))
+
+
+async def ends_later(connection):
+    """Ends it when the peer has vanished."""
+    await connection.stream.timers.sleep(connection.stream.cycles(13_000))
+    await connection.close()
+
+
+# -- a peer that vanishes, by the state that it finds ---------------------------------------------------------------------------
+#: Longest time from the peer's end to the error, in microseconds: of a side that expects something, and of one that does not.
+EXPECTING = QUICK.silence_us + QUICK.most_us + 5000
+IDLE = QUICK.idle_us + EXPECTING
+
+VANISHED = {
+    # state: (what the other side does then, what this side does, longest time)
+    "while it is sending": (lambda cab, peer: read_all(peer), sends_on, EXPECTING),
+    "while neither says anything": (lambda cab, peer: peer.receive(), lambda connection: connection.receive(), IDLE),
+    "while its window is closed": (lambda cab, peer: cab.sleep(10**6), sends_on, EXPECTING),
+    "while this side ends": (lambda cab, peer: cab.sleep(10**6), ends_later, EXPECTING),
+    "while only the other side has ended": (lambda cab, peer: peer.close(), sends_on, EXPECTING),
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("when", VANISHED)
+def test_a_peer_that_vanishes_is_noticed(when, backend):
+    """Nothing crosses from a certain time on, in either direction: both sides have their error in time, and others none."""
+    theirs, ours, longest = VANISHED[when]
+    seen = {}
+
+    async def client(cab):
+        connection = await cab.stream.connect((2, PORT))
+        begun = cab.spawn(lambda cab: failure(cab, ours(connection)))
+        await cab.sleep(12_000)
+        tamperer.gone.add(2)
+        begin = await cab.now_us()
+        seen["error"], _ = await begun.join()
+        seen["after"] = await cab.now_us() - begin
+        for call in (connection.send(b"x"), connection.receive(), connection.close()):
+            with pytest.raises(PeerSilent):
+                await call
+
+    async def server(cab):
+        peer = await accept(cab)
+        doing = cab.spawn(lambda cab: failure(cab, theirs(cab, peer)))
+        while peer.error is None:
+            await cab.sleep(1000)
+        seen["other"] = peer.error
+        if doing.ended:
+            error, _ = doing.result
+            assert error is None or error is peer.error
+        doing.end()
+
+    with streams("hub:4", backend=backend) as system:
+        tamperer = Tamperer(system, [Protocol.STREAM])
+        system.spawn("CAB1", client)
+        system.spawn("CAB2", server)
+        others = system.spawn("CAB3", calls, (4, PORT), [pattern(9000)]), system.spawn("CAB4", serves, PORT, 1, [])
+        system.go()
+        assert isinstance(seen["error"], PeerSilent) and "is CAB 2 still running?" in str(seen["error"])
+        assert isinstance(seen["other"], PeerSilent)
+        assert QUICK.silence_us - QUICK.most_us < seen["after"] < longest
+        assert others[1].result == [(3, pattern(9000))]
+        settle(system)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_peer_that_was_never_there_is_a_time_out(backend):
+    async def client(cab):
+        error, took = await failure(cab, cab.stream.connect((2, PORT), timeout_us=30_000))
+        assert isinstance(error, ConnectTimeout) and 30_000 <= took < 32_000
+        error, took = await failure(cab, cab.stream.connect((2, PORT), timeout_us=10**7))
+        assert isinstance(error, ConnectTimeout) and took < EXPECTING, "silence is the bound of all"
+
+    with streams(backend=backend) as system:
+        Tamperer(system, [Protocol.STREAM]).gone.add(2)
+        system.spawn("CAB1", client)
+        system.go()
+        settle(system)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_caller_that_vanishes_while_it_is_answered_leaves_no_trace_at_the_listener(backend):
+    """Half of a set-up: the listener never hears of it, its backlog and the memory are free again."""
+    async def client(cab):
+        error, _ = await failure(cab, cab.stream.connect((2, PORT), timeout_us=5000))
+        assert isinstance(error, ConnectTimeout)
+
+    async def server(cab):
+        listener = cab.stream.listen(PORT, backlog=1)
+        await cab.sleep(3000)
+        assert listener.pending == 1
+        await cab.sleep(EXPECTING)
+        assert listener.pending == 0 and not cab.stream.connections
+        tamperer.calm()
+        assert await read_all(await listener.accept()) == b"again"
+        listener.close()
+
+    async def later(cab):
+        await cab.sleep(EXPECTING + 8000)
+        connection = await cab.stream.connect((2, PORT))
+        await connection.send(b"again")
+        await connection.close()
+        connection.abort()
+
+    with streams(backend=backend) as system:
+        tamperer = Tamperer(system, [Protocol.STREAM])
+        tamperer.rules.append(Rule(lambda at, header: at == 1 or not STREAM.unpack(header)[3] & O, count=100))
+        system.spawn("CAB1", client)
+        system.spawn("CAB1", later)
+        thread = system.spawn("CAB2", server)
+        system.go()
+        assert thread.result is None
+        settle(system, 150_000)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_peer_that_vanishes_behind_the_end_is_no_error(backend):
+    """Both directions have ended and one side lingers: nobody is left to tell."""
+    async def client(cab):
+        connection = await cab.stream.connect((2, PORT))
+        await connection.close()
+        assert await connection.receive() == b""
+        await cab.sleep(1000)
+        tamperer.gone.add(2)
+
+    with streams(backend=backend) as system:
+        tamperer = Tamperer(system, [Protocol.STREAM])
+        system.spawn("CAB1", client)
+        system.spawn("CAB2", serves, PORT, 1, [])
+        system.go()
+        settle(system, 150_000)
+
+
+# -- a peer that restarts ----------------------------------------------------------------------------------------------------------
+def restart(cab, sequence):
+    """As far as the byte stream sees it: nothing is known of any connection, numbers begin anew."""
+    for connection in list(cab.stream.connections.values()):
+        connection.fail(ConnectionAborted("this CAB has restarted"))
+    cab.stream._last = 0
+    cab.stream.sequence = sequence
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("what, longest", [("send", 3000), ("receive", QUICK.idle_us + 3000)])
+def test_a_peer_that_has_restarted_answers_with_a_reset(what, longest, backend):
+    """At the next packet; of a side that only waits, at the probe that it sends when the peer is silent."""
+    async def client(cab):
+        connection = await cab.stream.connect((2, PORT))
+        await cab.sleep(2000)
+        restart(system.cab("CAB2"), 1)
+        error, took = await failure(cab, connection.receive() if what == "receive" else sends_on(connection))
+        assert isinstance(error, PeerRestarted) and "CAB 2 has started anew" in str(error)
+        assert took < longest
+
+    with streams(backend=backend) as system:
+        system.spawn("CAB1", client)
+        system.spawn("CAB2", accept)
+        system.go()
+        assert system.cab("CAB2").stream.counters.unknown >= 1
+        settle(system)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("sequence", [12345, 0])
+def test_a_restarted_peer_that_calls_again_with_the_same_name_replaces_the_old_connection(sequence, backend):
+    """The half-open connection at the other side ends with an error, the new call comes through; also with the same first sequence number."""
+    async def client(cab):
+        connection = await cab.stream.connect((2, PORT))
+        await connection.send(b"before")
+        await cab.sleep(3000)
+        restart(cab, sequence)
+        fresh = await cab.stream.connect((2, PORT))
+        assert fresh.key == connection.key
+        await fresh.send(b"after")
+        await fresh.close()
+        return await read_all(fresh)
+
+    async def server(cab):
+        listener = cab.stream.listen(PORT)
+        old = await listener.accept()
+        assert await old.receive() == b"before"
+        error, _ = await failure(cab, old.receive())
+        new = await listener.accept()
+        listener.close()
+        got = await read_all(new)
+        await new.close()
+        return error, got
+
+    with streams(backend=backend) as system:
+        system.cab("CAB1").stream.sequence = 0
+        system.spawn("CAB1", client)
+        thread = system.spawn("CAB2", server)
+        system.go()
+        error, got = thread.result
+        assert isinstance(error, PeerRestarted) and got == b"after"
+        settle(system)
+
+
+# -- room ---------------------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("what", ["backlog", "memory"])
+def test_a_call_for_which_there_is_no_room_now_comes_through_later(what, backend):
+    async def server(cab):
+        listener = cab.stream.listen(PORT, backlog=1 if what == "backlog" else 8)
+        blocks = []
+        if what == "memory":
+            while (block := cab.memory.try_allocate(QUICK.buffer)) is not None:
+                blocks.append(block)
+        await cab.sleep(12_000)
+        for block in blocks:
+            cab.memory.free(block)
+        got = []
+        for _ in range(2):
+            connection = await listener.accept()
+            got.append(await read_all(connection))
+            await connection.close()
+        listener.close()
+        return got
+
+    with streams("hub:3", memory_bytes=1 << 18, backend=backend) as system:
+        clients = [system.spawn(name, calls, (2, PORT), [b"from a client"]) for name in ("CAB1", "CAB3")]
+        thread = system.spawn("CAB2", server)
+        system.go()
+        assert thread.result == [b"from a client"] * 2 and all(client.result == b"" for client in clients)
+        assert system.cab("CAB2").stream.counters.no_room >= 1
+        settle(system)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_listener_that_closes_aborts_what_nobody_has_accepted(backend):
+    async def client(cab):
+        connection = await cab.stream.connect((2, PORT))
+        with pytest.raises(PeerAborted):
+            await connection.receive()
+
+    async def server(cab):
+        listener = cab.stream.listen(PORT)
+        await cab.sleep(5000)
+        listener.close()
+
+    with streams(backend=backend) as system:
+        system.spawn("CAB1", client)
+        system.spawn("CAB2", server)
+        system.go()
+        calm(system)
+        settle(system)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("how", ["timed out", "ended"])
+def test_a_send_of_areas_that_is_given_up_aborts_and_leaves_the_areas_alone(how, backend):
+    """The reader does not read. When the sender goes on no packet names the areas any more."""
+    async def client(cab):
+        connection = await cab.stream.connect((2, PORT))
+        block = await cab.memory.allocate(1 << 16)
+
+        async def lend(cab):
+            await connection.send([(block, 1 << 16)])
+
+        if how == "ended":
+            thread = cab.spawn(lend)
+            await cab.sleep(20_000)
+            thread.end()
+            with pytest.raises(ThreadEnded):
+                await thread.join()
+        else:
+            with pytest.raises(TimedOut):
+                await cab.within(20_000, lend(cab))
+        assert connection.queue.idle and len(connection.queue) == 0
+        cab.memory.free(block)
+        with pytest.raises(ConnectionAborted):
+            await connection.receive()
+
+    async def server(cab):
+        connection = await accept(cab)
+        await cab.sleep(30_000)
+        with pytest.raises(PeerAborted):
+            await connection.receive()
+
+    with streams(backend=backend) as system:
+        system.spawn("CAB1", client)
+        system.spawn("CAB2", server)
+        system.go()
+        settle(system)
+
+
+# -- wrong headers ------------------------------------------------------------------------------------------------------------------
+def forged(**changes):
+    """A header to CAB2 that says it is of CAB1's connection 1 (first sequence numbers 0), changed as named; by default an acknowledgment."""
+    fields = {"protocol": Protocol.STREAM, "source": 1, "destination": 2, "flags": A | OPENER, "number": 1, "window": 100, "seq": 1, "ack": 1}
+    fields.update(changes)
+    return STREAM.pack(*fields.values())
+
+
+#: What is wrong → (header, bytes behind it).
+WRONG = {
+    "destination": [(forged(destination=9), 0), (forged(destination=ANY_CAB), 3)],
+    "source": [(forged(source=2), 0), (forged(source=ANY_CAB), 0)],
+    "flags": [(forged(flags=0x40 | A | OPENER), 0), (forged(flags=O | R | OPENER), 0), (forged(flags=O | D | OPENER), 4), (forged(flags=O | E | OPENER), 0),
+              (forged(flags=R | D | OPENER), 4), (forged(flags=D | OPENER), 4), (forged(flags=OPENER), 0), (forged(flags=O), 0),
+              (forged(flags=O | A | OPENER), 0), (forged(flags=0), 0)],
+    "port": [(forged(flags=O | OPENER, ack=1 << 16), 0)],
+    "refusal": [(forged(flags=R | OPENER, window=3), 0)],
+    "sequence": [(forged(seq=1 + QUICK.buffer + 100), 0), (forged(seq=2**31 - 5, flags=A | E | OPENER), 0)],
+    "acknowledgment": [(forged(ack=1000), 0), (forged(ack=2**31 - 1), 0)],
+    "reset": [(forged(flags=R | OPENER, window=0, seq=0), 0), (forged(flags=R | OPENER, window=0, seq=QUICK.buffer + 100), 0)],
+    "empty": [(forged(flags=A | D | OPENER), 0)],
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_wrong_headers_are_counted_by_their_name_and_harm_nobody(backend):
+    """CAB3 forges packets of a connection between CAB1 and CAB2 that says nothing meanwhile; then that goes on as if nothing had been."""
+    async def client(cab):
+        connection = await cab.stream.connect((2, PORT))
+        while not seen:
+            await cab.sleep(1000)
+        await connection.send(pattern(9000))
+        await connection.close()
+        return await read_all(connection)
+
+    async def forger(cab):
+        await cab.sleep(3000)
+        route, block = cab.datalink.route(2), await cab.memory.allocate(64)
+        for headers in WRONG.values():
+            for header, length in headers:
+                await cab.datalink.send(route, header, [(block, length)] if length else [])
+        await cab.sleep(3000)
+        cab.memory.free(block)
+        seen.append(dict(system.cab("CAB2").stream.counters.malformed))
+
+    seen = []
+    with streams("hub:3", backend=backend) as system:
+        for cab in system.cabs:
+            cab.stream.sequence = 0
+        thread = system.spawn("CAB1", client)
+        server = system.spawn("CAB2", serves, PORT, 1, [b"fine"])
+        system.spawn("CAB3", forger)
+        system.go()
+        assert seen == [{what: len(headers) for what, headers in WRONG.items()}]
+        assert thread.result == b"fine" and server.result == [(1, pattern(9000))]
+        assert system.cab("CAB2").stream.counters.malformed == seen[0]
+        settle(system)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_end_that_contradicts_another_or_the_bytes_is_counted(backend):
+    async def client(cab):
+        connection = await cab.stream.connect((2, PORT))
+        route, block = cab.datalink.route(2), await cab.memory.allocate(64)
+        for header, length in ((forged(flags=A | E | OPENER, seq=101), 0), (forged(flags=A | E | OPENER, seq=51), 0),
+                               (forged(flags=A | D | OPENER, seq=99), 8)):
+            await cab.datalink.send(route, header, [(block, length)] if length else [])
+        await cab.sleep(1000)
+        cab.memory.free(block)
+        connection.abort()
+
+    with streams(backend=backend) as system:
+        for cab in system.cabs:
+            cab.stream.sequence = 0
+        system.spawn("CAB1", client)
+        system.spawn("CAB2", accept)
+        system.go()
+        assert system.cab("CAB2").stream.counters.malformed == {"end": 2}
+        settle(system)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_packet_of_a_connection_that_nobody_knows_is_answered_with_a_reset_and_a_reset_with_nothing(backend):
+    async def stranger(cab):
+        route, block = cab.datalink.route(2), await cab.memory.allocate(1024)
+        await cab.datalink.send(route, forged(source=3, number=777), ())
+        await cab.datalink.send(route, forged(source=3, number=778, flags=A | D), [(block, 1000)])
+        await cab.datalink.send(route, forged(source=3, number=779, flags=R | A), ())
+        await cab.datalink.finish()
+        await cab.sleep(2000)
+        cab.memory.free(block)
+
+    with streams("hub:3", options=StreamOptions(), backend=backend) as system:
+        heard = []
+        receiver = system.cab("CAB3").datalink._in.protocols[Protocol.STREAM]
+        packet = receiver.packet
+
+        class Ear:
+            """Notes headers."""
+
+            def packet(self, header):
+                heard.append(STREAM.unpack(header)[3:])
+                return packet(header)
+
+            def received(self, length, good):
+                return receiver.received(length, good)
+
+        system.cab("CAB3").datalink._in.protocols[Protocol.STREAM] = Ear()
+        system.spawn("CAB3", stranger)
+        system.go()
+        assert heard == [(R | A, 777, 0, 1, 1), (R | A | OPENER, 778, 0, 1, 1)]
+        assert system.cab("CAB2").stream.counters.unknown == 2 and system.cab("CAB3").stream.counters.unknown == 0
+        settle(system)
