@@ -5,7 +5,7 @@ Source: "The Design of Nectar" (1989), sections 4.1, 4.2.1 and 4.2.3; ``docs/hub
 
 from types import SimpleNamespace
 
-from amaranth.hdl import Assert, Module, Mux, Signal
+from amaranth.hdl import Assert, Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -19,6 +19,11 @@ __all__ = ["OutputPort", "READY_LIMIT"]
 
 #: Ready signals that wait for an output register; more than that say nothing new.
 READY_LIMIT = 15
+
+
+def _stepped(number, steps, down):
+    """``number`` and one more, or with ``down`` one less, if it ``steps``."""
+    return Cat(bit ^ Cat(steps, *(lower ^ down for lower in number[:n])).all() for n, bit in enumerate(number))
 
 
 class OutputPort(wiring.Component):
@@ -130,9 +135,13 @@ class OutputPort(wiring.Component):
             replies.take.eq(load & (readies == 0) & replies.waiting),
             replies.muted.eq(readies != 0),
         ]
-        more = Signal(range(READY_LIMIT + 3))
-        m.d.comb += more.eq(readies + self.send_ready + self.repair - ready_goes)
-        m.d.sync += readies.eq(Mux(more > READY_LIMIT, READY_LIMIT, more))
+        # One that is sent and a repair cancel each other; the head's comes last in the cycle. A carry chain would be slower, and no smaller.
+        rest, ready_moves = Signal.like(readies), Signal()
+        m.d.comb += [
+            ready_moves.eq((self.repair ^ ready_goes) & ~(self.repair & readies.all())),
+            rest.eq(_stepped(readies, ready_moves, ready_goes)),
+        ]
+        m.d.sync += readies.eq(_stepped(rest, self.send_ready & ~rest.all(), 0))
 
         # The place beside the output register takes what is inserted when that register is loaded, and at other times a symbol that comes.
         payload, beside = Signal(SYMBOL_BITS, reset_less=True), Signal(Passage, reset_less=True)

@@ -15,7 +15,7 @@ FAULTS = {
                                                         "m.Elif(self.ready_set | self.ready_arrived | self.send_ready)"),
     "a start on its way does not count": ("& ~(taken & is_start(beside.symbol)) & ~start_behind", ""),
     "a mark outlives its connection": ("came.closes & ~self.ended)", "came.closes)"),
-    "too many ready signals wipe out all": ("Mux(more > READY_LIMIT, READY_LIMIT, more)", "more"),
+    "too many ready signals wipe out all": ("self.send_ready & ~rest.all()", "self.send_ready"),
 }
 
 
