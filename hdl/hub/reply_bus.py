@@ -15,7 +15,7 @@ from amaranth.lib.wiring import In, Out
 from ..link.symbol import COMMAND_LENGTH
 from .arbiter import Arbiter
 from .commands import HELLO, HELLO_ASK, HELLO_HUB, Op
-from .messages import check_ports, index_bits, is_absent, one_hot_index
+from .messages import check_ports, index_bits, one_hot_index
 from .reply_buffer import ReplySource
 
 __all__ = ["ReplyBus", "HelloWrite"]
