@@ -3,7 +3,7 @@
 Source: "The Design of Nectar" (1989), section 4; ``docs/hub.md``.
 """
 
-from amaranth.hdl import ClockDomain, ClockSignal, DomainRenamer, Module, ResetSignal, Signal
+from amaranth.hdl import Cat, ClockDomain, ClockSignal, DomainRenamer, Module, ResetSignal, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -88,7 +88,7 @@ class Hub(wiring.Component):
 
         # Ports.
         space, active, arrived, closed = (Signal(self.ports, name=name) for name in ("space", "active", "arrived", "closed"))
-        held, reply_closed = Signal(self.ports), Signal(self.ports)
+        held, reply_closed, no_route, reply_lost = (Signal(self.ports, name=name) for name in ("held", "reply_closed", "no_route", "reply_lost"))
         for n, pin in zip(ports, pins):
             m.submodules[f"register_{n}"] = register = InputRegister()
             m.submodules[f"input_{n}"] = source = core(InputPort(self.ports, n, bypass=self.profile.direct))
@@ -128,8 +128,8 @@ class Hub(wiring.Component):
                 source.quiet.eq(central.quiet),
                 source.reset_queue.eq(local["reset_queue"]),
                 source.expired.eq(watchdog.expired[n]),
-                source.no_route.eq(reply_bus.no_route[n]),
-                source.reply_lost.eq(reply_bus.lost[n]),
+                source.no_route.eq(no_route[n]),
+                source.reply_lost.eq(reply_lost[n]),
                 central.close_one[n].eq(source.close_one),
                 central.close_mine[n].eq(source.close_mine),
                 watchdog.moved[n].eq(source.moved),
@@ -189,15 +189,15 @@ class Hub(wiring.Component):
               for name in ("decision", "decision_valid", "unlocked", "watchdog_log", "select", "offset", "pop", "clear", "clear_valid")),
         ]
         wiring.connect(m, reply_bus.hello, neighbours.hello)
-        m.d.core += reply_closed.eq(reply_bus.close)
+        m.d.core += [reply_closed.eq(reply_bus.close), no_route.eq(reply_bus.no_route), reply_lost.eq(reply_bus.lost)]
         # The monitor is told of a connection's end as late as of a decision.
         m.d.core += monitor.closed.eq(central.ended)
 
         # What was active in the last cycle may have started something in this one.
-        awake, was_active = Signal(), Signal()
-        m.d.sync += was_active.eq(active.any() | central.busy | reply_bus.busy | watchdog.active)
+        awake, were_active = Signal(), Signal(self.ports + 3)
+        m.d.sync += were_active.eq(Cat(active, central.busy, reply_bus.busy, watchdog.active))
         m.d.comb += [
-            awake.eq(was_active | arrived.any()),
+            awake.eq(were_active.any() | arrived.any()),
             monitor.awake.eq(awake),
             self.idle.eq(~awake & ~monitor.active),
         ]
