@@ -98,11 +98,6 @@ class Hub(wiring.Component):
             # The centre is far away from most ports.
             local = {name: Signal(init=name == "enabled", name=f"{name}_{n}") for name in (
                 "enabled", "looped", "reset_queue", "repair", "ready_set", "ready_clear")}
-            send_ready = Signal(name=f"send_ready_{n}")
-            if self.profile.direct:
-                m.d.core += send_ready.eq(source.send_ready)
-            else:
-                m.d.comb += send_ready.eq(source.send_ready)
             m.d.core += [there.eq(getattr(central, {"repair": "send_ready"}.get(name, name))[n]) for name, there in local.items()]
             m.d.comb += [
                 register.rx_payload.eq(pin.rx.payload),
@@ -148,7 +143,7 @@ class Hub(wiring.Component):
                 central.ready_bit[n].eq(sink.ready_bit),
                 closed[n].eq(sink.closed),
                 sink.ended.eq(central.ended[n]),
-                sink.send_ready.eq(send_ready),
+                sink.send_ready.eq(source.send_ready),
                 sink.repair.eq(local["repair"]),
                 sink.ready_arrived.eq(source.ready_arrived),
                 sink.ready_set.eq(local["ready_set"]),
@@ -167,7 +162,7 @@ class Hub(wiring.Component):
                 crossbar.targets[n].eq(central.targets[n]),
                 crossbar.owner[n].eq(central.owner[n]),
                 reply_bus.owner[n].eq(central.owner[n]),
-                active[n].eq(source.busy | sink.busy | local["repair"] | local["reset_queue"] | send_ready),
+                active[n].eq(source.busy | sink.busy | local["repair"] | local["reset_queue"]),
             ]
 
         m.d.comb += [
