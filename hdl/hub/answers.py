@@ -13,7 +13,7 @@ from amaranth.lib.wiring import In, Out
 
 from .commands import COMMANDS, HELLO, HELLO_ASK, RETRY, STATUS_IN_USE, TEST, Error, Executor, Group, Op
 from .controller import Order
-from .messages import FAULTS, LEVEL_BITS, Request, check_ports, index_bits
+from .messages import FAULTS, LEVEL_BITS, Request, check_ports, index_bits, is_absent
 from .monitor_map import Event
 from .recorder import Decision
 
@@ -134,7 +134,20 @@ class Answers(wiring.Component):
         name = self.order.request.param[:bits]
         again = Signal()  # the command before has named the same port, whose lock it may be changing now
         m.d.comb += again.eq(name == order.request.param[:bits])
-        m.d.sync += valid.eq(self.decided.any())
+        # What has an effect in the second cycle is decoded in the first.
+        op, param = self.order.request.op, self.order.request.param
+        user = self.decided.any() & ~self.order.supervisor
+        unlocks, frees, forgets, locks, supervises = (Signal(name=name) for name in ("unlocks", "frees", "forgets", "locks", "supervises"))
+        absent = Signal(reset_less=True)
+        m.d.sync += [
+            valid.eq(self.decided.any()),
+            absent.eq(is_absent(param, self.ports)),
+            unlocks.eq(self.decided.any() & (op[1:] == Op.UNLOCK >> 1)),
+            frees.eq(user & (op == Op.UNLOCK_MINE)),
+            forgets.eq(user & (op == Op.STATUS_NEIGHBOUR) & ~is_absent(param, self.ports)),
+            locks.eq(self.decided.any() & self.order.locks),
+            supervises.eq(self.decided.any() & self.order.supervisor),
+        ]
         with m.If(self.decided.any()):
             m.d.sync += [order.eq(self.order), giver.eq(self.decided), place.eq(self.place)]
         m.d.sync += [
@@ -151,20 +164,19 @@ class Answers(wiring.Component):
 
         # Second cycle: what the command is, and what it asks.
         op, param = order.request.op, order.request.param
-        responds, absent, ours = Signal(), Signal(), Signal()
+        responds, ours = Signal(), Signal()
         m.d.comb += [
-            responds.eq(valid & ~order.supervisor),
-            absent.eq(param >= self.ports),
+            responds.eq(valid & ~supervises),
             entries.eq(1 - level[:9]),
             ours.eq(taken & (locker == order.port) & ~absent),
-            self.unlock.eq(valid & ours & (op[1:] == Op.UNLOCK >> 1)),
-            self.lock.eq(valid & order.locks),
+            self.unlock.eq(unlocks & ours),
+            self.lock.eq(locks),
             self.change.eq(Mux(self.lock | self.unlock, place, 0)),
             self.who.eq(Mux(self.lock, giver, 0)),
-            self.release.eq(Mux(responds & (op == Op.UNLOCK_MINE), giver, 0)),
+            self.release.eq(Mux(frees, giver, 0)),
             self.neighbour.eq(param),
-            self.forget.eq(Mux(responds & (op == Op.STATUS_NEIGHBOUR) & ~absent, place, 0)),
-            self.command_valid.eq(valid & order.supervisor),
+            self.forget.eq(Mux(forgets, place, 0)),
+            self.command_valid.eq(supervises),
             self.command.request.eq(order.request),
             self.command.place.eq(place),
             self.command.giver.eq(giver),

@@ -31,8 +31,8 @@ class Bypass(wiring.Component):
         What the port's input register holds in the next cycle.
     plain : In(1)
         The input register holds a symbol that belongs to no command.
-    divert : Out(1)
-        That symbol comes this way; it must not be written to the queue.
+    open, divert : Out(1), Out(1)
+        Such a symbol comes this way, and must not be written to the queue; there is one, and it does.
     oldest, oldest_valid, pop_queue, empty : In(9), In(1), Out(1), In(1)
         The queue.
     clear : In(1)
@@ -54,7 +54,7 @@ class Bypass(wiring.Component):
 
     def __init__(self):
         super().__init__({
-            "coming": In(SYMBOL_BITS), "plain": In(1), "divert": Out(1),
+            "coming": In(SYMBOL_BITS), "plain": In(1), "open": Out(1), "divert": Out(1),
             "oldest": In(SYMBOL_BITS), "oldest_valid": In(1), "pop_queue": Out(1), "empty": In(1), "clear": In(1),
             "entry": Out(SYMBOL_BITS), "valid": Out(1), "pop": In(1), "clean": Out(1), "busy": Out(1),
         })
@@ -67,14 +67,14 @@ class Bypass(wiring.Component):
         write_port, read_port = storage.write_port(), storage.read_port(domain="comb")
 
         pushed, popped = Signal(range(places)), Signal(range(places))
-        next_pushed = Signal.like(pushed)
+        next_pushed, next_popped = Signal.like(pushed), Signal.like(popped)  # with what comes in, and if something leaves
         some, full = Signal(), Signal()
         # What is in the input register stands in the next free place; what came while the reset moved that place does not.
         fresh = Signal()
         m.d.comb += [
-            some.eq(pushed != popped),
             full.eq((pushed - popped)[:len(pushed)] == BYPASS_ROOM),
-            self.divert.eq(self.plain & self.empty & fresh & ~full),
+            self.open.eq(self.empty & fresh & ~full),
+            self.divert.eq(self.plain & self.open),
             self.pop_queue.eq(self.oldest_valid & ~full),
             self.valid.eq(some | self.plain & self.empty & fresh),
             self.entry.eq(read_port.data),
@@ -85,11 +85,12 @@ class Bypass(wiring.Component):
             write_port.data.eq(Mux(self.pop_queue, self.oldest, self.coming)),
             write_port.en.eq(1),
         ]
-        m.d.comb += next_pushed.eq(pushed + (self.pop_queue | self.divert))
+        m.d.comb += [next_pushed.eq(pushed + (self.pop_queue | self.divert)), next_popped.eq(popped + 1)]
         m.d.sync += [
+            some.eq(~self.clear & Mux(self.pop, next_pushed != next_popped, next_pushed != popped)),
             fresh.eq(~self.pop_queue),
             pushed.eq(next_pushed),
-            popped.eq(Mux(self.clear, next_pushed, popped + self.pop)),
+            popped.eq(Mux(self.clear, next_pushed, Mux(self.pop, next_popped, popped))),
         ]
 
         if platform == "formal":

@@ -13,7 +13,7 @@ from .answers import Answers
 from .commands import WATCHDOG_DEFAULT
 from .controller import Controller
 from .locks import Locks
-from .messages import FAULTS, LEVEL_BITS, Request, check_ports, index_bits
+from .messages import FAULTS, LEVEL_BITS, Request, check_ports, index_bits, is_absent
 from .monitor_map import Flag
 from .recorder import Decision
 from .status_table import StatusTable
@@ -132,14 +132,16 @@ class Central(wiring.Component):
             self.busy.eq(controller.busy | answers.busy | supervisor.busy),
         ]
 
-        # The tables.
+        # The tables. The queue of a port hears of a command later than they do; its connections must not end before it is emptied.
+        vacated = Signal(self.ports)
+        m.d.sync += vacated.eq(supervisor.close_mine)
         m.d.comb += [
             *(port.eq(request.param) for port, request in zip(table.port, self.request)),
             table.enter.eq(controller.enter | supervisor.enter),
             table.entered_input.eq(controller.entered_input | supervisor.entered_input),
             table.entered_output.eq(controller.entered_output | supervisor.entered_output),
             table.close_one.eq(self.close_one),
-            table.close_mine.eq(self.close_mine | self.expired | supervisor.close_mine),
+            table.close_mine.eq(self.close_mine | self.expired | vacated),
             table.closed.eq(self.closed | supervisor.closed),
             locks.change.eq(answers.change | supervisor.lock),
             locks.who.eq(answers.who | supervisor.locker),

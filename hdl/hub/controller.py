@@ -13,7 +13,7 @@ from amaranth.lib.wiring import In, Out
 
 from .arbiter import Arbiter
 from .commands import RETRY, TEST, Op
-from .messages import Request, check_ports, index_bits, one_hot_index
+from .messages import Request, check_ports, index_bits, is_absent, one_hot_index
 
 __all__ = ["Controller", "Order"]
 
@@ -158,7 +158,7 @@ class Controller(wiring.Component):
                 ready.eq(self.ready.bit_select(index, 1)),
                 # The own port counts as one that is not in use; only an *await ready* may name it, which does not look at that.
                 usable.eq(Cat(0 if o == i else enabled for o, enabled in enumerate(self.enabled)).bit_select(index, 1)),
-                unknown.eq(request.param >= self.ports),
+                unknown.eq(is_absent(request.param, self.ports)),
             ]
             with m.If(opens[i]):
                 m.d.comb += can.eq(usable & (self.mine[i] | (~self.connected.bit_select(index, 1) & free)) & (ready | ~tests[i]))

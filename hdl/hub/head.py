@@ -12,7 +12,7 @@ from amaranth.lib.wiring import In, Out
 from ..link.symbol import SYMBOL_BITS
 from .commands import Error, Op
 from .entry import OWN_OP_BITS, is_closing, is_command, is_own, is_start
-from .messages import FAULTS, Passage, Reply, Request, check_ports
+from .messages import FAULTS, Passage, Reply, Request, check_ports, is_absent
 
 __all__ = ["Head"]
 
@@ -33,8 +33,9 @@ class Head(wiring.Component):
         ID of this HUB.
     entry, valid, pop : In(9), In(1), Out(1)
         The queue's head, and that it is taken.
-    offer, offered, accept : In(1), In(8), Out(1)
-        A command that may be taken without the queue, since that is empty: its opcode, its parameter being ``entry``; and that it is.
+    offer, offered, willing, accept : In(1), In(8), Out(1), Out(1)
+        A command that may be taken without the queue, since that is empty: its opcode, its parameter being ``entry``; that one would be, and
+        that it is.
     halt : In(1)
         The queue was emptied in the cycle before: nothing is taken in this cycle, and a command that waits, or of which a part was
         taken, is given up.
@@ -45,7 +46,7 @@ class Head(wiring.Component):
     space : In(ports)
         Outputs that can take a symbol.
     passage, move : Out(Passage), Out(1)
-        A symbol goes to all targets in this cycle. ``passage`` means nothing without ``move``.
+        A symbol goes to all targets in this cycle; there may be none. ``passage`` means nothing without ``move``.
     start_left : Out(1)
         A start of packet leaves the queue in this cycle, passed on or dropped.
     request, request_valid : Out(Request), Out(1)
@@ -78,7 +79,7 @@ class Head(wiring.Component):
     Timing
     ------
     A symbol a cycle. A command is taken in cycles t and t + 1, or, accepted, in t + 1 alone; it stands in the request register in t + 2;
-    one that closes is done there, and the next entry may leave in t + 3. All others go to the controller, and hold the head until
+    one that closes is done in t + 3 with ``mine`` of t + 2, and the next entry may leave in t + 4. All others go to the controller, and hold the head until
     ``resume`` or the cycle after its response. A command waits for the response and the answer to the one before.
 
     Raises
@@ -97,7 +98,7 @@ class Head(wiring.Component):
         self.port = port
         super().__init__({
             "hub_id": In(8), "entry": In(SYMBOL_BITS), "valid": In(1), "pop": Out(1),
-            "offer": In(1), "offered": In(8), "accept": Out(1), "halt": In(1), "expired": In(1),
+            "offer": In(1), "offered": In(8), "willing": Out(1), "accept": Out(1), "halt": In(1), "expired": In(1),
             "targets": In(ports), "space": In(ports), "passage": Out(Passage), "move": Out(1), "start_left": Out(1),
             "request": Out(Request), "request_valid": Out(1), "give_up": Out(1),
             "resume": In(1), "response_valid": In(1), "done": In(1), "value": In(8), "fault": In(len(FAULTS)), "quiet": In(1),
@@ -111,25 +112,26 @@ class Head(wiring.Component):
         op, param = Signal(8, reset_less=True), Signal(8, reset_less=True)
         asked = Signal()      # the response to the request is still to come
         answering = Signal()  # an answer waits for its way out: op with done in bit 0, and param as the value
-        # What it does now, one of these: passes on; takes the parameter of a command; does it, or asks for it; waits for the decision; waits for
-        # the end of the connections.
-        passes, parameter, executes, waits, closing = (
-            Signal(name=name, init=name == "passes") for name in ("passes", "parameter", "executes", "waits", "closing"))
-        next_parameter, next_executes, next_waits, next_closing = (
-            Signal(name=f"next_{name}") for name in ("parameter", "executes", "waits", "closing"))
+        # What it does now, one of these: passes on; takes the parameter of a command; asks for it, or looks at it; ends connections; waits for the
+        # decision; waits for the end of the connections.
+        passes, parameter, executes, ends, waits, closing = (
+            Signal(name=name, init=name == "passes") for name in ("passes", "parameter", "executes", "ends", "waits", "closing"))
+        next_parameter, next_executes, next_ends, next_waits, next_closing = (
+            Signal(name=f"next_{name}") for name in ("parameter", "executes", "ends", "waits", "closing"))
         connected, blocked = Signal(), Signal()
         own = Signal()        # the entry is the first of a command for this HUB
-        may, may_take = Signal(), Signal()
+        may = Signal()
         leaves, takes, loads = Signal(), Signal(), Signal()  # a symbol leaves; a command is taken out; so is its parameter
         m.d.comb += [
             connected.eq(self.targets.any()),
             blocked.eq((self.targets & ~self.space).any()),
             own.eq(is_own(self.entry)),
             may.eq((passes | waits & self.resume) & ~self.halt),
-            may_take.eq(may & ~asked & ~answering),
+            # In a cycle of ``resume`` the response is still to come.
+            self.willing.eq(passes & ~self.halt & ~asked & ~answering),
             leaves.eq(may & self.valid & ~own & ~blocked),
-            takes.eq(may_take & self.valid & own),
-            self.accept.eq(may_take & self.offer),
+            takes.eq(self.willing & self.valid & own),
+            self.accept.eq(self.willing & self.offer),
             loads.eq(parameter & self.valid & ~self.halt),
             self.pop.eq(leaves | takes | loads),
             self.moved.eq(leaves | takes | self.accept | self.resume | self.response_valid),
@@ -141,7 +143,7 @@ class Head(wiring.Component):
         in_run = Signal()     # the symbols before were dropped, and have been counted
         m.d.comb += [
             closes.eq(is_closing(self.entry)),
-            self.move.eq(leaves & connected),
+            self.move.eq(leaves),
             drops.eq(leaves & ~connected & ~closes & ~last_but_one & ~last),
             self.passage.symbol.eq(Cat(self.entry[:8], self.entry[8] & ~closes)),
             self.passage.closes.eq(last),
@@ -156,21 +158,24 @@ class Head(wiring.Component):
         with m.If(leaves | takes | self.accept):
             m.d.sync += in_run.eq(drops & (in_run | ~is_command(self.entry)))
 
-        # Commands that close are done here.
+        # Commands that close are done here: first it is looked at what they name, then they act.
         group, close_one, here, bad = Signal(), Signal(), Signal(), Signal()
-        not_done = Signal()
+        not_done, was_bad = Signal(), Signal(reset_less=True)
         m.d.comb += [
             group.eq(op[4:] == Op.CLOSE >> 4),
             close_one.eq(group & (op[1:4] == (Op.CLOSE & 0xF) >> 1)),
             here.eq(close_one | group & ((op[1:4] == (Op.CLOSE_MINE & 0xF) >> 1) | (op[:4] == Op.CLOSE_ALL_REPLY & 0xF))),
-            bad.eq((param >= self.ports) | (param == self.port)),
+            bad.eq(is_absent(param, self.ports) | (param == self.port)),
+        ]
+        m.d.sync += [
             self.close_one.eq(executes & close_one & self.mine & ~bad),
             self.close_mine.eq(executes & here & ~close_one),
             not_done.eq(executes & close_one & (bad | ~self.mine)),
+            was_bad.eq(bad),
         ]
         refused = {name: self.response_valid & fault for name, fault in zip(FAULTS.values(), self.fault)}
-        refused["bad_port"] |= not_done & bad
-        refused["not_mine"] |= not_done & ~bad
+        refused["bad_port"] |= not_done & was_bad
+        refused["not_mine"] |= not_done & ~was_bad
         m.d.comb += [getattr(self, name).eq(signal) for name, signal in refused.items()]
 
         # The command under way, and the answer to it.
@@ -183,32 +188,37 @@ class Head(wiring.Component):
             self.answer.payload.value.eq(param),
             self.answer.valid.eq(answering),
         ]
-        with m.If(takes | self.accept):
-            m.d.sync += op[:OWN_OP_BITS].eq(Mux(self.accept, self.offered[:OWN_OP_BITS], self.entry[:OWN_OP_BITS]))
-        with m.If(parameter | self.accept):
-            m.d.sync += op[OWN_OP_BITS].eq(Mux(self.accept, self.offered[OWN_OP_BITS], self.entry[8]))
-        with m.If(parameter | self.accept | self.response_valid | not_done):
-            m.d.sync += param.eq(Mux(self.response_valid, self.value, Mux(executes, Mux(bad, Error.BAD_PORT, Error.NOT_MINE), self.entry[:8])))
+        # While no command is under way they may follow what comes, which is known long before it is known whether a command is taken.
+        idle = Signal()
+        m.d.comb += idle.eq(passes & ~asked & ~answering)
+        with m.If(idle):
+            m.d.sync += op.eq(Mux(self.valid, Cat(self.entry[:OWN_OP_BITS], self.entry[8]), self.offered))
+        with m.Elif(parameter):
+            m.d.sync += op[OWN_OP_BITS].eq(self.entry[8])
+        with m.If(idle | parameter | self.response_valid | not_done):
+            m.d.sync += param.eq(Mux(self.response_valid, self.value, Mux(ends, Mux(was_bad, Error.BAD_PORT, Error.NOT_MINE), self.entry[:8])))
         with m.If(self.response_valid | not_done):
             m.d.sync += op[0].eq(self.response_valid & self.done)
         m.d.sync += [
             asked.eq(self.request_valid | asked & ~self.response_valid),
-            answering.eq(self.response_valid & op[0] & ~self.quiet | executes & here & op[0] | answering & ~self.answer.ready),
+            answering.eq(self.response_valid & op[0] & ~self.quiet | ends & op[0] | answering & ~self.answer.ready),
             self.give_up.eq(next_waits & (self.give_up | self.halt | self.expired)),
         ]
 
         m.d.comb += [
             next_parameter.eq(takes | parameter & ~self.valid & ~self.halt),
             next_executes.eq(self.accept | loads),
+            next_ends.eq(executes & here),
             next_waits.eq(self.request_valid | waits & ~self.resume & ~self.response_valid),
             next_closing.eq(leaves & last & connected | closing & connected),
         ]
         m.d.sync += [
             parameter.eq(next_parameter),
             executes.eq(next_executes),
+            ends.eq(next_ends),
             waits.eq(next_waits),
             closing.eq(next_closing),
-            passes.eq(~(next_parameter | next_executes | next_waits | next_closing)),
+            passes.eq(~(next_parameter | next_executes | next_ends | next_waits | next_closing)),
         ]
         m.d.comb += [
             self.holds.eq(~passes),
@@ -216,12 +226,12 @@ class Head(wiring.Component):
         ]
 
         if platform == "formal":
-            self.spy = SimpleNamespace(states=Cat(passes, parameter, executes, waits, closing), last_but_one=last_but_one, last=last, asked=asked,
+            self.spy = SimpleNamespace(states=Cat(passes, parameter, executes, ends, waits, closing), last_but_one=last_but_one, last=last, asked=asked,
                                        answering=answering)
             m.d.comb += [
                 Assert(~self.pop | self.valid, "only what is there is taken"),
                 Assert(~self.move | ~(self.targets & ~self.space).any(), "no symbol goes where there is no space"),
-                Assert(~self.close_one | self.mine, "an input closes only its own connections"),
+                Assert(~(self.close_one | self.close_mine | not_done) | ends),
                 Assert(~(self.pop & self.halt), "nothing is taken while the queue is emptied"),
             ]
         return m

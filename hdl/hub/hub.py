@@ -3,7 +3,7 @@
 Source: "The Design of Nectar" (1989), section 4; ``docs/hub.md``.
 """
 
-from amaranth.hdl import ClockDomain, ClockSignal, DomainRenamer, Module, ResetSignal, Signal
+from amaranth.hdl import Cat, ClockDomain, ClockSignal, DomainRenamer, Module, ResetSignal, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -88,25 +88,29 @@ class Hub(wiring.Component):
 
         # Ports.
         space, active, arrived, closed = (Signal(self.ports, name=name) for name in ("space", "active", "arrived", "closed"))
-        held = Signal(self.ports)
+        held, reply_closed, no_route, reply_lost = (Signal(self.ports, name=name) for name in ("held", "reply_closed", "no_route", "reply_lost"))
         for n, pin in zip(ports, pins):
             m.submodules[f"register_{n}"] = register = InputRegister()
             m.submodules[f"input_{n}"] = source = core(InputPort(self.ports, n, bypass=self.profile.direct))
             m.submodules[f"output_{n}"] = sink = core(OutputPort(register=not self.profile.direct))
             wiring.connect(m, source.reply_source, reply_bus.source[n])
             wiring.connect(m, source.answer, sink.answer)
+            # The centre is far away from most ports.
+            local = {name: Signal(init=name == "enabled", name=f"{name}_{n}") for name in (
+                "enabled", "looped", "reset_queue", "repair", "ready_set", "ready_clear")}
+            m.d.core += [there.eq(getattr(central, {"repair": "send_ready"}.get(name, name))[n]) for name, there in local.items()]
             m.d.comb += [
                 register.rx_payload.eq(pin.rx.payload),
                 register.rx_valid.eq(pin.rx.valid),
-                register.enabled.eq(central.enabled[n]),
-                register.looped.eq(central.looped[n]),
+                register.enabled.eq(local["enabled"]),
+                register.looped.eq(local["looped"]),
                 register.loop_symbol.eq(sink.loop_symbol),
                 register.loop_valid.eq(sink.loop_valid),
                 arrived[n].eq(register.valid),
                 source.coming.eq(register.coming),
                 source.rx_symbol.eq(register.symbol),
                 source.rx_kind.eq(register.kind),
-                source.enabled.eq(central.enabled[n]),
+                source.enabled.eq(local["enabled"]),
                 source.hub_id.eq(hub_id),
                 source.targets.eq(central.targets[n]),
                 source.mine.eq(central.mine[n]),
@@ -117,10 +121,10 @@ class Hub(wiring.Component):
                 source.value.eq(central.value),
                 source.fault.eq(central.fault),
                 source.quiet.eq(central.quiet),
-                source.reset_queue.eq(central.reset_queue[n]),
+                source.reset_queue.eq(local["reset_queue"]),
                 source.expired.eq(watchdog.expired[n]),
-                source.no_route.eq(reply_bus.no_route[n]),
-                source.reply_lost.eq(reply_bus.lost[n]),
+                source.no_route.eq(no_route[n]),
+                source.reply_lost.eq(reply_lost[n]),
                 central.close_one[n].eq(source.close_one),
                 central.close_mine[n].eq(source.close_mine),
                 watchdog.moved[n].eq(source.moved),
@@ -140,15 +144,15 @@ class Hub(wiring.Component):
                 closed[n].eq(sink.closed),
                 sink.ended.eq(central.ended[n]),
                 sink.send_ready.eq(source.send_ready),
-                sink.repair.eq(central.send_ready[n]),
+                sink.repair.eq(local["repair"]),
                 sink.ready_arrived.eq(source.ready_arrived),
-                sink.ready_set.eq(central.ready_set[n]),
-                sink.ready_clear.eq(central.ready_clear[n]),
+                sink.ready_set.eq(local["ready_set"]),
+                sink.ready_clear.eq(local["ready_clear"]),
                 sink.reply_byte.eq(reply_bus.byte),
                 sink.reply_place.eq(reply_bus.place),
                 sink.reply_push.eq(reply_bus.push[n]),
                 reply_bus.full[n].eq(sink.reply_full),
-                sink.looped.eq(central.looped[n]),
+                sink.looped.eq(local["looped"]),
                 pin.tx.payload.eq(sink.tx.payload),
                 pin.tx.valid.eq(sink.tx.valid),
                 sink.tx.ready.eq(pin.tx.ready),
@@ -158,11 +162,11 @@ class Hub(wiring.Component):
                 crossbar.targets[n].eq(central.targets[n]),
                 crossbar.owner[n].eq(central.owner[n]),
                 reply_bus.owner[n].eq(central.owner[n]),
-                active[n].eq(source.busy | sink.busy),
+                active[n].eq(source.busy | sink.busy | local["repair"] | local["reset_queue"]),
             ]
 
         m.d.comb += [
-            central.closed.eq(closed | reply_bus.close),
+            central.closed.eq(closed | reply_closed),
             central.expired.eq(watchdog.expired),
             central.neighbour_id.eq(neighbours.id),
             central.neighbour_kind.eq(neighbours.kind),
@@ -180,14 +184,15 @@ class Hub(wiring.Component):
               for name in ("decision", "decision_valid", "unlocked", "watchdog_log", "select", "offset", "pop", "clear", "clear_valid")),
         ]
         wiring.connect(m, reply_bus.hello, neighbours.hello)
+        m.d.core += [reply_closed.eq(reply_bus.close), no_route.eq(reply_bus.no_route), reply_lost.eq(reply_bus.lost)]
         # The monitor is told of a connection's end as late as of a decision.
         m.d.core += monitor.closed.eq(central.ended)
 
         # What was active in the last cycle may have started something in this one.
-        awake, was_active = Signal(), Signal()
-        m.d.sync += was_active.eq(active.any() | central.busy | reply_bus.busy | watchdog.active)
+        awake, were_active = Signal(), Signal(self.ports + 3)
+        m.d.sync += were_active.eq(Cat(active, central.busy, reply_bus.busy, watchdog.active))
         m.d.comb += [
-            awake.eq(was_active | arrived.any()),
+            awake.eq(were_active.any() | arrived.any()),
             monitor.awake.eq(awake),
             self.idle.eq(~awake & ~monitor.active),
         ]

@@ -118,6 +118,7 @@ class InputPort(wiring.Component):
         m.d.comb += [
             receiver.hub_id.eq(self.hub_id),
             receiver.enabled.eq(self.enabled),
+            receiver.coming.eq(self.coming),
             receiver.symbol.eq(self.rx_symbol),
             receiver.kind.eq(self.rx_kind),
             receiver.discard.eq(self.reset_queue | self.expired),
@@ -126,7 +127,9 @@ class InputPort(wiring.Component):
             self.ready_arrived.eq(receiver.ready),
             queue.entry.eq(receiver.entry),
             queue.place.eq(receiver.place),
+            queue.amount.eq(receiver.amount),
             queue.write.eq(receiver.write),
+            queue.commit.eq(receiver.commit),
             queue.clear.eq(clear),
             self.level.eq(queue.level),
         ]
@@ -169,7 +172,8 @@ class InputPort(wiring.Component):
                 bypass.clear.eq(clear),
                 bypass.pop.eq(head.pop),
                 queue.pop.eq(bypass.pop_queue),
-                queue.commit.eq(receiver.commit & ~bypass.divert & ~head.accept),
+                receiver.past.eq(bypass.open),
+                receiver.taken.eq(head.willing & bypass.clean),
                 head.entry.eq(bypass.entry),
                 head.valid.eq(bypass.valid),
                 head.offer.eq(receiver.own & ~receiver.flush & bypass.clean),
@@ -178,7 +182,6 @@ class InputPort(wiring.Component):
             ]
         else:
             m.d.comb += [
-                queue.commit.eq(receiver.commit),
                 queue.pop.eq(head.pop),
                 head.entry.eq(queue.oldest),
                 head.valid.eq(queue.valid),
@@ -218,11 +221,11 @@ class InputPort(wiring.Component):
                   Cat(getattr(head, name) for name in FAULTS.values()).any(),
                   self.no_route | self.reply_lost,
                   self.expired)
-        fresh = Signal(range(len(errors) + 1))
+        fresh = Signal(len(errors))
         total = Signal(ERROR_BITS + 1)
-        m.d.comb += total.eq(self.errors[:ERROR_BITS] + fresh)
+        m.d.comb += total.eq(self.errors[:ERROR_BITS] + sum(fresh))
         m.d.sync += [
-            fresh.eq(sum(errors)),
+            fresh.eq(Cat(errors)),
             self.errors.eq(Cat(total[:ERROR_BITS], total[ERROR_BITS] | self.errors[ERROR_BITS])),
         ]
 

@@ -10,7 +10,7 @@ from amaranth.utils import bits_for
 from ..link.symbol import SYMBOL_BITS
 from .commands import Error
 
-__all__ = ["FAULTS", "LEVEL_BITS", "Request", "Reply", "Passage", "check_ports", "index_bits", "port_mask", "one_hot_index"]
+__all__ = ["FAULTS", "LEVEL_BITS", "Request", "Reply", "Passage", "check_ports", "index_bits", "is_absent", "port_mask", "one_hot_index"]
 
 #: Refusals that are counted as errors, and the names of the pulses that tell of them. Where they come one-hot it is in this order.
 FAULTS = {Error.UNKNOWN: "unknown", Error.BAD_PORT: "bad_port", Error.NOT_MINE: "not_mine", Error.NOT_ALLOWED: "not_allowed",
@@ -54,10 +54,19 @@ def index_bits(ports):
     return bits_for(ports - 1)
 
 
+def is_absent(param, ports):
+    """Whether ``param`` names a port that there is not among ``ports`` ports."""
+    bits = index_bits(ports)
+    if ports < 1 << bits:
+        return param >= ports
+    # A comparison would become a carry chain.
+    return param[bits:].any() if len(param) > bits else Const(0, 1)
+
+
 def port_mask(param, ports):
     """One-hot mask (``ports`` bits) of the port that the byte ``param`` names; 0 if there is no such port."""
     mask = (Const(1, 1) << param[:index_bits(ports)])[:ports]
-    return Mux(param < ports, mask, 0)
+    return Mux(is_absent(param, ports), 0, mask)
 
 
 def one_hot_index(mask):

@@ -9,7 +9,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from .counters import Counters
-from .messages import check_ports, port_mask
+from .messages import check_ports, is_absent, port_mask
 from .monitor_map import EVENT_BYTES, VERSION, Clear, Counter, Flag, Select
 from .profile import HubProfile
 from .recorder import Decision, Recorder
@@ -80,21 +80,23 @@ class Monitor(wiring.Component):
         m.submodules.counters = counters = Counters(self.ports)
         m.submodules.recorder = recorder = Recorder(self.ports)
 
-        clear, start, stop = Signal(self.ports), Signal(), Signal()
+        # The ports are far away, and what they tell of comes late in the cycle.
+        clear, start, stop, awake = Signal(self.ports), Signal(), Signal(), Signal()
         m.d.sync += [
+            awake.eq(self.awake),
+            *(ours.eq(events) for ours, events in zip(counters.events, self.events)),
             clear.eq(Mux(self.clear_valid, port_mask(self.clear, self.ports), 0)),
             start.eq(self.clear_valid & (self.clear == Clear.RECORD)),
             stop.eq(self.clear_valid & (self.clear == Clear.STOP)),
         ]
         recorded = ("decision", "decision_valid", "closed", "unlocked", "expired")
         m.d.comb += [
-            *(ours.eq(events) for ours, events in zip(counters.events, self.events)),
-            counters.awake.eq(self.awake | clear.any()),
+            counters.awake.eq(awake | clear.any()),
             counters.clear.eq(clear),
             *(getattr(recorder, name).eq(getattr(self, name)) for name in recorded),
             recorder.start.eq(start),
             recorder.stop.eq(stop),
-            self.active.eq(recorder.running | counters.busy | clear.any() | start),
+            self.active.eq(recorder.running | counters.busy | clear.any() | start | awake),
         ]
 
         # Cycle t + 1: what is selected.
@@ -119,9 +121,9 @@ class Monitor(wiring.Component):
             events.eq(0),
             flags.eq(Cat(Cat(flag[bit] for flag in self.flags).bit_select(offset[:len(counters.port)], 1) for bit in range(_FLAG_BITS))),
             identity.eq(0),
-            places["counters"].eq((select < self.ports) & (offset < 2 * len(Counter))),
+            places["counters"].eq(~is_absent(select, self.ports) & (offset < 2 * len(Counter))),
             places["events"].eq(select == Select.EVENTS),
-            places["flags"].eq((select == Select.FLAGS) & (offset < self.ports)),
+            places["flags"].eq((select == Select.FLAGS) & ~is_absent(offset, self.ports)),
             places["identity"].eq((select == Select.IDENTITY) & (offset < len(constants))),
         ]
         with m.Switch(offset[:7]):

@@ -31,11 +31,11 @@ class Neighbours(wiring.Component):
     id, kind : Out(8), Out(8)
         ID and kind of its neighbour; 0 and KIND_UNKNOWN if there has been no hello.
     forget : In(1)
-        Forgets the neighbour of that port. A hello whose kind comes in the same cycle is kept.
+        Forgets the neighbour of that port, in the next cycle. A hello whose kind comes in the same cycle or later is kept.
 
     Timing
     ------
-    ``id`` and ``kind`` follow ``index`` in the same cycle. A hello shows in the cycle after its kind.
+    ``id`` and ``kind`` follow ``index`` in the same cycle. A hello shows in the cycle after its kind; what is forgotten, two cycles later.
 
     Raises
     ------
@@ -72,8 +72,10 @@ class Neighbours(wiring.Component):
             self.id.eq(Mux(shown, last_id, 0)),
             self.kind.eq(Mux(shown, last_kind, KIND_UNKNOWN)),
         ]
-        with m.If(self.forget):
-            m.d.sync += known.bit_select(self.index, 1).eq(0)
-        with m.If(self.hello.kind):
-            m.d.sync += known.bit_select(self.hello.index, 1).eq(1)
+        forgotten, heard = Signal(self.ports), Signal(self.ports)
+        m.d.comb += heard.eq(Mux(self.hello.kind, 1 << self.hello.index, 0))
+        m.d.sync += [
+            forgotten.eq(Mux(self.forget, 1 << self.index, 0) & ~heard),
+            known.eq(known & ~forgotten | heard),
+        ]
         return m

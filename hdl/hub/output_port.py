@@ -5,7 +5,7 @@ Source: "The Design of Nectar" (1989), sections 4.1, 4.2.1 and 4.2.3; ``docs/hub
 
 from types import SimpleNamespace
 
-from amaranth.hdl import Assert, Module, Mux, Signal
+from amaranth.hdl import Assert, Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -19,6 +19,11 @@ __all__ = ["OutputPort", "READY_LIMIT"]
 
 #: Ready signals that wait for an output register; more than that say nothing new.
 READY_LIMIT = 15
+
+
+def _stepped(number, steps, down):
+    """``number`` and one more, or with ``down`` one less, if it ``steps``."""
+    return Cat(bit ^ Cat(steps, *(lower ^ down for lower in number[:n])).all() for n, bit in enumerate(number))
 
 
 class OutputPort(wiring.Component):
@@ -63,8 +68,8 @@ class OutputPort(wiring.Component):
     Timing
     ------
     A symbol that comes in cycle t is at ``tx`` in cycle t + 1, with ``register`` in t + 2, if nothing is in its way. There is one place
-    beside the output register: for a symbol that finds the output register taken, and for what is inserted. ``space`` depends on
-    registers only; a stream flows without gaps.
+    beside the output register: for a symbol that finds the output register taken, and for what is inserted. That comes there when the
+    output register is loaded. ``space`` depends on registers only; a stream flows without gaps.
 
     The ready bit hears of a start in the cycle in which it is first at ``tx``: a ready signal that arrives in that cycle loses, as does
     one that arrives in the cycle of a ``ready_clear``.
@@ -119,35 +124,34 @@ class OutputPort(wiring.Component):
         # Ready signals and replies to send.
         m.submodules.replies = replies = ReplySender()
         readies = Signal(range(READY_LIMIT + 1))
-        inserts, ready_goes = Signal(), Signal()
+        load, ready_goes = Signal(), Signal()
         wiring.connect(m, wiring.flipped(self.answer), replies.answer)
         m.d.comb += [
             replies.byte.eq(self.reply_byte),
             replies.place.eq(self.reply_place),
             replies.push.eq(self.reply_push),
             self.reply_full.eq(replies.full),
-            ready_goes.eq(inserts & (readies != 0)),
-            replies.take.eq(inserts & (readies == 0) & replies.waiting),
+            ready_goes.eq(load & (readies != 0)),
+            replies.take.eq(load & (readies == 0) & replies.waiting),
             replies.muted.eq(readies != 0),
         ]
-        more = Signal(range(READY_LIMIT + 3))
-        m.d.comb += more.eq(readies + self.send_ready + self.repair - ready_goes)
-        m.d.sync += readies.eq(Mux(more > READY_LIMIT, READY_LIMIT, more))
+        # One that is sent and a repair cancel each other; the head's comes last in the cycle. A carry chain would be slower, and no smaller.
+        rest, ready_moves = Signal.like(readies), Signal()
+        m.d.comb += [
+            ready_moves.eq((self.repair ^ ready_goes) & ~(self.repair & readies.all())),
+            rest.eq(_stepped(readies, ready_moves, ready_goes)),
+        ]
+        m.d.sync += readies.eq(_stepped(rest, self.send_ready & ~rest.all(), 0))
 
-        # The place beside the output register takes a symbol for which the register is not free, or else what is inserted.
+        # The place beside the output register takes what is inserted when that register is loaded, and at other times a symbol that comes.
         payload, beside = Signal(SYMBOL_BITS, reset_less=True), Signal(Passage, reset_less=True)
         valid, taken = Signal(), Signal()
-        load = Signal()
         m.d.comb += [
             load.eq(~valid | self.tx.ready | self.looped),
             free.eq(~taken),
-            inserts.eq(load | free & ~comes),
         ]
-        with m.If(inserts):
-            m.d.sync += taken.eq((readies != 0) | replies.waiting)
-        with m.Else():
-            m.d.sync += taken.eq(1)
-        with m.If(inserts):
+        m.d.sync += taken.eq(Mux(load, (readies != 0) | replies.waiting, taken | comes))
+        with m.If(load):
             m.d.sync += [
                 beside.symbol.eq(replies.symbol | Mux(readies != 0, Control.READY, 0)),
                 beside.closes.eq(0),

@@ -31,8 +31,10 @@ class InputQueue(wiring.Component):
     write, entry, place : In(1), In(9), In(range(1, 5))
         Writes an entry, the ``place``-th behind those that are committed, be there room or not.
     commit : In(1)
-        With ``write``: this entry and all places before it are committed; 1, 2 or 4 of them, one only when not ``full``, more only when it has
+        Only with ``write``: this entry and all places before it are committed; 1, 2 or 4 of them, one only when not ``full``, more only when it has
         not been ``tight`` since the last commit.
+    amount : In(range(1, 5))
+        With ``commit`` the same as ``place``; it may come earlier in the cycle than that.
     full, tight : Out(1), Out(1)
         There is no room for an entry, for a whole command.
     clear : In(1)
@@ -68,6 +70,7 @@ class InputQueue(wiring.Component):
         self.capacity = capacity
         super().__init__({
             "write": In(1), "entry": In(SYMBOL_BITS), "place": In(range(1, COMMAND_LENGTH + 1)), "commit": In(1),
+            "amount": In(range(1, COMMAND_LENGTH + 1)),
             "full": Out(1), "tight": Out(1), "clear": In(1),
             "oldest": Out(SYMBOL_BITS), "valid": Out(1), "empty": Out(1), "pop": In(1), "level": Out(LEVEL_BITS),
         })
@@ -91,7 +94,7 @@ class InputQueue(wiring.Component):
             write_port.addr.eq(address),
             write_port.data.eq(self.entry),
             write_port.en.eq(self.write),
-            commits.eq(self.write & self.commit),
+            commits.eq(self.commit),
             read_port.addr.eq(committed + count[:bits]),
             read_port.en.eq(~self.valid | self.pop),
             some.eq(negative | ~count[0]),
@@ -107,10 +110,10 @@ class InputQueue(wiring.Component):
         # Minus 0, 1, 2 or 4, plus 1 if one is read, which enters as a carry.
         change, total = Signal(bits + 1), Signal(bits + 2)
         m.d.comb += [
-            change.eq(Cat((commits & self.place[0]) ^ late, commits & ~self.place[2] | late, (commits | late).replicate(bits - 1))),
+            change.eq(Cat((commits & self.amount[0]) ^ late, commits & ~self.amount[2] | late, (commits | late).replicate(bits - 1))),
             total.eq(Cat(Const(1, 1), count) + Cat(reads, change)),
         ]
-        m.d.sync += [count.eq(total[1:]), late.eq(self.clear & commits & self.place[1])]
+        m.d.sync += [count.eq(total[1:]), late.eq(self.clear & commits & self.amount[1])]
         with m.If(self.clear):
             m.d.sync += [self.valid.eq(0), count.eq(~commits)]
 

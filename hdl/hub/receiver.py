@@ -34,14 +34,17 @@ class Receiver(wiring.Component):
         ID of this HUB.
     enabled : In(1)
         The port is in use; while it is not, nothing is under way here.
-    symbol, kind : In(9), In(Kind)
-        The port's input register.
+    coming, symbol, kind : In(9), In(9), In(Kind)
+        What the port's input register holds in the next cycle, and what it holds.
     discard : In(1)
         What has arrived of a command is forgotten; the rest of it, beginning with this cycle's, is dropped.
-    write, entry, place, commit : as in InputQueue
+    write, entry, place, commit, amount : as in InputQueue
         What enters the queue.
     full, tight : In(1), In(1)
         The queue has no room for an entry, for a whole command. What it has no room for is written, too, but not committed.
+    past, taken : In(1), In(1)
+        A symbol of no command is not committed, as it goes past the queue; so is a command for this HUB that is no flush. The first only when not
+        ``full``.
     plain : Out(1)
         The symbol belongs in the queue and to no command.
     own, op : Out(1), Out(8)
@@ -65,9 +68,10 @@ class Receiver(wiring.Component):
 
     def __init__(self):
         super().__init__({
-            "hub_id": In(8), "enabled": In(1), "symbol": In(SYMBOL_BITS), "kind": In(Kind), "discard": In(1),
+            "hub_id": In(8), "enabled": In(1), "coming": In(SYMBOL_BITS), "symbol": In(SYMBOL_BITS), "kind": In(Kind), "discard": In(1),
             "write": Out(1), "entry": Out(SYMBOL_BITS), "place": Out(range(1, COMMAND_LENGTH + 1)), "commit": Out(1),
-            "full": In(1), "tight": In(1),
+            "amount": Out(range(1, COMMAND_LENGTH + 1)),
+            "full": In(1), "tight": In(1), "past": In(1), "taken": In(1),
             "plain": Out(1), "own": Out(1), "op": Out(8), "flush": Out(1), "partial": Out(1),
             "reply_place": Out(2), "reply_strobe": Out(1), "ready": Out(1),
             "refused": Out(1), "reserved": Out(1), "overrun": Out(1), "command_cut": Out(1), "reply_cut": Out(1),
@@ -79,7 +83,7 @@ class Receiver(wiring.Component):
         m.d.comb += [self.ready.eq(kind.ready), self.reserved.eq(kind.reserved), self.refused.eq(kind.refused)]
 
         # A reply: symbols of it that have arrived, 0 outside of one. It may stand within a command.
-        reply_place = Signal(range(COMMAND_LENGTH))
+        reply_place, next_reply_place = Signal(range(COMMAND_LENGTH)), Signal(range(COMMAND_LENGTH))
         ends = Signal()  # what a reply cannot go on with
         m.d.comb += [
             ends.eq(kind.frame | kind.command | kind.reply | kind.reserved),
@@ -88,14 +92,17 @@ class Receiver(wiring.Component):
             self.reply_cut.eq((reply_place != 0) & ends),
         ]
         with m.If(~self.enabled):
-            m.d.sync += reply_place.eq(0)
+            m.d.comb += next_reply_place.eq(0)
         with m.Elif(ends):
-            m.d.sync += reply_place.eq(kind.reply)
-        with m.Elif(self.reply_strobe):
-            m.d.sync += reply_place.eq(reply_place + 1)
+            m.d.comb += next_reply_place.eq(kind.reply)
+        with m.Else():
+            m.d.comb += next_reply_place.eq(reply_place + self.reply_strobe)
+        m.d.sync += reply_place.eq(next_reply_place)
 
         # A command, likewise.
-        place = Signal(range(COMMAND_LENGTH))
+        place, next_place = Signal(range(COMMAND_LENGTH)), Signal(range(COMMAND_LENGTH))
+        outside = Signal(init=1)  # neither a command nor a reply is under way
+        named, for_all = Signal(reset_less=True), Signal(reset_less=True)  # as an ID the symbol is this HUB's; it is the ID that no HUB has
         op = Signal(8, reset_less=True)
         ours, for_any = Signal(reset_less=True), Signal(reset_less=True)  # it is for this HUB; any HUB may take it
         never, flushes = Signal(reset_less=True), Signal(reset_less=True)  # it is a close all; it is a flush
@@ -107,7 +114,7 @@ class Receiver(wiring.Component):
             inside.eq(data & (place != 0)),
             alive.eq(self.enabled & ~void & ~self.discard),
             closes.eq(byte == Op.CLOSE_ALL),
-            for_us.eq((byte == self.hub_id) & ~never | (byte == ANY_HUB) & for_any),
+            for_us.eq(named & ~never | for_all & for_any),
             last.eq(data & (place == _LAST) & alive),
             self.own.eq(last & ours & ~spoiled),
             self.flush.eq(last & ours & flushes),
@@ -115,6 +122,7 @@ class Receiver(wiring.Component):
             self.command_cut.eq((place != 0) & (kind.frame | kind.command)),
             self.partial.eq((place != 0) & ~spoiled & ~void),
         ]
+        m.d.sync += [named.eq(self.coming[:8] == self.hub_id), for_all.eq(self.coming[:8] == ANY_HUB)]
         with m.If(kind.command):
             m.d.sync += [spoiled.eq(self.tight), void.eq(0)]
         with m.Elif(self.discard):
@@ -129,21 +137,23 @@ class Receiver(wiring.Component):
         with m.If(data & (place == 2)):
             m.d.sync += ours.eq(for_us)
         with m.If(~self.enabled):
-            m.d.sync += place.eq(0)
+            m.d.comb += next_place.eq(0)
         with m.Elif(kind.frame | kind.command):
-            m.d.sync += place.eq(kind.command)
-        with m.Elif(inside):
-            m.d.sync += place.eq(place + 1)
+            m.d.comb += next_place.eq(kind.command)
+        with m.Else():
+            m.d.comb += next_place.eq(place + inside)
+        m.d.sync += [place.eq(next_place), outside.eq((next_place == 0) & (next_reply_place == 0))]
 
         # The queue. What is written may be without room, since it is behind all that is committed.
         claim, second = Signal(), Signal()
         m.d.comb += [
-            self.plain.eq(self.enabled & (kind.frame | data & (place == 0))),
+            self.plain.eq(self.enabled & (kind.frame | kind.byte & outside)),
             self.overrun.eq(self.plain & self.full | self.enabled & kind.command & self.tight | inside & alive & spoiled),
             claim.eq(data & (place == 2) & for_us),
             second.eq((place == _LAST) & ours),
             self.write.eq(kind.frame | kind.command | data),
-            self.commit.eq(self.plain & ~self.full | last & ~spoiled | self.flush),
+            self.commit.eq(self.plain & ~self.full & ~self.past | last & Mux(ours, flushes | ~spoiled & ~self.taken, ~spoiled)),
+            self.amount.eq(Mux(kind.byte & (place == _LAST), Mux(ours, 2, COMMAND_LENGTH), 1)),
             self.entry.eq(Cat(Mux(claim, op[:OWN_OP_BITS], byte[:OWN_OP_BITS]), byte[OWN_OP_BITS:] | claim,
                               self.symbol[8] | claim | (data & (second & op[7] | (place == 1) & closes)))),
         ]
@@ -156,5 +166,5 @@ class Receiver(wiring.Component):
 
         if platform == "formal":
             self.spy = SimpleNamespace(place=place, spoiled=spoiled, void=void, op=op, ours=ours, for_any=for_any, never=never,
-                                       flushes=flushes)
+                                       flushes=flushes, named=named, for_all=for_all, outside=outside)
         return m

@@ -37,11 +37,11 @@ class Entry(data.Struct):
 
 def _lowest(mask, enable):
     """The lowest bit that is set in ``mask``, if ``enable``."""
-    before, distance = ~enable.replicate(len(mask)) | mask << 1, 1
+    before, distance = mask << 1, 1
     while distance < len(mask):
         before |= before << distance
         distance *= 2
-    return mask & ~before
+    return mask & ~before & enable.replicate(len(mask))
 
 
 class Recorder(wiring.Component):

@@ -8,7 +8,7 @@ from functools import reduce
 from operator import or_
 from types import SimpleNamespace
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Assert, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -105,14 +105,16 @@ class ReplyBus(wiring.Component):
         # Pick: the port, and whether its neighbour is to be asked or a reply to be carried.
         place = Signal(range(COMMAND_LENGTH))  # of the byte that is read, 0 while picking
         origin, asks = Signal(self.ports), Signal(self.ports)
-        asking = Signal(reset_less=True)
+        were_asks = Signal(self.ports, reset_less=True)  # ``asks`` as they were at the pick
+        asking = Signal()
         m.submodules.turns = turns = Arbiter(self.ports)
         with m.If(place == 0):
             m.d.comb += turns.asks.eq(asks | Cat(source.valid for source in self.source))
-            m.d.sync += [origin.eq(turns.pick), place.eq(turns.asks.any()), asking.eq((turns.pick & asks).any())]
+            m.d.sync += [origin.eq(turns.pick), place.eq(turns.asks.any()), were_asks.eq(asks)]
         with m.Else():
             m.d.sync += place.eq(place + 1)
         m.d.sync += asks.eq(asks & ~turns.pick | self.ask)
+        m.d.comb += asking.eq((origin & were_asks).any())
         for n in ports:
             m.d.comb += [
                 self.source[n].place.eq(place),
@@ -135,7 +137,7 @@ class ReplyBus(wiring.Component):
         opcode, hello, greets, connected = Signal(), Signal(), Signal(), Signal()
         heard, greeted = Signal(reset_less=True), Signal(reset_less=True)  # a hello is under way; it is one of this HUB
         routed, nowhere = Signal(reset_less=True), Signal(reset_less=True)  # it goes somewhere; it should, and cannot
-        target = Signal(range(self.ports), reset_less=True)
+        target = Signal(self.ports, reset_less=True)  # one-hot, where it goes
         m.d.comb += [
             opcode.eq(read_place == 1),
             hello.eq(~read_asking & (read[1:] == HELLO >> 1)),
@@ -156,7 +158,7 @@ class ReplyBus(wiring.Component):
                 greeted.eq(greets),
                 routed.eq(greets | ~hello & connected),
                 nowhere.eq(~greets & ~hello & ~connected),
-                target.eq(Mux(greets, index, chosen(read_origin, self.owner))),
+                target.eq(1 << Mux(greets, index, chosen(read_origin, self.owner))),
             ]
             with m.If(greets):
                 m.d.sync += out.eq(Mux(read_asking, HELLO_ASK, HELLO))
@@ -166,9 +168,9 @@ class ReplyBus(wiring.Component):
         # Push, if there is room when the opcode comes.
         goes, room, fits = Signal(), Signal(), Signal()
         m.d.comb += [
-            room.eq(~self.full.bit_select(target, 1)),
+            room.eq((target & ~self.full).any()),
             goes.eq(routed & Mux(out_place == 1, room, (out_place != 0) & fits)),
-            self.push.eq(Mux(goes, 1 << target, 0)),
+            self.push.eq(Mux(goes, target, 0)),
             self.byte.eq(out),
             self.place.eq(out_place),
             self.no_route.eq(Mux((out_place == 1) & nowhere, out_origin, 0)),
@@ -179,5 +181,6 @@ class ReplyBus(wiring.Component):
             m.d.sync += fits.eq(room)
 
         if platform == "formal":
-            self.spy = SimpleNamespace(turns=turns, origin=origin, place=place, asks=asks, target=target)
+            self.spy = SimpleNamespace(turns=turns, origin=origin, place=place, asks=asks)
+            m.d.comb += Assert((target & (target - 1))[:self.ports] == 0, "a reply goes to one port")
         return m

@@ -13,7 +13,7 @@ from amaranth.lib.wiring import In, Out
 
 from .answers import SupervisorCommand
 from .commands import COMMANDS, FORCE, WATCHDOG_DEFAULT, WATCHDOG_MAX, Error, Op
-from .messages import check_ports, index_bits, one_hot_index
+from .messages import check_ports, index_bits, is_absent, one_hot_index
 from .monitor_map import Clear, Event, Select
 from .recorder import Decision
 
@@ -127,7 +127,7 @@ class Supervisor(wiring.Component):
         m.d.comb += [
             named.eq(param),
             force.eq((param & FORCE).any()),
-            out.eq(named >= self.ports),
+            out.eq(is_absent(named, self.ports)),
         ]
         absent, mine, own, unusable, bad_time, bad_select, bad_clear, locked = (Signal(name=name, reset_less=True) for name in (
             "absent", "mine", "own", "unusable", "bad_time", "bad_select", "bad_clear", "locked"))

@@ -68,19 +68,18 @@ class Watchdog(wiring.Component):
         held, moved = Signal(self.ports), Signal(self.ports)
         m.d.sync += [held.eq(self.held), moved.eq(self.moved)]
 
-        # The bit `log` of the counter changes with every tick.
-        count = Signal(self.longest + 1)
+        # The bit `log` of the cycles counted changes with every tick. It is looked up a cycle early, so the counter is one ahead.
+        count = Signal(self.longest + 1, init=1)
         bit, last, runs, tick = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
             runs.eq(held.any() & (self.log != 0)),
             self.active.eq((self.held | held).any() & (self.log != 0)),
-            bit.eq(count.bit_select(self.log, 1)),
             tick.eq(runs & (bit != last) & ~self.restart),
         ]
         with m.If(self.restart | ~runs):
-            m.d.sync += [count.eq(0), last.eq(0)]
+            m.d.sync += [count.eq(1), bit.eq(0), last.eq(0)]
         with m.Else():
-            m.d.sync += [count.eq(count + 1), last.eq(bit)]
+            m.d.sync += [count.eq(count + 1), bit.eq(count.bit_select(self.log, 1)), last.eq(bit)]
 
         still = Signal(self.ports)  # held at the last tick, and nothing has moved since
         standing = held & ~moved
@@ -92,5 +91,5 @@ class Watchdog(wiring.Component):
             m.d.sync += still.eq(0)
 
         if platform == "formal":
-            self.spy = SimpleNamespace(held=held, moved=moved, count=count, last=last, still=still, tick=tick)
+            self.spy = SimpleNamespace(held=held, moved=moved, count=count, bit=bit, last=last, still=still, tick=tick)
         return m

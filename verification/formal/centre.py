@@ -29,7 +29,6 @@ class CentreProof(wiring.Component):
 
         outstanding, commands = commanding_ports(m, dut)
         m.d.comb += [
-            Assume((dut.close_one & ~dut.mine) == 0),
             *(Assume(now[8:] != Op.RESET_HUB) for now, _ in commands),
         ]
         for o in range(ports):

@@ -42,8 +42,8 @@ class HeadProof(wiring.Component):
         leaves, takes, accepts, blocked, last = Signal(), Signal(), Signal(), Signal(), Signal()
         own, closes_all, symbol = Signal(), Signal(), Signal(9)
         command = Signal(Request)
-        passes, takes_parameter, executes, waits, closes = (
-            Signal(init=name == "PASS", name=name.lower()) for name in ("PASS", "PARAMETER", "EXECUTE", "WAIT", "CLOSING"))
+        passes, takes_parameter, executes, ends, waits, closes = (
+            Signal(init=name == "PASS", name=name.lower()) for name in ("PASS", "PARAMETER", "EXECUTE", "END", "WAIT", "CLOSING"))
         asked, answers, answer = Signal(), Signal(), Signal(Reply)
         m.d.comb += [
             own.eq(entry[8] & entry[7]),
@@ -66,8 +66,9 @@ class HeadProof(wiring.Component):
         with m.If(head.halt):
             m.d.sync += place.eq(0)
 
-        # What it does now: passes on, takes the rest of a command, executes it, waits for the controller, waits for the end of the connections.
-        states = Cat(passes, takes_parameter, executes, waits, closes)
+        # What it does now: passes on, takes the rest of a command, executes it, closes, waits for the controller, waits for the end of the
+        # connections.
+        states = Cat(passes, takes_parameter, executes, ends, waits, closes)
         wants, close_one, close_mine, bad = Signal(), Signal(), Signal(), Signal()
         passing, here = Signal(), Signal()
         m.d.comb += [
@@ -82,7 +83,7 @@ class HeadProof(wiring.Component):
             here.eq(close_one | close_mine),
             bad.eq((command.param >= ports) | (command.param == self.port)),
         ]
-        giving_up = Signal()
+        giving_up, mine = Signal(), Signal()
         with m.If(waits):
             m.d.sync += giving_up.eq(giving_up | head.halt | head.expired)
             with m.If(head.resume | head.response_valid):
@@ -98,9 +99,11 @@ class HeadProof(wiring.Component):
         with m.Elif(takes_parameter & head.valid):
             m.d.sync += [takes_parameter.eq(0), executes.eq(1), command.param.eq(entry), command.op[OWN_OP_BITS].eq(entry[8])]
         with m.If(executes):
-            m.d.sync += [executes.eq(0), waits.eq(~here), passes.eq(here), asked.eq(~here)]
+            m.d.sync += [executes.eq(0), waits.eq(~here), ends.eq(here), asked.eq(~here), mine.eq(head.mine)]
             with m.If(~here):
                 m.d.sync += giving_up.eq(head.halt | head.expired)
+        with m.If(ends):
+            m.d.sync += [ends.eq(0), passes.eq(1)]
         with m.If(closes & (head.targets == 0)):
             m.d.sync += [closes.eq(0), passes.eq(1)]
 
@@ -108,9 +111,9 @@ class HeadProof(wiring.Component):
         done, value = Signal(), Signal(8)
         m.d.comb += [
             refusal.eq(Mux(bad, Error.BAD_PORT, Error.NOT_MINE)),
-            done.eq(Mux(executes, close_mine | ~bad & head.mine, head.done)),
-            value.eq(Mux(executes, Mux(done, command.param, refusal), head.value)),
-            responds.eq(executes & here | head.response_valid),
+            done.eq(Mux(ends, close_mine | ~bad & mine, head.done)),
+            value.eq(Mux(ends, Mux(done, command.param, refusal), head.value)),
+            responds.eq(ends | head.response_valid),
         ]
         with m.If(head.answer.ready):
             m.d.sync += answers.eq(0)
@@ -121,16 +124,18 @@ class HeadProof(wiring.Component):
             Assert(head.pop == (leaves | takes | takes_parameter & head.valid & ~head.halt),
                    "it takes an entry whenever nothing holds it, and only then"),
             Assert(head.accept == accepts),
-            Assert(head.move == (leaves & (head.targets != 0)), "a symbol goes on when all outputs can take it"),
+            Assert(head.accept == (head.willing & head.offer)),
+            Assert(head.move == leaves, "a symbol goes on when all outputs can take it"),
             Assert(~head.move | (head.passage.symbol == symbol)),
             Assert(~head.move | (head.passage.closes == last), "the last symbol of a close all, and only that, is marked"),
             Assert(head.start_left == (leaves & (symbol == Control.START)), "a ready signal is sent exactly when a start leaves"),
             Assert(~closes | ~head.pop & ~head.move & ~head.request_valid & ~head.close_one & ~head.close_mine & ~head.accept,
                    "nothing follows a close all too early"),
             Assert(head.request_valid == (executes & ~here), "a command goes to the controller once"),
-            Assert(~(executes | waits | asked) | (head.request.as_value() == command.as_value()), "and holds until it is answered"),
-            Assert(head.close_one == (executes & close_one & head.mine & ~bad), "a close ends the one connection that it names"),
-            Assert(head.close_mine == (executes & close_mine)),
+            Assert(~(executes | ends | waits | asked) | (head.request.as_value() == command.as_value()), "and holds until it is answered"),
+            Assert(head.close_one == (ends & close_one & mine & ~bad), "a close ends the one connection that it names, if it is the input's own"),
+            Assert(head.close_mine == (ends & close_mine)),
+            Assert(~ends | here),
             Assert(head.give_up == giving_up),
             Assert(head.answer.valid == answers, "each command that wants one gets one answer"),
             Assert(~answers | (head.answer.payload.op == answer.op) & (head.answer.payload.value == answer.value),
@@ -139,19 +144,19 @@ class HeadProof(wiring.Component):
             Assert(head.moved == (leaves | takes | accepts | head.resume | head.response_valid)),
             Assert(head.holds == ~passes),
             Assert(head.busy == (~passes | asked | answers)),
-            Assert((states != 0) & ((states & (states - 1))[:5] == 0)),
+            Assert((states != 0) & ((states & (states - 1))[:6] == 0)),
             Assert(spy.states == states),
             Assert((spy.answering == answers) & (spy.asked == asked)),
-            Assert(~(executes | waits | asked | takes_parameter) | ~answers, "no answer is written over another"),
-            Assert(~(executes | takes_parameter) | ~asked),
+            Assert(~(executes | ends | waits | asked | takes_parameter) | ~answers, "no answer is written over another"),
+            Assert(~(executes | ends | takes_parameter) | ~asked),
             Assert(~waits | asked),
             Assert(giving_up <= waits),
-            Assert(~(executes | takes_parameter | waits) | (place == 0)),
+            Assert(~(executes | ends | takes_parameter | waits) | (place == 0)),
             Assert(~takes_parameter | (head.request.op[:OWN_OP_BITS] == command.op[:OWN_OP_BITS])),
             Assert((spy.last_but_one == (closing_command & (place == 2))) & (spy.last == last)),
         ]
         for error, name in FAULTS.items():
-            refused = Mux(executes, here & (value == error), (value == error)) & responds & ~done
+            refused = (value == error) & responds & ~done
             m.d.comb += Assert(getattr(head, name) == refused, "each refusal that is an error is counted once, under its name")
         m.d.comb += Assume(~head.response_valid | head.done | (head.value < 16))
         return m

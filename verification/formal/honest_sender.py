@@ -39,7 +39,8 @@ class HonestSenderProof(wiring.Component):
             queue.entry.eq(AnySeq(9)),
             queue.write.eq(sends),
             queue.place.eq(1),
-            queue.commit.eq(1),
+            queue.amount.eq(1),
+            queue.commit.eq(sends),
         ]
         m.d.sync += left.eq(Mux(starts, length, left) - sends)
 

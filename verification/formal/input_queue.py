@@ -33,10 +33,12 @@ class InputQueueProof(wiring.Component):
             queue.place.eq(AnySeq(queue.place.shape())),
             Assume((queue.place != 0) & (queue.place <= COMMAND_LENGTH)),
             queue.write.eq(AnySeq(1)),
-            queue.commit.eq(AnySeq(1) & (queue.place != 3) & (~late | (queue.place == 1)) & Mux(queue.clear, queue.place <= 2, level + queue.place <= capacity)),
+            queue.amount.eq(AnySeq(queue.amount.shape())),
+            Assume(~queue.commit | (queue.amount == queue.place)),
+            queue.commit.eq(AnySeq(1) & queue.write & (queue.place != 3) & (~late | (queue.place == 1)) & Mux(queue.clear, queue.place <= 2, level + queue.place <= capacity)),
             queue.clear.eq(AnySeq(1)),
             queue.pop.eq(AnySeq(1) & queue.valid),
-            commits.eq(queue.write & queue.commit),
+            commits.eq(queue.commit),
             gone.eq(Mux(queue.clear, level, queue.pop)),
         ]
         offers, shown = Signal(), Signal(signed(len(level) + 2))

@@ -58,7 +58,7 @@ class InputSideProof(wiring.Component):
             Assert(~(port.moved & (left == which)) | (port.passage.symbol == Mux(known, word, last)), "what came first leaves first, unchanged"),
             Assert(port.send_ready == (port.moved & (port.passage.symbol == Control.START)), "a ready signal is asked for when a start leaves"),
             Assert(port.ready_arrived == ready_came),
-            Assert(~port.move | port.moved & ~(port.targets & ~port.space).any() & port.targets.any()),
+            Assert(~port.move | port.moved & ~(port.targets & ~port.space).any()),
             Assert((left == came) | port.held | port.moved | enters, "what has come and not left is held"),
         ]
         return m

@@ -75,8 +75,8 @@ class OutputPortProof(wiring.Component):
             comes.eq(place_is_free & ((count != 0) if self.register else port.push)),
             oldest.eq(listed[0] if self.register else Mux(waits_beside, listed[0].as_value(), port.passage.as_value())),
             leaves.eq(loads & ~inserted & (waits_beside | comes)),
-            takes_ready.eq((loads | place_is_free & ~comes) & (readies != 0)),
-            takes_reply.eq((loads | place_is_free & ~comes) & (readies == 0) & sender.waiting),
+            takes_ready.eq(loads & (readies != 0)),
+            takes_reply.eq(loads & (readies == 0) & sender.waiting),
         ]
         total = readies + port.send_ready + port.repair - takes_ready
         m.d.sync += readies.eq(Mux(total > READY_LIMIT, READY_LIMIT, total))
@@ -121,7 +121,6 @@ class OutputPortProof(wiring.Component):
             Assert(port.ready_bit == bit, "a start that has left clears the ready bit, and only what arrives or is commanded sets it"),
             Assert(port.ready == (bit & ~started & ~start_waits), "ready only while no start is on its way"),
             Assert(sender.take == takes_reply, "replies have precedence over data, and ready signals over replies"),
-            Assert(~(loads & (readies == 0) & sender.waiting) | sender.take, "with each load a symbol of a reply goes, if one waits"),
             Assert(port.busy == (valid | inserted | (count != 0) | (readies != 0) | sender.waiting | closed)),
             Assert(~waits_beside | (count != 0)),
             Assert(~(inserted & waits_beside)),

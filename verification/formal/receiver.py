@@ -43,12 +43,12 @@ class ReceiverProof(wiring.Component):
         m.d.comb += [
             *(signal.eq(AnySeq(signal.shape())) for signal in (
                 register.rx_payload, register.rx_valid, register.looped, register.loop_symbol, register.loop_valid, receiver.discard,
-                receiver.full, receiver.tight)),
-            Assume(~receiver.full | receiver.tight),
+                receiver.full, receiver.tight, receiver.past, receiver.taken)),
+            Assume(~receiver.full | receiver.tight & ~receiver.past),
             enabled.eq(AnySeq(1)),
             register.enabled.eq(enabled), receiver.enabled.eq(enabled),
             receiver.hub_id.eq(AnyConst(8)),
-            receiver.symbol.eq(register.symbol), receiver.kind.eq(register.kind),
+            receiver.coming.eq(register.coming), receiver.symbol.eq(register.symbol), receiver.kind.eq(register.kind),
         ]
 
         def comes(*codes):
@@ -114,9 +114,10 @@ class ReceiverProof(wiring.Component):
         m.d.comb += [
             completes.eq(enabled & of_command & (place == _LAST) & alive),
             flush.eq(enabled & of_command & (place == _LAST) & ours & (op == Op.FLUSH_REPLY) & ~lost & ~receiver.discard),
-            commits.eq(receiver.write & receiver.commit),
-            Assert(commits == (completes | flush | plain & ~receiver.full),
-                   "whole commands and symbols outside of commands enter the queue, and nothing else"),
+            commits.eq(receiver.commit),
+            Assert(~commits | receiver.write & (receiver.amount == receiver.place)),
+            Assert(commits == (completes & ~(ours & receiver.taken) | flush | plain & ~receiver.full & ~receiver.past),
+                   "whole commands and symbols outside of commands enter the queue, save those that go past it, and nothing else"),
         ]
         with m.If(commits & plain):
             m.d.comb += Assert((receiver.place == 1) & (receiver.entry == symbol), "a symbol enters as it is")
@@ -150,6 +151,8 @@ class ReceiverProof(wiring.Component):
             Assert(~(plain & receiver.full) | receiver.overrun, "what finds no room is told of"),
             # What ties the model to the registers.
             Assert(spy.place == place),
+            Assert(spy.outside == ((place == 0) & (in_reply == 0))),
+            Assert(~byte | (spy.named == (symbol[:8] == receiver.hub_id)) & (spy.for_all == (symbol[:8] == ANY_HUB))),
             Assert(receiver.reply_place == in_reply),
             Assert((place == 0) | (spy.spoiled == spoiled)),
             Assert(spy.void == lost),

@@ -9,10 +9,10 @@ from nectar.verification.formal.input_order import InputOrderProof
 from nectar.verification.formal.prove import broken, prove
 
 FAULTS = {
-    "a symbol goes past the queue": ("self.divert.eq(self.plain & self.empty & fresh & ~full)", "self.divert.eq(self.plain & fresh & ~full)"),
+    "a symbol goes past the queue": ("self.open.eq(self.empty & fresh & ~full)", "self.open.eq(fresh & ~full)"),
     "what was overwritten counts as there": ("fresh.eq(~self.pop_queue)", "fresh.eq(1)"),
     "it takes more than it has places": ("self.pop_queue.eq(self.oldest_valid & ~full)", "self.pop_queue.eq(self.oldest_valid)"),
-    "a clearing leaves one": ("Mux(self.clear, next_pushed, popped + self.pop)", "Mux(self.clear, pushed, popped + self.pop)"),
+    "a clearing leaves one": ("popped.eq(Mux(self.clear, next_pushed,", "popped.eq(Mux(self.clear, pushed,"),
 }
 
 

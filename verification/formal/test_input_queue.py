@@ -11,11 +11,11 @@ from nectar.verification.formal.prove import broken, prove
 
 FAULTS = {
     "it takes one more than it has room for": ("self.full.eq(count == least)", "self.full.eq(count == least - 1)"),
-    "the head sees what is not committed": ("commits.eq(self.write & self.commit)", "commits.eq(self.write)"),
+    "the head sees what is not committed": ("commits.eq(self.commit)", "commits.eq(self.write)"),
     "only the last place is committed": ("committed.eq(address)", "committed.eq(committed + 1)"),
     "an entry is offered twice": ("reads.eq(read_port.en & some & ~late)", "reads.eq(~self.valid & some & ~late)"),
     "what is committed while it is cleared is lost": ("count.eq(~commits)", "count.eq(1)"),
-    "of two that are committed while it is cleared one is lost": ("late.eq(self.clear & commits & self.place[1])", "late.eq(0)"),
+    "of two that are committed while it is cleared one is lost": ("late.eq(self.clear & commits & self.amount[1])", "late.eq(0)"),
 }
 
 

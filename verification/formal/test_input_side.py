@@ -8,7 +8,7 @@ from nectar.verification.formal.input_side import InputSideProof
 from nectar.verification.formal.prove import broken, prove
 
 FAULTS = {
-    "what passes the queue enters it, too": ("queue.commit.eq(receiver.commit & ~bypass.divert & ~head.accept)", "queue.commit.eq(receiver.commit)"),
+    "what passes the queue enters it, too": ("receiver.past.eq(bypass.open)", "receiver.past.eq(0)"),
     "a ready signal is asked for when a start arrives": ("self.send_ready.eq(head.start_left | halt)", "self.send_ready.eq(self.rx_kind.frame | halt)"),
     "what comes is not what passes": ("bypass.coming.eq(self.coming)", "bypass.coming.eq(self.rx_symbol)"),
 }

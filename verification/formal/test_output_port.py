@@ -8,15 +8,14 @@ from nectar.verification.formal.output_port import OutputPortProof
 from nectar.verification.formal.prove import broken, prove
 
 FAULTS = {
-    "a reply waits for data": ("m.d.sync += taken.eq((readies != 0) | replies.waiting)",
-                               "m.d.sync += taken.eq((readies != 0) | replies.waiting & ~comes)"),
+    "a reply waits for data": ("taken.eq(Mux(load, (readies != 0) | replies.waiting,", "taken.eq(Mux(load, (readies != 0) | replies.waiting & ~comes,"),
     "it closes although the register was not loaded": ("self.closed.eq(load & Mux(", "self.closed.eq(Mux("),
     "a start does not clear the ready bit": ("start_enters.eq(fresh & valid & is_start(payload))", "start_enters.eq(0)"),
     "a ready signal that was sent sets the ready bit": ("m.Elif(self.ready_set | self.ready_arrived)",
                                                         "m.Elif(self.ready_set | self.ready_arrived | self.send_ready)"),
     "a start on its way does not count": ("& ~(taken & is_start(beside.symbol)) & ~start_behind", ""),
     "a mark outlives its connection": ("came.closes & ~self.ended)", "came.closes)"),
-    "too many ready signals wipe out all": ("Mux(more > READY_LIMIT, READY_LIMIT, more)", "more"),
+    "too many ready signals wipe out all": ("self.send_ready & ~rest.all()", "self.send_ready"),
 }
 
 

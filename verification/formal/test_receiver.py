@@ -9,12 +9,14 @@ from nectar.verification.formal.receiver import ReceiverProof
 
 FAULTS = {
     "a fragment stays": ("with m.Elif(kind.frame | kind.command):", "with m.Elif(kind.frame | kind.command & (place == 0)):"),
-    "a command is shown byte by byte": ("| last & ~spoiled | self.flush)", "| inside & ~spoiled | self.flush)"),
-    "a command without room enters the queue": ("| last & ~spoiled | self.flush)", "| last | self.flush)"),
-    "a flush needs room": ("| last & ~spoiled | self.flush)", "| last & ~spoiled)"),
-    "close all is taken out of the stream": ("(byte == self.hub_id) & ~never", "(byte == self.hub_id)"),
-    "commands for others are taken out too": ("for_us.eq((byte == self.hub_id) & ~never", "for_us.eq(~never"),
-    "a full queue takes a symbol": ("self.commit.eq(self.plain & ~self.full |", "self.commit.eq(self.plain |"),
+    "a command is shown byte by byte": ("| last & Mux(ours,", "| inside & Mux(ours,"),
+    "a command without room enters the queue": ("~self.taken, ~spoiled)", "~self.taken, 1)"),
+    "a flush needs room": ("flushes | ~spoiled & ~self.taken", "~spoiled & ~self.taken"),
+    "close all is taken out of the stream": ("named & ~never", "named"),
+    "commands for others are taken out too": ("for_us.eq(named & ~never", "for_us.eq(~never"),
+    "a full queue takes a symbol": ("self.commit.eq(self.plain & ~self.full &", "self.commit.eq(self.plain &"),
+    "what goes past the queue enters it, too": ("& ~self.past", ""),
+    "a command is taken twice": ("~spoiled & ~self.taken", "~spoiled"),
     "what was discarded goes on": ("alive.eq(self.enabled & ~void & ~self.discard)", "alive.eq(self.enabled & ~self.discard)"),
 }
 REGISTER_FAULTS = {

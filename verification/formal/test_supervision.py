@@ -12,7 +12,7 @@ FAULTS = {
     "a port that may not supervises": ("controller", "Controller", "turns.pick & self.allowed & Cat(", "turns.pick & Cat("),
     "any command of a port that may supervises": ("controller", "Controller", "self.allowed & Cat(request.op[7] for request in self.request)",
                                                   "self.allowed"),
-    "refused commands are carried out": ("answers", "Answers", "self.command_valid.eq(valid & order.supervisor)", "self.command_valid.eq(valid)"),
+    "refused commands are carried out": ("answers", "Answers", "self.command_valid.eq(supervises)", "self.command_valid.eq(valid)"),
 }
 
 

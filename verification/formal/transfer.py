@@ -62,7 +62,7 @@ class TransferProof(wiring.Component):
             m.submodules[f"head_{n}"] = look_into(head, platform)
             m.submodules[f"output_{n}"] = look_into(port, platform)
             entry, own = Signal(9, name=f"entry_{n}"), Signal(name=f"own_{n}")
-            waits = head.spy.states[3]
+            waits = head.spy.states[4]
             outside = ~(head.spy.last_but_one | head.spy.last)  # the next entry is not part of a close all
             fresh = table.enter[n] if self.direct else table.enter[n] | entered[n]  # the connection does not stand yet
             m.d.comb += [
@@ -71,7 +71,7 @@ class TransferProof(wiring.Component):
                 Assume(is_sent(entry) | own | (entry == CLOSES | Op.CLOSE_ALL) & outside | head.spy.states[1]),
                 Assume(~own | entry[7] & entry[8] & outside),
                 Assert(head.spy.states[0] | outside),
-                Assert(((head.spy.states & (head.spy.states - 1))[:5] == 0) & ~(head.spy.last_but_one & head.spy.last)),
+                Assert(((head.spy.states & (head.spy.states - 1))[:6] == 0) & ~(head.spy.last_but_one & head.spy.last)),
                 head.entry.eq(entry),
                 head.valid.eq(AnySeq(1)),
                 head.offer.eq(AnySeq(1) & ~head.valid & outside), head.offered.eq(AnySeq(8)),
@@ -113,7 +113,7 @@ class TransferProof(wiring.Component):
             *(Assert(~table.targets[i][o] | (Mux(table.entered_output[o], table.entered_input, table.owner[o]) == i)) for i in ports for o in ports),
         ]
 
-        closing = Cat(head.spy.states[4] for head in self.heads)
+        closing = Cat(head.spy.states[5] for head in self.heads)
         under_way = Signal(self.ports)  # the end of a close all is in the output port
         for o, port in zip(ports, self.outputs):
             spy = port.spy

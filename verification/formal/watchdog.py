@@ -54,12 +54,15 @@ class WatchdogProof(wiring.Component):
         ]
 
         # What ties this to the registers: the cycles since the last tick, counted from 1.
+        cycles = Signal.like(spy.count)
         marked, fresh, phase = Signal(), Signal(), Signal(range(time + 1))
         m.d.comb += [
             marked.eq(spy.still.bit_select(port, 1)),
-            fresh.eq((spy.count == 0) & ~spy.last),
-            phase.eq(Mux(fresh, 0, Mux(spy.count[:self.log] == 0, time, spy.count[:self.log]))),
-            Assert(fresh | (spy.last == (spy.count - 1)[self.log])),
+            cycles.eq(spy.count - 1),
+            fresh.eq((cycles == 0) & ~spy.last),
+            phase.eq(Mux(fresh, 0, Mux(cycles[:self.log] == 0, time, cycles[:self.log]))),
+            Assert(fresh | (spy.last == (cycles - 1)[self.log])),
+            Assert(spy.bit == cycles[self.log]),
             Assert(still <= 4 * time + 3),
             Assert(~marked | (still >= phase)),
             Assert(since <= phase + Mux(marked, time, 0)),

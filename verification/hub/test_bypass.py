@@ -41,9 +41,9 @@ class Surroundings:
         is_clean = not self.places and not self.queue and self.fresh
         is_valid = self.places > 0 or (plain and is_clean)
         takes = is_valid and random.random() < take
-        divert, pop_queue, entry = await self.lockstep.step(
-            inputs | {"pop": takes}, {"valid": is_valid, "clean": is_clean, "busy": self.places > 0}, ("divert", "pop_queue", "entry"))
-        assert not divert or plain
+        opens, divert, pop_queue, entry = await self.lockstep.step(
+            inputs | {"pop": takes}, {"valid": is_valid, "clean": is_clean, "busy": self.places > 0}, ("open", "divert", "pop_queue", "entry"))
+        assert divert == (plain and opens)
         assert not pop_queue or valid
         if plain:
             self.inside.append((symbol, cycle))

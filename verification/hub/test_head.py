@@ -49,6 +49,7 @@ class Model:
         self.asked = False     # its response is to come
         self.response = None   # what the controller has decided: (error or 0, value)
         self.giving_up = False
+        self.error = None      # why nothing is closed
         self.in_run = False
         self.answer = None
         self.part = 0          # symbols of a close all that have left
@@ -93,6 +94,7 @@ class Model:
         state, targets, waits = self.state, set(self.targets), self.asked or self.answer is not None
         giving_up = False
         passing = not halts and (state == "pass" or resumes)
+        shown["willing"] = passing and not waits
 
         if answer_ready:
             self.answer = None
@@ -120,6 +122,8 @@ class Model:
             giving_up = halts or expires
             if giving_up and state == "wait":
                 self.note("given up at once")
+        elif state == "end":
+            state, targets = "pass", targets - self._end(shown)
         elif state == "wait":
             if responds or resumes:
                 state = "pass"
@@ -161,8 +165,8 @@ class Model:
 
     def _pass(self, entry, shown, state):
         shown |= {"pop": True, "moved": True, "start_left": entry.payload == Control.START}
+        shown |= {"move": True, "passage": (entry.payload & 0xFF if entry.part == 2 else entry.payload) | (entry.part == 4) * CLOSES}
         if self.targets:
-            shown |= {"move": True, "passage": (entry.payload & 0xFF if entry.part == 2 else entry.payload) | (entry.part == 4) * CLOSES}
             self.in_run = False
             return "closing" if entry.part == 4 else "pass"
         if entry.part:
@@ -180,23 +184,24 @@ class Model:
             self.answer = (op & 0xFE | done) << 16 | HUB << 8 | value
             self.note("answered")
 
+    def _end(self, shown):
+        """A command that closes, in its second cycle; returns the outputs."""
+        op, param = self.order
+        self._answer(self.error is None, param if self.error is None else self.error)
+        if self.error is not None:
+            shown[FAULTS[self.error]] = True
+            return set()
+        shown["close_one" if op in CLOSE_ONE else "close_mine"] = True
+        return {param} if op in CLOSE_ONE else self.targets
+
     def _execute(self, shown, targets):
         op, param = self.order
         if op in CLOSE_ONE:
-            if param >= self.ports or param == self.port:
-                shown["bad_port"] = True
-                self._answer(False, Error.BAD_PORT)
-            elif param not in targets:
-                shown["not_mine"] = True
-                self._answer(False, Error.NOT_MINE)
-            else:
-                shown["close_one"] = True
-                self._answer(True, param)
-            return "pass", targets - {param}
+            self.error = Error.BAD_PORT if param >= self.ports or param == self.port else Error.NOT_MINE if param not in targets else None
+            return "end", targets
         if op in CLOSE_MINE:
-            shown["close_mine"] = True
-            self._answer(True, param)
-            return "pass", set()
+            self.error = None
+            return "end", targets
         shown |= {"request_valid": True, "request": op << 8 | param}
         self.asked = True
         return "wait", targets
@@ -285,7 +290,7 @@ async def gives_up_what_waits_when_the_queue_is_emptied(dut):
         await lockstep.step(*model.step(True, everything, 1.0, halt=1.0))
         await run(lockstep, model, 1.0)
     assert model.seen.keys() >= {"thrown away in two", "given up", "given up at once", *(f"halted in {state}" for state in
-                                 ("pass", "parameter", "execute", "wait", "closing"))}, model.seen
+                                 ("pass", "parameter", "execute", "end", "wait", "closing"))}, model.seen
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")

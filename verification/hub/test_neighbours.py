@@ -19,7 +19,7 @@ async def remembers_the_last_hello(dut):
     ports = SIZES[inside()]
     lockstep = Lockstep(dut, ["hello__index", "hello__byte", "hello__id", "hello__kind", "index", "forget"])
     await lockstep.reset()
-    known, hello, seen = {}, None, {"read": 0, "forgotten": 0, "kept": 0}
+    known, hello, forgotten, seen = {}, None, None, {"read": 0, "forgotten": 0, "kept": 0}
     for _ in range(6000):
         index = hello[0] if hello and random.random() < 0.5 else random.randrange(ports)
         inputs = {"index": index, "forget": random.random() < 0.1}
@@ -35,8 +35,9 @@ async def remembers_the_last_hello(dut):
                 known[hello[0]] = hello[1], known[hello[0]][1]  # its kind follows in the next cycle
         await lockstep.step(inputs, shown)
         seen["read"] += index in known
-        if inputs["forget"]:
-            seen["forgotten"] += known.pop(index, None) is not None
+        if forgotten is not None:
+            seen["forgotten"] += known.pop(forgotten, None) is not None
+        forgotten = index if inputs["forget"] and not (arrives and index == hello[0]) else None
         if arrives:
             seen["kept"] += inputs["forget"] and index == hello[0]
             known[hello[0]] = hello[1:]

@@ -91,14 +91,13 @@ class Model:
             comes = self.behind.popleft()
         leaving = self.beside or comes
         answers = self.taken_answers
-        inserts = load or (self.beside is None and comes is None)
-        sends_ready = inserts and self.readies > 0
+        sends_ready = load and self.readies > 0
         place = self.beside
         if load:
             self.register, self.closed = (leaving[0], leaving[1] and not inputs["ended"]) if leaving else (None, False)
         else:
             self.closed = False
-        if inserts:
+        if load:
             place = [Control.READY, False] if self.readies else [self._reply_symbol(), False] if self.replies_wait else None
         elif self.beside is None:
             place = comes
@@ -227,7 +226,7 @@ async def a_connection_that_ended_otherwise_is_not_closed_again(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def ready_signals_wait_up_to_the_limit(dut):
-    """docs/hub.md: up to 7 ready signals wait for a fiber that takes nothing; two more stand in the registers."""
+    """docs/hub.md: up to 15 ready signals wait for a fiber that takes nothing; two more stand in the registers."""
     lockstep, model = await start(dut)
     await lockstep.run(model, lambda model: stimulus(0, 0, 1, 0, bit=0)(model) | {"ready_arrived": 0}, 40)
     await lockstep.run(model, stimulus(0, 1, 0, 0, bit=0), 40)

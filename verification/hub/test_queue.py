@@ -94,11 +94,12 @@ class Writer:
             self.place = 0
         else:
             self.place += 1
+        inputs["amount"] = inputs["place"] if inputs["commit"] else random.randint(1, COMMAND_LENGTH)
         return inputs
 
 
 async def start(dut):
-    lockstep = Lockstep(dut, ["write", "entry", "place", "commit", "clear", "pop"])
+    lockstep = Lockstep(dut, ["write", "entry", "place", "commit", "amount", "clear", "pop"])
     await lockstep.reset()
     return lockstep, Model(SIZES[inside()])
 
@@ -129,11 +130,11 @@ async def has_room_for_its_capacity_exactly(dut):
     lockstep, model = await start(dut)
     for turn in range(3):
         for n in range(model.capacity):
-            await lockstep.step({"write": 1, "commit": 1, "place": 1, "entry": n + turn & 0x1FF},
+            await lockstep.step({"write": 1, "commit": 1, "place": 1, "amount": 1, "entry": n + turn & 0x1FF},
                                 {"full": 0, "tight": model.capacity - n < COMMAND_LENGTH})
         await lockstep.step({}, {"full": 1, "tight": 1})
         await lockstep.step({"pop": 1}, {"full": 1, "valid": 1})
-        await lockstep.step({"write": 1, "commit": 1, "place": 1, "entry": 0xAB}, {"full": 0, "tight": 1})
+        await lockstep.step({"write": 1, "commit": 1, "place": 1, "amount": 1, "entry": 0xAB}, {"full": 0, "tight": 1})
         for n in range(1, model.capacity):
             await lockstep.step({"pop": 1}, {"full": n == 1, "valid": 1, "oldest": n + turn & 0x1FF})
         await lockstep.step({"pop": 1}, {"valid": 1, "oldest": 0xAB})

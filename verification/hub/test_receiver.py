@@ -33,8 +33,10 @@ class Model:
         self.visible = []
         self.seen = {}
 
-    def step(self, symbol, room, enabled, discard):
-        """Takes a symbol (None: nothing arrives) with room for that many entries; returns the outputs."""
+    def step(self, symbol, room, enabled, discard, past=False, taken=False):
+        """Takes a symbol (None: nothing arrives) with room for that many entries, while symbols go past the queue, while commands are taken;
+        returns the outputs."""
+        self.past, self.taken = past, taken
         shown = dict.fromkeys(PULSES, False)
         shown["partial"] = self.command is not None and self.fate is None
         if discard and self.command is not None and self.fate != "spoiled":
@@ -82,7 +84,7 @@ class Model:
 
     def _plain(self, symbol, room, shown):
         shown |= {"plain": True, "overrun": not room}
-        if room:
+        if room and not self.past:
             self.visible.append(symbol)
 
     def _execute(self, shown):
@@ -92,7 +94,8 @@ class Model:
             if self.fate is None or flush:
                 shown |= {"own": self.fate is None, "op": op, "flush": flush}
                 self.seen["flushes without room"] = self.seen.get("flushes without room", 0) + (self.fate is not None)
-                self.visible += [OWN | op & 0x7F, (op & 0x80) << 1 | param]
+                if flush or not self.taken:
+                    self.visible += [OWN | op & 0x7F, (op & 0x80) << 1 | param]
         elif self.fate is None:
             self.visible += self.command if op != Op.CLOSE_ALL else [Control.COMMAND, CLOSES | op, hub, param]
         self.command = None
@@ -101,13 +104,14 @@ class Model:
 class Collector:
     """The queue that the receiver writes to."""
 
-    OUTPUTS = ("write", "entry", "place", "commit")
+    OUTPUTS = ("write", "entry", "place", "commit", "amount")
 
     def __init__(self):
         self.visible, self.open = [], {}
 
-    def step(self, write, entry, place, commit):
+    def step(self, write, entry, place, commit, amount):
         """What the outputs of one cycle do."""
+        assert not commit or write and amount == place
         if write:
             self.open[place] = entry
             if commit:
@@ -131,21 +135,23 @@ def soup():
             yield symbol
 
 
-async def compare(lockstep, model, collector, symbols, gap=0.0, crowded=0.0, discard=0.0, off=0.0):
+async def compare(lockstep, model, collector, symbols, gap=0.0, crowded=0.0, discard=0.0, off=0.0, past=0.0):
     """Sends ``symbols``; compares the outputs in every cycle and what the head may see behind it."""
     enabled = True
     room = 4
-    for symbol in symbols:
-        if random.random() < gap:
-            symbol = None
+    # The first cycle is idle, since what arrives is told one cycle before.
+    arrives = [None, *(None if random.random() < gap else symbol for symbol in symbols)]
+    payloads = [random.getrandbits(9) if symbol is None else symbol for symbol in arrives] + [random.getrandbits(9)]
+    for symbol, payload, coming in zip(arrives, payloads, payloads[1:]):
         if random.random() < off:
             enabled = not enabled
         if model.command is None or symbol == Control.COMMAND:
             room = random.choice([0, 1, 2, 3]) if random.random() < crowded else 4
-        discards = random.random() < discard
-        inputs = {"hub_id": HUB, "symbol": random.getrandbits(9) if symbol is None else symbol, "enabled": enabled,
-                  "kind": 0 if symbol is None else kind(symbol, enabled), "full": room == 0, "tight": room < 4, "discard": discards}
-        shown = model.step(symbol, room, enabled, discards)
+        discards, goes_past, takes = random.random() < discard, room > 0 and random.random() < past, random.random() < past
+        inputs = {"hub_id": HUB, "coming": coming, "symbol": payload, "enabled": enabled,
+                  "kind": 0 if symbol is None else kind(symbol, enabled), "full": room == 0, "tight": room < 4, "discard": discards,
+                  "past": goes_past, "taken": takes}
+        shown = model.step(symbol, room, enabled, discards, goes_past, takes)
         outputs = await lockstep.step(inputs, shown, Collector.OUTPUTS)
         collector.step(*outputs)
         assert collector.visible == model.visible, f"cycle {lockstep.cycle}: the head sees {collector.visible[-4:]}, expected {model.visible[-4:]}"
@@ -153,7 +159,7 @@ async def compare(lockstep, model, collector, symbols, gap=0.0, crowded=0.0, dis
 
 
 async def start(dut):
-    lockstep = Lockstep(dut, ["hub_id", "symbol", "kind", "enabled", "discard", "full", "tight"])
+    lockstep = Lockstep(dut, ["hub_id", "coming", "symbol", "kind", "enabled", "discard", "full", "tight", "past", "taken"])
     await lockstep.reset()
     return lockstep, Model(), Collector()
 
@@ -180,6 +186,17 @@ async def drops_what_finds_no_room(dut):
     await compare(*parts, [Control.END])
     await compare(*parts, command(Op.FLUSH_REPLY, HUB, 0x77), crowded=1)
     assert parts[1].seen["flushes without room"], parts[1].seen
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def what_goes_past_the_queue_does_not_enter_it(dut):
+    """docs/hub.md, Timing: an empty queue is bypassed, by symbols and by commands for this HUB, but never by a flush."""
+    parts = await start(dut)
+    await compare(*parts, [0x11, *command(Op.OPEN, HUB, 0x22), *command(Op.FLUSH_REPLY, HUB, 0x33), *command(Op.OPEN, HUB ^ 1, 0x44)], past=1)
+    assert parts[1].visible == command(Op.OPEN, HUB ^ 1, 0x44)
+    stream = soup()
+    for past in (0.5, 0.9):
+        await compare(*parts, (next(stream) for _ in range(3000)), crowded=0.05, discard=0.01, past=past)
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
