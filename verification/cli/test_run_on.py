@@ -4,7 +4,6 @@ import contextlib
 import fcntl
 import hashlib
 import os
-import random
 import re
 import select
 import signal
@@ -129,7 +128,7 @@ def test_a_silent_line(refused):
 
 @pytest.mark.parametrize("answer", [pytest.param(lambda data: data, id="echo", marks=pytest.mark.nightly),
                                     pytest.param(lambda data: b"\r\nlogin: ", id="login", marks=pytest.mark.nightly),
-                                    pytest.param(lambda data: random.randbytes(500), id="noise")])
+                                    pytest.param(lambda data: seeds.rng("noise", data).randbytes(500), id="noise")])
 def test_a_line_at_which_something_else_answers(refused, answer):
     with Answering(answer) as path:
         assert re.fullmatch(rf"--on {path}: what answers is no Nectar board, or not at 3000000 baud: \d+ bytes came, none of which make a frame for us",
