@@ -10,6 +10,7 @@ from nectar.hdl.host.processor import Processor
 from nectar.software.backends.cablewords import encode, value
 from nectar.software.backends.processor import Processor as Reference
 from nectar.software.door import INTERRUPT, THREAD, BusError, Door, Runner
+from nectar.verification import seeds
 from nectar.verification.bench import Bench
 from nectar.verification.cab.lockstep import HandClock
 
@@ -19,8 +20,8 @@ class Software:
 
     def __init__(self, door, seed, long):
         self.door = door
-        self.rng = random.Random(seed)
-        self.handled = random.Random(seed + 1)
+        self.rng = seeds.rng("software", seed)
+        self.handled = seeds.rng("handler", seed)
         self.notes = []
         self.counts = (0, 1, 3, BUFFER_WORDS + 20) if long == "lists" else range(6)
         self.sizes = (0, 1), (1, 9), (4 * BUFFER_WORDS + 1, 8 * BUFFER_WORDS + 40) if long == "blocks" else (8, 40)
