@@ -68,6 +68,30 @@ async def disable_closes_what_leads_to_and_from_the_port(scene):
     await scene.finish(judged=False)
 
 
+@claim(ports=3, timeout_ms=20)
+async def a_port_that_is_disabled_in_the_middle_of_its_stream_counts_no_error_for_it(scene):
+    """docs/hub.md, errors: a disabled port counts nothing but what arrives then; what was in its queue is thrown away with its connections, not counted."""
+    manager, broken, target = scene.some(3)
+    passed = set()
+    for _ in range(16):
+        await scene.done(manager, Op.ENABLE_REPLY, broken)
+        await scene.done(manager, Op.MONITOR_CLEAR_REPLY, broken)
+        await scene.run(40 * scene.ports)
+        before = len(scene.data(target))
+        scene.order(broken, Op.OPEN, target)
+        scene.send(broken, packet(random.randbytes(200)))
+        await scene.run(random.randrange(30, 150))
+        await scene.done(manager, Op.DISABLE_REPLY, broken)
+        await scene.drain()
+        await scene.run(20 * scene.ports)
+        passed.add(len(scene.data(target)) - before)
+        counted = await scene.counters(broken, manager)
+        assert not {Counter.NO_CONNECTION, Counter.BAD_PORT, Counter.NOT_MINE} & set(counted), counted
+    assert len(passed) > 4 and max(passed) < 200, "it was in the middle"
+    scene.order(manager, Op.RESET_HUB, 0)
+    await scene.finish(judged=False)
+
+
 @claim()
 async def disable_of_the_own_port_is_answered(scene):
     """docs/hub.md, supervisor commands; the port is deaf afterwards, until another one enables it."""
