@@ -3,9 +3,9 @@
 The node is a workstation of the prototype's kind: a Sun-4 with VME, a SPARC at about 16 MHz. Accesses to the CAB are VME cycles and take what bus and
 board take; in here are its instructions, counted as those of the CAB (``software.costs``), and what its operating system does.
 
-Sources: "The Design of Nectar" (1989), section 2.3 (nodes are Sun-3s, Sun-4s and Warps); J. Ousterhout, "Why Aren't Operating Systems Getting Faster As
-Fast as Hardware?" (1990): on a Sun-4 with SunOS a kernel call takes some 30 us, two processes that wake each other by pipes about 1 ms a round. All else
-is an estimate of ours.
+Source: "The Design of Nectar" (1989), section 2.3 (nodes are Sun-3s, Sun-4s and Warps). The figures are estimates of ours for a workstation of that time with
+Unix: some tens of microseconds for a call of the kernel, some hundreds from process to process. No figure of the papers hangs on those of the operating
+system: a message's way from process to process has no call of the kernel in it, and no switch.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class NodeCosts(Table):
     """CPU cycles of each primitive; ``reason(name)`` tells where a figure comes from."""
 
     # The operating system
-    thread_switch: int = cost(4800, "300 us: from process to process; what a round of two processes by pipes takes, less its four kernel calls, halved")
+    thread_switch: int = cost(4800, "300 us: from process to process; save, choose, load the other's memory map, caches and registers anew")
     dispatch: int = cost(10, "a process that goes on without switch: nothing of the system's; 8 instructions of its own loop")
     thread_spawn: int = cost(32000, "2 ms: a new process, without loading its program")
     thread_end: int = cost(8000, "0.5 ms: a process is taken apart")
