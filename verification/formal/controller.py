@@ -168,6 +168,7 @@ class ControllerProof(wiring.Component):
         m.d.comb += [
             Assert((usable_for < 2) | takes_part),
             Assert(~(has_turn & ~picked) | stands_in_the_way & ~must, "a pick is in vain only for what waits, when its output has just been taken"),
+            Assert(~(picked & waiting_op) | must | (spy.done & this).any(), "what waits is decided when it is granted, and not before, save at once"),
             Assert(usable_for + dut.decided.any() <= 2 * waited + 3, "behind each decision at most one pick is in vain"),
             Assert(usable_for <= 2 * ports + 1, "a retry is decided in the cycle 2 * ports + 2 in which its output is free for it at the latest"),
             Assert(~(picked & (usable_for >= 2) & ~stands_in_the_way) | (spy.done & this).any(), "and is granted then"),
