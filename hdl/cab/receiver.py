@@ -109,26 +109,30 @@ class Receiver(wiring.Component):
         check = Signal(Check)                    # of this packet
         held = Signal(8 * CRC_BYTES)
         held_count = Signal(range(CRC_BYTES + 1))
-        full = Signal()
+        full = Signal()       # as many as may be the checksum
         takes = Signal()      # symbols of the packet are taken
         emerges = Signal()    # a byte of the packet comes out
         ends = Signal()       # the packet ends with the symbol at the head
         byte = Signal(8)      # that byte
-        m.d.comb += [crc.data.eq(byte), crc.valid.eq(emerges), internet.data.eq(byte)]
+        most = Signal.like(held_count)
+        m.d.comb += [
+            crc.data.eq(byte), crc.valid.eq(emerges), internet.data.eq(byte),
+            Assert((state == State.CLOSED) | (full == (held_count == most)), "whether it is full is known a cycle before"),
+        ]
         with m.Switch(check):
             with m.Case(Check.CRC32):
-                m.d.comb += [byte.eq(held[-8:]), full.eq(held_count == CRC_BYTES)]
+                m.d.comb += [byte.eq(held[-8:]), most.eq(CRC_BYTES)]
             with m.Case(Check.INTERNET):
-                m.d.comb += [byte.eq(held[8:]), full.eq(held_count == SUM_BYTES)]
+                m.d.comb += [byte.eq(held[8:]), most.eq(SUM_BYTES)]
             with m.Default():
-                m.d.comb += [byte.eq(symbol), full.eq(1)]
+                m.d.comb += byte.eq(symbol)
         with m.If(takes & self.queue.valid):
             m.d.comb += self.moves.eq(1)
             with m.If(~symbol[-1]):
                 m.d.comb += [self.queue.ready.eq(1), emerges.eq(full)]
                 m.d.sync += held.eq(held << 8 | symbol[:8])
                 with m.If(~emerges):
-                    m.d.sync += held_count.eq(held_count + 1)
+                    m.d.sync += [held_count.eq(held_count + 1), full.eq(held_count + 1 == most)]
             with m.Else():
                 m.d.comb += ends.eq(1)
                 m.d.sync += ended.eq(1)
@@ -157,6 +161,7 @@ class Receiver(wiring.Component):
                     m.d.comb += [self.queue.ready.eq(1), crc.start.eq(1), internet.start.eq(1), self.moves.eq(1)]
                     m.d.sync += [
                         in_run.eq(0), ended.eq(0), stored.eq(0), header_count.eq(0), held_count.eq(0),
+                        full.eq((mode.check != Check.CRC32) & (mode.check != Check.INTERNET)),
                         too_long.eq(0), framing.eq(0), discarded.eq(0),
                         *(getattr(self, name).value.eq(0) for name in _HEADERS),
                         check.eq(mode.check), skip.eq(mode.skip), state.eq(State.HEADER),
