@@ -31,6 +31,8 @@ _VMES = ("node", "host")
 _BY_WINDOW = 1024
 #: Symbols that may wait in the input queue: some less than it holds.
 _QUEUED = 1000
+#: Replies that may wait: one less than it holds, as the model gives one out a little before the board.
+_REPLIES = 7
 
 
 class Traffic(Scenario):
@@ -184,7 +186,7 @@ class Traffic(Scenario):
         self._listen()
         symbols = [symbol for symbol in random_arrival() if symbol != Control.READY]
         if (len(self.model.queue) + len(symbols) <= _QUEUED and len(self.board.arrivals) < 200
-                and len(self.model.replies) + symbols.count(Control.REPLY) <= 8):
+                and len(self.model.replies) + symbols.count(Control.REPLY) <= _REPLIES):
             self._arrive(symbols)
         await self.board.run(random.choice([5, 50, 400]))
 
