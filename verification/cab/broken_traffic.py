@@ -25,6 +25,7 @@ class BrokenTraffic(Traffic):
         board, model = self.board, self.model
         board.arrivals.clear()
         board.rx.clear()
+        board.takes = lambda: True              # a reset withdraws a symbol that is offered
         around = [[Access(DATA + (self.part("cpu", 4) & ~3), random.choice([None, random.getrandbits(32)]), random.getrandbits(4))
                    for _ in range(random.randrange(20))] for _ in range(2)]
         accesses = [*around[0], Access(REG["RESET"].address, put("RESET", board=1)), *around[1], Access(REG["DOMAIN"].address),
