@@ -22,7 +22,7 @@ class Target:
     configuration: str
     ports: int | None
     count: int = 255
-    checks: tuple = ("bench", "hub")
+    checks: tuple = ("bench", "seeds", "hub")
     part: str | None = None
 
     @property
@@ -51,12 +51,12 @@ class Target:
 
 def _cab(name, configuration, part=None):
     """A component of the CAB: it meets its own bench."""
-    return Target(f"cab/{name}", configuration, None, checks=("inside",) if part else ("bench",), part=part)
+    return Target(f"cab/{name}", configuration, None, checks=("inside",) if part else ("bench", "seeds"), part=part)
 
 
 def _link(name, configuration):
     """A component of the link: it meets its own bench."""
-    return Target(f"link/{name}", configuration, None, checks=("bench",))
+    return Target(f"link/{name}", configuration, None, checks=("bench", "seeds"))
 
 
 TARGETS = {target.name: target for target in (
