@@ -186,7 +186,7 @@ class Environment:
             self.enabled ^= 1 << random.choice(ports)
         for n in ports:
             if n not in self.asked and random.random() < ask:
-                self.asked[n] = random.choice(ops), random.choice([*ports, *ports, random.randrange(256)])
+                self.asked[n] = random.choice(ops), random.choice([*ports, *ports, random.randrange(model.ports, model.ports + 4), random.randrange(256)])
                 inputs["request_valid"] |= 1 << n
             op, param = self.asked.get(n, (0, 0))
             inputs[f"request__{n}"] = op << 8 | param
@@ -242,6 +242,8 @@ async def decides_one_request_a_cycle_in_turns(dut):
     environment = Environment(dut)
     await environment.lockstep.reset()
     ops = [*OPENS, *LOCKS, *WAITING, *OTHERS]
+    # Opcodes that differ in one bit from one that waits are none that waits.
+    ops += [op for op in (Op.AWAIT_READY_REPLY ^ 1 << bit for bit in range(7)) if op not in ops]
     for ask, close, ready, give_up in ((0.5, 0.1, 0.7, 0), (0.05, 0.02, 0.3, 0.05), (1, 0.3, 0.7, 0.3), (0.8, 0.05, 0.2, 0.2), (0.7, 0.03, 0.1, 0.3), (1, 0.9, 1, 0)):
         await environment.run(1500, ask, close, ready, give_up, ops)
     model = environment.model
