@@ -32,6 +32,14 @@ class Lockstep:
             await RisingEdge(self.dut.clk)
         self.dut.rst.value = 0
 
+    async def restart(self, inputs=None):
+        """Resets for one cycle, in the midst of what goes on and with ``inputs`` (those not named are 0), and returns in cycle 0."""
+        self._drive(inputs or {})
+        self.dut.rst.value = 1
+        await RisingEdge(self.dut.clk)
+        self.dut.rst.value = 0
+        self.cycle = 0
+
     def _drive(self, inputs):
         unknown = inputs.keys() - self._driven.keys()
         assert not unknown, f"no such inputs: {unknown}"
