@@ -1,8 +1,9 @@
 """Mutants that are none: whose outputs never differ from the original's, shown by yosys.
 
 Two ways, both without a solver of our own choice. First the mutant's registers are paired with the original's by name, and all pairs are
-shown to be equal by induction over a few cycles (``equiv_induct``): this finds logic that is redundant. Then outputs alone are compared,
-by induction from the reset state (``sat -tempinduct``): this finds what no reachable state shows.
+shown to be equal by induction over a few cycles (``equiv_induct``): this finds logic that is redundant. What a memory is told must be equal, too;
+what it gives may then be anything, as long as it is the same. Then outputs alone are compared, by induction from the reset state
+(``sat -tempinduct``): this finds what no reachable state shows. Components with a memory, which are too large for that, are left out.
 """
 
 import re
@@ -14,7 +15,7 @@ from .mutants import SELECT, SELECT_BITS
 __all__ = ["equivalent"]
 
 #: Cycles of the inductions, and seconds that the second may take for a mutant.
-_CYCLES, _STEPS, _SECONDS = 3, 8, 120
+_CYCLES, _STEPS, _SECONDS = 3, 4, 120
 
 
 def _wrapper(name, ports, number):
@@ -44,17 +45,19 @@ def equivalent(numbers, directory):
     if not numbers:
         return set()
     directory = Path(directory)
-    ports = _ports((directory / "mutants.il").read_text())
+    text = (directory / "mutants.il").read_text()
+    ports = _ports(text)
     (directory / "pairs.v").write_text("".join([_wrapper("gold", ports, 0), *(_wrapper(f"gate_{n}", ports, n) for n in numbers)]))
-    read = "read_rtlil mutants.il; setattr -mod -unset top dut; read_verilog pairs.v; proc; memory; flatten; delete dut; opt; design -save pairs\n"
+    read = "read_rtlil mutants.il; setattr -mod -unset top dut; read_verilog pairs.v; proc; memory -nomap; flatten; delete dut; opt; design -save pairs\n"
     script = read
     for index, number in enumerate(numbers):
         # Other names of wires are taken away, or these would be paired, too, whether they matter or not.
         script += (f"log ===== proof {index} =====; design -load pairs; rename -hide w:* t:*dff* %co1:+[Q] w:* %i %d; "
-                   f"equiv_make gold gate_{number} pair; hierarchy -top pair; clean; equiv_simple; equiv_induct -seq {_CYCLES}; equiv_status\n")
+                   f"equiv_make gold gate_{number} pair; hierarchy -top pair; clean; delete t:$mem_v2; "
+                   f"equiv_simple; equiv_induct -seq {_CYCLES}; equiv_status\n")
     (directory / "pairs.ys").write_text(script)
     found = {numbers[index] for index in _proved("script pairs.ys", len(numbers), "Equivalence successfully proven!", directory)}
-    left = [number for number in numbers if number not in found]
+    left = [number for number in numbers if number not in found] if "cell $mem" not in text else []
     script = read
     for index, number in enumerate(left):
         script += (f"log ===== proof {index} =====; design -load pairs; miter -equiv -make_assert -flatten gold gate_{number} pair; "
