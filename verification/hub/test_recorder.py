@@ -124,9 +124,13 @@ class Judge:
         self.first = {event.time for event in events if event.kind in (*DECIDED, Event.WRAP)}    # what everything else waits for
         self.replacing = set()                                                                   # decisions that left out an end
 
+    def _gaps(self, item, event):
+        """When it could have been written before."""
+        return [time for time in range(item.time, event.time) if time not in self.written]
+
     def late(self, item, event):
-        """By how much an end or time-out is late; it waits only while others are written."""
-        gaps = [time for time in range(item.time, event.time) if time not in self.written]
+        """By how much an end is late; it waits only while others are written."""
+        gaps = self._gaps(item, event)
         assert item.time <= event.time and len(gaps) <= 2, f"{event} was {item} and could have been written at {gaps}"
         return event.time - item.time
 
@@ -166,11 +170,13 @@ class Judge:
         """How late the time-outs of one input were, a list; None if ``events`` do not tell of those ``told``."""
         if not told or not events:
             return None if told or events else []
+        if told[0].time > events[0].time or len(self._gaps(told[0], events[0])) > 2:
+            return None
         for turn in self._turns(told[0], events[0]):
             # Once more before it was its turn is once.
             others = self.time_outs([item for item in told[1:] if item.time > turn], events[1:])
             if others is not None:
-                return [self.late(told[0], events[0]), *others]
+                return [events[0].time - told[0].time, *others]
         return None
 
 
