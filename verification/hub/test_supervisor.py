@@ -143,7 +143,7 @@ class Environment:
     async def give(self, *commands):
         """Gives one command, or two, the other while the first is carried out; returns when they are answered."""
         model, ports = self.model, self.model.ports
-        second = random.choice((1, 1, 2, random.randrange(1, STEPS - 2)))
+        second = random.choice((1, 1, 2, random.randrange(1, STEPS - 1)))
         words = []
         for op, param, giver, *_ in commands:
             bits = 1 << (param & (1 << max(1, (ports - 1).bit_length())) - 1)
@@ -180,7 +180,9 @@ async def carries_out_every_supervisor_command(dut):
     for op, error in random.sample(sorted((op, error) for op in COMMANDS for error in possible[op]), sum(map(len, possible.values()))):
         await environment.meet(op, error)
     ports = range(environment.model.ports)
-    for giver, port in random.sample([(giver, port) for giver in ports for port in ports], min(len(ports) ** 2, 25)):
+    for op in {op ^ 1 << bit for op in COMMANDS for bit in range(7)} - {*COMMANDS}:   # of an opcode all bits count
+        await environment.give((op, *environment.draw()[1:]))
+    for giver, port in random.sample(2 * [(giver, port) for giver in ports for port in ports], min(2 * len(ports) ** 2, 25)):
         await environment.give((Op.ENABLE_REPLY, port, *environment.draw()[2:]))
         for op in (*ABOUT_PORTS, *FORCED):
             for force in (0, FORCE) if op in FORCED else (0,):
