@@ -73,9 +73,9 @@ class Lockstep:
         self.cycle += 1
         return found
 
-    async def rest(self, cycles):
-        """``cycles`` cycles, at least one, with all inputs 0, in which nobody looks: many times as quick as ``step``."""
-        self._drive({})
+    async def rest(self, cycles, inputs=None):
+        """``cycles`` cycles, at least one, with the same ``inputs`` (those not named are 0), in which nobody looks: many times as quick as ``step``."""
+        self._drive(inputs or {})
         await Timer(_PERIOD * cycles - _PERIOD // 4, unit="ns")
         await RisingEdge(self.dut.clk)
         self.cycle += cycles
