@@ -173,6 +173,8 @@ async def start(dut):
 async def sorts_whatever_arrives(dut):
     """H8, H12, H16, docs/wire.md: commands, replies, packets, cut short and interrupted at every place."""
     parts = await start(dut)
+    for op in FOR_ANY:   # none of what differs in one bit is for any HUB
+        await compare(*parts, [symbol for bit in range(8) for symbol in command(op ^ 1 << bit, ANY_HUB, bit)])
     stream = soup(parts[1].hub)
     for gap in (0.0, 0.3):
         await compare(*parts, (next(stream) for _ in range(6000)), gap)
