@@ -181,7 +181,7 @@ async def does_with_every_symbol_what_the_wire_demands(dut):
         assert surroundings.replies == [bytes(content) for content, _ in found.replies]
         answers = [(r >> 16 & 0xFF, r >> 8 & 0xFF, r & 0xFF) for r in surroundings.answers]
         assert answers == [(order.op, HUB, value) for order, value in zip(orders, surroundings.given, strict=True) if order.op & 1]
-        assert surroundings.heard == len(found.readies) > 10
+        assert surroundings.heard == len(found.readies)
         assert surroundings.readies == surroundings.counted[Counter.PACKETS] == sum(action.symbol == Control.START for action in passes)
         faults = sum(not isinstance(action, (Pass, Order)) for action in todo)
         assert surroundings.errors == min(MAX_ERRORS, faults + len(found.errors)) > length // 15
