@@ -159,6 +159,22 @@ async def clearing_at_any_moment_leaves_what_happens_afterwards(dut):
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
+async def clearing_after_a_rest_of_any_length_is_not_forgotten(dut):
+    """docs/monitor.md: wherever the walker's count of cycles stands when the counters of a port are to be cleared."""
+    watcher = Watcher(dut)
+    await watcher.lockstep.reset()
+    last = watcher.ports - 1
+    for gap in range(18):
+        await watcher.cycle([(last, Counter.OVERRUN), (0, Counter.PACKETS)])
+        await watcher.settle()
+        for _ in range(gap):
+            await watcher.cycle()
+        await watcher.cycle(clear=[last])
+        await watcher.settle()
+        assert await watcher.read(last, Counter.OVERRUN) == 0 and await watcher.read(0, Counter.PACKETS) == gap + 1
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
 async def two_ports_may_be_cleared_while_the_walker_clears_a_third(dut):
     """docs/monitor.md: no clearing is forgotten, the same port's again included."""
     watcher = Watcher(dut)
