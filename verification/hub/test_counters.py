@@ -163,15 +163,15 @@ async def clearing_after_a_rest_of_any_length_is_not_forgotten(dut):
     """docs/monitor.md: wherever the walker's count of cycles stands when the counters of a port are to be cleared."""
     watcher = Watcher(dut)
     await watcher.lockstep.reset()
-    last = watcher.ports - 1
-    for gap in range(18):
-        await watcher.cycle([(last, Counter.OVERRUN), (0, Counter.PACKETS)])
-        await watcher.settle()
-        for _ in range(gap):
-            await watcher.cycle()
-        await watcher.cycle(clear=[last])
-        await watcher.settle()
-        assert await watcher.read(last, Counter.OVERRUN) == 0 and await watcher.read(0, Counter.PACKETS) == gap + 1
+    for target in (0, watcher.ports - 1):
+        for gap in range(18):
+            await watcher.cycle([(target, Counter.OVERRUN), (1, Counter.PACKETS)])
+            await watcher.settle()
+            for _ in range(gap):
+                await watcher.cycle()
+            await watcher.cycle(clear=[target])
+            await watcher.settle()
+            assert await watcher.read(target, Counter.OVERRUN) == 0
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
@@ -222,8 +222,8 @@ async def a_sum_stops_at_its_room(dut):
     await watcher.lockstep.reset()
     await watcher.settle()
     for kind in APART:
-        for more in range(1, 5):
-            n, happened = random.randrange(watcher.ports), more + 3 * watcher.ports // 4
+        for n, more in [(n, more) for n in random.sample(range(watcher.ports), min(watcher.ports, 3)) for more in range(1, 5)]:
+            happened = more + 3 * watcher.ports // 4
             await watcher.cycle(clear=range(watcher.ports))   # the next round is a long one
             for _ in range(happened):
                 await watcher.cycle([(n, kind)])

@@ -14,7 +14,7 @@ from nectar.hdl.hub.input_port import InputPort
 from nectar.hdl.hub.messages import FAULTS
 from nectar.hdl.hub.monitor_map import ERRORS, Counter
 from nectar.hdl.hub.reply_buffer import ARRIVED_ROOM
-from nectar.hdl.link.symbol import ANY_HUB, Control, command, packet, reply
+from nectar.hdl.link.symbol import ANY_HUB, COMMAND_LENGTH, Control, command, packet, reply
 from nectar.verification.bench import Bench, inside
 from nectar.verification.hub.lockstep import Lockstep
 from nectar.verification.hub.streams import Order, Pass, actions, arrivals
@@ -196,10 +196,12 @@ async def obeys_what_bears_its_id(dut):
         surroundings.hub = random.randrange(255)
         other = random.choice([hub for hub in (surroundings.hub ^ 1 << bit for bit in range(8)) if hub != ANY_HUB])
         param = random.randrange(256)
+        surroundings.error = random.choice((0, Error.BUSY))
         await surroundings.send([*command(Op.OPEN_RETRY_REPLY, surroundings.hub, param), *command(Op.OPEN, other, param)])
         await surroundings.settle()
         assert surroundings.requests.pop()[:2] == (Op.OPEN_RETRY_REPLY, param) and not surroundings.requests
-        assert surroundings.answers.pop() == Op.OPEN_RETRY_REPLY << 16 | surroundings.hub << 8 | surroundings.given[-1]
+        op = Op.OPEN_RETRY_REPLY & ~1 | (not surroundings.error)
+        assert surroundings.answers.pop() == op << 16 | surroundings.hub << 8 | surroundings.given[-1]
         assert [symbol for symbol, _ in surroundings.moved] == command(Op.OPEN, other, param)
         surroundings.moved.clear()
 
@@ -262,6 +264,9 @@ async def counts_every_error_once(dut):
         surroundings.error = error
         assert await errors_of(*command(Op.OPEN, HUB, 1)) == counts
     surroundings.error = 0
+    connected, surroundings.targets = surroundings.targets, 0
+    assert await errors_of(0x55, 0x66) == 1
+    surroundings.targets = connected
     assert await errors_of(None, reply_lost=True) == 1
     assert await errors_of(None, no_route=True) == 1
     assert await errors_of(None, expired=True) == 1
@@ -390,9 +395,21 @@ async def is_busy_while_a_symbol_is_inside(dut):
         await surroundings.cycle(space=False)
         assert surroundings.lockstep.read("busy")
     await surroundings.settle(3)
+    for waiting in (reply(1, 2, 3), command(Op.STATUS_ERRORS, HUB, 1), command(Op.OPEN_RETRY, HUB, 1)):   # for the bus, for its answer's way, for the controller
+        takes = {"take": False, "respond": waiting[1] == Op.STATUS_ERRORS}
+        await surroundings.send([*waiting, *[None] * 3], **takes)
+        for _ in range(20):
+            await surroundings.cycle(**takes)
+            assert surroundings.lockstep.read("busy"), waiting
+        await surroundings.settle()
+    moved = len(surroundings.moved)
+    await surroundings.send(command(Op.OPEN, 0x99, 1))
+    while len(surroundings.moved) < moved + COMMAND_LENGTH:
+        assert surroundings.lockstep.read("busy"), "idle while a command for another HUB is in the queue"
+        await surroundings.cycle()
     await surroundings.send(command(Op.OPEN, HUB, 1)[:3])
     await surroundings.settle(3)
-    assert surroundings.requests == []
+    assert [op for op, *_ in surroundings.requests] == [Op.STATUS_ERRORS, Op.OPEN_RETRY]
 
 
 def test_a_bypass_is_there_or_not():
