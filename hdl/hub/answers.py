@@ -266,7 +266,8 @@ class Answers(wiring.Component):
             self.ready_set.eq(Mux(sets, place_of_effect, 0)),
             self.ready_clear.eq(Mux(clears, place_of_effect, 0)),
             self.send_ready.eq(Mux(sends, place_of_effect, 0)),
-            self.busy.eq(valid | responding | self.response_valid.any() | sets | clears | sends),
+            # What sets a ready bit comes with the response.
+            self.busy.eq(valid | responding | self.response_valid.any()),
         ]
 
         # What is recorded. Closing by an input itself is no decision, and neither is the repetition of an open or a lock.

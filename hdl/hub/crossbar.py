@@ -6,7 +6,7 @@ Source: "The Design of Nectar" (1989), section 4.1.
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Array, Module, Mux
+from amaranth.hdl import Module, Mux
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -61,9 +61,14 @@ class Crossbar(wiring.Component):
         passages = [passage.as_value() for passage in self.passage]
         m.d.comb += self.push.eq(reduce(or_, (Mux(self.move[i], self.targets[i] & ~(1 << i), 0) for i in ports)))
         for o in ports:
+            others = [i for i in ports if i != o]
             if self.early:
-                chosen = reduce(or_, (passages[i] & self.targets[i][o].replicate(len(passages[i])) for i in ports if i != o))
-            else:
-                chosen = Array(passages)[self.owner[o]]
-            m.d.comb += self.out[o].eq(chosen)
+                m.d.comb += self.out[o].eq(reduce(or_, (passages[i] & self.targets[i][o].replicate(len(passages[i])) for i in others)))
+                continue
+            with m.Switch(self.owner[o]):
+                for i in others[:-1]:
+                    with m.Case(i):
+                        m.d.comb += self.out[o].eq(passages[i])
+                with m.Default():
+                    m.d.comb += self.out[o].eq(passages[others[-1]])
         return m

@@ -39,7 +39,7 @@ class Supervisor(wiring.Component):
     Members
     -------
     command, command_valid : In(SupervisorCommand(ports)), In(1)
-        A command. One more may be given before ``finished``; it stays there and is carried out next.
+        A command. One more may be given up to seven cycles later; it stays there and is carried out next.
     mine, locked : In(ports), In(ports)
         Inputs that name an output which is connected to them; outputs that are locked.
     byte : In(8)

@@ -162,16 +162,24 @@ class Environment:
     """Ports that ask at random and hold their requests until they are decided; connections and locks that end; a supervisor."""
 
     def __init__(self, dut):
-        self.model = Model(*CONFIGURATIONS[inside()])
-        self.tables = Tables(self.model.ports)
+        self._forget()
         ports = range(self.model.ports)
         self.lockstep = Lockstep(dut, ["request_valid", "give_up", "expired", "mine", "connected", "locked", "ready", "enabled", "allowed", "finished",
                                        *(f"{name}__{n}" for name in ("request", "shut") for n in ports)])
+
+    def _forget(self):
+        self.model = Model(*CONFIGURATIONS[inside()])
+        self.tables = Tables(self.model.ports)
         self.asked = {}     # port → (op, param) until two cycles after its decision
         self.ends = {}      # port → cycle in which it may ask anew
         self.enabled = (1 << self.model.ports) - 1
         self.finish = None
         self.most_waiting = 0
+
+    async def restart(self):
+        """A reset of one cycle, in the midst of what goes on."""
+        await self.lockstep.restart()
+        self._forget()
 
     def _inputs(self, ask, ready, give_up, ops):
         model, ports = self.model, range(self.model.ports)
@@ -186,7 +194,7 @@ class Environment:
             self.enabled ^= 1 << random.choice(ports)
         for n in ports:
             if n not in self.asked and random.random() < ask:
-                self.asked[n] = random.choice(ops), random.choice([*ports, *ports, random.randrange(256)])
+                self.asked[n] = random.choice(ops), random.choice([*ports, *ports, random.randrange(model.ports, model.ports + 4), random.randrange(256)])
                 inputs["request_valid"] |= 1 << n
             op, param = self.asked.get(n, (0, 0))
             inputs[f"request__{n}"] = op << 8 | param
@@ -242,6 +250,8 @@ async def decides_one_request_a_cycle_in_turns(dut):
     environment = Environment(dut)
     await environment.lockstep.reset()
     ops = [*OPENS, *LOCKS, *WAITING, *OTHERS]
+    # Opcodes that differ in one bit from one that waits are none that waits.
+    ops += [op for op in (Op.AWAIT_READY_REPLY ^ 1 << bit for bit in range(7)) if op not in ops]
     for ask, close, ready, give_up in ((0.5, 0.1, 0.7, 0), (0.05, 0.02, 0.3, 0.05), (1, 0.3, 0.7, 0.3), (0.8, 0.05, 0.2, 0.2), (0.7, 0.03, 0.1, 0.3), (1, 0.9, 1, 0)):
         await environment.run(1500, ask, close, ready, give_up, ops)
     model = environment.model
@@ -279,6 +289,18 @@ async def nothing_is_decided_while_a_supervisor_command_is_carried_out(dut):
     for ask, close in ((1, 0.1), (0.1, 0.1)):
         await environment.run(700, ask, close, 0.9, 0.01, [*OPENS, *LOCKS, *OTHERS, *SUPERVISOR])
     assert {op for op, _ in environment.model.seen} >= set(SUPERVISOR)
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def a_reset_of_one_cycle_ends_whatever_is_under_way(dut):
+    """docs/hub.md, "Reset hub": afterwards the controller decides as after the first reset."""
+    environment = Environment(dut)
+    await environment.lockstep.reset()
+    for _ in range(60):
+        await environment.run(random.randrange(4, 16), 1, 0.3, 0.9, 0.05, random.choice([(*OPENS, *LOCKS), (*OPENS, *SUPERVISOR)]))
+        await environment.restart()
+        await environment.run(3, 0, 0, 1)
+    await environment.run(100, 0.7, 0.3, 0.9)
 
 
 bench = Bench(__name__, {name: lambda parameters=parameters: Controller(*parameters) for name, parameters in CONFIGURATIONS.items()},

@@ -64,7 +64,8 @@ class Model:
         error = random.choice([0, 0, 0, *Error])
         value = error or random.randrange(256)
         if not error and op < 8:
-            self.targets.add(random.choice([n for n in range(self.ports) if n != self.port]))
+            others = [n for n in range(self.ports) if n != self.port]
+            self.targets.add(self.order[1] if self.order[1] in others and random.random() < 0.8 else random.choice(others))
         self.response = error, value
 
     def step(self, valid, space, prompt, offer=0.0, halt=0.0, expired=0.0, close=frozenset()):
@@ -192,6 +193,7 @@ class Model:
             shown[FAULTS[self.error]] = True
             return set()
         shown["close_one" if op in CLOSE_ONE else "close_mine"] = True
+        self.note("closed one" if op in CLOSE_ONE else "closed its own")
         return {param} if op in CLOSE_ONE else self.targets
 
     def _execute(self, shown, targets):
@@ -219,10 +221,11 @@ def close_all(param=0):
 
 def piece(ports):
     """A random part of a stream."""
-    param = random.choice([*range(ports), random.randrange(256)])
+    # Also what differs in one bit from a port that there is.
+    param = random.choice([*range(ports), random.randrange(256), random.randrange(ports) ^ 1 << random.randrange(8)])
     draw = random.random()
     if draw < 0.3:
-        return [Entry(symbol) for symbol in packet(random.randbytes(random.randrange(5)))]
+        return [Entry(symbol) for symbol in packet(random.randbytes(random.randrange(5)))[random.choice((0, 0, 1, -1)):]]
     if draw < 0.45:
         return close_all(param)
     if draw < 0.55:
@@ -230,7 +233,8 @@ def piece(ports):
     if draw < 0.7:
         return own(random.randrange(8), param)
     if draw < 0.85:
-        return own(random.choice([*CLOSE_ONE, *CLOSE_MINE]), param)
+        opens = own(random.randrange(8), param) if random.random() < 0.5 else []
+        return opens + own(random.choice([*CLOSE_ONE, *CLOSE_MINE]), param)
     return own(random.choice([HELLO_ASK, *(op for op in range(256) if op != Op.CLOSE_ALL)]), param)
 
 
@@ -262,7 +266,8 @@ async def does_everything_in_order(dut):
         for _ in range(250):
             model.queue.extend(piece(model.ports))
         await run(lockstep, model, share)
-    assert model.seen.keys() >= {"close all dropped", "run", "in run", "answered", "closing", "passed on before the response"}, model.seen
+    assert model.seen.keys() >= {"close all dropped", "run", "in run", "answered", "closing", "closed one", "closed its own",
+                                 "passed on before the response"}, model.seen
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
@@ -317,6 +322,23 @@ async def passes_a_symbol_in_every_cycle(dut):
     length = len(model.queue)
     await run(lockstep, model, 1.0, length + 1)
     assert lockstep.cycle == length
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def a_reset_of_one_cycle_ends_whatever_is_under_way(dut):
+    """docs/hub.md, "Reset hub": afterwards the head is as after the first reset."""
+    lockstep, model = await start(dut)
+    for _ in range(300):
+        for _ in range(4):
+            model.queue.extend(own(random.choice([*CLOSE_ONE, *CLOSE_MINE, Op.OPEN]), random.randrange(8)) if random.random() < 0.7 else piece(model.ports))
+        for _ in range(random.randrange(1, 10)):
+            await lockstep.step(*model.step(True, some(model.ports, 0.9), 0.7, halt=0.05, expired=0.05))
+        await lockstep.restart()
+        model = Model(*CONFIGURATIONS[inside()])
+        await lockstep.step(*model.step(False, set(), 0))
+    for _ in range(10):
+        model.queue.extend(piece(model.ports))
+    await run(lockstep, model, 0.9)
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")

@@ -4,16 +4,17 @@ What a head has to do with what arrives is told by streams.py, which takes the s
 """
 
 import random
+from collections import deque
 
 import cocotb
 import pytest
 
-from nectar.hdl.hub.commands import Error, Op
+from nectar.hdl.hub.commands import HELLO, HELLO_ASK, Error, Group, Op
 from nectar.hdl.hub.input_port import InputPort
 from nectar.hdl.hub.messages import FAULTS
 from nectar.hdl.hub.monitor_map import ERRORS, Counter
 from nectar.hdl.hub.reply_buffer import ARRIVED_ROOM
-from nectar.hdl.link.symbol import Control, command, packet, reply
+from nectar.hdl.link.symbol import ANY_HUB, COMMAND_LENGTH, Control, command, packet, reply
 from nectar.verification.bench import Bench, inside
 from nectar.verification.hub.lockstep import Lockstep
 from nectar.verification.hub.streams import Order, Pass, actions, arrivals
@@ -29,18 +30,22 @@ WAITING = {"with bypass": 3, "without bypass": 0}
 
 
 class Surroundings:
-    """Everything around an input port: one connected output, a controller that answers, a reply bus that takes a reply when told."""
+    """Everything around an input port: some connected outputs, a controller that answers, a reply bus that takes a reply when told."""
 
     def __init__(self, dut):
         self.lockstep = Lockstep(dut, ["coming", "rx_symbol", "rx_kind", "enabled", "hub_id", "targets", "space", "resume", "response_valid",
                                        "done", "value", "fault", "quiet", "mine", "answer__ready", "reset_queue", "expired", "no_route", "reply_lost",
                                        "reply_source__place", "reply_source__pop"])
+        self.hub = HUB
+        self.targets = random.choice([mask for mask in range(1, 1 << PORTS) if not mask >> PORT & 1])
         self.moved = []     # (symbol, cycle)
         self.requests = []  # (op, param, cycle)
+        self.given = []     # values of the responses
         self.answers = []
         self.replies = []
         self.counted = dict.fromkeys(Counter, 0)
-        self.readies = self.closes = 0
+        self.readies = self.closes = self.heard = 0
+        self.sums = deque([0, 0])   # of errors, as they are to be shown two cycles later
         self.closing = None  # cycle in which no output is connected
         self.due = None
         self.error = 0       # of the next response
@@ -48,24 +53,33 @@ class Surroundings:
         self.place = 0
 
     async def cycle(self, symbol=None, space=True, take=True, respond=True, **more):
-        """One cycle in which ``symbol`` is at the pins. The controller needs three; behind a close all no output is connected for one cycle."""
+        """One cycle in which ``symbol`` is at the pins, and all outputs that are connected have space, or not all.
+
+        The controller needs three; behind a close all no output is connected for one cycle. The sum of errors is checked in every cycle.
+        """
         now = self.lockstep.cycle
         enabled = more.get("enabled", 1)
         responds = respond and self.due is not None and now >= self.due
         self.place = self.place + 1 & 3 if self.place or (take and self.lockstep.read("reply_source__valid")) else 0
-        inputs = {"coming": 0x1AA if symbol is None else symbol, "rx_symbol": self.register[0], "rx_kind": self.register[1], "hub_id": HUB,
-                  "enabled": enabled, "targets": 0 if now == self.closing else 0b1001, "space": 0b1111 if space else 0b0111, "mine": 1,
-                  "answer__ready": take, "response_valid": responds, "done": not self.error, "value": self.error or 0x77,
+        connected = 0 if now == self.closing else self.targets
+        free = random.getrandbits(PORTS) | connected
+        if not space and connected:
+            free &= ~(1 << random.choice([n for n in range(PORTS) if connected >> n & 1]))
+        if responds:
+            self.given.append(self.error or random.randrange(256))
+        inputs = {"coming": 0x1AA if symbol is None else symbol, "rx_symbol": self.register[0], "rx_kind": self.register[1], "hub_id": self.hub,
+                  "enabled": enabled, "targets": connected, "space": free, "mine": 1,
+                  "answer__ready": take, "response_valid": responds, "done": not self.error, "value": self.given[-1] if responds else random.randrange(256),
                   "fault": sum(1 << n for n, fault in enumerate(FAULTS) if fault == self.error),
                   "reply_source__place": self.place, "reply_source__pop": self.place == 3, **more}
         names = ("move", "passage", "request_valid", "request", "answer__valid", "answer__payload", "reply_source__byte", "events", "send_ready",
-                 "close_one", "close_mine")
+                 "close_one", "close_mine", "ready_arrived", "errors")
         (move, passage, request_valid, request, answer_valid, answer, byte, events, ready, close_one,
-         close_mine) = await self.lockstep.step(inputs, outputs=names)
+         close_mine, heard, errors) = await self.lockstep.step(inputs, outputs=names)
         if responds:
             self.due = None
         if move:
-            assert space, "a symbol moved without space"
+            assert not connected & ~free, "a symbol moved without space"
             self.moved.append((passage & 0x1FF, now))
             if passage >> 9:
                 self.closing = now + random.randint(1, 4)
@@ -82,6 +96,10 @@ class Surroundings:
         for counter in Counter:
             self.counted[counter] += events >> counter & 1
         self.readies += ready
+        self.heard += heard
+        self.sums.append(self.counted_errors)
+        total = self.sums.popleft()
+        assert errors == total if total <= MAX_ERRORS else errors > MAX_ERRORS, f"cycle {now}: {errors} errors shown, {total} counted"
         self.closes += close_one or close_mine
         self.register = (0x1AA, 0) if symbol is None else (symbol, kind(symbol, enabled))
 
@@ -126,16 +144,17 @@ async def start(dut):
 
 def soup(length):
     """Frames of all kinds with what may stand between their symbols; all own commands are the controller's."""
+    orders = [op for op in range(256) if op >> 4 != Group.CLOSE and op not in (Op.FLUSH_REPLY, HELLO, HELLO_ASK)]
     symbols = []
     while len(symbols) < length:
         frame = random.choice([packet(random.randbytes(random.randrange(6))), command(Op.CLOSE_ALL, 0xFF, 0),
-                               command(random.choice([Op.OPEN_RETRY_REPLY, Op.STATUS_ERRORS, Op.OPEN, 0x7F]), HUB, random.randrange(PORTS)),
-                               command(Op.CLOSE, 0x99, 1), reply(0x31, 2, 3), [RESERVED], [0x55]])
+                               command(random.choice(orders), HUB, random.randrange(256)),
+                               command(Op.CLOSE, 0x99, 1), reply(*random.randbytes(3)), [RESERVED], [random.randrange(256)]])
         if random.random() < 0.2:
             frame = frame[:random.randrange(len(frame) + 1)]
         for symbol in frame:
             if random.random() < 0.1:
-                symbols += random.choice([[Control.READY], [Control.IDLE], reply(0x31, 2, 3), [RESERVED]])
+                symbols += random.choice([[Control.READY], [Control.IDLE], reply(*random.randbytes(3)), [RESERVED]])
             symbols.append(symbol)
     return symbols + [Control.START]  # cuts what is open
 
@@ -143,9 +162,9 @@ def soup(length):
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def does_with_every_symbol_what_the_wire_demands(dut):
     """H8, H11, H12, H16: what passes, what is asked of the controller, what is answered, in order; nothing else."""
-    for share, pause in ((1.0, 0.7), (0.7, 0.75), (1.0, 0.9)):
+    for share, pause, length in ((1.0, 0.7, 1500), (0.7, 0.75, 1500), (1.0, 0.9, 500)):
         surroundings = await start(dut)
-        symbols = soup(1500)
+        symbols = soup(length)
         heard = []
         for symbol in symbols:
             while random.random() < pause:
@@ -161,11 +180,30 @@ async def does_with_every_symbol_what_the_wire_demands(dut):
         assert [(op, param) for op, param, _ in surroundings.requests] == [(order.op, order.param) for order in orders]
         assert surroundings.replies == [bytes(content) for content, _ in found.replies]
         answers = [(r >> 16 & 0xFF, r >> 8 & 0xFF, r & 0xFF) for r in surroundings.answers]
-        assert answers == [(order.op, HUB, 0x77) for order in orders if order.op & 1]
+        assert answers == [(order.op, HUB, value) for order, value in zip(orders, surroundings.given, strict=True) if order.op & 1]
+        assert surroundings.heard == len(found.readies)
         assert surroundings.readies == surroundings.counted[Counter.PACKETS] == sum(action.symbol == Control.START for action in passes)
         faults = sum(not isinstance(action, (Pass, Order)) for action in todo)
-        assert surroundings.errors == min(MAX_ERRORS, faults + len(found.errors)) > 100
+        assert surroundings.errors == min(MAX_ERRORS, faults + len(found.errors)) > length // 15
         assert surroundings.counted_errors == faults + len(found.errors)
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def obeys_what_bears_its_id(dut):
+    """H8, docs/wire.md: all eight bits of the ID count, in a command and in the answer to it; what bears another passes on."""
+    surroundings = await start(dut)
+    for _ in range(60):
+        surroundings.hub = random.randrange(255)
+        other = random.choice([hub for hub in (surroundings.hub ^ 1 << bit for bit in range(8)) if hub != ANY_HUB])
+        param = random.randrange(256)
+        surroundings.error = random.choice((0, Error.BUSY))
+        await surroundings.send([*command(Op.OPEN_RETRY_REPLY, surroundings.hub, param), *command(Op.OPEN, other, param)])
+        await surroundings.settle()
+        assert surroundings.requests.pop()[:2] == (Op.OPEN_RETRY_REPLY, param) and not surroundings.requests
+        op = Op.OPEN_RETRY_REPLY & ~1 | (not surroundings.error)
+        assert surroundings.answers.pop() == op << 16 | surroundings.hub << 8 | surroundings.given[-1]
+        assert [symbol for symbol, _ in surroundings.moved] == command(Op.OPEN, other, param)
+        surroundings.moved.clear()
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
@@ -226,6 +264,9 @@ async def counts_every_error_once(dut):
         surroundings.error = error
         assert await errors_of(*command(Op.OPEN, HUB, 1)) == counts
     surroundings.error = 0
+    connected, surroundings.targets = surroundings.targets, 0
+    assert await errors_of(0x55, 0x66) == 1
+    surroundings.targets = connected
     assert await errors_of(None, reply_lost=True) == 1
     assert await errors_of(None, no_route=True) == 1
     assert await errors_of(None, expired=True) == 1
@@ -248,14 +289,14 @@ async def drops_what_finds_the_queue_full(dut):
     surroundings = await start(dut)
     room = CAPACITY + WAITING[inside()]
     for _ in range(3):
+        before = surroundings.counted[Counter.OVERRUN]
         await surroundings.send([n & 0xFF for n in range(room - 3)], space=False)
         await surroundings.send(command(Op.OPEN, 0x99, 1), space=False)
         await surroundings.send([0x66] * 10, space=False)
-        assert surroundings.counted[Counter.OVERRUN] in (10, 11) and surroundings.moved == []
+        assert surroundings.counted[Counter.OVERRUN] - before in (10, 11) and surroundings.moved == []
         await surroundings.settle()
         assert [symbol for symbol, _ in surroundings.moved] == [*(n & 0xFF for n in range(room - 3)), 0x66, 0x66, 0x66]
         surroundings.moved.clear()
-        surroundings.counted[Counter.OVERRUN] = 0
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
@@ -274,7 +315,7 @@ async def a_flush_overtakes_all_that_waits(dut):
             assert gives_up == (Op.OPEN_RETRY in waiting)
             await surroundings.settle()
             assert [op for op, *_ in surroundings.requests] == [op for op in waiting[1:2] if gives_up] + [Op.FLUSH_REPLY]
-            assert surroundings.answers == [Op.FLUSH_REPLY << 16 | HUB << 8 | 0x77]
+            assert surroundings.answers == [Op.FLUSH_REPLY << 16 | HUB << 8 | surroundings.given[-1]]
             assert [symbol for symbol, _ in surroundings.moved] == [0x11, *command(Op.OPEN, 0x99, 1), 0x22]
             assert surroundings.readies == surroundings.counted[Counter.FLUSHED] == 1 and surroundings.counted_errors == 0
 
@@ -289,7 +330,7 @@ async def a_flush_needs_no_room(dut):
         await surroundings.send([0x11, *command(Op.OPEN, 0x99, 1), 0x22], space=False)
         await surroundings.settle()
         assert [(op, param) for op, param, _ in surroundings.requests] == [(Op.FLUSH_REPLY, 0x5A)]
-        assert surroundings.answers == [Op.FLUSH_REPLY << 16 | HUB << 8 | 0x77]
+        assert surroundings.answers == [Op.FLUSH_REPLY << 16 | HUB << 8 | surroundings.given[-1]]
         assert [symbol for symbol, _ in surroundings.moved] == [0x11, *command(Op.OPEN, 0x99, 1), 0x22]
         assert surroundings.readies == surroundings.counted[Counter.FLUSHED] == 1
         assert surroundings.counted_errors == surroundings.counted[Counter.OVERRUN] == (0 if spare >= 4 else 4)
@@ -354,9 +395,21 @@ async def is_busy_while_a_symbol_is_inside(dut):
         await surroundings.cycle(space=False)
         assert surroundings.lockstep.read("busy")
     await surroundings.settle(3)
+    for waiting in (reply(1, 2, 3), command(Op.STATUS_ERRORS, HUB, 1), command(Op.OPEN_RETRY, HUB, 1)):   # for the bus, for its answer's way, for the controller
+        takes = {"take": False, "respond": waiting[1] == Op.STATUS_ERRORS}
+        await surroundings.send([*waiting, *[None] * 3], **takes)
+        for _ in range(20):
+            await surroundings.cycle(**takes)
+            assert surroundings.lockstep.read("busy"), waiting
+        await surroundings.settle()
+    moved = len(surroundings.moved)
+    await surroundings.send(command(Op.OPEN, 0x99, 1))
+    while len(surroundings.moved) < moved + COMMAND_LENGTH:
+        assert surroundings.lockstep.read("busy"), "idle while a command for another HUB is in the queue"
+        await surroundings.cycle()
     await surroundings.send(command(Op.OPEN, HUB, 1)[:3])
     await surroundings.settle(3)
-    assert surroundings.requests == []
+    assert [op for op, *_ in surroundings.requests] == [Op.STATUS_ERRORS, Op.OPEN_RETRY]
 
 
 def test_a_bypass_is_there_or_not():

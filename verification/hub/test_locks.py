@@ -76,6 +76,19 @@ async def keeps_all_locks_and_no_other(dut):
     assert lockstep.read("locked") == 0
 
 
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def a_reset_of_one_cycle_ends_all_locks(dut):
+    """docs/hub.md, "Reset hub": whoever holds them, and whatever changes just then."""
+    lockstep = Lockstep(dut, ["change", "who", "release"])
+    await lockstep.reset()
+    for _ in range(20):
+        model = Model(SIZES[inside()])
+        await lockstep.run(model, stimulus(1, 0.01), 3 * model.ports)
+        await lockstep.restart()
+        model = Model(SIZES[inside()])
+        await lockstep.run(model, stimulus(0, 0), 2)
+
+
 bench = Bench(__name__, {name: lambda ports=ports: Locks(ports) for name, ports in SIZES.items()}, ports_only=True)
 
 

@@ -97,10 +97,12 @@ async def events_are_shown_and_taken_out(dut):
         await watcher.cycle()
     assert watcher.lockstep.read("active")
     told = []
-    for _ in range(40):
+    for turn in range(40):
         for _ in range(random.choice((3, 3, 4, 300))):
             await watcher.cycle()
-        source, output = random.randrange(watcher.ports), random.randrange(128)
+        if turn == 20:   # all bits of the time
+            await watcher.lockstep.rest(random.randrange(1 << 17, 1 << 18) - 15_000)
+        source, output = random.randrange(128), random.randrange(128)
         kind = random.choice((Event.OPENED, Event.REFUSED, Event.LOCKED, Event.UNLOCKED, Event.SUPERVISOR))
         told.append((watcher.lockstep.cycle, kind, source, output))
         await watcher.cycle(decision=kind << 14 | source << 7 | output, decision_valid=1)
@@ -108,6 +110,13 @@ async def events_are_shown_and_taken_out(dut):
         await watcher.cycle()
     begin = None
     for cycle, kind, source, output in told:
+        if cycle == told[30][0]:   # an event with a long time shows at its offsets, and where events are selected
+            shown = await watcher.read(Select.EVENTS, *range(POP))
+            assert shown[0] and shown[1] and not any(shown[5:])
+            for select in {Select.EVENTS ^ 1 << bit for bit in range(8)} - {*range(watcher.ports), *Select}:
+                assert not any(await watcher.read(select, *range(5)))
+            assert not any(await watcher.read(Select.FLAGS, *range(5)))
+            assert await watcher.read(Select.IDENTITY, 0, 1, 4) == [VERSION, watcher.ports, 0]
         for _ in range(random.randrange(1, 4)):
             shown = await watcher.read(Select.EVENTS, *range(6))
         stamp = int.from_bytes(bytes(shown[:3]), "big") >> 2 & 0x3FFFF
@@ -131,6 +140,8 @@ async def what_ends_is_recorded_with_its_port(dut):
     await watcher.clear(Clear.RECORD)
     for _ in range(4):
         await watcher.cycle()
+    for what in (Clear.STOP, Clear.RECORD):
+        await watcher.cycle(clear=what)   # it is no command to clear
     last = watcher.ports - 1
     for pin, port in (("closed", 1), ("unlocked", last), ("expired", last)):
         await watcher.cycle(**{pin: 1 << port})
@@ -151,7 +162,7 @@ async def what_ends_is_recorded_with_its_port(dut):
 async def flags_and_identity_are_shown(dut):
     """docs/monitor.md: the ports' state as it is when asked; version, ports, latencies and watchdog; 0 for all that there is not."""
     watcher = Watcher(dut)
-    for _ in range(5):
+    for _ in range(10):
         flags = [random.getrandbits(6) for _ in range(watcher.ports)]
         watchdog = random.randrange(32)
         levels = {f"flags__{n}": value for n, value in enumerate(flags)}
@@ -162,8 +173,37 @@ async def flags_and_identity_are_shown(dut):
         assert await watcher.read(Select.FLAGS, *range(256)) == flags + [0] * (256 - watcher.ports)
         identity = [VERSION, watcher.ports, PROTOTYPE.transfer, PROTOTYPE.setup_and_transfer, watchdog]
         assert await watcher.read(Select.IDENTITY, *range(256)) == identity + [0] * 251
-        for select in (watcher.ports, 127, Select.IDENTITY + 1, 255):
+        near = {select ^ 1 << bit for select in (Select.FLAGS, Select.IDENTITY) for bit in range(8)} - {*range(watcher.ports), *Select}
+        for select in (watcher.ports, 127, 255, *random.sample(sorted(near), 4)):
             assert not any(await watcher.read(select, *range(256)))
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def a_counter_shows_all_its_bits(dut):
+    """docs/monitor.md: 16 bits, 65535 in the end; that takes so long that only small HUBs have it."""
+    watcher = Watcher(dut)
+    await watcher.start()
+    if watcher.ports > 3:
+        return
+    await watcher.lockstep.rest(220_000, {"events__1": 1 << Counter.PACKETS, "awake": 1})
+    await watcher.settle()
+    assert await watcher.read(1, *range(32)) == [255 * (kind == Counter.PACKETS) for kind in Counter for _ in range(2)]
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def a_reset_of_one_cycle_ends_the_record(dut):
+    """docs/hub.md, "Reset hub": afterwards nothing is recorded, and all counters are 0, whatever was under way."""
+    watcher = Watcher(dut)
+    await watcher.start()
+    for wait in range(6):
+        await watcher.settle()
+        await watcher.cycle(events__0=0xFFFF)
+        await watcher.clear(Clear.RECORD)
+        for _ in range(wait):
+            await watcher.cycle(decision=Event.OPENED << 14, decision_valid=1)
+        await watcher.lockstep.restart()
+        await watcher.settle()
+        assert not any(await watcher.read(0, *range(32))) and not any(await watcher.read(Select.EVENTS, *range(5)))
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
@@ -179,10 +219,17 @@ async def clearing_what_there_is_not_does_nothing(dut):
     await watcher.settle()
     for n in range(watcher.ports):
         assert await watcher.read(n, *range(32)) == [0, 1] * 16
-    await watcher.clear(watcher.ports - 1)
-    await watcher.settle()
-    assert await watcher.read(watcher.ports - 1, *range(32)) == [0] * 32
-    assert await watcher.read(0, *range(32)) == [0, 1] * 16
+    for order in ([*range(watcher.ports)], [*reversed(range(watcher.ports))]):
+        for n in order:
+            await watcher.clear(n)
+        await watcher.cycle()
+        await watcher.cycle(**{f"events__{n}": 0xFFFF for n in range(watcher.ports)})
+        await watcher.settle()
+        for place, cleared in enumerate(order):
+            await watcher.clear(cleared)
+            await watcher.settle()
+            for n in order:
+                assert await watcher.read(n, *range(32)) == ([0, 1] if n in order[place + 1:] else [0, 0]) * 16
 
 
 bench = Bench(__name__, {name: lambda ports=ports: Monitor(ports, PROTOTYPE) for name, ports in PORTS.items()}, ports_only=True)

@@ -210,6 +210,22 @@ async def a_start_that_waits_counts_as_sent_for_test_open(dut):
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
+async def a_start_that_has_left_counts_no_more(dut):
+    """H15: when the ready signal for it has come the output is ready again, though what follows the start waits behind a busy fiber."""
+    lockstep, model = await start(dut)
+    for following in range(4):
+        for stall in range(3, 8):
+            symbols, sent = deque([Control.START, *range(following)]), len(model.sent)
+            for cycle in range(14):
+                inputs = stimulus(0, 0, 0, 0, 0, bit=0)(model) | {"tx__ready": cycle < stall, "ready_arrived": cycle == 10}
+                if symbols and model.space:
+                    inputs |= {"push": True, "passage": symbols.popleft()}
+                await lockstep.step(inputs, model.step(inputs))
+            assert lockstep.read("ready") and Control.START in [*model.sent[sent:], model.register]
+            await lockstep.run(model, stimulus(0, 1, 0, 0, bit=0), 10)
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 async def a_connection_that_ended_otherwise_is_not_closed_again(dut):
     """H13, docs/hub.md, "Force connection": the last symbol of a close all that still waits closes nothing when its connection has ended."""
     lockstep, model = await start(dut)
@@ -226,11 +242,15 @@ async def a_connection_that_ended_otherwise_is_not_closed_again(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def ready_signals_wait_up_to_the_limit(dut):
-    """docs/hub.md: up to 15 ready signals wait for a fiber that takes nothing; two more stand in the registers."""
+    """docs/hub.md: up to 15 ready signals, of a queue or of *repair ready*, wait for a fiber that takes nothing; two more stand in the registers."""
     lockstep, model = await start(dut)
-    await lockstep.run(model, lambda model: stimulus(0, 0, 1, 0, bit=0)(model) | {"ready_arrived": 0}, 40)
-    await lockstep.run(model, stimulus(0, 1, 0, 0, bit=0), 40)
-    assert model.sent == [Control.READY] * (READY_LIMIT + 2)
+    for inputs in ({"send_ready": 1, "repair": 0}, {"send_ready": 0, "repair": 1}, {"send_ready": 1, "repair": 1}):
+        for cycles in (*range(READY_LIMIT + 4), 40):
+            model.sent.clear()
+            await lockstep.run(model, lambda model: stimulus(0, 0, 0, 0, bit=0)(model) | inputs | {"ready_arrived": 0}, cycles)
+            await lockstep.run(model, stimulus(0, 1, 0, 0, bit=0), 25)
+            assert len(model.sent) <= READY_LIMIT + 2 and set(model.sent) <= {Control.READY}
+        assert len(model.sent) == READY_LIMIT + 2
 
 
 def test_the_register_is_there_or_not():

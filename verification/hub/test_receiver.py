@@ -13,7 +13,6 @@ from nectar.verification.bench import Bench
 from nectar.verification.hub.lockstep import Lockstep
 from nectar.verification.hub.test_input_register import kind
 
-HUB = 0x42
 FOR_ANY = (Op.ECHO_REPLY, Op.IDENTITY_REPLY, Op.SIZE_REPLY)
 RESERVED = [code for code in range(0x100, 0x200) if code not in {int(code) for code in Control}]
 ERRORS = ("refused", "reserved", "overrun", "command_cut", "reply_cut")
@@ -27,6 +26,7 @@ class Model:
     """
 
     def __init__(self):
+        self.hub = random.randrange(255)
         self.command = None
         self.fate = None  # why the command is dropped: "spoiled" or "void"
         self.reply = None
@@ -89,7 +89,7 @@ class Model:
 
     def _execute(self, shown):
         _, op, hub, param = self.command
-        if op != Op.CLOSE_ALL and (hub == HUB or hub == ANY_HUB and op in FOR_ANY):
+        if op != Op.CLOSE_ALL and (hub == self.hub or hub == ANY_HUB and op in FOR_ANY):
             flush = op == Op.FLUSH_REPLY and self.fate in (None, "spoiled")
             if self.fate is None or flush:
                 shown |= {"own": self.fate is None, "op": op, "flush": flush}
@@ -119,11 +119,16 @@ class Collector:
                 self.open = {}
 
 
-def soup():
-    """Endless symbols: frames of all kinds, with ready, idle, replies and reserved codes inside, often cut short."""
+def soup(own):
+    """Endless symbols for the HUB with the ID ``own``: frames of all kinds, with ready, idle, replies and reserved codes inside, often cut short."""
     while True:
         op = random.choice([Op.OPEN, Op.CLOSE_ALL, Op.FLUSH_REPLY, random.choice(FOR_ANY), 0x57, random.randrange(256)])
-        hub = random.choice([HUB, HUB, ANY_HUB, random.randrange(256)])
+        hub = random.choice([own, own, ANY_HUB, random.randrange(256)])
+        # What differs in one bit is something else.
+        if random.random() < 0.2:
+            op ^= 1 << random.randrange(8)
+        elif random.random() < 0.2:
+            hub ^= 1 << random.randrange(8)
         frame = random.choice([command(op, hub, random.randrange(256)), command(op, hub, random.randrange(256)),
                                reply(op, hub, random.randrange(256)),
                                packet(random.randbytes(random.randrange(6))), [random.randrange(256)], [random.choice(RESERVED)]])
@@ -148,7 +153,7 @@ async def compare(lockstep, model, collector, symbols, gap=0.0, crowded=0.0, dis
         if model.command is None or symbol == Control.COMMAND:
             room = random.choice([0, 1, 2, 3]) if random.random() < crowded else 4
         discards, goes_past, takes = random.random() < discard, room > 0 and random.random() < past, random.random() < past
-        inputs = {"hub_id": HUB, "coming": coming, "symbol": payload, "enabled": enabled,
+        inputs = {"hub_id": model.hub, "coming": coming, "symbol": payload, "enabled": enabled,
                   "kind": 0 if symbol is None else kind(symbol, enabled), "full": room == 0, "tight": room < 4, "discard": discards,
                   "past": goes_past, "taken": takes}
         shown = model.step(symbol, room, enabled, discards, goes_past, takes)
@@ -168,7 +173,9 @@ async def start(dut):
 async def sorts_whatever_arrives(dut):
     """H8, H12, H16, docs/wire.md: commands, replies, packets, cut short and interrupted at every place."""
     parts = await start(dut)
-    stream = soup()
+    for op in FOR_ANY:   # none of what differs in one bit is for any HUB
+        await compare(*parts, [symbol for bit in range(8) for symbol in command(op ^ 1 << bit, ANY_HUB, bit)])
+    stream = soup(parts[1].hub)
     for gap in (0.0, 0.3):
         await compare(*parts, (next(stream) for _ in range(6000)), gap)
     seen = parts[1].seen
@@ -179,12 +186,12 @@ async def sorts_whatever_arrives(dut):
 async def drops_what_finds_no_room(dut):
     """docs/hub.md: a symbol that finds the queue full is dropped and counted; a command needs room for all four of its symbols."""
     parts = await start(dut)
-    stream = soup()
+    stream = soup(parts[1].hub)
     for crowded in (0.05, 0.5):
         await compare(*parts, (next(stream) for _ in range(4000)), crowded=crowded)
     assert parts[1].seen["overrun"] > 100, parts[1].seen
     await compare(*parts, [Control.END])
-    await compare(*parts, command(Op.FLUSH_REPLY, HUB, 0x77), crowded=1)
+    await compare(*parts, command(Op.FLUSH_REPLY, parts[1].hub, 0x77), crowded=1)
     assert parts[1].seen["flushes without room"], parts[1].seen
 
 
@@ -192,9 +199,10 @@ async def drops_what_finds_no_room(dut):
 async def what_goes_past_the_queue_does_not_enter_it(dut):
     """docs/hub.md, Timing: an empty queue is bypassed, by symbols and by commands for this HUB, but never by a flush."""
     parts = await start(dut)
-    await compare(*parts, [0x11, *command(Op.OPEN, HUB, 0x22), *command(Op.FLUSH_REPLY, HUB, 0x33), *command(Op.OPEN, HUB ^ 1, 0x44)], past=1)
-    assert parts[1].visible == command(Op.OPEN, HUB ^ 1, 0x44)
-    stream = soup()
+    hub = parts[1].hub
+    await compare(*parts, [0x11, *command(Op.OPEN, hub, 0x22), *command(Op.FLUSH_REPLY, hub, 0x33), *command(Op.OPEN, hub ^ 1, 0x44)], past=1)
+    assert parts[1].visible == command(Op.OPEN, hub ^ 1, 0x44)
+    stream = soup(parts[1].hub)
     for past in (0.5, 0.9):
         await compare(*parts, (next(stream) for _ in range(3000)), crowded=0.05, discard=0.01, past=past)
 
@@ -203,12 +211,12 @@ async def what_goes_past_the_queue_does_not_enter_it(dut):
 async def forgets_a_command_of_which_a_part_has_arrived(dut):
     """H20, docs/hub.md, Watchdog: the rest of a command that was taken back is dropped in silence, at whatever place it was."""
     parts = await start(dut)
-    stream = soup()
+    stream = soup(parts[1].hub)
     for discard in (0.02, 0.3):
         await compare(*parts, (next(stream) for _ in range(4000)), crowded=0.05, discard=discard)
     for place in range(5):
         await compare(*parts, [Control.END])
-        symbols = command(Op.OPEN, HUB, 0x55)
+        symbols = command(Op.OPEN, parts[1].hub, 0x55)
         await compare(*parts, symbols[:place])
         await compare(*parts, [None], discard=1)
         await compare(*parts, [*symbols[place:], 0x66])
@@ -220,10 +228,24 @@ async def forgets_a_command_of_which_a_part_has_arrived(dut):
 async def takes_nothing_while_it_is_disabled(dut):
     """docs/hub.md, "Disable": frames are counted and dropped; what was under way is forgotten."""
     parts = await start(dut)
-    stream = soup()
+    stream = soup(parts[1].hub)
     for off in (0.1, 0.03):
         await compare(*parts, (next(stream) for _ in range(6000)), discard=0.01, crowded=0.05, off=off)
     assert all(parts[1].seen[name] > 0 for name in PULSES), parts[1].seen
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def what_arrives_in_the_cycle_of_a_disabling_is_dropped(dut):
+    """docs/hub.md, "Disable": its kind was told when the port was still in use, and nothing of it stays, wherever it comes."""
+    lockstep, model, _ = await start(dut)
+    symbols = command(Op.FLUSH_REPLY, model.hub, 0x12)
+    for before in range(4):
+        for symbol in (Control.START, Control.END, Control.COMMAND, 0x55, symbols[before]):
+            for sent, following in zip(symbols[:before], symbols[1:]):
+                await lockstep.step({"hub_id": model.hub, "symbol": sent, "coming": following, "kind": kind(sent, True), "enabled": 1})
+            await lockstep.step({"hub_id": model.hub, "symbol": symbol, "kind": kind(symbol, True)},
+                                {"plain": 0, "commit": 0, "own": 0, "flush": 0, "overrun": 0})
+            await lockstep.step({"hub_id": model.hub}, {"partial": 0})
 
 
 bench = Bench(__name__, {"receiver": Receiver}, ports_only=True)

@@ -16,7 +16,7 @@ COMMANDS = [int(op) for op, row in BY_OPCODE.items() if row.supervisor]
 FORCED = (Op.LOOP_BACK_REPLY, Op.FORCE_CONNECTION_REPLY, Op.FORCE_LOCK_REPLY, Op.FORCE_READY_REPLY, Op.ALLOW_SUPERVISOR_REPLY)
 ABOUT_PORTS = (Op.DISABLE_REPLY, Op.ENABLE_REPLY, Op.RESET_QUEUE_REPLY, Op.RESET_PORT_REPLY)
 PULSES = ("reset_queue", "close_mine", "closed", "release", "lock", "locker", "ready_set", "ready_clear", "hello_ask", "enter", "opened",
-          "entered_output", "pop", "clear_valid", "watchdog_restart", "reset_hub", "finished")
+          "entered_input", "entered_output", "pop", "clear_valid", "watchdog_restart", "reset_hub", "finished")
 STEPS = 9  # from a command to its answer
 
 
@@ -29,6 +29,7 @@ class Model:
         self.state = {"enabled": everybody, "looped": 0, "allowed": everybody if supervisors is None else supervisors,
                       "watchdog_log": WATCHDOG_DEFAULT, "select": 0}
         self.due = {}
+        self.begins = []    # cycles in which commands were given, or the one before was finished
         self.seen = set()
 
     def error(self, op, param, giver):
@@ -105,7 +106,7 @@ class Model:
 
 
 class Environment:
-    """Gives commands, one at a time or two in consecutive cycles, and compares every cycle."""
+    """Gives commands, one at a time or two that overlap, and compares every cycle."""
 
     def __init__(self, dut):
         self.model = Model(*CONFIGURATIONS[inside()])
@@ -114,7 +115,7 @@ class Environment:
     def draw(self):
         """A random command: (op, param, giver, mine, locked, byte)."""
         ports = self.model.ports
-        op = random.choice(COMMANDS) if random.random() < 0.95 else random.choice([0x80, 0x8F, 0xEE])
+        op = random.choice(COMMANDS) if random.random() < 0.95 else random.choice(COMMANDS) ^ 1 << random.randrange(7)
         param = random.choice([*range(ports), *(FORCE | n for n in range(ports)), random.randrange(256), random.choice([0, 4, 31, 128, 129, 130])])
         return op, param, random.randrange(ports), random.random() < 0.4, random.getrandbits(ports), random.randrange(256)
 
@@ -131,28 +132,34 @@ class Environment:
         cycle = self.lockstep.cycle
         due = self.model.due.pop(cycle, {})
         decision = due.pop("decision", None)
-        shown = dict.fromkeys(PULSES, 0) | due | {"decision_valid": decision is not None}
+        busy = [begin for begin in self.model.begins if begin < cycle <= begin + STEPS]
+        shown = dict.fromkeys(PULSES, 0) | due | {"decision_valid": decision is not None, "busy": bool(busy)}
+        if "finished" in due:
+            shown["idle"] = len(busy) == 1
         if decision is not None:
             shown["decision"] = decision
         await self.lockstep.step(inputs or {}, shown)
 
     async def give(self, *commands):
-        """Gives one command, or two in consecutive cycles; returns when they are answered."""
+        """Gives one command, or two, the other while the first is carried out; returns when they are answered."""
         model, ports = self.model, self.model.ports
+        second = random.choice((1, 1, 2, random.randrange(1, STEPS - 1)))
         words = []
         for op, param, giver, *_ in commands:
             bits = 1 << (param & (1 << max(1, (ports - 1).bit_length())) - 1)
             words.append(param | op << 8 | (bits & (1 << ports) - 1) << 16 | 1 << 16 + ports + giver)
         start = self.lockstep.cycle
+        model.begins = [start + n * (STEPS - 1) for n in range(len(commands))]
         await self.step({"command": words[0], "command_valid": 1})
         for n, command in enumerate(commands):
             op, param, giver, mine, locked, byte = command
             begin = start + n * (STEPS - 1)
             model.command(begin, *command)
             while self.lockstep.cycle < begin + STEPS - 1:
-                # The byte of the monitor belongs to one cycle only. The second command comes in the cycle after the first.
+                # The byte of the monitor belongs to one cycle only. The second command stays until it is begun.
                 now = self.lockstep.cycle - begin
-                await self.step({"command": words[-1], "command_valid": n == 0 and now == 1 and len(words) > 1, "mine": mine << giver,
+                await self.step({"command": words[-1], "command_valid": n == 0 and now == second and len(words) > 1,
+                                 "mine": mine << giver | random.getrandbits(ports) & ~(1 << giver),
                                  "locked": locked, "byte": byte if now == 7 else random.randrange(256)})
                 if now >= 3:
                     for name, value in model.state.items():
@@ -172,6 +179,14 @@ async def carries_out_every_supervisor_command(dut):
     possible = {op: {0, *BY_OPCODE[op].errors} - {Error.NOT_ALLOWED} for op in COMMANDS}
     for op, error in random.sample(sorted((op, error) for op in COMMANDS for error in possible[op]), sum(map(len, possible.values()))):
         await environment.meet(op, error)
+    ports = range(environment.model.ports)
+    for op in {op ^ 1 << bit for op in COMMANDS for bit in range(7)} - {*COMMANDS}:   # of an opcode all bits count
+        await environment.give((op, *environment.draw()[1:]))
+    for giver, port in random.sample(2 * [(giver, port) for giver in ports for port in ports], min(2 * len(ports) ** 2, 25)):
+        await environment.give((Op.ENABLE_REPLY, port, *environment.draw()[2:]))
+        for op in (*ABOUT_PORTS, *FORCED):
+            for force in (0, FORCE) if op in FORCED else (0,):
+                await environment.give((op, force | port, giver, op == Op.DISABLE_REPLY, *environment.draw()[4:]))
     for op in COMMANDS:
         assert {error for seen, error in environment.model.seen if seen == op} == possible[op], BY_OPCODE[op].name
 

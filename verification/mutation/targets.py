@@ -22,7 +22,7 @@ class Target:
     configuration: str
     ports: int | None
     count: int = 255
-    checks: tuple = ("bench", "hub")
+    checks: tuple = ("beginning", "bench", "seeds", "hub")
     part: str | None = None
 
     @property
@@ -49,14 +49,18 @@ class Target:
         return first(self.whole(), getattr(importlib.import_module(f"nectar.hdl.{folder.replace('/', '.')}.{file}"), self.part))
 
 
+#: Checks of what has no HUB around it.
+_ALONE = "beginning", "bench", "seeds"
+
+
 def _cab(name, configuration, part=None):
-    """A component of the CAB: it meets its own bench."""
-    return Target(f"cab/{name}", configuration, None, checks=("inside",) if part else ("bench",), part=part)
+    """A component of the CAB: it meets its own bench, or that of what it is a part of."""
+    return Target(f"cab/{name}", configuration, None, checks=_ALONE, part=part)
 
 
 def _link(name, configuration):
     """A component of the link: it meets its own bench."""
-    return Target(f"link/{name}", configuration, None, checks=("bench",))
+    return Target(f"link/{name}", configuration, None, checks=_ALONE)
 
 
 TARGETS = {target.name: target for target in (

@@ -43,7 +43,7 @@ def test_every_survivor_has_its_reason():
 
 def test_a_sample_of_mutants_is_found():
     """By the components' own benches alone."""
-    reports = [run(TARGETS[name], sample=EACH, checks=["bench"], progress=print) for name in SAMPLE]
+    reports = [run(TARGETS[name], sample=EACH, checks=["bench", "seeds"], progress=print) for name in SAMPLE]
     for report in reports:
         print(report.summary(), *(mutant.name for mutant in report.survivors), sep="\n")
     found = sum(len(report.kills) for report in reports)

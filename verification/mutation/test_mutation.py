@@ -8,8 +8,8 @@ import sys
 
 import cocotb
 import pytest
-from amaranth.hdl import Module, Signal
-from amaranth.lib import wiring
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
@@ -148,6 +148,39 @@ def test_what_the_bench_does_not_find_is_what_is_equivalent(adder):
     assert equivalent(killed, directory) == set(), "what the bench found is not equivalent"
     assert equivalent([], directory) == set()
     assert all(kill.claim == "adds" and "assert" in kill.reason.lower() for kill in found.values())
+
+
+class Notes(wiring.Component):
+    """Four notes of two bits in a memory; the parity of each is kept twice, and one of them is of no use."""
+
+    note: In(2)
+    place: In(2)
+    write: In(1)
+    read: Out(2)
+    odd: Out(1)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.memory = storage = memory.Memory(shape=3, depth=4, init=[])
+        write_port, read_port = storage.write_port(), storage.read_port()
+        m.d.comb += [
+            write_port.addr.eq(self.place),
+            write_port.data.eq(Cat(self.note, self.note[0] ^ self.note[1])),
+            write_port.en.eq(self.write),
+            read_port.addr.eq(self.place),
+            self.read.eq(read_port.data[:2]),
+            self.odd.eq(read_port.data[2] & (read_port.data[2] | read_port.data[0])),
+        ]
+        return m
+
+
+def test_what_a_memory_is_told_makes_a_difference(tmp_path):
+    """And what is of no use behind it does not."""
+    _, mutants = mutate(Notes(), tmp_path, None)
+    alike = equivalent([mutant.number for mutant in mutants], tmp_path)
+    names = [mutant.name for mutant in mutants if mutant.number in alike]
+    assert names and all("self.odd.eq" in name for name in names), names
+    assert any("note" in mutant.name for mutant in mutants if mutant.number not in alike)
 
 
 def test_a_bench_that_fails_by_itself_says_nothing(adder, tmp_path):
