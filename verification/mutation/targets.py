@@ -1,4 +1,4 @@
-"""What is mutated: each component of HUB, CAB and link in one configuration of its bench."""
+"""What is mutated: each component of HUB, CAB, link and host cable in one configuration of its bench."""
 
 import importlib
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Target:
     configuration: str
     ports: int | None
     count: int = 255
-    checks: tuple = ("bench", "hub")
+    checks: tuple = ("bench", "seeds", "hub")
     part: str | None = None
 
     @property
@@ -51,12 +51,17 @@ class Target:
 
 def _cab(name, configuration, part=None):
     """A component of the CAB: it meets its own bench."""
-    return Target(f"cab/{name}", configuration, None, checks=("inside",) if part else ("bench",), part=part)
+    return Target(f"cab/{name}", configuration, None, checks=("inside",) if part else ("bench", "seeds"), part=part)
 
 
 def _link(name, configuration):
     """A component of the link: it meets its own bench."""
-    return Target(f"link/{name}", configuration, None, checks=("bench",))
+    return Target(f"link/{name}", configuration, None, checks=("bench", "seeds"))
+
+
+def _host(name, configuration):
+    """A component of the host's cable: it meets its own bench."""
+    return Target(f"host/{name}", configuration, None, checks=("bench", "seeds"))
 
 
 TARGETS = {target.name: target for target in (
@@ -117,6 +122,13 @@ TARGETS = {target.name: target for target in (
     _cab("vme/transfer", "transfer"),
     _cab("vme/vme", "16 MHz"),
     _cab("vme/window", "16 MHz", "Window"),
+    _host("conductor", "3 cabs"),
+    _host("deframer", "deframer"),
+    _host("framer", "framer"),
+    _host("gate", "gate"),
+    _host("processor", "processor"),
+    _host("uart_receiver", "17 cycles"),
+    _host("uart_transmitter", "7 cycles"),
     _link("aligner", "two bits"),
     _link("bits", "4 of 4"),
     _link("decoder", "decoder"),

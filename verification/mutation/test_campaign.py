@@ -17,7 +17,7 @@ EACH = 10
 VERIFICATION = Path(__file__).resolve().parent.parent
 HDL = VERIFICATION.parent / "hdl"
 #: Folders, and what of them is no target: whole boards, and what has two clocks, whose mutants yosys cannot compare.
-FOLDERS = {"hub": {"hub"}, "cab": {"cab"}, "cab/vme": set(), "link": {"crossing", "parallel"}}
+FOLDERS = {"hub": {"hub"}, "cab": {"cab"}, "cab/vme": set(), "host": {"cable", "cluster"}, "link": {"crossing", "parallel"}}
 EXPLAINED = tomllib.loads((Path(__file__).parent / "survivors.toml").read_text())
 
 
@@ -43,7 +43,7 @@ def test_every_survivor_has_its_reason():
 
 def test_a_sample_of_mutants_is_found():
     """By the components' own benches alone."""
-    reports = [run(TARGETS[name], sample=EACH, checks=["bench"], progress=print) for name in SAMPLE]
+    reports = [run(TARGETS[name], sample=EACH, checks=["bench", "seeds"], progress=print) for name in SAMPLE]
     for report in reports:
         print(report.summary(), *(mutant.name for mutant in report.survivors), sep="\n")
     found = sum(len(report.kills) for report in reports)
