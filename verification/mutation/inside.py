@@ -16,7 +16,8 @@ from .mutants import SELECT
 
 __all__ = ["FOUND", "ORDER", "trial"]
 
-#: Environment variable with what is to be done: ``bench`` (module), ``claims``, ``mutants`` (numbers).
+#: Environment variable with what is to be done: ``bench`` (module), ``claims``, ``mutants`` (numbers), and perhaps ``share``: claims
+#: are cut off when that share of their time is over, and have then found nothing.
 ORDER = "NECTAR_MUTANTS"
 #: File that the findings go to.
 FOUND = "found.jsonl"
@@ -50,11 +51,13 @@ async def trial(dut, pair):
     reason, begun = None, get_sim_time("ns")
     try:
         run = claim.func(dut)
-        limit = (round(_SLOWER * _times[name]) + 1000, "ns") if name in _times else claim.timeout
+        share = _order.get("share")
+        limit = (round((share or _SLOWER) * _times[name]) + 1000, "ns") if name in _times else claim.timeout
         await (with_timeout(run, *limit) if limit else run)
         _times.setdefault(name, get_sim_time("ns") - begun)
     except SimTimeoutError:
-        reason = f"still running after {get_sim_time('ns') - begun:.0f} ns"
+        if not share or name not in _times:
+            reason = f"still running after {get_sim_time('ns') - begun:.0f} ns"
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"[:200]
     except BaseException as error:      # cocotb cancels us when a task that the claim has started fails

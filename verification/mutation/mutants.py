@@ -137,5 +137,5 @@ def mutate(component, directory, count, seed=1, sample=None):
         mutants.append(replace(mutant, copy=copies[mutant.name]))
         orders.append(line.replace("mutate ", f"mutate -ctrl {SELECT} {SELECT_BITS} {number} ", 1))
     (directory / "mutate.ys").write_text("\n".join(orders) + "\n")
-    yosys(f"{_PREPARE}; script mutate.ys; opt_clean; write_rtlil mutants.il; write_verilog -noattr mutants.v", directory)
+    yosys(f"{_PREPARE}; script mutate.ys; pmuxtree; opt_clean; write_rtlil mutants.il; write_verilog -noattr mutants.v", directory)
     return (directory / "mutants.v").read_text(), mutants

@@ -49,19 +49,23 @@ class Target:
         return first(self.whole(), getattr(importlib.import_module(f"nectar.hdl.{folder.replace('/', '.')}.{file}"), self.part))
 
 
+#: Checks of what has no HUB around it.
+_ALONE = "beginning", "bench", "seeds"
+
+
 def _cab(name, configuration, part=None):
-    """A component of the CAB: it meets its own bench."""
-    return Target(f"cab/{name}", configuration, None, checks=("inside",) if part else ("bench", "seeds"), part=part)
+    """A component of the CAB: it meets its own bench, or that of what it is a part of."""
+    return Target(f"cab/{name}", configuration, None, checks=_ALONE, part=part)
 
 
 def _link(name, configuration):
     """A component of the link: it meets its own bench."""
-    return Target(f"link/{name}", configuration, None, checks=("bench", "seeds"))
+    return Target(f"link/{name}", configuration, None, checks=_ALONE)
 
 
 def _host(name, configuration):
     """A component of the host's cable: it meets its own bench."""
-    return Target(f"host/{name}", configuration, None, checks=("bench", "seeds"))
+    return Target(f"host/{name}", configuration, None, checks=_ALONE)
 
 
 TARGETS = {target.name: target for target in (

@@ -60,14 +60,14 @@ class Trial:
         if self.claims is None:
             self.claims = self._bench.claims()
 
-    def put(self, numbers, seed=1):
-        """Puts the claims to the mutants ``numbers``; returns number → Kill for those that are found.
+    def put(self, numbers, seed=1, share=None):
+        """Puts the claims to the mutants ``numbers``; returns number → Kill for those that are found. ``share``: only the beginning of each, so much of its time.
 
         A mutant that ends the whole simulation counts as found. Raises CampaignError if the bench does not pass without a mutant, or does not run.
         """
         found, left = {}, [0, *numbers]
         while left:
-            outcome, done = self._run(left, seed)
+            outcome, done = self._run(left, seed, share)
             found |= {number: kill for number, kill in done.items() if kill is not None}
             rest = [number for number in left if number not in done]
             if rest and rest == left and rest[0] == 0:
@@ -79,12 +79,12 @@ class Trial:
                 raise CampaignError(f"{self.bench} ({self.configuration}) fails without any mutant: {found[0]}")
         return found
 
-    def _run(self, numbers, seed):
+    def _run(self, numbers, seed, share):
         """One simulation; returns its Outcome, and number → Kill or None for the mutants that are decided."""
         self.directory.mkdir(parents=True, exist_ok=True)
         notes = self.directory / FOUND
         notes.unlink(missing_ok=True)
-        order = {"bench": self.bench, "claims": self.claims, "mutants": list(numbers)}
+        order = {"bench": self.bench, "claims": self.claims, "mutants": list(numbers), "share": share}
         path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
         # A netlist whose vectors are changed bit by bit may look as if it depended on itself.
         outcome = simulate(self.text, _INSIDE, top="dut", directory=self.directory, flags=[*self._bench.flags, "-Wno-UNOPTFLAT"], ports_only=True, seed=seed,
