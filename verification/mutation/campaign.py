@@ -21,7 +21,7 @@ _HUB = "nectar.verification.hub.test_hub"
 #: More seeds with which a bench is put to what the first has not found: it draws its stimulus, and so has several chances every day.
 SEEDS = (2, 3)
 #: What a beginning is, of the time that a claim takes.
-_BEGINNING = 0.03
+_BEGINNING = 0.1
 
 
 @dataclass(frozen=True)
