@@ -1,9 +1,11 @@
 """Mutants that are none: whose outputs never differ from the original's, shown by yosys.
 
-Three ways, all without a solver of our own choice. First the mutant's registers are paired with the original's by name and cut open: if both
-have the same content, all that they take in next, and all outputs, are the same (``expose -evert-dff``, ``sat``): this is fast, and finds most. Then
-all pairs are shown to be equal by induction over a few cycles (``equiv_induct``). Then outputs alone are compared, by induction from the reset
-state (``sat -tempinduct``): this finds what no reachable state shows.
+Two ways, both without a solver of our own choice. ``equivalent``: the mutant's registers are paired with the original's by name and cut open; if both
+have the same content, all that they take in next, and all outputs, are the same (``expose -evert-dff``, ``sat``): this finds logic that is
+redundant. Submodules are cut out: what they are told must be the same, and what they give may be anything that is the same, too. Where there is a memory all pairs are shown to be equal by induction over a few cycles (``equiv_induct``); what the memory is told
+must be equal, too, and what it gives may then be anything, as long as it is the same. ``unreached``: outputs alone are compared, by induction
+from the reset state (``sat -tempinduct``): this finds what no reachable state shows, and takes long. It is not for components with a memory, which are
+too large for it.
 """
 
 import re
@@ -12,13 +14,18 @@ from pathlib import Path
 from ...boards.tools import yosys
 from .mutants import SELECT, SELECT_BITS
 
-__all__ = ["equivalent"]
+__all__ = ["equivalent", "unreached"]
 
-#: Cycles of the inductions, and seconds that the second may take for a mutant.
-_CYCLES, _STEPS, _SECONDS = 3, 8, 120
-#: The first way, of modules gold and gate. What only one of them has (a register that nothing needs any more) stays closed, and can have any content.
-_OPEN = (f"hierarchy; proc; flatten; delete dut; opt_expr; opt_clean -purge; expose -shared -dff -evert-dff gold gate; "
-         f"miter -equiv -make_assert -flatten gold gate pair; hierarchy -top pair; opt -full; sat -prove-asserts -timeout {_SECONDS} pair\n")
+#: Cycles of the inductions, and seconds that a proof may take.
+_CYCLES, _STEPS, _SECONDS = 3, 4, 120
+_MEMORY = "cell $mem"
+_MITER = "miter -equiv -make_assert -flatten gold gate pair; hierarchy -top pair; opt_expr; opt_merge; opt_clean"
+#: The proofs. A register that only one of both has, since nothing needs it any more, stays closed, and can have any content.
+_CUT_OPEN = f"opt_clean -purge; expose -shared -dff -evert-dff gold gate; expose -shared -evert gold/c:* gate/c:*; {_MITER}; sat -seq 1 -prove-asserts -timeout {_SECONDS} pair"
+#: Names of wires other than registers are taken away, or these would be paired, too, whether they matter or not.
+_BY_PAIRS = ("rename -hide w:* t:*dff* %co1:+[Q] w:* %i %d; equiv_make gold gate pair; hierarchy -top pair; clean; delete t:$mem_v2 t:dut.*; "
+             f"equiv_simple; equiv_induct -seq {_CYCLES}; equiv_status")
+_FROM_RESET = f"setattr -mod -unset keep_hierarchy *; flatten; {_MITER}; sat -tempinduct -prove-asserts -seq 1 -maxsteps {_STEPS} -timeout {_SECONDS} pair"
 
 
 def _wrapper(name, ports, number):
@@ -30,9 +37,7 @@ def _wrapper(name, ports, number):
 
 def _ports(text):
     """Ports of ``dut`` in RTLIL, without the choice of the mutant."""
-    module = text[text.index("\nmodule \\dut\n"):]
-    module = module[:module.index("\nend\n")]
-    found = re.findall(r"^  wire (?:width (\d+) )?(input|output) \d+ \\(\S+)$", module, re.M)
+    found = re.findall(r"^  wire (?:width (\d+) )?(input|output) \d+ \\(\S+)$", _module(text), re.M)
     return [(f"\\{name}", direction, int(width or 1)) for width, direction, name in found if name != SELECT]
 
 
@@ -42,42 +47,36 @@ def _proved(script, count, marker, directory):
     return {int(number) for number, part in zip(parts[1::2], parts[2::2], strict=True) if marker in part and int(number) < count}
 
 
-def _opened(numbers, directory, ports):
-    script = "read_rtlil mutants.il; setattr -mod -unset top dut; proc; memory; opt_clean; design -save one\n"
+def _proofs(numbers, directory, proof):
+    """A script with a ``proof`` for each of ``numbers``, of the modules ``gold`` and ``gate``, the original and the mutant."""
+    ports = _ports((directory / "mutants.il").read_text())
+    script = ("read_rtlil mutants.il; setattr -mod -unset top dut; setattr -mod -set keep_hierarchy 1 *; setattr -mod -unset keep_hierarchy dut; "
+              "proc; memory -nomap; opt_clean; design -save one\n")
     for index, number in enumerate(numbers):
-        script += (f"log ===== proof {index} =====; design -load one\nread_verilog <<EOT\n"
-                   f"{_wrapper('gold', ports, 0)}{_wrapper('gate', ports, number)}EOT\n{_OPEN}")
-    (directory / "open.ys").write_text(script)
-    return {numbers[index] for index in _proved("script open.ys", len(numbers), "no model found: SUCCESS!", directory)}
+        script += (f"log ===== proof {index} =====; design -load one\nread_verilog <<EOT\n{_wrapper('gold', ports, 0)}{_wrapper('gate', ports, number)}EOT\n"
+                   f"hierarchy; proc; flatten; delete dut; opt_expr; opt_clean; {proof}\n")
+    (directory / "proofs.ys").write_text(script)
+    return "script proofs.ys"
 
 
-def _induced(numbers, directory, ports):
-    (directory / "pairs.v").write_text("".join([_wrapper("gold", ports, 0), *(_wrapper(f"gate_{n}", ports, n) for n in numbers)]))
-    read = "read_rtlil mutants.il; setattr -mod -unset top dut; read_verilog pairs.v; proc; memory; flatten; delete dut; opt; design -save pairs\n"
-    script = read
-    for index, number in enumerate(numbers):
-        script += (f"log ===== proof {index} =====; design -load pairs; equiv_make gold gate_{number} pair; hierarchy -top pair; clean; "
-                   f"equiv_simple; equiv_induct -seq {_CYCLES}; equiv_status\n")
-    (directory / "pairs.ys").write_text(script)
-    found = {numbers[index] for index in _proved("script pairs.ys", len(numbers), "Equivalence successfully proven!", directory)}
-    left = [number for number in numbers if number not in found]
-    script = read
-    for index, number in enumerate(left):
-        script += (f"log ===== proof {index} =====; design -load pairs; miter -equiv -make_assert -flatten gold gate_{number} pair; "
-                   f"hierarchy -top pair; opt -full; sat -tempinduct -prove-asserts -seq 1 -maxsteps {_STEPS} -timeout {_SECONDS} pair\n")
-    if left:
-        (directory / "outputs.ys").write_text(script)
-        found |= {left[index] for index in _proved("script outputs.ys", len(left), "Induction step proven: SUCCESS!", directory)}
-    return found
+def _module(text):
+    """The module ``dut`` in RTLIL."""
+    module = text[text.index("\nmodule \\dut\n"):]
+    return module[:module.index("\nend\n")]
 
 
-def equivalent(numbers, directory, *, quick=True, thorough=True):
-    """Those of the mutants ``numbers`` in ``directory`` (see ``mutate``) that yosys shows to be equivalent to the original: a set.
+def equivalent(numbers, directory):
+    """Those of the mutants ``numbers`` in ``directory`` (see ``mutate``) whose registers and outputs go as the original's: a set."""
+    numbers, directory = list(numbers), Path(directory)
+    if not numbers:
+        return set()
+    way, marker = (_BY_PAIRS, "Equivalence successfully proven!") if _MEMORY in _module((directory / "mutants.il").read_text()) else (_CUT_OPEN, "no model found: SUCCESS!")
+    return {numbers[index] for index in _proved(_proofs(numbers, directory, way), len(numbers), marker, directory)}
 
-    ``quick``: the first way is tried; ``thorough``: the other two, which may take minutes for a mutant that is not.
-    """
-    directory, found = Path(directory), set()
-    for way in [_opened] * quick + [_induced] * thorough:
-        left = [number for number in numbers if number not in found]
-        found |= way(left, directory, _ports((directory / "mutants.il").read_text())) if left else set()
-    return found
+
+def unreached(numbers, directory):
+    """Those of the mutants ``numbers`` in ``directory`` whose outputs are the original's in all states that it reaches from the reset: a set."""
+    numbers, directory = list(numbers), Path(directory)
+    if not numbers or _MEMORY in (directory / "mutants.il").read_text():
+        return set()
+    return {numbers[index] for index in _proved(_proofs(numbers, directory, _FROM_RESET), len(numbers), "Induction step proven: SUCCESS!", directory)}

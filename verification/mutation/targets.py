@@ -22,7 +22,7 @@ class Target:
     configuration: str
     ports: int | None
     count: int = 255
-    checks: tuple = ("bench", "seeds", "hub")
+    checks: tuple = ("beginning", "bench", "seeds", "hub")
     part: str | None = None
 
     @property

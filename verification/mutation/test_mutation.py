@@ -8,8 +8,8 @@ import sys
 
 import cocotb
 import pytest
-from amaranth.hdl import Module, Signal
-from amaranth.lib import wiring
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
@@ -150,6 +150,39 @@ def test_what_the_bench_does_not_find_is_what_is_equivalent(adder):
     assert all(kill.claim == "adds" and "assert" in kill.reason.lower() for kill in found.values())
 
 
+class Notes(wiring.Component):
+    """Four notes of two bits in a memory; the parity of each is kept twice, and one of them is of no use."""
+
+    note: In(2)
+    place: In(2)
+    write: In(1)
+    read: Out(2)
+    odd: Out(1)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.memory = storage = memory.Memory(shape=3, depth=4, init=[])
+        write_port, read_port = storage.write_port(), storage.read_port()
+        m.d.comb += [
+            write_port.addr.eq(self.place),
+            write_port.data.eq(Cat(self.note, self.note[0] ^ self.note[1])),
+            write_port.en.eq(self.write),
+            read_port.addr.eq(self.place),
+            self.read.eq(read_port.data[:2]),
+            self.odd.eq(read_port.data[2] & (read_port.data[2] | read_port.data[0])),
+        ]
+        return m
+
+
+def test_what_a_memory_is_told_makes_a_difference(tmp_path):
+    """And what is of no use behind it does not."""
+    _, mutants = mutate(Notes(), tmp_path, None)
+    alike = equivalent([mutant.number for mutant in mutants], tmp_path)
+    names = [mutant.name for mutant in mutants if mutant.number in alike]
+    assert names and all("self.odd.eq" in name for name in names), names
+    assert any("note" in mutant.name for mutant in mutants if mutant.number not in alike)
+
+
 def test_a_bench_that_fails_by_itself_says_nothing(adder, tmp_path):
     directory, text, _, _ = adder
     with pytest.raises(CampaignError, match="fails without any mutant: .*refuses"):
@@ -224,7 +257,7 @@ def test_a_campaign_puts_each_check_to_what_is_left(monkeypatch):
     assert len(first) == 60 and len(by["half"]) == 30 and by["most"] <= second
     assert second == first - by["half"] - report.equivalent and report.equivalent, "what is equivalent is not asked for again"
     assert {mutant.number for mutant in report.survivors} == second - by["most"] != set()
-    assert report.share == len(report.kills) / (60 - len(report.equivalent)) and len(lines) == 3
+    assert report.share == len(report.kills) / (60 - len(report.equivalent)) and len(lines) == 4
     assert f"{len(report.equivalent):3} equivalent, {len(report.kills):4} killed (half 30, most {len(by['most'])})" in report.summary()
 
 
