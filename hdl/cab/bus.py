@@ -14,7 +14,7 @@ from amaranth.utils import exact_log2
 from .access import WINDOW_BITS, Access, AccessPort, WindowPort
 from .addresses import ADDRESS_BITS, KERNEL_PAGE, REGIONS, REGISTERS
 from .memory import LANES, SlotPort, check_data_bytes
-from .protection import Trap
+from .protection import KEPT, Trap
 from .regions import DOMAIN_BITS, KERNEL, PAGE_BITS, Kind, Right
 from .registers import WORD_BITS, Area
 
@@ -102,7 +102,7 @@ class CpuBus(wiring.Component):
         ``valid``, ``offset`` (word), ``write``, ``select``, ``write_data``: an access that takes effect in the next cycle. Then
         come ``read_data`` and ``error``, and ``area``, what a write of what was asked, ``valid`` or not, would let DMA do.
     protection : Out
-        ``look``, ``page`` and ``page_domain``, ``rights``, ``table``, ``hole``, ``write``, ``select``, ``data``, ``current``,
+        ``look``, ``page``, ``page_domain`` and ``needed``, ``granted``, ``table``, ``hole``, ``write``, ``select``, ``data``, ``current``,
         ``trap`` as in ``Protection``. ``vme_domain`` is a constant.
     window : Out(WindowPort())
     idle : Out(1)
@@ -140,8 +140,8 @@ class CpuBus(wiring.Component):
                 "valid": Out(1), "offset": Out(offsets), "write": Out(1), "select": Out(LANES),
                 "write_data": Out(WORD_BITS), "read_data": In(WORD_BITS), "error": In(1), "area": In(Area)})),
             "protection": Out(wiring.Signature({
-                "look": Out(1), "page": Out(_TABLE_PAGE_BITS), "page_domain": Out(DOMAIN_BITS), "rights": In(len(Right)),
-                "table": In(WORD_BITS), "hole": In(1), "write": Out(1), "select": Out(LANES), "data": Out(WORD_BITS),
+                "look": Out(1), "page": Out(_TABLE_PAGE_BITS), "page_domain": Out(DOMAIN_BITS), "needed": Out(len(Right)),
+                "granted": In(1), "table": In(WORD_BITS), "hole": In(1), "write": Out(1), "select": Out(LANES), "data": Out(WORD_BITS),
                 "current": In(DOMAIN_BITS), "vme_domain": In(DOMAIN_BITS),
                 "trap": Out(wiring.Signature({"payload": Out(Trap), "valid": Out(1)}))})),
             "window": Out(WindowPort()),
@@ -199,12 +199,11 @@ class CpuBus(wiring.Component):
         m.d.comb += self._goes(following, following_where)
         with m.If(ends):
             m.d.sync += valid.eq(0)
-        needed, decides = Signal(len(Right)), Signal(len(Right))    # the right that it needs; if that alone decides
+        decides = Signal()     # the right to its page is all that it needs
         with m.If(cpu_begins | vme_begins):
             m.d.sync += [
                 valid.eq(1), at_work.eq(following), where.eq(following_where),
-                needed.eq(self._needed(following, following_where)),
-                decides.eq(Mux(following_where.area, 0, self._needed(following, following_where))),
+                decides.eq(~(following_where.private | following_where.area)),
             ]
         with m.If(cpu_begins):
             m.d.sync += [held.eq(0), turn.eq(1)]
@@ -218,9 +217,8 @@ class CpuBus(wiring.Component):
         # 3. Whether it may.
         allowed = Signal()
         m.d.comb += [
-            allowed.eq(at_work.kernel | (self.protection.rights & needed).any()),
-            Assert(~valid | (needed == self._needed(at_work, where))),
-            Assert(~valid | (decides == Mux(where.area, 0, needed))),
+            allowed.eq(at_work.kernel | (self.protection.granted & ~where.private)),
+            Assert(~valid | (decides == ~(where.private | where.area))),
         ]
 
         # 4. A write that lets DMA work on an area waits here until all its pages have been looked at. The owner may refuse the
@@ -231,11 +229,13 @@ class CpuBus(wiring.Component):
         at_first, seen_first = Signal(), Signal()
         to_walk, walking, walked = Signal(), Signal(), Signal()
         passed, denied = Signal(), Signal()
-        page_allowed, may = Signal(), Signal()
+        # The answer of the table comes late: what else decides is ready before.
+        may = Signal()
+        may_anyway, acts_anyway, acts_if_granted = (Signal(name=name, attrs=KEPT) for name in ("may_anyway", "acts_anyway", "acts_if_granted"))
         m.d.comb += [
             to_walk.eq(where.area & ~at_work.kernel),
-            page_allowed.eq(Mux(area.write, self.protection.rights[Kind.WRITE], self.protection.rights[Kind.READ])),
-            may.eq(at_work.kernel | (to_walk & passed) | (self.protection.rights & decides).any()),
+            may_anyway.eq(at_work.kernel | (to_walk & passed)),
+            may.eq(may_anyway | (self.protection.granted & decides)),
         ]
         with m.FSM(name="walk") as walk:
             with m.State("ASK"):
@@ -258,20 +258,26 @@ class CpuBus(wiring.Component):
                 m.d.comb += walking.eq(1)
                 m.d.sync += [
                     at_first.eq(0), page.eq(ahead), ahead.eq(ahead + 1),
-                    passed.eq(page_allowed), denied.eq(~page_allowed), seen_page.eq(page), seen_first.eq(at_first),
+                    passed.eq(self.protection.granted), denied.eq(~self.protection.granted), seen_page.eq(page), seen_first.eq(at_first),
                 ]
-                with m.If(~page_allowed | (page == last_page)):
+                with m.If(~self.protection.granted | (page == last_page)):
                     m.next = "END"
             with m.State("END"):
                 m.d.comb += walked.eq(1)
                 m.next = "ASK"
 
         # 5. The look-up: for the access that begins, which finds it as long as it takes; for an area, page by page. In the
-        # protection region it is the table's word itself.
-        m.d.comb += self.protection.look.eq(free | walk.ongoing("BEGIN") | walking)
+        # protection region, where others may do nothing whatever is looked up, it is the table's word itself.
+        m.d.comb += [
+            self.protection.look.eq(free | walk.ongoing("BEGIN") | walking),
+            self.protection.needed.eq(Const(1, len(Right)) << self._kind(following.access)),
+        ]
         with m.If(walk.ongoing("BEGIN") | walking):
-            m.d.comb += [self.protection.page.eq(ahead), self.protection.page_domain.eq(at_work.domain)]
-        with m.Elif(following_where.table):
+            m.d.comb += [
+                self.protection.page.eq(ahead), self.protection.page_domain.eq(at_work.domain),
+                self.protection.needed.eq(Mux(area.write, Right.WRITE, Right.READ)),
+            ]
+        with m.Elif(self._within(following.access.address, "protection")):
             m.d.comb += Cat(self.protection.page, self.protection.page_domain).eq(following.access.address)
         with m.Else():
             m.d.comb += [
@@ -282,7 +288,7 @@ class CpuBus(wiring.Component):
         # 6. The access: the memories are asked before it is known whether it may be, all else is done a cycle later. What changes
         # the protection is still here then, as nothing follows it.
         word_address = access.address[exact_log2(LANES):]
-        refused = Signal()
+        refused, to_registers = Signal(), Signal()
         m.d.comb += [
             ends.eq(valid & Mux(to_walk, walked, ~where.memory | self.memory.ready)),
             self.memory.valid.eq(valid & where.memory),
@@ -297,7 +303,10 @@ class CpuBus(wiring.Component):
             self.program.select.eq(access.select),
             self.program.data.eq(access.write_data),
             refused.eq(to_walk & area.refused),
-            self.registers.valid.eq(ends & may & where.registers & ~refused),
+            to_registers.eq(ends & where.registers & ~refused),
+            acts_anyway.eq(to_registers & may_anyway),
+            acts_if_granted.eq(to_registers & decides),
+            self.registers.valid.eq(acts_anyway | (acts_if_granted & self.protection.granted)),
             self.registers.offset.eq(word_address),
             self.registers.write.eq(access.write),
             self.registers.select.eq(access.select),
@@ -399,10 +408,6 @@ class CpuBus(wiring.Component):
     @staticmethod
     def _kind(access):
         return Mux(access.write, Kind.WRITE, Mux(access.execute, Kind.EXECUTE, Kind.READ))
-
-    def _needed(self, granted, where):
-        """The right that an access needs, as one of the bits ``Right``; no right is enough for what is the kernel's alone."""
-        return Mux(where.private, 0, Const(1, len(Right)) << self._kind(granted.access))[:len(Right)]
 
     @staticmethod
     def _within(address, name, size=None):

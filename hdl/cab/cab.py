@@ -142,8 +142,8 @@ class Cab(wiring.Component):
             bus.program_data.eq(program.read_data),
             bus.registers.area.eq(registers.area),
             *(getattr(protection, name).eq(getattr(bus.protection, name))
-              for name in ("look", "page", "page_domain", "write", "select", "data")),
-            *(getattr(bus.protection, name).eq(getattr(protection, name)) for name in ("rights", "table", "hole", "current")),
+              for name in ("look", "page", "page_domain", "needed", "write", "select", "data")),
+            *(getattr(bus.protection, name).eq(getattr(protection, name)) for name in ("granted", "table", "hole", "current")),
             bus.protection.vme_domain.eq(self.domains - 1),
             protection.trap.payload.eq(bus.protection.trap.payload),
             protection.trap.valid.eq(bus.protection.trap.valid),

@@ -4,11 +4,11 @@ Source: "The Design of Nectar" (1989), sections 4.2.1 (framing), 4.2.3 (ready bi
 Multicomputers*, section 5.3.1 (the ready signal is sent by software).
 """
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal
+from amaranth.hdl import Assert, C, Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..link.symbol import Control
+from ..link.symbol import SYMBOL_BITS, Control
 from .addresses import LENGTH_BITS
 from .crc32 import Crc32
 from .gather import Item
@@ -46,7 +46,7 @@ class Emitter(wiring.Component):
     waiting : Out(1)
         An item waits for ``ready``.
     busy : Out(1)
-        An item is here.
+        An item is here; with ``reset``, something is still to be sent because of it.
     unsent : Out(1)
         A ready signal is here.
     progress : Out(20)
@@ -86,6 +86,7 @@ class Emitter(wiring.Component):
         valid = Signal()
         packet_open = Signal()
         symbol = self.push.payload.symbol
+        starting, ending = Signal(), Signal()    # its first symbol is a start, or an end, of packet
         may_send = Signal()
         sends = Signal()     # a symbol of the item goes to the output register
         last = Signal()      # nothing of the item is left after that
@@ -95,35 +96,42 @@ class Emitter(wiring.Component):
         unsent = Signal(range(READY_LIMIT + 1))
         sends_ready = Signal()
         m.d.comb += [
-            self.unsent.eq(unsent != 0),
             sends_ready.eq(self.unsent & self.room & ~self.reset),
         ]
         with m.If(self.send_ready & ~sends_ready & (unsent != READY_LIMIT)):
-            m.d.sync += unsent.eq(unsent + 1)
+            m.d.sync += [unsent.eq(unsent + 1), self.unsent.eq(1)]
         with m.Elif(sends_ready & ~self.send_ready):
-            m.d.sync += unsent.eq(unsent - 1)
+            m.d.sync += [unsent.eq(unsent - 1), self.unsent.eq(unsent != 1)]
 
+        command_begun = Signal()
         m.d.comb += [
-            self.busy.eq(valid),
-            self.waiting.eq(valid & item.wait_ready & ~self.ready),
-            may_send.eq(valid & ~self.waiting & self.room & ~self.unsent & ~self.reset),
+            Assert(self.unsent == (unsent != 0), "whether a ready signal is here is known a cycle before"),
+            command_begun.eq(valid & item.command & item.lanes & ~item.prefix),
+            self.busy.eq(Mux(self.reset, packet_open | command_begun, valid)),
+            self.waiting.eq(valid & item.wait_ready & ~self.ready & ~self.reset),
+            may_send.eq(valid & ~(item.wait_ready & ~self.ready) & self.room & ~self.unsent & ~self.reset),
             self.items.ready.eq((~valid | done) & ~self.reset),
             self.push.valid.eq(sends | sends_ready),
         ]
 
-        # The item's next symbol.
+        # The item's next symbol, and what of it is data of a packet.
+        own, is_data = Signal(SYMBOL_BITS), Signal()
+        starts, stops = Signal(), Signal()    # a start, or an end, of packet goes to the output register
         byte_number = Signal(range(CRC_BYTES_LAST + 1))
         rest_of_crc = Signal(8 * CRC_BYTES_LAST)
-        with m.If(sends_ready):
-            m.d.comb += symbol.eq(Control.READY)
-        with m.Elif(item.prefix):
-            m.d.comb += [symbol.eq(item.symbol), last.eq(~(item.lanes | item.crc | item.end)), sends.eq(may_send)]
+        m.d.comb += symbol.eq(Mux(sends_ready, Control.READY, own))
+        with m.If(item.prefix):
+            m.d.comb += [
+                own.eq(item.symbol), is_data.eq(~item.symbol[-1] & ~item.command), starts.eq(may_send & starting), stops.eq(may_send & ending),
+                last.eq(~(item.lanes | item.crc | item.end)), sends.eq(may_send),
+            ]
             with m.If(sends):
                 m.d.sync += [item.prefix.eq(0), item.wait_ready.eq(0)]
         with m.Elif(item.lanes):
             in_last_lane = Signal()
             m.d.comb += [
-                symbol.eq(item.word.word_select(~item.first, 8)),
+                own.eq(item.word.word_select(~item.first, 8)),
+                is_data.eq(~item.command),
                 in_last_lane.eq(item.first == item.last),
                 last.eq(in_last_lane & ~(item.crc | item.end)),
                 sends.eq(may_send),
@@ -133,13 +141,14 @@ class Emitter(wiring.Component):
         with m.Elif(item.crc):
             in_last_byte = Signal()
             m.d.comb += [
-                symbol.eq(rest_of_crc[-8:]),
+                own.eq(rest_of_crc[-8:]),
+                is_data.eq(1),
                 in_last_byte.eq(byte_number == Mux(item.internet, SUM_BYTES - 1, CRC_BYTES_LAST)),
                 last.eq(in_last_byte & ~item.end),
                 sends.eq(may_send),
             ]
             with m.If(byte_number == 0):
-                m.d.comb += symbol.eq(Mux(item.internet, internet.checksum[8:], crc.crc[-8:]))
+                m.d.comb += own.eq(Mux(item.internet, internet.checksum[8:], crc.crc[-8:]))
             with m.If(sends):
                 m.d.sync += [
                     byte_number.eq(byte_number + 1), item.crc.eq(~in_last_byte), rest_of_crc.eq(rest_of_crc << 8),
@@ -147,7 +156,7 @@ class Emitter(wiring.Component):
                 with m.If(byte_number == 0):
                     m.d.sync += rest_of_crc.eq(Mux(item.internet, Cat(C(0, 16), internet.checksum[:8]), crc.crc))
         with m.Elif(item.end):
-            m.d.comb += [symbol.eq(Control.END), last.eq(1), sends.eq(may_send)]
+            m.d.comb += [own.eq(Control.END), stops.eq(may_send), last.eq(1), sends.eq(may_send)]
             with m.If(sends):
                 m.d.sync += item.end.eq(0)
         with m.Else():
@@ -160,12 +169,11 @@ class Emitter(wiring.Component):
             m.d.comb += [self.push.payload.notify.eq(item.notify & last), done.eq(last)]
 
         # The packet around it.
-        starts = Signal()
         m.d.comb += [
-            starts.eq(sends & (symbol == Control.START)),
+            self.push.payload.start.eq(starts),
             crc.start.eq(starts),
-            crc.valid.eq(sends & ~symbol[8] & ~item.command),
-            crc.data.eq(symbol[:8]),
+            crc.valid.eq(sends & is_data),
+            crc.data.eq(own[:8]),
             internet.start.eq(starts),
             internet.valid.eq(crc.valid),
             internet.data.eq(crc.data),
@@ -177,14 +185,16 @@ class Emitter(wiring.Component):
             m.d.sync += self.progress.eq(self.progress + 1)
         with m.If(starts):
             m.d.sync += packet_open.eq(1)
-        with m.Elif(sends & (symbol == Control.END)):
+        with m.Elif(stops):
             m.d.sync += packet_open.eq(0)
 
         with m.If(self.items.ready):
-            m.d.sync += [valid.eq(self.items.valid), item.eq(self.items.payload), byte_number.eq(0)]
+            first = self.items.payload.symbol
+            m.d.sync += [
+                valid.eq(self.items.valid), item.eq(self.items.payload), byte_number.eq(0),
+                starting.eq(first == Control.START), ending.eq(first == Control.END),
+            ]
         with m.If(self.reset):
-            command_begun = Signal()
-            m.d.comb += command_begun.eq(valid & item.command & item.lanes & ~item.prefix)
             m.d.sync += [
                 valid.eq(packet_open | command_begun),
                 item.wait_ready.eq(0),

@@ -144,7 +144,7 @@ class FiberIn(wiring.Component):
             scatter.waits.eq(receiver.packet),
             scatter.clear.eq(receiver.over),
             store.valid.eq(receiver.store),
-            store.data.eq(receiver.byte),
+            store.data.eq(receiver.store_byte),
             store.flush.eq(receiver.flush),
             store.forget.eq(receiver.over),
         ]

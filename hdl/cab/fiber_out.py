@@ -7,6 +7,7 @@ sends it); the list and its registers are ours (docs/cab.md).
 from amaranth.hdl import Module, ResetInserter, Shape, Signal
 from amaranth.lib import fifo, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.utils import exact_log2
 
 from ..link.port import FiberPort
 from .addresses import ADDRESS_BITS, REG, REGIONS, TX_LIST_DEPTH
@@ -78,13 +79,15 @@ class FiberOut(wiring.Component):
     def elaborate(self, platform):
         """Registers, list, gathering, items made ahead, emitter, output register."""
         m = Module()
-        reset = Signal()
+        # What stops the channel empties the list at once, which the next access may fill again, and the rest a cycle later.
+        reset, stops = Signal(), Signal()
         m.d.comb += reset.eq(self.tx_control.write & self.tx_control.data.reset)
-        whole = ResetInserter(reset)
+        m.d.sync += stops.eq(reset)
+        whole = ResetInserter(stops)
 
         # 1. The list and who may enter something.
         entries = fifo.SyncFIFO(width=Shape.cast(Entry).width, depth=TX_LIST_DEPTH)
-        m.submodules.entries = whole(entries)
+        m.submodules.entries = ResetInserter(reset)(entries)
         address = Signal(ADDRESS_BITS)
         full = Signal()
         entry = Signal(Entry)
@@ -115,6 +118,7 @@ class FiberOut(wiring.Component):
             m.d.comb += [
                 entry.kind.eq(Kind.AREA),
                 entry.value.eq(area.length),
+                entry.bytes.eq(area.length != 0),
                 entry.address.eq(address),
                 entry.start.eq(area.start),
                 entry.crc.eq(area.crc),
@@ -134,7 +138,7 @@ class FiberOut(wiring.Component):
             entries.r_en.eq(gather.entries.ready),
             items.w_data.eq(gather.items.payload),
             items.w_en.eq(gather.items.valid),
-            gather.items.ready.eq(items.w_rdy),
+            gather.items.ready.eq(~items.level[exact_log2(_ITEMS)]),
             gather.memory_data.eq(self.memory_data),
         ]
         connect(m, gather.memory, flipped(self.memory))
@@ -149,7 +153,7 @@ class FiberOut(wiring.Component):
             emitter.room.eq(output.room),
             emitter.empty.eq(output.empty),
             emitter.send_ready.eq(self.tx_ready.write),
-            emitter.reset.eq(reset),
+            emitter.reset.eq(stops),
             output.push.payload.eq(emitter.push.payload),
             output.push.valid.eq(emitter.push.valid),
         ]
@@ -171,7 +175,7 @@ class FiberOut(wiring.Component):
         m.d.comb += [
             self.sent.eq(output.left | emitter.nothing_left),
             self.tx_status.value.free.eq(TX_LIST_DEPTH - entries.level),
-            self.tx_status.value.busy.eq(gather.busy | items.r_rdy | emitter.busy | ~output.empty),
+            self.tx_status.value.busy.eq(((gather.busy | items.r_rdy) & ~stops) | emitter.busy | ~output.empty),
             self.tx_status.value.ready.eq(ready),
             self.tx_status.value.waiting.eq(emitter.waiting),
             self.tx_status.value.sent.eq(sent),
@@ -179,7 +183,7 @@ class FiberOut(wiring.Component):
             self.tx_progress.value.bytes.eq(emitter.progress),
             self.tx_threshold.value.bytes.eq(threshold),
             self.threshold.eq(emitter.counts & (emitter.progress + 1 == threshold)),
-            moves.eq((entries.r_rdy & entries.r_en) | (items.w_en & items.w_rdy) | gather.memory.valid),
+            moves.eq(stops | (entries.r_rdy & entries.r_en) | (items.w_en & items.w_rdy) | gather.memory.valid),
             self.idle.eq(
                 ~moves & ~emitter.unsent & output.empty & ~output.taken & (emitter.waiting | ~(emitter.busy | items.r_rdy))),
         ]

@@ -32,12 +32,13 @@ class Kind(enum.Enum, shape=2):
 class Entry(data.Struct):
     """An entry of the fiber-out list.
 
-    ``value``: a command's three bytes, a symbol, or an area's length; ``address``: an area's first byte, counted from
+    ``value``: a command's three bytes, a symbol, or an area's length, and ``bytes`` if that is not 0; ``address``: an area's first byte, counted from
     the start of data memory. The other members are the fields of TX_COMMAND and TX_AREA.
     """
 
     kind: Kind
     value: _COMMAND_BITS
+    bytes: 1
     address: LENGTH_BITS
     start: 1
     crc: 1
@@ -165,7 +166,7 @@ class Gather(wiring.Component):
                             item.prefix.eq(symbol != Control.IDLE),
                         ]
                     with m.Case(Kind.AREA):
-                        with m.If(entry.value != 0):
+                        with m.If(entry.bytes):
                             m.d.comb += self.entries.ready.eq(1)
                             m.next = "READ"
                         with m.Else():

@@ -4,7 +4,7 @@ Source: "The Design of Nectar" (1989), section 5.2 (1 Mbyte; CPU, both direction
 time).
 """
 
-from amaranth.hdl import Assert, Module, Mux, Signal
+from amaranth.hdl import Assert, Cat, Module, Mux, Signal
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -120,15 +120,16 @@ class DataMemory(wiring.Component):
         })
 
     def elaborate(self, platform):
-        """Whose turn it is; then what is read, and a cycle later what is written."""
+        """Whose turn it is; then what is read, and a cycle later what is written: what is read in that cycle is taken from there."""
         m = Module()
-        m.submodules.memory = data = memory.Memory(shape=WORD_BITS, depth=self.words, init=[])
+        # Whatever a block RAM reads of a word that is being written, it does not count.
+        m.submodules.memory = data = memory.Memory(shape=WORD_BITS, depth=self.words, init=[], attrs={"no_rw_check": 1})
         write = data.write_port(granularity=8)
-        read = data.read_port(transparent_for=(write,))
+        read = data.read_port()
 
         users = {User.FIBER_IN: self.fiber_in, User.FIBER_OUT: self.fiber_out, User.VME: self.vme, User.CPU: self.cpu}
         m.submodules.slots = slots = Slots()
-        m.d.comb += [slots.slept.eq(self.slept), self.read_data.eq(read.data)]
+        m.d.comb += slots.slept.eq(self.slept)
         for user, port in users.items():
             m.d.comb += [slots.wants[user.value].eq(port.valid), port.ready.eq(slots.given[user.value])]
 
@@ -138,14 +139,20 @@ class DataMemory(wiring.Component):
             m.d.comb += [address.eq(self.fiber_in.address), select.eq(self.fiber_in.select), word.eq(self.fiber_in.data)]
         with m.Elif(self.fiber_out.ready):
             m.d.comb += [address.eq(self.fiber_out.address), read.en.eq(1)]
-        for port in (self.vme, self.cpu):
-            with m.Elif(port.ready):
-                m.d.comb += [
-                    address.eq(port.address),
-                    word.eq(port.data),
-                    select.eq(Mux(port.write, port.select, 0)),
-                    read.en.eq(~port.write),
-                ]
+        with m.Elif(self.vme.ready):
+            m.d.comb += [
+                address.eq(self.vme.address),
+                word.eq(self.vme.data),
+                select.eq(Mux(self.vme.write, self.vme.select, 0)),
+                read.en.eq(~self.vme.write),
+            ]
+        with m.Else():
+            m.d.comb += [
+                address.eq(self.cpu.address),
+                word.eq(self.cpu.data),
+                select.eq(Mux(self.cpu.ready & self.cpu.write, self.cpu.select, 0)),
+                read.en.eq(self.cpu.ready & ~self.cpu.write),
+            ]
         selected, of_cpu = Signal(LANES), Signal()
         m.d.sync += [write.addr.eq(address), write.data.eq(word), selected.eq(select), of_cpu.eq(self.cpu.ready)]
         m.d.comb += [
@@ -154,4 +161,14 @@ class DataMemory(wiring.Component):
             self.writes.eq(selected.any()),
             Assert(~(read.en & select.any()), "one access in a cycle"),
         ]
+
+        # Whose turn it is is known late: the addresses are compared beside that.
+        found = Signal()
+        old, new = Signal(WORD_BITS), Signal(WORD_BITS)    # bits of the memory that count; and what stands in place of the others
+        written = Cat(write.en[lane].replicate(8) for lane in range(LANES))
+        m.d.comb += [
+            found.eq(Cat(port.ready & (port.address == write.addr) for port in (self.fiber_out, self.vme, self.cpu)).any()),
+            self.read_data.eq((read.data & old) | new),
+        ]
+        m.d.sync += [old.eq(Mux(found, ~written, ~0)), new.eq(Mux(found, write.data & written, 0))]
         return m

@@ -16,10 +16,11 @@ __all__ = ["OutputRegister", "Outgoing"]
 
 
 class Outgoing(data.Struct):
-    """A symbol on its way out; ``notify`` marks the last of an entry that wants to be told of."""
+    """A symbol on its way out; ``notify`` marks the last of an entry that wants to be told of, ``start`` a start of packet."""
 
     symbol: SYMBOL_BITS
     notify: 1
+    start: 1
 
 
 class OutputRegister(wiring.Component):
@@ -84,15 +85,14 @@ class OutputRegister(wiring.Component):
         m.d.sync += [
             self.taken.eq(leaves),
             self.left.eq(leaves & front.notify),
-            self.start_left.eq(leaves & (front.symbol == Control.START)),
+            self.start_left.eq(leaves & front.start),
         ]
         m.d.comb += [
-            self.start_inside.eq(
-                self.start_left | (front_valid & (front.symbol == Control.START))
-                | (spare_valid & (spare.symbol == Control.START))),
+            self.start_inside.eq(self.start_left | (front_valid & front.start) | (spare_valid & spare.start)),
             self.empty.eq(~(front_valid | self.left | self.start_left)),
             Assert(front_valid | ~spare_valid, "the front is filled first"),
             Assert(~front_valid | (front.symbol != Control.IDLE), "a board never offers the idle symbol"),
+            Assert(~enters | (self.push.payload.start == (self.push.payload.symbol == Control.START)), "a start of packet is marked"),
         ]
         if platform == "formal":
             self.spy = SimpleNamespace(front=front, spare=spare, front_valid=front_valid, spare_valid=spare_valid)

@@ -5,11 +5,9 @@ and execute, 32 domains with a table each, one of them VME's, checked in paralle
 table and the switch of each domain are ours (docs/cab.md).
 """
 
-from functools import reduce
-from operator import or_
 from types import SimpleNamespace
 
-from amaranth.hdl import C, Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Assert, C, Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -18,8 +16,10 @@ from .addresses import ADDRESS_BITS, REG
 from .regions import DOMAIN_BITS, DOMAINS, KERNEL, PAGE_BITS, PAGES, REGIONS, Right
 from .registers import WORD_BITS, RegisterPort
 
-__all__ = ["LEAST_PAGES", "MOST_PAGES", "WINDOWS", "Protection", "Trap", "check_domains", "check_pages"]
+__all__ = ["KEPT", "LEAST_PAGES", "MOST_PAGES", "WINDOWS", "Protection", "Trap", "check_domains", "check_pages"]
 
+#: Attributes of a signal that a synthesis leaves as it is.
+KEPT = {"keep": 1}
 #: Entries of the table that are read at once: a word of the protection region.
 _LANES = 4
 _RIGHT_BITS = len(Right)
@@ -69,11 +69,11 @@ class Protection(wiring.Component):
 
     Members
     -------
-    look : In(1), page : In(14), page_domain : In(5)
-        What is looked up in a cycle in which ``look`` is 1.
-    rights : Out(3)
-        Bits ``Right``: what the domain may do with the page. Nothing, if the domain is not switched on or the page is
-        not in the table.
+    look : In(1), page : In(14), page_domain : In(5), needed : In(3)
+        What is looked up in a cycle in which ``look`` is 1; ``needed`` has bits ``Right``.
+    granted : Out(1)
+        The domain has one of the rights ``needed`` on the page. None, if the domain is not switched on or the page is not in
+        the table.
     table : Out(32)
         The word of the protection region with that page in that domain: its byte and the three around it.
     hole : Out(1)
@@ -89,8 +89,8 @@ class Protection(wiring.Component):
 
     Timing
     ------
-    ``rights``, ``table`` and ``hole`` follow a look-up by one cycle and stay until the next; ``write`` writes what was looked
-    up last, and is seen by what is looked up from the next cycle on, as is a write of a register.
+    ``granted``, ``table`` and ``hole`` follow a look-up by one cycle and stay until the next; ``write`` writes what was looked
+    up last, in a cycle in which nothing is looked up, and is seen from the next cycle on, as is a write of a register.
 
     Raises
     ------
@@ -107,7 +107,8 @@ class Protection(wiring.Component):
             "look": In(1),
             "page": In(_PAGE_NUMBER_BITS),
             "page_domain": In(DOMAIN_BITS),
-            "rights": Out(_RIGHT_BITS),
+            "needed": In(_RIGHT_BITS),
+            "granted": Out(1),
             "table": Out(WORD_BITS),
             "hole": Out(1),
             "write": In(1),
@@ -123,7 +124,7 @@ class Protection(wiring.Component):
         m = Module()
         domain_bits = exact_log2(self.domains)
         m.submodules.memory = table = memory.Memory(
-            shape=_RIGHT_BITS * _LANES, depth=self.domains * self.pages // _LANES, init=[])
+            shape=_RIGHT_BITS * _LANES, depth=self.domains * self.pages // _LANES, init=[], attrs={"no_rw_check": 1})
         write = table.write_port(granularity=_RIGHT_BITS)
         read = table.read_port()
 
@@ -131,13 +132,14 @@ class Protection(wiring.Component):
         covered, index = self._index(m)
         m.d.comb += [read.addr.eq(Cat(index[exact_log2(_LANES):], self.page_domain[:domain_bits])), read.en.eq(self.look)]
         # No reset: the access behind one that resets the board finds what it has looked up.
-        chosen = Signal(_LANES, reset_less=True)     # its lane, one-hot; none outside of the table
+        # Its bits in a word of the table. The memory is slow: what chooses from it is there before.
+        chosen = Signal(_RIGHT_BITS * _LANES, reset_less=True)
         domain = Signal(DOMAIN_BITS, reset_less=True)
         place = Signal(len(read.addr), reset_less=True)
         inside = Signal(reset_less=True)
         with m.If(self.look):
             m.d.sync += [
-                chosen.eq(Mux(covered & (self.page_domain < self.domains), 1 << self.page[:exact_log2(_LANES)], 0)),
+                chosen.eq(Cat(Mux(self.page[:exact_log2(_LANES)] == n, self.needed, 0) for n in reversed(range(_LANES)))),
                 domain.eq(self.page_domain),
                 place.eq(read.addr),
                 inside.eq(covered & (self.page_domain < self.domains)),
@@ -145,18 +147,22 @@ class Protection(wiring.Component):
 
         # 2. What it says. The byte at a word's own address is the first of its four pages.
         on = Signal(self.domains)
-        counts = Signal()    # the domain is on
-        entry = Signal(_RIGHT_BITS)
+        # Two bits and two choices fill a LUT; a synthesis that does not know how slow the memory is would put them into a chain.
+        counts = Signal(attrs=KEPT)    # it is in the table, and the domain is on
+        pairs = [Signal(name=f"pair_{n}", attrs=KEPT) for n in range(_RIGHT_BITS * _LANES // 2)]
+        granted = Signal(attrs=KEPT)
         m.d.comb += [
-            counts.eq(on.bit_select(domain[:domain_bits], 1)),
-            # The memory is slow: what chooses from it is there before.
-            entry.eq(reduce(or_, (Mux(chosen[n], read.data.word_select(_LANES - 1 - n, _RIGHT_BITS), 0) for n in range(_LANES)))),
-            self.rights.eq(Mux(counts, entry, 0)),
+            counts.eq(inside & on.bit_select(domain[:domain_bits], 1)),
+            *(pair.eq((read.data & chosen).word_select(n, 2).any()) for n, pair in enumerate(pairs)),
+            granted.eq(counts & Cat(pairs).any()),
+            self.granted.eq(granted),
             self.hole.eq(~inside),
             self.table.eq(Mux(inside, Cat(Cat(read.data.word_select(n, _RIGHT_BITS), C(0, _SPARE_BITS)) for n in range(_LANES)), 0)),
             write.addr.eq(place),
             write.data.eq(Cat(self.data.word_select(n, 8)[:_RIGHT_BITS] for n in range(_LANES))),
             write.en.eq(Mux(self.write & inside, self.select, 0)),
+            # A block RAM does not say what it reads of a word that is being written.
+            Assert(~(self.look & self.write), "nothing is looked up while the table is written"),
         ]
 
         if platform == "formal":
@@ -206,8 +212,12 @@ class Protection(wiring.Component):
         window = Signal(range(len(WINDOWS)))
         covered = Signal()
         for number, name in enumerate(WINDOWS):
-            with m.If(self.page[bits:] == REGIONS[name].base >> PAGE_BITS + bits):
-                m.d.comb += [covered.eq(1), window.eq(number)]
+            base = REGIONS[name].base >> PAGE_BITS
+            with m.If(self.page[bits:] == base >> bits):
+                m.d.comb += covered.eq(1)
+            # Each of these regions but the first begins at a power of two of its own: one bit tells which it is.
+            with m.If(self.page & base):
+                m.d.comb += window.eq(number)
         index = Signal(range(self.pages))
         m.d.comb += index.eq(Cat(self.page[:bits], window))
         return covered, index

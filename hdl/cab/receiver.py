@@ -4,7 +4,7 @@ Source: "The Design of Nectar" (1989), section 6.2.1 (start of packet raises an 
 DMA is set up) and 5.2; what the registers look like is ours (docs/cab.md).
 """
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Assert, Module, Mux, Signal
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -55,7 +55,7 @@ class Receiver(wiring.Component):
         Drop the rest of the packet whose header is here.
     reset : In(1)
         Forget the packet under way. The queue must be emptied in the same cycle.
-    store, byte, flush : Out; store_ready, exhausted, store_empty : In(1)
+    store, store_byte, flush : Out; store_ready, exhausted, store_empty : In(1)
         ``valid``, ``data``, ``flush``, ``ready``, ``exhausted``, ``empty`` of ``Store``.
     over : Out(1)
         The packet is over, or forgotten: its areas are wanted no more.
@@ -75,8 +75,9 @@ class Receiver(wiring.Component):
     Timing
     ------
     A symbol in each cycle, except while software or the store is waited for. A byte is dealt with when it can no more
-    be of the checksum: with a CRC-32, when the fourth byte behind it comes. ``received`` follows the end of packet by
-    two cycles if the store is empty.
+    be of the checksum: with a CRC-32, when the fourth byte behind it comes; it is given to the store in the cycle after.
+    ``received`` follows the end of packet by two cycles if the store is empty, and by one more if the last symbol before it
+    has brought the store a byte.
     """
 
     def __init__(self):
@@ -84,7 +85,7 @@ class Receiver(wiring.Component):
             "queue": In(stream.Signature(Queued)),
             **{name: In(RegisterPort(REG[name.upper()])) for name in RECEIVER_REGISTERS},
             **{name: In(1) for name in ("start", "discard", "reset", "store_ready", "exhausted", "store_empty")},
-            "byte": Out(8),
+            "store_byte": Out(8),
             **{name: Out(1) for name in ("store", "flush", "over", "packet", "received", "input", "threshold", "open", "storing",
                                          "stray", "cut", "moves")},
         })
@@ -108,25 +109,30 @@ class Receiver(wiring.Component):
         check = Signal(Check)                    # of this packet
         held = Signal(8 * CRC_BYTES)
         held_count = Signal(range(CRC_BYTES + 1))
-        full = Signal()
+        full = Signal()       # as many as may be the checksum
         takes = Signal()      # symbols of the packet are taken
         emerges = Signal()    # a byte of the packet comes out
         ends = Signal()       # the packet ends with the symbol at the head
-        m.d.comb += [crc.data.eq(self.byte), crc.valid.eq(emerges), internet.data.eq(self.byte)]
+        byte = Signal(8)      # that byte
+        most = Signal.like(held_count)
+        m.d.comb += [
+            crc.data.eq(byte), crc.valid.eq(emerges), internet.data.eq(byte),
+            Assert((state == State.CLOSED) | (full == (held_count == most)), "whether it is full is known a cycle before"),
+        ]
         with m.Switch(check):
             with m.Case(Check.CRC32):
-                m.d.comb += [self.byte.eq(held[-8:]), full.eq(held_count == CRC_BYTES)]
+                m.d.comb += [byte.eq(held[-8:]), most.eq(CRC_BYTES)]
             with m.Case(Check.INTERNET):
-                m.d.comb += [self.byte.eq(held[8:]), full.eq(held_count == SUM_BYTES)]
+                m.d.comb += [byte.eq(held[8:]), most.eq(SUM_BYTES)]
             with m.Default():
-                m.d.comb += [self.byte.eq(symbol), full.eq(1)]
+                m.d.comb += byte.eq(symbol)
         with m.If(takes & self.queue.valid):
             m.d.comb += self.moves.eq(1)
             with m.If(~symbol[-1]):
                 m.d.comb += [self.queue.ready.eq(1), emerges.eq(full)]
                 m.d.sync += held.eq(held << 8 | symbol[:8])
                 with m.If(~emerges):
-                    m.d.sync += held_count.eq(held_count + 1)
+                    m.d.sync += [held_count.eq(held_count + 1), full.eq(held_count + 1 == most)]
             with m.Else():
                 m.d.comb += ends.eq(1)
                 m.d.sync += ended.eq(1)
@@ -135,7 +141,9 @@ class Receiver(wiring.Component):
             with m.If(self.queue.payload.lost | self.cut):
                 m.d.sync += framing.eq(1)
 
-        # 2. The states.
+        # 2. The states. What emerges in the body waits in two places in a row for the store: whether that takes a byte is known late
+        # and decides about these places alone.
+        front_valid, spare_valid = Signal(), Signal()
         in_run = Signal()
         skip = Signal.like(self.rx_mode.data.skip)
         with m.Switch(state):
@@ -153,6 +161,7 @@ class Receiver(wiring.Component):
                     m.d.comb += [self.queue.ready.eq(1), crc.start.eq(1), internet.start.eq(1), self.moves.eq(1)]
                     m.d.sync += [
                         in_run.eq(0), ended.eq(0), stored.eq(0), header_count.eq(0), held_count.eq(0),
+                        full.eq((mode.check != Check.CRC32) & (mode.check != Check.INTERNET)),
                         too_long.eq(0), framing.eq(0), discarded.eq(0),
                         *(getattr(self, name).value.eq(0) for name in _HEADERS),
                         check.eq(mode.check), skip.eq(mode.skip), state.eq(State.HEADER),
@@ -165,17 +174,17 @@ class Receiver(wiring.Component):
                         for number in range(HEADER_BYTES):
                             with m.Case(number):
                                 word = getattr(self, _HEADERS[number // LANES]).value
-                                m.d.sync += word.word_select(LANES - 1 - number % LANES, 8).eq(self.byte)
+                                m.d.sync += word.word_select(LANES - 1 - number % LANES, 8).eq(byte)
                 with m.If(ends | (emerges & (header_count == HEADER_BYTES - 1))):
                     m.d.sync += state.eq(State.WAIT)
             with m.Case(State.WAIT):
                 with m.If(self.start | self.discard):
                     m.d.sync += state.eq(State.BODY)
             with m.Case(State.BODY):
-                m.d.comb += takes.eq(~ended & (~full | discarded | self.store_ready | self.exhausted))
-                with m.If(ended):
+                m.d.comb += takes.eq(~ended & (~full | ~spare_valid))
+                with m.If(ended | front_valid):
                     m.d.comb += self.moves.eq(1)
-                with m.If(ended | ends):
+                with m.If((ended | ends) & ~front_valid):
                     m.d.sync += state.eq(State.FINISH)
             with m.Case(State.FINISH):
                 m.d.comb += [self.flush.eq(1), self.moves.eq(1)]
@@ -194,7 +203,8 @@ class Receiver(wiring.Component):
             m.d.sync += [state.eq(State.CLOSED), in_run.eq(0)]
 
         # 3. Where the rest goes. The Internet checksum covers all but the first bytes, as software wants it.
-        in_body = Signal()
+        in_body, leaves = Signal(), Signal()
+        front, spare = Signal(8), Signal(8)
         threshold = Signal.like(self.rx_threshold.data.bytes)
         m.d.comb += [
             in_body.eq(state == State.BODY),
@@ -202,16 +212,25 @@ class Receiver(wiring.Component):
             internet.valid.eq(emerges & (header_count >= skip)),
             self.rx_progress.value.bytes.eq(stored),
             self.rx_threshold.value.bytes.eq(threshold),
-            self.threshold.eq(self.store & (stored + 1 == threshold)),
+            self.threshold.eq(self.store & self.store_ready & (stored + 1 == threshold)),
+            self.store.eq(front_valid & ~discarded),
+            self.store_byte.eq(front),
+            leaves.eq(self.store_ready | self.exhausted | discarded),
+            Assert(~spare_valid | front_valid, "the front is filled first"),
+            Assert(~front_valid | in_body, "nothing waits for the store but in the body"),
         ]
         with m.If(self.discard & (self.packet | in_body)):
             m.d.sync += discarded.eq(1)
-        with m.If(in_body & emerges & ~discarded):
-            with m.If(self.exhausted):
-                m.d.sync += too_long.eq(1)
-            with m.Else():
-                m.d.comb += self.store.eq(1)
-                m.d.sync += stored.eq(stored + 1)
+        with m.If(~front_valid | leaves):
+            m.d.sync += [front.eq(Mux(spare_valid, spare, byte)), front_valid.eq(spare_valid | (in_body & emerges)), spare_valid.eq(0)]
+        with m.Elif(emerges):
+            m.d.sync += [spare.eq(byte), spare_valid.eq(1)]
+        with m.If(self.store & self.store_ready):
+            m.d.sync += stored.eq(stored + 1)
+        with m.If(self.store & self.exhausted):
+            m.d.sync += too_long.eq(1)
+        with m.If(self.reset):
+            m.d.sync += [front_valid.eq(0), spare_valid.eq(0)]
         with m.If(self.rx_threshold.write):
             m.d.sync += threshold.eq(self.rx_threshold.data.bytes)
 

@@ -119,7 +119,10 @@ class Store(wiring.Component):
             m.d.sync += [remaining.eq(0), some.eq(0), last.eq(0), select.eq(0)]
         m.d.comb += [
             self.empty.eq((select == 0) & ~self.memory.valid),
-            self.moves.eq(self.memory.valid | (self.areas.ready & self.areas.valid) | moves_on),
+            # What cannot move on waits for the memory.
+            self.moves.eq(self.memory.valid | (self.areas.ready & self.areas.valid) | (self.valid & some & completes)
+                          | (self.flush & (select != 0))),
+            Assert(~moves_on | self.moves),
             Assert((some == (remaining != 0)) & (last == (remaining == 1)), "what remains is known a cycle before"),
             Assert(~(self.flush & self.valid), "no byte comes while the last ones are written"),
         ]

@@ -89,7 +89,7 @@ class Timers(wiring.Component):
                 m.d.sync += [compare.eq(compare_port.data), armed[n].eq(1)]
 
         # The first of those armed; all are at most 2**31 ahead. Whatever changes begins the search anew.
-        changed, searching, place = Signal(), Signal(), Signal(range(TIMERS))
+        changed, searching, place = Signal(TIMERS), Signal(), Signal(range(TIMERS))
         eligible, last = Signal(), Signal()      # the candidate is armed; it is that of the last timer
         found, first = Signal(), Signal(TIMER_BITS)
         candidate, sooner, lead = Signal(TIMER_BITS), Signal(TIMER_BITS), Signal(TIMER_BITS)
@@ -99,18 +99,18 @@ class Timers(wiring.Component):
             self.fired.eq(fires.any()),
         ]
         m.d.sync += [
-            changed.eq(changes.any()),
+            changed.eq(changes),
             candidate.eq(Array(compares)[place]),
             eligible.eq(searching & armed.bit_select(place, 1)),
             last.eq(searching & (place == TIMERS - 1)),
         ]
-        with m.If(changed):
+        with m.If(changed.any()):
             m.d.sync += [searching.eq(1), place.eq(0), found.eq(0), eligible.eq(0), last.eq(0)]
         with m.Elif(searching):
             with m.If(eligible & (~found | sooner[-1])):
                 m.d.sync += [found.eq(1), first.eq(candidate)]
             m.d.sync += [place.eq(place + 1), searching.eq(~last)]
-        searched = ~searching & ~changed
+        searched = ~searching & ~changed.any()
         with m.If(searched & found):
             # Up to the edge before the one at which it goes off: first - now - 1 edges, the inverse of now - first.
             m.d.comb += self.wake_in.eq(~(lead | ~lead[-1].replicate(TIMER_BITS)))

@@ -23,7 +23,7 @@ LATENCY = 3      # cycles from the one in which an access is taken to the one of
 AREA_OFFSET = 0x3C // 4
 REQUEST = "valid", "address", "write", "execute", "select", "write_data"
 INPUTS = (*(f"{port}__{name}" for port in ("bus", "vme") for name in REQUEST), "bus__kernel", "vme__lock", "memory__ready",
-          "memory_data", "program_data", "registers__read_data", "registers__error", "registers__area", "protection__rights",
+          "memory_data", "program_data", "registers__read_data", "registers__error", "registers__area", "protection__granted",
           "protection__table", "protection__hole", "protection__current", "protection__vme_domain", "window__done",
           "window__read_data", "window__error")
 
@@ -73,6 +73,7 @@ class World:
         self.taken = {"bus": deque(), "vme": deque()}      # requests that have had no response
         self.offered = dict.fromkeys(self.taken)
         self.looked = 0, 0
+        self.needed = 0
         self.asked = {}         # what memories and registers were asked in the cycle before
         self.parked = None
         self.locked = False
@@ -135,7 +136,7 @@ class World:
               vme__lock=(self.offered["vme"] or {}).get("lock", self.locked and random.random() < 0.8),
               memory__ready=memory_ready, memory_data=random.getrandbits(32), program_data=random.getrandbits(32),
               protection__current=self.current,
-              protection__rights=self.rights(*self.looked), protection__hole=self.hole(self.looked[1], self.looked[0]),
+              protection__granted=self.rights(*self.looked) & self.needed != 0, protection__hole=self.hole(self.looked[1], self.looked[0]),
               protection__table=0 if self.hole(self.looked[1], self.looked[0]) else seeds.rng("table", self.looked[1]).getrandbits(32))
         self.registers(drive)
         await self.clock.settle()
@@ -156,6 +157,7 @@ class World:
         assert self.pin("idle") <= (not any(self.taken.values()) or self.offers_only()), "idle while something is under way"
         if self.pin("protection__look"):
             self.looked = self.pin("protection__page_domain"), self.pin("protection__page")
+            self.needed = self.pin("protection__needed")
         await self.clock.edge()
 
     def offers_only(self):

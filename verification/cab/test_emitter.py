@@ -102,6 +102,7 @@ class Surroundings:
         assert not (self.pin("push__valid") and reset)
         if self.pin("push__valid") and room:
             outgoing = unpack(Outgoing, self.pin("push__payload"))
+            assert outgoing["start"] == (outgoing["symbol"] == START)
             self.out.append((self.clock.cycles, outgoing["symbol"], outgoing["notify"]))
         if self.pin("nothing_left"):
             assert empty, "told before all before it had left"

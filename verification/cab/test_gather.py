@@ -27,7 +27,7 @@ def random_entry():
         return {"kind": kind.value, "value": random.choice([random.getrandbits(9), int(Control.IDLE), int(Control.START)])}
     length = random.choice([0, 1, 2, 3, 4, 5, 8, random.randrange(40)])
     address = random.choice([random.randrange(SIZE - 40), SIZE - length]) % SIZE
-    return {"kind": kind.value, "value": length, "address": address, **flags}
+    return {"kind": kind.value, "value": length, "bytes": length > 0, "address": address, **flags}
 
 
 def meaning(entry, memory):
@@ -127,7 +127,7 @@ async def a_long_area_takes_two_cycles_a_word(dut):
     """C1: twice the rate that the fiber needs."""
     around = Surroundings(dut, bytes(SIZE))
     await around.start()
-    around.entries.append({"kind": Kind.AREA.value, "value": 400, "address": 0})
+    around.entries.append({"kind": Kind.AREA.value, "value": 400, "bytes": 1, "address": 0})
     around.busy = True
     cycles = await around.finish(1, 1)
     assert len(around.out) == 400 and cycles <= 200 + 3

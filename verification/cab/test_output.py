@@ -37,7 +37,7 @@ class Reference:
         self.taken += self.left is not None
         if inputs["push__valid"] and len(inside) < 2:
             payload = inputs["push__payload"]
-            self.inside.append((payload & 0x1FF, payload >> 9))
+            self.inside.append((payload & 0x1FF, payload >> 9 & 1))
         return outputs
 
 
@@ -50,7 +50,7 @@ def stimuli(cycles, push, take):
         start = int(Control.START)
         symbol = random.choice([random.choice(SYMBOLS), start, start ^ 1 << random.randrange(9)])
         symbol = start if symbol == Control.IDLE else symbol
-        yield {"push__payload": symbol | random.getrandbits(1) << 9, "push__valid": random.random() < push,
+        yield {"push__payload": symbol | random.getrandbits(1) << 9 | (symbol == start) << 10, "push__valid": random.random() < push,
                "tx__ready": random.random() < take}
 
 

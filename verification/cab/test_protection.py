@@ -15,7 +15,7 @@ from nectar.verification.cab.structures import pack
 
 CONFIGURATIONS = {"whole table": (32, PAGES), "4 domains, 256 pages": (4, 256), "2 domains, 16 pages": (2, 16)}
 REGISTERS = "domain", "domains_on", "trap_address", "trap_info"
-INPUTS = ("look", "page", "page_domain", "write", "select", "data", "trap__valid", "trap__payload",
+INPUTS = ("look", "page", "page_domain", "needed", "write", "select", "data", "trap__valid", "trap__payload",
           *(f"{name}__{pin}" for name in REGISTERS for pin in ("read", "write", "data") if pin == "read" or "w" in REG[name.upper()].access))
 
 
@@ -25,6 +25,7 @@ class Reference:
     def __init__(self, domains, pages):
         self.model = ProtectionModel(domains, pages)
         self.looked = None
+        self.needed = 0
         self.found = None       # rights of the four pages there, as they were then; None: no such word
 
     def step(self, inputs):
@@ -35,13 +36,15 @@ class Reference:
         outputs = {}
         if self.looked:
             known = not found or None not in found
-            outputs = {"rights": (found[page & 3] if found and domain in model.on else 0) if domain else None, "hole": found is None,
+            rights = found[page & 3] if found and domain in model.on else 0
+            outputs = {"granted": bool(rights & self.needed) if domain else None, "hole": found is None,
                        "table": (int.from_bytes(bytes(found), "big") if found else 0) if known else None}
         outputs |= {f"{name}__value": getattr(model, f"read_{name}")() for name in REGISTERS}
         outputs["domain__refuse"] = REG["DOMAIN"].current.get(inputs["domain__data"]) >= model.domains
         outputs["current"] = model.current
         if inputs["look"]:
             self.looked = looks, there = inputs["page_domain"], inputs["page"]
+            self.needed = inputs["needed"]
             self.found = [model.table.get((looks, there & ~3 | n)) for n in range(4)] if model.covers(looks, there) else None
         if inputs["write"] and found is not None:
             model.store(domain, page, inputs["data"], inputs["select"])
@@ -87,8 +90,9 @@ async def what_is_looked_up_is_what_was_written_for_domains_that_are_on(dut):
             trap = pack(Trap, address=random.getrandbits(24), domain=random.getrandbits(5), kind=random.randrange(3),
                         vme=random.getrandbits(1))
             asked = random.getrandbits(5)
-            given = quiet | {"look": random.random() < 0.8, "page": page | random.randrange(4), "page_domain": domain, "write": random.random() < 0.3,
-                             "select": random.getrandbits(4), "data": random.getrandbits(32), "domain__data": asked | random.getrandbits(27) << 5,
+            writes = random.random() < 0.3
+            given = quiet | {"look": not writes and random.random() < 0.8, "page": page | random.randrange(4), "page_domain": domain,
+                             "needed": random.choice([1, 2, 4, 1, 2, 4, random.getrandbits(3)]), "write": writes, "select": random.getrandbits(4), "data": random.getrandbits(32), "domain__data": asked | random.getrandbits(27) << 5,
                              "trap__valid": change == "trap", "trap__payload": trap, "domains_on__data": random.getrandbits(32)}
             if change in ("domains_on", "trap_info") or change == "domain" and asked < domains:
                 given[f"{change}__write"] = random.random() < (0.1 if change == "trap_info" else 1)

@@ -60,8 +60,9 @@ class Queue(RegisterPorts):
         if self.pin("flush"):
             self.flushed = random.random() < self.ready
         if self.pin("store"):
-            assert not self.pin("flush") and self.clock.inputs["store_ready"]
-            self.memory[self.address] = self.pin("byte")
+            assert not self.pin("flush"), "the last bytes are given before what is there is written"
+        if self.pin("store") and self.clock.inputs["store_ready"]:
+            self.memory[self.address] = self.pin("store_byte")
             self.address += 1
             self.left -= 1
             self.flushed = self.ready == 1
@@ -173,7 +174,7 @@ async def packets_are_taken_as_the_specification_says(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def a_packet_is_taken_at_a_symbol_a_cycle(dut):
-    """C1: the DMA takes a symbol in every cycle; RECEIVED comes two cycles after the end, with the last byte in the
+    """C1: the DMA takes a symbol in every cycle; RECEIVED comes three cycles after the end, with the last byte in the
     store."""
     queue = Queue(dut)
     await queue.start()
@@ -186,7 +187,7 @@ async def a_packet_is_taken_at_a_symbol_a_cycle(dut):
     while not queue.pin("received"):
         await queue.cycle()
     rest = len(data) + 5 - 4 - HEADER_BYTES + 4 - 4
-    assert queue.taken == list(range(queue.taken[0], queue.taken[0] + rest)) and queue.clock.cycles - queue.taken[-1] == 2
+    assert queue.taken == list(range(queue.taken[0], queue.taken[0] + rest)) and queue.clock.cycles - queue.taken[-1] == 3
     assert bytes(queue.memory[5 + at] for at in range(len(data) - HEADER_BYTES)) == data[HEADER_BYTES:]
 
 

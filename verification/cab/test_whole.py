@@ -5,8 +5,8 @@ import pytest
 
 from nectar.hdl.cab.cab import Cab
 from nectar.verification.bench import Bench, inside
+from nectar.verification.cab.broken_traffic import BrokenTraffic
 from nectar.verification.cab.rates import PERIOD_PS, all_at_once, protection_latency
-from nectar.verification.cab.traffic import Traffic
 from nectar.verification.cab.whole import Whole
 from nectar.verification.cab.whole_model import WholeModel
 
@@ -35,15 +35,17 @@ async def every_user_of_the_data_memory_has_its_rate_while_all_are_busy(dut):
 @cocotb.test(timeout_time=400, timeout_unit="ms")
 async def whatever_they_all_do_at_once_the_board_does_what_the_model_does(dut):
     """docs/cab.md and docs/vme.md as a whole: fibers, VME both ways as master and as slave, its window and interrupts, a host, the CPU in
-    a user's domain, timers, all at random and all at once; refused accesses among them."""
+    a user's domain, timers, all at random and all at once; refused accesses among them, and resets of the board in the middle of it."""
     whole = await Whole(dut, PERIOD_PS, delay=(31, 120)).start()
-    traffic = Traffic(whole, WholeModel(whole.slave.bytes, **BOARD))
+    traffic = BrokenTraffic(whole, WholeModel(whole.slave.bytes, **BOARD))
     await traffic.open_up()
     amount, each = AMOUNTS[inside()]
     begin = whole.board.cycles
     while whole.board.cycles - begin < amount:
         await traffic.round(each)
+        await traffic.break_off(each // 8)
     dut._log.info(f"{whole.board.cycles - begin} cycles: {traffic.counts}")
+    assert traffic.counts.pop("break_off") > amount // (2 * each)
     assert all(count > amount // 5000 for count in traffic.counts.values()) and len(traffic.counts) == 8
 
 

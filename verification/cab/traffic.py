@@ -18,19 +18,21 @@ from nectar.verification.cab.reference import BusFault, fields
 from nectar.verification.cab.scenario import Scenario, put, random_arrival
 from nectar.verification.cab.whole import A24_BASE, SLAVE_BASE
 
-__all__ = ["Traffic"]
+__all__ = ["PARTS", "USER", "Traffic"]
 
 DATA, PROGRAM = REGIONS["data"].base, REGIONS["program"].base
 _KBYTE = 1 << PAGE_BITS
 #: Parts of the data memory, in kbyte: first and last but one. What is in ``closed`` only the kernel may touch.
 PARTS = {"sent": (0, 4), "received": (4, 8), "vme": (8, 11), "node": (11, 13), "host": (13, 14), "cpu": (14, 15), "closed": (15, 16)}
 #: Who may touch what besides the kernel; the registers of fiber, timers and VME are the first three of their pages.
-_USER, _USERS = 1, ("sent", "received", "vme", "cpu")
+USER, _USERS = 1, ("sent", "received", "vme", "cpu")
 _VMES = ("node", "host")
 #: Bytes of the memory on VME that are the CPU's by its window; the DMA's are those before them.
 _BY_WINDOW = 1024
 #: Symbols that may wait in the input queue: some less than it holds.
 _QUEUED = 1000
+#: Replies that may wait: one less than it holds, as the model gives one out a little before the board.
+_REPLIES = 7
 
 
 class Traffic(Scenario):
@@ -52,6 +54,7 @@ class Traffic(Scenario):
         self.arriving = False
         self.heard = 0              # symbols sent that the other end of the fiber has seen
         self.fired = False
+        self.breaks = False         # what is under way at the end of the traffic is not waited for
 
     # -- helpers -----------------------------------------------------------------------------------------
     def part(self, name, length=0):
@@ -83,9 +86,9 @@ class Traffic(Scenario):
         """Fills memories; gives each domain its pages; the CPU becomes the user."""
         await self.begin()
         registers = REGIONS["registers"].base >> PAGE_BITS
-        pages = {_USER: {registers: 3, registers + 1: 3, registers + 2: 3, PROGRAM >> PAGE_BITS: 5},
+        pages = {USER: {registers: 3, registers + 1: 3, registers + 2: 3, PROGRAM >> PAGE_BITS: 5},
                  self.vme_domain: {registers: 1, registers + 2: 3}}
-        for domain, names in ((_USER, _USERS), (self.vme_domain, _VMES)):
+        for domain, names in ((USER, _USERS), (self.vme_domain, _VMES)):
             for name in names:
                 pages[domain] |= dict.fromkeys((page + (DATA >> PAGE_BITS) for page in range(*PARTS[name])), 7)
         for domain, rights in pages.items():
@@ -93,12 +96,21 @@ class Traffic(Scenario):
             for first in (PROGRAM >> PAGE_BITS, registers, *range(DATA >> PAGE_BITS, (DATA >> PAGE_BITS) + 16, 4)):
                 word = sum(rights.get(first + n, 0) << 24 - 8 * n for n in range(4))
                 await self.access(table + first, word)
-        await self.register("DOMAIN", _USER)
+        await self.register("DOMAIN", USER)
         window = VME_REG["VME_WINDOW"]
         await self.register("VME_WINDOW", window.page.put(SLAVE_BASE >> 23) | window.modifier.put(Modifier.A24_USER_DATA))
 
     async def round(self, cycles):
         """So many cycles of traffic; then everything is compared."""
+        await self._work(cycles)
+        await self.until(self._moved)           # a full list of single transfers takes long
+        await self.whole.calm()
+        while self._listen():
+            await self.board.quiet()
+        await self._same()
+
+    async def _work(self, cycles):
+        """So many cycles of traffic."""
         for _ in range(40):
             await self.access(DATA + (self.part("sent") & ~3), random.getrandbits(32))
         for name in ("TX_THRESHOLD", "RX_THRESHOLD", "VD_THRESHOLD"):
@@ -113,11 +125,6 @@ class Traffic(Scenario):
         self.arriving = True
         for task in [cocotb.start_soon(self._again(work)) for work in works]:
             await task
-        await self.until(self._moved)           # a full list of single transfers takes long
-        await self.whole.calm()
-        while self._listen():
-            await self.board.quiet()
-        await self._same()
 
     async def _moved(self):
         """Whether the VME DMA list is empty and nothing of it under way."""
@@ -130,6 +137,8 @@ class Traffic(Scenario):
             await work()
             self.counts[work.__name__] = self.counts.get(work.__name__, 0) + 1
             await self.board.run(random.choice([0, 0, 0, random.randrange(50)]))
+        if self.breaks:
+            return
         if work == self.arrivals:
             self._arrive([Control.END])        # what is open ends
             self.arriving = False
@@ -177,7 +186,7 @@ class Traffic(Scenario):
         self._listen()
         symbols = [symbol for symbol in random_arrival() if symbol != Control.READY]
         if (len(self.model.queue) + len(symbols) <= _QUEUED and len(self.board.arrivals) < 200
-                and len(self.model.replies) + symbols.count(Control.REPLY) <= 8):
+                and len(self.model.replies) + symbols.count(Control.REPLY) <= _REPLIES):
             self._arrive(symbols)
         await self.board.run(random.choice([5, 50, 400]))
 

@@ -23,6 +23,10 @@ class _Protection(ProtectionModel):
         self.refused = []
         super().__init__(domains, pages)
 
+    def reset(self):
+        self.refused.clear()
+        super().reset()
+
     def refuse(self, address, kind, domain, vme):
         self.refused.append({"address": address, "kind": int(kind), "domain": domain, "vme": int(vme)})
         super().refuse(address, kind, domain, vme)

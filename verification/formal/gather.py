@@ -40,7 +40,7 @@ class GatherProof(wiring.Component):
             gather.memory_data.eq(AnySeq(32)), memory.ready.eq(AnySeq(1) & memory.valid), gather.items.ready.eq(AnySeq(1)),
             length.eq(entry.value),
             area.eq(entry.kind.as_value() == Kind.AREA.value),
-            Assume(~area | (entry.value < 1 << LENGTH_BITS)),
+            Assume(~area | (entry.value < 1 << LENGTH_BITS) & (entry.bytes == (entry.value != 0))),
             Assume(~area | (length == 0) | (entry.address + length <= size)),
             Assume(~area | (length == 0) | (foreign < entry.address[2:]) | (foreign > (entry.address + length - 1)[2:LENGTH_BITS])),
             Assume(gather.items.ready | ~room_stays),

@@ -28,6 +28,7 @@ class OutputRegisterProof(wiring.Component):
         m.d.comb += [
             push.payload.eq(AnySeq(len(push.payload.as_value()))), push.valid.eq(AnySeq(1)), tx.ready.eq(AnySeq(1)),
             Assume(push.payload.symbol != Control.IDLE),
+            Assume(push.payload.start == (push.payload.symbol == Control.START)),
         ]
         oldest, newest, count = Signal.like(push.payload), Signal.like(push.payload), Signal(2)
         enters, leaves = Signal(), Signal()
@@ -51,5 +52,6 @@ class OutputRegisterProof(wiring.Component):
             Assert(output.start_inside == inside, "and a start that has not"),
             Assert(output.empty == ((count == 0) & ~told & ~starts)),
             Assert((count == 0) | (oldest.symbol != Control.IDLE)), Assert((count != 2) | (newest.symbol != Control.IDLE)),
+            *(Assert((count < number) | (kept.start == (kept.symbol == Control.START))) for number, kept in ((1, oldest), (2, newest))),
         ]
         return m

@@ -214,27 +214,29 @@ class ProtectionProof(wiring.Component):
         m.d.comb += Assert(~(traps & was_denied & (doing.domain == domain) & ~self._moved_then
                              & (bus.protection.trap.payload.address[PAGE_BITS:] == page))
                            | ~Mux(area_written, rights[Kind.WRITE], rights[Kind.READ]), "what is told is not allowed")
-        looked, looked_domain = (Signal(width, reset_less=True) for width in (_PAGE_NUMBER_BITS, DOMAIN_BITS))
+        looked, looked_domain, needed = (Signal(width, reset_less=True) for width in (_PAGE_NUMBER_BITS, DOMAIN_BITS, len(Right)))
         looked_covered, looked_index = self._place(looked)
         begun = Signal(reset_less=True)    # something has been looked up
         same_word = valid & (looked[2:] == page[2:]) & (looked_domain == domain) & covered
         with m.If(bus.protection.look):
-            m.d.sync += [begun.eq(1), looked.eq(bus.protection.page), looked_domain.eq(bus.protection.page_domain)]
+            m.d.sync += [begun.eq(1), looked.eq(bus.protection.page), looked_domain.eq(bus.protection.page_domain),
+                         needed.eq(bus.protection.needed)]
         m.d.comb += [
             Assert(~spy.begins | (spy.ahead == first)),
             Assert(~spy.walking | ((area.length != 0) & ~area.refused & (spy.page >= first) & (spy.page <= last) & (spy.last_page == last)
                                    & (spy.ahead == (spy.page + 1)[:_PAGE_NUMBER_BITS]))),
             Assert(begun | ~valid),
-            Assert(~spy.walking | ((looked == spy.page) & (looked_domain == work.domain))),
+            Assert(~spy.walking | ((looked == spy.page) & (looked_domain == work.domain) & (needed == Mux(area.write, Right.WRITE, Right.READ)))),
             Assert(~(valid & ~work.kernel & ~(spy.walking | spy.walked))
-                   | ((looked == access.address[PAGE_BITS:]) & (looked_domain == work.domain))),
+                   | (needed == 1 << kind)
+                   & (_in_region(access.address, "protection") | (looked == access.address[PAGE_BITS:]) & (looked_domain == work.domain))),
             Assert(~(valid & work.kernel & _in_region(access.address, "protection"))
                    | (Cat(looked, looked_domain) == access.address[:_PAGE_NUMBER_BITS + DOMAIN_BITS])),
             Assert(~begun | (look.inside == (looked_covered & (looked_domain < self.domains)))),
             Assert(~begun | (look.domain == looked_domain) & (~look.inside | (look.place == Cat(looked_index[2:], looked_domain)[:len(look.place)]))),
-            Assert(~begun | (look.chosen == Mux(look.inside, 1 << looked[:2], 0))),
+            *(Assert(~begun | (look.chosen.word_select(_LANES - 1 - n, len(Right)) == Mux(looked[:2] == n, needed, 0))) for n in range(_LANES)),
             Assert(~same_word | (look.read.word_select(lane, len(Right)) == content), "what was looked up is what is there"),
-            Assert(~(valid & (looked == page) & (looked_domain == domain)) | (protection.rights == rights), "the table says what was written"),
+            Assert(~(valid & (looked == page) & (looked_domain == domain)) | (protection.granted == (rights & needed).any()), "the table says what was written"),
             *(Assert(~valid | (getattr(spy.where, name) == value)) for name, value in (
                 ("memory", _in_region(access.address, "data", self.size)), ("program", _in_region(access.address, "program", self.size)),
                 ("rom", _in_region(access.address, "prom") & ~access.write), ("registers", _in_region(access.address, "registers")),
@@ -254,8 +256,8 @@ class ProtectionProof(wiring.Component):
               for name in ("valid", "address", "write", "execute", "select", "write_data", "lock")),
             bus.memory.ready.eq(AnySeq(1)), bus.memory_data.eq(AnySeq(32)), bus.program_data.eq(AnySeq(32)),
             bus.window.done.eq(AnySeq(1) & bus.window.valid), bus.window.read_data.eq(AnySeq(32)), bus.window.error.eq(AnySeq(1)),
-            *(getattr(protection, name).eq(getattr(bus.protection, name)) for name in ("look", "page", "page_domain", "write", "select", "data")),
-            *(getattr(bus.protection, name).eq(getattr(protection, name)) for name in ("rights", "table", "hole", "current")),
+            *(getattr(protection, name).eq(getattr(bus.protection, name)) for name in ("look", "page", "page_domain", "needed", "write", "select", "data")),
+            *(getattr(bus.protection, name).eq(getattr(protection, name)) for name in ("granted", "table", "hole", "current")),
             bus.protection.vme_domain.eq(self.domains - 1),
             protection.trap.payload.eq(bus.protection.trap.payload),
             protection.trap.valid.eq(bus.protection.trap.valid),

@@ -10,7 +10,7 @@ from nectar.verification.formal.prove import broken, prove
 FAULTS = {
     "a third symbol fills over the second": ("enters.eq(self.push.valid & self.room)", "enters.eq(self.push.valid)"),
     "the second is lost": ("with m.Elif(enters):\n            m.d.sync += [spare", "with m.Elif(enters & 0):\n            m.d.sync += [spare"),
-    "a start that waits behind is not seen": ("(spare_valid & (spare.symbol == Control.START))", "(spare_valid & 0)"),
+    "a start that waits behind is not seen": ("(spare_valid & spare.start)", "(spare_valid & 0)"),
     "what stays is told to have left": ("self.left.eq(leaves & front.notify)", "self.left.eq(front_valid & front.notify)"),
 }
 
