@@ -17,7 +17,7 @@ EACH = 10
 VERIFICATION = Path(__file__).resolve().parent.parent
 HDL = VERIFICATION.parent / "hdl"
 #: Folders, and what of them is no target: whole boards, and what has two clocks, whose mutants yosys cannot compare.
-FOLDERS = {"hub": {"hub"}, "cab": {"cab"}, "cab/vme": set(), "host": {"cable", "cluster"}, "link": {"crossing", "parallel"}}
+FOLDERS = {"hub": {"hub"}, "cab": {"cab"}, "cab/vme": set(), "link": {"crossing", "parallel"}}
 EXPLAINED = tomllib.loads((Path(__file__).parent / "survivors.toml").read_text())
 
 
