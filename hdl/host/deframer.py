@@ -3,7 +3,7 @@
 Source: docs/cable.md, which is ours; byte stuffing as in RFC 1662.
 """
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -21,7 +21,7 @@ class Deframer(wiring.Component):
     data : In(8), valid : In(1)
         A byte has come.
     hold : In(1)
-        The buffer must stay as it is: what comes is lost, and so is the rest of a frame of which something was lost.
+        The buffer and ``length`` must stay as they are: what comes is lost, and so is the rest of a frame of which something was lost.
     wrong : In(1)
         A byte was lost before this cycle: the frame that it belonged to is no good.
     address : Out(range(FRAME_WORDS)), word : Out(32), write : Out(1)
@@ -65,7 +65,7 @@ class Deframer(wiring.Component):
             with m.If(is_flag):
                 m.d.sync += [
                     self.frame.eq(good & ~self.hold & ~self.wrong & ~escaped & (place == 0) & (words > 1) & (crc.crc == RESIDUE)),
-                    self.length.eq(words),
+                    self.length.eq(Mux(self.hold, self.length, words)),
                     good.eq(~self.hold & ~self.wrong),
                     escaped.eq(0),
                     place.eq(0),

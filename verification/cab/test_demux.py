@@ -62,19 +62,22 @@ def rubbish():
     """Frames, whole and broken, one inside the other, and all 512 symbols."""
     kind = random.random()
     if kind < 0.2:
-        return reply(*random.randbytes(3))[:random.choice([1, 2, 3, 4, 4, 4])]
+        return reply(*random.randbytes(3), done=random.random() < 0.5)[:random.choice([1, 2, 3, 4, 4, 4])]
     if kind < 0.4:
         return command(*random.randbytes(3))[:random.choice([1, 2, 3, 4, 4, 4])]
     if kind < 0.5:
         outer, inner = random.choice([command, reply])(*random.randbytes(3)), reply(*random.randbytes(3))
         place = random.randrange(1, 4)
         return [*outer[:place], *inner, *outer[place:]]
+    if kind < 0.7:
+        return [random.choice([*Control]) ^ 1 << random.randrange(9)]       # nearly a control code
     return [random.choice([random.getrandbits(9), random.getrandbits(8), *Control])]
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def every_symbol_goes_where_the_wire_says(dut):
-    """docs/wire.md, frames and what goes the other way; docs/cab.md, fiber in 1: with and without pauses."""
+    """docs/wire.md, frames and what goes the other way; docs/cab.md, fiber in 1: with and without pauses, and with idle and ready symbols
+    at any place, inside of frames, too."""
     clock = HandClock(dut)
     await clock.start("rx__payload", "rx__valid")
     reference = Reference()
@@ -85,6 +88,8 @@ async def every_symbol_goes_where_the_wire_says(dut):
                 for symbol in rubbish():
                     while random.random() >= density:
                         yield {"rx__valid": 0, "rx__payload": random.getrandbits(9)}
+                    while random.random() < 0.1:
+                        yield {"rx__valid": 1, "rx__payload": int(random.choice([Control.IDLE, Control.READY]))}
                     yield {"rx__valid": 1, "rx__payload": int(symbol)}
 
     await lockstep(clock, reference.step, stimuli())

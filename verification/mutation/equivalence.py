@@ -21,7 +21,7 @@ _CYCLES, _STEPS, _SECONDS = 3, 4, 120
 _MEMORY = "cell $mem"
 _MITER = "miter -equiv -make_assert -flatten gold gate pair; hierarchy -top pair; opt_expr; opt_merge; opt_clean"
 #: The proofs. A register that only one of both has, since nothing needs it any more, stays closed, and can have any content.
-_CUT_OPEN = f"opt_clean -purge; expose -shared -dff -evert-dff gold gate; expose -shared -evert gold/c:* gate/c:*; {_MITER}; sat -seq 1 -prove-asserts -timeout {_SECONDS} pair"
+_CUT_OPEN = f"opt_clean -purge; expose -shared -dff -evert-dff gold gate; expose -shared -evert gold/c:* gate/c:*; {_MITER}; sat -seq 1 -prove-asserts -ignore_unknown_cells -timeout {_SECONDS} pair"
 #: Names of wires other than registers are taken away, or these would be paired, too, whether they matter or not.
 _BY_PAIRS = ("rename -hide w:* t:*dff* %co1:+[Q] w:* %i %d; equiv_make gold gate pair; hierarchy -top pair; clean; delete t:$mem_v2 t:dut.*; "
              f"equiv_simple; equiv_induct -seq {_CYCLES}; equiv_status")

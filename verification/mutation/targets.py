@@ -53,9 +53,9 @@ class Target:
 _ALONE = "beginning", "bench", "seeds"
 
 
-def _cab(name, configuration, part=None):
+def _cab(name, configuration, part=None, count=255):
     """A component of the CAB: it meets its own bench, or that of what it is a part of."""
-    return Target(f"cab/{name}", configuration, None, checks=_ALONE, part=part)
+    return Target(f"cab/{name}", configuration, None, count, checks=_ALONE, part=part)
 
 
 def _link(name, configuration):
@@ -100,7 +100,7 @@ TARGETS = {target.name: target for target in (
     _cab("interrupts", "interrupts"),
     _cab("memory", "4 kbyte"),
     _cab("output", "output register"),
-    _cab("program", "short PROM"),
+    _cab("program", "short PROM", count=60),
     _cab("protection", "4 domains, 256 pages"),
     _cab("receiver", "receiver"),
     _cab("registers", "with VME"),
