@@ -21,6 +21,8 @@ __all__ = ["Outcome", "VERILATOR_FLAGS", "simulate", "use_verilator"]
 
 VERILATOR_FLAGS = ["--no-timing", "-Wno-fatal", "-Wno-lint", "-Wno-WIDTHTRUNC", "-Wno-WIDTHEXPAND", "--x-assign", "fast",
                    "--x-initial", "fast", "--output-split", "0",
+                   # Long functions take the C++ compiler more time than a whole bench does.
+                   "--output-split-cfuncs", "1000",
                    # A signal that depends on itself, be it on other bits of itself, is refused: what Verilator makes of
                    # one can be wrong (docs/traps.md).
                    "-fno-dfg-break-cycles", "-Werror-UNOPTFLAT"]
