@@ -85,13 +85,18 @@ async def keeps_all_connections_and_no_other(dut):
     most = 0
     for enters, closes in ((0.9, 0.02), (0.5, 0.1), (1.0, 0.0), (0.3, 0.3)):
         chooses = stimulus(enters, closes)
-        await lockstep.restart(chooses(model))
-        model = Model(model.ports)
         for _ in range(400):
             inputs = chooses(model)
             await lockstep.step(inputs, model.step(inputs))
             most = max(most, len(model.table))
     assert most == model.ports, "never were all outputs in use"
+    chooses = stimulus(1.0, 0.0)
+    for _ in range(60):
+        await lockstep.restart(chooses(model))
+        model = Model(model.ports)
+        for _ in range(3 * model.ports):
+            inputs = chooses(model)
+            await lockstep.step(inputs, model.step(inputs))
     await lockstep.step({"closed": (1 << model.ports) - 1})
     await lockstep.step({})
     await lockstep.step({}, {"connected": 0, "targets__0": 0})
