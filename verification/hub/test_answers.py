@@ -202,9 +202,9 @@ async def answers_every_command(dut):
             port, done, value = random.randrange(ports), random.random() < 0.5, random.choice([*Error, random.randrange(256)])
             inputs |= {"finished": 1 << port, "finished_done": done, "finished_value": value}
             due.setdefault(cycle + 1, {}).update(response(port, done, value))
-        if order:
-            name = order["param"] % (1 << bits_of(ports))
-            inputs |= {"order": pack(ports, order), "decided": 1 << order["port"], "place": 1 << name if name < ports else 0}
+        shape = order or some_order(ports)   # where nothing is decided the order means nothing
+        name = shape["param"] % (1 << bits_of(ports))
+        inputs |= {"order": pack(ports, shape), "decided": 1 << order["port"] if order else 0, "place": 1 << name if name < ports else 0}
         if cycle % 1000 == 999:
             await lockstep.restart(inputs)
             last, due, stays = None, {}, {}
