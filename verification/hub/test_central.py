@@ -20,6 +20,8 @@ COMMANDS = [int(op) for op, row in BY_OPCODE.items()
             if (row.executor is Executor.CONTROLLER or row.group is Group.ECHO or op == Op.FLUSH_REPLY) and op != Op.RESET_HUB]
 #: Commands that take outputs and locks, and those that need them.
 HELD = [Op.OPEN, Op.LOCK, Op.UNLOCK, Op.UNLOCK_REPLY, Op.RAISE_READY, Op.LOWER_READY, Op.REPAIR_READY]
+#: Commands that look at ready bits.
+TESTS = [Op.TEST_OPEN, Op.TEST_OPEN_REPLY, Op.AWAIT_READY_REPLY]
 #: Cycles in which every command is decided, carried out and answered.
 LONG = 30
 #: What is watched beside the responses.
@@ -73,11 +75,15 @@ class Environment:
         for port, (op, param) in commands.items():
             self.requests[port] = op << 8 | param
         responses = await self.cycle(request_valid=sum(1 << port for port in commands))
+        rest = LONG // 2    # in which nothing more may be answered
         for now in range(2 * LONG):
             late = sum(1 << port for port in commands if port not in responses) if now > LONG else 0
             for port, response in (await self.cycle(give_up=late)).items():
                 assert port in commands and port not in responses, f"port {port} was answered and had not asked"
                 responses[port] = response
+            rest -= responses.keys() == commands.keys()
+            if not rest:
+                break
         assert responses.keys() == commands.keys(), f"no answer: {commands}, {responses}"
         return responses
 
@@ -106,7 +112,7 @@ class Environment:
     def draw_facts(self):
         """New answers to questions about ports; sums of more than 255 are answered as 255."""
         self.facts = {op: [random.randrange(256)] * self.ports for op in (Op.STATUS_NEIGHBOUR, Op.STATUS_KIND)}
-        self.facts |= {op: [random.choice((random.randrange(256), random.randrange(250, 512))) for _ in range(self.ports)]
+        self.facts |= {op: [random.choice((random.randrange(256), random.randrange(256), random.randrange(250, 512))) for _ in range(self.ports)]
                        for op in (Op.STATUS_ERRORS, Op.STATUS_QUEUE)}
         self.facts[Op.MONITOR_READ_REPLY] = random.randrange(256)
 
@@ -163,36 +169,6 @@ class Environment:
 
 
 @cocotb.test(timeout_time=60, timeout_unit="ms")
-async def executes_every_command_as_the_table_says(dut):
-    """H7, H9, H10, H19: answer, errors and state after each of the controller's commands, in every state that the others lead to."""
-    environment = Environment(dut)
-    await environment.lockstep.reset()
-    for n in range(1500):
-        if n % 40 == 0:
-            await environment.restart(dut)   # or nobody might be left who can give supervisor commands
-        # What needs a connection or a lock of its own comes more often, and behind commands that give one.
-        ops = COMMANDS if random.random() < 0.4 else HELD
-        await environment.check({random.randrange(environment.ports): environment.draw(ops)})
-    for op in random.sample(COMMANDS, len(COMMANDS)):
-        # What it may need is there: a port whose connection and lock are the input's own.
-        await environment.restart(dut)
-        port, output = random.sample(range(environment.ports), 2)
-        for taking in (Op.OPEN, Op.LOCK):
-            await environment.check({port: (taking, output)})
-        param = random.choice((0, *range(4, 32))) if op == Op.WATCHDOG_TIME_REPLY else output
-        await environment.check({port: (op, param)})
-    done = {op for op, error in environment.seen if not error}
-    # What has not been done yet by chance is done now.
-    await environment.restart(dut)
-    await environment.check({0: (Op.OPEN, 1)})
-    for op in set(COMMANDS) - done:
-        for param in (1, 5):
-            await environment.check({0: (op, param)})
-    done = {op for op, error in environment.seen if not error}
-    assert done == set(COMMANDS), [Op(op).name for op in set(COMMANDS) - done]
-
-
-@cocotb.test(timeout_time=60, timeout_unit="ms")
 async def every_pin_shows_what_a_command_does_and_nothing_else(dut):
     """docs/hub.md, docs/monitor.md: pulses to ports and monitor, what is recorded, faults, and busy until the last of it."""
     environment = Environment(dut)
@@ -204,8 +180,21 @@ async def every_pin_shows_what_a_command_does_and_nothing_else(dut):
         environment.model.starting = {o for o in range(environment.ports) if random.random() < 0.3}
         for _ in range(2):
             await environment.cycle()
-        op, param = environment.draw(random.choice((COMMANDS, HELD, UNKNOWN)))
-        await environment.alone(random.randrange(environment.ports), op, param)
+        op, param = environment.draw(random.choice((COMMANDS, HELD, UNKNOWN, TESTS)))
+        await environment.alone(random.randrange(environment.ports), op, param % environment.ports if op in TESTS else param)
+
+
+@cocotb.test(timeout_time=60, timeout_unit="ms")
+async def what_is_known_of_a_port_is_answered_for_that_port(dut):
+    """docs/hub.md, docs/commands.md: errors, entries of the queue, up to 255, the neighbour, and the byte that the monitor shows."""
+    environment = Environment(dut)
+    await environment.lockstep.reset()
+    environment.watches = True
+    for n in range(30):
+        for output in range(environment.ports):
+            for op in (Op.STATUS_ERRORS, Op.STATUS_QUEUE):
+                await environment.alone(n % environment.ports, op, output)
+        await environment.alone(n % environment.ports, random.choice((Op.STATUS_NEIGHBOUR, Op.STATUS_KIND, Op.MONITOR_READ_REPLY)), n % environment.ports)
 
 
 @cocotb.test(timeout_time=60, timeout_unit="ms")
@@ -260,6 +249,36 @@ async def what_ports_close_and_what_expires_ends_for_these_alone(dut):
         assert seen == {name: [due[name]] if due.get(name) else [] for name in seen}, (what, mask, closed)
         assert environment.trace[1]["ready_set"] == recovered
         environment.check_state(what)
+
+
+@cocotb.test(timeout_time=60, timeout_unit="ms")
+async def executes_every_command_as_the_table_says(dut):
+    """H7, H9, H10, H19: answer, errors and state after each of the controller's commands, in every state that the others lead to."""
+    environment = Environment(dut)
+    await environment.lockstep.reset()
+    for n in range(1500):
+        if n % 40 == 0:
+            await environment.restart(dut)   # or nobody might be left who can give supervisor commands
+        # What needs a connection or a lock of its own comes more often, and behind commands that give one.
+        ops = COMMANDS if random.random() < 0.4 else HELD
+        await environment.check({random.randrange(environment.ports): environment.draw(ops)})
+    for op in random.sample(COMMANDS, len(COMMANDS)):
+        # What it may need is there: a port whose connection and lock are the input's own.
+        await environment.restart(dut)
+        port, output = random.sample(range(environment.ports), 2)
+        for taking in (Op.OPEN, Op.LOCK):
+            await environment.check({port: (taking, output)})
+        param = random.choice((0, *range(4, 32))) if op == Op.WATCHDOG_TIME_REPLY else output
+        await environment.check({port: (op, param)})
+    done = {op for op, error in environment.seen if not error}
+    # What has not been done yet by chance is done now.
+    await environment.restart(dut)
+    await environment.check({0: (Op.OPEN, 1)})
+    for op in set(COMMANDS) - done:
+        for param in (1, 5):
+            await environment.check({0: (op, param)})
+    done = {op for op, error in environment.seen if not error}
+    assert done == set(COMMANDS), [Op(op).name for op in set(COMMANDS) - done]
 
 
 @cocotb.test(timeout_time=60, timeout_unit="ms")
