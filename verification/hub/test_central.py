@@ -9,7 +9,7 @@ import cocotb
 import pytest
 
 from nectar.hdl.hub.central import Central
-from nectar.hdl.hub.commands import BY_OPCODE, FORCE, HELLO, HELLO_ASK, Error, Executor, Group, Op
+from nectar.hdl.hub.commands import BY_OPCODE, FORCE, HELLO, HELLO_ASK, STATUS_IN_USE, Error, Executor, Group, Op
 from nectar.hdl.hub.messages import FAULTS
 from nectar.verification.bench import Bench, inside
 from nectar.verification.hub.central_model import PULSES, UNKNOWN, Model, decision, effects
@@ -101,11 +101,15 @@ class Environment:
                     results[port] = model.execute(port, *commands[port], self.facts)
             possible.append((model, {port: (not error, error or int(value)) for port, (error, value) in results.items()}))
         shown = {name: self.lockstep.read(name) for name in self.model.state()}
-        for model, expected in possible:
-            if responses == expected and shown == model.state():
-                self.model = model
-                self.seen |= {(commands[port][0], 0 if done else value) for port, (done, value) in expected.items()}
-                return
+        fits = [(model, expected) for model, expected in possible if responses == expected and shown == model.state()]
+        for output in range(self.ports):
+            if len({model.locked.get(output) for model, _ in fits}) > 1:   # the order has made a difference that does not show
+                _, holder = (await self.give({0: (Op.STATUS_LOCK, output)}))[0]
+                fits = [fit for fit in fits if holder == (STATUS_IN_USE | fit[0].locked[output] if output in fit[0].locked else 0)]
+        if fits:
+            self.model, expected = fits[0]
+            self.seen |= {(commands[port][0], 0 if done else value) for port, (done, value) in expected.items()}
+            return
         differs = {name: (hex(got), hex(value)) for name, value in possible[0][0].state().items() if (got := shown[name]) != value}
         raise AssertionError(f"{commands} gave {responses}, expected one of {[expected for _, expected in possible]}; state (got, expected): {differs}")
 
