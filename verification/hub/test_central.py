@@ -202,6 +202,22 @@ async def what_is_known_of_a_port_is_answered_for_that_port(dut):
 
 
 @cocotb.test(timeout_time=60, timeout_unit="ms")
+async def a_command_about_one_port_leaves_the_others_alone(dut):
+    """docs/hub.md, supervisor commands: every output is in use and locked before, by the input next to it."""
+    environment = Environment(dut)
+    await environment.lockstep.reset()
+    environment.watches, ports = True, environment.ports
+    for output in range(ports):
+        for op in (Op.DISABLE_REPLY, Op.RESET_PORT_REPLY, Op.FORCE_CONNECTION_REPLY, Op.FORCE_LOCK_REPLY):
+            await environment.restart(dut)
+            for n in range(ports):
+                for taking in (Op.OPEN, Op.LOCK):
+                    await environment.alone(n, taking, (n + 1) % ports)
+            param = output | (FORCE if op == Op.FORCE_LOCK_REPLY else 0)
+            await environment.alone(random.choice([n for n in range(ports) if n != output]), op, param)
+
+
+@cocotb.test(timeout_time=60, timeout_unit="ms")
 async def a_reset_of_the_hub_is_for_those_who_may_give_it(dut):
     """docs/hub.md: it is told and recorded once, whatever the parameter; from others it is refused."""
     environment = Environment(dut)
