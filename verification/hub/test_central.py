@@ -198,7 +198,8 @@ async def what_is_known_of_a_port_is_answered_for_that_port(dut):
         for output in range(environment.ports):
             for op in (Op.STATUS_ERRORS, Op.STATUS_QUEUE):
                 await environment.alone(n % environment.ports, op, output)
-        await environment.alone(n % environment.ports, random.choice((Op.STATUS_NEIGHBOUR, Op.STATUS_KIND, Op.MONITOR_READ_REPLY)), n % environment.ports)
+        await environment.alone(n % environment.ports, random.choice((Op.STATUS_NEIGHBOUR, Op.STATUS_KIND)), n % environment.ports)
+        await environment.alone(n % environment.ports, Op.MONITOR_READ_REPLY, random.randrange(256))
 
 
 @cocotb.test(timeout_time=60, timeout_unit="ms")
@@ -208,13 +209,14 @@ async def a_command_about_one_port_leaves_the_others_alone(dut):
     await environment.lockstep.reset()
     environment.watches, ports = True, environment.ports
     for output in range(ports):
-        for op in (Op.DISABLE_REPLY, Op.RESET_PORT_REPLY, Op.FORCE_CONNECTION_REPLY, Op.FORCE_LOCK_REPLY):
+        for op, force in ((Op.DISABLE_REPLY, 0), (Op.RESET_PORT_REPLY, 0), *itertools.product((Op.FORCE_CONNECTION_REPLY, Op.FORCE_LOCK_REPLY), (0, FORCE))):
             await environment.restart(dut)
             for n in range(ports):
                 for taking in (Op.OPEN, Op.LOCK):
                     await environment.alone(n, taking, (n + 1) % ports)
-            param = output | (FORCE if op == Op.FORCE_LOCK_REPLY else 0)
-            await environment.alone(random.choice([n for n in range(ports) if n != output]), op, param)
+            await environment.alone(random.randrange(ports), op, force | output)
+            for question in (Op.STATUS_LOCK, Op.STATUS_OUTPUT):
+                await environment.alone(0, question, output)
 
 
 @cocotb.test(timeout_time=60, timeout_unit="ms")
