@@ -11,7 +11,7 @@ from nectar.verification.link.channel import IDLE, RESERVED, SYMBOL_OF, WORD_OF
 from nectar.verification.link.lines import begin
 
 #: Configuration -> samples in a cycle, samples in a bit, interval.
-CONFIGURATIONS = {"4 of 4": (4, 4, 20), "1 of 5": (1, 5, 3)}
+CONFIGURATIONS = {"4 of 4": (4, 4, 3), "1 of 5": (1, 5, 20)}
 
 
 class Line:
