@@ -109,10 +109,11 @@ async def the_place_moves_by_a_sample_when_four_more_changes_are_early_or_late(d
     """docs/serial.md, "Bits"; the docstring of BitRecovery: bit by bit, on lines as bad as can be. A sample is what the pins are at the clock's edge."""
     samples, oversampling = CONFIGURATIONS[inside()]
     await begin(dut, line=0)
+    assert not dut.count.value, "no bit is of before the reset"
     found = []
     for _ in range(30):
         cable = Cable(ppm=random.choice([200, 10000, 50000]) * random.choice([1, -1]), jitter=random.choice([0, 0.1, 0.4]))
-        found += random.choice([cable(line_of(random_symbols(8)), oversampling), [random.getrandbits(1) for _ in range(40)], [random.getrandbits(1)] * 60])
+        found += random.choice([cable(line_of(random_symbols(8)), oversampling), [random.getrandbits(1) for _ in range(300)], [random.getrandbits(1)] * 60])
     line = sample(found, samples)
     expected = bits_of([0] * 2 * samples + found, samples, oversampling)
     counts = set()
