@@ -138,7 +138,8 @@ async def an_area_may_be_the_whole_memory(dut):
     """docs/cab.md, fiber in 3: any length; no byte too many or too few."""
     store = Bytes(dut)
     await store.start()
-    for start, length in ((0, SIZE), (1, SIZE - 1), (SIZE // 2 - 1, SIZE // 2)):
+    store.pauses, store.grants = 0.1, lambda cycle: random.random() < 0.9
+    for start, length in ((0, SIZE), (1, SIZE - 1), *((random.randrange(9), random.randrange(least, 2 * least - 9)) for least in (256, 512, 1024, 2048))):
         data = random.randbytes(length + 3)
         store.memory.clear()
         store.areas.append((start, length))
