@@ -28,7 +28,9 @@ _HERE = Path(__file__).resolve().parent
 _HDL = Path(hdl.__file__).resolve().parent
 
 _VERILATOR_FLAGS = ["--cc", "-O3", "--x-assign", "fast", "--x-initial", "0", "--no-timing", "--no-assert", "--trace-vcd",
-                    "--no-trace-top", "--output-split", "20000", "-Wno-fatal", "-Wno-lint", "-Wno-ALWNEVER",
+                    "--no-trace-top", "--output-split", "20000",
+                    # The C++ compiler's time grows much faster than the length of a function: minutes for one of 10,000 lines.
+                    "--output-split-cfuncs", "2000", "-Wno-fatal", "-Wno-lint", "-Wno-ALWNEVER",
                     # Signals that depend on themselves are refused (docs/traps.md).
                     "-fno-dfg-break-cycles", "-Werror-UNOPTFLAT"]
 _CXX_FLAGS = ["-std=c++17", "-fPIC", "-fvisibility=hidden", "-O2", "-pthread"]

@@ -1,8 +1,13 @@
-"""Tells the seed of the run at its head."""
+"""Tells the seed of the run at its head; Ctrl-C works in all processes that tests start."""
+
+import signal
 
 import pytest
 
 from nectar.verification import seeds
+
+# A regression that was started in the background ignores Ctrl-C, and so would every process that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_configure(config):

@@ -20,7 +20,9 @@ from . import objects, seeds
 __all__ = ["Outcome", "VERILATOR_FLAGS", "simulate", "use_verilator"]
 
 VERILATOR_FLAGS = ["--no-timing", "-Wno-fatal", "-Wno-lint", "-Wno-WIDTHTRUNC", "-Wno-WIDTHEXPAND", "--x-assign", "fast",
-                   "--x-initial", "fast", "--output-split", "0",
+                   "--x-initial", "fast",
+                   # Long functions take the C++ compiler more time than a whole bench does.
+                   "--output-split-cfuncs", "1000",
                    # A signal that depends on itself, be it on other bits of itself, is refused: what Verilator makes of
                    # one can be wrong (docs/traps.md).
                    "-fno-dfg-break-cycles", "-Werror-UNOPTFLAT"]
@@ -65,7 +67,7 @@ def _locked(directory):
 def _make(optimisation):
     """How the C++ compiler optimises, and where it finds what is the same in all models; what an outer make has set must not reach the runner's."""
     launcher = shlex.join([sys.executable, "-S", "-E", str(Path(objects.__file__).resolve()), str(OBJECTS)])
-    mine = {"MAKEFLAGS": f"OPT_FAST={optimisation} OPT_SLOW=-O0", "OBJCACHE": os.environ.get("OBJCACHE", launcher)}
+    mine = {"MAKEFLAGS": f"CFG_CXXFLAGS_PCH_I=-include OPT_FAST={optimisation} OPT_SLOW=-O0", "OBJCACHE": os.environ.get("OBJCACHE", launcher)}
     before = {name: os.environ.get(name) for name in mine}
     os.environ |= mine
     try:

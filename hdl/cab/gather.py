@@ -120,11 +120,11 @@ class Gather(wiring.Component):
 
         address = Signal(exact_log2(self.data_bytes // LANES))
         first = Signal(_LANE_BITS)
-        remaining = Signal(LENGTH_BITS)
+        remaining = Signal(min(LENGTH_BITS, exact_log2(self.data_bytes) + 1))    # of an area, which lies in data memory
         start, crc, internet, end, notify = (Signal(name=name) for name in ("start", "crc", "internet", "end", "notify"))
 
         # Bytes left that lie in this word or, counted from its start, before the end of the area.
-        reach = Signal(LENGTH_BITS + 1)
+        reach = Signal(len(remaining) + 1)
         symbol = entry.value[:SYMBOL_BITS]
         final = Signal()
         m.d.comb += [
@@ -135,7 +135,8 @@ class Gather(wiring.Component):
 
         with m.FSM(name="gather") as fsm:
             with m.State("NEXT"):
-                m.d.comb += [self.entries.ready.eq(self.items.ready), item.notify.eq(entry.notify)]
+                # What does not count in an item is as it comes.
+                m.d.comb += [self.entries.ready.eq(self.items.ready), item.notify.eq(entry.notify), item.word.eq(entry.value)]
                 m.d.sync += [
                     address.eq(entry.address[_LANE_BITS:]),
                     first.eq(entry.address[:_LANE_BITS]),
@@ -153,7 +154,6 @@ class Gather(wiring.Component):
                             item.prefix.eq(1),
                             item.symbol.eq(Control.COMMAND),
                             item.lanes.eq(1),
-                            item.word.eq(entry.value),
                             item.first.eq(LANES - (COMMAND_LENGTH - 1)),
                             item.last.eq(LANES - 1),
                             item.wait_ready.eq(entry.wait_ready),

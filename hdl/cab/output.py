@@ -5,7 +5,7 @@ Source: "The Design of Nectar" (1989), section 4.2.3 (what the ready bit does wh
 
 from types import SimpleNamespace
 
-from amaranth.hdl import Assert, Module, Signal
+from amaranth.hdl import Assert, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -62,25 +62,22 @@ class OutputRegister(wiring.Component):
     def elaborate(self, platform):
         """Two places in a row."""
         m = Module()
-        front, spare = Signal(Outgoing), Signal(Outgoing)
+        front, spare = Signal(Outgoing, reset_less=True), Signal(Outgoing, reset_less=True)    # anything while nothing is in them
         front_valid, spare_valid = Signal(), Signal()
         leaves = Signal()
-        enters = Signal()
         m.d.comb += [
             self.tx.payload.eq(front.symbol),
             self.tx.valid.eq(front_valid),
             self.room.eq(~spare_valid),
             leaves.eq(front_valid & self.tx.ready),
-            enters.eq(self.push.valid & self.room),
         ]
+        # What is offered while there is no room changes nothing: the spare place is filled then, and keeps what it has.
         with m.If(self.tx.ready | ~front_valid):
-            m.d.sync += [front_valid.eq(spare_valid | enters), spare_valid.eq(0)]
-            with m.If(spare_valid):
-                m.d.sync += front.eq(spare)
-            with m.Elif(enters):
-                m.d.sync += front.eq(self.push.payload)
-        with m.Elif(enters):
-            m.d.sync += [spare.eq(self.push.payload), spare_valid.eq(1)]
+            m.d.sync += [front_valid.eq(spare_valid | self.push.valid), spare_valid.eq(0), front.eq(Mux(spare_valid, spare, self.push.payload))]
+        with m.Elif(self.push.valid):
+            m.d.sync += spare_valid.eq(1)
+        with m.If(~spare_valid):
+            m.d.sync += spare.eq(self.push.payload)
 
         m.d.sync += [
             self.taken.eq(leaves),
@@ -92,7 +89,7 @@ class OutputRegister(wiring.Component):
             self.empty.eq(~(front_valid | self.left | self.start_left)),
             Assert(front_valid | ~spare_valid, "the front is filled first"),
             Assert(~front_valid | (front.symbol != Control.IDLE), "a board never offers the idle symbol"),
-            Assert(~enters | (self.push.payload.start == (self.push.payload.symbol == Control.START)), "a start of packet is marked"),
+            Assert(~self.push.valid | (self.push.payload.start == (self.push.payload.symbol == Control.START)), "a start of packet is marked"),
         ]
         if platform == "formal":
             self.spy = SimpleNamespace(front=front, spare=spare, front_valid=front_valid, spare_valid=spare_valid)

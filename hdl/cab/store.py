@@ -5,7 +5,7 @@ Source: "The Design of Nectar" (1989), section 5.2 (DMA controller).
 
 from types import SimpleNamespace
 
-from amaranth.hdl import Assert, Module, Signal
+from amaranth.hdl import Assert, C, Cat, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -44,7 +44,7 @@ class Store(wiring.Component):
     forget : In(1)
         Give up the area at work, and what has not been written.
     moves : Out(1)
-        Something changes in this cycle, or waits for the memory.
+        Something changes in this cycle, or waits for the memory; but not where all that happens is that a byte is taken which completes no word.
     memory : Out(StorePort(data_bytes))
 
     Timing
@@ -73,9 +73,10 @@ class Store(wiring.Component):
         """The area at work; the word that is being put together; the word that waits for the memory."""
         m = Module()
         address = Signal(exact_log2(self.data_bytes))
-        remaining = Signal(LENGTH_BITS)
+        remaining = Signal(min(LENGTH_BITS, len(address) + 1))    # of an area, which lies in data memory
         some, last = Signal(), Signal()      # bytes remain; one does
-        word, whole = Signal(WORD_BITS), Signal(WORD_BITS)
+        whole = Signal(WORD_BITS)
+        word = Signal(WORD_BITS - 8, reset_less=True)    # without the last lane, whose byte is never waited for
         select, selected = Signal(LANES), Signal(LANES)
         lane = address[:_LANE_BITS]
         takes, completes, moves_on, free = Signal(), Signal(), Signal(), Signal()
@@ -88,7 +89,7 @@ class Store(wiring.Component):
             self.ready.eq(some & (free | ~completes)),
             takes.eq(self.valid & self.ready),
             # Lane 0 is the most significant.
-            whole.eq(word),
+            whole.eq(Cat(self.data, word)),
             selected.eq(select),
         ]
         with m.If(self.areas.ready & self.areas.valid):
@@ -98,7 +99,7 @@ class Store(wiring.Component):
             m.d.comb += [whole.word_select(~lane, 8).eq(self.data), selected.bit_select(~lane, 1).eq(1)]
             m.d.sync += [
                 address.eq(address + 1), remaining.eq(remaining - 1), some.eq(~last), last.eq(remaining == 2),
-                word.eq(whole), select.eq(selected),
+                word.eq(whole[8:]), select.eq(selected),
             ]
 
         m.d.comb += moves_on.eq((takes & completes) | (self.flush & (select != 0) & free))
@@ -127,5 +128,5 @@ class Store(wiring.Component):
             Assert(~(self.flush & self.valid), "no byte comes while the last ones are written"),
         ]
         if platform == "formal":
-            self.spy = SimpleNamespace(address=address, remaining=remaining, word=word, select=select)
+            self.spy = SimpleNamespace(address=address, remaining=remaining, word=Cat(C(0, 8), word), select=select)
         return m

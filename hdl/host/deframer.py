@@ -78,7 +78,7 @@ class Deframer(wiring.Component):
             with m.Else():
                 m.d.sync += [escaped.eq(0), place.eq(place + 1), self.word.eq(Cat(crc.data, self.word[:24]))]
                 with m.If(place == 3):
-                    m.d.sync += [self.write.eq(good & ~self.hold & (words != FRAME_WORDS)), self.address.eq(words), words.eq(words + 1)]
+                    m.d.sync += [self.write.eq(good & ~self.hold), self.address.eq(words), words.eq(words + 1)]
                 with m.If(words == FRAME_WORDS):
                     m.d.sync += [good.eq(0), words.eq(words)]
         with m.If((self.hold | self.wrong) & ~(self.valid & is_flag)):

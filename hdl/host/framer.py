@@ -61,7 +61,7 @@ class Framer(wiring.Component):
         with m.FSM():
             with m.State("idle"):
                 m.d.comb += crc.start.eq(1)
-                m.d.sync += [place.eq(0), checking.eq(0), escaped.eq(0)]
+                m.d.sync += checking.eq(0)
                 with m.If(self.words.valid & ready):
                     m.d.sync += [self.bytes.payload.eq(FLAG), self.bytes.valid.eq(1)]
                     m.next = "bytes"

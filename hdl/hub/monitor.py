@@ -111,13 +111,13 @@ class Monitor(wiring.Component):
         # Cycle t + 2: each part shows its byte; what is selected is told one from the other.
         events, flags, identity = (Signal(8, name=name, reset_less=True) for name in ("event_byte", "flags_byte", "identity_byte"))
         places = {what: Signal(name=f"shows_{what}", reset_less=True) for what in ("counters", "events", "flags", "identity")}
-        place = Signal(7, reset_less=True)
+        low = Signal(reset_less=True)  # of a counter, its low byte
         constants = [Const(VERSION, 8), Const(self.ports, 8), Const(self.profile.transfer, 8), Const(self.profile.setup_and_transfer, 8),
                      self.watchdog_log]
         event = recorder.oldest
         text = Cat(event.what.output, Const(0, 1), event.what.input, Const(0, 3), event.time, event.what.kind)
         m.d.sync += [
-            place.eq(offset),
+            low.eq(offset[0]),
             events.eq(0),
             flags.eq(Cat(Cat(flag[bit] for flag in self.flags).bit_select(offset[:len(counters.port)], 1) for bit in range(_FLAG_BITS))),
             identity.eq(0),
@@ -139,7 +139,7 @@ class Monitor(wiring.Component):
         others, count, in_counters = Signal(8, reset_less=True), Signal(8, reset_less=True), Signal(reset_less=True)
         m.d.sync += [
             others.eq(Mux(places["events"], events, 0) | Mux(places["flags"], flags, 0) | Mux(places["identity"], identity, 0)),
-            count.eq(Mux(place[0], counters.value[:8], counters.value[8:])),
+            count.eq(Mux(low, counters.value[:8], counters.value[8:])),
             in_counters.eq(places["counters"]),
             self.byte.eq(Mux(in_counters, count, others)),
         ]

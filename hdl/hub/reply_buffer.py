@@ -5,7 +5,7 @@ Source: "The Design of Nectar" (1989), section 4.2.1; the room for four is ours 
 
 from types import SimpleNamespace
 
-from amaranth.hdl import Assert, Cat, Module, Mux, Signal
+from amaranth.hdl import Assert, Cat, Module, Signal
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -62,14 +62,14 @@ class ReplyBuffer(wiring.Component):
         write_port, read_port = storage.write_port(), storage.read_port(domain="comb")
 
         pushed, popped = Signal(range(2 * ARRIVED_ROOM)), Signal(range(2 * ARRIVED_ROOM))
-        full, kept = Signal(), Signal()
+        full = Signal()
         no_room = Signal()  # the reply that arrives found no room
         m.d.comb += [
-            full.eq((pushed - popped)[:len(pushed)] == ARRIVED_ROOM),
-            kept.eq(Mux(self.place == 1, ~full, ~no_room)),
+            # There are never more in it; and what is written of a reply that found no room is written over by the next.
+            full.eq((pushed - popped)[len(pushed) - 1]),
             write_port.addr.eq(Cat(self.place, pushed[:-1])),
             write_port.data.eq(self.byte),
-            write_port.en.eq(self.strobe & kept),
+            write_port.en.eq(self.strobe & ~full),
             self.lost.eq(self.strobe & (self.place == COMMAND_LENGTH - 1) & no_room),
             read_port.addr.eq(Cat(self.source.place, popped[:-1])),
             self.source.byte.eq(read_port.data),

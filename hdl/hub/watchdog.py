@@ -65,12 +65,13 @@ class Watchdog(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         # The parts of a HUB that tell of it are far away.
-        held, moved = Signal(self.ports), Signal(self.ports)
+        held, moved = Signal(self.ports), Signal(self.ports, reset_less=True)
         m.d.sync += [held.eq(self.held), moved.eq(self.moved)]
 
         # The bit `log` of the cycles counted changes with every tick. It is looked up a cycle early, so the counter is one ahead.
-        count = Signal(self.longest + 1, init=1)
-        bit, last, runs, tick = Signal(), Signal(), Signal(), Signal()
+        # Behind a reset nothing is held, so all of this begins anew in the next cycle.
+        count = Signal(self.longest + 1, init=1, reset_less=True)
+        bit, last, runs, tick = Signal(reset_less=True), Signal(reset_less=True), Signal(), Signal()
         m.d.comb += [
             runs.eq(held.any() & (self.log != 0)),
             self.active.eq((self.held | held).any() & (self.log != 0)),
@@ -81,13 +82,13 @@ class Watchdog(wiring.Component):
         with m.Else():
             m.d.sync += [count.eq(count + 1), bit.eq(count.bit_select(self.log, 1)), last.eq(bit)]
 
-        still = Signal(self.ports)  # held at the last tick, and nothing has moved since
+        still = Signal(self.ports, reset_less=True)  # held at the last tick, and nothing has moved since
         standing = held & ~moved
         m.d.sync += [
             still.eq(standing & (still | tick.replicate(self.ports))),
             self.expired.eq(Mux(tick, standing & still, 0)),
         ]
-        with m.If(self.restart | (self.log == 0)):
+        with m.If(self.restart):
             m.d.sync += still.eq(0)
 
         if platform == "formal":

@@ -38,7 +38,8 @@ class BitRecovery(wiring.Component):
     Timing
     ------
     A sample is looked at two cycles after it was at the pins, and is at ``bits`` in the cycle after. Bits are taken half a bit behind the place where changes
-    are seen; whenever ``VOTES`` more changes came early than late, or late than early, that place moves by one sample.
+    are seen; whenever ``VOTES`` more changes came early than late, or late than early, that place moves by one sample behind the next bit. That bit, and
+    the second of two in a cycle, have no vote; a bit with changes both early and late has none, and several early ones count once.
 
     Raises
     ------

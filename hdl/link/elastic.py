@@ -53,26 +53,26 @@ class ElasticBuffer(wiring.Component):
         m.submodules.memory = storage = memory.Memory(shape=SYMBOL_BITS, depth=DEPTH, init=[])
         write, read = storage.write_port(), storage.read_port(domain="comb")
         pushed, popped, level = Signal(range(2 * DEPTH)), Signal(range(2 * DEPTH)), Signal(range(2 * DEPTH))
-        firsts = Signal(DEPTH)          # which places hold the first symbol of a run
+        newest_first = Signal()         # the newest symbol is the first of a run: it matters only while there is no other
         over = Signal(init=1)           # the run is over: what comes next is the first of another
-        first, store, leaves = Signal(), Signal(), Signal()
+        store, leaves = Signal(), Signal()
         m.d.comb += [
             level.eq((pushed - popped)[:len(level)]),
             self.overflow.eq(self.push.valid & (level == DEPTH)),
             store.eq(self.push.valid & ~self.overflow),
             write.addr.eq(pushed[:-1]), write.data.eq(self.push.payload), write.en.eq(store),
-            read.addr.eq(popped[:-1]), first.eq(firsts.bit_select(popped[:-1], 1)),
-            leaves.eq(self.slot & (level != 0) & (~first | over | (level >= HEAD_START))),
+            read.addr.eq(popped[:-1]),
+            leaves.eq(self.slot & (level != 0) & (~newest_first | over | (level >= HEAD_START))),
         ]
         m.d.sync += [pushed.eq(pushed + store), popped.eq(popped + leaves), self.output.valid.eq(leaves), self.output.payload.eq(read.data)]
         with m.If(store):
-            m.d.sync += firsts.bit_select(pushed[:-1], 1).eq(over)
+            m.d.sync += newest_first.eq(over)
         with m.If(self.idle):
             m.d.sync += over.eq(1)
         with m.Elif(store):
             m.d.sync += over.eq(0)
         if platform == "formal":
             look = storage.read_port(domain="comb")
-            self.spy = SimpleNamespace(level=level, over=over, firsts=firsts, leaves=leaves, address=look.addr, data=look.data, popped=popped)
+            self.spy = SimpleNamespace(level=level, over=over, newest_first=newest_first, leaves=leaves, address=look.addr, data=look.data, popped=popped)
             m.d.comb += Assert(level <= DEPTH, "no more symbols than there is room for")
         return m

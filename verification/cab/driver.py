@@ -102,7 +102,8 @@ class BoardDriver:
     async def cycle(self):
         """One clock cycle."""
         dut = self.dut
-        request = self.requests[0] if self.requests else None
+        waiting = bool(self.requests)      # other tasks may add to them in the middle of the cycle
+        request = self.requests[0] if waiting else None
         if request is not None:
             self.clock.drive(bus__valid=1, bus__address=request.address, bus__write=request.write, bus__select=request.select,
                              bus__write_data=request.value, bus__kernel=request.kernel, bus__execute=request.execute)
@@ -127,7 +128,7 @@ class BoardDriver:
             self.host_requests.popleft()
             asks.done, asks.error, asks.data = self.cycles, bool(dut.host__err.value), int(dut.host__dat_r.value)
             self.answered(asks)
-        if self.requests and (request is None or dut.bus__ready.value):
+        if waiting and (request is None or dut.bus__ready.value):
             self.requests.popleft()
             if request is not None:
                 request.taken = self.cycles

@@ -60,6 +60,13 @@ class HandClock:
             self._reset.value = 0
         self.cycles = 0
 
+    async def reset(self):
+        """A reset of one cycle, with the inputs as they are."""
+        self._reset.value = 1
+        await self.settle()
+        await self.edge()
+        self._reset.value = 0
+
     async def settle(self):
         """The low half of a cycle; at its end the outputs are those of this cycle."""
         if self._clock is not None:

@@ -62,7 +62,7 @@ class Surroundings:
         self.memory = memory
         self.entries = deque()
         self.items = deque()
-        self.out = []
+        self.out, self.expected = [], []    # parts that have come of items, and those that must
         self.reads = []        # cycles
         self.busy = False      # after the last cycle
         self._word = None
@@ -91,7 +91,9 @@ class Surroundings:
             self._word = int.from_bytes(self.memory[at:at + 4], "big")
             self.reads.append(clock.cycles)
         if self.items and drain:
-            self.out += parts(self.items.popleft())
+            made = parts(self.items.popleft())
+            assert made == self.expected[len(self.out):][:len(made)]
+            self.out += made
         await clock.edge()
         self.busy = bool(self.entries or self.items or pin("busy"))
 
@@ -114,12 +116,27 @@ async def entries_become_what_the_specification_says(dut):
         entries = [random_entry() for _ in range(300)]
         around.entries.extend(entries)
         around.out.clear(), around.reads.clear()
+        around.expected = [part for entry in entries for part in meaning(entry, memory)]
         around.busy = True
         await around.finish(grant, drain)
-        assert around.out == [part for entry in entries for part in meaning(entry, memory)]
+        assert around.out == around.expected
         areas = [entry for entry in entries if entry["kind"] == Kind.AREA.value and entry["value"]]
         assert len(around.reads) == sum((e["address"] + e["value"] - 1) // 4 - e["address"] // 4 + 1 for e in areas)
         assert all(b - a >= 2 for a, b in zip(around.reads, around.reads[1:])), "the memory is asked in two cycles in a row"
+
+
+@cocotb.test(timeout_time=50, timeout_unit="ms")
+async def an_area_may_be_the_whole_memory(dut):
+    """docs/cab.md, fiber out: any length; no byte too many or too few."""
+    memory = random.randbytes(SIZE)
+    around = Surroundings(dut, memory)
+    await around.start()
+    for address, length in ((0, SIZE), (3, SIZE - 3), (SIZE // 2 - 1, SIZE // 2)):
+        entry = {"kind": Kind.AREA.value, "value": length, "bytes": 1, "address": address, "start": 0, "crc": 0, "end": 1}
+        around.entries.append(entry)
+        around.out, around.expected, around.busy = [], meaning(entry, memory), True
+        await around.finish(1, 1)
+        assert around.out == around.expected
 
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")
@@ -128,6 +145,7 @@ async def a_long_area_takes_two_cycles_a_word(dut):
     around = Surroundings(dut, bytes(SIZE))
     await around.start()
     around.entries.append({"kind": Kind.AREA.value, "value": 400, "bytes": 1, "address": 0})
+    around.expected = [("symbol", 0)] * 400
     around.busy = True
     cycles = await around.finish(1, 1)
     assert len(around.out) == 400 and cycles <= 200 + 3

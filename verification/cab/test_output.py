@@ -77,6 +77,18 @@ async def a_stream_leaves_in_every_cycle(dut):
     assert reference.taken == 499
 
 
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def a_reset_of_one_cycle_withdraws_what_is_here_and_tells_nothing_of_it(dut):
+    """docs/cab.md, "Interrupts and reset": RESET lasts for one cycle; in the next nothing is offered, and nothing is told to have been taken."""
+    clock = HandClock(dut)
+    await clock.start(*INPUTS)
+    for _ in range(100):
+        await lockstep(clock, Reference().step, stimuli(random.randrange(8), 0.8, 0.4))
+        clock.drive(push__valid=random.getrandbits(1), tx__ready=random.getrandbits(1))
+        await clock.reset()
+    await lockstep(clock, Reference().step, stimuli(5, 0, 1))
+
+
 bench = Bench(__name__, {"output register": OutputRegister}, ports_only=True)
 
 

@@ -6,8 +6,8 @@ import cocotb
 import pytest
 
 from nectar.hdl.cab.addresses import REG
-from nectar.hdl.cab.protection import Protection, Trap
-from nectar.hdl.cab.regions import PAGES, Kind
+from nectar.hdl.cab.protection import WINDOWS, Protection, Trap
+from nectar.hdl.cab.regions import PAGE_BITS, PAGES, REGIONS, Kind
 from nectar.verification.bench import Bench, inside
 from nectar.verification.cab.lockstep import HandClock, lockstep
 from nectar.verification.cab.protection_model import ProtectionModel, Refused
@@ -101,6 +101,19 @@ async def what_is_looked_up_is_what_was_written_for_domains_that_are_on(dut):
     await lockstep(clock, reference.step, fill())
     await lockstep(clock, reference.step, stimuli())
     assert model.pages == pages and len(pool) > 8
+
+
+@cocotb.test(timeout_time=50, timeout_unit="ms")
+async def a_page_next_to_the_table_is_not_in_it(dut):
+    """docs/cab.md, protection: a page whose number differs in one bit from one at the beginning or the end of a window is there, or a hole, as the model says."""
+    domains, pages = CONFIGURATIONS[inside()]
+    clock = HandClock(dut)
+    await clock.start(*INPUTS)
+    reference = Reference(domains, pages)
+    quiet, bits = dict.fromkeys(INPUTS, 0), PAGES.bit_length() - 1
+    for base in (REGIONS[name].base >> PAGE_BITS for name in WINDOWS):
+        for page in (edge ^ 1 << n for edge in (base, base + pages // len(WINDOWS) - 1) for n in range(bits)):
+            await lockstep(clock, reference.step, [quiet | {"look": 1, "page": page % PAGES, "page_domain": random.randrange(domains)}, quiet])
 
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")

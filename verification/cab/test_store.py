@@ -29,6 +29,7 @@ class Bytes:
         self.grants = lambda cycle: True
         self.pauses = 0.0
         self.flush = False
+        self.waits = self.moved = False    # in the cycle before: a word waited for the memory, and ``moves``
 
     async def start(self):
         await self.clock.start(*INPUTS)
@@ -54,6 +55,16 @@ class Bytes:
                     address = 4 * self.pin("memory__address") + lane
                     assert address not in self.memory, "a byte is written twice"
                     self.memory[address] = data >> 8 * (3 - lane) & 0xFF
+        # What it tells of itself: what moves may not sleep, and what does not must not keep the board awake.
+        if self.pin("memory__valid") and not self.waits:
+            assert self.moved, "a word was completed while nothing moved"
+        self.waits, self.moved = self.pin("memory__valid") and not clock.inputs["memory__ready"], self.pin("moves")
+        takes_area = self.areas and self.pin("areas__ready")
+        if self.pin("memory__valid") or takes_area or self.flush and not self.pin("empty"):
+            assert self.pin("moves")
+        elif not gives:
+            assert not self.pin("moves")
+        assert not (self.areas and self.pin("exhausted")), "there is another area"
         if gives and self.pin("ready"):
             assert not self.pin("exhausted")
             self.taken.append(clock.cycles)
@@ -120,6 +131,24 @@ async def one_slot_in_four_is_enough_for_a_byte_in_every_cycle(dut):
             assert len(store.writes) == 100 and len(store.memory) == 400 - start
             assert store.taken == list(range(store.taken[0], store.taken[0] + 400 - start))
             await store.cycle(forget=True)
+
+
+@cocotb.test(timeout_time=50, timeout_unit="ms")
+async def an_area_may_be_the_whole_memory(dut):
+    """docs/cab.md, fiber in 3: any length; no byte too many or too few."""
+    store = Bytes(dut)
+    await store.start()
+    for start, length in ((0, SIZE), (1, SIZE - 1), (SIZE // 2 - 1, SIZE // 2)):
+        data = random.randbytes(length + 3)
+        store.memory.clear()
+        store.areas.append((start, length))
+        store.bytes.extend(data)
+        while store.bytes and not (store.pin("exhausted") and not store.areas and len(store.bytes) == 3):
+            assert len(store.bytes) >= 3, "more than there is room for"
+            await store.cycle()
+        await store.finish()
+        assert store.memory == dict(zip(range(start, start + length), data, strict=False))
+        await store.cycle(forget=True)
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")

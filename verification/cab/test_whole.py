@@ -2,10 +2,13 @@
 
 import cocotb
 import pytest
+from cocotb.triggers import RisingEdge, Timer
 
+from nectar.hdl.cab.addresses import REGIONS
 from nectar.hdl.cab.cab import Cab
 from nectar.verification.bench import Bench, inside
 from nectar.verification.cab.broken_traffic import BrokenTraffic
+from nectar.verification.cab.driver import Access
 from nectar.verification.cab.rates import PERIOD_PS, all_at_once, protection_latency
 from nectar.verification.cab.whole import Whole
 from nectar.verification.cab.whole_model import WholeModel
@@ -30,6 +33,19 @@ async def every_user_of_the_data_memory_has_its_rate_while_all_are_busy(dut):
     on, off = await protection_latency(whole.board, BOARD["data_bytes"])
     assert on == off and min(on) == 3, "C4: protection takes no time"
     assert rates.total > 65.5 and rates.share > 0.45 and rates.longest <= 10
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def what_is_asked_in_the_middle_of_a_cycle_is_done(dut):
+    """Of the bench itself: those who wait for lines of VME do not go by the board's clock, and no access of theirs is lost."""
+    whole = await Whole(dut, PERIOD_PS).start()
+    for quarter in range(8):
+        await RisingEdge(dut.clk)
+        await Timer(quarter * PERIOD_PS // 8 + 1, unit="ps")
+        words = [Access(REGIONS["data"].base + 4 * n, 1000 * quarter + n) for n in range(3)]
+        await whole.board.block(words)
+        for word in words:
+            assert await whole.board.read(word.address) == word.value
 
 
 @cocotb.test(timeout_time=400, timeout_unit="ms")

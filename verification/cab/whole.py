@@ -102,6 +102,7 @@ class WholeDriver(BoardDriver):
         if accesses:
             self.requests.extend(accesses)
             await self._answer_to(accesses[-1])
+        assert all(access.done is not None for access in accesses), "an access without a response"
         return accesses
 
     async def run(self, cycles):

@@ -1,7 +1,6 @@
 """Runs the program ``nectar`` as a user does: another process, looked at from outside."""
 
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,9 +10,6 @@ import pytest
 from nectar.sim import build
 
 NECTAR = Path(sys.executable).parent / "nectar"
-
-# A regression that was started in the background ignores Ctrl-C, and so would every process that it starts.
-signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Command:

@@ -11,6 +11,7 @@ from amaranth.asserts import AnyConst, AnySeq
 from amaranth.hdl import Assert, Assume, Module, Mux, Signal
 from amaranth.lib import wiring
 
+from ...hdl.link.elastic import DEPTH
 from .prove import look_into
 
 __all__ = ["ElasticProof"]
@@ -33,7 +34,7 @@ class ElasticProof(wiring.Component):
         buffer = self.buffer
         m.submodules.buffer = look_into(buffer, platform)
         spy = buffer.spy
-        level, leaves, places = spy.level, spy.leaves, len(spy.firsts)
+        level, leaves, places = spy.level, spy.leaves, DEPTH
 
         # This clock.
         since_slot = Signal(range(TIME))
@@ -69,10 +70,10 @@ class ElasticProof(wiring.Component):
         with m.Else():
             m.d.sync += [last_run.eq(last_run + buffer.push.valid - of_last), started.eq(started | of_last)]
         m.d.comb += [Assert(last_run <= level), Assert(~started | (last_run == level)), Assert(spy.over | started | (last_run != 0))]
-        for place in range(places):
-            first = spy.firsts.bit_select((spy.popped + place)[:3], 1)
-            with m.If((place < level) & (place + last_run >= level)):
-                m.d.comb += Assert(first == ((place + last_run == level) & ~started), "the first one of a run, and no other, is marked")
+        m.d.comb += [
+            Assert((level == 0) | (last_run != 0), "the newest is of the run that has come last"),
+            Assert((level == 0) | (spy.newest_first == ((last_run == 1) & ~started)), "the first one of a run, and no other, is marked"),
+        ]
 
         # The lead.
         lead = Signal(range(-TIME, TIME * (places + 2)))

@@ -9,7 +9,7 @@ from nectar.verification.formal.prove import broken, prove
 FAULTS = {
     "a run leaves without a head start": ("HEAD_START = 2", "HEAD_START = 1"),
     "too large a head start": ("(level >= HEAD_START)", "(level >= 7)"),
-    "the wrong place is read": ("read.addr.eq(popped[:-1]), first", "read.addr.eq(pushed[:-1]), first"),
+    "the wrong place is read": ("read.addr.eq(popped[:-1])", "read.addr.eq(pushed[:-1])"),
     "idles do not end a run": ("with m.If(self.idle):\n            m.d.sync += over.eq(1)", "with m.If(self.idle):\n            m.d.sync += over.eq(0)"),
 }
 

@@ -8,8 +8,9 @@ from nectar.verification.formal.output_register import OutputRegisterProof
 from nectar.verification.formal.prove import broken, prove
 
 FAULTS = {
-    "a third symbol fills over the second": ("enters.eq(self.push.valid & self.room)", "enters.eq(self.push.valid)"),
-    "the second is lost": ("with m.Elif(enters):\n            m.d.sync += [spare", "with m.Elif(enters & 0):\n            m.d.sync += [spare"),
+    "a third symbol is asked for": ("self.room.eq(~spare_valid)", "self.room.eq(1)"),
+    "a third symbol fills over the second": ("with m.If(~spare_valid):", "with m.If(self.push.valid):"),
+    "the second is lost": ("with m.Elif(self.push.valid):", "with m.Elif(self.push.valid & 0):"),
     "a start that waits behind is not seen": ("(spare_valid & spare.start)", "(spare_valid & 0)"),
     "what stays is told to have left": ("self.left.eq(leaves & front.notify)", "self.left.eq(front_valid & front.notify)"),
 }

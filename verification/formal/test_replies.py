@@ -9,7 +9,7 @@ from nectar.verification.formal.prove import broken, prove
 from nectar.verification.formal.replies import ReplyBufferProof, ReplyBusProof
 
 BUFFER_FAULTS = {
-    "a reply is written over another": ("write_port.en.eq(self.strobe & kept)", "write_port.en.eq(self.strobe)"),
+    "a reply is written over another": ("write_port.en.eq(self.strobe & ~full)", "write_port.en.eq(self.strobe)"),
     "a lost reply is not told of": ("(self.place == COMMAND_LENGTH - 1) & no_room)", "(self.place == COMMAND_LENGTH - 1) & no_room & 0)"),
     "a reply that is cut short is kept": ("(self.place == COMMAND_LENGTH - 1) & ~no_room", "(self.place != 1) & ~no_room"),
 }

@@ -33,15 +33,16 @@ class WatchdogProof(wiring.Component):
             dut.held.eq(AnySeq(ports)), dut.moved.eq(AnySeq(ports)),
             held.eq(spy.held.bit_select(port, 1)), moved.eq(spy.moved.bit_select(port, 1)), expired.eq(dut.expired.bit_select(port, 1)),
         ]
-        before, moved_before = Signal(ports), Signal(ports)
+        # A reset ends what is held; the rest of it, here and there, follows a cycle later.
+        before, moved_before = Signal(ports), Signal(ports, reset_less=True)
         m.d.sync += [before.eq(dut.held), moved_before.eq(dut.moved)]
         # Cycles in a row in which something has been held there and nothing has moved, up to the one before this.
-        still = Signal(range(4 * time + 4))
+        still = Signal(range(4 * time + 4), reset_less=True)
         with m.If(~held | moved):
             m.d.sync += still.eq(0)
         with m.Elif(still != 4 * time + 3):
             m.d.sync += still.eq(still + 1)
-        since = Signal(range(4 * time + 4))  # the same, since it last expired
+        since = Signal(range(4 * time + 4), reset_less=True)  # the same, since it last expired
         with m.If(~held | moved | spy.tick & spy.still.bit_select(port, 1)):
             m.d.sync += since.eq(0)
         with m.Else():

@@ -112,8 +112,7 @@ def _library(ports, profile):
             return library
         (directory / "hub.v").write_text(verilog)
         (directory / "shim.cpp").write_text(shim)
-        flags = [flag for flag in VERILATOR_FLAGS if not flag.startswith("--output-split") and flag != "0"]
-        for call in (["verilator", "--cc", "hub.v", "--prefix", "Vhub", "-O3", "--Mdir", ".", *flags, "--output-split", "20000", "--exe", "shim.cpp",
+        for call in (["verilator", "--cc", "hub.v", "--prefix", "Vhub", "-O3", "--Mdir", ".", *VERILATOR_FLAGS, "--exe", "shim.cpp",
                       "-o", "hub.so", "-CFLAGS", "-fPIC", "-LDFLAGS", "-shared"],
                      ["make", "-f", "Vhub.mk", "CFG_CXXFLAGS_PCH_I=-include", "OPT_FAST=-O1", "OPT_SLOW=-O0", "OPT_GLOBAL=-O1", "-j2"]):
             environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}

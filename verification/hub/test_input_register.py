@@ -42,6 +42,19 @@ async def knows_every_symbol(dut):
         shown = {"symbol": symbol, "valid": valid, "kind": kind(symbol, enabled) if valid else 0}
 
 
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def nothing_has_arrived_behind_a_reset(dut):
+    """docs/hub.md, "Reset hub": a reset of one cycle forgets what was at the port, and what comes in that cycle."""
+    lockstep = Lockstep(dut, INPUTS)
+    await lockstep.reset()
+    for symbol in [*Control, 0x1F0, *(random.randrange(256) for _ in range(4))]:
+        for enabled in (0, 1):
+            inputs = {"rx_payload": symbol, "rx_valid": 1, "enabled": enabled}
+            await lockstep.step(inputs)
+            await lockstep.restart(inputs)
+            await lockstep.step({"enabled": enabled}, {"valid": 0, "kind": 0})
+
+
 bench = Bench(__name__, {"register": InputRegister}, ports_only=True)
 
 

@@ -6,7 +6,7 @@ import cocotb
 import pytest
 
 from nectar.hdl.hub.monitor import Monitor
-from nectar.hdl.hub.monitor_map import POP, VERSION, Clear, Counter, Event, Select
+from nectar.hdl.hub.monitor_map import EVENT_DEPTH, POP, VERSION, Clear, Counter, Event, Select
 from nectar.hdl.hub.profile import PROTOTYPE
 from nectar.verification.bench import Bench, inside
 from nectar.verification.hub.lockstep import Lockstep
@@ -156,6 +156,38 @@ async def what_ends_is_recorded_with_its_port(dut):
         shown = await watcher.read(Select.EVENTS, 0, 3, 4)
         assert (shown[0] >> 4, *shown[1:]) == expected
         await watcher.read(Select.EVENTS, POP, pop=1)
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def a_gap_in_the_record_is_shown(dut):
+    """docs/monitor.md, "Record": LOST stands before the first event behind the gap, and when it was written, in between."""
+    watcher = Watcher(dut)
+    await watcher.start()
+    await watcher.clear(Clear.RECORD)
+    for _ in range(4):
+        await watcher.cycle()
+    for n in range(EVENT_DEPTH + 2):
+        await watcher.cycle(decision=Event.REFUSED << 14 | n % 128, decision_valid=1)
+    for _ in range(4):
+        await watcher.cycle()
+    pop = {"select": Select.EVENTS, "offset": POP, "pop": 1}
+    for _ in range(2):
+        await watcher.cycle(**pop)
+    for _ in range(random.randrange(4, 12)):
+        await watcher.cycle()
+    await watcher.cycle(decision=Event.LOCKED << 14 | 5 << 7 | 6, decision_valid=1)
+    for _ in range(4):
+        await watcher.cycle()
+    for _ in range(EVENT_DEPTH - 3):
+        await watcher.cycle(**pop)
+    shown = []
+    for _ in range(3):
+        await watcher.cycle()
+        shown.append(await watcher.read(Select.EVENTS, *range(5)))
+        await watcher.cycle(**pop)
+    assert [(event[0] >> 4, *event[3:]) for event in shown] == [(Event.REFUSED, 0, (EVENT_DEPTH - 1) % 128), (Event.LOST, 0, 0), (Event.LOCKED, 5, 6)]
+    before, lost, behind = (int.from_bytes(bytes(event[:3]), "big") >> 2 & 0x3FFFF for event in shown)
+    assert before < lost < behind < before + 32
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")

@@ -15,12 +15,16 @@ SIZES = {"2 ports": 2, "5 ports": 5, "16 ports": 16}
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def remembers_the_last_hello(dut):
-    """S10, docs/hub.md, Neighbours: every port's last hello can be read until it is forgotten; a hello of the same cycle is kept."""
+    """S10, docs/hub.md, Neighbours: every port's last hello can be read until it is forgotten; a hello of the same cycle is kept.
+    A reset of one cycle forgets all."""
     ports = SIZES[inside()]
     lockstep = Lockstep(dut, ["hello__index", "hello__byte", "hello__id", "hello__kind", "index", "forget"])
     await lockstep.reset()
     known, hello, forgotten, seen = {}, None, None, {"read": 0, "forgotten": 0, "kept": 0}
-    for _ in range(6000):
+    for step in range(6000):
+        if step % 1000 == 500:
+            await lockstep.restart({"hello__index": random.randrange(ports), "hello__id": 1})
+            known, hello, forgotten = {}, None, None
         index = hello[0] if hello and random.random() < 0.5 else random.randrange(ports)
         inputs = {"index": index, "forget": random.random() < 0.1}
         shown = {"id": known.get(index, (0, KIND_UNKNOWN))[0], "kind": known.get(index, (0, KIND_UNKNOWN))[1]}

@@ -1,7 +1,6 @@
 """Bench of hdl/hub/recorder.py: what is recorded, in which order, with which stamps, and what is lost (docs/monitor.md, "Record")."""
 
 import random
-from collections import deque, namedtuple
 
 import cocotb
 import pytest
@@ -10,15 +9,10 @@ from nectar.hdl.hub.monitor_map import EVENT_DEPTH, TIME_BITS, Event
 from nectar.hdl.hub.recorder import Recorder
 from nectar.verification.bench import Bench, inside
 from nectar.verification.hub.lockstep import Lockstep
+from nectar.verification.hub.record import REPLACED_BY, Decided, Item, compare
 
 PORTS = {"2 ports": 2, "5 ports": 5, "16 ports": 16}
 PULSES = {Event.TIMED_OUT: "expired", Event.CLOSED: "closed", Event.UNLOCKED: "unlocked"}
-
-Item = namedtuple("Item", "time kind input output")
-
-
-class Decided(Item):
-    """What the recorder was told as a decision."""
 
 
 class Watcher:
@@ -94,7 +88,7 @@ class Watcher:
         pulses += [(Event.TIMED_OUT, port) for port in range(self.ports) if random.random() < rate / 20]
         decision = None
         if random.random() < 2 * rate:
-            source, output = random.randrange(self.ports), random.randrange(self.ports)
+            source, output = random.randrange(128), random.randrange(self.ports)
             kind = random.choice((Event.OPENED, Event.OPENED, Event.LOCKED, Event.UNLOCKED, Event.REFUSED, Event.SUPERVISOR))
             if kind == Event.OPENED:
                 if output in self.owner:   # by force
@@ -105,92 +99,10 @@ class Watcher:
             elif kind == Event.UNLOCKED:
                 if self.lock.pop(output, None) is None or (Event.UNLOCKED, output) in pulses:
                     kind = Event.REFUSED
+            if kind in (Event.REFUSED, Event.SUPERVISOR):
+                output = random.randrange(128)   # whatever the parameter was
             decision = (kind, source, output)
         return {"decision": decision, "pulses": pulses}
-
-
-DECIDED = (Event.OPENED, Event.REFUSED, Event.LOCKED, Event.SUPERVISOR)
-REPLACED_BY = {Event.CLOSED: Event.OPENED, Event.UNLOCKED: Event.LOCKED}
-
-
-class Judge:
-    """Whether ``events`` tell of what was ``told``: order, stamps, nothing more and nothing less."""
-
-    def __init__(self, told, events):
-        self.told, self.events = told, events
-        times = [event.time for event in events]
-        assert times == sorted(set(times)), "one event a cycle, in the order of time"
-        self.written = set(times)
-        self.first = {event.time for event in events if event.kind in (*DECIDED, Event.WRAP)}    # what everything else waits for
-        self.replacing = set()                                                                   # decisions that left out an end
-
-    def _gaps(self, item, event):
-        """When it could have been written before."""
-        return [time for time in range(item.time, event.time) if time not in self.written]
-
-    def late(self, item, event):
-        """By how much an end is late; it waits only while others are written."""
-        gaps = self._gaps(item, event)
-        assert item.time <= event.time and len(gaps) <= 2, f"{event} was {item} and could have been written at {gaps}"
-        return event.time - item.time
-
-    def decisions(self):
-        """All but UNLOCKED, which is told as an end, too."""
-        decisions = [item for item in self.told if item.kind in DECIDED]
-        recorded = [event for event in self.events if event.kind in DECIDED]
-        assert [item[1:] for item in recorded] == [item[1:] for item in decisions]
-        for item, event in zip(decisions, recorded):
-            assert 0 <= event.time - item.time <= 2, f"{event} is stamped late, it was {item}"
-
-    def ends(self, kind, port):
-        """Ends of one output's connections or locks, between their beginnings; returns how late they were."""
-        kinds = kind, REPLACED_BY[kind]
-        waiting = deque(item for item in self.told if item.kind in kinds and item.output == port)
-        for event in (event for event in self.events if event.kind in kinds and event.output == port):
-            item = waiting.popleft()
-            while item.kind == kind and event.kind != kind and waiting:
-                item = waiting.popleft()           # the old connection's end is left out before a new one
-                self.replacing.add(event.time)
-            assert item.kind == event.kind and item.time <= event.time, f"{event} is not {item}"
-            if isinstance(item, Decided):
-                assert event.time - item.time <= 2, f"{event} is stamped late, it was {item}"
-                self.first.add(event.time)
-            else:
-                yield self.late(item, event)
-        assert not waiting, f"{waiting} not recorded"
-
-    def _turns(self, item, event):
-        """When it may have been the turn of what was recorded as ``event``: then only decisions delay it. What is left out frees its turn."""
-        turn = event.time
-        while turn > item.time and turn - 1 in self.first:
-            turn -= 1
-        return [turn, *(time + 1 for time in range(turn, event.time) if time in self.replacing)]
-
-    def time_outs(self, told, events):
-        """How late the time-outs of one input were, a list; None if ``events`` do not tell of those ``told``."""
-        if not told or not events:
-            return None if told or events else []
-        if told[0].time > events[0].time or len(self._gaps(told[0], events[0])) > 2:
-            return None
-        for turn in self._turns(told[0], events[0]):
-            # Once more before it was its turn is once.
-            others = self.time_outs([item for item in told[1:] if item.time > turn], events[1:])
-            if others is not None:
-                return [events[0].time - told[0].time, *others]
-        return None
-
-
-def compare(told, events):
-    """Fails unless the record tells what happened; returns how late the last one was, in cycles."""
-    judge = Judge(told, events)
-    judge.decisions()
-    late = [cycles for kind in REPLACED_BY for port in range(128) for cycles in judge.ends(kind, port)]
-    for port in range(128):
-        both = [[item for item in items if item.kind == Event.TIMED_OUT and item.input == port] for items in (told, events)]
-        others = judge.time_outs(*both)
-        assert others is not None, f"{both[0]} was recorded as {both[1]}"
-        late += others
-    return max(late, default=0)
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
@@ -338,6 +250,31 @@ async def nothing_is_recorded_before_the_start_or_behind_the_end(dut):
         compare(told, [event for event in await watcher.drain() if event.time <= told[-1].time + 3 * watcher.ports] if told else [])
         for _ in range(3):
             assert await watcher.take() is None
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def a_reset_ends_the_recording_and_empties_the_record(dut):
+    """docs/hub.md, "Reset hub": at any moment; what was under way is in no record that is begun afterwards."""
+    watcher = Watcher(dut)
+    await watcher.lockstep.reset()
+    for _ in range(30):
+        await watcher.cycle(start=1)
+        for _ in range(random.randrange(3, 40)):
+            await watcher.cycle(**watcher.traffic(0.3))
+        await watcher.lockstep.restart({"decision_valid": 1, "decision": random.getrandbits(18), "closed": 1, "expired": 2})
+        watcher.begin = None
+        if random.random() < 0.5:
+            for _ in range(random.randrange(3)):
+                await watcher.cycle(**watcher.traffic(0.3))
+            for _ in range(4 * watcher.ports):
+                await watcher.cycle()
+                assert not watcher.lockstep.read("running")
+            assert await watcher.oldest() is None
+        await watcher.cycle(start=1)
+        await watcher.cycle((Event.LOCKED, 1, 0))
+        for _ in range(4 * watcher.ports):
+            await watcher.cycle()
+        assert await watcher.drain() == [Item(2, Event.LOCKED, 1, 0)]
 
 
 @cocotb.test(timeout_time=80, timeout_unit="ms")

@@ -4,7 +4,7 @@ import random
 
 import cocotb
 import pytest
-from cocotb.triggers import FallingEdge
+from cocotb.triggers import FallingEdge, RisingEdge
 from nectar.hdl.link.bits import BitRecovery
 from nectar.verification.bench import Bench, inside
 from nectar.verification.link.channel import Cable, sample
@@ -83,6 +83,49 @@ async def without_changes_bits_come_at_the_own_clock(dut):
         await begin(dut, line=0)
         bits = await receive(dut, [level] * oversampling * 200, samples)
         assert abs(len(bits) - 200) <= 5 and set(bits[8:-8]) == {level}
+
+
+def bits_of(found, samples, oversampling):
+    """The bits of each cycle, as docs/serial.md and the docstring of BitRecovery have it, the line being dark before."""
+    few = (oversampling - 1) // 2
+    found = [*[0] * oversampling, *found]
+    place, votes, cycles = oversampling, 0, []
+    for end in range(oversampling + samples, len(found) + 1, samples):
+        bits, moved = [], 0
+        while place < end:
+            bits.append(found[place])
+            changes = [one != other for one, other in zip(found[place - oversampling:place], found[place - oversampling + 1:place + 1], strict=True)]
+            if len(bits) == 1:
+                moved = votes // 4 if abs(votes) == 4 else 0
+                votes = 0 if moved else votes + any(changes[-few:]) - any(changes[:few])
+                place += moved
+            place += oversampling
+        cycles.append(bits)
+    return cycles
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def the_place_moves_by_a_sample_when_four_more_changes_are_early_or_late(dut):
+    """docs/serial.md, "Bits"; the docstring of BitRecovery: bit by bit, on lines as bad as can be. A sample is what the pins are at the clock's edge."""
+    samples, oversampling = CONFIGURATIONS[inside()]
+    await begin(dut, line=0)
+    assert not dut.count.value, "no bit is of before the reset"
+    found = []
+    for _ in range(30):
+        cable = Cable(ppm=random.choice([200, 10000, 50000]) * random.choice([1, -1]), jitter=random.choice([0, 0.1, 0.4]))
+        found += random.choice([cable(line_of(random_symbols(8)), oversampling), [random.getrandbits(1) for _ in range(300)], [random.getrandbits(1)] * 60])
+    line = sample(found, samples)
+    expected = bits_of([0] * 2 * samples + found, samples, oversampling)
+    counts = set()
+    for value, bits in zip(line, expected, strict=False):
+        dut.line.value = value
+        await RisingEdge(dut.clk)
+        dut.line.value = random.getrandbits(samples)
+        await FallingEdge(dut.clk)
+        count, got = int(dut.count.value), int(dut.bits.value)
+        assert [got >> n & 1 for n in range(count)] == bits
+        counts.add(count)
+    assert counts == ({0, 1} if samples < oversampling else {0, 1, 2})
 
 
 bench = Bench(__name__, {name: lambda sizes=sizes: BitRecovery(*sizes) for name, sizes in CONFIGURATIONS.items()}, ports_only=True)

@@ -52,6 +52,7 @@ async def step(dut, reference, push, idle, slot):
 async def fresh(dut):
     """After a reset."""
     await begin(dut, push__valid=0, push__payload=0, idle=0, slot=0)
+    assert not dut.output__valid.value, "nothing of before the reset leaves behind it"
     return Reference()
 
 
@@ -131,6 +132,20 @@ async def short_runs_and_lone_symbols_leave_at_once(dut):
             assert cycle - entered <= 3 * SLOT
             return
     assert False, "it never left"
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def a_reset_of_one_cycle_empties_it(dut):
+    """What was inside is forgotten, also what was about to leave in that very cycle."""
+    await fresh(dut)
+    for _ in range(20):
+        reference = Reference()
+        for _ in range(random.randrange(12)):
+            await step(dut, reference, random.getrandbits(9), random.random() < 0.2, random.random() < 0.3)
+        dut.push__valid.value, dut.slot.value, dut.rst.value = 0, 1, 1
+        await FallingEdge(dut.clk)
+        dut.rst.value = 0
+        assert not dut.output__valid.value
 
 
 bench = Bench(__name__, {"buffer": ElasticBuffer}, ports_only=True)

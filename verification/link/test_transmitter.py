@@ -11,7 +11,7 @@ from nectar.verification.link.channel import IDLE, RESERVED, SYMBOL_OF, WORD_OF
 from nectar.verification.link.lines import begin
 
 #: Configuration -> samples in a cycle, samples in a bit, interval.
-CONFIGURATIONS = {"4 of 4": (4, 4, 20), "1 of 5": (1, 5, 3)}
+CONFIGURATIONS = {"4 of 4": (4, 4, 3), "1 of 5": (1, 5, 20)}
 
 
 class Line:
@@ -76,7 +76,7 @@ async def the_line_says_what_was_taken(dut):
     samples, oversampling, _ = CONFIGURATIONS[inside()]
     beats = oversampling // samples
     for probability in 1, 0.05:
-        symbols = [random.randrange(512) for _ in range(80)] + random.sample([*range(0xF8, 0x110), 0x1FF], 25)
+        symbols = [random.randrange(512) for _ in range(80)] + random.sample([*range(0xF8, 0x110), 0x1FF], 25) + [IDLE ^ 1 << n for n in range(9)]
         taken, _, line = await send(dut, symbols, probability)
         assert len(taken) == len(symbols)
         expected = [(symbol if symbol in WORD_OF else RESERVED, cycle + 1) for symbol, cycle in taken if symbol != IDLE]

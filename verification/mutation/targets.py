@@ -104,7 +104,7 @@ TARGETS = {target.name: target for target in (
     _cab("protection", "4 domains, 256 pages"),
     _cab("receiver", "receiver"),
     _cab("registers", "with VME"),
-    _cab("scatter", "scatter"),
+    _cab("scatter", "1 Mbyte"),
     _cab("slots", "slots"),
     _cab("store", "store"),
     _cab("timers", "timers"),

@@ -382,10 +382,8 @@ def test_a_fiber_that_is_faster_than_a_board_is_refused():
 def test_control_c_interrupts_a_long_silence():
     """The engine comes back to Python every 50 ms."""
     code = textwrap.dedent("""
-        import signal
         from nectar.sim.topology import load
         from nectar.software.backends.engine import EngineMachine
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background of a shell have it ignored
         machine = EngineMachine(load("hub:2"), sleep=False)
         async def main():
             machine.doors["CAB1"].spend(10**12)
