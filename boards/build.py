@@ -7,7 +7,7 @@ import difflib
 import json
 import re
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..hdl.verilog import without_zeros
@@ -109,9 +109,15 @@ def design(board, top, *, parameters=None, mhz=None, mbaud=None):
     return Design(board, top, {**TOPS[top].defaults, **parameters}, clocks, baud, assembly.pins, files, commands)
 
 
+def _flow(found):
+    """The Flow for this top."""
+    flow = FLOWS[BOARDS[found.board].family]
+    return replace(flow, **flow.crowded) if TOPS[found.top].crowded else flow
+
+
 def _synthesis(found, progress):
     """Yosys: the kept netlist, and the number of each kind of cell."""
-    flow = FLOWS[BOARDS[found.board].family]
+    flow = _flow(found)
     script = f"read_rtlil {NAME}.il; {flow.synthesis} -top {NAME}; write_json {NAME}.json; tee -q -o stat.json stat -json"
 
     def make_netlist(directory):
@@ -158,7 +164,7 @@ def _unplaced(found, text):
 
 def _placement(found, netlist, path, seed, progress):
     """Nextpnr: its report, and the kept directory with what is to be packed."""
-    flow = FLOWS[BOARDS[found.board].family]
+    flow = _flow(found)
     constraints = {name: data for name, data in found.files.items() if name.endswith((".lpf", ".pcf", ".cst"))}
     placing = next((command for command in found.commands if "nextpnr" in command[0]), [])
     arguments = [*flow.arguments(placing), "--seed", str(seed), "--freq", f"{found.clocks.sync_hz / MHZ:g}", "--report", "report.json",

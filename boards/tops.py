@@ -9,11 +9,13 @@ __all__ = ["TOPS", "Top", "make"]
 
 @dataclass(frozen=True)
 class Top:
-    """``purpose`` in a few words; ``make(given, **parameters)`` gives the component; ``defaults``: its parameters with their values by default."""
+    """``purpose`` in a few words; ``make(given, **parameters)`` gives the component; ``defaults``: its parameters with their values by default;
+    ``crowded``: it is hard to route, and built as ``Flow.crowded`` says."""
 
     purpose: str
     make: object
     defaults: dict
+    crowded: bool = False
 
 
 def _hub(given, **parameters):
@@ -44,7 +46,7 @@ TOPS = {
     "selftest": Top("a HUB with traffic from all ports to all others, which is checked: lights for passed and failed", _selftest,
                     {"ports": 4, "profile": "modern", "hub_id": 1}),
     "cluster": Top("a HUB with CABs whose software runs on a computer at the board's serial line", _cluster,
-                   {"cabs": 4, "profile": "modern", "hub_id": 1, "data_bytes": 32768, "baud": 1_000_000}),
+                   {"cabs": 4, "profile": "modern", "hub_id": 1, "data_bytes": 32768, "baud": 1_000_000}, crowded=True),
 }
 
 

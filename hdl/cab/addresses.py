@@ -17,7 +17,7 @@ from .vme.registers import VME_REGISTERS
 
 __all__ = ["ADDRESS_BITS", "Region", "REGIONS", "Irq", "Field", "Register", "REGISTERS", "HEADER_BYTES",
            "CRC_BYTES", "TX_LIST_DEPTH", "RX_LIST_DEPTH", "LENGTH_BITS", "Check", "REG", "ID_VALUE", "KERNEL_PAGE", "LEVEL_BITS",
-           "LEVEL_REGISTERS", "TIMERS", "VME_REGISTERS"]
+           "LEVEL_REGISTERS", "TIMERS", "TIMER_BANK", "VME_REGISTERS"]
 
 #: Bytes of a packet that the fiber port holds in registers, for software to choose a place by.
 HEADER_BYTES = 16
@@ -33,6 +33,8 @@ LENGTH_BITS = 20
 ID_VALUE = 0x43414202
 #: Timers.
 TIMERS = 8
+#: The bank of registers with their times: of timer n the compare value is word 2n, the period word 2n + 1.
+TIMER_BANK = "timer_times"
 #: Bits of an interrupt's level, and the registers that hold the levels, eight in each.
 LEVEL_BITS = 4
 LEVEL_REGISTERS = "IRQ_LEVEL0", "IRQ_LEVEL1"
@@ -116,7 +118,8 @@ REGISTERS = (
     Register("IRQ_ENABLE", 0x20, "rw", "interrupts that raise the CPU's interrupt line", _irq_fields()),
     Register("ID", 0x24, "r", "kind of board and version of this map"),
     Register("TIMER_NOW", 0x28, "r", "free-running count of CAB clock cycles"),
-    Register("TIMER_COMPARE", 0x2C, "rw", "arms timer 0: it fires once TIMER_NOW has reached this (at most 2**31 cycles ahead)"),
+    Register("TIMER_COMPARE", 0x2C, "rw", "arms timer 0: it fires once TIMER_NOW has reached this (at most 2**31 cycles ahead)",
+             bank=(TIMER_BANK, 0)),
     Register("TIMER_STOP", 0x30, "w", "disarms timers", _timer_fields()),
     Register("TX_COMMAND", 0x34, "w", "adds a HUB command to the fiber-out list", (
         Field("param", 0, 8, "parameter"),
@@ -210,9 +213,10 @@ REGISTERS = (
         Field("domains", 20, 3, "protection domains: a power of 2"),
         Field("vme", 31, 1, "it has VME"),
     )),
-    *(Register(f"TIMER{n}_COMPARE", 0x400 + 8 * n, "rw", f"arms timer {n}, as TIMER_COMPARE does timer 0") for n in range(1, TIMERS)),
-    *(Register(f"TIMER{n}_PERIOD", 0x404 + 8 * n, "rw", f"cycles from a firing of timer {n} to its next; 0: it fires once")
-      for n in range(TIMERS)),
+    *(Register(f"TIMER{n}_COMPARE", 0x400 + 8 * n, "rw", f"arms timer {n}, as TIMER_COMPARE does timer 0; it fires up to 7 cycles later",
+               bank=(TIMER_BANK, 2 * n)) for n in range(1, TIMERS)),
+    *(Register(f"TIMER{n}_PERIOD", 0x404 + 8 * n, "rw", f"cycles from a firing of timer {n} to its next; 0: it fires once",
+               bank=(TIMER_BANK, 2 * n + 1)) for n in range(TIMERS)),
     Register("TIMER_FIRED", 0x440, "rw", "timers that have fired; 1 clears", _timer_fields()),
     Register("TIMER_ARMED", 0x444, "r", "timers that are armed", _timer_fields()),
     *VME_REGISTERS,

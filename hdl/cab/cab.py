@@ -231,8 +231,7 @@ class Cab(wiring.Component):
             ]
 
         # 5. Each register to its owner.
-        for register in registers.registers:
-            name = register.name.lower()
+        for name in (*(register.name.lower() for register in registers.registers), *registers.banks):
             for owner in (*others, fiber_out, fiber_in, timers, errors, interrupts, protection):
                 if name in owner.signature.members and owner.signature.members[name].is_signature:
                     connect(m, getattr(registers, name), getattr(owner, name))

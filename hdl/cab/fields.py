@@ -40,6 +40,7 @@ class Register:
     """A word of the register region: ``offset`` in bytes, ``access`` one of r, w, rw.
 
     ``area``, if writing it names an area to DMA: the field with its length, and the Right that DMA needs there.
+    ``bank``, if its owner keeps it in a memory with others: the bank's name, and the word's number in it.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Register:
     purpose: str
     fields: tuple[Field, ...] = field(default=())
     area: tuple[str, Right] | None = None
+    bank: tuple[str, int] | None = None
 
     @property
     def address(self):

@@ -16,7 +16,7 @@ from .addresses import ADDRESS_BITS, LENGTH_BITS, REGIONS, REGISTERS
 from .regions import Right
 from .vme.registers import VME_REGISTERS
 
-__all__ = ["WORD_BITS", "Area", "RegisterDecoder", "RegisterPort", "layout"]
+__all__ = ["WORD_BITS", "Area", "BankPort", "RegisterDecoder", "RegisterPort", "banks", "layout"]
 
 #: Bits of a word on the CPU bus.
 WORD_BITS = 32
@@ -69,6 +69,39 @@ class RegisterPort(wiring.Signature):
         super().__init__(members)
 
 
+class BankPort(wiring.Signature):
+    """What the decoder and the owner of a bank of registers have to tell each other; seen from the decoder.
+
+    Parameters
+    ----------
+    words : int
+        Registers in the bank: all can be read and written, and none is ever refused.
+
+    Members
+    -------
+    index : Out(range(words))
+        Which of them is meant in this cycle, while one is.
+    value : In(32)
+        What a read of it gives in this cycle.
+    data : Out(32)
+        The word written, while ``write`` is 1.
+    write : Out(1)
+        It is written in this cycle.
+    """
+
+    def __init__(self, words):
+        super().__init__({"index": Out(range(words)), "value": In(WORD_BITS), "data": Out(WORD_BITS), "write": Out(1)})
+
+
+def banks(registers=REGISTERS):
+    """Banks among ``registers``: name → its registers, in their order in the bank."""
+    found = {}
+    for register in registers:
+        if register.bank:
+            found.setdefault(register.bank[0], []).append(register)
+    return {name: sorted(members, key=lambda register: register.bank[1]) for name, members in found.items()}
+
+
 class RegisterDecoder(wiring.Component):
     """Leads an access to the register at its address.
 
@@ -94,7 +127,9 @@ class RegisterDecoder(wiring.Component):
     area : Out(Area)
         What that of the cycle before, ``valid`` or not, would let DMA do; all 0 if it names no area.
     *name* : Out(RegisterPort(register))
-        One for each register of the map that the board has, its name in lower case.
+        One for each register of the map that the board has and that is in no bank, its name in lower case.
+    *bank* : Out(BankPort(words))
+        One for each bank of registers, its name.
 
     Timing
     ------
@@ -102,7 +137,9 @@ class RegisterDecoder(wiring.Component):
     """
 
     def __init__(self, vme=False):
-        self.registers = tuple(r for r in REGISTERS if vme or r not in VME_REGISTERS)
+        there = tuple(r for r in REGISTERS if vme or r not in VME_REGISTERS)
+        self.registers = tuple(r for r in there if not r.bank)
+        self.banks = banks(there)
         super().__init__({
             "valid": In(1),
             "offset": In(ceil_log2(REGIONS["registers"].size // (WORD_BITS // 8))),
@@ -113,6 +150,7 @@ class RegisterDecoder(wiring.Component):
             "error": Out(1),
             "area": Out(Area),
             **{register.name.lower(): Out(RegisterPort(register)) for register in self.registers},
+            **{name: Out(BankPort(len(members))) for name, members in self.banks.items()},
         })
 
     def elaborate(self, platform):
@@ -153,6 +191,18 @@ class RegisterDecoder(wiring.Component):
                     area.refused.eq(port.refuse),
                 ]
                 areas.append(Mux(writes, area.as_value(), 0))
+        for name, members in self.banks.items():
+            port = getattr(self, name)
+            here, number = Signal(name=f"{name}_here"), Signal.like(port.index, name=f"{name}_number")
+            reads, writes = Signal(name=f"{name}_reads"), Signal(name=f"{name}_writes")
+            with m.Switch(self.offset):
+                for register in members:
+                    with m.Case(register.offset // (WORD_BITS // 8)):
+                        m.d.comb += [here.eq(1), number.eq(register.bank[1])]
+            m.d.sync += [reads.eq(here & whole_reads), writes.eq(here & whole_writes), port.index.eq(number)]
+            m.d.comb += [port.data.eq(written), port.write.eq(acts & writes)]
+            values.append(Mux(reads, port.value, 0))
+            taken.append(here & self.select.all())
         known = Signal()
         m.d.sync += known.eq(Cat(*taken).any())
         m.d.comb += [

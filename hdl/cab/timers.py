@@ -4,22 +4,20 @@ Source: "The Design of Nectar" (1989), section 5.2 (hardware timers with low ove
 are ours (docs/cab.md).
 """
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal
-from amaranth.lib import wiring
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
-from .addresses import REG, TIMERS
-from .registers import RegisterPort
+from .addresses import REG, TIMER_BANK, TIMERS
+from .registers import BankPort, RegisterPort
 
 __all__ = ["TIMER_BITS", "TIMER_REGISTERS", "Timers"]
 
 #: Bits of TIMER_NOW, of the times at which alarms go off, and of periods.
 TIMER_BITS = 32
-
-_COMPARES = "timer_compare", *(f"timer{n}_compare" for n in range(1, TIMERS))
-_PERIODS = tuple(f"timer{n}_period" for n in range(TIMERS))
-#: Its registers, in lower case.
-TIMER_REGISTERS = "timer_now", "timer_stop", "timer_fired", "timer_armed", *_COMPARES, *_PERIODS
+#: Its registers that are in no bank, in lower case.
+TIMER_REGISTERS = "timer_now", "timer_stop", "timer_fired", "timer_armed"
 
 
 class Timers(wiring.Component):
@@ -27,28 +25,34 @@ class Timers(wiring.Component):
 
     Members
     -------
-    timer_now, timer_stop, timer_fired, timer_armed, timer_compare, timer1_compare, ..., timer0_period, ... : In(RegisterPort)
+    timer_now, timer_stop, timer_fired, timer_armed : In(RegisterPort)
         Its registers.
+    timer_times : In(BankPort)
+        The compare values and periods: ``TIMER_BANK``.
     slept : In(32)
         Clock edges left out before the one that began this cycle (the pin, registered); they count at once.
     wake_in : Out(32)
-        Clock edges that may be left out before the next one without missing an alarm; all ones if none is armed. 0 while it
-        is being found out: for 8 cycles behind one in which an alarm is armed, stopped or goes off.
+        Clock edges that may be left out before the next one without delaying an alarm; all ones if none is armed. 0 while it
+        is being found out: for 10 cycles behind one in which an alarm is armed or stopped, goes off, or has its turn when its time
+        is reached; and for 9 behind one of these before which edges were left out, if not by eights.
     clear : In(1)
-        Disarm all, forget all that have fired. The count goes on.
+        Disarm all, forget all that have fired, and all times and periods. The count goes on.
     fired : Out(1)
         An alarm goes off in this cycle.
 
     Timing
     ------
-    An alarm goes off in the first cycle in which it is armed and TIMER_NOW is its compare value or up to 2**31 - 1 more;
-    one with a period is then armed for so much later. Left out edges change nothing in that. A write to its compare
-    register arms it anew, whatever else happens in that cycle.
+    Timer n has its turn in the cycles in which TIMER_NOW is n modulo 8. The alarms of timers 1 to 7 go off in the first turn in which
+    they are armed and TIMER_NOW is the compare value or up to 2**31 - 1 more; that of timer 0 goes off in the first cycle, in turn or not.
+    One with a period is armed for so much later: at once, that of timer 0 in its next turn, until when it cannot go off.
+    A turn in which any compare value or period is written is void. Left out edges change nothing in all that. A write to its compare
+    register arms a timer anew, whatever else happens in that cycle.
     """
 
     def __init__(self):
         super().__init__({
             **{name: In(RegisterPort(REG[name.upper()])) for name in TIMER_REGISTERS},
+            TIMER_BANK: In(BankPort(2 * TIMERS)),
             "slept": In(TIMER_BITS),
             "wake_in": Out(TIMER_BITS),
             "clear": In(1),
@@ -56,63 +60,97 @@ class Timers(wiring.Component):
         })
 
     def elaborate(self, platform):
-        """The count of the cycle before, plus what was slept; then each alarm by itself; then a search for the first of them, one
-        a cycle."""
+        """The count of the cycle before, plus what was slept; then the alarm whose turn it is, and that of timer 0; then a search for
+        the first of them, one a cycle."""
         m = Module()
+        bank = getattr(self, TIMER_BANK)
         count = Signal(TIMER_BITS)
         now = Signal(TIMER_BITS)
         m.d.comb += [now.eq(count + self.slept), self.timer_now.value.eq(now)]
         m.d.sync += count.eq(now + 1)
 
-        fires, armed, changes = Signal(TIMERS), Signal(TIMERS), Signal(TIMERS)
-        compares = []
-        for n in range(TIMERS):
-            compare, period, since = (Signal(TIMER_BITS, name=f"{name}{n}") for name in ("compare", "period", "since"))
-            stops = Signal(name=f"stops{n}")
-            compare_port, period_port = getattr(self, _COMPARES[n]), getattr(self, _PERIODS[n])
-            m.d.comb += [
-                since.eq(now - compare),
-                fires[n].eq(armed[n] & ~since[-1]),
-                stops.eq(self.clear | (self.timer_stop.write & self.timer_stop.data.timers[n])),
-                changes[n].eq(fires[n] | stops | compare_port.write),
-                compare_port.value.eq(compare),
-                period_port.value.eq(period),
-            ]
-            compares.append(compare)
-            with m.If(period_port.write):
-                m.d.sync += period.eq(period_port.data)
-            with m.If(fires[n]):
-                m.d.sync += [compare.eq(compare + period), armed[n].eq(period != 0)]
-            with m.If(stops):
-                m.d.sync += armed[n].eq(0)
-            with m.If(compare_port.write):
-                m.d.sync += [compare.eq(compare_port.data), armed[n].eq(1)]
+        # The times, in a memory that is read in the same cycle. A reset leaves it as it is: words that are not known are 0.
+        m.submodules.times = times = memory.Memory(shape=TIMER_BITS, depth=2 * TIMERS, init=[])
+        store, asked, compare, period = times.write_port(), *(times.read_port(domain="comb") for _ in range(3))
+        known = Signal(2 * TIMERS)
+        turn = Signal(range(TIMERS))
+        m.d.comb += [
+            turn.eq(now[:exact_log2(TIMERS)]),
+            asked.addr.eq(bank.index),
+            bank.value.eq(Mux(known.bit_select(bank.index, 1), asked.data, 0)),
+            compare.addr.eq(Cat(0, turn)),
+            period.addr.eq(Cat(1, turn)),
+        ]
 
-        # The first of those armed; all are at most 2**31 ahead. Whatever changes begins the search anew.
-        changed, searching, place = Signal(TIMERS), Signal(), Signal(range(TIMERS))
-        eligible, last = Signal(), Signal()      # the candidate is armed; it is that of the last timer
+        # Timer 0 has its compare value in a register too.
+        armed, stops, fires = Signal(TIMERS), Signal(TIMERS), Signal(TIMERS)
+        exact, exact_since, since = Signal(TIMER_BITS), Signal(TIMER_BITS), Signal(TIMER_BITS)
+        again = Signal()             # timer 0 has gone off and waits for its turn
+        due, steps, periodic = Signal(), Signal(), Signal()
+        arms = Signal()
+        m.d.comb += [
+            exact_since.eq(now - exact),
+            since.eq(now - compare.data),
+            stops.eq(Mux(self.timer_stop.write, self.timer_stop.data.timers, 0) | self.clear.replicate(TIMERS)),
+            arms.eq(bank.write & ~bank.index[0]),
+            due.eq(armed.bit_select(turn, 1) & Mux(turn == 0, again, ~since[-1])),
+            steps.eq(due & ~bank.write),
+            periodic.eq(known.bit_select(period.addr, 1)),
+            fires[0].eq(armed[0] & ~again & ~exact_since[-1]),
+            *(fires[n].eq(steps & (turn == n)) for n in range(1, TIMERS)),
+            self.fired.eq(fires.any()),
+            store.en.eq(bank.write | (steps & periodic)),
+            store.addr.eq(Mux(bank.write, bank.index, compare.addr)),
+            store.data.eq(Mux(bank.write, bank.data, compare.data + period.data)),
+        ]
+        with m.If(store.en & (store.addr == 0)):
+            m.d.sync += exact.eq(store.data)
+        with m.If(fires[0]):
+            m.d.sync += [armed[0].eq(known[1]), again.eq(known[1])]
+        with m.If(steps):
+            m.d.sync += armed.bit_select(turn, 1).eq(periodic)
+            with m.If(turn == 0):
+                m.d.sync += again.eq(0)
+        for n in range(TIMERS):
+            with m.If(stops[n]):
+                m.d.sync += armed[n].eq(0)
+        with m.If(stops[0]):
+            m.d.sync += again.eq(0)
+        with m.If(self.clear):
+            m.d.sync += known.eq(0)
+        with m.If(bank.write):
+            # A period of 0 is none.
+            m.d.sync += known.bit_select(bank.index, 1).eq(arms | bank.data.any())
+        with m.If(arms):
+            m.d.sync += armed.bit_select(bank.index[1:], 1).eq(1)
+            with m.If(bank.index == 0):
+                m.d.sync += again.eq(0)
+
+        # The first of those armed; all that are seen are at most 2**31 ahead, and none is due. Whatever changes begins the search anew;
+        # a turn that was slept through, too.
+        changed, searching, left = Signal(), Signal(), Signal(range(TIMERS))
+        eligible, last = Signal(), Signal()      # the candidate is armed; it is the last
         found, first = Signal(), Signal(TIMER_BITS)
         candidate, sooner, lead = Signal(TIMER_BITS), Signal(TIMER_BITS), Signal(TIMER_BITS)
         m.d.comb += [
             sooner.eq(candidate - first),
             lead.eq(now - first),
-            self.fired.eq(fires.any()),
         ]
         m.d.sync += [
-            changed.eq(changes),
-            candidate.eq(Array(compares)[place]),
-            eligible.eq(searching & armed.bit_select(place, 1)),
-            last.eq(searching & (place == TIMERS - 1)),
+            changed.eq(fires[0] | due | arms | self.timer_stop.write | self.clear),
+            candidate.eq(compare.data),
+            eligible.eq(searching & armed.bit_select(turn, 1)),
+            last.eq(searching & (left == 0)),
         ]
-        with m.If(changed.any()):
-            m.d.sync += [searching.eq(1), place.eq(0), found.eq(0), eligible.eq(0), last.eq(0)]
+        with m.If(changed | (searching & self.slept[:exact_log2(TIMERS)].any())):
+            m.d.sync += [searching.eq(1), left.eq(TIMERS - 1), found.eq(0), eligible.eq(0), last.eq(0)]
         with m.Elif(searching):
             with m.If(eligible & (~found | sooner[-1])):
                 m.d.sync += [found.eq(1), first.eq(candidate)]
-            m.d.sync += [place.eq(place + 1), searching.eq(~last)]
-        searched = ~searching & ~changed.any()
+            m.d.sync += [left.eq(left - 1), searching.eq(~last)]
+        searched = ~searching & ~changed
         with m.If(searched & found):
-            # Up to the edge before the one at which it goes off: first - now - 1 edges, the inverse of now - first.
+            # Up to the edge before the one at which its time is reached: first - now - 1 edges, the inverse of now - first.
             m.d.comb += self.wake_in.eq(~(lead | ~lead[-1].replicate(TIMER_BITS)))
         with m.Elif(searched):
             m.d.comb += self.wake_in.eq(~0)
@@ -120,5 +158,5 @@ class Timers(wiring.Component):
         seen = Signal(TIMERS)
         gone = Mux(self.timer_fired.write, self.timer_fired.data.timers, self.clear.replicate(TIMERS))
         m.d.sync += seen.eq((seen & ~gone) | fires)
-        m.d.comb += [self.timer_fired.value.timers.eq(seen), self.timer_armed.value.timers.eq(Cat(armed))]
+        m.d.comb += [self.timer_fired.value.timers.eq(seen), self.timer_armed.value.timers.eq(armed)]
         return m

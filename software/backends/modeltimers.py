@@ -23,13 +23,15 @@ class ModelTimers:
     def _cycle(self):
         return (self.machine.time_ps - self.first_ps) // self.period_ps
 
-    def _arm(self, n, value):
-        self._compare[n] = value
+    def _arm(self, n, cycle):
+        """Arms timer ``n``, which may fire from ``cycle`` on; what happens in a cycle is told in the next."""
+        ahead = self._compare[n] - cycle & _WORD
+        cycle += ahead if ahead < 1 << 31 else 0
+        if n:
+            cycle += (n - cycle) % TIMERS       # in turn
         self._setting += 1
         self._armed[n] = self._setting
-        ahead = value - self._cycle() & _WORD
-        wait = ahead + 1 if ahead < 1 << 31 else 1
-        self.machine.at(self.machine.time_ps + wait * self.period_ps, self._fire, (n, self._setting))
+        self.machine.at(self.machine.time_ps + (cycle + 1 - self._cycle()) * self.period_ps, self._fire, (n, self._setting))
 
     def _fire(self, setting):
         n, number = setting
@@ -39,13 +41,10 @@ class ModelTimers:
         self._fired |= 1 << n
         self._raise(Irq.TIMER)
         if self._period[n]:
-            # The next firing is told a cycle later too.
+            cycle = self._cycle()       # it has fired in the one before
             self._compare[n] = self._compare[n] + self._period[n] & _WORD
-            ahead = self._compare[n] - (self._cycle() - 1) & _WORD
-            self._setting += 1
-            self._armed[n] = self._setting
-            wait = max(ahead if ahead < 1 << 31 else 1, 1)
-            self.machine.at(self.machine.time_ps + wait * self.period_ps, self._fire, (n, self._setting))
+            # Timer 0 is armed in its next turn.
+            self._arm(n, cycle if n else cycle + -cycle % TIMERS + 1)
 
     def _read_timer_now(self):
         return self._cycle() & _WORD
@@ -66,7 +65,8 @@ class ModelTimers:
         return self._compare[n]
 
     def _write_compare(self, n, value):
-        self._arm(n, value)
+        self._compare[n] = value
+        self._arm(n, self._cycle())
 
     def _read_period(self, n):
         return self._period[n]

