@@ -210,13 +210,16 @@ async def a_command_about_one_port_leaves_the_others_alone(dut):
     environment.watches, ports = True, environment.ports
     for output in range(ports):
         for op, force in ((Op.DISABLE_REPLY, 0), (Op.RESET_PORT_REPLY, 0), *itertools.product((Op.FORCE_CONNECTION_REPLY, Op.FORCE_LOCK_REPLY), (0, FORCE))):
-            await environment.restart(dut)
-            for n in range(ports):
-                for taking in (Op.OPEN, Op.LOCK):
-                    await environment.alone(n, taking, (n + 1) % ports)
-            await environment.alone(random.randrange(ports), op, force | output)
-            for question in (Op.STATUS_LOCK, Op.STATUS_OUTPUT):
-                await environment.alone(0, question, output)
+            forced = op in (Op.FORCE_CONNECTION_REPLY, Op.FORCE_LOCK_REPLY)
+            for giver in [(output + n) % ports for n in range(3)] if forced else [random.randrange(ports)]:
+                await environment.restart(dut)
+                for n in range(ports):
+                    for taking in (Op.OPEN, Op.LOCK):
+                        await environment.alone(n, taking, (n + 1) % ports)
+                for _ in range(1 + forced):   # what is so already is recorded as a command
+                    await environment.alone(giver, op, force | output)
+                for question in (Op.STATUS_LOCK, Op.STATUS_OUTPUT):
+                    await environment.alone(0, question, output)
 
 
 @cocotb.test(timeout_time=60, timeout_unit="ms")
