@@ -147,15 +147,16 @@ class Protection(wiring.Component):
 
         # 2. What it says. The byte at a word's own address is the first of its four pages.
         on = Signal(self.domains)
-        # Two bits and two choices fill a LUT; a synthesis that does not know how slow the memory is would put them into a chain.
+        # Two bits and two choices fill a LUT, three pairs another, both halves and two conditions of who asks a third; a synthesis that
+        # does not know how slow the memory is would put them into a chain.
         counts = Signal(attrs=KEPT)    # it is in the table, and the domain is on
         pairs = [Signal(name=f"pair_{n}", attrs=KEPT) for n in range(_RIGHT_BITS * _LANES // 2)]
-        granted = Signal(attrs=KEPT)
+        halves = [Signal(name=f"granted_{n}", attrs=KEPT) for n in range(2)]
         m.d.comb += [
             counts.eq(inside & on.bit_select(domain[:domain_bits], 1)),
             *(pair.eq((read.data & chosen).word_select(n, 2).any()) for n, pair in enumerate(pairs)),
-            granted.eq(counts & Cat(pairs).any()),
-            self.granted.eq(granted),
+            *(half.eq(counts & Cat(pairs[n::2]).any()) for n, half in enumerate(halves)),
+            self.granted.eq(Cat(halves).any()),
             self.hole.eq(~inside),
             self.table.eq(Mux(inside, Cat(Cat(read.data.word_select(n, _RIGHT_BITS), C(0, _SPARE_BITS)) for n in range(_LANES)), 0)),
             write.addr.eq(place),

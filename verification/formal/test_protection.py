@@ -20,7 +20,7 @@ FAULTS = {
     "instructions need the right to read": ("bus", "Mux(access.execute, Kind.EXECUTE, Kind.READ)", "Kind.READ"),
     "an access that waits follows the pins": ("bus", "cpu_domain.eq(Mux(asked.kernel,", "cpu_domain.eq(Mux(pins.kernel,"),
     "the next access is still in the old domain": ("bus", "| (kernels & write)", ""),
-    "a domain that is off may do what its table says": ("protection", "granted.eq(counts & Cat(pairs)", "granted.eq(inside & Cat(pairs)"),
+    "a domain that is off may do what its table says": ("protection", "half.eq(counts & Cat(pairs", "half.eq(inside & Cat(pairs"),
     "a look-up misses what is written in its cycle": (
         "bus", "free.eq(Mux(valid, ends & ~where.settles, ~settling))", "free.eq(Mux(valid, ends & ~where.settles, 1))"),
     "a reset of the board loses the look-up of the next access": ("protection", "inside = Signal(reset_less=True)", "inside = Signal()"),
