@@ -17,9 +17,9 @@ import os
 import sys
 from pathlib import Path
 
-from .simulation import VERILATOR_FLAGS, simulate, use_verilator
+from .simulation import simulate, use_verilator
 
-__all__ = ["Bench", "ROOT", "VERILATOR_FLAGS", "inside", "use_verilator"]
+__all__ = ["Bench", "ROOT", "inside", "use_verilator"]
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -17,18 +17,25 @@ from typing import NamedTuple
 
 from . import objects, seeds
 
-__all__ = ["Outcome", "VERILATOR_FLAGS", "simulate", "use_verilator"]
+__all__ = ["Outcome", "simulate", "use_verilator", "verilator_flags"]
 
-VERILATOR_FLAGS = ["--no-timing", "-Wno-fatal", "-Wno-lint", "-Wno-WIDTHTRUNC", "-Wno-WIDTHEXPAND", "--x-assign", "fast",
-                   "--x-initial", "fast",
-                   # Long functions take the C++ compiler more time than a whole bench does.
-                   "--output-split-cfuncs", "1000",
-                   # A signal that depends on itself, be it on other bits of itself, is refused: what Verilator makes of
-                   # one can be wrong (docs/traps.md).
-                   "-fno-dfg-break-cycles", "-Werror-UNOPTFLAT"]
+_FLAGS = ["--no-timing", "-Wno-fatal", "-Wno-lint", "-Wno-WIDTHTRUNC", "-Wno-WIDTHEXPAND", "--x-assign", "fast",
+          "--x-initial", "fast",
+          # A signal that depends on itself, be it on other bits of itself, is refused: what Verilator makes of
+          # one can be wrong (docs/traps.md).
+          "-fno-dfg-break-cycles", "-Werror-UNOPTFLAT"]
+
+# Verilog of more characters than this is compiled in pieces: one of the long functions that Verilator makes of it takes the C++ compiler
+# more time than a whole bench does. What is smaller takes longer in pieces, since every file costs a second.
+_IN_PIECES = 500_000
 
 #: Where compiled objects of Verilator itself are kept.
 OBJECTS = Path(__file__).resolve().parent.parent / "build" / "objects"
+
+
+def verilator_flags(text):
+    """What Verilator is told for every bench that simulates the Verilog ``text``."""
+    return [*_FLAGS, *(("--output-split-cfuncs", "1000") if len(text) > _IN_PIECES else ("--output-split", "0"))]
 
 
 class Outcome(NamedTuple):
@@ -155,7 +162,7 @@ def simulate(text, modules, *, top, directory, model=None, flags=(), ports_only=
     with _locked(model):
         runner = get_runner("verilator")
         try:
-            digest = _build(runner, text, top, model, [*VERILATOR_FLAGS, *flags], ports_only, optimisation)
+            digest = _build(runner, text, top, model, [*verilator_flags(text), *flags], ports_only, optimisation)
         except (SystemExit, RuntimeError) as error:
             return Outcome({}, f"{error}\n{_read(model / 'build.log')}")
         directory.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from nectar.hdl.hub.hub import Hub
 from nectar.hdl.verilog import convert
-from nectar.verification.simulation import VERILATOR_FLAGS, use_verilator
+from nectar.verification.simulation import use_verilator, verilator_flags
 
 __all__ = ["VALID", "Harness"]
 
@@ -112,7 +112,7 @@ def _library(ports, profile):
             return library
         (directory / "hub.v").write_text(verilog)
         (directory / "shim.cpp").write_text(shim)
-        for call in (["verilator", "--cc", "hub.v", "--prefix", "Vhub", "-O3", "--Mdir", ".", *VERILATOR_FLAGS, "--exe", "shim.cpp",
+        for call in (["verilator", "--cc", "hub.v", "--prefix", "Vhub", "-O3", "--Mdir", ".", *verilator_flags(verilog), "--exe", "shim.cpp",
                       "-o", "hub.so", "-CFLAGS", "-fPIC", "-LDFLAGS", "-shared"],
                      ["make", "-f", "Vhub.mk", "CFG_CXXFLAGS_PCH_I=-include", "OPT_FAST=-O1", "OPT_SLOW=-O0", "OPT_GLOBAL=-O1", "-j2"]):
             environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
