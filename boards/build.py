@@ -17,10 +17,13 @@ from .catalogue import BOARDS
 from .clocks import MHZ, plan
 from .flows import FLOWS, PACKERS, with_suffix
 from .given import Given
-from .tools import ToolError, critical_path, kept, needs, run, versions, yosys
+from .tools import TimeUp, ToolError, critical_path, kept, needs, run, versions, yosys
 from .tops import TOPS, make
 
-__all__ = ["Built", "Design", "Refused", "Missed", "build", "design"]
+__all__ = ["LIMIT_S", "Built", "Design", "Refused", "Missed", "build", "design"]
+
+#: Seconds that place and route may take: what fits takes a quarter of that, and what hardly fits may never end.
+LIMIT_S = 3600
 
 #: Name of the top module and of all files.
 NAME = "top"
@@ -152,17 +155,29 @@ def _fits(found, counts):
     return needed
 
 
+def _taken(text, share):
+    """What is taken of the FPGA's cells, according to nextpnr's ``text``, by more than a ``share``."""
+    return [f"{used} {cell} of {there}" for cell, used, there in re.findall(r"Info:\s+(\w+):\s*(\d+)/\s*(\d+)\s", text) if int(used) > share * int(there)]
+
+
+def _endless(found, text, error):
+    """What to say when nextpnr does not come to an end."""
+    taken = _taken(text, 0.7)
+    takes = f"; it takes {' and '.join(taken)}" if taken else ""
+    return Refused(f"{found.top} on {found.board}: {error}{takes}; fewer ports or smaller memories may fit, or another --seed")
+
+
 def _unplaced(found, text):
     """What to say when nextpnr gives up with ``text``."""
     lines = [line.partition("ERROR:")[2].strip() for line in text.splitlines() if "ERROR:" in line]
-    over = [f"{used} {cell} of {there}" for cell, used, there in re.findall(r"Info:\s+(\w+):\s*(\d+)/\s*(\d+)\s", text) if int(used) > int(there)]
+    over = _taken(text, 1)
     over += [f"{used} {cell}" for used, cell in re.findall(r"Failed to expand region .* of (\d+) (\w+)", text) if not over]
     if over:
         return Refused(f"{found.top} is too large for {found.board}: it takes {' and '.join(over)}; fewer ports or smaller memories may fit")
     return Refused(f"{found.top} cannot be placed on {found.board}: {(lines or text.splitlines()[-1:])[0]}")
 
 
-def _placement(found, netlist, path, seed, progress):
+def _placement(found, netlist, path, seed, limit_s, progress):
     """Nextpnr: its report, and the kept directory with what is to be packed."""
     flow = _flow(found)
     constraints = {name: data for name, data in found.files.items() if name.endswith((".lpf", ".pcf", ".cst"))}
@@ -175,10 +190,11 @@ def _placement(found, netlist, path, seed, progress):
         for name, data in constraints.items():
             (directory / name).write_bytes(data)
         try:
-            run(flow.placer, arguments, directory)
+            run(flow.placer, arguments, directory, limit_s)
         except ToolError as error:
             log = directory / "log"
-            raise _unplaced(found, (log.read_text() if log.exists() else "") + str(error)) from error
+            text = log.read_text() if log.exists() else ""
+            raise (_endless(found, text, error) if isinstance(error, TimeUp) else _unplaced(found, text + str(error))) from error
         result = directory / "placed"
         result.mkdir()
         for name in ("report.json", "log", flow.routed):
@@ -233,10 +249,10 @@ def _crossings(report):
             yield source, target
 
 
-def build(found, *, seed=1, progress=None):
-    """Builds the Design ``found``; returns Built.
+def build(found, *, seed=1, limit_s=LIMIT_S, progress=None):
+    """Builds the Design ``found``; returns Built. ``limit_s``: seconds that place and route may take.
 
-    Raises MissingTool, Refused if the board is too small, Missed if a clock is too fast, ToolError.
+    Raises MissingTool, Refused if the board is too small or the time is over, Missed if a clock is too fast, ToolError.
     """
     board = BOARDS[found.board]
     flow = FLOWS[board.family]
@@ -244,7 +260,7 @@ def build(found, *, seed=1, progress=None):
     needs(*flow.packages)
     netlist, path, counts = _synthesis(found, progress)
     needed = _fits(found, counts)
-    report, placed = _placement(found, netlist, path, seed, progress)
+    report, placed = _placement(found, netlist, path, seed, limit_s, progress)
     used = {kind: count["used"] for kind, count in report["utilization"].items()}
     cells = {kind: sum(used.get(cell, 0) for cell in names) or needed[kind] for kind, names in flow.used.items()}
     mhz, ways = {}, {}

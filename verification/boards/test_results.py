@@ -17,7 +17,7 @@ class Found:
 def builds(monkeypatch):
     """Sets what building gives: a rate that is met, or an exception."""
     def given(outcome):
-        def build(found, *, seed, progress):
+        def build(found, *, seed, limit_s, progress):
             if isinstance(outcome, Exception):
                 raise outcome
             built = Built(found, seed, {"COMB": 1, "FF": 2, "RAM": 3}, {"a": (50.0, outcome), "b": (20.0, 90.0)}, (), {}, {})

