@@ -31,7 +31,7 @@ WATCHED = (*PULSES, "decision_valid", "decision", "busy", "fault", "quiet", "nei
 class Environment:
     """The ports around the centre: they hold their ready bits, ask, and give up."""
 
-    def __init__(self, dut):
+    def __init__(self, dut, watches):
         self.ports, backplane = CONFIGURATIONS[inside()]
         self.model = Model(self.ports)
         self.ready = (1 << self.ports) - 1
@@ -42,7 +42,7 @@ class Environment:
         self.facts = {}
         self.seen = set()
         self.trace = []     # what the pins of ``WATCHED`` showed in each cycle, if anybody watches
-        self.watches = False
+        self.watches = watches
 
     async def restart(self, dut):
         """Begins anew."""
@@ -172,12 +172,17 @@ class Environment:
         return op, param
 
 
+async def begun(dut, watches=False):
+    """An Environment out of reset; whether it ``watches`` the pins of ``WATCHED``."""
+    environment = Environment(dut, watches)
+    await environment.lockstep.reset()
+    return environment
+
+
 @cocotb.test(timeout_time=60, timeout_unit="ms")
 async def every_pin_shows_what_a_command_does_and_nothing_else(dut):
     """docs/hub.md, docs/monitor.md: pulses to ports and monitor, what is recorded, faults, and busy until the last of it."""
-    environment = Environment(dut)
-    await environment.lockstep.reset()
-    environment.watches = True
+    environment = await begun(dut, watches=True)
     for n in range(400):
         if n % 20 == 0:
             await environment.restart(dut)
@@ -191,9 +196,7 @@ async def every_pin_shows_what_a_command_does_and_nothing_else(dut):
 @cocotb.test(timeout_time=60, timeout_unit="ms")
 async def what_is_known_of_a_port_is_answered_for_that_port(dut):
     """docs/hub.md, docs/commands.md: errors, entries of the queue, up to 255, the neighbour, and the byte that the monitor shows."""
-    environment = Environment(dut)
-    await environment.lockstep.reset()
-    environment.watches = True
+    environment = await begun(dut, watches=True)
     for n in range(30):
         for output in range(environment.ports):
             for op in (Op.STATUS_ERRORS, Op.STATUS_QUEUE):
@@ -205,9 +208,8 @@ async def what_is_known_of_a_port_is_answered_for_that_port(dut):
 @cocotb.test(timeout_time=60, timeout_unit="ms")
 async def a_command_about_one_port_leaves_the_others_alone(dut):
     """docs/hub.md, supervisor commands: every output is in use and locked before, by the input next to it."""
-    environment = Environment(dut)
-    await environment.lockstep.reset()
-    environment.watches, ports = True, environment.ports
+    environment = await begun(dut, watches=True)
+    ports = environment.ports
     for output in range(ports):
         for op, force in ((Op.DISABLE_REPLY, 0), (Op.RESET_PORT_REPLY, 0), *itertools.product((Op.FORCE_CONNECTION_REPLY, Op.FORCE_LOCK_REPLY), (0, FORCE))):
             forced = op in (Op.FORCE_CONNECTION_REPLY, Op.FORCE_LOCK_REPLY)
@@ -225,9 +227,7 @@ async def a_command_about_one_port_leaves_the_others_alone(dut):
 @cocotb.test(timeout_time=60, timeout_unit="ms")
 async def a_reset_of_the_hub_is_for_those_who_may_give_it(dut):
     """docs/hub.md: it is told and recorded once, whatever the parameter; from others it is refused."""
-    environment = Environment(dut)
-    await environment.lockstep.reset()
-    environment.watches = True
+    environment = await begun(dut, watches=True)
     for port in range(environment.ports):
         other, param = (port + 1) % environment.ports, random.randrange(environment.ports)
         await environment.alone(other, Op.ALLOW_SUPERVISOR_REPLY, port)
@@ -243,9 +243,8 @@ async def a_reset_of_the_hub_is_for_those_who_may_give_it(dut):
 @cocotb.test(timeout_time=60, timeout_unit="ms")
 async def what_ports_close_and_what_expires_ends_for_these_alone(dut):
     """H9, H20: a close of one connection, of an input's and of an output's; only what expires sets ready bits, but none that a close all has ended."""
-    environment = Environment(dut)
-    await environment.lockstep.reset()
-    environment.watches, ports = True, environment.ports
+    environment = await begun(dut, watches=True)
+    ports = environment.ports
     for n in range(120):
         await environment.restart(dut)
         for _ in range(2 * ports):
@@ -279,8 +278,7 @@ async def what_ports_close_and_what_expires_ends_for_these_alone(dut):
 @cocotb.test(timeout_time=60, timeout_unit="ms")
 async def executes_every_command_as_the_table_says(dut):
     """H7, H9, H10, H19: answer, errors and state after each of the controller's commands, in every state that the others lead to."""
-    environment = Environment(dut)
-    await environment.lockstep.reset()
+    environment = await begun(dut)
     for n in range(1500):
         if n % 40 == 0:
             await environment.restart(dut)   # or nobody might be left who can give supervisor commands
@@ -309,8 +307,7 @@ async def executes_every_command_as_the_table_says(dut):
 @cocotb.test(timeout_time=60, timeout_unit="ms")
 async def the_same_command_from_two_ports_at_once_is_as_one_after_the_other(dut):
     """docs/hub.md: what comes in one cycle is decided one by one."""
-    environment = Environment(dut)
-    await environment.lockstep.reset()
+    environment = await begun(dut)
     for n in range(4):
         for op in random.sample(COMMANDS, len(COMMANDS)):
             _, param = environment.draw()
@@ -323,8 +320,7 @@ async def the_same_command_from_two_ports_at_once_is_as_one_after_the_other(dut)
 @cocotb.test(timeout_time=60, timeout_unit="ms")
 async def what_expires_gives_back_connections_locks_and_ready_bits(dut):
     """H20: in one cycle the input's connections and locks end, and its outputs are ready again; what waits is refused."""
-    environment = Environment(dut)
-    await environment.lockstep.reset()
+    environment = await begun(dut)
     for port in range(environment.ports):
         last, other = random.sample([n for n in range(environment.ports) if n != port], 2)
         await environment.check({port: (Op.OPEN, last)})

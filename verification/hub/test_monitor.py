@@ -56,6 +56,20 @@ class Watcher:
         """A MONITOR_CLEAR."""
         await self.cycle(clear=what, clear_valid=1)
 
+    async def record(self):
+        """Begins a record; behind it events are recorded."""
+        await self.clear(Clear.RECORD)
+        for _ in range(4):
+            await self.cycle()
+
+
+async def recording(dut):
+    """A Watcher of a monitor that has been reset and records."""
+    watcher = Watcher(dut)
+    await watcher.start()
+    await watcher.record()
+    return watcher
+
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def counters_are_shown_high_byte_first(dut):
@@ -92,9 +106,7 @@ async def events_are_shown_and_taken_out(dut):
     watcher = Watcher(dut)
     await watcher.start()
     assert await watcher.read(Select.EVENTS, *range(8)) == [0] * 8
-    await watcher.clear(Clear.RECORD)
-    for _ in range(4):
-        await watcher.cycle()
+    await watcher.record()
     assert watcher.lockstep.read("active")
     told = []
     for turn in range(40):
@@ -135,11 +147,7 @@ async def events_are_shown_and_taken_out(dut):
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def what_ends_is_recorded_with_its_port(dut):
     """docs/monitor.md: CLOSED and UNLOCKED tell the output, TIMED_OUT the input; nothing is recorded behind STOP."""
-    watcher = Watcher(dut)
-    await watcher.start()
-    await watcher.clear(Clear.RECORD)
-    for _ in range(4):
-        await watcher.cycle()
+    watcher = await recording(dut)
     for what in (Clear.STOP, Clear.RECORD):
         await watcher.cycle(clear=what)   # it is no command to clear
     last = watcher.ports - 1
@@ -161,11 +169,7 @@ async def what_ends_is_recorded_with_its_port(dut):
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def a_gap_in_the_record_is_shown(dut):
     """docs/monitor.md, "Record": LOST stands before the first event behind the gap, and when it was written, in between."""
-    watcher = Watcher(dut)
-    await watcher.start()
-    await watcher.clear(Clear.RECORD)
-    for _ in range(4):
-        await watcher.cycle()
+    watcher = await recording(dut)
     for n in range(EVENT_DEPTH + 2):
         await watcher.cycle(decision=Event.REFUSED << 14 | n % 128, decision_valid=1)
     for _ in range(4):

@@ -169,12 +169,29 @@ async def an_end_that_still_waits_is_left_out_when_a_new_connection_begins(dut):
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
+async def what_is_left_out_is_the_end_at_that_output_alone(dut):
+    """docs/monitor.md: while TIMED_OUT is written before it, each CLOSED and UNLOCKED waits; then its output, or another, is taken anew."""
+    watcher = Watcher(dut)
+    await watcher.lockstep.reset()
+    for ended, begun in REPLACED_BY.items():
+        for output in range(watcher.ports):
+            other = (output + 1) % watcher.ports
+            for taken in (output, other):
+                await watcher.cycle(start=1)
+                await watcher.cycle((begun, 1, taken), [(Event.TIMED_OUT, port) for port in range(watcher.ports)] + [(ended, output)])
+                for _ in range(2 * watcher.ports + 4):
+                    await watcher.cycle()
+                kinds = [event.kind for event in await watcher.drain() if event.kind != Event.TIMED_OUT]
+                assert kinds == [begun] + [ended] * (taken == other)
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
 async def a_full_record_keeps_what_it_has_and_tells_that_events_are_missing(dut):
     """docs/monitor.md: 512 events; LOST stands before the first event behind the gap."""
     watcher = Watcher(dut)
     await watcher.lockstep.reset()
     await watcher.cycle(start=1)
-    pairs = [(Event.REFUSED, n % watcher.ports, n % 128) for n in range(EVENT_DEPTH + 40)]
+    pairs = [(Event.REFUSED, random.randrange(128) if n else 127, n % 128) for n in range(EVENT_DEPTH + 40)]
     for pair in pairs:
         await watcher.cycle(pair)
     for port in range(watcher.ports):
@@ -190,7 +207,7 @@ async def a_full_record_keeps_what_it_has_and_tells_that_events_are_missing(dut)
     await watcher.cycle()
     rest = await watcher.drain()
     assert [event[1:] for event in first + rest[:-2]] == pairs[:EVENT_DEPTH]
-    assert [event.kind for event in rest[-2:]] == [Event.LOST, Event.LOCKED]
+    assert [event[1:] for event in rest[-2:]] == [(Event.LOST, 0, 0), (Event.LOCKED, 1, 0)]
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
@@ -203,7 +220,7 @@ async def losing_again_and_again_under_reading_is_told_each_time(dut):
     for step in range(4000):
         decision = None
         if random.random() < 0.6:
-            decision = (Event.REFUSED, count >> 7 & 1, count & 127)
+            decision = (Event.REFUSED, count & 127 ^ 0x55, count & 127)
             count += 1
         if random.random() < 0.3:
             await watcher.cycle(decision)
@@ -218,12 +235,13 @@ async def losing_again_and_again_under_reading_is_told_each_time(dut):
     expected, missing = 0, False
     for event in events:
         if event.kind == Event.LOST:
+            assert event[2:] == (0, 0)
             missing = True
             continue
-        number = event.input << 7 | event.output
-        while missing and expected & 255 != number:
+        number = event.output
+        while missing and expected & 127 != number:
             expected += 1
-        assert expected & 255 == number, f"{event}, expected number {expected & 255}"
+        assert expected & 127 == number == event.input ^ 0x55, f"{event}, expected number {expected & 127}"
         expected, missing = expected + 1, False
     assert missing or expected == count
     assert any(event.kind == Event.LOST for event in events)
@@ -296,6 +314,36 @@ async def time_goes_on_behind_its_18_bits(dut):
     events = await watcher.drain()
     compare(told, events)
     assert events[-1].time > end and watcher.high == 1
+    parities = set()
+    for late in (100, 101):   # WRAP is written in an even and in an odd cycle
+        await watcher.lockstep.rest(watcher.begin + (watcher.high + 1) * end + late - watcher.lockstep.cycle)
+        await watcher.cycle((Event.LOCKED, 3, 1))
+        for _ in range(4):
+            await watcher.cycle()
+        events = await watcher.drain()
+        assert [event.kind for event in events] == [Event.WRAP, Event.LOCKED]
+        parities.add(events[0].time % 2)
+    assert parities == {0, 1} and watcher.high == 3
+
+
+@cocotb.test(timeout_time=80, timeout_unit="ms")
+async def that_the_time_wrapped_and_that_events_are_missing_is_told_before_the_next(dut):
+    """docs/monitor.md: WRAP, then LOST, then the decision that waited for both, as it was given."""
+    watcher = Watcher(dut)
+    await watcher.lockstep.reset()
+    await watcher.cycle(start=1)
+    for n in range(EVENT_DEPTH + 10):
+        await watcher.cycle((Event.REFUSED, n % 128, 5))
+    await watcher.lockstep.rest(1 << TIME_BITS)
+    for _ in range(10):
+        await watcher.take()
+    decision = Event.REFUSED, random.randrange(128), random.randrange(64, 128)
+    await watcher.cycle(decision)
+    for _ in range(6):
+        await watcher.cycle()
+    events = await watcher.drain()
+    assert len(events) == EVENT_DEPTH - 10 + 3
+    assert [event[1:] for event in events[-3:]] == [(Event.WRAP, 0, 1), (Event.LOST, 0, 0), decision]
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
