@@ -25,7 +25,7 @@ def configure(parser):
 def execute(options):
     """Builds the board and lets it run."""
     from ..hdl.hub.profile import HUB_PROFILES
-    from ..sim.cluster import Shape, SimulatedBoard
+    from ..sim.simulated import Shape, SimulatedBoard
     if options.top not in TOPS:
         raise UsageError(f"there is no top {options.top!r} to simulate; there is {', '.join(TOPS)}")
     if options.profile not in HUB_PROFILES:

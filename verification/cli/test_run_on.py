@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from nectar.hdl.host.numbers import ANSWER, Answer, header
-from nectar.sim.cluster import Shape, SimulatedBoard
+from nectar.sim.simulated import Shape, SimulatedBoard
 from nectar.software.backends.cablewords import frame
 from nectar.verification import seeds
 
