@@ -42,7 +42,7 @@ def execute(options):
         links = [f"{options.link}{n + 1}" for n in range(cabs)] if desk else [options.link]
         for link in links:
             if not options.link or os.path.lexists(link) or not os.path.isdir(os.path.dirname(link) or "."):
-                raise UsageError(f"--link {link}: give a name that is not there yet, in a directory that is")
+                raise UsageError(f"--link {link if options.link else ''}: give a name that is not there yet, in a directory that is")
     with SimulatedBoard(shape) as board, contextlib.ExitStack() as stack:
         for link, path in zip(links, board.paths):
             os.symlink(path, link)

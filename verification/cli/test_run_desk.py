@@ -318,3 +318,10 @@ def test_a_time_limit_ends_a_run(nectar, desk):
     text = FOREVER.replace("await cab.now_us()", "await cab.mailbox(1).receive()")
     line = nectar.refused("run", nectar.program(text), "--max-time", "5ms", "--on", ",".join(desk.paths), timeout=60)
     assert re.match(r"the time limit was reached at \d\d\d\d\.\d+ us: task job \d on CAB1 waits for .*; task job \d on CAB2 waits for ", line), line
+
+
+@pytest.mark.parametrize("arguments, line", [
+    (["--cabs", "0"], "--cabs 0: give 1 to 16"), (["--link", ""], "--link : give a name that is not there yet, in a directory that is"),
+    (["--link", "no/where"], "--link no/where1: give a name that is not there yet, in a directory that is")])
+def test_a_desk_that_cannot_be_simulated(nectar, arguments, line):
+    assert nectar.refused("simulate", "desk", *arguments) == line

@@ -1,12 +1,16 @@
 """The cable back end with several boards, each a lone CAB: turns in their order, times of their own, circuits that are packets."""
 
 import contextlib
+import os
+import time
 
 import pytest
+from nectar.hdl.host.numbers import Request
 from nectar.sim.simulated import DeskShape, SimulatedBoard
 from nectar.sim.topology import Topology, load
 from nectar.software.backends.cable import CableMachine
 from nectar.software.backends.cableboard import Board
+from nectar.software.backends.cableline import Line, listen
 from nectar.software.datalink.options import Options
 from nectar.software.errors import CableError
 from nectar.software.machine import STOPPED, TIME
@@ -62,6 +66,22 @@ def test_each_cab_has_a_time_of_its_own(machine):
     slow, fast = (board.time_ps for board in sorted(machine.boards, key=lambda board: board.names))
     assert slow < fast <= 10**9
     assert counts["CAB1"] > 0
+
+
+def test_a_host_that_does_not_listen_hears_no_silence():
+    """While the software of other CABs runs nobody listens; a board that could not be heard then has not stopped answering."""
+    master, slave = os.openpty()
+    with contextlib.closing(Line(os.ttyname(slave), patience=(0.3, 0.3), again=0.1)) as line:
+        line.begin(Request.GO, [])
+        time.sleep(0.5)
+        assert line.answer() is None
+        begin = time.monotonic()
+        with pytest.raises(CableError, match="the board has stopped answering"):
+            while line.answer() is None:
+                listen([line])
+        assert time.monotonic() - begin >= 0.3
+    os.close(master)
+    os.close(slave)
 
 
 def test_a_cab_that_hangs_on_no_hub_is_refused(desk):
