@@ -12,9 +12,10 @@ from ..errors import CableError
 
 __all__ = ["OPTIONS", "WATCHDOG", "settle"]
 
-#: Times of the datalink for CABs each of which may stand still for some tens of milliseconds while the others go on; and no circuits,
-#: whose packets wait for nobody.
-OPTIONS = Options(watch_us=20_000, ready_us=2_000_000, stall_us=1_000_000, reply_us=200_000, look_us=2_000, suspect_us=200_000, circuits=False)
+#: Times of the datalink for CABs each of which may stand still for some tens of milliseconds while the others go on. No circuits, whose packets
+#: wait for nobody; and no ready signals that no packet has asked for: a packet may wait in front of a CAB that stood still when it came.
+OPTIONS = Options(watch_us=20_000, ready_us=2_000_000, stall_us=1_000_000, reply_us=200_000, look_us=2_000, suspect_us=200_000, spare_ready=False,
+                  circuits=False)
 #: Binary logarithm of the watchdog's time of HUBs that CABs hang on, in cycles: a second or so.
 WATCHDOG = 26
 

@@ -10,6 +10,7 @@ from nectar.sim.simulated import DeskShape, SimulatedBoard
 from nectar.sim.topology import Topology, load
 from nectar.software.backends.cable import CableMachine
 from nectar.software.backends.cableboard import Board
+from nectar.software.backends.cabledesk import OPTIONS
 from nectar.software.backends.cableline import Line, listen
 from nectar.software.datalink.options import Options
 from nectar.software.errors import CableError
@@ -100,11 +101,26 @@ def test_without_circuits_packets_take_their_place(switching):
         return await (await cab.mailbox(1).receive()).read()
 
     counts = []
-    for circuits in (True, False):
-        with model("hub:2", options=Options(circuits=circuits)) as system:
+    for options in (Options(), OPTIONS):
+        with model("hub:2", options=options) as system:
             system.spawn("CAB1", send)
             receiver = system.spawn("CAB2", receive)
             system.go()
             assert receiver.result == bytes(range(256)) * 20
             counts.append(system.cab("CAB1").datalink.counters.circuits)
     assert counts == [1, 0]
+
+
+def test_nobody_is_called_ready_who_has_not_been_asked():
+    """docs/cable.md: a packet may wait before a CAB that stood still when it came; with a spare ready signal, as elsewhere, too many would be sent there."""
+    async def send(cab):
+        await cab.datagram.send((2, 1), b"message")
+
+    counts = []
+    for options in (Options(), OPTIONS):
+        with model("hub:2", options=options) as system:
+            system.spawn("CAB1", send)
+            system.go()
+            run(system.machine, until_ps=10**12)
+            counts.append(system.cab("CAB2").datalink.counters.ready_repeated)
+    assert counts == [5, 0]
