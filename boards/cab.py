@@ -3,7 +3,7 @@
 Source: ours; the CAB is that of "The Design of Nectar" (1989), section 5. ``docs/boards.md``, "cab"; ``docs/cable.md`` for the cable.
 """
 
-from amaranth.hdl import Cat, ClockDomain, ClockSignal, DomainRenamer, Module, ResetSignal, Signal
+from amaranth.hdl import Cat, ClockDomain, ClockSignal, DomainRenamer, Module, ResetInserter, ResetSignal, Signal
 from amaranth.lib import fifo, wiring
 from amaranth.lib.wiring import Out, connect, flipped
 from amaranth.utils import exact_log2
@@ -31,7 +31,7 @@ class CabTop(wiring.Component):
     """One CAB, its fiber, and the cable.
 
     The CAB's clock stands still while the host thinks, as in a ``cluster``; the fiber's never does. What arrives meanwhile waits in a queue: no more than a packet comes before the CAB
-    answers its start with ``ready``.
+    answers its start with ``ready``. The reset of the CAB empties the queue.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class CabTop(wiring.Component):
         self.cab = Cab(data_bytes, PROGRAM_BYTES, domains=4, pages=256)
         self.fiber = Fiber(given, phy, INTERVAL_CAB)
         sizes = exact_log2(data_bytes) << 24 | exact_log2(PROGRAM_BYTES) << 16 | exact_log2(BUFFER_WORDS) << 8
-        self.cable = Cable(1, [1 << 24, period_ps, sizes], bit_cycles(given.clock_hz, baud))
+        self.cable = Cable(1, [1 << 24, period_ps, sizes, self.fiber.symbol_ps], bit_cycles(given.clock_hz, baud))
         self._name = "line_0" if phy == "serial" else "wires_0"
         super().__init__({"uart": Out(UART), self._name: Out(self.fiber.signature.members["pins"].signature), "leds": Out(given.leds)})
 
@@ -89,7 +89,8 @@ class CabTop(wiring.Component):
         connect(m, flipped(getattr(self, self._name)), fiber.pins)
 
         # The fiber has time of its own: a symbol passes to the CAB, or from it, at an edge of the CAB's clock.
-        m.submodules.arriving = arriving = fifo.SyncFIFOBuffered(width=SYMBOL_BITS, depth=DEPTH)
+        arriving = fifo.SyncFIFOBuffered(width=SYMBOL_BITS, depth=DEPTH)
+        m.submodules.arriving = ResetInserter(cable.reset)(arriving)
         m.d.comb += [
             arriving.w_data.eq(fiber.port.rx.payload),
             arriving.w_en.eq(fiber.port.rx.valid & (fiber.port.rx.payload != Control.IDLE)),

@@ -8,8 +8,9 @@ from amaranth.lib import wiring
 from amaranth.lib.cdc import FFSynchronizer
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from ..hdl.link.code4b5b import WORD_BITS
 from ..hdl.link.crossing import FiberCrossing
-from ..hdl.link.parallel import ParallelPhy
+from ..hdl.link.parallel import CYCLES, ParallelPhy
 from ..hdl.link.port import FiberPort
 from ..hdl.link.serial import SerialPhy
 from ..hdl.link.transmitter import INTERVAL_HUB
@@ -45,6 +46,8 @@ class Fiber(wiring.Component):
     up : Out(1)
         The neighbour is heard; by the clock ``sync``.
 
+    ``symbol_ps``, no signal, is the time of a symbol on the fiber in picoseconds.
+
     Timing
     ------
     That of ``SerialPhy`` behind a ``FiberCrossing``, where ``up`` is two cycles late, or without one, if there is one clock; or of ``ParallelPhy``.
@@ -59,6 +62,7 @@ class Fiber(wiring.Component):
         check_phy(phy)
         self.serial = phy == "serial"
         self.one_clock = given.one_clock
+        self.symbol_ps = round(1e12 * (WORD_BITS / given.baud if self.serial else CYCLES / given.clock_hz))
         self._phy = SerialPhy(given.samples, given.oversampling, interval) if self.serial else ParallelPhy()
         super().__init__({"port": In(FiberPort()), "pins": Out(line(given.samples) if self.serial else WIRES), "up": Out(1)})
 

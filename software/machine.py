@@ -24,7 +24,7 @@ def node_name(cab):
 class Machine(Protocol):
     """A system of boards whose CABs run software, and of the nodes behind them, whose CPUs have VME for a bus (docs/nodes.md)."""
 
-    #: CAB name → Door.
+    #: CAB name → Door, for each CAB whose software runs here.
     doors: dict
     #: Name of a node → Door. A machine without this has no nodes.
     nodes: dict

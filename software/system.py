@@ -24,9 +24,9 @@ class System:
     Parameters
     ----------
     machine : Machine
-        Has a door for each CAB.
+        Has a door for each CAB whose software runs here.
     ids : dict of str → int
-        ID on the network of each CAB, 0 to 254.
+        ID on the network of each CAB, 0 to 254. Those for which the machine has no door have their software elsewhere, if any.
     routes : dict of str → dict of str → list of (hub ID, output port), or dict of str → Table
         For each CAB, and each CAB that it may send to, the hops; both by name. Raises RoutingCycle if these could wait in a circle. None: each CAB
         explores the network when it starts, and its tasks begin when it has its routes.
@@ -68,6 +68,7 @@ class System:
         tables = {name: table if isinstance(table, Table) else Table({ids[other]: hops for other, hops in table.items()})
                   for name, table in (routes or {}).items()}
         self._explores = routes is None
+        self._ids = dict(ids)
         order = check(tables.values())
         for table in tables.values():
             table.order = table.order or order
@@ -81,9 +82,10 @@ class System:
         self._make = lambda name: Cab(name, ids[name], machine.doors[name], tables.get(name, Table({})), memory_bytes, costs, options,
                                       self._boots[name], node_name(name) in getattr(machine, "nodes", ()))
         for name in ids:
-            self._start(name)
-        for name in ids:
-            if self._cabs[name].port is not None:
+            if name in machine.doors:
+                self._start(name)
+        for name, cab in self._cabs.items():
+            if cab.port is not None:
                 self._start_node(name)
 
     @classmethod
@@ -167,14 +169,15 @@ class System:
     # -- what there is -------------------------------------------------------------------------------
     @property
     def cabs(self):
-        """The CABs, in their order."""
+        """The CABs whose software runs here, in their order."""
         return list(self._cabs.values())
 
     def cab(self, name):
-        """The CAB of that name; ProgramError if there is none."""
+        """The CAB of that name; ProgramError if there is none, or its software does not run here."""
         cab = self._cabs.get(name)
         if cab is None:
-            raise ProgramError(f"there is no CAB {name!r}; there are {', '.join(self._cabs)}")
+            wrong = f"the software of {name} does not run here" if name in self._ids else f"there is no CAB {name!r}"
+            raise ProgramError(f"{wrong}; there {'is' if len(self._cabs) == 1 else 'are'} {', '.join(self._cabs)}")
         return cab
 
     def node(self, name):
@@ -184,8 +187,8 @@ class System:
         return self._nodes[name]
 
     def id_of(self, name):
-        """The ID on the network of the CAB of that name."""
-        return self.cab(name).id
+        """The ID on the network of the CAB of that name, whose software may be elsewhere."""
+        return self._ids[name] if name in self._ids else self.cab(name).id
 
     @property
     def time_ns(self):

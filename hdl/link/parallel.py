@@ -12,10 +12,12 @@ from amaranth.lib.wiring import In, Out
 from .port import FiberPort
 from .symbol import SYMBOL_BITS, Control
 
-__all__ = ["ParallelPhy", "DEPTH", "SILENCE"]
+__all__ = ["ParallelPhy", "CYCLES", "DEPTH", "SILENCE"]
 
 #: Symbols that are under way between the strobe and the clock at most.
 DEPTH = 8
+#: Cycles of a symbol.
+CYCLES = 2
 #: So many cycles after the last strobe the cable counts as unplugged.
 SILENCE = 16
 

@@ -45,6 +45,18 @@ class Program:
         self.trace = bool(getattr(module, "TRACE", False))
         self.nodes = getattr(module, "NODES", ())
 
+    def shape(self, wanted=None):
+        """The Topology that ``wanted`` names, or is; by default the program's. Raises UsageError, TopologyError."""
+        from ..sim.topology import Topology, load
+        if wanted is None:
+            wanted = self.topology
+        if wanted is None:
+            raise UsageError(f"{self.path} has no TOPOLOGY; add one, or give --topology")
+        topology = load(wanted) if isinstance(wanted, str) else wanted
+        if not isinstance(topology, Topology):
+            raise UsageError(f"{self.path}: TOPOLOGY must be a name or a nectar.sim.topology.Topology, not {wanted!r}")
+        return topology.check()
+
     def run(self, system, arguments):
         """Runs ``main`` to its end."""
         wrong = UsageError(f"{self.path}: 'main' must be 'async def main(system, arguments)'")

@@ -6,7 +6,7 @@ program, in its order; behind '--' everything is.
 
 import os
 
-from .board import board_of
+from .board import boards_of
 from .errors import DONE, FAILED, Interrupted, UsageError
 from .program import Program
 from .results import Result, check_target, save_json
@@ -31,9 +31,10 @@ _VALUES = {
                                                                "the program is ended; 0s: for ever (default: 20s)"},
     "--backend": {"metavar": "B", "default": "engine", "help": "engine: the boards' RTL (default); model: pure Python, less exact, needs "
                                                             "no compiler"},
-    "--on": {"metavar": "PORT", "help": "run it on a board with the top 'cluster': its serial line, as /dev/ttyUSB0, or its number among those "
-                                        "found (docs/cable.md)"},
-    "--baud": {"metavar": "N", "help": "rate of that line, as the board's top was built for (default: 1000000)"},
+    "--on": {"metavar": "LINES", "help": "run it on a board with the top 'cluster': its serial line, as /dev/ttyUSB0, or its number among those "
+                                         "found; or on boards with the top 'cab': lines with commas between them, for the CABs of the topology in "
+                                         "their order, or CAB2=LINE for each (docs/cable.md)"},
+    "--baud": {"metavar": "N", "help": "rate of these lines, as the boards' tops were built for (default: 1000000)"},
     "--faults": {"metavar": "F", "action": "append", "default": [],
                  "help": "what is to go wrong, as CAB1-HUB1.P0:errors=1e-5, or a .toml file; may be repeated (docs/faults.md)"},
     "--seed": {"metavar": "N", "default": "1", "help": "whole number from which faults are drawn (default: 1)"},
@@ -96,16 +97,16 @@ def execute(options):
     waves = _waves(options)
     _check_apart(options)
     program = Program(options.program)
-    board = board_of(options)
-    topology, profile = _shape(options, program) if board is None else (None, None)
+    boards = boards_of(options)
+    topology, profile = _shape(options, program) if boards is None else (None, None)
     for name in waves["wave_boards"] or ():
-        if name not in (boards := [*topology.hubs, *topology.cabs]):
-            raise UsageError(f"--wave-boards: {topology.name} has no board {name!r}; it has {', '.join(boards)}")
+        if name not in (there := [*topology.hubs, *topology.cabs]):
+            raise UsageError(f"--wave-boards: {topology.name} has no board {name!r}; it has {', '.join(there)}")
 
-    if board is None:
+    if boards is None:
         system = _system(options, program, topology, profile, waves, max_time)
     else:
-        system = board.system(program, trace=program.trace, limit_ps=max_time, seed=int(options.seed), routes=options.routes)
+        system = boards.system(program, trace=program.trace, limit_ps=max_time, seed=int(options.seed), routes=options.routes)
     try:
         _place(faults, system)
         _run(options, program, system, stall)
@@ -199,18 +200,11 @@ def _check_apart(options):
 def _shape(options, program):
     """Topology and profile."""
     from ..sim.profile import profile
-    from ..sim.topology import Topology, load
-    wanted = program.topology if options.topology is None else options.topology
-    if wanted is None:
-        raise UsageError(f"{program.path} has no TOPOLOGY; add one, or give --topology")
+    topology = program.shape(options.topology)
     try:
-        speeds = profile(options.profile)
+        return topology, profile(options.profile)
     except ValueError as error:
         raise UsageError(f"--profile: {error}") from None
-    topology = load(wanted) if isinstance(wanted, str) else wanted
-    if not isinstance(topology, Topology):
-        raise UsageError(f"{program.path}: TOPOLOGY must be a name or a nectar.sim.topology.Topology, not {wanted!r}")
-    return topology.check(), speeds
 
 
 def _nodes(program, topology):

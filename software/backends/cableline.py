@@ -19,7 +19,7 @@ from ...hdl.host.numbers import ANSWER, BAUD, REQUEST, VERSION, Answer, Request,
 from ..errors import CableError
 from .cablewords import Deframer, frame
 
-__all__ = ["Line", "found"]
+__all__ = ["Line", "found", "listen"]
 
 #: Seconds until a request is sent again, which are doubled each time; and at most.
 _AGAIN, _AGAIN_MOST = 0.25, 1.0
@@ -33,6 +33,14 @@ _TIOCGSERIAL, _TIOCSSERIAL, _LOW_LATENCY, _FLAGS_AT = 0x541E, 0x541F, 1 << 13, 1
 def found():
     """Names of the serial lines of this machine at which a board may be, in order."""
     return sorted([*glob.glob("/dev/ttyUSB*"), *glob.glob("/dev/ttyACM*")], key=lambda name: (len(name), name))
+
+
+def listen(lines):
+    """Waits until something comes on one of ``lines``, each with a request that was begun, or one of them must send again."""
+    begin = time.monotonic()
+    select.select(lines, [], [], max(0.0, min(line.due for line in lines) - begin))
+    for line in lines:
+        line.silence += time.monotonic() - begin
 
 
 class Line:
@@ -53,6 +61,10 @@ class Line:
     -------
     repeats : int
         Requests that had to be sent again.
+    due : float
+        When the request under way is to be sent again, by ``time.monotonic``.
+    silence : float
+        Seconds for which its answer was listened for since something was heard.
 
     Raises CableError, always with one clear line.
     """
@@ -61,6 +73,7 @@ class Line:
         self.path = path
         self.baud = baud
         self.repeats = 0
+        self.due = self.silence = 0.0
         self._patience = patience
         self._again = again
         self._deframer = Deframer()
@@ -72,61 +85,74 @@ class Line:
             raise
         self._number = int.from_bytes(os.urandom(1), "big")
 
+    def fileno(self):
+        """For ``select``."""
+        return self._fd
+
     def identify(self):
         """The words of the board's answer to IDENTIFY."""
-        try:
-            return self._ask(Request.IDENTIFY, (), Answer.IDENTITY, self._patience[0])
-        except _Silence:
-            count = self._deframer.bytes
-            if not count:
-                raise CableError(f"{self.path}: nothing answers at {self.baud} baud; is the board loaded with the top 'cluster', and is this "
-                                 "its serial line and its baud rate?") from None
-            raise CableError(f"{self.path}: what answers is no Nectar board, or not at {self.baud} baud: {count} byte{'s' * (count != 1)} came, "
-                             "none of which make a frame for us") from None
+        return self._ask(Request.IDENTIFY, ())
 
     def reset(self):
         """Resets the board; the words of its answer."""
-        return self.ask(Request.RESET, ())
+        return self._ask(Request.RESET, ())
 
-    def go(self, words):
-        """Sends a GO; the words of its answer, which comes when the run is over."""
-        return self.ask(Request.GO, words)
+    def _ask(self, kind, words):
+        self.begin(kind, words)
+        while (answer := self.answer()) is None:
+            listen([self])
+        return answer
 
-    def ask(self, kind, words):
-        """The words of the answer to a request, behind its first."""
-        try:
-            return self._ask(kind, words, Answer.STATUS, self._patience[1])
-        except _Silence:
-            raise CableError(f"{self.path}: the board has stopped answering; was it switched off, loaded anew, or is its line disturbed?") from None
-
-    def _ask(self, kind, words, wanted, patience):
+    def begin(self, kind, words):
+        """Sends a request; what comes of it is told by ``answer``."""
         self._number = self._number + 1 & 0xFF
-        request = frame([header(REQUEST, self._number, kind), *words])
-        spare = len(request) * 10 / self.baud      # what the line needs to bring it
-        again = self._again
-        heard = time.monotonic()
-        self._send(request)
-        resend = heard + spare + again
-        while True:
-            for first, *rest in self._receive(max(0.0, resend - time.monotonic())):
-                if first >> 24 != ANSWER:
-                    continue
-                heard = time.monotonic()
-                if first >> 16 & 0xFF != VERSION:
-                    raise CableError(f"{self.path}: the board speaks version {first >> 16 & 0xFF} of the cable's protocol, this program "
-                                     f"version {VERSION}; build its top with this version of Nectar")
-                if first == header(ANSWER, self._number, wanted):
-                    return rest
-                if first == header(ANSWER, self._number, Answer.BUSY):
-                    resend = max(resend, heard + again)
-            now = time.monotonic()
-            if now - heard > patience + spare:
-                raise _Silence
-            if now >= resend:
-                self._send(request)
-                self.repeats += 1
-                again = min(2 * again, _AGAIN_MOST)
-                resend = now + spare + again
+        self._kind = kind
+        self._request = frame([header(REQUEST, self._number, kind), *words])
+        self._delay = self._again
+        self.silence = 0.0
+        self._transmit()
+
+    def _transmit(self):
+        self._send(self._request)
+        self.due = time.monotonic() + self._spare + self._delay
+
+    @property
+    def _spare(self):
+        """Seconds that the line needs to bring the request."""
+        return len(self._request) * 10 / self.baud
+
+    def answer(self):
+        """The words of the answer to the request, behind its first; None if it has not come yet: then call again after ``listen``."""
+        identify = self._kind == Request.IDENTIFY
+        for first, *rest in self._receive():
+            if first >> 24 != ANSWER:
+                continue
+            self.silence = 0.0
+            if first >> 16 & 0xFF != VERSION:
+                raise CableError(f"{self.path}: the board speaks version {first >> 16 & 0xFF} of the cable's protocol, this program "
+                                 f"version {VERSION}; build its top with this version of Nectar")
+            if first == header(ANSWER, self._number, Answer.IDENTITY if identify else Answer.STATUS):
+                return rest
+            if first == header(ANSWER, self._number, Answer.BUSY):
+                self.due = max(self.due, time.monotonic() + self._again)
+        if self.silence > self._patience[not identify] + self._spare:
+            raise self._silent(identify)
+        if time.monotonic() >= self.due:
+            self._delay = min(2 * self._delay, _AGAIN_MOST)
+            self.repeats += 1
+            self._transmit()
+        return None
+
+    def _silent(self, first):
+        """The error when nobody answers."""
+        count = self._deframer.bytes
+        if not first:
+            return CableError(f"{self.path}: the board has stopped answering; was it switched off, loaded anew, or is its line disturbed?")
+        if not count:
+            return CableError(f"{self.path}: nothing answers at {self.baud} baud; is the board loaded with the top 'cluster' or 'cab', and is this "
+                              "its serial line and its baud rate?")
+        return CableError(f"{self.path}: what answers is no Nectar board, or not at {self.baud} baud: {count} byte{'s' * (count != 1)} came, "
+                          "none of which make a frame for us")
 
     def _send(self, data):
         end = time.monotonic() + self._patience[1] + len(data) * 10 / self.baud
@@ -142,24 +168,19 @@ class Line:
                 except OSError as error:
                     raise self._gone() from error
 
-    def _receive(self, seconds):
-        """Frames that come within so many seconds; returns as soon as there is one."""
-        end = time.monotonic() + seconds
-        while True:
-            readable, _, _ = select.select([self._fd], [], [], max(0.0, end - time.monotonic()))
-            if not readable:
-                return []
-            try:
-                data = os.read(self._fd, 65536)
-            except BlockingIOError:
-                continue
-            except OSError as error:
-                raise self._gone() from error
-            if not data:
-                raise self._gone()
-            frames = self._deframer.take(data)
-            if frames or time.monotonic() >= end:
-                return frames
+    def _receive(self):
+        """The frames that have come."""
+        if not select.select([self._fd], [], [], 0)[0]:
+            return []
+        try:
+            data = os.read(self._fd, 65536)
+        except BlockingIOError:
+            return []
+        except OSError as error:
+            raise self._gone() from error
+        if not data:
+            raise self._gone()
+        return self._deframer.take(data)
 
     def _gone(self):
         return CableError(f"{self.path}: the line has gone; was it unplugged?")
@@ -171,10 +192,6 @@ class Line:
                 fcntl.ioctl(self._fd, termios.TIOCNXCL)
             os.close(self._fd)
             self._fd = None
-
-
-class _Silence(Exception):
-    """Nobody answers."""
 
 
 def _open(path):

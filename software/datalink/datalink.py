@@ -66,7 +66,7 @@ class Datalink:
         self.watch = watch = Watch(timers, interrupts, options.watch_us * cycles)
         self.out = FiberOut(kernel, memory, interrupts, watch, counters, max(1, options.ready_us // options.watch_us))
         self._in = FiberIn(kernel, timers, interrupts, watch, counters, options.hold_us * cycles,
-                           max(1, options.stall_us // options.watch_us))
+                           max(1, options.stall_us // options.watch_us), options.spare_ready)
         self._replies = Replies(kernel, timers, interrupts, self.out, counters)
         self._circuits = Circuits(kernel, self.out, self._replies, counters, options.reply_us * cycles,
                                   options.status_us * cycles, options.attempts)

@@ -47,6 +47,8 @@ class FiberIn:
         CPU cycles for which a packet may wait for room, which holds up everything behind it.
     patience : int
         Looks of the watch after which a packet that does not end is given up.
+    spare : bool
+        Whether extra ready signals are sent behind a burst.
 
     A transport protocol has two methods, called at interrupt level:
 
@@ -56,10 +58,10 @@ class FiberIn:
       without any error. True if another packet is likely to follow at once.
     """
 
-    __slots__ = ("kernel", "door", "timers", "interrupts", "watch", "counters", "protocols", "_hold", "_patience", "_receiver", "_checking", "_held",
+    __slots__ = ("kernel", "door", "timers", "interrupts", "watch", "counters", "protocols", "_hold", "_patience", "_spare", "_receiver", "_checking", "_held",
                  "_hold_timer", "_recent", "_quiet", "_age")
 
-    def __init__(self, kernel, timers, interrupts, watch, counters, hold, patience):
+    def __init__(self, kernel, timers, interrupts, watch, counters, hold, patience, spare):
         self.kernel = kernel
         self.door = kernel.door
         self.timers = timers
@@ -69,6 +71,7 @@ class FiberIn:
         self.protocols = {}
         self._hold = hold
         self._patience = patience
+        self._spare = spare
         self._receiver = None         # protocol of the packet whose DMA runs
         self._checking = False        # and none of its bytes are wanted
         self._held = False            # a packet waits for room, and PACKET is disabled
@@ -204,7 +207,7 @@ class FiberIn:
         # A quiet time behind a burst: if the last ready signal got lost, or the packet that it would have answered, this one
         # sets the sender going again.
         self._quiet += 1
-        if not self._quiet & self._quiet - 1:
+        if self._spare and not self._quiet & self._quiet - 1:
             self.counters.ready_repeated += 1
             self.door.write(_READY, 0)
         return self._quiet < _QUIET

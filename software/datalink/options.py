@@ -7,7 +7,7 @@ __all__ = ["Options", "Counters"]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How long the datalink waits for what, in microseconds."""
+    """How long the datalink waits for what, in microseconds, and whether it takes circuits."""
 
     watch_us: int = 2_000            # between looks at what is under way
     ready_us: int = 100_000          # until a ready signal that does not come is taken for lost: longer than 15 others may be held
@@ -21,6 +21,8 @@ class Options:
     suspect_us: int = 20_000         # between two looks at the way to the same CAB
     mend_us: int = 1_000_000         # between two trials of what is broken
     again_us: int = 200_000          # until the network is explored again for a CAB that is not known
+    spare_ready: bool = True         # a CAB sends ready signals in the quiet behind a burst, in case one was lost
+    circuits: bool = True            # messages may go by circuit switching; else they go by packet switching, whatever the sender says
 
 
 @dataclass(slots=True)

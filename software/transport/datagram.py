@@ -129,6 +129,8 @@ class Datagram:
             switching = Switching(switching)
         if switching is Switching.AUTO:
             switching = Switching.CIRCUIT if length >= CIRCUIT_FROM else Switching.PACKET
+        if not self.datalink.options.circuits:
+            switching = Switching.PACKET
         called = await kernel.door.now() if kernel.trace is not None else 0
         kernel.door.spend(kernel.costs.datagram_send)
         done = block = None

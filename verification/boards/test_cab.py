@@ -83,7 +83,8 @@ async def what_arrives_while_time_stands_still_is_kept(dut):
     far = Far(dut)
     session = Session(dut, 4, each=far.each)
     await session.start()
-    assert (await session.ask(Request.IDENTIFY))[0] == 1 << 24
+    shape, _, _, symbol_ps = await session.ask(Request.IDENTIFY)
+    assert (shape, symbol_ps) == (1 << 24, 10 * 10**12 // GIVEN.baud), "one CAB, a HUB of no ports; a symbol has ten bits"
     await session.ask(Request.RESET)
     await session.do({0: [write("RX_MODE", DIRECT), NOW]})
     for _ in range(12_000):
@@ -105,6 +106,30 @@ async def what_arrives_while_time_stands_still_is_kept(dut):
             break
         found.append(value & 0x1FF)
     assert found == sent and not int(dut.leds.value) >> 2 & 1
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def what_has_arrived_for_another_program_is_gone_after_a_reset(dut):
+    """docs/cable.md, "Boards with one CAB": the queue is emptied with the CAB."""
+    far = Far(dut)
+    session = Session(dut, 4, each=far.each)
+    await session.start()
+    await session.ask(Request.IDENTIFY)
+    await session.ask(Request.RESET)
+    for _ in range(12_000):
+        if int(dut.leds.value) >> 1 & 1:
+            break
+        await session.cycle()
+    far.out += [random.randrange(256) for _ in range(50)]
+    while far.out:
+        far.offer()
+        await session.cycle()
+    far.offer()
+    for _ in range(200):
+        await session.cycle()
+    await session.ask(Request.RESET)
+    await session.do({0: [write("RX_MODE", DIRECT), Operation(Kind.SPEND, 0, 0, 500), NOW]})
+    assert not (await session.do({0: [read("RX_QUEUE")]}))[0] & VALID
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from nectar.hdl.host.numbers import ANSWER, Answer, header
-from nectar.sim.cluster import Shape, SimulatedBoard
+from nectar.sim.simulated import Shape, SimulatedBoard
 from nectar.software.backends.cablewords import frame
 from nectar.verification import seeds
 
@@ -122,7 +122,7 @@ def test_a_file_that_is_no_line(refused, path):
 
 def test_a_silent_line(refused):
     with Answering(lambda data: b"") as path:
-        assert refused(path) == (f"--on {path}: nothing answers at 1000000 baud; is the board loaded with the top 'cluster', and is this its serial line "
+        assert refused(path) == (f"--on {path}: nothing answers at 1000000 baud; is the board loaded with the top 'cluster' or 'cab', and is this its serial line "
                                  "and its baud rate?")
 
 
@@ -208,11 +208,11 @@ def test_nodes_that_no_board_has(nectar, board):
 
 
 def test_baud_without_a_board(nectar):
-    assert nectar.refused("run", nectar.program(PROGRAM), "--baud", "9600") == "--baud is the rate of a board's serial line: it needs --on PORT"
+    assert nectar.refused("run", nectar.program(PROGRAM), "--baud", "9600") == "--baud is the rate of a board's serial line: it needs --on LINES"
 
 
 @pytest.mark.parametrize("arguments, line", [
-    (["hub"], "there is no top 'hub' to simulate; there is cluster"),
+    (["hub"], "there is no 'hub' to simulate; there are cluster and desk"),
     (["cluster", "--cabs", "17"], "--cabs 17: give 1 to 16"),
     (["cluster", "--cabs", "x"], "--cabs x: give 1 to 16"),
     (["cluster", "--data-bytes", "5000"], "--data-bytes 5000: give a power of two from 4096 to 1048576"),

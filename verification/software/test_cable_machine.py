@@ -9,9 +9,10 @@ import threading
 import pytest
 from nectar.hdl.cab.addresses import REGIONS
 from nectar.hdl.host.numbers import BUFFER_WORDS, REQUEST, Request, header
-from nectar.sim.cluster import Shape, SimulatedBoard
+from nectar.sim.simulated import Shape, SimulatedBoard
 from nectar.sim.topology import Topology
 from nectar.software.backends.cable import CableMachine
+from nectar.software.backends.cableboard import Board
 from nectar.software.backends.cablewords import frame
 from nectar.software.backends.engine import EngineMachine
 from nectar.software.errors import CableError
@@ -39,7 +40,7 @@ def board():
 
 @pytest.fixture
 def machine(board):
-    with contextlib.closing(CableMachine(board.path)) as machine:
+    with contextlib.closing(CableMachine.cluster(Board(board.path))) as machine:
         yield machine
 
 
@@ -56,7 +57,7 @@ def outcome(machine, topology, profile, program, memory_bytes):
 
 
 def on_board(path, program, **options):
-    machine = CableMachine(path, **options)
+    machine = CableMachine.cluster(Board(path, **options))
     return outcome(machine, machine.topology, machine.profile, program, machine.memory_bytes), machine
 
 
@@ -65,7 +66,7 @@ def on_board(path, program, **options):
 def test_every_event_is_in_the_same_cycle_as_on_the_engine(board, program):
     """docs/cable.md: with the same clocks and fibers; twice, to see that nothing is left of a run before."""
     first, machine = on_board(board.path, program)
-    assert machine.line.repeats == 0
+    assert machine.boards[0].line.repeats == 0
     again, _ = on_board(board.path, program)
     assert first == again
     topology = Topology("like the board").hub("HUB1")
@@ -128,23 +129,23 @@ def test_a_bad_line_changes_nothing_but_how_long_it_takes(board):
     good, _ = on_board(board.path, programs.file_by_packets)
     with Relay(board.path) as relay:
         bad, machine = on_board(relay.path, programs.file_by_packets, patience=(20, 20), again=0.02)
-    assert machine.line.repeats > 0
+    assert machine.boards[0].line.repeats > 0
     assert bad == good
 
 
 def test_fewer_cabs_than_there_are_can_be_used(board):
-    with contextlib.closing(CableMachine(board.path, cabs=1)) as machine:
+    with contextlib.closing(CableMachine.cluster(Board(board.path), cabs=1)) as machine:
         assert list(machine.doors) == ["CAB1"] == list(machine.topology.cabs)
         assert machine.hub_ports == {"HUB1": 2} and machine.memory_bytes == 32768
     with pytest.raises(CableError, match=r"the board has 2 CABs, not 3$"):
-        CableMachine(board.path, cabs=3)
+        CableMachine.cluster(Board(board.path), cabs=3)
 
 
 def test_a_session_that_was_broken_off_does_not_disturb_the_next(board):
     """docs/cable.md: a host goes in the middle of a frame while the board runs for a long time."""
     expected, _ = on_board(board.path, programs.file_by_packets)
     for _ in range(3):
-        machine = CableMachine(board.path)
+        machine = CableMachine.cluster(Board(board.path))
         door = machine.doors["CAB1"]
 
         async def main(door=door):
@@ -155,8 +156,9 @@ def test_a_session_that_was_broken_off_does_not_disturb_the_next(board):
         machine.start("CAB1", main())
         turns = itertools.count()
         run(machine, lambda: next(turns) == 3)
-        number = machine.line._number + 1 & 0xFF
-        machine.line._send(frame([header(REQUEST, number, Request.GO), 0xFFFF_FFFF, *machine._items[0]]) + b"\x7e\x4e\x01")
+        line = machine.boards[0].line
+        number = line._number + 1 & 0xFF
+        line._send(frame([header(REQUEST, number, Request.GO), 0xFFFF_FFFF, *machine.boards[0]._items[0]]) + b"\x7e\x4e\x01")
         machine.close()
         assert on_board(board.path, programs.file_by_packets)[0] == expected
 
@@ -164,7 +166,7 @@ def test_a_session_that_was_broken_off_does_not_disturb_the_next(board):
 def test_a_board_that_goes_is_told_of(tmp_path):
     """Its line ends in the middle of a run."""
     with SimulatedBoard(Shape()) as board:
-        machine = CableMachine(board.path)
+        machine = CableMachine.cluster(Board(board.path))
         turns = []
 
         async def main():

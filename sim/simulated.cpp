@@ -1,5 +1,6 @@
-// A simulated board: the cluster's gates, with a pseudo-terminal where a board has its USB serial.
-// Arguments: cycles of a bit on the line. Prints the pseudo-terminal's name, then runs until it is told to end.
+// Simulated boards: the gates of a cluster, or of a desk with several boards, with a pseudo-terminal where a board has its USB serial.
+// Arguments: cycles of a bit on a line, number of lines. Prints the names of the pseudo-terminals, then runs until it is told to end.
+// On the standard error it tells of lights that must not go on.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -11,6 +12,7 @@
 
 #include <cerrno>
 #include <string>
+#include <vector>
 
 #include "Vboard.h"
 
@@ -80,11 +82,13 @@ class Line {
 
     bool idle() const { return !out_left_ && next_ == input_.size() && in_bits_ < 0; }
 
-    // Takes in what the host has sent; waits for that if `patient`.
-    void look(bool patient) {
+    int fd() const { return fd_; }
+
+    // Takes in what the host has sent.
+    void look() {
         if (next_ < input_.size()) return;
         pollfd wait{fd_, POLLIN, 0};
-        if (poll(&wait, 1, patient ? -1 : 0) <= 0 || !(wait.revents & POLLIN)) return;
+        if (poll(&wait, 1, 0) <= 0 || !(wait.revents & POLLIN)) return;
         char buffer[4096];
         const ssize_t count = read(fd_, buffer, sizeof buffer);
         if (count > 0) {
@@ -106,18 +110,39 @@ class Line {
     int in_left_ = 0;
 };
 
+// Until a host has sent something.
+void sleep(const std::vector<Line>& lines) {
+    std::vector<pollfd> waits;
+    for (const Line& line : lines) waits.push_back({line.fd(), POLLIN, 0});
+    poll(waits.data(), waits.size(), -1);
+}
+
+// CABs with the light of a lost symbol; a cluster has none.
+template <class Board>
+auto lost(const Board& board, int) -> decltype(board.lost + 0u) {
+    return board.lost;
+}
+template <class Board>
+unsigned lost(const Board&, long) {
+    return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    const int cycles = argc > 1 ? atoi(argv[1]) : 0;
-    if (cycles < 4) {
-        fprintf(stderr, "give the cycles of a bit\n");
+    const int cycles = argc > 2 ? atoi(argv[1]) : 0;
+    const int count = argc > 2 ? atoi(argv[2]) : 0;
+    if (cycles < 4 || count < 1) {
+        fprintf(stderr, "give the cycles of a bit, and the number of lines\n");
         return 2;
     }
-    std::string name;
-    Line line(terminal(name), cycles);
-    printf("%s\n", name.c_str());
+    std::vector<Line> lines;
+    for (int i = 0; i < count; ++i) {
+        std::string name;
+        lines.emplace_back(terminal(name), cycles);
+        printf("%s%c", name.c_str(), i + 1 < count ? ' ' : '\n');
+    }
     fflush(stdout);
     VerilatedContext context;
     Vboard board(&context);
@@ -128,19 +153,33 @@ int main(int argc, char** argv) {
         board.eval();
     };
     board.rst = 1;
-    board.rx = 1;
+    board.rx = (1u << count) - 1;
     for (int i = 0; i < 8; ++i) clock();
     board.rst = 0;
-    for (long quiet = 0, count = 0;; ++count) {
+    unsigned told = 0;
+    for (long quiet = 0, edges = 0;; ++edges) {
+        bool look = edges % LOOK_CYCLES == 0;
         if (quiet >= static_cast<long>(SLEEP_BITS) * cycles) {
-            line.look(true);
+            sleep(lines);
             quiet = 0;
-        } else if (count % LOOK_CYCLES == 0) {
-            line.look(false);
+            look = true;
         }
-        board.rx = line.rx();
+        for (Line& line : lines) {
+            if (look) line.look();
+        }
+        unsigned rx = 0;
+        for (int i = 0; i < count; ++i) rx |= static_cast<unsigned>(lines[i].rx()) << i;
+        board.rx = rx;
         clock();
-        line.tx(board.tx);
-        quiet = board.busy || !line.idle() ? 0 : quiet + 1;
+        bool idle = !board.busy;
+        for (int i = 0; i < count; ++i) {
+            lines[i].tx(board.tx >> i & 1);
+            idle = idle && lines[i].idle();
+        }
+        quiet = idle ? quiet + 1 : 0;
+        for (unsigned fresh = lost(board, 0) & ~told; fresh; fresh &= fresh - 1) {
+            fprintf(stderr, "CAB%d: a symbol was lost\n", __builtin_ctz(fresh) + 1);
+        }
+        told |= lost(board, 0);
     }
 }

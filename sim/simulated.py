@@ -1,0 +1,137 @@
+"""Simulated boards: their gates with a pseudo-terminal for each serial line, built and run as a process of their own.
+
+``docs/cable.md`` tells how they are used.
+"""
+
+import contextlib
+import os
+import select
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import boards
+from . import adapter, build
+from .cache import BuildError, digest
+
+__all__ = ["DeskShape", "Shape", "SimulatedBoard", "program"]
+
+#: Seconds that the process may take to name its pseudo-terminals.
+_PATIENCE = 20
+_BOARDS = Path(boards.__file__).resolve().parent
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What is in the cluster; as in ``nectar.hdl.host.cluster.Cluster``, the profile by its name."""
+
+    cabs: int = 2
+    ports: int | None = None
+    profile: str = "prototype"
+    hub_id: int = 1
+    data_bytes: int = 32768
+    period_ps: int = 62_500
+    bit_cycles: int = 4
+
+    kind = "cluster"
+    lines = 1
+
+
+@dataclass(frozen=True)
+class DeskShape:
+    """What is on the desk; as in ``nectar.boards.desk.Desk``."""
+
+    cabs: int = 2
+    profile: str = "prototype"
+    hub_id: int = 1
+    data_bytes: int = 32768
+    clock_hz: int = 16_000_000
+    bit_cycles: int = 4
+
+    kind = "desk"
+
+    @property
+    def lines(self):
+        """Serial lines: each CAB has one."""
+        return self.cabs
+
+
+class _Build(build._Build):
+    """Builds simulated boards."""
+
+    _beside = ("simulated.cpp", "simulated.py")
+    # Nothing of it is recorded.
+    _verilator_flags = [flag for flag in build._VERILATOR_FLAGS if "trace" not in flag]
+
+    def __init__(self, shape, cache, progress):
+        super().__init__((), "", cache, progress)
+        self.boards = {shape.kind: (shape.kind, *(f"{name}={value}" for name, value in vars(shape).items() if value is not None))}
+        if shape.kind == "desk":
+            self.hdl = digest(self.hdl, *build._texts(sorted(_BOARDS.glob("*.py"))))
+
+    def _around(self, directory, sources):
+        return ()
+
+    def _compile(self, source, target, includes, part):
+        # Half of the time that it takes elsewhere; the serial line is slower than the gates anyway.
+        super()._compile(source, target, [*includes, "-O1"] if part in self.boards else includes, part)
+
+    def _verilate(self, directory, kind, verilog, includes):
+        made = directory / f"cpp-{kind}"
+        made.mkdir()
+        text = verilog.read_text()
+        self._verilator("board", adapter.nameless(text), made)
+        shutil.copy(build._HERE / "simulated.cpp", made)
+        return list(made.glob("*.cpp")), [*includes, f"-I{made}"]
+
+
+def program(shape=Shape(), *, cache=None, progress=None):
+    """Path of the program that is the boards of a Shape or a DeskShape; builds it if need be. Raises BuildError."""
+    return _Build(shape, cache, progress).make(shape.kind, "", [], [])
+
+
+class SimulatedBoard:
+    """A running simulated board, or several on a desk.
+
+    Parameters
+    ----------
+    shape : Shape or DeskShape
+    lights : file or None
+        Where a line is written when a light goes on that tells of a lost symbol; None: the standard error.
+    cache, progress
+        As in ``sim.build``.
+
+    Members
+    -------
+    paths : list of str
+        The serial lines.
+    path : str
+        The first of them, which is the only one of a cluster.
+    process : subprocess.Popen
+
+    A context manager. Raises BuildError.
+    """
+
+    def __init__(self, shape=Shape(), *, lights=None, cache=None, progress=None):
+        made = program(shape, cache=cache, progress=progress)
+        self.process = subprocess.Popen([made, str(shape.bit_cycles), str(shape.lines)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=lights)
+        ready, _, _ = select.select([self.process.stdout], [], [], _PATIENCE)
+        self.paths = [os.fsdecode(name) for name in self.process.stdout.readline().split()] if ready else []
+        if len(self.paths) != shape.lines:
+            self.close()
+            raise BuildError("the simulated board has not started: it has no pseudo-terminal")
+        self.path = self.paths[0]
+
+    def close(self):
+        """Ends the process. May be called twice."""
+        with contextlib.suppress(ProcessLookupError):
+            self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.close()
