@@ -4,7 +4,7 @@ Source: "The Design of Nectar" (1989), sections 4.2.1 (framing), 4.2.3 (ready bi
 Multicomputers*, section 5.3.1 (the ready signal is sent by software).
 """
 
-from amaranth.hdl import Assert, C, Cat, Module, Mux, Signal
+from amaranth.hdl import Assert, Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -82,7 +82,7 @@ class Emitter(wiring.Component):
         m.submodules.crc = crc = Crc32()
         m.submodules.internet = internet = InternetSum()
 
-        item = Signal(Item)
+        item = Signal(Item, reset_less=True)
         valid = Signal()
         packet_open = Signal()
         symbol = self.push.payload.symbol
@@ -118,7 +118,7 @@ class Emitter(wiring.Component):
         own, is_data = Signal(SYMBOL_BITS), Signal()
         starts, stops = Signal(), Signal()    # a start, or an end, of packet goes to the output register
         byte_number = Signal(range(CRC_BYTES_LAST + 1))
-        rest_of_crc = Signal(8 * CRC_BYTES_LAST)
+        rest_of_crc = Signal(8 * CRC_BYTES_LAST, reset_less=True)    # what follows the byte that is sent; the first sets it
         m.d.comb += symbol.eq(Mux(sends_ready, Control.READY, own))
         with m.If(item.prefix):
             m.d.comb += [
@@ -150,11 +150,7 @@ class Emitter(wiring.Component):
             with m.If(byte_number == 0):
                 m.d.comb += own.eq(Mux(item.internet, internet.checksum[8:], crc.crc[-8:]))
             with m.If(sends):
-                m.d.sync += [
-                    byte_number.eq(byte_number + 1), item.crc.eq(~in_last_byte), rest_of_crc.eq(rest_of_crc << 8),
-                ]
-                with m.If(byte_number == 0):
-                    m.d.sync += rest_of_crc.eq(Mux(item.internet, Cat(C(0, 16), internet.checksum[:8]), crc.crc))
+                m.d.sync += [byte_number.eq(byte_number + 1), item.crc.eq(~in_last_byte)]
         with m.Elif(item.end):
             m.d.comb += [own.eq(Control.END), stops.eq(may_send), last.eq(1), sends.eq(may_send)]
             with m.If(sends):
@@ -167,6 +163,9 @@ class Emitter(wiring.Component):
             ]
         with m.If(sends):
             m.d.comb += [self.push.payload.notify.eq(item.notify & last), done.eq(last)]
+            m.d.sync += rest_of_crc.eq(rest_of_crc << 8)
+            with m.If(byte_number == 0):
+                m.d.sync += rest_of_crc.eq(Cat(crc.crc[:16], Mux(item.internet, internet.checksum[:8], crc.crc[16:24])))
 
         # The packet around it.
         m.d.comb += [

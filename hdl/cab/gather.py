@@ -5,7 +5,7 @@ Source: "The Design of Nectar" (1989), sections 5.2 (DMA controller) and 6.2.1 (
 
 from types import SimpleNamespace
 
-from amaranth.hdl import Assert, Module, Mux, Signal
+from amaranth.hdl import Assert, Cat, Module, Mux, Signal
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -118,25 +118,30 @@ class Gather(wiring.Component):
         entry = self.entries.payload
         item = self.items.payload
 
-        address = Signal(exact_log2(self.data_bytes // LANES))
-        first = Signal(_LANE_BITS)
-        remaining = Signal(min(LENGTH_BITS, exact_log2(self.data_bytes) + 1))    # of an area, which lies in data memory
-        start, crc, internet, end, notify = (Signal(name=name) for name in ("start", "crc", "internet", "end", "notify"))
+        # The area at work, which lies in data memory; it is set anew until there is one.
+        address = Signal(exact_log2(self.data_bytes // LANES), reset_less=True)
+        first = Signal(_LANE_BITS, reset_less=True)
+        remaining = Signal(min(LENGTH_BITS, exact_log2(self.data_bytes) + 1), reset_less=True)
+        start, crc, internet, end, notify = (Signal(name=name, reset_less=True) for name in ("start", "crc", "internet", "end", "notify"))
 
         # Bytes left that lie in this word or, counted from its start, before the end of the area.
-        reach = Signal(len(remaining) + 1)
+        reach = Signal(exact_log2(self.data_bytes) + 1)
         symbol = entry.value[:SYMBOL_BITS]
         final = Signal()
         m.d.comb += [
             self.memory.address.eq(address),
             reach.eq(remaining + first),
             final.eq(reach <= LANES),
+            # What does not count in an item is as it comes.
+            item.symbol.eq(Control.START),
+            item.word.eq(Cat(entry.value, self.memory_data[len(entry.value):])),
+            item.first.eq(LANES - (COMMAND_LENGTH - 1)),
+            item.last.eq(LANES - 1),
         ]
 
         with m.FSM(name="gather") as fsm:
             with m.State("NEXT"):
-                # What does not count in an item is as it comes.
-                m.d.comb += [self.entries.ready.eq(self.items.ready), item.notify.eq(entry.notify), item.word.eq(entry.value)]
+                m.d.comb += [self.entries.ready.eq(self.items.ready), item.notify.eq(entry.notify)]
                 m.d.sync += [
                     address.eq(entry.address[_LANE_BITS:]),
                     first.eq(entry.address[:_LANE_BITS]),
@@ -147,37 +152,34 @@ class Gather(wiring.Component):
                     end.eq(entry.end),
                     notify.eq(entry.notify),
                 ]
-                with m.If(self.entries.valid), m.Switch(entry.kind):
+                with m.Switch(entry.kind):
                     with m.Case(Kind.COMMAND):
                         m.d.comb += [
-                            self.items.valid.eq(1),
+                            self.items.valid.eq(self.entries.valid),
                             item.prefix.eq(1),
                             item.symbol.eq(Control.COMMAND),
                             item.lanes.eq(1),
-                            item.first.eq(LANES - (COMMAND_LENGTH - 1)),
-                            item.last.eq(LANES - 1),
                             item.wait_ready.eq(entry.wait_ready),
                             item.command.eq(1),
                         ]
                     with m.Case(Kind.SYMBOL):
                         m.d.comb += [
-                            self.items.valid.eq(1),
+                            self.items.valid.eq(self.entries.valid),
                             item.symbol.eq(symbol),
                             item.prefix.eq(symbol != Control.IDLE),
                         ]
                     with m.Case(Kind.AREA):
+                        m.d.comb += [
+                            self.items.valid.eq(self.entries.valid & ~entry.bytes),
+                            item.prefix.eq(entry.start),
+                            item.crc.eq(entry.crc),
+                            item.internet.eq(entry.internet),
+                            item.end.eq(entry.end),
+                        ]
                         with m.If(entry.bytes):
                             m.d.comb += self.entries.ready.eq(1)
-                            m.next = "READ"
-                        with m.Else():
-                            m.d.comb += [
-                                self.items.valid.eq(1),
-                                item.prefix.eq(entry.start),
-                                item.symbol.eq(Control.START),
-                                item.crc.eq(entry.crc),
-                                item.internet.eq(entry.internet),
-                                item.end.eq(entry.end),
-                            ]
+                            with m.If(self.entries.valid):
+                                m.next = "READ"
             with m.State("READ"):
                 m.d.comb += self.memory.valid.eq(self.items.ready)
                 with m.If(self.items.ready & self.memory.ready):
@@ -186,7 +188,6 @@ class Gather(wiring.Component):
                 m.d.comb += [
                     self.items.valid.eq(1),
                     item.prefix.eq(start),
-                    item.symbol.eq(Control.START),
                     item.lanes.eq(1),
                     item.word.eq(self.memory_data),
                     item.first.eq(first),

@@ -6,6 +6,8 @@ from collections import deque
 
 import cocotb
 import pytest
+from cocotb.clock import Clock
+from cocotb.triggers import Timer
 
 from nectar.hdl.cab.emitter import READY_LIMIT, Emitter
 from nectar.hdl.cab.gather import Item
@@ -121,29 +123,35 @@ class Surroundings:
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def items_become_symbols_in_order(dut):
     """docs/cab.md, fiber out: parts of an item in order, CRC over the packet's bytes, notices at the last symbol."""
-    around, reference = Surroundings(dut), Reference()
+    around, reference, covered = Surroundings(dut), Reference(), 0
     await around.start()
     for room, offer in ((1, 1), (0.5, 1), (1, 0.3), (0.4, 0.5)):
         items = [random_item() for _ in range(300)]
+        expected, empties = [], 0      # (symbol, notify, bytes of the packet so far)
+        for item in items:
+            symbols = [(symbol, 0, len(reference.covered) & 0xFFFFF) for symbol in reference.symbols(item)]
+            expected += symbols
+            if item.get("notify"):
+                if symbols:
+                    expected[-1] = symbols[-1][0], 1, symbols[-1][2]
+                else:
+                    empties += 1
         around.items.extend(items)
         around.out.clear()
-        around.empties, around.busy, limit = 0, True, around.clock.cycles + 30_000
+        around.empties, around.busy, limit, progress = 0, True, around.clock.cycles + 30_000, around.pin("progress")
+        assert progress == covered
         while around.busy:
             assert around.clock.cycles < limit
             around.ready = random.random() < 0.3
+            done = len(around.out)
             await around.cycle(room=random.random() < room, empty=random.random() < 0.5, offer=random.random() < offer)
-        expected, empties = [], 0
-        for item in items:
-            symbols = list(reference.symbols(item))
-            expected += [(symbol, 0) for symbol in symbols]
-            if item.get("notify"):
-                if symbols:
-                    expected[-1] = symbols[-1], 1
-                else:
-                    empties += 1
-        assert [(symbol, notify) for _, symbol, notify in around.out] == expected
+            for (_, symbol, notify), due in zip(around.out[done:], expected[done:], strict=False):
+                assert (symbol, notify) == due[:2]
+                progress = due[2]
+            assert around.pin("progress") == progress
+        assert len(around.out) == len(expected)
         assert around.empties == empties > 0
-        assert around.pin("progress") == len(reference.covered) & 0xFFFFF
+        covered = len(reference.covered) & 0xFFFFF
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
@@ -205,13 +213,14 @@ async def ready_signals_go_between_any_two_symbols(dut):
     for before, symbol in zip(symbols, symbols[1:]):
         inserted |= {before} if symbol == READY else set()
     assert {int(Control.COMMAND), START} & inserted and len(inserted) > 20, "between the symbols of commands and of packets too"
-    around.out.clear()
-    for _ in range(READY_LIMIT + 20):
-        await around.cycle(room=0, send_ready=1)
-    around.busy = True
-    while around.busy:
-        await around.cycle()
-    assert around.symbols() == [READY] * READY_LIMIT
+    for asked in (READY_LIMIT + 20, READY_LIMIT, 100, random.randrange(READY_LIMIT)):
+        around.out.clear()
+        for _ in range(asked):
+            await around.cycle(room=0, send_ready=1)
+        around.busy = True
+        while around.busy:
+            await around.cycle()
+        assert around.symbols() == [READY] * min(asked, READY_LIMIT)
 
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")
@@ -231,9 +240,13 @@ async def a_reset_leaves_neither_half_a_command_nor_an_open_packet(dut):
             await around.cycle(room=random.random() < 0.8)
         before = around.symbols()
         waiting = around.pin("waiting")
-        await around.cycle(room=random.random() < 0.8, reset=1, offer=0)
+        await around.cycle(room=random.random() < 0.8, reset=1, offer=random.random() < 0.5)
         around.items.clear()
         around.out, told = [], around.empties
+        for _ in range(random.choice([0, 0, 1, 2])):     # once more, perhaps before the first is done
+            for _ in range(random.randrange(4)):
+                await around.cycle(room=random.random() < 0.5)
+            await around.cycle(room=random.random() < 0.8, reset=1)
         around.busy = True
         while around.busy:
             await around.cycle(room=random.random() < 0.5)
@@ -249,6 +262,34 @@ async def a_reset_leaves_neither_half_a_command_nor_an_open_packet(dut):
         seen["both" if lacks and is_open else "command" if lacks else "packet" if is_open else "nothing"] += 1
         seen["waiting"] += waiting
     assert min(seen.values()) > 5, seen
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def progress_counts_the_bytes_of_a_long_packet(dut):
+    """docs/cab.md, TX_PROGRESS: data bytes since the last start of packet; the count stands while nothing leaves."""
+    around, sent = Surroundings(dut), 0
+    await around.start()
+    around.items.append({"prefix": 1, "symbol": START})
+    around.busy = True
+    while around.busy:
+        await around.cycle()
+    around.clock.drive(items__valid=1, items__payload=pack(Item, lanes=1, last=3))
+    await around.clock.settle()
+    await around.clock.edge()
+    for bits in range(4, 19):
+        length = random.randrange(1 << bits, 2 << bits)
+        # A clock that runs by itself, with a byte of the same item in each cycle, is much faster.
+        around.clock.drive(room=1)
+        clock = Clock(dut.clk, 10, unit="ns", impl="gpi")
+        clock.start(start_high=False)
+        await Timer(10 * length - 2, unit="ns")
+        clock.stop()
+        sent += length
+        around.clock.drive(room=0)
+        for _ in range(3):
+            await around.clock.settle()
+            assert around.pin("progress") == sent & 0xFFFFF and not around.pin("counts")
+            await around.clock.edge()
 
 
 bench = Bench(__name__, {"emitter": Emitter}, ports_only=True)

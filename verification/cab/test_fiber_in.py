@@ -1,10 +1,12 @@
 """Bench of hdl/cab/fiber_in.py: from the pins to memory; the queue's limits, replies, errors, idleness."""
 
 import random
-from collections import deque
+from collections import Counter, deque
 
 import cocotb
 import pytest
+from cocotb.clock import Clock
+from cocotb.triggers import Timer
 
 from nectar.hdl.cab.addresses import HEADER_BYTES, REG, REGIONS, Irq
 from nectar.hdl.cab.fiber_in import REPLIES, FiberIn
@@ -20,7 +22,7 @@ from nectar.verification.cab.scenario import put, random_arrival, with_crc
 SIZE = 4 << 10
 DATA = REGIONS["data"].base
 REGISTERS = [name.upper() for name in (*RECEIVER_REGISTERS, *SCATTER_REGISTERS, "rx_control", "rx_status", "reply", "rx_count")]
-START, END = int(Control.START), int(Control.END)
+START, END, READY = int(Control.START), int(Control.END), int(Control.READY)
 ERRORS = [field.name for field in REG["ERRORS"].fields]
 
 
@@ -39,18 +41,21 @@ class Arrivals(RegisterPorts):
         self.memory = {}
         self.writes = 0
         self.errors = dict.fromkeys(ERRORS, 0)
-        self.ready = 0
+        self.came = Counter()      # symbols, by their kind
+        self.told = Counter()      # cycles in which a pin told of something
 
     def before(self):
         symbol = self.fiber.popleft() if self.fiber else None
         self.arrives = symbol is not None
+        self.came[symbol] += 1
         self.clock.drive(memory__ready=random.random() < self.grant)
         self.clock.drive(rx__valid=self.arrives, rx__payload=random.getrandbits(9) if symbol is None else int(symbol))
 
     def after(self):
         for name in ERRORS:
             self.errors[name] += self.pin(name)
-        self.ready += self.pin("ready")
+        for name in ("ready", "start", "threshold"):
+            self.told[name] += self.pin(name)
         if self.pin("memory__valid") and self.clock.inputs["memory__ready"]:
             self.writes += 1
             for lane in range(4):
@@ -80,6 +85,10 @@ async def compare(around, model):
     assert pins == tuple(model.pending >> bit & 1 for bit in (Irq.PACKET, Irq.RECEIVED, Irq.REPLY, Irq.INPUT))
     for name in ERRORS:
         assert min(around.errors[name], 255) == model.counts[name], name
+    assert (around.told["ready"], around.told["start"]) == (around.came[READY], around.came[START])
+    assert around.told["threshold"] == (Irq.RX_THRESHOLD in model.events)
+    around.told["threshold"] = 0
+    model.events.discard(Irq.RX_THRESHOLD)
 
 
 @cocotb.test(timeout_time=100, timeout_unit="ms")
@@ -267,6 +276,50 @@ async def a_reset_forgets_the_packet_but_neither_result_nor_replies(dut):
         await around.receive(reply(1, 2, 3))
         await around.write("RX_CONTROL", put("RX_CONTROL", reset=1))
         assert (await around.fields("REPLY"))["valid"]
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def a_reset_forgets_that_symbols_were_lost(dut):
+    """docs/cab.md, fiber in 4 and RX_CONTROL.reset: the loss belongs to the packet that the reset has forgotten."""
+    around = Arrivals(dut)
+    await around.start()
+    for reset in (1, 0):
+        await around.receive([START, *bytes(INPUT_QUEUE + 100)])
+        assert around.errors["overrun"] > 0
+        if reset:
+            await around.write("RX_CONTROL", put("RX_CONTROL", reset=1))
+        else:
+            await around.write("RX_CONTROL", put("RX_CONTROL", discard=1))
+            await around.quiet()
+        await around.receive(packet(with_crc(bytes(20))))
+        if not reset:
+            assert (await around.fields("RX_RESULT"))["framing"]
+            continue
+        await around.write("RX_ADDRESS", DATA)
+        assert await around.write("RX_START", 100)
+        await around.quiet()
+        result = await around.fields("RX_RESULT")
+        assert (result["length"], result["framing"]) == (4, 0)
+        await around.write("RX_RELEASE")
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def every_symbol_is_counted(dut):
+    """RX_COUNT: symbols that have arrived, idle not counted."""
+    around, count = Arrivals(dut), 0
+    await around.start()
+    for bits in range(4, 17):
+        length = random.randrange(1 << bits, 2 << bits)
+        # A clock that runs by itself, with the same symbol in each cycle, is much faster.
+        around.clock.drive(rx__valid=1, rx__payload=READY)
+        clock = Clock(dut.clk, 10, unit="ns", impl="gpi")
+        clock.start(start_high=False)
+        await Timer(10 * length - 2, unit="ns")
+        clock.stop()
+        around.fiber.extend([int(Control.IDLE)] * random.randrange(3))
+        await around.quiet()
+        count += length
+        assert await around.read("RX_COUNT") == count
 
 
 bench = Bench(__name__, {"fiber in": lambda: FiberIn(SIZE)}, ports_only=True)

@@ -4,8 +4,10 @@ import random
 
 import cocotb
 import pytest
+from cocotb.clock import Clock
+from cocotb.triggers import Timer
 
-from nectar.hdl.cab.addresses import REG, REGIONS
+from nectar.hdl.cab.addresses import LENGTH_BITS, REG, REGIONS, TX_LIST_DEPTH
 from nectar.hdl.cab.fiber_out import FiberOut
 from nectar.hdl.link.symbol import Control, command, packet
 from nectar.verification.bench import Bench
@@ -30,8 +32,10 @@ class Sender(RegisterPorts):
         self.times = []
         self.sent = 0
         self.arrives = False              # a ready signal
+        self.told = []                    # TX_PROGRESS behind each cycle in which the threshold is told of
         self._word = None
         self._held = None
+        self._threshold = 0
 
     def before(self):
         self.clock.drive(memory__ready=random.random() < self.grant, tx__ready=random.random() < self.take, ready=self.arrives,
@@ -51,6 +55,9 @@ class Sender(RegisterPorts):
         else:
             self._held = symbol
         self.sent += self.pin("sent")
+        if self._threshold:
+            self.told.append(self.pin("tx_progress__value"))
+        self._threshold = self.pin("threshold")
         if self.pin("idle"):
             assert symbol is None and not self.pin("memory__valid")
 
@@ -58,6 +65,12 @@ class Sender(RegisterPorts):
         """Adds an area to the list."""
         await self.write("TX_ADDRESS", DATA + offset)
         assert await self.write("TX_AREA", put("TX_AREA", length=length, **flags))
+
+    async def refuses(self, name, value):
+        """Whether a write would be refused; it is not done."""
+        self.clock.drive(**{f"{name.lower()}__data": value})
+        await self.clock.settle()
+        return self.pin(f"{name.lower()}__refuse")
 
     async def quiet(self):
         """Until idle."""
@@ -253,6 +266,124 @@ async def the_first_symbol_comes_soon(dut):
     await sender.write("TX_AREA", put("TX_AREA", length=9, start=1))
     await sender.run(20)
     assert sender.times[4] - (sender.clock.cycles - 21) == 6
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def the_list_holds_32_entries_and_refuses_more(dut):
+    """docs/cab.md, fiber out: up to 32 entries; an entry leaves the list when it is begun; one written to a full list is a bus error."""
+    sender = Sender(dut)
+    await sender.start()
+    sender.grant = 0
+    await sender.area(0, 4)         # begun, and then waits for the memory
+    await sender.run(2)
+    expected = [*sender.memory[:4]]
+    assert TX_LIST_DEPTH == 32
+    for number in range(TX_LIST_DEPTH):
+        assert (await sender.fields("TX_STATUS"))["free"] == TX_LIST_DEPTH - number
+        if number % 3 == 0:
+            await sender.area(number, 3)
+            expected += sender.memory[number:number + 3]
+        else:
+            name, symbols = ("TX_SYMBOL", [number]) if number % 3 == 1 else ("TX_COMMAND", command(0, 0, number))
+            assert await sender.write(name, number)
+            expected += symbols
+    for number in range(3):
+        status = await sender.fields("TX_STATUS")
+        assert status["free"] == 0 and status["busy"]
+        assert [await sender.write(name, 1) for name in ("TX_SYMBOL", "TX_COMMAND", "TX_AREA")] == [False] * 3
+    sender.grant = 1
+    await sender.run(2)
+    await sender.quiet()
+    status = await sender.fields("TX_STATUS")
+    assert sender.out == expected and status["free"] == TX_LIST_DEPTH and not status["busy"]
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def an_area_lies_in_data_memory(dut):
+    """docs/cab.md, fiber out: one that does not is refused; one of no bytes lies anywhere. TX_ADDRESS keeps what is written."""
+    sender = Sender(dut)
+    await sender.start()
+    for _ in range(300):
+        length = random.choice([0, 1, 2, random.randrange(SIZE), SIZE, random.randrange(1 << LENGTH_BITS)])
+        address = random.choice([DATA, DATA - 1, DATA + SIZE, DATA + SIZE - length, DATA + SIZE - length + 1, DATA + random.randrange(SIZE)])
+        address = (address ^ random.choice([0, 0, 1 << random.randrange(24)])) & 0xFFFFFF
+        assert await sender.write("TX_ADDRESS", address | random.getrandbits(8) << 24)
+        assert await sender.read("TX_ADDRESS") == sender.pin("tx_area__area_address") == address
+        inside_ = DATA <= address and address + length <= DATA + SIZE
+        assert await sender.refuses("TX_AREA", put("TX_AREA", length=length)) == (length > 0 and not inside_)
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def the_threshold_is_told_of_when_it_is_reached(dut):
+    """docs/cab.md, fiber out: TX_THRESHOLD becomes pending when TX_PROGRESS reaches the register, which keeps what is written; 0 is never reached."""
+    sender = Sender(dut)
+    await sender.start()
+    length = 60
+    for threshold in (0, 1, 2, random.randrange(3, length), length, length + 1, *(random.randrange(length) ^ 1 << bit for bit in range(7, LENGTH_BITS))):
+        assert await sender.write("TX_THRESHOLD", threshold | random.getrandbits(12) << 20)
+        assert await sender.read("TX_THRESHOLD") == threshold
+        sender.take = random.choice([1, 0.5])
+        await sender.area(random.randrange(100), length - 4, start=1, end=1, crc=1)
+        await sender.run(2)
+        await sender.quiet()
+        assert await sender.read("TX_PROGRESS") == length
+        assert sender.told == [threshold] * (0 < threshold <= length) and await sender.read("TX_THRESHOLD") == threshold
+        sender.told.clear()
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def ready_signals_are_sent_while_areas_are(dut):
+    """docs/cab.md, fiber out: each write to TX_READY sends one between any two symbols, with nothing else to do as well; none is refused."""
+    sender = Sender(dut)
+    await sender.start()
+    for list_ in ((), (200,)):
+        sender.out.clear()
+        for length in list_:
+            await sender.area(0, length, start=1, end=1)
+        asked = 0
+        for _ in range(100):
+            sender.take = random.choice([1, 0.5])
+            if random.random() < 0.4:
+                assert await sender.write("TX_READY", random.getrandbits(32))
+                asked += 1
+                assert not sender.pin("idle")
+            else:
+                await sender.cycle()
+        await sender.run(2)
+        await sender.quiet()
+        assert sender.out.count(READY) == asked > 20
+        assert [symbol for symbol in sender.out if symbol != READY] == [symbol for length in list_ for symbol in packet(sender.memory[:length])]
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def notices_are_counted_modulo_256(dut):
+    """TX_STATUS.sent: notify entries done since reset, modulo 256."""
+    sender = Sender(dut)
+    await sender.start()
+    for number in range(1, 270):
+        await sender.write("TX_COMMAND" if number % 50 == 0 else "TX_AREA", put("TX_COMMAND", notify=1) if number % 50 == 0 else put("TX_AREA", notify=1))
+        await sender.run(2)
+        await sender.quiet()
+        assert sender.sent == number and (await sender.fields("TX_STATUS"))["sent"] == number % 256
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def every_symbol_is_counted(dut):
+    """TX_COUNT: symbols that the fiber has taken."""
+    sender, count = Sender(dut), 0
+    await sender.start()
+    for bits in range(4, 17):
+        length = random.randrange(1 << bits, 2 << bits)
+        # A clock that runs by itself, with a ready signal asked for in each cycle, is much faster.
+        sender.clock.drive(tx_ready__write=1, tx__ready=1)
+        clock = Clock(dut.clk, 10, unit="ns", impl="gpi")
+        clock.start(start_high=False)
+        await Timer(10 * length - 2, unit="ns")
+        clock.stop()
+        sender.clock.drive(tx_ready__write=0)
+        await sender.quiet()
+        count += length
+        assert await sender.read("TX_COUNT") == count
 
 
 bench = Bench(__name__, {"fiber out": lambda: FiberOut(SIZE)}, ports_only=True)

@@ -5,8 +5,10 @@ from collections import deque
 
 import cocotb
 import pytest
+from cocotb.clock import Clock
+from cocotb.triggers import Timer
 
-from nectar.hdl.cab.addresses import HEADER_BYTES, REG, REGIONS
+from nectar.hdl.cab.addresses import HEADER_BYTES, LENGTH_BITS, REG, REGIONS, Check
 from nectar.hdl.cab.receiver import RECEIVER_REGISTERS, Queued, Receiver
 from nectar.hdl.link.symbol import Control, packet
 from nectar.verification.bench import Bench
@@ -34,6 +36,7 @@ class Queue(RegisterPorts):
         self.counts = {"stray": 0, "cut": 0}
         self.moved = True
         self.taken = []            # cycles
+        self.told = []             # bytes stored when the threshold was told of
 
     def before(self):
         self.clock.drive(store_ready=self.left > 0 and random.random() < self.ready, exhausted=self.left == 0,
@@ -66,6 +69,8 @@ class Queue(RegisterPorts):
             self.address += 1
             self.left -= 1
             self.flushed = self.ready == 1
+        if self.pin("threshold"):
+            self.told.append(len(self.memory))
 
     async def settle(self):
         """Until nothing moves."""
@@ -151,7 +156,7 @@ async def packets_are_taken_as_the_specification_says(dut):
             assert queue.pin("packet")
             await queue.begin(address, limit)
         elif kind == "mode":
-            mode = put("RX_MODE", check=random.randrange(4), skip=random.choice([0, 5, 16, 17]), direct=random.random() < 0.2)
+            mode = put("RX_MODE", check=random.randrange(4), skip=random.choice([0, 5, 16, 17, random.randrange(17)]), direct=random.random() < 0.2)
             assert await queue.write("RX_MODE", mode) == control(model, "RX_MODE", mode)
             await queue.settle()
             queue.queue = deque(entry for entry in queue.queue if entry)    # no pauses, where software does not wait
@@ -189,6 +194,76 @@ async def a_packet_is_taken_at_a_symbol_a_cycle(dut):
     rest = len(data) + 5 - 4 - HEADER_BYTES + 4 - 4
     assert queue.taken == list(range(queue.taken[0], queue.taken[0] + rest)) and queue.clock.cycles - queue.taken[-1] == 3
     assert bytes(queue.memory[5 + at] for at in range(len(data) - HEADER_BYTES)) == data[HEADER_BYTES:]
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def the_threshold_is_told_of_when_it_is_reached(dut):
+    """docs/cab.md, fiber in 4: RX_THRESHOLD becomes pending when RX_PROGRESS reaches the register, once in a packet; 0 is never reached."""
+    queue = Queue(dut)
+    await queue.start()
+    length = 100
+    for threshold in (0, 1, 2, random.randrange(3, length), length, length + 1, *(length + (1 << bit) for bit in range(7, LENGTH_BITS)),
+                      *(random.randrange(length) ^ 1 << bit for bit in range(7, LENGTH_BITS))):
+        assert await queue.write("RX_THRESHOLD", threshold) and await queue.read("RX_THRESHOLD") == threshold
+        await queue.run(random.randrange(3))
+        assert await queue.read("RX_THRESHOLD") == threshold
+        queue.ready = random.choice([1, 0.7])
+        queue.queue.extend((int(symbol), 0) for symbol in packet(with_crc(random.randbytes(HEADER_BYTES + length))))
+        await queue.settle()
+        await queue.begin(DATA, length)
+        await queue.settle()
+        assert queue.pin("received") and queue.told == [threshold] * (0 < threshold <= length)
+        queue.memory.clear(), queue.told.clear()
+        await queue.write("RX_RELEASE")
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def a_reset_forgets_a_packet_that_is_not_received_yet(dut):
+    """docs/cab.md, RX_CONTROL.reset: in whatever cycle it comes the packet under way is forgotten; one that RECEIVED tells of already stays."""
+    queue = Queue(dut)
+    await queue.start()
+    seen = set()
+    for delay in range(16):
+        data = random.randbytes(HEADER_BYTES + 4)
+        queue.queue.extend((int(symbol), 0) for symbol in packet(with_crc(data)))
+        await queue.settle()
+        assert queue.pin("packet")
+        await queue.begin(DATA, 100)
+        await queue.run(delay)
+        received = queue.pin("received")
+        await queue.pulse("reset")
+        await queue.run(3)
+        assert queue.pin("received") == received and not queue.pin("open") and not queue.pin("packet")
+        assert await queue.read("RX_RESULT") == (put("RX_RESULT", length=4, header=HEADER_BYTES) if received else 0)
+        await queue.write("RX_RELEASE")
+        seen.add(received)
+    assert seen == {0, 1}
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def a_long_packet_is_counted_to_its_last_byte(dut):
+    """docs/cab.md, fiber in 3 and 4: RX_PROGRESS counts every byte stored, and keeps the count behind the packet, whatever the mode."""
+    queue = Queue(dut)
+    await queue.start()
+    length = (1 << 18) + random.randrange(1 << 13, 1 << 14)
+    assert await queue.write("RX_MODE", put("RX_MODE", check=Check.NONE))
+    queue.queue.extend((int(symbol), 0) for symbol in [Control.START, *bytes(HEADER_BYTES)])
+    await queue.settle()
+    await queue.begin(DATA, length)
+    # A clock that runs by itself, with the same byte in each cycle, is much faster.
+    queue.clock.drive(queue__valid=1, queue__payload=pack(Queued, symbol=0x5A), store_ready=1, exhausted=0, store_empty=1)
+    clock = Clock(dut.clk, 10, unit="ns", impl="gpi")
+    clock.start(start_high=False)
+    await Timer(10 * length - 2, unit="ns")
+    clock.stop()
+    queue.left = 1
+    queue.queue.append((int(Control.END), 0))
+    await queue.settle()
+    assert await queue.read("RX_RESULT") == put("RX_RESULT", length=length, header=HEADER_BYTES)
+    for direct in (0, 1, 0):
+        assert await queue.write("RX_MODE", put("RX_MODE", direct=direct))
+        await queue.run(2)
+        assert await queue.read("RX_PROGRESS") == length
 
 
 bench = Bench(__name__, {"receiver": Receiver}, ports_only=True)
