@@ -71,6 +71,8 @@ class Aligner(wiring.Component):
             with m.If(self.count == 2):
                 m.d.sync += [level.eq(self.bits[1]), history.eq(Cat(self.bits[1] ^ self.bits[0], self.bits[0] ^ level, history))]
 
+        word = Signal(WORD_BITS, reset_less=True)
+        m.d.comb += self.word.eq(word)
         place = Signal(range(WORD_BITS))            # bits since the last word, before the fresh ones
         since = Signal(range(_LONG + 1), init=_LONG)        # the same since the last idle word at any place
         place_next, since_next = Signal(range(WORD_BITS + width)), Signal(range(_LONG + width))
@@ -78,23 +80,27 @@ class Aligner(wiring.Component):
         m.d.sync += [place.eq(place_next), since.eq(Mux(since_next > _LONG, _LONG, since_next)), self.strobe.eq(0), self.pair.eq(0), self.moved.eq(0),
                      self.quiet.eq((fresh != 0) & (history[:WORD_BITS] == 0))]
         # A word may end at the newest bit, or at the one before if two have come.
+        older = Signal()
+        m.d.sync += word.eq(Mux(older, history[-WORD_BITS:], history[:WORD_BITS]))
         ends = []
         for behind in range(width):
             found, due, pair = Signal(name=f"found_{behind}"), Signal(name=f"due_{behind}"), Signal(name=f"pair_{behind}")
             ten = history[behind:behind + WORD_BITS]
             m.d.comb += [
-                found.eq((fresh > behind) & (ten == SYNC)),
-                due.eq((fresh > behind) & (place_next == WORD_BITS + behind)),
+                found.eq(ten == SYNC),      # or has been before: `since` is then so already
+                due.eq(place_next == WORD_BITS + behind),
                 pair.eq(found & (since_next == WORD_BITS + behind)),
             ]
             with m.If(found):
                 m.d.sync += since.eq(behind)
             with m.If(due):
-                m.d.sync += [place.eq(behind), self.word.eq(ten), self.strobe.eq(1)]
+                m.d.comb += older.eq(behind)
+                m.d.sync += [place.eq(behind), self.strobe.eq(1)]
             ends.append((behind, due, pair))
         for behind, due, pair in ends:
             with m.If(pair):
-                m.d.sync += [place.eq(behind), self.word.eq(SYNC), self.strobe.eq(1), self.pair.eq(1), self.moved.eq(~due)]
+                m.d.comb += older.eq(behind)
+                m.d.sync += [place.eq(behind), self.strobe.eq(1), self.pair.eq(1), self.moved.eq(~due)]
         if platform == "formal":
             m.d.comb += Assert(place < WORD_BITS, "a word ends after ten bits")
         return m

@@ -83,9 +83,43 @@ async def a_pair_is_ten_bits_apart_at_every_distance_from_words(dut):
     await begin(dut, bits=0, count=0)
     reference = new_reference()
     for shift in range(12):
-        for gap in 0, 0, 1, 2, 9, 10, 11:
-            bits = [*word_bits([IDLE, IDLE, 0x35]), *[1] * shift, *word_bits([IDLE]), *[1] * gap, *word_bits([IDLE, 0x7A])]
+        for gap in -1, -1, 0, 0, 1, 2, 9, 10, 11:       # -1: they share a bit
+            bits = [*word_bits([IDLE, IDLE, 0x35]), *[1] * shift, *word_bits([IDLE]), *[1] * gap, *word_bits([IDLE, 0x7A])[gap == -1:]]
             await drive(dut, bits, reference, weights())
+
+
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+async def a_word_that_is_nearly_idle_is_none(dut):
+    """docs/serial.md, "Words": two idles, in one of which, or in both, any one bit is another; as many bits at a time as there can be, or any number."""
+    await begin(dut, bits=0, count=0)
+    reference, idle = new_reference(), word_bits([IDLE])
+    for place in range(10):
+        near = [bit ^ (number == place) for number, bit in enumerate(idle)]
+        for words in (near, idle), (idle, near), (near, near):
+            for parity in 0, 1:
+                for pace in [*[0] * len(dut.bits), 1], weights():
+                    await drive(dut, [*word_bits([0x3C]), *[1] * parity, *words[0], *words[1], 1], reference, pace)
+
+
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+async def behind_a_reset_nothing_is_told_and_words_begin_anew(dut):
+    """docs/serial.md, "Words": a reset of one cycle, at any place in traffic; then one idle alone, any number of bits later, is not taken for two, nor is one
+    behind an idle whose first bits came before the reset."""
+    await begin(dut, bits=0, count=0)
+    for gap, idle in ((gap, idle) for gap in range(25) for idle in (0, 2)):
+        line = levels([*word_bits([IDLE, IDLE, *random_symbols(2)]), *[1] * gap])
+        for level in line[gap % 10:]:
+            dut.count.value, dut.bits.value = 1, level
+            await FallingEdge(dut.clk)
+        dut.rst.value = 1
+        await FallingEdge(dut.clk)
+        assert not (dut.strobe.value or dut.pair.value or dut.moved.value or dut.quiet.value)
+        dut.rst.value, dut.count.value = 0, 0
+        for _ in range(idle):
+            await FallingEdge(dut.clk)
+            assert not (dut.strobe.value or dut.pair.value or dut.moved.value or dut.quiet.value)
+        before = [1] * gap if gap < 15 else word_bits([IDLE])[gap - 15:]
+        await drive(dut, [*before, *word_bits([IDLE, *random_symbols(1)])], new_reference(), weights())
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")

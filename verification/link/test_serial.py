@@ -7,7 +7,7 @@ import pytest
 from cocotb.triggers import FallingEdge, Timer
 from nectar.hdl.link.serial import SerialPhy
 from nectar.verification.bench import Bench
-from nectar.verification.link.channel import IDLE, SYMBOL_OF, VIOLATION, Cable, levels, paced, sample, word_bits
+from nectar.verification.link.channel import IDLE, SYMBOL_OF, VIOLATION, Cable, Receiver, levels, paced, sample, word_bits
 from nectar.verification.link.lines import WRONG, begin, random_symbols, raw
 
 INTERVAL = 50
@@ -102,6 +102,82 @@ async def what_finds_no_room_is_counted(dut):
     delivered, _ = await run(dut, Cable(ppm=15000)(levels(word_bits([*FRONT, *there, *BACK, *BACK])), SAMPLES))
     _, losses, overruns = counters(dut)
     assert overruns == len(there) - len(delivered) > 0 and not losses
+
+
+def none(dut):
+    """Nothing has been counted."""
+    assert counters(dut) == (0, 0, 0)
+
+
+async def feed(dut, values, each=lambda: None):
+    """Drives so many samples in each cycle and sends nothing; ``each`` is called once a cycle. Returns the symbols that the port was given."""
+    delivered = []
+    for value in values:
+        dut.line__rx.value = value
+        await FallingEdge(dut.clk)
+        if dut.fiber__rx__valid.value:
+            delivered.append(int(dut.fiber__rx__payload.value))
+        each()
+    return delivered
+
+
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+async def every_loss_is_counted_up_to_255_and_none_while_cleared(dut):
+    """docs/serial.md, "Errors": the link is lost 258 times, each time to idles at another place; violations come with it. Nothing that happens while ``clear`` is 1 is counted."""
+    await fresh(dut)
+    reference, period = Receiver(), [*[1], *word_bits([IDLE] * 36)]
+    level = 0
+
+    async def again(each=lambda: None):
+        nonlocal level
+        line = levels(period, level)
+        level = line[-1]
+        for one in line:
+            reference.push(one)
+        await feed(dut, [15 * one for one in line], each)
+
+    for _ in range(260):
+        await again()
+        assert counters(dut) == (min(reference.violations, 255), min(reference.losses, 255), 0)
+    assert reference.losses > 255
+    dut.clear.value = 1
+    await FallingEdge(dut.clk)
+    losses = reference.losses
+    await again(lambda: none(dut))
+    assert reference.losses > losses
+    dut.clear.value = 0
+    await FallingEdge(dut.clk)
+    none(dut)
+
+
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+async def every_symbol_without_room_is_counted_up_to_255_and_none_while_cleared(dut):
+    """docs/serial.md, "Errors": a sender that is far too fast, again and again; ``clear`` as in the claim above."""
+    await fresh(dut)
+    many_changes = [16 * high + low for high in (0, 7, 11, 13, 15) for low in (0, 7, 11, 13, 15)]
+    lost = 0
+
+    async def again(count, each=lambda: None):
+        line, level = [], 0
+        symbols = random.choices(many_changes, k=count)
+        for ppm, words in (0, FRONT), (25000, symbols), (0, [*BACK, *BACK]):
+            bits = levels(word_bits(words), level)
+            level = bits[-1]
+            line += Cable(ppm=ppm, phase=0)(bits, SAMPLES)
+        delivered = await feed(dut, sample(line, SAMPLES), each)
+        return len(symbols) - sum(symbol != VIOLATION for symbol in delivered)
+
+    while lost <= 260:
+        more = await again(3000)
+        assert more > 40
+        lost += more
+        assert counters(dut)[2] == min(lost, 255)
+    dut.clear.value = 1
+    await FallingEdge(dut.clk)
+    assert await again(500, lambda: none(dut)) > 4
+    dut.clear.value = 0
+    await FallingEdge(dut.clk)
+    none(dut)
 
 
 bench = Bench(__name__, {"4 of 4": lambda: SerialPhy(4, 4, INTERVAL)}, ports_only=True)

@@ -11,12 +11,9 @@ from amaranth.lib.wiring import In, Out
 from ..registers import WORD_BITS, RegisterPort
 from .numbers import LEVELS
 from .registers import VME_REG
-from .sync import StrobeWatch, Synchroniser
+from .sync import SEEN_AFTER, StrobeWatch, Synchroniser
 
 __all__ = ["Interrupter"]
-
-#: Cycles until a StrobeWatch that was set is seen.
-_SEEN_AFTER = 3
 
 
 class Interrupter(wiring.Component):
@@ -77,10 +74,10 @@ class Interrupter(wiring.Component):
             self.iackout_n.eq(~passed.now),
         ]
         level = Signal(3)
-        count = Signal(range(_SEEN_AFTER + 1))
+        count = Signal(range(SEEN_AFTER + 1))
         with m.FSM(name="interrupter"):
             with m.State("IDLE"):
-                m.d.sync += [level.eq(self.level), count.eq(_SEEN_AFTER)]
+                m.d.sync += [level.eq(self.level), count.eq(SEEN_AFTER)]
                 with m.If(as_low & ds_low & iackin & ~self.iack_n):
                     m.d.sync += self.data_out.eq(Cat(vectors[self.level], C(0xFF, 8)))
                     with m.If(pending.bit_select(self.level, 1)):

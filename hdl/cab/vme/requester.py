@@ -8,7 +8,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from .numbers import PERIOD_PS, Ns, check_period, cycles
-from .sync import Synchroniser
+from .sync import SEEN_AFTER, StrobeWatch, Synchroniser
 
 __all__ = ["Requester"]
 
@@ -65,26 +65,31 @@ class Requester(wiring.Component):
             lines.lines_n.eq(Cat(self.br_n, self.bgin_n, self.bclr_n)),
             Cat(br, bgin, bclr).eq(lines.value),
         ]
-        requesting, onward, granted = Signal(), Signal(), Signal()
+        m.submodules.onward = onward = StrobeWatch()    # a grant goes on, until BGIN* rises
+        requesting, granted = Signal(), Signal()
         ours = Signal(_LINES)
         m.d.comb += [
             ours.eq(1 << self.level),
             granted.eq((bgin & ours).any()),
             self.br_pull.eq(Mux(requesting, ours, 0)),
-            self.bgout_n.eq(self.bgin_n | Mux(onward, 0, ours)),
+            onward.as_n.eq((self.bgin_n & ours).any()),
+            self.bgout_n.eq(self.bgin_n | Mux(onward.now, 0, ours)),
         ]
         busy = Signal(range(cycles(Ns.BUSY, self.period_ps) + 1))
+        count = Signal(range(SEEN_AFTER + 1))
         with m.FSM(name="requester"):
             with m.State("IDLE"):
+                m.d.sync += count.eq(SEEN_AFTER)
                 with m.If(granted):
-                    m.d.sync += onward.eq(1)
+                    m.d.comb += onward.set.eq(1)
                     m.next = "PASSED"
                 with m.Elif(self.want):
                     m.d.sync += requesting.eq(1)
                     m.next = "REQUEST"
             with m.State("PASSED"):
-                with m.If(~granted):
-                    m.d.sync += onward.eq(0)
+                with m.If(count != 0):
+                    m.d.sync += count.eq(count - 1)
+                with m.Elif(~onward.seen):
                     m.next = "IDLE"
             with m.State("REQUEST"):
                 m.d.sync += busy.eq(cycles(Ns.BUSY, self.period_ps))

@@ -9,7 +9,10 @@ from amaranth.lib import wiring
 from amaranth.lib.cdc import FFSynchronizer
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["EdgeWatch", "StrobeWatch", "Synchroniser"]
+__all__ = ["EdgeWatch", "SEEN_AFTER", "StrobeWatch", "Synchroniser"]
+
+#: Cycles until a StrobeWatch that was set is seen.
+SEEN_AFTER = 3
 
 
 class Synchroniser(wiring.Component):

@@ -9,9 +9,10 @@ from nectar.hdl.cab.vme.numbers import Modifier
 from nectar.hdl.cab.vme.requester import Requester
 from nectar.verification.bench import Bench, inside
 from nectar.verification.cab.vme.asking import look, set_window
+from nectar.verification.cab.vme.backplane import point
 from nectar.verification.cab.vme.boards import BusMaster, BusSlave
 from nectar.verification.cab.vme.rig import Rig, configurations
-from nectar.verification.cab.vme.waiting import between, pause
+from nectar.verification.cab.vme.waiting import between, pause, until
 
 BASE = 0x400000
 
@@ -71,6 +72,53 @@ async def the_bus_is_kept_until_somebody_wants_it(dut):
     await pause(25 * rig.period)
     assert rig.bus.level("bbsy")
     rig.checker.done()
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def a_grant_for_others_goes_on_in_time_and_once(dut):
+    """docs/vme.md, requester: at its level within 4 cycles, at another one straight through. The next grant may come 70 ns after the one before has ended
+    (30 ns of BBSY*, 40 ns of the arbiter), at the same level or another one: it goes on once, too."""
+    for level in range(4):
+        rig = await Rig(dut, inside(), level=level).start()
+        changes = []
+        rig.bus.watch(lambda name, old, new, rig=rig, changes=changes: changes.append((name, new, rig.bus.now())) if "bg" in name and old != new else None)
+        for line in random.choices((level, level, *range(4)), k=16):
+            changes.clear()
+            rig.bus.set("arbiter", point(f"bg{line}", 0), 0)
+            await pause(between(6, 8) * rig.period)
+            rig.bus.set("arbiter", point(f"bg{line}", 0), 1)
+            await pause(70)
+            came = [time for name, new, time in changes if name == point(f"bg{line}", 1)]
+            went = [(name, time) for name, new, time in changes if name.endswith("@2")]
+            assert len(came) == 2 and [name for name, _ in went] == 2 * [point(f"bg{line}", 2)], changes
+            assert went[0][1] - came[0] <= (4 * rig.period if line == level else 1) and went[1][1] - came[1] <= 1
+        assert rig.bus.level("bbsy") and all(rig.bus.level(f"br{n}") for n in range(4))
+        rig.checker.done("CHAIN")
+        rig.plug.unplug()
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def a_request_at_any_level_gets_the_bus_behind_the_cycle_under_way(dut):
+    """docs/vme.md, requester: asks at the level of its switch only; another BR*, whichever, or BCLR* makes it let go, between cycles only, and then at once."""
+    for level, wish in ((level, wish) for level in range(4) for wish in ("br0", "br1", "br2", "br3", "bclr")):
+        rig = await Rig(dut, inside(), level=level).start()
+        slave = BusSlave(rig.bus, BASE, 64, delay=(40 * rig.period, 40 * rig.period))
+        slave.release = (1, 2)
+        await set_window(rig.inside, BASE, Modifier.A24_USER_DATA)
+        asked = set()
+        rig.bus.watch(lambda name, old, new, rig=rig, asked=asked: asked.add(name) if name.startswith("br") and "cab" in rig.bus.drivers[name] else None)
+        assert await look(rig.plug, BASE) is not None
+        await pause(10 * rig.period)
+        assert asked == {f"br{level}"} and not rig.bus.level("bbsy")
+        task = cocotb.start_soon(look(rig.plug, BASE + 4))
+        await until(rig.bus, lambda rig=rig: not rig.bus.level("ds0"))
+        rig.bus.set("somebody", wish, 0)
+        await pause(20 * rig.period)
+        assert not rig.bus.level("bbsy") and not rig.bus.level("as")
+        assert await task is not None and len(slave.cycles) == 2
+        assert await until(rig.bus, lambda rig=rig: rig.bus.level("bbsy"), 10 * rig.period) and rig.bus.level("as")
+        rig.checker.done("BUSY-LOW", "BUSY-GRANT")
+        rig.plug.unplug()
 
 
 bench = Bench(__name__, configurations(), ports_only=True, share="vme")

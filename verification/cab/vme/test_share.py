@@ -8,6 +8,7 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from cocotb.triggers import RisingEdge
+from cocotb.utils import get_sim_time
 
 from nectar.hdl.cab.access import AccessPort
 from nectar.hdl.cab.vme.host import HostPins, HostPort
@@ -21,12 +22,14 @@ MAP = 0x100000
 
 
 class _Both(wiring.Component):
-    """Two hosts on one access port; and the other share with plain pins.
+    """Two hosts on one access port; the same share, and the other one, with plain pins.
 
     Members
     -------
     first, second : Out(HostPins())
     access : Out(AccessPort())
+    c, d : In(AccessPort())
+    map : Out(AccessPort())
     a, b : In(MasterPort())
     port : Out(MasterPort())
 
@@ -38,6 +41,9 @@ class _Both(wiring.Component):
     first: Out(HostPins())
     second: Out(HostPins())
     access: Out(AccessPort())
+    c: In(AccessPort())
+    d: In(AccessPort())
+    map: Out(AccessPort())
     a: In(MasterPort())
     b: In(MasterPort())
     port: Out(MasterPort())
@@ -52,6 +58,10 @@ class _Both(wiring.Component):
             m.submodules += host
             connect(m, host.pins, flipped(pins))
             connect(m, host.access, asker)
+        m.submodules.plain = plain = ShareAccess()
+        for pins, asker in ((self.c, plain.a), (self.d, plain.b)):
+            connect(m, asker, flipped(pins))
+        connect(m, plain.port, flipped(self.map))
         m.submodules.master = master = ShareMaster()
         for name in ("a", "b"):
             connect(m, getattr(master, name), flipped(getattr(self, name)))
@@ -95,6 +105,94 @@ async def both_hosts_and_the_cpu_count_up_the_same_word(dut):
         await task
     inside.cpu = lambda: None
     assert int.from_bytes(inside.memory[:4], "big") == counted[0]
+
+
+_WIDTHS = {"address": 24, "write": 1, "execute": 1, "select": 4, "write_data": 32}
+
+
+class _Asker:
+    """Asks for accesses at the plain pins ``name``, now and then several under one lock; ``log`` has what it was told of each."""
+
+    def __init__(self, plug, name, accesses):
+        self.plug, self.name, self.log = plug, name, []
+        self.task = cocotb.start_soon(self._run(accesses))
+
+    async def _cycles(self, count):
+        for _ in range(count):
+            await RisingEdge(self.plug.dut.clk)
+
+    async def _run(self, accesses):
+        left = 0        # accesses under the lock
+        while len(self.log) < accesses:
+            left = left or (random.randint(1, 3) if random.random() < 0.3 else 0)
+            self.plug.put(**{f"{self.name}__valid": 1, f"{self.name}__lock": left > 0,
+                             **{f"{self.name}__{field}": random.getrandbits(width) for field, width in _WIDTHS.items()}})
+            await self._until("ready")
+            self.plug.put(**{f"{self.name}__valid": 0, **{f"{self.name}__{field}": random.getrandbits(width) for field, width in _WIDTHS.items()}})
+            await self._until("done")
+            self.log.append((self.plug.get(f"{self.name}__read_data"), self.plug.get(f"{self.name}__error")))
+            if left > 1:
+                await self._cycles(random.randrange(4))
+            else:
+                self.plug.put(**{f"{self.name}__lock": 0})
+                # Half of them begin in the same cycle as the other's, if that is idle, too.
+                await self._cycles(random.choice((1, 2, 12, *3 * [32 - int(get_sim_time("ps") // 62_500) % 32])))
+            left = max(left - 1, 0)
+        self.plug.put(**{f"{self.name}__lock": 0})
+
+    async def _until(self, pin):
+        while True:
+            await RisingEdge(self.plug.dut.clk)
+            if self.plug.get(f"{self.name}__{pin}"):
+                return
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def each_access_arrives_as_it_was_asked_and_in_turn(dut):
+    """docs/vme.md, host port: beside VME and in turn with it. Who is alone is not delayed, who has not had the last access goes first, one access at a time,
+    a lock keeps the other out; every bit of an access and of its answer, in every cycle."""
+    plug = HostPlug(dut)
+    plug.put(**{f"{name}__{pin}": 0 for name in "cd" for pin in ("valid", "lock")}, map__ready=0, map__done=0)
+    await plug.start()
+    askers = {name: _Asker(plug, name, 120) for name in "cd"}
+    told = {"c": [], "d": []}
+    under_way, left, locked, last, both = None, 0, None, None, 0
+    while not all(asker.task.done() for asker in askers.values()):
+        await RisingEdge(dut.clk)
+        wanting = [name for name in "cd" if plug.get(f"{name}__valid")]
+        if locked and not plug.get(f"{locked}__lock"):
+            locked = None
+        if under_way or locked:
+            chosen = under_way or locked
+        else:
+            chosen = next((name for name in wanting if name != last), last)
+            both += len(wanting) == 2
+        if last or len(wanting) == 1:
+            assert plug.get("map__valid") == (chosen in wanting)
+        elif wanting:
+            chosen = next(name for name in "cd" if all(plug.get(f"map__{field}") == plug.get(f"{name}__{field}") for field in _WIDTHS))
+        taken = plug.get("map__valid") and plug.get("map__ready")
+        for name in "cd":
+            assert plug.get(f"{name}__ready") or not (taken and name == chosen)
+            assert not (plug.get(f"{name}__ready") and plug.get(f"{name}__valid")) or name == chosen
+            assert plug.get(f"{name}__done") == (plug.get("map__done") and name == under_way)
+        if chosen in wanting:
+            assert all(plug.get(f"map__{field}") == plug.get(f"{chosen}__{field}") for field in _WIDTHS)
+            under_way = last = chosen
+        if under_way or locked:
+            assert plug.get("map__lock") == plug.get(f"{under_way or locked}__lock")
+        if taken:
+            left = random.randint(3, 6)
+            if plug.get(f"{chosen}__lock"):
+                locked = chosen
+        if plug.get("map__done"):
+            told[under_way].append((plug.get("map__read_data"), plug.get("map__error")))
+            under_way = None
+        left = max(left - 1, 0)
+        plug.put(map__ready=under_way is not None and not left and random.random() < 0.6 or random.random() < 0.3, map__done=left == 1,
+                 map__read_data=random.getrandbits(32), map__error=random.getrandbits(1))
+    assert {name: asker.log for name, asker in askers.items()} == told
+    assert both > 15
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
