@@ -4,6 +4,9 @@ Source: "The Design of Nectar" (1989), section 4.1, names an instrumentation boa
 is ours (``docs/monitor.md``).
 """
 
+from functools import reduce
+from operator import or_
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -99,9 +102,10 @@ class Monitor(wiring.Component):
             self.active.eq(recorder.running | counters.busy | clear.any() | start | awake),
         ]
 
-        # Cycle t + 1: what is selected.
+        # Cycle t + 1: what is selected. The record's block RAM takes most of a cycle, so which byte of an event is known before it.
         select, offset = Signal(8, reset_less=True), Signal(8, reset_less=True)
-        m.d.sync += [select.eq(self.select), offset.eq(self.offset)]
+        event_bytes = Signal(EVENT_BYTES, reset_less=True)
+        m.d.sync += [select.eq(self.select), offset.eq(self.offset), event_bytes.eq(Cat(self.offset[:7] == n for n in range(EVENT_BYTES)))]
         m.d.comb += [
             counters.port.eq(self.select),
             counters.counter.eq(self.offset[1:]),
@@ -118,18 +122,14 @@ class Monitor(wiring.Component):
         text = Cat(event.what.output, Const(0, 1), event.what.input, Const(0, 3), event.time, event.what.kind)
         m.d.sync += [
             low.eq(offset[0]),
-            events.eq(0),
+            events.eq(reduce(or_, (text[8 * (EVENT_BYTES - 1 - n):][:8] & event_bytes[n].replicate(8) for n in range(EVENT_BYTES)))),
             flags.eq(Cat(Cat(flag[bit] for flag in self.flags).bit_select(offset[:len(counters.port)], 1) for bit in range(_FLAG_BITS))),
             identity.eq(0),
             places["counters"].eq(~is_absent(select, self.ports) & (offset < 2 * len(Counter))),
-            places["events"].eq(select == Select.EVENTS),
+            places["events"].eq((select == Select.EVENTS) & recorder.valid),
             places["flags"].eq((select == Select.FLAGS) & ~is_absent(offset, self.ports)),
             places["identity"].eq((select == Select.IDENTITY) & (offset < len(constants))),
         ]
-        with m.Switch(offset[:7]):
-            for n in range(EVENT_BYTES):
-                with m.Case(n):
-                    m.d.sync += events.eq(text[8 * (EVENT_BYTES - 1 - n):][:8])
         with m.Switch(offset[:3]):
             for n, constant in enumerate(constants):
                 with m.Case(n):
