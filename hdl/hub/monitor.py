@@ -4,6 +4,9 @@ Source: "The Design of Nectar" (1989), section 4.1, names an instrumentation boa
 is ours (``docs/monitor.md``).
 """
 
+from functools import reduce
+from operator import or_
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -108,28 +111,25 @@ class Monitor(wiring.Component):
             recorder.pop.eq(self.pop & self.offset[7] & (self.select == Select.EVENTS)),
         ]
 
-        # Cycle t + 2: each part shows its byte; what is selected is told one from the other.
-        events, flags, identity = (Signal(8, name=name, reset_less=True) for name in ("event_byte", "flags_byte", "identity_byte"))
-        places = {what: Signal(name=f"shows_{what}", reset_less=True) for what in ("counters", "events", "flags", "identity")}
+        # Cycle t + 2: each part shows its byte; what is selected is told one from the other. The record's block RAM takes most of a cycle,
+        # so the event is shown whole, and which of its bytes it is to be, if any, is told beside it.
+        flags, identity = (Signal(8, name=name, reset_less=True) for name in ("flags_byte", "identity_byte"))
+        text, event_bytes = Signal(8 * EVENT_BYTES, reset_less=True), Signal(EVENT_BYTES, reset_less=True)
+        places = {what: Signal(name=f"shows_{what}", reset_less=True) for what in ("counters", "flags", "identity")}
         low = Signal(reset_less=True)  # of a counter, its low byte
         constants = [Const(VERSION, 8), Const(self.ports, 8), Const(self.profile.transfer, 8), Const(self.profile.setup_and_transfer, 8),
                      self.watchdog_log]
         event = recorder.oldest
-        text = Cat(event.what.output, Const(0, 1), event.what.input, Const(0, 3), event.time, event.what.kind)
         m.d.sync += [
             low.eq(offset[0]),
-            events.eq(0),
+            text.eq(Cat(event.what.output, Const(0, 1), event.what.input, Const(0, 3), event.time, event.what.kind)),
+            event_bytes.eq(Cat(recorder.valid & (select == Select.EVENTS) & (offset[:7] == EVENT_BYTES - 1 - n) for n in range(EVENT_BYTES))),
             flags.eq(Cat(Cat(flag[bit] for flag in self.flags).bit_select(offset[:len(counters.port)], 1) for bit in range(_FLAG_BITS))),
             identity.eq(0),
             places["counters"].eq(~is_absent(select, self.ports) & (offset < 2 * len(Counter))),
-            places["events"].eq(select == Select.EVENTS),
             places["flags"].eq((select == Select.FLAGS) & ~is_absent(offset, self.ports)),
             places["identity"].eq((select == Select.IDENTITY) & (offset < len(constants))),
         ]
-        with m.Switch(offset[:7]):
-            for n in range(EVENT_BYTES):
-                with m.Case(n):
-                    m.d.sync += events.eq(text[8 * (EVENT_BYTES - 1 - n):][:8])
         with m.Switch(offset[:3]):
             for n, constant in enumerate(constants):
                 with m.Case(n):
@@ -138,7 +138,8 @@ class Monitor(wiring.Component):
         # Cycle t + 3, and the byte in cycle t + 4.
         others, count, in_counters = Signal(8, reset_less=True), Signal(8, reset_less=True), Signal(reset_less=True)
         m.d.sync += [
-            others.eq(Mux(places["events"], events, 0) | Mux(places["flags"], flags, 0) | Mux(places["identity"], identity, 0)),
+            others.eq(reduce(or_, (text.word_select(n, 8) & shown.replicate(8) for n, shown in enumerate(event_bytes)))
+                      | Mux(places["flags"], flags, 0) | Mux(places["identity"], identity, 0)),
             count.eq(Mux(low, counters.value[:8], counters.value[8:])),
             in_counters.eq(places["counters"]),
             self.byte.eq(Mux(in_counters, count, others)),

@@ -62,7 +62,7 @@ class Recorder(wiring.Component):
         Pulses: the connection to this output ends, or the lock on it without a decision; the watchdog expires at this input.
         ``closed`` and an OPENED that takes effect in the same cycle, if they name the same output: the old connection, then the new.
     oldest, valid : Out(Entry), Out(1)
-        The oldest event of the cycle before; all 0 when there was none.
+        The oldest event of the cycle before, if there was one.
     pop : In(1)
         The oldest event is taken out; no effect when there is none.
     running : Out(1)
@@ -204,7 +204,7 @@ class Recorder(wiring.Component):
         m.d.sync += self.valid.eq(count != 0)
         m.d.comb += [
             read_port.addr.eq(first),
-            self.oldest.eq(Mux(self.valid, read_port.data, 0)),
+            self.oldest.eq(read_port.data),
         ]
 
         if platform == "formal":

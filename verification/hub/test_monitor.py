@@ -255,6 +255,11 @@ async def clearing_what_there_is_not_does_nothing(dut):
     await watcher.settle()
     for n in range(watcher.ports):
         assert await watcher.read(n, *range(32)) == [0, 1] * 16
+    for n in range(watcher.ports):   # what is cleared is under way from the next cycle on
+        await watcher.lockstep.step(watcher.levels, {"active": 0})
+        await watcher.clear(n)
+        await watcher.lockstep.step(watcher.levels, {"active": 1})
+        await watcher.settle()
     for order in ([*range(watcher.ports)], [*reversed(range(watcher.ports))]):
         for n in order:
             await watcher.clear(n)

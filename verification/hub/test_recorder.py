@@ -52,7 +52,6 @@ class Watcher:
         await self.cycle()
         valid, entry = await self.cycle()
         if not valid:
-            assert entry == 0
             return None
         return Item(entry >> 18, Event(entry >> 14 & 15), entry >> 7 & 127, entry & 127)
 
