@@ -1,7 +1,6 @@
 """The cable back end as a Machine, with a simulated board in another process: what the engine must do, and the engine's own cycles."""
 
 import contextlib
-import itertools
 import os
 import select
 import threading
@@ -146,16 +145,16 @@ def test_a_session_that_was_broken_off_does_not_disturb_the_next(board):
     expected, _ = on_board(board.path, programs.file_by_packets)
     for _ in range(3):
         machine = CableMachine.cluster(Board(board.path))
-        door = machine.doors["CAB1"]
+        door, spends = machine.doors["CAB1"], []
 
-        async def main(door=door):
+        async def main(door=door, spends=spends):
             await door.now()
+            spends.append(True)
             door.spend(1 << 27)
             await door.now()
 
         machine.start("CAB1", main())
-        turns = itertools.count()
-        run(machine, lambda: next(turns) == 3)
+        run(machine, lambda spends=spends: spends)
         line = machine.boards[0].line
         number = line._number + 1 & 0xFF
         line._send(frame([header(REQUEST, number, Request.GO), 0xFFFF_FFFF, *machine.boards[0]._items[0]]) + b"\x7e\x4e\x01")
