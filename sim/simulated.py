@@ -23,31 +23,32 @@ _BOARDS = Path(boards.__file__).resolve().parent
 
 
 @dataclass(frozen=True)
-class Shape:
-    """What is in the cluster; as in ``nectar.hdl.host.cluster.Cluster``, the profile by its name."""
+class _Boards:
+    """What all simulated boards have; the profile by its name."""
 
     cabs: int = 2
-    ports: int | None = None
     profile: str = "prototype"
     hub_id: int = 1
     data_bytes: int = 32768
-    period_ps: int = 62_500
     bit_cycles: int = 4
+
+
+@dataclass(frozen=True)
+class Shape(_Boards):
+    """What is in the cluster; as in ``nectar.hdl.host.cluster.Cluster``."""
+
+    ports: int | None = None
+    period_ps: int = 62_500
 
     kind = "cluster"
     lines = 1
 
 
 @dataclass(frozen=True)
-class DeskShape:
+class DeskShape(_Boards):
     """What is on the desk; as in ``nectar.boards.desk.Desk``."""
 
-    cabs: int = 2
-    profile: str = "prototype"
-    hub_id: int = 1
-    data_bytes: int = 32768
     clock_hz: int = 16_000_000
-    bit_cycles: int = 4
 
     kind = "desk"
 

@@ -77,20 +77,26 @@ class Far:
         self.dut.far__tx__payload.value = self.out[0] if self.out else 0
 
 
-@cocotb.test(timeout_time=20, timeout_unit="ms")
-async def what_arrives_while_time_stands_still_is_kept(dut):
-    """docs/boards.md, "cab": 700 symbols arrive between two requests; the CAB takes them afterwards, in order, none lost."""
+async def connected(dut):
+    """(far end, session, what the board says of itself) once the cable is in use and the fiber's light is on."""
     far = Far(dut)
     session = Session(dut, 4, each=far.each)
     await session.start()
-    shape, _, _, symbol_ps = await session.ask(Request.IDENTIFY)
-    assert (shape, symbol_ps) == (1 << 24, 10 * 10**12 // GIVEN.baud), "one CAB, a HUB of no ports; a symbol has ten bits"
+    identity = await session.ask(Request.IDENTIFY)
     await session.ask(Request.RESET)
-    await session.do({0: [write("RX_MODE", DIRECT), NOW]})
     for _ in range(12_000):
         if int(dut.leds.value) >> 1 & 1:
-            break
+            return far, session, identity
         await session.cycle()
+    raise AssertionError("the fiber has no light")
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def what_arrives_while_time_stands_still_is_kept(dut):
+    """docs/boards.md, "cab": 700 symbols arrive between two requests; the CAB takes them afterwards, in order, none lost."""
+    far, session, (shape, _, _, symbol_ps) = await connected(dut)
+    assert (shape, symbol_ps) == (1 << 24, 10 * 10**12 // GIVEN.baud), "one CAB, a HUB of no ports; a symbol has ten bits"
+    await session.do({0: [write("RX_MODE", DIRECT), NOW]})
     sent = [random.choice([random.randrange(256), Control.START, Control.END, Control.READY]) for _ in range(700)]
     sent = [symbol if symbol != Control.READY else 0 for symbol in sent]
     far.out += sent
@@ -111,15 +117,7 @@ async def what_arrives_while_time_stands_still_is_kept(dut):
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def what_has_arrived_for_another_program_is_gone_after_a_reset(dut):
     """docs/cable.md, "Boards with one CAB": the queue is emptied with the CAB."""
-    far = Far(dut)
-    session = Session(dut, 4, each=far.each)
-    await session.start()
-    await session.ask(Request.IDENTIFY)
-    await session.ask(Request.RESET)
-    for _ in range(12_000):
-        if int(dut.leds.value) >> 1 & 1:
-            break
-        await session.cycle()
+    far, session, _ = await connected(dut)
     far.out += [random.randrange(256) for _ in range(50)]
     while far.out:
         far.offer()
@@ -135,15 +133,7 @@ async def what_has_arrived_for_another_program_is_gone_after_a_reset(dut):
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def what_the_cab_sends_leaves_once_and_in_order(dut):
     """The fiber takes each symbol once, though the CAB's clock may stand still in the middle."""
-    far = Far(dut)
-    session = Session(dut, 4, each=far.each)
-    await session.start()
-    await session.ask(Request.IDENTIFY)
-    await session.ask(Request.RESET)
-    for _ in range(12_000):
-        if int(dut.leds.value) >> 1 & 1:
-            break
-        await session.cycle()
+    far, session, _ = await connected(dut)
     sent = [random.randrange(256) for _ in range(24)]
     for symbol in sent:
         await session.do({0: [write("TX_SYMBOL", symbol), Operation(Kind.SPEND, 0, 0, random.randrange(1, 60)), NOW]})

@@ -5,54 +5,22 @@ import fcntl
 import hashlib
 import os
 import re
-import select
 import signal
-import threading
 from pathlib import Path
 
 import pytest
 
-from nectar.hdl.host.numbers import ANSWER, Answer, header
 from nectar.sim.simulated import Shape, SimulatedBoard
-from nectar.software.backends.cablewords import frame
 from nectar.verification import seeds
+from nectar.verification.cli.lines import PROGRAM, Line, identity
 
 EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
-PROGRAM = "TOPOLOGY = 'hub:2'\nasync def main(system, arguments):\n    print(*(cab.name for cab in system.cabs))\n"
 
 
 @pytest.fixture(scope="module")
 def board():
     with SimulatedBoard(Shape()) as board:
         yield board
-
-
-class Answering:
-    """A line at which something answers each piece that it gets."""
-
-    def __init__(self, answer):
-        self.answer = answer
-        self.master, self.slave = os.openpty()
-        self.path = os.ttyname(self.slave)
-        self.ended = threading.Event()
-        self.thread = threading.Thread(target=self.run)
-
-    def run(self):
-        while not self.ended.is_set():
-            if select.select([self.master], [], [], 0.05)[0]:
-                os.write(self.master, self.answer(os.read(self.master, 4096)))
-
-    def __enter__(self):
-        import tty
-        tty.setraw(self.slave)
-        self.thread.start()
-        return self.path
-
-    def __exit__(self, *error):
-        self.ended.set()
-        self.thread.join()
-        os.close(self.master)
-        os.close(self.slave)
 
 
 @pytest.fixture
@@ -121,7 +89,7 @@ def test_a_file_that_is_no_line(refused, path):
 
 
 def test_a_silent_line(refused):
-    with Answering(lambda data: b"") as path:
+    with Line(lambda data: b"") as path:
         assert refused(path) == (f"--on {path}: nothing answers at 1000000 baud; is the board loaded with the top 'cluster' or 'cab', and is this its serial line "
                                  "and its baud rate?")
 
@@ -130,23 +98,19 @@ def test_a_silent_line(refused):
                                     pytest.param(lambda data: b"\r\nlogin: ", id="login", marks=pytest.mark.nightly),
                                     pytest.param(lambda data: seeds.rng("noise", data).randbytes(500), id="noise")])
 def test_a_line_at_which_something_else_answers(refused, answer):
-    with Answering(answer) as path:
+    with Line(answer) as path:
         assert re.fullmatch(rf"--on {path}: what answers is no Nectar board, or not at 3000000 baud: \d+ bytes came, none of which make a frame for us",
                             refused(path, "--baud", "3000000"))
 
 
 def test_a_board_of_another_version(refused):
-    with Answering(lambda data: frame([header(ANSWER, 1, Answer.IDENTITY) + (1 << 16), 0, 0, 0])) as path:
+    with Line(identity(0, 0, 0, version=2)) as path:
         assert refused(path) == (f"--on {path}: the board speaks version 2 of the cable's protocol, this program version 1; "
                                  "build its top with this version of Nectar")
 
 
 def test_a_board_that_says_what_cannot_be(refused):
-    def identity(data):
-        number = data.split(b"\x7e")[1].replace(b"\x7d\x5e", b"\x7e").replace(b"\x7d\x5d", b"\x7d")[2]
-        return frame([header(ANSWER, number, Answer.IDENTITY), 0, 0, 0])
-
-    with Answering(identity) as path:
+    with Line(identity(0, 0, 0)) as path:
         assert refused(path) == f"--on {path}: the board says of itself what cannot be; build its top with this version of Nectar"
 
 

@@ -32,7 +32,7 @@ class Environment:
     """The ports around the centre: they hold their ready bits, ask, and give up."""
 
     def __init__(self, dut, watches):
-        self.ports, backplane = CONFIGURATIONS[inside()]
+        self.ports, _ = CONFIGURATIONS[inside()]
         self.model = Model(self.ports)
         self.ready = (1 << self.ports) - 1
         self.requests = [0] * self.ports

@@ -1,6 +1,7 @@
 """Bench of hdl/hub/recorder.py: what is recorded, in which order, with which stamps, and what is lost (docs/monitor.md, "Record")."""
 
 import random
+from itertools import combinations
 
 import cocotb
 import pytest
@@ -141,6 +142,20 @@ async def all_at_once_is_written_one_after_the_other(dut):
         (Event.REFUSED, 1, 0), *((Event.TIMED_OUT, port, 0) for port in ports),
         *((Event.CLOSED, 0, port) for port in ports), *((Event.UNLOCKED, 0, port) for port in ports)]
     assert [event.time for event in events] == list(range(2, 3 * watcher.ports + 3))
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def of_any_two_ports_at_once_the_first_comes_first(dut):
+    """docs/monitor.md: in the order of the ports, whichever they are and however far apart."""
+    watcher = Watcher(dut)
+    await watcher.lockstep.reset()
+    pairs = list(combinations(range(watcher.ports), 2))
+    for first, second in random.sample(pairs, min(len(pairs), 40)):
+        await watcher.cycle(start=1)
+        await watcher.cycle(pulses=[(kind, port) for kind in PULSES for port in (second, first)])
+        for _ in range(9):
+            await watcher.cycle()
+        assert [(event.kind, event.input + event.output) for event in await watcher.drain()] == [(kind, port) for kind in PULSES for port in (first, second)]
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
