@@ -15,6 +15,7 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..link.symbol import SYMBOL_BITS
+from .entry import is_own
 
 __all__ = ["Bypass", "BYPASS_ROOM"]
 
@@ -37,8 +38,8 @@ class Bypass(wiring.Component):
         The queue.
     clear : In(1)
         What is here, and what comes in this cycle, is thrown away, save what is taken.
-    entry, valid, pop : Out(9), Out(1), In(1)
-        For the head.
+    entry, own, valid, pop : Out(9), Out(1), Out(1), In(1)
+        For the head. ``own``: it is the first entry of a command for this HUB, which always comes from the queue.
     clean : Out(1)
         Nothing is here nor in the queue; what is in the input register is at ``entry``, valid or not.
     busy : Out(1)
@@ -56,7 +57,7 @@ class Bypass(wiring.Component):
         super().__init__({
             "coming": In(SYMBOL_BITS), "plain": In(1), "open": Out(1), "divert": Out(1),
             "oldest": In(SYMBOL_BITS), "oldest_valid": In(1), "pop_queue": Out(1), "empty": In(1), "clear": In(1),
-            "entry": Out(SYMBOL_BITS), "valid": Out(1), "pop": In(1), "clean": Out(1), "busy": Out(1),
+            "entry": Out(SYMBOL_BITS), "own": Out(1), "valid": Out(1), "pop": In(1), "clean": Out(1), "busy": Out(1),
         })
 
     def elaborate(self, platform):
@@ -85,19 +86,46 @@ class Bypass(wiring.Component):
             write_port.data.eq(Mux(self.pop_queue, self.oldest, self.coming)),
             write_port.en.eq(1),
         ]
-        m.d.comb += [next_pushed.eq(pushed + (self.pop_queue | self.divert)), next_popped.eq(popped + 1)]
+        # ``pop`` is known last; both cases are ready before it.
+        more, stay = Signal(), Signal()  # if something leaves there is more; if nothing leaves there is something
+        m.d.comb += [
+            next_pushed.eq(pushed + (self.pop_queue | self.divert)),
+            next_popped.eq(popped + 1),
+            more.eq(~self.clear & (next_pushed != next_popped)),
+            stay.eq(~self.clear & (next_pushed != popped)),
+        ]
         m.d.sync += [
-            some.eq(~self.clear & Mux(self.pop, next_pushed != next_popped, next_pushed != popped)),
+            some.eq(more & self.pop | stay & ~self.pop),
             fresh.eq(~self.pop_queue),
             pushed.eq(next_pushed),
             popped.eq(Mux(self.clear, next_pushed, Mux(self.pop, next_popped, popped))),
         ]
 
+        # The head asks first of all whether the entry begins a command: registers know it, and not the memory.
+        owns = Signal(places)  # of each place
+        comes_own, came_own = Signal(), Signal()
+        newest, was_own = Signal(), Signal()  # the next entry is what was written last; if not, whether it begins a command
+        m.d.comb += [
+            comes_own.eq(self.pop_queue & is_own(self.oldest)),
+            self.own.eq(newest & came_own | was_own),
+        ]
+        m.d.sync += [
+            owns.bit_select(write_port.addr, 1).eq(comes_own),
+            came_own.eq(comes_own),
+        ]
+        here, behind = (~self.clear & (write_port.addr == place) for place in (popped, next_popped))
+        own_here, own_behind = (~self.clear & (write_port.addr != place) & owns.bit_select(place, 1) for place in (popped, next_popped))
+        m.d.sync += [
+            newest.eq(behind & self.pop | here & ~self.pop),
+            was_own.eq(own_behind & self.pop | own_here & ~self.pop),
+        ]
+
         if platform == "formal":
             look = storage.read_port(domain="comb")
-            self.spy = SimpleNamespace(address=look.addr, data=look.data, pushed=pushed, popped=popped, fresh=fresh)
+            self.spy = SimpleNamespace(address=look.addr, data=look.data, pushed=pushed, popped=popped, owns=owns)
             m.d.comb += [
                 Assert((pushed - popped)[:len(pushed)] <= BYPASS_ROOM, "no symbol is written over another"),
                 Assert(~(self.divert & self.pop_queue), "one symbol at a time comes in"),
+                Assert(self.own == (some & owns.bit_select(popped, 1))),
             ]
         return m

@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..link.symbol import SYMBOL_BITS
 from .commands import Error, Op
-from .entry import OWN_OP_BITS, is_closing, is_command, is_own, is_start
+from .entry import OWN_OP_BITS, is_closing, is_command, is_start
 from .messages import FAULTS, Passage, Reply, Request, check_ports, is_absent
 
 __all__ = ["Head"]
@@ -31,8 +31,8 @@ class Head(wiring.Component):
     -------
     hub_id : In(8)
         ID of this HUB.
-    entry, valid, pop : In(9), In(1), Out(1)
-        The queue's head, and that it is taken.
+    entry, own, valid, pop : In(9), In(1), In(1), Out(1)
+        The queue's head, whether it is the first entry of a command for this HUB, and that it is taken.
     offer, offered, willing, accept : In(1), In(8), Out(1), Out(1)
         A command that may be taken without the queue, since that is empty: its opcode, its parameter being ``entry``; that one would be, and
         that it is.
@@ -97,7 +97,7 @@ class Head(wiring.Component):
         self.ports = ports
         self.port = port
         super().__init__({
-            "hub_id": In(8), "entry": In(SYMBOL_BITS), "valid": In(1), "pop": Out(1),
+            "hub_id": In(8), "entry": In(SYMBOL_BITS), "own": In(1), "valid": In(1), "pop": Out(1),
             "offer": In(1), "offered": In(8), "willing": Out(1), "accept": Out(1), "halt": In(1), "expired": In(1),
             "targets": In(ports), "space": In(ports), "passage": Out(Passage), "move": Out(1), "start_left": Out(1),
             "request": Out(Request), "request_valid": Out(1), "give_up": Out(1),
@@ -119,21 +119,20 @@ class Head(wiring.Component):
         next_parameter, next_executes, next_ends, next_waits, next_closing = (
             Signal(name=f"next_{name}") for name in ("parameter", "executes", "ends", "waits", "closing"))
         connected, blocked = Signal(), Signal()
-        own = Signal()        # the entry is the first of a command for this HUB
         may = Signal()
         leaves, takes, loads = Signal(), Signal(), Signal()  # a symbol leaves; a command is taken out; so is its parameter
         m.d.comb += [
             connected.eq(self.targets.any()),
             blocked.eq((self.targets & ~self.space).any()),
-            own.eq(is_own(self.entry)),
-            may.eq((passes | waits & self.resume) & ~self.halt),
+            may.eq((passes | waits & self.resume) & ~self.halt & ~blocked),
             # In a cycle of ``resume`` the response is still to come.
             self.willing.eq(passes & ~self.halt & ~asked & ~answering),
-            leaves.eq(may & self.valid & ~own & ~blocked),
-            takes.eq(self.willing & self.valid & own),
+            leaves.eq(may & self.valid & ~self.own),
+            takes.eq(self.willing & self.valid & self.own),
             self.accept.eq(self.willing & self.offer),
             loads.eq(parameter & self.valid & ~self.halt),
-            self.pop.eq(leaves | takes | loads),
+            # While a parameter is waited for neither of the two is 1.
+            self.pop.eq(self.valid & (Mux(self.own, self.willing, may) | parameter & ~self.halt)),
             self.moved.eq(leaves | takes | self.accept | self.resume | self.response_valid),
         ]
 

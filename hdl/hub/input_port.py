@@ -11,6 +11,7 @@ from ..link.queue import QUEUE_DEPTH
 from ..link.symbol import SYMBOL_BITS
 from .bypass import Bypass
 from .commands import Error
+from .entry import is_own
 from .head import Head
 from .input_register import Kind
 from .messages import FAULTS, LEVEL_BITS, Passage, Reply, Request
@@ -175,6 +176,7 @@ class InputPort(wiring.Component):
                 receiver.past.eq(bypass.open),
                 receiver.taken.eq(head.willing & bypass.clean),
                 head.entry.eq(bypass.entry),
+                head.own.eq(bypass.own),
                 head.valid.eq(bypass.valid),
                 head.offer.eq(receiver.own & ~receiver.flush & bypass.clean),
                 head.offered.eq(receiver.op),
@@ -184,6 +186,7 @@ class InputPort(wiring.Component):
             m.d.comb += [
                 queue.pop.eq(head.pop),
                 head.entry.eq(queue.oldest),
+                head.own.eq(is_own(queue.oldest)),
                 head.valid.eq(queue.valid),
             ]
 

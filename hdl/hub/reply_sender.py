@@ -56,19 +56,27 @@ class ReplySender(wiring.Component):
             write_port.addr.eq(Cat(self.place, come[:-1])),
             write_port.data.eq(self.byte),
             write_port.en.eq(self.push),
-            self.full.eq((come - sent)[:len(come)] == REPLY_ROOM),
         ]
-        with m.If(self.push & (self.place == COMMAND_LENGTH - 1)):
-            m.d.sync += come.eq(come + 1)
 
         at = Signal(range(COMMAND_LENGTH))  # symbol of the reply that is being sent
         own, turn = Signal(), Signal()      # it is the port's own; the next one would be, too
         last = Signal()
+        some = Signal()                     # a reply is in the memory
+        comes, goes = Signal(), Signal()    # one more; one less
         m.d.comb += [
-            turn.eq(self.answer.valid & (~own | (come == sent))),
-            self.waiting.eq((come != sent) | self.answer.valid),
+            turn.eq(self.answer.valid & ~(own & some)),
+            self.waiting.eq(some | self.answer.valid),
             last.eq(self.take & (at == COMMAND_LENGTH - 1)),
             self.answer.ready.eq(last & own),
+            comes.eq(self.push & (self.place == COMMAND_LENGTH - 1)),
+            goes.eq(last & ~own),
+        ]
+        # Whether there is one, and whether there is room, is asked early in a cycle: registers know it.
+        m.d.sync += [
+            come.eq(come + comes),
+            sent.eq(sent + goes),
+            some.eq(comes | some & ~(goes & (come == (sent + 1)[:len(sent)]))),
+            self.full.eq(~goes & (self.full | comes & ((come - sent)[:len(come)] == REPLY_ROOM - 1))),
         ]
 
         # Byte 0 of a reply in the memory is never written, hence 0. So a few gates can select what is sent: all but one are 0.
@@ -86,14 +94,14 @@ class ReplySender(wiring.Component):
             m.d.sync += at.eq(at + 1)
             with m.If(at == 0):
                 m.d.sync += own.eq(turn)
-        with m.If(last & ~own):
-            m.d.sync += sent.eq(sent + 1)
 
         if platform == "formal":
             look = storage.read_port(domain="comb")
             self.spy = SimpleNamespace(address=look.addr, data=look.data, come=come, sent=sent, at=at, own=own)
             m.d.comb += [
                 Assert((come - sent)[:len(come)] <= REPLY_ROOM, "no reply is written over another"),
+                Assert(some == (come != sent)),
+                Assert(self.full == ((come - sent)[:len(come)] == REPLY_ROOM)),
                 Assert(~self.push | (self.place != 0), "no byte has place 0"),
             ]
             for n in range(REPLY_ROOM):

@@ -49,6 +49,7 @@ class HeadProof(wiring.Component):
             own.eq(entry[8] & entry[7]),
             closes_all.eq((place == 1) & (entry == CLOSES | Op.CLOSE_ALL)),
             symbol.eq(Mux(closes_all, Op.CLOSE_ALL, entry)),
+            head.own.eq(Mux(head.valid & ~takes_parameter, own, AnySeq(1))),
             Assume(~head.valid | takes_parameter | own & (place == 0) | closes_all
                    | is_sent(entry) & ((place == 0) | ~(entry & CONTROL_BIT).any()) & ((place != 1) | (entry != Op.CLOSE_ALL))),
             head.fault.eq(Mux(head.response_valid, Cat(~head.done & (head.value == error) for error in FAULTS), AnySeq(len(FAULTS)))),

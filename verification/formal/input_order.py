@@ -8,6 +8,7 @@ from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Module, Mux, Signal
 from amaranth.lib import wiring
 
+from ...hdl.hub.entry import is_own
 from ...hdl.link.symbol import SYMBOL_BITS
 from .prove import look_into
 
@@ -66,7 +67,7 @@ class InputOrderProof(wiring.Component):
             Assert(~(bypass.clean | bypass.divert & (close == 0)) | (bypass.entry == came), "what passes is what came"),
             Assert(~bypass.clean | (far == 0) & (close == 0)),
         ]
-        follows, word, ahead = Signal(), Signal(SYMBOL_BITS), Signal(bits)
+        follows, word, ahead, own = Signal(), Signal(SYMBOL_BITS), Signal(bits), Signal()
         m.d.comb += [
             near.address.eq(near.popped + ahead),
             inside.address.eq(inside.committed + 1 - far + ahead - close),
@@ -75,6 +76,7 @@ class InputOrderProof(wiring.Component):
             m.d.sync += [
                 follows.eq(enters & AnySeq(1) & ~(bypass.pop & (far + close == 0)) & ~(clear & bypass.divert)),
                 word.eq(came),
+                own.eq(is_own(came) & ~bypass.divert),
                 ahead.eq(Mux(clear, 0, far + close - bypass.pop)),
             ]
         with m.Elif(clear):
@@ -84,12 +86,19 @@ class InputOrderProof(wiring.Component):
         with m.If(follows):
             m.d.comb += Assert(ahead < far + close, "it is still there")
             with m.If(ahead < close):
-                m.d.comb += Assert(near.data == word, "unchanged in front of the queue")
+                m.d.comb += [
+                    Assert(near.data == word, "unchanged in front of the queue"),
+                    Assert(near.owns.bit_select(near.address, 1) == own),
+                ]
             with m.Else():
                 m.d.comb += [
                     Assert(inside.data == word, "unchanged in the queue"),
+                    Assert(own == is_own(word)),
                     Assert((ahead != close) | ~queue.valid | (queue.oldest == word)),
                 ]
             with m.If((ahead == 0) & bypass.valid):
-                m.d.comb += Assert(bypass.entry == word, "it is offered behind all that came before it")
+                m.d.comb += [
+                    Assert(bypass.entry == word, "it is offered behind all that came before it"),
+                    Assert(bypass.own == own, "and known for what it is"),
+                ]
         return m

@@ -7,6 +7,7 @@ import cocotb
 import pytest
 
 from nectar.hdl.hub.bypass import BYPASS_ROOM, Bypass
+from nectar.hdl.hub.entry import OWN
 from nectar.verification.bench import Bench
 from nectar.verification.hub.lockstep import Lockstep
 
@@ -20,13 +21,13 @@ class Surroundings:
     def __init__(self, dut):
         self.lockstep = Lockstep(dut, ["coming", "plain", "oldest", "oldest_valid", "empty", "clear", "pop"])
         self.queue = deque()     # (entry, cycle from which it is valid)
-        self.inside = deque()    # entries that have not left, with the cycle in which they were in the input register
+        self.inside = deque()    # entries that have not left, with the cycle in which they were in the input register, and whether they begin a command
         self.tag = 0
         self.now = (0, False)    # what is in the input register, and whether it is plain
         self.places = 0          # entries between queue and head
         self.fresh = False       # nothing came from the queue in the cycle before, which was no reset
         self.left = []           # (cycle of leaving, cycle of arrival)
-        self.seen = {"through": 0, "waited": 0, "queued": 0, "from queue": 0, "cleared": 0, "taken while cleared": 0}
+        self.seen = {"through": 0, "waited": 0, "queued": 0, "from queue": 0, "cleared": 0, "taken while cleared": 0, "own": 0}
 
     async def cycle(self, arrive, take, clear=0.0, command=0.0):
         """One cycle in which the next symbol arrives, the head takes, the queue is cleared, with these probabilities."""
@@ -41,18 +42,19 @@ class Surroundings:
         is_clean = not self.places and not self.queue and self.fresh
         is_valid = self.places > 0 or (plain and is_clean)
         takes = is_valid and random.random() < take
-        opens, divert, pop_queue, entry = await self.lockstep.step(
-            inputs | {"pop": takes}, {"valid": is_valid, "clean": is_clean, "busy": self.places > 0}, ("open", "divert", "pop_queue", "entry"))
+        opens, divert, pop_queue, entry, own = await self.lockstep.step(
+            inputs | {"pop": takes}, {"valid": is_valid, "clean": is_clean, "busy": self.places > 0}, ("open", "divert", "pop_queue", "entry", "own"))
         assert divert == (plain and opens)
         assert not pop_queue or valid
         if plain:
-            self.inside.append((symbol, cycle))
+            self.inside.append((symbol, cycle, symbol >> 7 == OWN >> 7 and not divert))
         if is_valid:
-            assert entry == self.inside[0][0], f"cycle {cycle}: {entry} instead of {self.inside[0]}"
+            assert (entry, own) == self.inside[0][::2], f"cycle {cycle}: {entry, own} instead of {self.inside[0]}"
+            self.seen["own"] += own
         if is_clean:
-            assert entry == symbol and len(self.inside) == plain
+            assert entry == symbol and not own and len(self.inside) == plain
         if takes:
-            _, came = self.inside.popleft()
+            _, came, _ = self.inside.popleft()
             self.left.append((cycle, came))
             self.seen["through" if came == cycle else "waited"] += 1
             self.seen["taken while cleared"] += clears
@@ -77,7 +79,7 @@ class Surroundings:
             for _ in range(2):
                 self.tag = (self.tag + 1) & 0x1FF
                 self.queue.append((self.tag, cycle + QUEUE_LATENCY))
-                self.inside.append((self.tag, cycle))
+                self.inside.append((self.tag, cycle, self.tag >> 7 == OWN >> 7))
             coming = coming[0] + 2 & 0x1FF, False
             self.tag = coming[0]
         self.now = coming

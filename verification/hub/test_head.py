@@ -18,7 +18,7 @@ from nectar.verification.hub.lockstep import Lockstep
 CONFIGURATIONS = {"port 0 of 2": (2, 0), "port 3 of 5": (5, 3), "port 9 of 16": (16, 9)}
 HUB = 0x42
 CLOSES = 1 << 9
-INPUTS = ["hub_id", "entry", "valid", "offer", "offered", "halt", "expired", "targets", "space", "resume", "response_valid", "done", "value",
+INPUTS = ["hub_id", "entry", "own", "valid", "offer", "offered", "halt", "expired", "targets", "space", "resume", "response_valid", "done", "value",
           "fault", "quiet", "mine", "answer__ready"]
 CLOSE_ONE = (Op.CLOSE, Op.CLOSE_REPLY)
 CLOSE_MINE = (Op.CLOSE_MINE, Op.CLOSE_MINE_REPLY, Op.CLOSE_ALL_REPLY)
@@ -85,7 +85,7 @@ class Model:
             responds = random.random() < prompt
         mine = self.order is not None and self.order[1] % self.numbers in self.targets
         payload = entry.payload if entry else offered[1] if offers else random.getrandbits(9)
-        inputs = {"hub_id": HUB, "valid": entry is not None, "entry": payload,
+        inputs = {"hub_id": HUB, "valid": entry is not None, "entry": payload, "own": entry.payload >> 7 == OWN >> 7 if entry else random.getrandbits(1),
                   "offer": offers, "offered": offered[0], "halt": halts, "expired": expires, "mine": mine,
                   "targets": sum(1 << o for o in self.targets), "space": sum(1 << o for o in space), "answer__ready": answer_ready,
                   "resume": resumes, "response_valid": responds, "fault": random.getrandbits(len(FAULTS)), "quiet": random.getrandbits(1)}
