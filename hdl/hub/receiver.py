@@ -145,17 +145,19 @@ class Receiver(wiring.Component):
         m.d.sync += [place.eq(next_place), outside.eq((next_place == 0) & (next_reply_place == 0))]
 
         # The queue. What is written may be without room, since it is behind all that is committed.
-        claim, second = Signal(), Signal()
+        claim, claims, second = Signal(), Signal(), Signal()
         m.d.comb += [
             self.plain.eq(self.enabled & (kind.frame | kind.byte & outside)),
             self.overrun.eq(self.plain & self.full | self.enabled & kind.command & self.tight | inside & alive & spoiled),
-            claim.eq(data & (place == 2) & for_us),
-            second.eq((place == _LAST) & ours),
             self.write.eq(kind.frame | kind.command | data),
+            # All else means nothing without ``write``. A command becomes this HUB's own with its ID.
+            claim.eq((place == 2) & for_us),
+            second.eq((place == _LAST) & ours),
+            claims.eq(kind.byte & claim),
             self.commit.eq(self.plain & ~self.full & ~self.past | last & Mux(ours, flushes | ~spoiled & ~self.taken, ~spoiled)),
             self.amount.eq(Mux(kind.byte & (place == _LAST), Mux(ours, 2, COMMAND_LENGTH), 1)),
-            self.entry.eq(Cat(Mux(claim, op[:OWN_OP_BITS], byte[:OWN_OP_BITS]), byte[OWN_OP_BITS:] | claim,
-                              self.symbol[8] | claim | (data & (second & op[7] | (place == 1) & closes)))),
+            self.entry.eq(Cat(Mux(claims, op[:OWN_OP_BITS], byte[:OWN_OP_BITS]), byte[OWN_OP_BITS:] | claims,
+                              self.symbol[8] | claims | (kind.byte & (second & op[7] | (place == 1) & closes)))),
         ]
         with m.If(kind.frame | kind.command | (place == 0) | claim):
             m.d.comb += self.place.eq(1)

@@ -61,7 +61,7 @@ class ReplyBus(wiring.Component):
     byte, place, push : Out(8), Out(2), Out(ports)
         A byte of a reply, opcode (1), HUB (2) or value (3), for one output port, one-hot.
     full : In(ports)
-        Output ports that have no room.
+        Output ports that have no room: of a reply that finds none only the opcode is pushed, and the port does not take it.
     close : Out(ports)
         One-hot, the port whose connection ends: an answer to *close all reply* passes there.
     no_route, lost : Out(ports)
@@ -165,11 +165,11 @@ class ReplyBus(wiring.Component):
         with m.Elif(greeted):
             m.d.sync += out.eq(Mux(read_place == 2, self.hub_id, HELLO_HUB | index))
 
-        # Push, if there is room when the opcode comes.
+        # Push the opcode, and the others if there is room when it comes.
         goes, room, fits = Signal(), Signal(), Signal()
         m.d.comb += [
             room.eq((target & ~self.full).any()),
-            goes.eq(routed & Mux(out_place == 1, room, (out_place != 0) & fits)),
+            goes.eq(routed & ((out_place == 1) | (out_place != 0) & fits)),
             self.push.eq(Mux(goes, target, 0)),
             self.byte.eq(out),
             self.place.eq(out_place),

@@ -24,7 +24,8 @@ class ReplySender(wiring.Component):
     Members
     -------
     byte, place, push : In(8), In(2), In(1)
-        A byte of a reply from the bus: opcode (1), HUB (2) or value (3), in consecutive cycles; the first only when not ``full``.
+        A byte of a reply from the bus: opcode (1), HUB (2) or value (3), in consecutive cycles. If the first comes when it is ``full``, it is not taken, and
+        the others do not come.
     full : Out(1)
         There is no room. The room of a reply is free when its last symbol has been taken.
     answer : In(stream.Signature(Reply))
@@ -55,7 +56,7 @@ class ReplySender(wiring.Component):
         m.d.comb += [
             write_port.addr.eq(Cat(self.place, come[:-1])),
             write_port.data.eq(self.byte),
-            write_port.en.eq(self.push),
+            write_port.en.eq(self.push & ~self.full),
         ]
 
         at = Signal(range(COMMAND_LENGTH))  # symbol of the reply that is being sent

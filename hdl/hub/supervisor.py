@@ -4,9 +4,6 @@ Source: "The Design of Nectar" (1989), sections 4 and 4.2, which counts 14 super
 reconfiguration and recovery; what each does is ours (``docs/hub.md``).
 """
 
-from functools import reduce
-from operator import or_
-
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -122,52 +119,53 @@ class Supervisor(wiring.Component):
         with m.If(begins):
             m.d.sync += command.eq(self.command)
 
-        # Step 0: what it names.
+        # Step 0: what it names, and what is wrong with that.
         named, force, out = Signal(7), Signal(), Signal()
         m.d.comb += [
             named.eq(param),
             force.eq((param & FORCE).any()),
             out.eq(is_absent(named, self.ports)),
         ]
-        absent, mine, own, unusable, bad_time, bad_select, bad_clear, locked = (Signal(name=name, reset_less=True) for name in (
-            "absent", "mine", "own", "unusable", "bad_time", "bad_select", "bad_clear", "locked"))
+
+        def names(*ops):
+            """Whether the command is one of ``ops``."""
+            return Cat(op == one for one in ops).any()
+
+        bad = Cat(names(*_FORCED) & out,
+                  names(*_PORTS) & (out | force),
+                  names(Op.FORCE_CONNECTION_REPLY) & force & (place & giver).any(),
+                  names(Op.WATCHDOG_TIME_REPLY) & (param != 0) & ((param < _WATCHDOG_MIN) | (param > WATCHDOG_MAX)),
+                  names(Op.MONITOR_SELECT_REPLY) & Mux(force, param > max(Select), out),
+                  names(Op.MONITOR_CLEAR_REPLY) & Mux(force, param > max(Clear), out))
+        is_command = {one: Signal(name=f"is_{one.name.lower()}", reset_less=True) for one in _ALL}
+        known, is_bad, disabled, mine, locked = (Signal(name=name, reset_less=True) for name in ("known", "is_bad", "disabled", "mine", "locked"))
         m.d.sync += [
-            absent.eq(out),
+            *(flag.eq(op == one) for one, flag in is_command.items()),
+            known.eq(names(*_ALL)),
+            is_bad.eq(bad.any()),
+            disabled.eq(names(Op.FORCE_CONNECTION_REPLY) & force & ~(place & self.enabled).any()),
             mine.eq((giver & self.mine).any()),
-            own.eq((place & giver).any()),
-            unusable.eq(~(place & self.enabled).any()),
-            bad_time.eq((param != 0) & ((param < _WATCHDOG_MIN) | (param > WATCHDOG_MAX))),
-            bad_select.eq(Mux(force, param > max(Select), out)),
-            bad_clear.eq(Mux(force, param > max(Clear), out)),
             locked.eq((place & self.locked).any()),
         ]
-        is_command = {one: Signal(name=f"is_{one.name.lower()}", reset_less=True) for one in _ALL}
-        m.d.sync += [flag.eq(op == one) for one, flag in is_command.items()]
 
         def is_(*ops):
-            """Whether the command is one of ``ops``."""
+            """The same in the steps behind it."""
             return Cat(is_command[one] for one in ops).any()
 
         # Step 1: whether it is refused.
-        error = Signal(Error)
-        connect = Signal()
-        known = Signal(reset_less=True)
-        m.d.sync += known.eq(reduce(or_, (op == one for one in _ALL)))
-        m.d.comb += connect.eq(is_(Op.FORCE_CONNECTION_REPLY) & force)
+        error, refused = Signal(Error), Signal(Error, reset_less=True)
         with m.If(~known):
             m.d.comb += error.eq(Error.UNKNOWN)
-        with m.Elif(is_(*_FORCED) & absent | is_(*_PORTS) & (absent | force) | connect & own | is_(Op.WATCHDOG_TIME_REPLY) & bad_time
-                    | is_(Op.MONITOR_SELECT_REPLY) & bad_select | is_(Op.MONITOR_CLEAR_REPLY) & bad_clear):
+        with m.Elif(is_bad):
             m.d.comb += error.eq(Error.BAD_PORT)
-        with m.Elif(connect & unusable):
+        with m.Elif(disabled):
             m.d.comb += error.eq(Error.DISABLED)
-        refused = Signal(Error, reset_less=True)
         with m.If(step[1]):
             m.d.sync += refused.eq(error)
 
         # Its effects. Those that last one cycle come in step 2.
         acts = Signal()
-        m.d.comb += acts.eq(step[1] & (error == 0))
+        m.d.comb += acts.eq(step[1] & known & ~is_bad & ~disabled)
         pulses = {name: Signal(name=f"does_{name}") for name in (
             "reset_queue", "closed", "vacate", "lock", "locker", "ready_set", "ready_clear", "hello_ask", "pop", "clear_valid",
             "watchdog_restart", "reset_hub")}

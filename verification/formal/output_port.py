@@ -49,11 +49,11 @@ class OutputPortProof(wiring.Component):
         byte_place, replies = Signal(2, init=1), sender.spy
         m.d.comb += [
             port.reply_place.eq(byte_place),
-            port.reply_push.eq((byte_place != 1) | (AnySeq(1) & ~port.reply_full)),
+            port.reply_push.eq((byte_place != 1) | AnySeq(1)),
             Assert((byte_place != 0) & ((byte_place == 1) | ~port.reply_full)),
             Assert((replies.at == 0) | Mux(replies.own, must, replies.come != replies.sent)),
         ]
-        with m.If(port.reply_push):
+        with m.If(port.reply_push & ((byte_place != 1) | ~port.reply_full)):
             m.d.sync += byte_place.eq(Mux(byte_place == 3, 1, byte_place + 1))
 
         # What came through the crossbar and has not left, the oldest first.

@@ -196,12 +196,12 @@ class ReplyBusProof(wiring.Component):
             Assert((bus.lost & this).any() == ((out_place == 1) & goes_on & ~room), "and one that finds no room"),
             Assert(~bus.push.any() | (bus.place != 0)),
             Assert((bus.push & (bus.push - 1))[:ports] == 0, "a reply goes to one port"),
-            Assert(~((bus.place == 1) & (bus.push & bus.full).any()), "no reply goes where there is no room"),
         ]
         with m.If(out_place != 0):
             m.d.comb += [
                 Assert(bus.place == out_place),
-                Assert(bus.push == Mux(goes_on & room, 1 << target, 0), "two cycles after it is read a byte is where it belongs"),
+                Assert(bus.push == Mux(goes_on & ((out_place == 1) | room), 1 << target, 0),
+                       "two cycles after it is read a byte is where it belongs, and no reply goes where there is no room"),
                 Assert(bus.byte == out, "unchanged, or what this HUB says of itself"),
                 Assert(bus.busy),
             ]

@@ -22,7 +22,7 @@ _MOST_OF_ANSWER = 2 * COMMAND_LENGTH
 
 
 class ReplySenderProof(wiring.Component):
-    """A sender of class ``ReplySender``. Replies come when there is room, answers at any time, and stay until they are taken."""
+    """A sender of class ``ReplySender``. Opcodes of replies come at any time, the other bytes if there was room; answers at any time, and stay until they are taken."""
 
     def __init__(self, ReplySender):
         self.sender = ReplySender()
@@ -35,12 +35,13 @@ class ReplySenderProof(wiring.Component):
         spy = sender.spy
 
         level, come = Signal(range(REPLY_ROOM + 1)), Signal(2, init=1)
-        completes, leaves = Signal(), Signal()
+        taken, completes, leaves = Signal(), Signal(), Signal()
         must, kept = Signal(), Signal(Reply)
         m.d.comb += [
             sender.byte.eq(AnySeq(8)),
             sender.place.eq(come),
-            sender.push.eq(((come != 1) | (AnySeq(1) & ~sender.full))),
+            sender.push.eq((come != 1) | AnySeq(1)),
+            taken.eq(sender.push & ((come != 1) | ~sender.full)),
             completes.eq(sender.push & (come == _LAST)),
             sender.answer.valid.eq(AnySeq(1) | must),
             sender.answer.payload.eq(AnySeq(24)),
@@ -50,7 +51,7 @@ class ReplySenderProof(wiring.Component):
             Assert(~sender.muted | (sender.symbol == 0)),
         ]
         m.d.sync += [must.eq(sender.answer.valid & ~sender.answer.ready), kept.eq(sender.answer.payload)]
-        with m.If(sender.push):
+        with m.If(taken):
             m.d.sync += come.eq(Mux(completes, 1, come + 1))
 
         # What is sent: the symbol's place, and whether it belongs to an answer; while nothing is under way, the last that was.
@@ -90,7 +91,7 @@ class ReplySenderProof(wiring.Component):
         ]
         with m.If(~follows):
             m.d.sync += [
-                follows.eq(sender.push & (come == which) & AnySeq(1)),
+                follows.eq(taken & (come == which) & AnySeq(1)),
                 word.eq(sender.byte),
                 ahead.eq(level - leaves),
                 complete.eq(which == _LAST),

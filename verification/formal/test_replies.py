@@ -14,7 +14,7 @@ BUFFER_FAULTS = {
     "a reply that is cut short is kept": ("(self.place == COMMAND_LENGTH - 1) & ~no_room", "(self.place != 1) & ~no_room"),
 }
 BUS_FAULTS = {
-    "a reply goes where there is no room": ("Mux(out_place == 1, room,", "Mux(out_place == 1, 1,"),
+    "a reply goes where there is no room": ("(out_place != 0) & fits", "(out_place != 0)"),
     "a lost reply is not told of": ("(out_place == 1) & routed & ~room, out_origin, 0)", "(out_place == 1) & routed & ~room, 0, 0)"),
     "a hello is passed on": ("routed.eq(greets | ~hello & connected)", "routed.eq(greets | connected)"),
     "a reply stays on the bus's list": ("(place == _LAST) & ~asking)", "(place == _LAST) & asking)"),

@@ -8,9 +8,10 @@ from nectar.verification.formal.prove import broken, prove
 from nectar.verification.formal.reply_sender import ReplySenderProof
 
 FAULTS = {
-    "answers always go first": ("self.answer.valid & (~own | (come == sent))", "self.answer.valid"),
+    "answers always go first": ("self.answer.valid & ~(own & some)", "self.answer.valid"),
     "the bytes of an answer change places": ("Mux(at[1], reply.value, reply.op)", "Mux(at[1], reply.op, reply.value)"),
-    "the last place for a reply is not used": ("== REPLY_ROOM)", "== REPLY_ROOM - 1)"),
+    "a reply that finds no room is written over another": ("self.push & ~self.full", "self.push"),
+    "the last place for a reply is not used": ("== REPLY_ROOM - 1)", "== REPLY_ROOM - 2)"),
 }
 
 

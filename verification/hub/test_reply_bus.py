@@ -102,7 +102,7 @@ class Model:
         elif place == 1 and not flight.hello:
             shown["no_route"] = 1 << flight.origin
             self.seen["nowhere"] += 1
-        if flight.fits:
+        if flight.fits or place == 1 and flight.target is not None:
             shown |= {"push": 1 << flight.target, "place": place, "byte": flight.sent[place - 1]}
 
 

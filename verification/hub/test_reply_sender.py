@@ -21,7 +21,7 @@ class Model:
         self.answer = None
         self.symbols = None     # of the one that is being sent
         self.own = False        # it is the answer
-        self.seen = {"own": 0, "other": 0, "own in turn": 0, "other in turn": 0}
+        self.seen = {"own": 0, "other": 0, "own in turn": 0, "other in turn": 0, "refused": 0}
 
     @property
     def full(self):
@@ -45,7 +45,9 @@ class Model:
                 self.symbols = deque([Control.REPLY, *(self.answer if turn else self.replies[0])])
         symbol = self.symbols[0] if self.symbols else Control.REPLY
         last = inputs["take"] and self.symbols and len(self.symbols) == 1
-        shown = {"waiting": self.waiting, "symbol": 0 if inputs["muted"] else symbol if self.waiting else None, "full": self.full, "answer__ready": bool(last and self.own)}
+        full = self.full
+        shown = {"waiting": self.waiting, "symbol": 0 if inputs["muted"] else symbol if self.waiting else None, "full": full, "answer__ready": bool(last and self.own)}
+        self.seen["refused"] += inputs["push"] and full
         if inputs["take"]:
             self.symbols.popleft()
         if last:
@@ -53,7 +55,7 @@ class Model:
                 self.answer = None
             else:
                 self.replies.popleft()
-        if inputs["push"]:
+        if inputs["push"] and (self.coming or not full):
             self.coming.append(inputs["byte"])
             if len(self.coming) == 3:
                 self.replies.append(bytes(self.coming))
@@ -65,7 +67,7 @@ def stimulus(push, answer, take):
     def inputs(model):
         if model.answer is None and random.random() < answer:
             model.answer = random.randbytes(3)
-        pushes = bool(model.coming) or (not model.full and random.random() < push)
+        pushes = bool(model.coming) or random.random() < push
         return {"push": pushes, "place": len(model.coming) + 1, "byte": random.getrandbits(8),
                 "answer__valid": model.answer is not None, "answer__payload": int.from_bytes(model.answer or random.randbytes(3), "big"),
                 "take": model.waiting and random.random() < take, "muted": random.random() < 0.2}
