@@ -39,7 +39,7 @@ class Bypass(wiring.Component):
     clear : In(1)
         What is here, and what comes in this cycle, is thrown away, save what is taken.
     entry, own, valid, pop : Out(9), Out(1), Out(1), In(1)
-        For the head. ``own``: it is the first entry of a command for this HUB, which always comes from the queue.
+        For the head. ``own`` of what is valid: it is the first entry of a command for this HUB, which always comes from the queue.
     clean : Out(1)
         Nothing is here nor in the queue; what is in the input register is at ``entry``, valid or not.
     busy : Out(1)
@@ -116,11 +116,11 @@ class Bypass(wiring.Component):
             owns.bit_select(write_port.addr, 1).eq(comes_own),
             came_own.eq(comes_own),
         ]
-        here, behind = (~self.clear & (write_port.addr == place) for place in (popped, next_popped))
-        own_here, own_behind = (~self.clear & (write_port.addr != place) & owns.bit_select(place, 1) for place in (popped, next_popped))
+        here, behind = (write_port.addr == place for place in (popped, next_popped))
+        own_here, own_behind = (owns.bit_select(place, 1) for place in (popped, next_popped))
         m.d.sync += [
-            newest.eq(behind & self.pop | here & ~self.pop),
-            was_own.eq(own_behind & self.pop | own_here & ~self.pop),
+            newest.eq(behind & self.pop | here),
+            was_own.eq(~self.clear & (own_behind & ~behind & self.pop | own_here & ~here & ~self.pop)),
         ]
 
         if platform == "formal":
@@ -129,6 +129,6 @@ class Bypass(wiring.Component):
             m.d.comb += [
                 Assert((pushed - popped)[:len(pushed)] <= BYPASS_ROOM, "no symbol is written over another"),
                 Assert(~(self.divert & self.pop_queue), "one symbol at a time comes in"),
-                Assert(self.own == (some & owns.bit_select(popped, 1))),
+                Assert(Mux(some, self.own == owns.bit_select(popped, 1), ~self.own | ~fresh)),
             ]
         return m

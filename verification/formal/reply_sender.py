@@ -39,7 +39,7 @@ class ReplySenderProof(wiring.Component):
         must, kept = Signal(), Signal(Reply)
         m.d.comb += [
             sender.byte.eq(AnySeq(8)),
-            sender.place.eq(come),
+            sender.place.eq(Mux(sender.push, come, AnySeq(2))),
             sender.push.eq((come != 1) | AnySeq(1)),
             taken.eq(sender.push & ((come != 1) | ~sender.full)),
             completes.eq(sender.push & (come == _LAST)),

@@ -12,7 +12,7 @@ FAULTS = {
     "a symbol goes past the queue": ("self.open.eq(self.empty & fresh & ~full)", "self.open.eq(fresh & ~full)"),
     "what was overwritten counts as there": ("fresh.eq(~self.pop_queue)", "fresh.eq(1)"),
     "it takes more than it has places": ("self.pop_queue.eq(self.oldest_valid & ~full)", "self.pop_queue.eq(self.oldest_valid)"),
-    "a command is taken for a symbol": ("newest.eq(behind & self.pop | here & ~self.pop)", "newest.eq(here & ~self.pop)"),
+    "a command is taken for a symbol": ("newest.eq(behind & self.pop | here)", "newest.eq(here)"),
     "a clearing leaves one": ("popped.eq(Mux(self.clear, next_pushed,", "popped.eq(Mux(self.clear, pushed,"),
 }
 

@@ -88,7 +88,8 @@ class Model:
         inputs = {"hub_id": HUB, "valid": entry is not None, "entry": payload, "own": entry.payload >> 7 == OWN >> 7 if entry else random.getrandbits(1),
                   "offer": offers, "offered": offered[0], "halt": halts, "expired": expires, "mine": mine,
                   "targets": sum(1 << o for o in self.targets), "space": sum(1 << o for o in space), "answer__ready": answer_ready,
-                  "resume": resumes, "response_valid": responds, "fault": random.getrandbits(len(FAULTS)), "quiet": random.getrandbits(1)}
+                  "resume": resumes, "response_valid": responds, "fault": random.getrandbits(len(FAULTS)), "quiet": random.getrandbits(1),
+                  "done": random.getrandbits(1), "value": random.getrandbits(8)}
         shown = dict.fromkeys(PULSES, False) | {
             "holds": self.state != "pass", "busy": self.state != "pass" or self.asked or self.answer is not None,
             "answer__valid": self.answer is not None, "answer__payload": self.answer, "give_up": self.giving_up}

@@ -68,7 +68,7 @@ def stimulus(push, answer, take):
         if model.answer is None and random.random() < answer:
             model.answer = random.randbytes(3)
         pushes = bool(model.coming) or random.random() < push
-        return {"push": pushes, "place": len(model.coming) + 1, "byte": random.getrandbits(8),
+        return {"push": pushes, "place": len(model.coming) + 1 if pushes else random.randrange(4), "byte": random.getrandbits(8),
                 "answer__valid": model.answer is not None, "answer__payload": int.from_bytes(model.answer or random.randbytes(3), "big"),
                 "take": model.waiting and random.random() < take, "muted": random.random() < 0.2}
     return inputs
