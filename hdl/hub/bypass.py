@@ -105,9 +105,10 @@ class Bypass(wiring.Component):
         ]
 
         # The head asks first of all whether the entry begins a command: registers know it, and not the memory.
-        owns = Signal(places)  # of each place
-        comes_own, came_own = Signal(), Signal()
-        newest, was_own = Signal(), Signal()  # the next entry is what was written last; if not, whether it begins a command
+        owns = Signal(places, reset_less=True)  # of each place
+        comes_own, came_own = Signal(), Signal(reset_less=True)
+        # The next entry is what was written last; if not, whether it begins a command. Behind a reset there is none.
+        newest, was_own = Signal(reset_less=True), Signal(reset_less=True)
         m.d.comb += [
             comes_own.eq(self.pop_queue & is_own(self.oldest)),
             self.own.eq(newest & came_own | was_own),

@@ -152,16 +152,14 @@ class Supervisor(wiring.Component):
             """The same in the steps behind it."""
             return Cat(is_command[one] for one in ops).any()
 
-        # Step 1: whether it is refused.
-        error, refused = Signal(Error), Signal(Error, reset_less=True)
+        # From step 1 on: whether it is refused.
+        error = Signal(Error)
         with m.If(~known):
             m.d.comb += error.eq(Error.UNKNOWN)
         with m.Elif(is_bad):
             m.d.comb += error.eq(Error.BAD_PORT)
         with m.Elif(disabled):
             m.d.comb += error.eq(Error.DISABLED)
-        with m.If(step[1]):
-            m.d.sync += refused.eq(error)
 
         # Its effects. Those that last one cycle come in step 2.
         acts = Signal()
@@ -235,22 +233,20 @@ class Supervisor(wiring.Component):
 
         # The answer. What the monitor shows is taken when it belongs to the cycle of ``pop``.
         shown = Signal(8, reset_less=True)
-        with m.If(step[6]):
-            m.d.sync += shown.eq(self.byte)
-        m.d.sync += self.finished.eq(Mux(step[7], giver, 0))
+        m.d.sync += [
+            shown.eq(self.byte),
+            self.finished.eq(Mux(step[7], giver, 0)),
+            self.finished_done.eq(error == 0),
+            self.finished_value.eq(param),
+        ]
         m.d.comb += self.idle.eq(~step.any())
-        with m.If(step[7]):
-            m.d.sync += [
-                self.finished_done.eq(refused == 0),
-                self.finished_value.eq(param),
-            ]
-            with m.If(refused != 0):
-                m.d.sync += self.finished_value.eq(refused)
-            with m.Else():
-                with m.If(is_(*_FORCED)):
-                    m.d.sync += self.finished_value.eq(named)
-                with m.If(is_(Op.MONITOR_READ_REPLY)):
-                    m.d.sync += self.finished_value.eq(shown)
+        with m.If(error != 0):
+            m.d.sync += self.finished_value.eq(error)
+        with m.Else():
+            with m.If(is_(*_FORCED)):
+                m.d.sync += self.finished_value.eq(named)
+            with m.If(is_(Op.MONITOR_READ_REPLY)):
+                m.d.sync += self.finished_value.eq(shown)
 
         # What is recorded. A connection that stood already, and one that is forced to end, are not entered.
         m.d.comb += [self.decision.input.eq(one_hot_index(giver)), self.decision.output.eq(named), self.decision.kind.eq(Event.SUPERVISOR)]

@@ -243,7 +243,7 @@ async def what_arrives_in_the_cycle_of_a_disabling_is_dropped(dut):
         for symbol in (Control.START, Control.END, Control.COMMAND, 0x55, symbols[before]):
             for sent, following in zip(symbols[:before], symbols[1:]):
                 await lockstep.step({"hub_id": model.hub, "symbol": sent, "coming": following, "kind": kind(sent, True), "enabled": 1})
-            await lockstep.step({"hub_id": model.hub, "symbol": symbol, "kind": kind(symbol, True)},
+            await lockstep.step({"hub_id": model.hub, "symbol": symbol, "kind": kind(symbol, True), "full": symbol != 0x55, "tight": symbol != 0x55},
                                 {"plain": 0, "commit": 0, "own": 0, "flush": 0, "overrun": 0})
             await lockstep.step({"hub_id": model.hub}, {"partial": 0})
 

@@ -191,6 +191,18 @@ async def carries_out_every_supervisor_command(dut):
         assert {error for seen, error in environment.model.seen if seen == op} == possible[op], BY_OPCODE[op].name
 
 
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def tells_every_number_from_every_other(dut):
+    """docs/hub.md: which times, selections and counters there are, and which opcodes; of all bytes no others."""
+    environment = Environment(dut)
+    await environment.lockstep.reset()
+    for op in (Op.WATCHDOG_TIME_REPLY, Op.MONITOR_SELECT_REPLY, Op.MONITOR_CLEAR_REPLY):
+        for param in random.sample(range(256), 256):
+            await environment.give((op, param, *environment.draw()[2:]))
+    for op in {*range(128, 256)} - {*COMMANDS}:
+        await environment.give((op, *environment.draw()[1:]))
+
+
 bench = Bench(__name__, {name: lambda parameters=parameters: Supervisor(*parameters) for name, parameters in CONFIGURATIONS.items()},
               ports_only=True)
 
