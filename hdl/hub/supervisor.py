@@ -127,9 +127,13 @@ class Supervisor(wiring.Component):
             out.eq(is_absent(named, self.ports)),
         ]
 
+        # Only opcodes with bit 7 come here.
+        given = {one: Signal(name=f"gives_{one.name.lower()}") for one in _ALL}
+        m.d.comb += [signal.eq(op[:7] == one & 0x7F) for one, signal in given.items()]
+
         def names(*ops):
             """Whether the command is one of ``ops``."""
-            return Cat(op == one for one in ops).any()
+            return Cat(given[one] for one in ops).any()
 
         bad = Cat(names(*_FORCED) & out,
                   names(*_PORTS) & (out | force),
@@ -140,7 +144,7 @@ class Supervisor(wiring.Component):
         is_command = {one: Signal(name=f"is_{one.name.lower()}", reset_less=True) for one in _ALL}
         known, is_bad, disabled, mine, locked = (Signal(name=name, reset_less=True) for name in ("known", "is_bad", "disabled", "mine", "locked"))
         m.d.sync += [
-            *(flag.eq(op == one) for one, flag in is_command.items()),
+            *(flag.eq(given[one]) for one, flag in is_command.items()),
             known.eq(names(*_ALL)),
             is_bad.eq(bad.any()),
             disabled.eq(names(Op.FORCE_CONNECTION_REPLY) & force & ~(place & self.enabled).any()),

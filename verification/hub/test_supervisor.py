@@ -133,9 +133,8 @@ class Environment:
         due = self.model.due.pop(cycle, {})
         decision = due.pop("decision", None)
         busy = [begin for begin in self.model.begins if begin < cycle <= begin + STEPS]
-        shown = dict.fromkeys(PULSES, 0) | due | {"decision_valid": decision is not None, "busy": bool(busy)}
-        if "finished" in due:
-            shown["idle"] = len(busy) == 1
+        idle = not any(begin < cycle < begin + STEPS for begin in self.model.begins)
+        shown = dict.fromkeys(PULSES, 0) | due | {"decision_valid": decision is not None, "busy": bool(busy), "idle": idle}
         if decision is not None:
             shown["decision"] = decision
         await self.lockstep.step(inputs or {}, shown)
@@ -189,6 +188,27 @@ async def carries_out_every_supervisor_command(dut):
                 await environment.give((op, force | port, giver, op == Op.DISABLE_REPLY, *environment.draw()[4:]))
     for op in COMMANDS:
         assert {error for seen, error in environment.model.seen if seen == op} == possible[op], BY_OPCODE[op].name
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def a_reset_ends_what_is_under_way(dut):
+    """docs/hub.md: all is as in the beginning, and nothing of the command follows, at whatever step it was."""
+    environment = Environment(dut)
+    lockstep, ports = environment.lockstep, environment.model.ports
+    await lockstep.reset()
+    for op in COMMANDS:
+        for step in range(STEPS):
+            place, giver = random.sample(range(ports), 2)
+            param = place | random.choice([0, FORCE]) if op in FORCED else place
+            await lockstep.step({"command": param | op << 8 | 1 << 16 + place | 1 << 16 + ports + giver, "command_valid": 1})
+            for _ in range(step):
+                await lockstep.step({"byte": random.randrange(256)})
+            await lockstep.restart()
+            environment.model = Model(*CONFIGURATIONS[inside()])
+            for _ in range(STEPS):
+                await environment.step()
+            for name, value in environment.model.state.items():
+                assert lockstep.read(name) == value, (op, step, name)
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
