@@ -7,7 +7,7 @@ from collections import deque
 import cocotb
 import pytest
 
-from nectar.hdl.cab.addresses import KERNEL_PAGE, REGIONS
+from nectar.hdl.cab.addresses import ADDRESS_BITS, KERNEL_PAGE, LENGTH_BITS, REGIONS, REGISTERS
 from nectar.hdl.cab.bus import CpuBus
 from nectar.hdl.cab.regions import Kind, Right
 from nectar.hdl.cab.registers import Area
@@ -20,7 +20,8 @@ SIZE = 4 << 10
 SIZES = {"data": SIZE, "program": SIZE}
 VME_DOMAIN = 31
 LATENCY = 3      # cycles from the one in which an access is taken to the one of its response
-AREA_OFFSET = 0x3C // 4
+AREA_CYCLES = 3  # that an access takes more, beside one for each page, if it names an area in a domain other than the kernel's
+AREAS = [register.offset // 4 for register in REGISTERS if register.area]
 REQUEST = "valid", "address", "write", "execute", "select", "write_data"
 INPUTS = (*(f"{port}__{name}" for port in ("bus", "vme") for name in REQUEST), "bus__kernel", "vme__lock", "memory__ready",
           "memory_data", "program_data", "registers__read_data", "registers__error", "registers__area", "protection__granted",
@@ -44,8 +45,8 @@ def random_request(port):
     edge = random.choice(list(REGIONS.values()))
     registers = REGIONS["registers"].base
     address = random.choice([
-        within("data"), within("data"), within("data"), within("registers"), registers + 4 * AREA_OFFSET,
-        registers + 4 * AREA_OFFSET, within("program"), within("prom"), within("protection"), within("vme"),
+        within("data"), within("data"), within("data"), within("registers"), registers + 4 * random.choice(AREAS),
+        registers + 4 * random.choice(AREAS), within("program"), within("prom"), within("protection"), within("vme"),
         edge.base - 1 & 0xFFFFFF, edge.base + SIZES.get(edge.name, edge.size) & 0xFFFFFF, random.getrandbits(24)])
     return {"address": address, "write": random.getrandbits(1), "execute": random.random() < 0.2,
             "select": random.getrandbits(3) << 1 | (port == "bus"), "write_data": random.getrandbits(32)}
@@ -56,12 +57,6 @@ def register_fails(request):
     return request["write_data"] >> 31 if request["write"] else request["address"] >> 2 & 1
 
 
-def area_of(write_data):
-    """The area that a write of the bench's one such register names: some pages of the bench's table, or none."""
-    return {"address": REGIONS["data"].base + (write_data & 0x1FFF), "length": (write_data >> 13) % 3000,
-            "write": write_data >> 30 & 1}
-
-
 class World:
     """What surrounds the bus: rights, registers, memories; and what must become of each access."""
 
@@ -69,6 +64,8 @@ class World:
         self.clock = HandClock(dut)
         self.window = window
         self.salt = random.getrandbits(32)
+        self.forbidden = None   # pages in which nothing may be done, all else may be; or None: see rights
+        self.area = None        # the area that all such registers name; or None: see area_of
         self.current = 0
         self.taken = {"bus": deque(), "vme": deque()}      # requests that have had no response
         self.offered = dict.fromkeys(self.taken)
@@ -83,8 +80,15 @@ class World:
 
     def rights(self, domain, page):
         """What the table says: nearly everything in data memory, anything elsewhere."""
+        if self.forbidden is not None:
+            return 0 if page in self.forbidden else 7
         value = seeds.rng("rights", self.salt, domain, page).getrandbits(6)
         return 7 if value >> 3 > 2 else value & 7
+
+    def area_of(self, write_data):
+        """The area that a write to one of the registers for areas names: some pages of the bench's table, or none."""
+        return self.area or {"address": REGIONS["data"].base + (write_data & 0x1FFF), "length": (write_data >> 13) % 3000,
+                             "write": write_data >> 30 & 1}
 
     def judge(self, port, request):
         """(effect, trap): where an access takes effect, or None; what is recorded of it, or None."""
@@ -97,8 +101,8 @@ class World:
         forbidden = where == "protection" or where == "registers" and offset & 0xC00 == KERNEL_PAGE
         if not kernel and (forbidden or not self.rights(domain, request["address"] >> 10) >> kind & 1):
             return None, trap
-        area = area_of(request["write_data"])
-        if (not kernel and where == "registers" and offset // 4 == AREA_OFFSET and request["write"]
+        area = self.area_of(request["write_data"])
+        if (not kernel and where == "registers" and offset // 4 in AREAS and request["write"]
                 and not register_fails(request) and area["length"]):
             first = area["address"]
             for page in range(first >> 10, (first + area["length"] - 1 >> 10) + 1):
@@ -176,10 +180,10 @@ class World:
         """What the registers say of what they were asked in the cycle before."""
         request = self.asked.get("registers") or {"done": 0, "address": 0, "write": 0, "write_data": 0}
         fails = register_fails(request)
-        names_area = request["address"] == 4 * AREA_OFFSET and request["write"]
+        names_area = request["address"] // 4 in AREAS and request["write"]
         drive(registers__error=request["done"] and fails,
               registers__read_data=random.getrandbits(32) if not request["write"] and not fails else 0,
-              registers__area=pack(Area, **area_of(request["write_data"]), refused=fails) if names_area else 0)
+              registers__area=pack(Area, **self.area_of(request["write_data"]), refused=fails) if names_area else 0)
 
     def head(self, matches):
         """The oldest access of CPU or VME without effect that fits."""
@@ -255,6 +259,27 @@ class World:
             self.outcomes[port, name] = self.outcomes.get((port, name), 0) + 1
             self.waits[port].append(self.clock.cycles - request["taken"])
 
+    async def reset(self):
+        """A reset of the board, with whatever is under way."""
+        self.clock.drive(bus__valid=0, vme__valid=0, vme__lock=0)
+        await self.clock.reset()
+        for queue in self.taken.values():
+            queue.clear()
+        self.offered, self.asked, self.locked = dict.fromkeys(self.offered), {}, False
+
+    async def timed(self, *requests):
+        """Offers each (port, request), one a cycle; returns the cycles, from that of the first, in which the responses come."""
+        first, left, times = self.clock.cycles, deque(requests), []
+        while len(times) < len(requests):
+            assert self.clock.cycles - first < 3000, "an access without response"
+            if left and not any(self.offered.values()):
+                port, request = left.popleft()
+                self.offered[port] = request
+            before = sum(self.done.values())
+            await self.cycle({"bus": 0, "vme": 0})
+            times += [self.clock.cycles - 1 - first] * (sum(self.done.values()) - before)
+        return times
+
     async def drain(self):
         """Until nothing is under way."""
         for _ in range(200):
@@ -301,7 +326,7 @@ async def no_access_takes_longer_for_being_checked(dut):
             await around.cycle({"bus": 1, "vme": 0})
             if around.offered["bus"]:
                 where = place(around.offered["bus"]["address"])
-                if where == "vme" or around.offered["bus"]["address"] >> 2 == REGIONS["registers"].base + 4 * AREA_OFFSET >> 2:
+                if where == "vme" or where == "registers" and around.offered["bus"]["address"] - REGIONS["registers"].base >> 2 in AREAS:
                     around.offered["bus"]["address"] = REGIONS["data"].base + random.randrange(SIZE)
         await around.drain()
         lone = len(around.waits["bus"])
@@ -331,6 +356,90 @@ async def cpu_and_vme_take_turns(dut):
     around.locked = False
     around.clock.drive(vme__lock=0)
     await around.drain()
+
+
+def names_area(port):
+    """A write of CPU, not as the kernel, or VME to a register for areas, which takes it."""
+    return random_request(port) | {"address": REGIONS["registers"].base + 4 * random.choice(AREAS) + random.randrange(4), "write": 1,
+                                   "write_data": random.getrandbits(31), "kernel": 0, "lock": 0}
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def an_area_is_as_allowed_as_each_of_its_pages(dut):
+    """docs/cab.md, protection: areas anywhere, of any length, of which one page is forbidden, or one beside it: the first forbidden byte
+    is recorded. The look-up takes a cycle for each page, and three more."""
+    around = world(dut)
+    await around.start()
+    around.current = 3
+    for _ in range(100):
+        length = random.choice([1, 2, random.getrandbits(random.randint(3, LENGTH_BITS))])
+        address = random.randrange(1024, (1 << ADDRESS_BITS) - length + 1)
+        address -= random.choice([0, (address + length) % 1024])      # ends anywhere, or with a page
+        first, last = address >> 10, address + max(length, 1) - 1 >> 10
+        around.area = {"address": address, "length": length, "write": random.getrandbits(1)}
+        pages = {random.choice([first, last, random.randint(first, last), first - 1, last + 1])}
+        around.forbidden = pages - {REGIONS["registers"].base >> 10}
+        port = random.choice(["bus", "vme"])
+        [time] = await around.timed((port, names_area(port)))
+        allowed = length == 0 or around.forbidden.isdisjoint(range(first, last + 1))
+        assert time == LATENCY + AREA_CYCLES + (last - first + 1 if length else 0) if allowed else time > LATENCY
+        await around.drain()
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def each_access_takes_its_time_and_the_next_begins_behind_it(dut):
+    """docs/cab.md, CPU bus and protection: one access a cycle, 3 cycles each; more for those that name an area, and behind those that change the protection,
+    whose response is out when the next begins; for none whose address is merely like theirs."""
+    around = world(dut)
+    await around.start()
+    around.forbidden = set()
+    registers = REGIONS["registers"].base
+
+    def special():
+        return random.choice([registers + 4 * random.choice(AREAS), registers + KERNEL_PAGE + random.randrange(1024),
+                              REGIONS["protection"].base + random.randrange(REGIONS["protection"].size), REGIONS["data"].base + random.randrange(SIZE)])
+
+    def more(port, request):
+        """Cycles that it takes more, and those that the next one has to wait for it."""
+        where, offset = place(request["address"]), request["address"] - registers
+        area = around.area_of(request["write_data"])
+        pages = (area["address"] + area["length"] - 1 >> 10) - (area["address"] >> 10) + 1 if area["length"] else 0
+        kernel = port == "bus" and (request["kernel"] or around.current == 0)
+        walks = where == "registers" and offset // 4 in AREAS and request["write"] and not kernel
+        settles = where == "protection" or where == "registers" and offset & 0xC00 == KERNEL_PAGE and request["write"]
+        return AREA_CYCLES + pages if walks else 0, LATENCY - 1 if settles else 0
+
+    for _ in range(300):
+        around.current = random.choice([0, 3])
+        pair = []
+        while len(pair) < 2:
+            port = random.choice(["bus", "vme"])
+            request = random_request(port) | {"address": special() ^ random.choice([0, 1 << random.randrange(2, ADDRESS_BITS)]),
+                                              "write_data": random.getrandbits(31), "kernel": random.getrandbits(1), "lock": 0}
+            if place(request["address"]) != "vme":
+                pair.append((port, request))
+        [(one, behind), (other, _)] = (more(*access) for access in pair)
+        assert await around.timed(*pair) == [LATENCY + one, 1 + one + behind + LATENCY + other]
+        await around.drain()
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def an_access_in_the_cycle_behind_a_reset_is_as_any(dut):
+    """docs/cab.md, reset: whatever was under way; an area is looked up as ever."""
+    around = world(dut)
+    await around.start()
+    around.current = 3
+    for _ in range(40):
+        around.forbidden, around.area = None, None
+        for _ in range(random.randrange(12)):
+            await around.cycle({"bus": 1, "vme": 1}, random.random() < 0.5, random.random() < 0.3)
+        await around.reset()
+        first = random.randrange(1 << 13)
+        around.area = {"address": first << 10, "length": random.randrange(1, 4000), "write": random.getrandbits(1)}
+        around.forbidden = {first + random.randrange(4)}
+        port = random.choice(["bus", "vme"])
+        await around.timed((port, names_area(port)))
+        await around.drain()
 
 
 bench = Bench(__name__, {"bus": lambda: CpuBus(SIZE, SIZE), "with window": lambda: CpuBus(SIZE, SIZE, window=True)},
