@@ -374,7 +374,8 @@ async def an_area_is_as_allowed_as_each_of_its_pages(dut):
     for _ in range(100):
         length = random.choice([1, 2, random.getrandbits(random.randint(3, LENGTH_BITS))])
         address = random.randrange(1024, (1 << ADDRESS_BITS) - length + 1)
-        address -= random.choice([0, (address + length) % 1024])      # ends anywhere, or with a page
+        behind = (address + length) % 1024
+        address -= random.choice([0, behind, max(behind - 1, 0)])      # ends anywhere, with a page, or a byte behind it
         first, last = address >> 10, address + max(length, 1) - 1 >> 10
         around.area = {"address": address, "length": length, "write": random.getrandbits(1)}
         pages = {random.choice([first, last, random.randint(first, last), first - 1, last + 1])}
@@ -409,15 +410,21 @@ async def each_access_takes_its_time_and_the_next_begins_behind_it(dut):
         settles = where == "protection" or where == "registers" and offset & 0xC00 == KERNEL_PAGE and request["write"]
         return AREA_CYCLES + pages if walks else 0, LATENCY - 1 if settles else 0
 
-    for _ in range(300):
+    def some(address):
+        """An access to ``address`` by somebody."""
+        port = random.choice(["bus", "vme"])
+        return port, random_request(port) | {"address": address, "write_data": random.getrandbits(31), "kernel": random.getrandbits(1), "lock": 0}
+
+    like_an_area = [registers + 4 * area ^ 1 << bit for area in AREAS for bit in range(2, ADDRESS_BITS)]
+    random.shuffle(like_an_area)
+    for number in range(300):
         around.current = random.choice([0, 3])
-        pair = []
-        while len(pair) < 2:
-            port = random.choice(["bus", "vme"])
-            request = random_request(port) | {"address": special() ^ random.choice([0, 1 << random.randrange(2, ADDRESS_BITS)]),
-                                              "write_data": random.getrandbits(31), "kernel": random.getrandbits(1), "lock": 0}
-            if place(request["address"]) != "vme":
-                pair.append((port, request))
+        if number < len(like_an_area):
+            pair = [("vme", names_area("vme") | {"address": like_an_area[number]}), some(special())]
+        else:
+            pair = [some(special() ^ random.choice([0, 1 << random.randrange(2, ADDRESS_BITS)])) for _ in range(2)]
+        if any(place(request["address"]) == "vme" for _, request in pair):
+            continue
         [(one, behind), (other, _)] = (more(*access) for access in pair)
         assert await around.timed(*pair) == [LATENCY + one, 1 + one + behind + LATENCY + other]
         await around.drain()
@@ -429,14 +436,17 @@ async def an_access_in_the_cycle_behind_a_reset_is_as_any(dut):
     around = world(dut)
     await around.start()
     around.current = 3
-    for _ in range(40):
+    for number in range(40):
         around.forbidden, around.area = None, None
-        for _ in range(random.randrange(12)):
-            await around.cycle({"bus": 1, "vme": 1}, random.random() < 0.5, random.random() < 0.3)
+        if number < 10:     # an area of which no page is allowed is looked up
+            around.forbidden = set(range(REGIONS["data"].base >> 10, REGIONS["data"].base + 0x4000 >> 10))
+            around.offered["vme"] = names_area("vme")
+        for _ in range(number if number < 10 else random.randrange(12)):
+            await around.cycle({"bus": number >= 10, "vme": number >= 10}, random.random() < 0.5, random.random() < 0.3)
         await around.reset()
         first = random.randrange(1 << 13)
         around.area = {"address": first << 10, "length": random.randrange(1, 4000), "write": random.getrandbits(1)}
-        around.forbidden = {first + random.randrange(4)}
+        around.forbidden = {first + random.randrange(4), random.choice([0, REGIONS["registers"].base]) >> 10}
         port = random.choice(["bus", "vme"])
         await around.timed((port, names_area(port)))
         await around.drain()
