@@ -56,9 +56,9 @@ class RegisterPorts:
             await self.cycle()
 
     async def write(self, name, value=0):
-        """Writes a register in the next cycle; whether its owner lets it be."""
+        """Writes a register in the next cycle; whether its owner lets it be. The word comes by the others, too (``RegisterPort``)."""
         low = name.lower()
-        self.clock.drive(**{f"{low}__data": value})
+        self.clock.drive(**{f"{other.lower()}__data": value for other in self.written})
         await self.clock.settle()
         refused = self.pin(f"{low}__refuse")
         self.clock.drive(**{f"{low}__write": not refused})

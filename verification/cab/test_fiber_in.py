@@ -316,6 +316,38 @@ async def every_symbol_is_counted(dut):
         assert await around.read("RX_COUNT") == count
 
 
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def a_reset_of_the_board_makes_its_registers_as_new(dut):
+    """docs/cab.md, RESET.board: all registers of the board, whatever arrives; what comes behind it is received as ever."""
+    around = Arrivals(dut)
+    await around.start()
+    for _ in range(25):
+        for name, value in (("RX_MODE", random.getrandbits(32)), ("RX_THRESHOLD", random.getrandbits(32)), ("RX_ADDRESS", DATA + random.randrange(SIZE)),
+                            ("RX_AREA", random.randrange(10))):
+            if random.random() < 0.6:
+                await around.write(name, value)
+        for symbols in random.sample([reply(1, 2, 3), packet(with_crc(random.randbytes(60))), [START, *random.randbytes(30)], [END, 7], reply(4, 5, 6)[:3]], 3):
+            around.fiber.extend(symbols)
+        await around.run(random.randrange(160))
+        if around.pin("packet"):
+            await around.write("RX_START", 9)
+        await around.run(random.randrange(10))
+        around.fiber.clear()
+        around.clock.drive(rx__valid=0)
+        await around.clock.reset()
+        new = Board(SIZE)
+        for name in REGISTERS:
+            if "r" in REG[name].access and name != "RX_QUEUE":
+                assert await around.read(name) == new.read(REG[name].address), name
+        assert not any(around.pin(name) for name in ("packet", "received", "reply_waits", "input")) and around.pin("idle")
+        # A reply or a packet that had arrived in part is forgotten.
+        around.errors, around.told, around.came = dict.fromkeys(ERRORS, 0), Counter(), Counter()
+        for symbol in (symbols := [*random.randbytes(3), *packet(with_crc(random.randbytes(20)))]):
+            new.arrive(symbol)
+        await around.receive(symbols)
+        await compare(around, new)
+
+
 bench = Bench(__name__, {"fiber in": lambda: FiberIn(SIZE)}, ports_only=True)
 
 

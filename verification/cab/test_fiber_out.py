@@ -13,8 +13,9 @@ from nectar.verification.cab.ports import RegisterPorts
 from nectar.verification.cab.reference import Board, BusFault
 from nectar.verification.cab.scenario import put, with_crc
 
-SIZE = 4 << 10
+SIZE = REGIONS["data"].size
 DATA = REGIONS["data"].base
+LONGEST = (1 << LENGTH_BITS) - 1
 START, END, READY, IDLE = int(Control.START), int(Control.END), int(Control.READY), int(Control.IDLE)
 REGISTERS = ("TX_STATUS", "TX_COMMAND", "TX_ADDRESS", "TX_AREA", "TX_SYMBOL", "TX_READY", "TX_CONTROL", "TX_PROGRESS", "TX_THRESHOLD", "TX_COUNT")
 
@@ -69,6 +70,11 @@ class Sender(RegisterPorts):
         self.clock.drive(**{f"{name.lower()}__data": value})
         await self.clock.settle()
         return self.pin(f"{name.lower()}__refuse")
+
+    async def reset(self):
+        """A reset of one cycle, whatever is under way."""
+        await self.clock.reset()
+        self._held, self._word, self._threshold = None, None, 0
 
     async def quiet(self):
         """Until idle."""
@@ -302,7 +308,7 @@ async def an_area_lies_in_data_memory(dut):
     sender = Sender(dut)
     await sender.start()
     for _ in range(300):
-        length = random.choice([0, 1, 2, random.randrange(SIZE), SIZE, random.randrange(1 << LENGTH_BITS)])
+        length = random.choice([0, 1, 2, random.randrange(SIZE), LONGEST, random.randrange(1 << LENGTH_BITS)])
         address = random.choice([DATA, DATA - 1, DATA + SIZE, DATA + SIZE - length, DATA + SIZE - length + 1, DATA + random.randrange(SIZE)])
         address = (address ^ random.choice([0, 0, 1 << random.randrange(24)])) & 0xFFFFFF
         assert await sender.write("TX_ADDRESS", address | random.getrandbits(8) << 24)
@@ -378,6 +384,42 @@ async def every_symbol_is_counted(dut):
         await sender.quiet()
         count += length
         assert await sender.read("TX_COUNT") == count
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def long_areas_are_sent_to_their_last_byte(dut):
+    """docs/cab.md, fiber out: areas of any length, of which one bit may be all that is not 0; TX_PROGRESS and the threshold tell of the last byte."""
+    sender, count = Sender(dut), 0
+    await sender.start()
+    for length in (*(1 << bits for bits in range(11, 18)), random.randrange(1 << 15)):
+        await sender.write("TX_THRESHOLD", length)
+        await sender.area(random.randrange(SIZE - length + 1), length, start=1)
+        # A clock that runs by itself, with any word for any address, is much faster.
+        clock = Clock(dut.clk, 10, unit="ns", impl="gpi")
+        clock.start(start_high=False)
+        await Timer(10 * max(length - 100, 1) - 2, unit="ns")
+        clock.stop()
+        await sender.quiet()
+        count += 1 + length
+        assert sender.told == [length] * (length > 0) and await sender.read("TX_PROGRESS") == length
+        assert await sender.read("TX_COUNT") == count
+        sender.told.clear()
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def a_reset_of_the_board_makes_its_registers_as_new(dut):
+    """docs/cab.md, RESET.board: all registers of the board, whatever it does."""
+    sender, new = Sender(dut), Board(SIZE)
+    await sender.start()
+    for _ in range(20):
+        await sender.write("TX_THRESHOLD", random.getrandbits(LENGTH_BITS))
+        await sender.area(random.randrange(SIZE - 100), random.randrange(100), start=1, notify=1)
+        await sender.run(random.randrange(60))
+        await sender.reset()
+        for name in REGISTERS:
+            if "r" in REG[name].access:
+                assert await sender.read(name) == new.read(REG[name].address), name
+        assert sender.pin("idle")
 
 
 bench = Bench(__name__, {"fiber out": lambda: FiberOut(SIZE)}, ports_only=True)

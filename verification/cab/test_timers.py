@@ -169,6 +169,28 @@ async def the_clock_may_stop_as_long_as_wake_in_says(dut):
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
+async def wake_in_holds_for_any_count_and_any_times(dut):
+    """docs/cab.md, timers and stand-by: wherever in its 32 bits the count is, and however far ahead some timers go off and go off again,
+    edges are left out up to the first of them, some and then the rest."""
+    clock = HandClock(dut)
+    await clock.start(*INPUTS)
+    reference = Reference()
+    for _ in range(100):
+        await lockstep(clock, reference.step, [QUIET | {"clear": 1}, *[QUIET] * (TIMERS + 3)])
+        await lockstep(clock, reference.step, [QUIET | {"slept": random.getrandbits(32)}])
+        for n in random.sample(range(TIMERS), random.randint(1, 3)):
+            await lockstep(clock, reference.step, [QUIET | write(PERIOD[n], random.getrandbits(31))])
+            await lockstep(clock, reference.step, [QUIET | arm(reference, n, random.randint(50, 1 << 31))])
+        await lockstep(clock, reference.step, [QUIET] * (TIMERS + 3))
+        first = min(due for due in reference.due if due is not None)
+        before, some = reference.fires, random.randint(0, first - reference.now - 2)
+        await lockstep(clock, reference.step, [QUIET | {"slept": some}])
+        await lockstep(clock, reference.step, [QUIET | {"slept": first - reference.now}])
+        await lockstep(clock, reference.step, [QUIET] * (2 * TIMERS + 3))
+        assert reference.fires > before
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
 async def an_overslept_alarm_is_not_lost(dut):
     """A board that is woken too late by something else fires at once or in the timer's next turn, also if that is while it looks for the
     first; an alarm with a period catches up, one in each turn."""
