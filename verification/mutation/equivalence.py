@@ -5,7 +5,8 @@ have the same content, all that they take in next, and all outputs, are the same
 redundant. Submodules are cut out: what they are told must be the same, and what they give may be anything that is the same, too. Where there is a memory all pairs are shown to be equal by induction over a few cycles (``equiv_induct``); what the memory is told
 must be equal, too, and what it gives may then be anything, as long as it is the same. ``unreached``: outputs alone are compared, by induction
 from the reset state (``sat -tempinduct``): this finds what no reachable state shows, and takes long. It is not for components with a memory, which are
-too large for it.
+too large for it. Where a line resets a register at any time there is no such induction, since it knows one clock only: ``unreached`` then cuts open the
+registers of the submodules, too, and finds what these do not look at.
 """
 
 import re
@@ -18,14 +19,16 @@ __all__ = ["equivalent", "unreached"]
 
 #: Cycles of the inductions, and seconds that a proof may take.
 _CYCLES, _STEPS, _SECONDS = 3, 4, 120
-_MEMORY = "cell $mem"
+_MEMORY, _ASYNCHRONOUS = "cell $mem", "cell $adff"
+_SAME, _INDUCTION = "no model found: SUCCESS!", "Induction step proven: SUCCESS!"
 _MITER = "miter -equiv -make_assert -flatten gold gate pair; hierarchy -top pair; opt_expr; opt_merge; opt_clean"
 #: The proofs. A register that only one of both has, since nothing needs it any more, stays closed, and can have any content.
 _CUT_OPEN = f"opt_clean -purge; expose -shared -dff -evert-dff gold gate; expose -shared -evert gold/c:* gate/c:*; {_MITER}; sat -seq 1 -prove-asserts -ignore_unknown_cells -timeout {_SECONDS} pair"
 #: Names of wires other than registers are taken away, or these would be paired, too, whether they matter or not.
 _BY_PAIRS = ("rename -hide w:* t:*dff* %co1:+[Q] w:* %i %d; equiv_make gold gate pair; hierarchy -top pair; clean; delete t:$mem_v2 t:dut.*; "
              f"equiv_simple; equiv_induct -seq {_CYCLES}; equiv_status")
-_FROM_RESET = f"setattr -mod -unset keep_hierarchy *; flatten; {_MITER}; sat -tempinduct -prove-asserts -seq 1 -maxsteps {_STEPS} -timeout {_SECONDS} pair"
+_FLAT = "setattr -mod -unset keep_hierarchy *; flatten"
+_FROM_RESET = f"{_FLAT}; {_MITER}; sat -tempinduct -prove-asserts -seq 1 -maxsteps {_STEPS} -timeout {_SECONDS} pair"
 
 
 def _wrapper(name, ports, number):
@@ -70,13 +73,15 @@ def equivalent(numbers, directory):
     numbers, directory = list(numbers), Path(directory)
     if not numbers:
         return set()
-    way, marker = (_BY_PAIRS, "Equivalence successfully proven!") if _MEMORY in _module((directory / "mutants.il").read_text()) else (_CUT_OPEN, "no model found: SUCCESS!")
+    way, marker = (_BY_PAIRS, "Equivalence successfully proven!") if _MEMORY in _module((directory / "mutants.il").read_text()) else (_CUT_OPEN, _SAME)
     return {numbers[index] for index in _proved(_proofs(numbers, directory, way), len(numbers), marker, directory)}
 
 
 def unreached(numbers, directory):
     """Those of the mutants ``numbers`` in ``directory`` whose outputs are the original's in all states that it reaches from the reset: a set."""
     numbers, directory = list(numbers), Path(directory)
-    if not numbers or _MEMORY in (directory / "mutants.il").read_text():
+    text = (directory / "mutants.il").read_text()
+    if not numbers or _MEMORY in text:
         return set()
-    return {numbers[index] for index in _proved(_proofs(numbers, directory, _FROM_RESET), len(numbers), "Induction step proven: SUCCESS!", directory)}
+    way, marker = (f"{_FLAT}; {_CUT_OPEN}", _SAME) if _ASYNCHRONOUS in text else (_FROM_RESET, _INDUCTION)
+    return {numbers[index] for index in _proved(_proofs(numbers, directory, way), len(numbers), marker, directory)}

@@ -15,7 +15,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
 from nectar.verification.bench import Bench
 from nectar.verification.mutation.campaign import CHECKS, Material, Report, run
-from nectar.verification.mutation.equivalence import equivalent
+from nectar.verification.mutation.equivalence import equivalent, unreached
 from nectar.verification.mutation.mutants import mutate
 from nectar.verification.mutation.targets import TARGETS, Target
 from nectar.verification.mutation.transplant import transplant
@@ -181,6 +181,15 @@ def test_what_a_memory_is_told_makes_a_difference(tmp_path):
     names = [mutant.name for mutant in mutants if mutant.number in alike]
     assert names and all("self.odd.eq" in name for name in names), names
     assert any("note" in mutant.name for mutant in mutants if mutant.number not in alike)
+
+
+def test_where_a_line_resets_a_register_the_submodules_registers_are_compared(tmp_path):
+    """AS* ends what a StrobeWatch holds at any time. Its submodule's two flip-flops have no reset, so that pin does not matter; the clock's does."""
+    _, mutants = mutate(TARGETS["cab/vme/sync"].component(), tmp_path, None)
+    alike = unreached([mutant.number for mutant in mutants], tmp_path)
+    names = {mutant.name.rpartition(" | ")[2] for mutant in mutants if mutant.number in alike}
+    assert {f"dut.synchroniser rst[0] {change}" for change in ("inverted", "held at 0", "held at 1")} <= names
+    assert not any("clk" in name or "adff" in name for name in names), names
 
 
 def test_a_bench_that_fails_by_itself_says_nothing(adder, tmp_path):

@@ -4,11 +4,11 @@ Source: ANSI/IEEE 1014, chapter 4 (D08(O) interrupter, released on acknowledgmen
 "The Design of Nectar" (1989), section 5.2 (node and CAB communicate by VME interrupts).
 """
 
-from amaranth.hdl import Array, C, Cat, Module, Signal
+from amaranth.hdl import C, Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..registers import WORD_BITS, RegisterPort
+from ..registers import RegisterPort
 from .numbers import LEVELS
 from .registers import VME_REG
 from .sync import SEEN_AFTER, StrobeWatch, Synchroniser
@@ -24,7 +24,7 @@ class Interrupter(wiring.Component):
     as_n, ds_n (2), iack_n, iackin_n : In
     level : In(3)
         A03 to A01.
-    irq_pull : Out(7), iackout_n : Out(1), dtack : Out(1), data_out : Out(32), drive : Out(1)
+    irq_pull : Out(7), iackout_n : Out(1), dtack : Out(1), data_out : Out(16), drive : Out(1)
         To the lines; ``data_out`` goes to D15 to D00 while ``drive`` is 1.
     vme_interrupt : In(RegisterPort)
         Its register. A level that is not 1 to 7, or that still waits, is refused.
@@ -45,7 +45,7 @@ class Interrupter(wiring.Component):
     irq_pull: Out(LEVELS)
     iackout_n: Out(1, init=1)
     dtack: Out(1)
-    data_out: Out(WORD_BITS)
+    data_out: Out(16)
     drive: Out(1)
     vme_interrupt: In(RegisterPort(VME_REG["VME_INTERRUPT"]))
     taken: Out(1)
@@ -54,15 +54,24 @@ class Interrupter(wiring.Component):
         """Levels that wait; an acknowledgment is ours or goes on."""
         m = Module()
         asked = self.vme_interrupt.data
-        pending = Signal(LEVELS + 1)
-        vectors = Array(Signal(8, name=f"vector{level}") for level in range(LEVELS + 1))
+        pending = Signal(LEVELS)
+        level = Signal(3, reset_less=True)      # of the acknowledgment that is answered
+        waits, vector = Signal(), Signal(8)     # of the level on the lines
         m.d.comb += [
-            self.irq_pull.eq(pending[1:]),
-            self.vme_interrupt.value.pending.eq(pending[1:]),
-            self.vme_interrupt.refuse.eq((asked.level == 0) | pending.bit_select(asked.level, 1)),
+            self.irq_pull.eq(pending),
+            self.vme_interrupt.value.pending.eq(pending),
+            self.vme_interrupt.refuse.eq(1),
         ]
-        with m.If(self.vme_interrupt.write):
-            m.d.sync += [pending.bit_select(asked.level, 1).eq(1), vectors[asked.level].eq(asked.vector)]
+        for number, line in enumerate(pending, 1):
+            mine = Signal(8, name=f"vector{number}", reset_less=True)
+            with m.If(asked.level == number):
+                m.d.comb += self.vme_interrupt.refuse.eq(line)
+                with m.If(self.vme_interrupt.write):
+                    m.d.sync += [line.eq(1), mine.eq(asked.vector)]
+            with m.If(self.taken & (level == number)):
+                m.d.sync += line.eq(0)
+            with m.If(self.level == number):
+                m.d.comb += [waits.eq(line), vector.eq(mine)]
 
         m.submodules.strobes = strobes = Synchroniser(3)
         m.submodules.passed = passed = StrobeWatch()
@@ -73,14 +82,14 @@ class Interrupter(wiring.Component):
             passed.as_n.eq(self.as_n),
             self.iackout_n.eq(~passed.now),
         ]
-        level = Signal(3)
-        count = Signal(range(SEEN_AFTER + 1))
+        shown = Signal(8, reset_less=True)
+        unseen = Signal(SEEN_AFTER, reset_less=True)
+        m.d.comb += self.data_out.eq(Cat(shown, C(0xFF, 8)))
         with m.FSM(name="interrupter"):
             with m.State("IDLE"):
-                m.d.sync += [level.eq(self.level), count.eq(SEEN_AFTER)]
+                m.d.sync += [level.eq(self.level), shown.eq(vector), unseen.eq(~0)]
                 with m.If(as_low & ds_low & iackin & ~self.iack_n):
-                    m.d.sync += self.data_out.eq(Cat(vectors[self.level], C(0xFF, 8)))
-                    with m.If(pending.bit_select(self.level, 1)):
+                    with m.If(waits):
                         m.d.sync += self.drive.eq(1)
                         m.next = "ANSWER"
                     with m.Else():
@@ -89,7 +98,7 @@ class Interrupter(wiring.Component):
             with m.State("ANSWER"):
                 with m.If(ds_low):
                     m.d.comb += self.taken.eq(1)
-                    m.d.sync += [self.dtack.eq(1), pending.bit_select(level, 1).eq(0)]
+                    m.d.sync += self.dtack.eq(1)
                     m.next = "HOLD"
                 with m.Else():
                     m.d.sync += self.drive.eq(0)
@@ -99,8 +108,7 @@ class Interrupter(wiring.Component):
                     m.d.sync += [self.dtack.eq(0), self.drive.eq(0)]
                     m.next = "IDLE"
             with m.State("PASSED"):
-                with m.If(count != 0):
-                    m.d.sync += count.eq(count - 1)
-                with m.Elif(~passed.seen):
+                m.d.sync += unseen.eq(unseen[1:])
+                with m.If(~unseen[0] & ~passed.seen):
                     m.next = "IDLE"
         return m

@@ -37,7 +37,7 @@ class Requester(wiring.Component):
 
     Timing
     ------
-    BBSY* is asserted 3 cycles at most after BGIN*, and ``owner`` 90 ns and BGIN* high later. When ``want`` is 0
+    BBSY* is asserted 3 cycles at most after BGIN*, and ``owner`` when BGIN* is high, and late enough for 90 ns of BBSY*. When ``want`` is 0
     and another request, or BCLR*, is seen, the bus is given up in the next cycle. A grant that is not for us goes on in
     3 cycles, at other levels at once.
 
@@ -75,11 +75,12 @@ class Requester(wiring.Component):
             onward.as_n.eq((self.bgin_n & ours).any()),
             self.bgout_n.eq(self.bgin_n | Mux(onward.now, 0, ours)),
         ]
-        busy = Signal(range(cycles(Ns.BUSY, self.period_ps) + 1))
-        count = Signal(range(SEEN_AFTER + 1))
+        least = max(cycles(Ns.BUSY, self.period_ps) - 2, 0)     # BBSY* stays for two cycles more
+        busy = Signal(range(least + 1), reset_less=True)
+        unseen = Signal(SEEN_AFTER, reset_less=True)
         with m.FSM(name="requester"):
             with m.State("IDLE"):
-                m.d.sync += count.eq(SEEN_AFTER)
+                m.d.sync += unseen.eq(~0)
                 with m.If(granted):
                     m.d.comb += onward.set.eq(1)
                     m.next = "PASSED"
@@ -87,17 +88,16 @@ class Requester(wiring.Component):
                     m.d.sync += requesting.eq(1)
                     m.next = "REQUEST"
             with m.State("PASSED"):
-                with m.If(count != 0):
-                    m.d.sync += count.eq(count - 1)
-                with m.Elif(~onward.seen):
+                m.d.sync += unseen.eq(unseen[1:])
+                with m.If(~unseen[0] & ~onward.seen):
                     m.next = "IDLE"
             with m.State("REQUEST"):
-                m.d.sync += busy.eq(cycles(Ns.BUSY, self.period_ps))
+                m.d.sync += busy.eq(least)
                 with m.If(granted):
                     m.d.sync += self.bbsy_pull.eq(1)
                     m.next = "TAKE"
             with m.State("TAKE"):
-                # 90 ns of BBSY* are more than the 30 ns that it must stay after BR* was let go, one cycle from here.
+                # 90 ns of BBSY*, or two cycles, are more than the 30 ns that it must stay after BR* was let go, one cycle from here.
                 m.d.sync += requesting.eq(0)
                 with m.If(busy != 0):
                     m.d.sync += busy.eq(busy - 1)

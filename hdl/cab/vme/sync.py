@@ -11,8 +11,8 @@ from amaranth.lib.wiring import In, Out
 
 __all__ = ["EdgeWatch", "SEEN_AFTER", "StrobeWatch", "Synchroniser"]
 
-#: Cycles until a StrobeWatch that was set is seen.
-SEEN_AFTER = 3
+#: Cycles in which a StrobeWatch that was set holds and is not seen yet.
+SEEN_AFTER = 2
 
 
 class Synchroniser(wiring.Component):

@@ -6,9 +6,10 @@ import cocotb
 import pytest
 
 from nectar.hdl.cab.vme.numbers import Modifier
+from nectar.hdl.cab.vme.registers import VME_REG
 from nectar.hdl.cab.vme.requester import Requester
 from nectar.verification.bench import Bench, inside
-from nectar.verification.cab.vme.asking import look, set_window
+from nectar.verification.cab.vme.asking import entry, look, set_window
 from nectar.verification.cab.vme.backplane import point
 from nectar.verification.cab.vme.boards import BusMaster, BusSlave
 from nectar.verification.cab.vme.rig import Rig, configurations
@@ -77,21 +78,26 @@ async def the_bus_is_kept_until_somebody_wants_it(dut):
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def a_grant_for_others_goes_on_in_time_and_once(dut):
     """docs/vme.md, requester: at its level within 4 cycles, at another one straight through. The next grant may come 70 ns after the one before has ended
-    (30 ns of BBSY*, 40 ns of the arbiter), at the same level or another one: it goes on once, too."""
+    (30 ns of BBSY*, 40 ns of the arbiter), at the same level or another one: it goes on once, too, and as ever not before it has been seen."""
     for level in range(4):
         rig = await Rig(dut, inside(), level=level).start()
         changes = []
         rig.bus.watch(lambda name, old, new, rig=rig, changes=changes: changes.append((name, new, rig.bus.now())) if "bg" in name and old != new else None)
-        for line in random.choices((level, level, *range(4)), k=16):
+        for line in random.choices((level, level, level, *range(4)), k=24):
             changes.clear()
             rig.bus.set("arbiter", point(f"bg{line}", 0), 0)
-            await pause(between(6, 8) * rig.period)
+            if random.random() < 0.7:      # somebody takes it as soon as it comes
+                await until(rig.bus, lambda rig=rig, line=line: not rig.bus.level(point(f"bg{line}", 2)), 6 * rig.period)
+                await pause(between(20, 130))
+            else:
+                await pause(between(6, 8) * rig.period)
             rig.bus.set("arbiter", point(f"bg{line}", 0), 1)
             await pause(70)
             came = [time for name, new, time in changes if name == point(f"bg{line}", 1)]
             went = [(name, time) for name, new, time in changes if name.endswith("@2")]
             assert len(came) == 2 and [name for name, _ in went] == 2 * [point(f"bg{line}", 2)], changes
             assert went[0][1] - came[0] <= (4 * rig.period if line == level else 1) and went[1][1] - came[1] <= 1
+            assert went[0][1] - came[0] >= rig.period or line != level
         assert rig.bus.level("bbsy") and all(rig.bus.level(f"br{n}") for n in range(4))
         rig.checker.done("CHAIN")
         rig.plug.unplug()
@@ -117,6 +123,52 @@ async def a_request_at_any_level_gets_the_bus_behind_the_cycle_under_way(dut):
         assert not rig.bus.level("bbsy") and not rig.bus.level("as")
         assert await task is not None and len(slave.cycles) == 2
         assert await until(rig.bus, lambda rig=rig: rig.bus.level("bbsy"), 10 * rig.period) and rig.bus.level("as")
+        rig.checker.done("BUSY-LOW", "BUSY-GRANT")
+        rig.plug.unplug()
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def only_its_own_grant_is_taken_and_given_back_when_nobody_needs_it(dut):
+    """docs/vme.md, requester: a grant that had gone on when the wish came stays with others; while it asks, grants at other levels go straight through, whatever
+    BR* and BCLR* are. A grant that comes when the wish is gone is taken, not given on, and the bus let go as soon as 90 ns and the grant are over."""
+    for level in random.choices(range(4), k=4) + list(range(4)):
+        rig = await Rig(dut, inside(), level=level).start()
+        rig.arbiter.levels = ()
+        bus, mine = rig.bus, point(f"bg{level}", 1)
+        falls = {}
+        bus.watch(lambda name, old, new, falls=falls, bus=bus: falls.setdefault((name, new), bus.now()) if old != new else None)
+        bus.set("arbiter", point(f"bg{level}", 0), 0)
+        await pause(between(3, 8) * rig.period)
+        assert await entry(rig.inside, 0, 0x100000, BASE, 4, Modifier.A24_USER_DATA)
+        await pause(between(0, 12) * rig.period)
+        assert not bus.level(point(f"bg{level}", 2)) and bus.level(f"br{level}")
+        bus.set("arbiter", point(f"bg{level}", 0), 1)
+        assert await until(bus, lambda: not bus.level(f"br{level}"), 12 * rig.period)
+        for line in range(4):
+            bus.drive("somebody", bclr=line & 1, **{f"br{(level + 1 + line) % 4}": 0})
+            if line != level:
+                bus.set("arbiter", point(f"bg{line}", 0), 0)
+                await pause(between(3, 5) * rig.period)
+                assert not bus.level(point(f"bg{line}", 2))
+                bus.set("arbiter", point(f"bg{line}", 0), 1)
+                await pause(between(3, 5) * rig.period)
+            assert bus.level("bbsy") and not bus.level(f"br{level}") and all(bus.level(point(f"bg{n}", 2)) for n in range(4))
+        bus.drive("somebody", bclr=1, **dict.fromkeys((f"br{n}" for n in range(4)), 1))
+        other = (level + random.randrange(1, 4)) % 4
+        bus.set("somebody", f"br{other}", 0)
+        assert await rig.inside.write("vd_control", 1)
+        await pause(6 * rig.period)
+        assert not bus.level(f"br{level}"), "a request stays until the grant"
+        falls.clear()
+        bus.set("arbiter", point(f"bg{level}", 0), 0)
+        assert await until(bus, lambda: not bus.level("bbsy"), 20 + 4 * rig.period)
+        await pause(random.choice((1, between(0, 12) * rig.period)))
+        assert not VME_REG["VD_STATUS"].owner.get(rig.plug.get("vd_status__value")), "the bus is ours when the grant is over"
+        bus.set("arbiter", point(f"bg{level}", 0), 1)
+        assert await until(bus, lambda: bus.level("bbsy"), 120 + 8 * rig.period)
+        assert falls["bbsy", 0] - falls[mine, 0] <= 3 * rig.period
+        assert falls["bbsy", 1] <= max(falls["bbsy", 0] + 90, falls[mine, 1] + 2 * rig.period) + 3 * rig.period
+        assert falls["bbsy", 1] - falls[f"br{level}", 1] >= 30 and (point(f"bg{level}", 2), 0) not in falls
         rig.checker.done("BUSY-LOW", "BUSY-GRANT")
         rig.plug.unplug()
 

@@ -112,6 +112,30 @@ async def what_holds_ends_with_the_strobe_however_short(dut):
         assert dut.now.value == 0, "nothing is remembered while AS* is high"
 
 
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def what_holds_is_seen_at_the_second_edge_after_it_and_stays(dut):
+    """docs/vme.md, the clock: from the edge that set it on something holds until AS* rises, in every cycle; the board sees both two edges later, neither
+    before nor in the midst of a cycle."""
+    await start(dut)
+    low = holds = False
+    history = [False, False]      # what held at each edge
+    for _ in range(800):
+        seen, wish = history[-2], random.random() < 0.3
+        dut.set.value = wish
+        at = random.randrange(2, PERIOD - 2)
+        await Timer(at, "ps")
+        assert dut.now.value == holds and dut.seen.value == seen
+        if random.random() < (0.15 if low else 0.5):
+            low = not low
+            dut.as_n.value = not low
+            holds = holds and low
+        await Timer(PERIOD - at - 1, "ps")
+        assert dut.now.value == holds and dut.seen.value == seen
+        history.append(holds)
+        await RisingEdge(dut.clk)
+        holds = holds or (wish and low)
+
+
 bench = Bench(__name__, {"parts": _Parts}, ports_only=True)
 
 
