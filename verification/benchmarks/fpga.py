@@ -108,10 +108,11 @@ class _Netlist:
         path = kept(digest(self.name, repr(arguments)), f"-{label}.json", make, self._progress, step)
         return json.loads(path.read_text())
 
-    def placed(self, seed, out_of_context):
+    def placed(self, seed, out_of_context, ripup):
         """Place and route with ``seed``; returns a Placed and the Area."""
-        extra = ["--seed", str(seed), *["--out-of-context"] * out_of_context]
-        report = self._nextpnr(extra, "placed", f"place and route ({self._options}, seed {seed})")
+        ripup = ["--tmg-ripup"] * ripup
+        extra = ["--seed", str(seed), *["--out-of-context"] * out_of_context, *ripup]
+        report = self._nextpnr(extra, "placed", f"place and route ({', '.join([self._options, f'seed {seed}', *ripup])})")
         clock, = report["fmax"]
         return Placed(seed, report["fmax"][clock]["achieved"], tuple(critical_path(report, clock))), _area(report)
 
@@ -121,7 +122,7 @@ def _area(report):
     return Area(used["TRELLIS_COMB"], used["TRELLIS_FF"], used["DP16KD"], used["TRELLIS_RAMW"])
 
 
-def measure(text, top, *, options="nowidelut", seeds=(1, 2, 3), boundary=True, progress=None):
+def measure(text, top, *, options="nowidelut", seeds=(1, 2, 3), boundary=True, ripup=False, progress=None):
     """Measures the module ``top`` of the Verilog ``text``; returns Measured.
 
     Parameters
@@ -133,6 +134,8 @@ def measure(text, top, *, options="nowidelut", seeds=(1, 2, 3), boundary=True, p
     boundary : bool
         Put the design into a harness with a register at each pin, so that the paths from and to the pins are timed as well (the harness's LUTs
         are not counted); else only paths from register to register inside count.
+    ripup : bool
+        The router rips up what is late (nextpnr's ``--tmg-ripup``), which takes up to three times as long.
     progress : Progress, optional
         Told what goes on.
 
@@ -145,7 +148,7 @@ def measure(text, top, *, options="nowidelut", seeds=(1, 2, 3), boundary=True, p
         around, cost = harness(ports(text), top)
         text, top = text + around, HARNESS
     netlist = _Netlist(text, top, OPTIONS[options], progress)
-    found = [netlist.placed(seed, not boundary) for seed in seeds]
+    found = [netlist.placed(seed, not boundary, ripup) for seed in seeds]
     area = found[0][1]
     return Measured(Area(area.comb - cost.luts, area.ff - cost.ffs, area.ram, area.lutram) if boundary else area,
                     tuple(placed for placed, _ in found))
@@ -186,6 +189,7 @@ def _arguments():
     parser.add_argument("--seeds", type=int, default=3, help="number of runs of place and route")
     parser.add_argument("--options", choices=OPTIONS, default="nowidelut", help="of synth_ecp5")
     parser.add_argument("--inside", action="store_true", help="time only paths from register to register inside")
+    parser.add_argument("--ripup", action="store_true", help="the router rips up what is late")
     parser.add_argument("--modules", action="store_true", help="show what each module costs; no place and route")
     parser.add_argument("--json", action="store_true", help="print all as JSON")
     return parser.parse_args()
@@ -206,7 +210,7 @@ def main():
             each = {kind: cells.get(kind, 0) for kind in ("LUT4", "PFUMX", "CCU2C", "TRELLIS_FF", "TRELLIS_DPR16X4", "DP16KD")}
             print(f"{name:40}{count:4} x {'  '.join(f'{kind} {number:5}' for kind, number in each.items())}")
         return
-    found = measure(text, top, options=options.options, seeds=range(1, options.seeds + 1), boundary=not options.inside)
+    found = measure(text, top, options=options.options, seeds=range(1, options.seeds + 1), boundary=not options.inside, ripup=options.ripup)
     if options.json:
         print(json.dumps({"mhz": found.mhz, **asdict(found)}, indent=1))
         return

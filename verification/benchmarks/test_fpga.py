@@ -111,6 +111,9 @@ def test_seeds_are_run_once_their_median_counts_and_the_harness_does_not(monkeyp
     assert "synthesis" in told and "place and route (-nowidelut, seed 3)" in told
     inside = fpga.measure(DESIGN[DESIGN.index("module pair"):], "pair", seeds=(1,), boundary=False)
     assert inside.area == fpga.Area(1000, 500, 3, 2) and tools.calls[4:] == ["yosys", 1]
+    fpga.measure(DESIGN[DESIGN.index("module pair"):], "pair", seeds=(1,), ripup=True)
+    assert tools.calls.pop() == 1, "the same netlist, placed and routed in another way"
+    assert "place and route (-nowidelut, seed 1, --tmg-ripup)" in capsys.readouterr().err
     fpga.measure(DESIGN[DESIGN.index("module pair"):].replace("pair", "pears"), "pears", seeds=(1,), options="default")
     assert tools.calls[6:] == ["yosys", 1], "another text is another design"
 
