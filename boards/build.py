@@ -9,7 +9,6 @@ import json
 import re
 import shutil
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from ..hdl.verilog import without_zeros
 from ..sim.cache import Progress, digest
