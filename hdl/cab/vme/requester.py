@@ -3,7 +3,7 @@
 Source: ANSI/IEEE 1014, chapter 3 (requester, release on request, the BGIN*/BGOUT* daisy chains).
 """
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -76,7 +76,7 @@ class Requester(wiring.Component):
             self.bgout_n.eq(self.bgin_n | Mux(onward.now, 0, ours)),
         ]
         least = max(cycles(Ns.BUSY, self.period_ps) - 2, 0)     # BBSY* stays for two cycles more
-        busy = Signal(range(least + 1), reset_less=True)
+        busy = Signal(range(least + 1), reset_less=True) if least else Const(0)
         unseen = Signal(SEEN_AFTER, reset_less=True)
         with m.FSM(name="requester"):
             with m.State("IDLE"):
@@ -92,16 +92,17 @@ class Requester(wiring.Component):
                 with m.If(~unseen[0] & ~onward.seen):
                     m.next = "IDLE"
             with m.State("REQUEST"):
-                m.d.sync += busy.eq(least)
+                if least:
+                    m.d.sync += busy.eq(least)
                 with m.If(granted):
                     m.d.sync += self.bbsy_pull.eq(1)
                     m.next = "TAKE"
             with m.State("TAKE"):
                 # 90 ns of BBSY*, or two cycles, are more than the 30 ns that it must stay after BR* was let go, one cycle from here.
                 m.d.sync += requesting.eq(0)
-                with m.If(busy != 0):
-                    m.d.sync += busy.eq(busy - 1)
-                with m.Elif(~granted):
+                if least:
+                    m.d.sync += busy.eq(busy - (busy != 0))
+                with m.If((busy == 0) & ~granted):
                     m.d.sync += self.owner.eq(1)
                     m.next = "OWN"
             with m.State("OWN"):
