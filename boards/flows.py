@@ -37,7 +37,7 @@ class Flow:
     crowded : dict
         What of that is otherwise for a top that is hard to route.
     again : tuple of str
-        More arguments, with which it is placed and routed once more if a clock is missed by little; with those that are missed by much they take very long. None: it is not.
+        More arguments, with which it is placed and routed once more if a clock is missed by little; where much is missed it would take very long. Empty: it is not.
     """
 
     packages: tuple
