@@ -71,6 +71,15 @@ class _Pins(data.Struct):
     kernel: 1
 
 
+class _Parked(data.Struct):
+    """An access that waits for the window."""
+
+    address: WINDOW_BITS
+    write: 1
+    select: LANES
+    write_data: WORD_BITS
+
+
 class CpuBus(wiring.Component):
     """From the pins to memories, registers and the protection table, and back.
 
@@ -151,14 +160,14 @@ class CpuBus(wiring.Component):
     def elaborate(self, platform):
         """Whose turn it is next and where that goes; the walk over an area; the look-up; the access; the answers."""
         m = Module()
-        at_work, valid = Signal(_Granted), Signal()
-        access, where = at_work.access, Signal(_Where)
+        at_work, valid = Signal(_Granted, reset_less=True), Signal()
+        access, where = at_work.access, Signal(_Where, reset_less=True)
         ends = Signal()        # the access at work is over in this cycle
-        parked = Signal(_Granted)
+        parked = Signal(_Parked, reset_less=True)
         waits = Signal()       # an access of the CPU waits for the window
 
         # 1. What the CPU asks, or has asked and could not begin.
-        pins, spare, asked = Signal(_Pins), Signal(_Pins), Signal(_Pins)
+        pins, spare, asked = Signal(_Pins), Signal(_Pins, reset_less=True), Signal(_Pins)
         held = Signal()
         m.d.comb += [
             self.bus.ready.eq(~held),
@@ -223,12 +232,12 @@ class CpuBus(wiring.Component):
 
         # 4. A write that lets DMA work on an area waits here until all its pages have been looked at. The owner may refuse the
         # area meanwhile, and take it again: what it said at first counts, too.
-        area = Signal(Area)
+        area = Signal(Area, reset_less=True)
         ahead, page, last_page, seen_page = (
-            Signal(_TABLE_PAGE_BITS, name=name) for name in ("page_ahead", "walk_page", "last_page", "seen_page"))
-        at_first, seen_first = Signal(), Signal()
+            Signal(_TABLE_PAGE_BITS, name=name, reset_less=True) for name in ("page_ahead", "walk_page", "last_page", "seen_page"))
+        at_first, seen_first = Signal(reset_less=True), Signal(reset_less=True)
         to_walk, walking, walked = Signal(), Signal(), Signal()
-        passed, denied = Signal(), Signal()
+        passed, denied = Signal(reset_less=True), Signal(reset_less=True)
         # The answer of the table comes late: what else decides is ready before.
         may = Signal()
         may_anyway, acts_anyway, acts_if_granted = (Signal(name=name, attrs=KEPT) for name in ("may_anyway", "acts_anyway", "acts_if_granted"))
@@ -338,13 +347,10 @@ class CpuBus(wiring.Component):
         m.d.comb += [
             leaves.eq(ends & may & where.window),
             self.window.valid.eq(waits),
-            self.window.address.eq(parked.access.address[:WINDOW_BITS]),
-            self.window.write.eq(parked.access.write),
-            self.window.select.eq(parked.access.select),
-            self.window.write_data.eq(parked.access.write_data),
+            *(getattr(self.window, name).eq(parked[name]) for name in _Parked.as_shape().members),
         ]
-        with m.If(valid & where.window):
-            m.d.sync += parked.eq(at_work)
+        with m.If(where.window):
+            m.d.sync += [parked[name].eq(access[name]) for name in _Parked.as_shape().members]
         with m.If(leaves):
             m.d.sync += waits.eq(1)
         with m.Elif(self.window.done):
@@ -376,7 +382,7 @@ class CpuBus(wiring.Component):
             error.eq(fails | ~self.may | self.registers.error),
             result.eq(Mux(from_memory & self.may, self.memory_data, 0) | Mux(from_program & self.may, self.program_data, 0)
                       | Mux(from_table, self.protection.table, 0) | Mux(from_registers & self.may, self.registers.read_data, 0)),
-            window_result.eq(Mux(parked.access.write | self.window.error, 0, self.window.read_data)),
+            window_result.eq(Mux(parked.write | self.window.error, 0, self.window.read_data)),
             self.idle.eq(~(valid | held | waits | answers_cpu | answers_vme | self.bus.done | self.vme.done)),
             Assert(~(waits & answers_cpu & self.window.done), "one answer to the CPU in a cycle"),
             Assert(~(self.memory.valid & self.program.valid), "an access goes to one place"),
@@ -385,7 +391,7 @@ class CpuBus(wiring.Component):
             self.spy = SimpleNamespace(
                 at_work=at_work, where=where, valid=valid, ends=ends, leaves=leaves, held=held, spare=spare, cpu_begins=cpu_begins,
                 vme_begins=vme_begins, hears=walk.ongoing("HEAR"), begins=walk.ongoing("BEGIN"), walking=walking, walked=walked, passed=passed, denied=denied, area=area, page=page,
-                ahead=ahead, at_first=at_first, last_page=last_page, seen_page=seen_page, seen_first=seen_first, waits=waits, parked=parked, answers_cpu=answers_cpu,
+                ahead=ahead, at_first=at_first, last_page=last_page, seen_page=seen_page, seen_first=seen_first, waits=waits, answers_cpu=answers_cpu,
                 answers_vme=answers_vme, settling=settling, to_walk=to_walk, refused=refused)
         return m
 

@@ -70,8 +70,8 @@ class Cab(wiring.Component):
 
     Timing
     ------
-    docs/cab.md. Every input is registered first, ``rst`` too: the board comes out of reset one cycle after it. The one
-    exception is ``fiber.tx.ready``, see ``OutputRegister``.
+    docs/cab.md. Every input is registered first, ``rst`` too: the board comes out of reset one cycle after it. Exceptions are
+    ``fiber.tx.ready``, see ``OutputRegister``, and ``slept``, which is added to what is registered.
 
     Raises
     ------
@@ -183,11 +183,11 @@ class Cab(wiring.Component):
         interrupts = Interrupts()
         m.submodules.errors = whole(errors)
         m.submodules.interrupts = whole(interrupts)
-        slept = Signal(TIMER_BITS, reset_less=True)
+        slept = Signal.like(memory.slept, reset_less=True)
         others_idle = Signal(init=1)
         m.d.sync += slept.eq(self.slept)
         m.d.comb += [
-            timers.slept.eq(slept),
+            timers.slept.eq(self.slept),
             timers.clear.eq(reset),
             memory.slept.eq(slept),
             self.wake_in.eq(timers.wake_in),

@@ -103,29 +103,23 @@ class FiberOut(wiring.Component):
         ]
         with m.If(self.tx_address.write):
             m.d.sync += address.eq(self.tx_address.data)
+        # What means something for areas or commands only is there in every entry.
+        area, command = self.tx_area.data, self.tx_command.data
+        m.d.comb += [
+            entry.bytes.eq(area.length != 0),
+            entry.address.eq(address),
+            entry.start.eq(area.start),
+            entry.crc.eq(area.crc),
+            entry.internet.eq(area.internet),
+            entry.end.eq(area.end),
+            entry.wait_ready.eq(command.wait_ready),
+        ]
         with m.If(self.tx_command.write):
-            command = self.tx_command.data
-            m.d.comb += [
-                entry.kind.eq(Kind.COMMAND),
-                entry.value.eq(command.as_value()),
-                entry.notify.eq(command.notify),
-                entry.wait_ready.eq(command.wait_ready),
-            ]
+            m.d.comb += [entry.kind.eq(Kind.COMMAND), entry.value.eq(command.as_value()), entry.notify.eq(command.notify)]
         with m.Elif(self.tx_symbol.write):
             m.d.comb += [entry.kind.eq(Kind.SYMBOL), entry.value.eq(self.tx_symbol.data.symbol)]
         with m.Else():
-            area = self.tx_area.data
-            m.d.comb += [
-                entry.kind.eq(Kind.AREA),
-                entry.value.eq(area.length),
-                entry.bytes.eq(area.length != 0),
-                entry.address.eq(address),
-                entry.start.eq(area.start),
-                entry.crc.eq(area.crc),
-                entry.internet.eq(area.internet),
-                entry.end.eq(area.end),
-                entry.notify.eq(area.notify),
-            ]
+            m.d.comb += [entry.kind.eq(Kind.AREA), entry.value.eq(area.length), entry.notify.eq(area.notify)]
 
         # 2. From entries to items, some ahead of the fiber.
         gather = Gather(self.data_bytes)

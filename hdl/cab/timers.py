@@ -30,7 +30,7 @@ class Timers(wiring.Component):
     timer_times : In(BankPort)
         The compare values and periods: ``TIMER_BANK``.
     slept : In(32)
-        Clock edges left out before the one that began this cycle (the pin, registered); they count at once.
+        Clock edges left out before the one that ends this cycle; they count from the next on.
     wake_in : Out(32)
         Clock edges that may be left out before the next one without delaying an alarm; all ones if none is armed. 0 while it
         is being found out: for 10 cycles behind one in which an alarm is armed or stopped, goes off, or has its turn when its time
@@ -60,14 +60,17 @@ class Timers(wiring.Component):
         })
 
     def elaborate(self, platform):
-        """The count of the cycle before, plus what was slept; then the alarm whose turn it is, and that of timer 0; then a search for
+        """The count, to which a cycle and what was slept are added; then the alarm whose turn it is, and that of timer 0; then a search for
         the first of them, one a cycle."""
         m = Module()
         bank = getattr(self, TIMER_BANK)
-        count = Signal(TIMER_BITS)
         now = Signal(TIMER_BITS)
-        m.d.comb += [now.eq(count + self.slept), self.timer_now.value.eq(now)]
-        m.d.sync += count.eq(now + 1)
+        skips = Signal()         # a turn was slept through
+        m.d.comb += self.timer_now.value.eq(now)
+        m.d.sync += [
+            now.eq(now - ~self.slept),    # one and the edges slept through, with one carry chain
+            skips.eq(self.slept[:exact_log2(TIMERS)].any()),
+        ]
 
         # The times, in a memory that is read in the same cycle. A reset leaves it as it is: words that are not known are 0.
         m.submodules.times = times = memory.Memory(shape=TIMER_BITS, depth=2 * TIMERS, init=[])
@@ -142,7 +145,7 @@ class Timers(wiring.Component):
             eligible.eq(searching & armed.bit_select(turn, 1)),
             last.eq(searching & (left == 0)),
         ]
-        with m.If(changed | (searching & self.slept[:exact_log2(TIMERS)].any())):
+        with m.If(changed | (searching & skips)):
             m.d.sync += [searching.eq(1), left.eq(TIMERS - 1), found.eq(0), eligible.eq(0), last.eq(0)]
         with m.Elif(searching):
             with m.If(eligible & (~found | sooner[-1])):
