@@ -106,9 +106,9 @@ class CpuBus(wiring.Component):
     program_data : In(32)
         What was read, in the cycle after.
     may : Out(1)
-        What memory or program memory was asked in the cycle before may be done: else a write must not be.
+        What memory, program memory or registers were asked in the cycle before may be done: else it must not be.
     registers : Out
-        ``valid``, ``offset`` (word), ``write``, ``select``, ``write_data``: an access that takes effect in the next cycle. Then
+        ``valid``, ``offset`` (word), ``write``, ``select``, ``write_data``: an access that takes effect in the next cycle if it may. Then
         come ``read_data`` and ``error``, and ``area``, what a write of what was asked, ``valid`` or not, would let DMA do.
     protection : Out
         ``look``, ``page``, ``page_domain`` and ``needed``, ``granted``, ``table``, ``hole``, ``write``, ``select``, ``data``, ``current``,
@@ -240,7 +240,7 @@ class CpuBus(wiring.Component):
         passed, denied = Signal(reset_less=True), Signal(reset_less=True)
         # The answer of the table comes late: what else decides is ready before.
         may = Signal()
-        may_anyway, acts_anyway, acts_if_granted = (Signal(name=name, attrs=KEPT) for name in ("may_anyway", "acts_anyway", "acts_if_granted"))
+        may_anyway = Signal(attrs=KEPT)
         m.d.comb += [
             to_walk.eq(where.area & ~at_work.kernel),
             may_anyway.eq(at_work.kernel | (to_walk & passed)),
@@ -297,7 +297,7 @@ class CpuBus(wiring.Component):
         # 6. The access: the memories are asked before it is known whether it may be, all else is done a cycle later. What changes
         # the protection is still here then, as nothing follows it.
         word_address = access.address[exact_log2(LANES):]
-        refused, to_registers = Signal(), Signal()
+        refused = Signal()
         m.d.comb += [
             ends.eq(valid & Mux(to_walk, walked, ~where.memory | self.memory.ready)),
             self.memory.valid.eq(valid & where.memory),
@@ -312,10 +312,7 @@ class CpuBus(wiring.Component):
             self.program.select.eq(access.select),
             self.program.data.eq(access.write_data),
             refused.eq(to_walk & area.refused),
-            to_registers.eq(ends & where.registers & ~refused),
-            acts_anyway.eq(to_registers & may_anyway),
-            acts_if_granted.eq(to_registers & decides),
-            self.registers.valid.eq(acts_anyway | (acts_if_granted & self.protection.granted)),
+            self.registers.valid.eq(ends & where.registers & ~refused),
             self.registers.offset.eq(word_address),
             self.registers.write.eq(access.write),
             self.registers.select.eq(access.select),
@@ -356,12 +353,15 @@ class CpuBus(wiring.Component):
         with m.Elif(self.window.done):
             m.d.sync += waits.eq(0)
 
-        # 8. The answers. The window's comes when no other of the CPU's is under way.
+        # 8. The answers. The window's comes when no other of the CPU's is under way. What a block RAM gives comes late, and from afar:
+        # it is kept by itself.
         answers_cpu, answers_vme = Signal(), Signal()
         from_memory, from_program, from_table, from_registers = (
             Signal(name=f"from_{name}") for name in ("memory", "program", "table", "registers"))
         fails, error = Signal(), Signal()
-        result, window_result = Signal(WORD_BITS), Signal(WORD_BITS)
+        memory_word, program_word, other_word, window_word = (
+            Signal(WORD_BITS, name=f"{name}_word") for name in ("memory", "program", "other", "window"))
+        from_window = Signal()
         known = where.memory | where.program | where.rom | to_table | where.window | (where.registers & ~refused)
         m.d.sync += [
             answers_cpu.eq(ends & ~at_work.vme & ~leaves),
@@ -373,16 +373,18 @@ class CpuBus(wiring.Component):
             fails.eq(~known),
             self.bus.done.eq(answers_cpu | (waits & self.window.done)),
             self.bus.error.eq(Mux(answers_cpu, error, waits & self.window.done & self.window.error)),
-            self.bus.read_data.eq(Mux(answers_cpu, result, window_result)),
             self.vme.done.eq(answers_vme),
             self.vme.error.eq(answers_vme & error),
-            self.vme.read_data.eq(result),
+            memory_word.eq(Mux(from_memory & self.may, self.memory_data, 0)),
+            program_word.eq(Mux(from_program & self.may, self.program_data, 0)),
+            other_word.eq(Mux(from_table, self.protection.table, 0) | Mux(from_registers & self.may, self.registers.read_data, 0)),
+            window_word.eq(Mux(parked.write | self.window.error, 0, self.window.read_data)),
+            from_window.eq(~answers_cpu),
         ]
         m.d.comb += [
             error.eq(fails | ~self.may | self.registers.error),
-            result.eq(Mux(from_memory & self.may, self.memory_data, 0) | Mux(from_program & self.may, self.program_data, 0)
-                      | Mux(from_table, self.protection.table, 0) | Mux(from_registers & self.may, self.registers.read_data, 0)),
-            window_result.eq(Mux(parked.write | self.window.error, 0, self.window.read_data)),
+            self.vme.read_data.eq(memory_word | program_word | other_word),
+            self.bus.read_data.eq(Mux(from_window, window_word, self.vme.read_data)),
             self.idle.eq(~(valid | held | waits | answers_cpu | answers_vme | self.bus.done | self.vme.done)),
             Assert(~(waits & answers_cpu & self.window.done), "one answer to the CPU in a cycle"),
             Assert(~(self.memory.valid & self.program.valid), "an access goes to one place"),

@@ -148,6 +148,7 @@ class Cab(wiring.Component):
             protection.trap.payload.eq(bus.protection.trap.payload),
             protection.trap.valid.eq(bus.protection.trap.valid),
             registers.valid.eq(bus.registers.valid),
+            registers.may.eq(bus.may),
             registers.offset.eq(bus.registers.offset),
             registers.write.eq(bus.registers.write),
             registers.select.eq(bus.registers.select),

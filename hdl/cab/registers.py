@@ -113,7 +113,9 @@ class RegisterDecoder(wiring.Component):
     Members
     -------
     valid : In(1)
-        There is an access: it takes effect in the next cycle.
+        There is an access: it takes effect in the next cycle, if it may.
+    may : In(1)
+        That of the cycle before may be done.
     offset : In
         Word number in the region.
     write : In(1)
@@ -142,6 +144,7 @@ class RegisterDecoder(wiring.Component):
         self.banks = banks(there)
         super().__init__({
             "valid": In(1),
+            "may": In(1),
             "offset": In(ceil_log2(REGIONS["registers"].size // (WORD_BITS // 8))),
             "write": In(1),
             "select": In(WORD_BITS // 8),
@@ -156,8 +159,9 @@ class RegisterDecoder(wiring.Component):
     def elaborate(self, platform):
         """Which register it is, a cycle before; then what each is told; then what they say."""
         m = Module()
-        acts, written = Signal(), Signal(WORD_BITS)
-        m.d.sync += [acts.eq(self.valid), written.eq(self.write_data)]
+        asked, acts, written = Signal(), Signal(), Signal(WORD_BITS)
+        m.d.sync += [asked.eq(self.valid), written.eq(self.write_data)]
+        m.d.comb += acts.eq(asked & self.may)
         whole_reads, whole_writes = Signal(), Signal()
         m.d.comb += [
             whole_reads.eq(self.select.all() & ~self.write),

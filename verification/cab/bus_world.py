@@ -204,7 +204,7 @@ class World:
         """What happens in the places in this cycle: what was asked in the one before, if it may be."""
         count = 0
         for name, asked in self.asked.items():
-            if not asked["done"] or not (self.clock.inputs["registers__error"] == 0 if name == "registers" else self.pin("may")):
+            if not asked["done"] or not self.pin("may") or name == "registers" and self.clock.inputs["registers__error"]:
                 continue
             where = {"memory": "data", "program": "prom" if asked["rom"] else "program", "registers": name}[name]
             size = SIZES.get(where, REGIONS[where].size)

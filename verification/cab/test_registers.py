@@ -30,7 +30,7 @@ class Reference:
 
     def step(self, inputs):
         """See ``lockstep``."""
-        outputs = step(inputs | self.before, self.before["valid"])
+        outputs = step(inputs | self.before, self.before["valid"] and inputs["may"])
         self.before = {name: inputs[name] for name in self.before}
         return outputs
 
@@ -89,16 +89,16 @@ def owners():
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def each_access_reaches_the_register_of_the_map_or_is_an_error(dut):
-    """addresses.REGISTERS: offset, direction, whole words; what the owner refuses is an error and no write."""
+    """addresses.REGISTERS: offset, direction, whole words; what the owner refuses is an error and no write; what may not be done is nothing."""
     clock = HandClock(dut)
-    await clock.start("valid", "offset", "write", "select", "write_data")
+    await clock.start("valid", "may", "offset", "write", "select", "write_data")
 
     def stimuli():
         for _ in range(3000):
             known = random.choice(REGISTERS).offset // 4
             yield owners() | {
                 "offset": random.choice([random.randrange(WORDS), random.randrange(32), known]),
-                "valid": random.random() < 0.9, "write": random.random() < 0.5, "write_data": random.getrandbits(32),
+                "valid": random.random() < 0.9, "may": random.random() < 0.9, "write": random.random() < 0.5, "write_data": random.getrandbits(32),
                 "select": random.choice([15, 15, 15, random.getrandbits(4)])}
 
     await lockstep(clock, Reference().step, stimuli())
@@ -108,9 +108,9 @@ async def each_access_reaches_the_register_of_the_map_or_is_an_error(dut):
 async def each_word_of_the_region_is_a_register_or_an_error(dut):
     """addresses.REGISTERS: every word of the region, read and written; a word that the map does not name is no register's second place."""
     clock = HandClock(dut)
-    await clock.start("valid", "offset", "write", "select", "write_data")
+    await clock.start("valid", "may", "offset", "write", "select", "write_data")
     clock.drive(**owners())
-    await lockstep(clock, Reference().step, ({"valid": 1, "offset": offset, "write": write, "select": 15, "write_data": random.getrandbits(32)}
+    await lockstep(clock, Reference().step, ({"valid": 1, "may": 1, "offset": offset, "write": write, "select": 15, "write_data": random.getrandbits(32)}
                                              for offset in random.sample(range(WORDS), WORDS) for write in (0, 1)))
 
 

@@ -65,7 +65,7 @@ class ProtectionProof(wiring.Component):
             self._moved_then.eq((self._moved | reset) & spy.ends),
         ]
         self._wire(m, reset)
-        register_write = asks_registers & did.write & ~decoder.error
+        register_write = asks_registers & bus.may & did.write & ~decoder.error
 
         # 1. The access at work is one that was asked for, in the domain that was current when it began.
         current = Signal(DOMAIN_BITS)
@@ -150,7 +150,7 @@ class ProtectionProof(wiring.Component):
             here.eq(valid & (work.domain == domain) & (access.address[PAGE_BITS:] == page)),
             right.eq(rights.bit_select(kind, 1) & ~_in_region(access.address, "protection")
                      & ~(_in_region(access.address, "registers") & (access.address[PAGE_BITS:12] == KERNEL_PAGE >> PAGE_BITS))),
-            effect.eq(bus.may & (asks_memory | asks_program) | asks_registers & ~decoder.error | bus.protection.write),
+            effect.eq(bus.may & (asks_memory | asks_program | (asks_registers & ~decoder.error)) | bus.protection.write),
             Assert(~effect | done),
             Assert(~effect | ~here_then | right_then | self._moved_then, "what a domain may not do does nothing"),
             Assert(~spy.leaves | ~here | right, "nor on the VME bus"),
@@ -262,6 +262,7 @@ class ProtectionProof(wiring.Component):
             protection.trap.payload.eq(bus.protection.trap.payload),
             protection.trap.valid.eq(bus.protection.trap.valid),
             *(getattr(decoder, name).eq(getattr(bus.registers, name)) for name in ("valid", "offset", "write", "select", "write_data")),
+            decoder.may.eq(bus.may),
             bus.registers.read_data.eq(decoder.read_data),
             bus.registers.error.eq(decoder.error),
             bus.registers.area.eq(decoder.area),
