@@ -214,10 +214,12 @@ class CpuBus(wiring.Component):
                 valid.eq(1), at_work.eq(following), where.eq(following_where),
                 decides.eq(~(following_where.private | following_where.area)),
             ]
+        with m.If(~held):
+            m.d.sync += spare.eq(pins)
         with m.If(cpu_begins):
             m.d.sync += [held.eq(0), turn.eq(1)]
-        with m.Elif(self.bus.valid & ~held):
-            m.d.sync += [held.eq(1), spare.eq(pins)]
+        with m.Elif(self.bus.valid):
+            m.d.sync += held.eq(1)
         with m.If(vme_begins):
             m.d.sync += [turn.eq(0), locked.eq(self.vme.lock)]
         with m.Elif(~self.vme.lock):
@@ -246,29 +248,28 @@ class CpuBus(wiring.Component):
             may_anyway.eq(at_work.kernel | (to_walk & passed)),
             may.eq(may_anyway | (self.protection.granted & decides)),
         ]
+        # Where no access is looked at, what follows means nothing.
+        m.d.sync += [
+            page.eq(ahead), ahead.eq(ahead + 1), at_first.eq(0), seen_page.eq(page), seen_first.eq(at_first),
+            last_page.eq((area.address + area.length - 1)[PAGE_BITS:ADDRESS_BITS]),
+        ]
         with m.FSM(name="walk") as walk:
             with m.State("ASK"):
                 m.d.sync += [passed.eq(allowed), denied.eq(0)]
                 with m.If(valid & to_walk):
                     m.next = "HEAR"
             with m.State("HEAR"):
-                m.d.sync += [area.eq(self.registers.area), ahead.eq(self.registers.area.address[PAGE_BITS:]), at_first.eq(1)]
+                m.d.sync += [area.eq(self.registers.area), ahead.eq(self.registers.area.address[PAGE_BITS:])]
                 m.next = "BEGIN"
             with m.State("BEGIN"):
-                m.d.sync += [
-                    last_page.eq((area.address + area.length - 1)[PAGE_BITS:ADDRESS_BITS]),
-                    page.eq(ahead), ahead.eq(ahead + 1),
-                ]
+                m.d.sync += at_first.eq(1)
                 with m.If(passed & ~area.refused & (area.length != 0)):
                     m.next = "WALK"
                 with m.Else():
                     m.next = "END"
             with m.State("WALK"):
                 m.d.comb += walking.eq(1)
-                m.d.sync += [
-                    at_first.eq(0), page.eq(ahead), ahead.eq(ahead + 1),
-                    passed.eq(self.protection.granted), denied.eq(~self.protection.granted), seen_page.eq(page), seen_first.eq(at_first),
-                ]
+                m.d.sync += [passed.eq(self.protection.granted), denied.eq(~self.protection.granted)]
                 with m.If(~self.protection.granted | (page == last_page)):
                     m.next = "END"
             with m.State("END"):
@@ -357,11 +358,11 @@ class CpuBus(wiring.Component):
         # it is kept by itself.
         answers_cpu, answers_vme = Signal(), Signal()
         from_memory, from_program, from_table, from_registers = (
-            Signal(name=f"from_{name}") for name in ("memory", "program", "table", "registers"))
-        fails, error = Signal(), Signal()
+            Signal(name=f"from_{name}", reset_less=True) for name in ("memory", "program", "table", "registers"))
+        fails, error = Signal(reset_less=True), Signal()
         memory_word, program_word, other_word, window_word = (
-            Signal(WORD_BITS, name=f"{name}_word") for name in ("memory", "program", "other", "window"))
-        from_window = Signal()
+            Signal(WORD_BITS, name=f"{name}_word", reset_less=True) for name in ("memory", "program", "other", "window"))
+        from_window = Signal(reset_less=True)
         known = where.memory | where.program | where.rom | to_table | where.window | (where.registers & ~refused)
         m.d.sync += [
             answers_cpu.eq(ends & ~at_work.vme & ~leaves),

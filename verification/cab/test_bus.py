@@ -89,11 +89,12 @@ async def an_area_is_as_allowed_as_each_of_its_pages(dut):
     around = world(dut)
     await around.start()
     around.current = 3
-    for _ in range(100):
+    for _ in range(120):
         length = random.choice([1, 2, random.getrandbits(random.randint(3, LENGTH_BITS))])
         address = random.randrange(1024, (1 << ADDRESS_BITS) - length + 1)
         behind = (address + length) % 1024
-        address -= random.choice([0, behind, max(behind - 1, 0)])      # ends anywhere, with a page, or a byte behind it
+        # It ends anywhere, with a page, or some bytes behind it: one, or a power of two.
+        address -= random.choice([0, behind, *(max(behind - bytes, 0) for bytes in (1, 1 << random.randrange(10), 1 << random.randrange(10)))])
         first, last = address >> 10, address + max(length, 1) - 1 >> 10
         around.area = {"address": address, "length": length, "write": random.getrandbits(1)}
         pages = {random.choice([first, last, random.randint(first, last), first - 1, last + 1])}
