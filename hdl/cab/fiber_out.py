@@ -11,6 +11,7 @@ from amaranth.utils import exact_log2
 
 from ..link.port import FiberPort
 from .addresses import ADDRESS_BITS, REG, REGIONS, TX_LIST_DEPTH
+from .counter import Counter
 from .emitter import Emitter
 from .gather import Entry, Gather, Item, Kind
 from .memory import FetchPort, area_inside, check_data_bytes
@@ -162,8 +163,8 @@ class FiberOut(wiring.Component):
         m.d.comb += emitter.ready.eq(ready & ~output.start_inside)
 
         # 5. What software is told.
-        sent = Signal.like(self.tx_status.value.sent)
-        count = Signal(WORD_BITS)
+        m.submodules.sent = sent = Counter(len(self.tx_status.value.sent))
+        m.submodules.count = count = Counter(WORD_BITS)
         threshold = Signal.like(self.tx_threshold.data.bytes)
         moves = Signal()
         m.d.comb += [
@@ -172,8 +173,10 @@ class FiberOut(wiring.Component):
             self.tx_status.value.busy.eq(((gather.busy | items.r_rdy) & ~stops) | emitter.busy | ~output.empty),
             self.tx_status.value.ready.eq(ready),
             self.tx_status.value.waiting.eq(emitter.waiting),
-            self.tx_status.value.sent.eq(sent),
-            self.tx_count.value.eq(count),
+            sent.event.eq(self.sent),
+            self.tx_status.value.sent.eq(sent.value),
+            count.event.eq(output.taken),
+            self.tx_count.value.eq(count.value),
             self.tx_progress.value.bytes.eq(emitter.progress),
             self.tx_threshold.value.bytes.eq(threshold),
             self.threshold.eq(emitter.counts & (emitter.progress + 1 == threshold)),
@@ -181,7 +184,6 @@ class FiberOut(wiring.Component):
             self.idle.eq(
                 ~moves & ~emitter.unsent & output.empty & ~output.taken & (emitter.waiting | ~(emitter.busy | items.r_rdy))),
         ]
-        m.d.sync += [sent.eq(sent + self.sent), count.eq(count + output.taken)]
         with m.If(self.tx_threshold.write):
             m.d.sync += threshold.eq(self.tx_threshold.data.bytes)
         return m

@@ -89,6 +89,7 @@ TARGETS = {target.name: target for target in (
     Target("supervisor", "3 ports", 3),
     Target("watchdog", "2 ports, short", None),
     _cab("bus", "with window"),
+    _cab("counter", "9 bits"),
     _cab("crc32", "crc"),
     _cab("demux", "demux"),
     _cab("emitter", "emitter"),
