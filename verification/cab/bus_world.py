@@ -38,10 +38,12 @@ def random_request(port):
 
     edge = random.choice(list(REGIONS.values()))
     registers = REGIONS["registers"].base
+    beside = random.choice([*(within(name) for name in REGIONS), registers + KERNEL_PAGE + random.randrange(1 << 10)])
     address = random.choice([
         within("data"), within("data"), within("data"), within("registers"), registers + 4 * random.choice(AREAS),
         registers + 4 * random.choice(AREAS), within("program"), within("prom"), within("protection"), within("vme"),
-        edge.base - 1 & 0xFFFFFF, edge.base + SIZES.get(edge.name, edge.size) & 0xFFFFFF, random.getrandbits(24)])
+        edge.base - 1 & 0xFFFFFF, edge.base + SIZES.get(edge.name, edge.size) & 0xFFFFFF, random.getrandbits(24),
+        beside ^ 1 << random.randrange(10, 24)])
     return {"address": address, "write": random.getrandbits(1), "execute": random.random() < 0.2,
             "select": random.getrandbits(3) << 1 | (port == "bus"), "write_data": random.getrandbits(32)}
 

@@ -90,7 +90,7 @@ async def an_area_is_as_allowed_as_each_of_its_pages(dut):
     await around.start()
     around.current = 3
     for _ in range(120):
-        length = random.choice([1, 2, random.getrandbits(random.randint(3, LENGTH_BITS))])
+        length = random.choice([0, 1, 1 << random.randrange(LENGTH_BITS), random.getrandbits(random.randint(3, LENGTH_BITS))])
         address = random.randrange(1024, (1 << ADDRESS_BITS) - length + 1)
         behind = (address + length) % 1024
         # It ends anywhere, with a page, or some bytes behind it: one, or a power of two.
