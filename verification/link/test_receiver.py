@@ -8,9 +8,9 @@ import pytest
 from cocotb.triggers import FallingEdge
 from nectar.hdl.link.receiver import Receiver
 from nectar.verification.bench import Bench, inside
-from nectar.verification.link import channel
 from nectar.verification.link.channel import IDLE, VIOLATION, Cable, levels, paced, sample, word_bits
 from nectar.verification.link.lines import WRONG, begin, random_symbols, raw
+from nectar.verification.link.watch import CIRCUIT, Expected
 
 CONFIGURATIONS = {"4 of 4": (4, 4), "1 of 5": (1, 5)}
 JITTER = 0.2
@@ -18,43 +18,50 @@ JITTER = 0.2
 FRONT, BACK = [IDLE] * 60, [IDLE] * 8
 
 
-async def receive(dut, found):
-    """Drives samples; returns what was seen: ``delivered`` (cycle, symbol), ``violations``, ``losses``, ``overruns``, ``ups`` (first and last cycle of each time)."""
+async def receive(dut, found, watch):
+    """Drives samples; returns what was seen: ``symbols``, ``cycles`` (in which they came), ``violations``, ``losses``, ``overruns``, ``ups`` (first and last cycle of each time).
+
+    ``watch`` is called in each cycle with its number and what was seen until then, so that what is wrong ends the claim at once.
+    """
     samples, oversampling = CONFIGURATIONS[inside()]
-    seen = SimpleNamespace(delivered=[], violations=0, losses=0, overruns=0, ups=[], cycles=10 * oversampling // samples)
-    up = False
+    seen = SimpleNamespace(symbols=[], cycles=[], violations=0, losses=0, overruns=0, ups=[], up=False, word=10 * oversampling // samples)
     for cycle, value in enumerate(sample(found, samples)):
         dut.line.value = value
         await FallingEdge(dut.clk)
         if dut.symbols__valid.value:
-            seen.delivered.append((cycle, int(dut.symbols__payload.value)))
+            seen.symbols.append(int(dut.symbols__payload.value))
+            seen.cycles.append(cycle)
         seen.violations += int(dut.violation.value)
         seen.losses += int(dut.lost.value)
         seen.overruns += int(dut.overrun.value)
-        if dut.up.value:
-            if not up:
+        up = bool(dut.up.value)
+        if up:
+            if not seen.up:
                 seen.ups.append([cycle, cycle])
             seen.ups[-1][1] = cycle
-        up = bool(dut.up.value)
-    seen.symbols = [symbol for _, symbol in seen.delivered]
+        seen.up = up
+        watch(cycle, seen)
     return seen
 
 
-def reference_of(line):
-    """The receiver of the specification, after these levels."""
-    reference = channel.Receiver()
-    for level in line:
-        reference.push(level)
-    return reference
+async def compare(dut, line, run=0, ppm=0, **cable):
+    """Sends levels over a cable; what is seen must be what the specification says, each thing in its time, and the first ``run`` symbols one right behind the other.
 
+    Returns what was seen.
+    """
+    samples, oversampling = CONFIGURATIONS[inside()]
+    expected = Expected(line, oversampling / samples / (1 + ppm * 1e-6))
 
-async def compare(dut, line, **cable):
-    """Sends levels over a cable; what is seen must be what the reference says. Returns both."""
-    _, oversampling = CONFIGURATIONS[inside()]
-    seen, reference = await receive(dut, Cable(**cable)(line, oversampling)), reference_of(line)
-    assert seen.symbols == reference.delivered
-    assert (seen.violations, seen.losses, seen.overruns) == (reference.violations, reference.losses, 0)
-    return seen, reference
+    def watch(cycle, seen):
+        assert not seen.overruns
+        expected.follow(cycle, seen.symbols, seen.violations, seen.losses, 2 * len(seen.ups) - seen.up)
+        if 1 < len(seen.symbols) <= run:
+            assert seen.cycles[-1] - seen.cycles[-2] == seen.word, "torn"
+
+    seen = await receive(dut, Cable(ppm=ppm, **cable)(line, oversampling), watch)
+    assert seen.symbols == expected.symbols
+    assert (seen.violations, seen.losses, seen.overruns) == (expected.violations, expected.losses, 0)
+    return seen
 
 
 def size(most):
@@ -64,32 +71,18 @@ def size(most):
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
-async def full_rate_without_loss_at_any_clock_and_jitter(dut):
-    """docs/serial.md, "Rates", "Bits", "Elastic buffer": 200 ppm either way, changes 0.2 bits early or late; no run is torn."""
-    for ppm in 200, -200:
-        for shape in {"jitter": JITTER}, {"jitter": JITTER, "period": random.uniform(50, 1000)}, {"inverted": True}:
-            await begin(dut, line=0)
-            symbols = random_symbols(size(1000))
-            sent = [*FRONT, *paced(symbols, size(700)), *BACK]
-            seen, _ = await compare(dut, levels(word_bits(sent)), ppm=ppm, **shape)
-            assert seen.symbols == symbols and not seen.violations and len(seen.ups) == 1
-            run = seen.delivered[:size(700)]
-            assert {other[0] - one[0] for one, other in zip(run, run[1:], strict=False)} == {seen.cycles}, "torn"
-
-
-@cocotb.test(timeout_time=10, timeout_unit="ms")
 async def it_is_up_in_time(dut):
     """docs/serial.md, "Belief": 40 words after light comes in idles; 34 and what is left of an interval in traffic, and symbols come from then on."""
     for inverted in False, True:
         await begin(dut, line=0)
-        seen, _ = await compare(dut, levels(word_bits([IDLE] * 50)), ppm=random.choice([200, -200]), inverted=inverted)
-        assert len(seen.ups) == 1 and 32 * seen.cycles <= seen.ups[0][0] <= 40 * seen.cycles
+        seen = await compare(dut, levels(word_bits([IDLE] * 50)), ppm=random.choice([200, -200]), inverted=inverted)
+        assert len(seen.ups) == 1 and 32 * seen.word <= seen.ups[0][0] <= 40 * seen.word
         await begin(dut, line=0)
         traffic = random_symbols(100)
         before = random.randrange(10, 40)
         line = levels(word_bits([*traffic[:before], IDLE, IDLE, *traffic[before:], *BACK]))
-        seen, _ = await compare(dut, line, inverted=inverted)
-        assert len(seen.ups) == 1 and seen.ups[0][0] <= (before + 36) * seen.cycles
+        seen = await compare(dut, line, inverted=inverted)
+        assert len(seen.ups) == 1 and seen.ups[0][0] <= (before + 36) * seen.word
         assert seen.symbols == traffic[before + 32:]
 
 
@@ -103,7 +96,7 @@ async def damage_is_told_and_nothing_else_is_changed(dut):
             line = levels(word_bits([*FRONT, *paced(random_symbols(size(500), idle=0.1), 100), *BACK]))
             first = 10 * len(FRONT)
             damaged = [level ^ (first <= place < len(line) - 10 * len(BACK) and random.random() < rate) for place, level in enumerate(line)]
-            seen, _ = await compare(dut, damaged, jitter=0.1)
+            seen = await compare(dut, damaged, jitter=0.1)
             violations += seen.violations
     assert violations > 2
 
@@ -114,7 +107,7 @@ async def a_trial_takes_32_good_words(dut):
     await begin(dut, line=0)
     for good, up in (32, True), (31, False), (random.randrange(31), False):
         words = [*random_symbols(20), IDLE, IDLE, *random_symbols(good), random.choice(WRONG), *random_symbols(5), *BACK]
-        seen, _ = await compare(dut, levels(raw(words)), ppm=0)
+        seen = await compare(dut, levels(raw(words)), ppm=0)
         assert bool(seen.ups) == up and seen.violations == up
         await begin(dut, line=0)
 
@@ -128,7 +121,7 @@ async def too_many_violations_lose_the_link(dut):
     for pattern in [*patterns, *("".join(random.choice("vggg") for _ in range(40)) for _ in range(4))]:
         body = [random.choice(WRONG) if kind == "v" else random.randrange(256) for kind in pattern]
         words = [*FRONT[:40], *body, *random_symbols(3), *BACK[:6]]
-        seen, reference = await compare(dut, levels(raw(words)), ppm=0)
+        seen = await compare(dut, levels(raw(words)), ppm=0)
         losses += seen.losses
         await begin(dut, line=0)
     assert losses > 3
@@ -145,9 +138,9 @@ async def a_bit_lost_or_doubled_loses_the_link_and_it_comes_back(dut):
             del bits[place]
         else:
             bits.insert(place, bits[place] ^ random.getrandbits(1))
-        seen, _ = await compare(dut, levels(bits), jitter=0.05)
+        seen = await compare(dut, levels(bits), jitter=0.05)
         assert seen.losses == 1 and len(seen.ups) == 2, seen.ups
-        assert seen.ups[0][1] <= (place / 10 + 100) * seen.cycles
+        assert seen.ups[0][1] <= (place / 10 + 100) * seen.word
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
@@ -157,44 +150,69 @@ async def words_at_another_place_are_tried_first(dut):
         await begin(dut, line=0)
         tail = random_symbols(40)
         bits = [*word_bits([*FRONT, 0x12, 0x34]), *[1] * shift, *word_bits([IDLE, IDLE, *tail, *BACK])]
-        seen, _ = await compare(dut, levels(bits))
+        seen = await compare(dut, levels(bits))
         assert seen.losses == 1 and seen.symbols[-8:] == tail[32:] and VIOLATION in seen.symbols[:-8]
+
+
+async def pull(dut, kind):
+    """The cable is pulled while symbols come, and plugged again."""
+    samples, oversampling = CONFIGURATIONS[inside()]
+    word = 10 * oversampling // samples
+    symbols, again = random_symbols(30), random_symbols(20)
+    sent = Cable(ppm=200, jitter=0.1)(levels(word_bits([*FRONT, *symbols])), oversampling)
+    gap = oversampling * (1500 if kind == "noise" else 200)
+    nothing = {"dark": lambda: 0, "light": lambda: 1, "noise": lambda: random.getrandbits(1)}[kind]
+    back = Cable(ppm=-200)(levels(word_bits([*FRONT, *again, *BACK])), oversampling)
+    # Cycles: the cable is out, the link lost at the latest; it is plugged, and what noise looked like has left the buffer.
+    out = len(sent) // samples
+    lost = out + (40 * word if kind == "noise" else 12 * oversampling // samples + CIRCUIT)
+    plugged = out + gap // samples
+    silent = plugged + 30 * word
+    before = 0
+
+    def watch(cycle, seen):
+        nonlocal before
+        assert not seen.overruns and seen.losses <= (cycle > out)
+        if len(FRONT) * word < cycle < out or cycle > plugged + 40 * word:
+            assert seen.up
+        elif cycle < 32 * word or lost <= cycle <= plugged:
+            assert not seen.up
+        count = len(seen.symbols)
+        assert seen.symbols[:28] == symbols[:min(count, 28)] and count >= min(cycle // word - len(FRONT) - 10, 28)
+        if cycle < silent:
+            before = count
+        else:
+            assert seen.symbols[before:] == again[:count - before] and count - before >= min((cycle - plugged) // word - len(FRONT) - 10, len(again))
+
+    seen = await receive(dut, [*sent, *(nothing() for _ in range(gap)), *back], watch)
+    between = [symbol for cycle, symbol in zip(seen.cycles, seen.symbols, strict=True) if out < cycle < silent]
+    assert len(seen.ups) == 2 and seen.losses == 1, kind
+    assert seen.symbols[:28] == symbols[:28] and seen.symbols[-20:] == again, kind
+    assert seen.ups[0][1] < lost
+    if kind != "noise":
+        assert between[-1] == VIOLATION and between.count(VIOLATION) <= 2
+    assert 0 < seen.ups[1][0] - plugged <= 40 * word, kind
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def a_cable_may_be_pulled_and_plugged_at_any_time(dut):
     """docs/serial.md, "Belief": dark, light or noise: lost within ten bits and what the circuit takes, one violation told for it; up again in time."""
-    samples, oversampling = CONFIGURATIONS[inside()]
     for kind in "dark", "light", "noise":
         await begin(dut, line=0)
-        symbols = random_symbols(30)
-        sent = Cable(ppm=200, jitter=0.1)(levels(word_bits([*FRONT, *symbols])), oversampling)
-        out = len(sent) // samples
-        gap = oversampling * (1500 if kind == "noise" else 200)
-        nothing = {"dark": lambda: 0, "light": lambda: 1, "noise": lambda: random.getrandbits(1)}[kind]
-        again = random_symbols(20)
-        back = Cable(ppm=-200)(levels(word_bits([*FRONT, *again, *BACK])), oversampling)
-        seen = await receive(dut, [*sent, *(nothing() for _ in range(gap)), *back])
-        between = [symbol for cycle, symbol in seen.delivered if out < cycle < out + gap // samples + 30 * seen.cycles]
-        assert len(seen.ups) == 2 and seen.losses == 1, kind
-        assert seen.symbols[:28] == symbols[:28] and seen.symbols[-20:] == again, kind
-        if kind == "noise":
-            assert seen.ups[0][1] - out < 40 * seen.cycles
-        else:
-            assert seen.ups[0][1] - out < 12 * oversampling // samples + 10 and between[-1] == VIOLATION and between.count(VIOLATION) <= 2
-        assert 0 < seen.ups[1][0] - out - gap // samples <= 40 * seen.cycles, kind
+        await pull(dut, kind)
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def noise_is_not_believed(dut):
     """docs/serial.md, "Belief": nothing is delivered, nothing is counted."""
+    def watch(cycle, seen):
+        assert not seen.ups and not seen.symbols and not seen.violations and not seen.losses
+
     await begin(dut, line=0)
     samples, oversampling = CONFIGURATIONS[inside()]
-    seen = await receive(dut, [random.getrandbits(1) for _ in range(5000 * samples)])
+    await receive(dut, [random.getrandbits(1) for _ in range(5000 * samples)], watch)
     held = [random.getrandbits(1) for _ in range(1500)]
-    seen_too = await receive(dut, [level for level in held for _ in range(oversampling)])
-    for one in seen, seen_too:
-        assert not one.ups and not one.delivered and not one.violations and not one.losses
+    await receive(dut, [level for level in held for _ in range(oversampling)], watch)
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
@@ -203,10 +221,36 @@ async def a_sender_that_is_far_too_fast_is_told(dut):
     await begin(dut, line=0)
     _, oversampling = CONFIGURATIONS[inside()]
     symbols = random_symbols(700)
-    seen = await receive(dut, Cable(ppm=12000)(levels(word_bits([*FRONT, *symbols, *BACK, *BACK])), oversampling))
     rest = iter(symbols)
+    passed = come = 0
+
+    def watch(cycle, seen):
+        nonlocal passed, come
+        if len(seen.symbols) > come:
+            come += 1
+            for symbol in rest:
+                if symbol == seen.symbols[-1]:
+                    break
+                passed += 1
+            else:
+                raise AssertionError("out of order")
+        assert passed <= seen.overruns
+        assert come + seen.overruns >= min(cycle // seen.word - len(FRONT) - 10, len(symbols)), "too late"
+
+    seen = await receive(dut, Cable(ppm=12000)(levels(word_bits([*FRONT, *symbols, *BACK, *BACK])), oversampling), watch)
     assert seen.overruns and len(seen.symbols) + seen.overruns == len(symbols)
-    assert all(symbol in rest for symbol in seen.symbols), "out of order"
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def full_rate_without_loss_at_any_clock_and_jitter(dut):
+    """docs/serial.md, "Rates", "Bits", "Elastic buffer": 200 ppm either way, changes 0.2 bits early or late; no run is torn."""
+    for ppm in 200, -200:
+        for shape in {"jitter": JITTER}, {"jitter": JITTER, "period": random.uniform(50, 1000)}, {"inverted": True}:
+            await begin(dut, line=0)
+            symbols = random_symbols(size(1000))
+            sent = [*FRONT, *paced(symbols, size(700)), *BACK]
+            seen = await compare(dut, levels(word_bits(sent)), run=size(700), ppm=ppm, **shape)
+            assert seen.symbols == symbols and not seen.violations and len(seen.ups) == 1
 
 
 bench = Bench(__name__, {name: lambda sizes=sizes: Receiver(*sizes) for name, sizes in CONFIGURATIONS.items()}, ports_only=True)
