@@ -2,7 +2,7 @@
 
 from .channel import Receiver
 
-__all__ = ["CIRCUIT", "Expected"]
+__all__ = ["CIRCUIT", "Expected", "Thinned"]
 
 #: "A few cycles of the circuit" (docs/serial.md): from a line's level to what is told of it.
 CIRCUIT = 10
@@ -31,16 +31,32 @@ class Expected:
                 times += [((place - 1) * bit, (place + 2 + 10 * words) * bit + CIRCUIT)] * (count - len(times))
         self.symbols, self.violations, self.losses = reference.delivered, reference.violations, reference.losses
 
-    def check(self, name, count, cycle):
-        """So many symbols (violations, losses, changes of up) have been told by this cycle of the line: one more, or one less, would be too early or too late."""
+    def check(self, name, count, cycle, stop=None):
+        """So many symbols (violations, losses, changes of up) have been told by this cycle of the line: none may be too early or too late. ``stop``: where counting ends."""
         times = self._events[name]
         assert count <= len(times) and (not count or times[count - 1][0] <= cycle), f"{name} {count} comes in cycle {cycle}, which is too early"
-        assert count == len(times) or cycle <= times[count][1], f"{name} {count + 1} has not come by cycle {cycle}"
+        assert count in (len(times), stop) or cycle <= times[count][1], f"{name} {count + 1} has not come by cycle {cycle}"
 
-    def follow(self, cycle, symbols, violations, losses, ups):
+    def follow(self, cycle, symbols, violations, losses, ups, stop=None):
         """All that has come by this cycle, of which the last symbol may be new: the four counts, and that symbol."""
         for name, count in zip(self._events, (len(symbols), violations, losses, ups), strict=True):
-            self.check(name, count, cycle)
+            self.check(name, count, cycle, stop if name in ("violation", "loss") else None)
         if symbols:
             found, wanted = symbols[-1], self.symbols[len(symbols) - 1]
             assert found == wanted, f"symbol {len(symbols)} is {found:#x}, not {wanted:#x}"
+
+
+class Thinned:
+    """``symbols`` that come in order, though some of them are lost. ``lost``: how many at least, of those that have come and what was to come before."""
+
+    def __init__(self, symbols):
+        self._rest = iter(symbols)
+        self.lost = 0
+
+    def take(self, symbol):
+        """The next one has come. Raises AssertionError if there is no such symbol behind the one before."""
+        for other in self._rest:
+            if other == symbol:
+                return
+            self.lost += 1
+        raise AssertionError(f"{symbol:#x} was not sent, or is out of order")
