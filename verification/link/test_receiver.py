@@ -1,6 +1,7 @@
 """Bench of hdl/link/receiver.py: what is delivered is what was sent, whatever a fiber may do to it; what was damaged is told; and the link comes up in time."""
 
 import random
+from itertools import accumulate
 from types import SimpleNamespace
 
 import cocotb
@@ -8,12 +9,14 @@ import pytest
 from cocotb.triggers import FallingEdge
 from nectar.hdl.link.receiver import Receiver
 from nectar.verification.bench import Bench, inside
-from nectar.verification.link.channel import IDLE, VIOLATION, Cable, levels, paced, sample, word_bits
+from nectar.verification.link.channel import CODES, IDLE, VIOLATION, Cable, levels, paced, sample, word_bits
 from nectar.verification.link.lines import WRONG, begin, random_symbols, raw
 from nectar.verification.link.watch import CIRCUIT, Expected, Thinned
 
 CONFIGURATIONS = {"4 of 4": (4, 4), "1 of 5": (1, 5)}
 JITTER = 0.2
+#: Parts in a million that a sender is off where words are to take many times a cycle more or less; with a symbol to spare in the elastic buffer for each 80.
+FAR = 12000
 #: Idles in front, so that bits and words are found and the trial is over; and behind, so that all has come.
 FRONT, BACK = [IDLE] * 60, [IDLE] * 8
 
@@ -44,18 +47,19 @@ async def receive(dut, found, watch):
     return seen
 
 
-async def compare(dut, line, run=0, ppm=0, **cable):
-    """Sends levels over a cable; what is seen must be what the specification says, each thing in its time, and the first ``run`` symbols one right behind the other.
+async def compare(dut, line, runs=(), ppm=0, **cable):
+    """Sends levels over a cable; what is seen must be what the specification says, each thing in its time, and in ``runs`` of so many symbols one right behind the other.
 
     Returns what was seen.
     """
     samples, oversampling = CONFIGURATIONS[inside()]
+    within = {place for end, length in zip(accumulate(runs), runs, strict=True) for place in range(end - length + 2, end + 1)}
     expected = Expected(line, oversampling / samples / (1 + ppm * 1e-6))
 
     def watch(cycle, seen):
         assert not seen.overruns
         expected.follow(cycle, seen.symbols, seen.violations, seen.losses, 2 * len(seen.ups) - seen.up)
-        if 1 < len(seen.symbols) <= run:
+        if len(seen.symbols) in within:
             assert seen.cycles[-1] - seen.cycles[-2] == seen.word, "torn"
 
     seen = await receive(dut, Cable(ppm=ppm, **cable)(line, oversampling), watch)
@@ -103,28 +107,84 @@ async def damage_is_told_and_nothing_else_is_changed(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def a_trial_takes_32_good_words(dut):
-    """docs/serial.md, "Belief": a violation within ends it."""
+    """docs/serial.md, "Belief": a violation within ends it, however long the words take."""
     await begin(dut, line=0)
     for good, up in (32, True), (31, False), (random.randrange(31), False):
-        words = [*random_symbols(20), IDLE, IDLE, *random_symbols(good), random.choice(WRONG), *random_symbols(5), *BACK]
-        seen = await compare(dut, levels(raw(words)), ppm=0)
-        assert bool(seen.ups) == up and seen.violations == up
-        await begin(dut, line=0)
+        for ppm in 0, FAR, -FAR:
+            words = [*random_symbols(20), IDLE, IDLE, *random_symbols(good), random.choice(WRONG), *random_symbols(5), *BACK]
+            seen = await compare(dut, levels(raw(words)), ppm=ppm)
+            assert bool(seen.ups) == up and seen.violations == up
+            await begin(dut, line=0)
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def too_many_violations_lose_the_link(dut):
-    """docs/serial.md, "Belief": each counts 4, a good word takes one off; more than 15, and it is lost, with one violation delivered for it."""
+    """docs/serial.md, "Belief": each counts 4, a good word takes one off; more than 15, and it is lost, with one violation delivered for it; it is searched for two idles then."""
     await begin(dut, line=0)
-    patterns = ["vvv", "vvvv", "vvvgv", "vvvgvv", "vvvggvgggvgv", "gggvvvv", "vgvgvgvgvgv", "vvv" + 12 * "g" + "vvv", "vvv" + 11 * "g" + "vvvg" + 3 * "v"]
+    patterns = ["vvvv" + 50 * "g", "vvv", "vvvv", "vvvgv", "vvvgvv", "vvvggvgggvgv", "gggvvvv", "vgvgvgvgvgv", "vvv" + 12 * "g" + "vvv", "vvv" + 11 * "g" + "vvvg" + 3 * "v"]
     losses = 0
-    for pattern in [*patterns, *("".join(random.choice("vggg") for _ in range(40)) for _ in range(4))]:
+    for pattern in [*patterns, *("".join(random.choice("vggg") for _ in range(40)) for _ in range(6))]:
         body = [random.choice(WRONG) if kind == "v" else random.randrange(256) for kind in pattern]
         words = [*FRONT[:40], *body, *random_symbols(3), *BACK[:6]]
-        seen = await compare(dut, levels(raw(words)), ppm=0)
+        seen = await compare(dut, levels(raw(words)), ppm=random.choice([0, FAR, -FAR]))
         losses += seen.losses
         await begin(dut, line=0)
     assert losses > 3
+
+
+#: Symbols that differ from an idle in one bit or two, of those that a board may send.
+NEARLY_IDLE = [0, *(1 << bit for bit in range(8)), 0x102, 0x103, 0x104, 0x105, 0x106]
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def no_run_of_a_slow_sender_is_torn(dut):
+    """docs/serial.md, "Elastic buffer": its first symbol waits for the second. Also behind a loss, when words are believed in the middle of a run."""
+    await begin(dut, line=0)
+    lengths = [*(random.randrange(1, 70) for _ in range(4)), 70, 70]
+    sent = [*FRONT]
+    for length in lengths:
+        sent += [*random.choices(NEARLY_IDLE, k=length), *[IDLE] * random.choice([1, 2, 3])]
+    await compare(dut, levels(word_bits([*sent, *BACK])), runs=lengths, ppm=-FAR)
+    for _ in range(2):
+        await begin(dut, line=0)
+        words = [*FRONT, *random_symbols(10), *[random.choice(WRONG) for _ in range(4)], IDLE, IDLE, *random_symbols(32 + 70), *BACK]
+        seen = await compare(dut, levels(raw(words)), runs=[14, 70], ppm=-FAR)
+        assert seen.losses == 1 and len(seen.symbols) == 14 + 70
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def what_looks_like_an_idle_does_not_tear_a_run(dut):
+    """docs/serial.md, "Words", "Elastic buffer": a single wrong level may show one across two words, and then these are violations; it is none."""
+    await begin(dut, line=0)
+    data = [CODES[digit] for digit in "0123456789ABCDEF"]
+    words, length = [*FRONT], 70
+    for _ in range(4):
+        body = random_symbols(length)
+        place = random.randrange(40, length - 2)
+        body[place:place + 2] = random.choice(data) + CODES["J"], CODES["K"] + random.choice(data)
+        words += [*body, IDLE, IDLE]
+    seen = await compare(dut, levels(raw([*words, *BACK])), runs=[length] * 4, ppm=-FAR)
+    assert seen.violations == 8 and seen.losses == 0
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def a_reset_in_traffic_is_followed_by_a_search(dut):
+    """docs/serial.md, "Belief": it is not up, however long the traffic, before two idles have come; at all places of a word."""
+    samples, oversampling = CONFIGURATIONS[inside()]
+    await begin(dut, line=0)
+    for place in range(10):
+        before, after = random_symbols(4), random_symbols(36)
+        found = sample(Cable(phase=0.5)(levels(word_bits([*before, *after])), oversampling), samples)
+        cut = (20 + place) * oversampling // samples
+        dut.rst.value = 1
+        for value in found[:cut]:
+            dut.line.value = value
+            await FallingEdge(dut.clk)
+        dut.rst.value = 0
+        for value in found[cut:]:
+            dut.line.value = value
+            await FallingEdge(dut.clk)
+            assert not dut.up.value and not dut.symbols__valid.value
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
@@ -242,8 +302,9 @@ async def full_rate_without_loss_at_any_clock_and_jitter(dut):
         for shape in {"jitter": JITTER}, {"jitter": JITTER, "period": random.uniform(50, 1000)}, {"inverted": True}:
             await begin(dut, line=0)
             symbols = random_symbols(size(1000))
-            sent = [*FRONT, *paced(symbols, size(700)), *BACK]
-            seen = await compare(dut, levels(word_bits(sent)), run=size(700), ppm=ppm, **shape)
+            first = size(700)
+            sent = [*FRONT, *paced(symbols, first), *BACK]
+            seen = await compare(dut, levels(word_bits(sent)), runs=[first, len(symbols) - first], ppm=ppm, **shape)
             assert seen.symbols == symbols and not seen.violations and len(seen.ups) == 1
 
 
