@@ -317,6 +317,68 @@ async def every_symbol_is_counted(dut):
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
+async def bits_of_no_field_are_ignored_and_all_others_count(dut):
+    """docs/cab.md, registers, and fiber in 3: what is written is read again; bits of no field read as 0; an area is refused unless it lies in data memory, however long."""
+    around, model = Arrivals(dut), Board(SIZE)
+    await around.start()
+
+    async def write(name, value):
+        try:
+            model.write(REG[name].address, value)
+            taken = True
+        except BusFault:
+            taken = False
+        assert await around.write(name, value) == taken, f"{name} {value:#x}"
+        await around.quiet()
+        return taken
+
+    for _ in range(40):
+        await write(random.choice(["RX_MODE", "RX_THRESHOLD", "RX_ADDRESS"]), random.getrandbits(32))
+        await compare(around, model)
+    await write("RX_MODE", put("RX_MODE", skip=3) | 0xFFE0_FEFC)
+    for name in "RX_AREA", "RX_START":
+        symbols = packet(with_crc(random.randbytes(60)))
+        for symbol in symbols:
+            model.arrive(symbol)
+        await around.receive(symbols)
+        await write("RX_ADDRESS", DATA + random.randrange(100))
+        for bit in range(12, 20):
+            assert not await write(name, random.getrandbits(12) << 20 | 1 << bit | random.randrange(50))
+        for bit in range(12, 24):
+            await write("RX_ADDRESS", DATA ^ 1 << bit)
+            assert not await write(name, random.randrange(1, 50))
+        await write("RX_ADDRESS", random.getrandbits(8) << 24 | DATA + random.randrange(100))
+        assert await write(name, random.getrandbits(12) << 20 | 20)
+        await compare(around, model)
+    await write("RX_RELEASE", 0)
+    await compare(around, model)
+    await write("RX_START", 500)
+    await compare(around, model)
+    assert all(model.data[at] == byte for at, byte in around.memory.items())
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def a_packet_may_be_longer_than_the_memory(dut):
+    """docs/cab.md, fiber in 3: areas are filled in order, be it that they lie in the same place."""
+    around = Arrivals(dut)
+    await around.start()
+    more = random.randrange(1, 100)
+    data = random.randbytes(HEADER_BYTES + 2 * SIZE + more)
+    await around.write("RX_ADDRESS", DATA)
+    for _ in range(2):
+        assert await around.write("RX_AREA", SIZE)
+    around.fiber.extend(packet(with_crc(data)))
+    while not around.pin("packet"):
+        await around.cycle()
+    assert await around.write("RX_START", SIZE)
+    await around.quiet()
+    result = await around.fields("RX_RESULT")
+    assert (result["length"], result["crc_bad"], result["too_long"]) == (2 * SIZE + more, 0, 0)
+    assert await around.fields("RX_PROGRESS") == {"bytes": 2 * SIZE + more}
+    assert around.memory == dict(enumerate(data[-more:] + data[HEADER_BYTES + SIZE + more:-more]))
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
 async def a_reset_of_the_board_makes_its_registers_as_new(dut):
     """docs/cab.md, RESET.board: all registers of the board, whatever arrives; what comes behind it is received as ever."""
     around = Arrivals(dut)

@@ -17,9 +17,14 @@ WRONG = [word for word in (f"{number:010b}" for number in range(1024))
          if word not in SYMBOL_OF and "0000" not in word and not word.startswith("000") and not word.endswith("000")]
 
 
+#: The clock's task, which ends with the test that has started it.
+_clock = []
+
+
 async def begin(dut, **inputs):
-    """Clock, given inputs and reset; returns behind a falling edge, in a cycle without reset."""
-    Clock(dut.clk, 10, unit="ns").start(start_high=False)
+    """Clock (if this test has none yet), given inputs and reset; returns behind a falling edge, in a cycle without reset."""
+    if not _clock or _clock[0].done():
+        _clock[:] = [Clock(dut.clk, 10, unit="ns", impl="gpi").start(start_high=False)]
     for name, value in inputs.items():
         getattr(dut, name).value = value
     dut.rst.value = 1

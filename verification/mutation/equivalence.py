@@ -4,9 +4,9 @@ Two ways, both without a solver of our own choice. ``equivalent``: the mutant's 
 have the same content, all that they take in next, and all outputs, are the same (``expose -evert-dff``, ``sat``): this finds logic that is
 redundant. Submodules are cut out: what they are told must be the same, and what they give may be anything that is the same, too. Where there is a memory all pairs are shown to be equal by induction over a few cycles (``equiv_induct``); what the memory is told
 must be equal, too, and what it gives may then be anything, as long as it is the same. ``unreached``: outputs alone are compared, by induction
-from the reset state (``sat -tempinduct``): this finds what no reachable state shows, and takes long. It is not for components with a memory, which are
-too large for it. Where a line resets a register at any time there is no such induction, since it knows one clock only: ``unreached`` then cuts open the
-registers of the submodules, too, and finds what these do not look at.
+from the reset state (``sat -tempinduct``): this finds what no reachable state shows, and takes long. Where a submodule has a memory it is too large for it, and
+where a line resets a register at any time there is no such induction, since it knows one clock only: ``unreached`` then compares the registers of the submodules, too,
+and finds what these do not look at. It is not for components with a memory of their own.
 """
 
 import re
@@ -20,7 +20,7 @@ __all__ = ["equivalent", "unreached"]
 #: Cycles of the inductions, and seconds that a proof may take.
 _CYCLES, _STEPS, _SECONDS = 3, 4, 120
 _MEMORY, _ASYNCHRONOUS = "cell $mem", "cell $adff"
-_SAME, _INDUCTION = "no model found: SUCCESS!", "Induction step proven: SUCCESS!"
+_SAME, _INDUCTION, _PAIRED = "no model found: SUCCESS!", "Induction step proven: SUCCESS!", "Equivalence successfully proven!"
 _MITER = "miter -equiv -make_assert -flatten gold gate pair; hierarchy -top pair; opt_expr; opt_merge; opt_clean"
 #: The proofs. A register that only one of both has, since nothing needs it any more, stays closed, and can have any content.
 _CUT_OPEN = f"opt_clean -purge; expose -shared -dff -evert-dff gold gate; expose -shared -evert gold/c:* gate/c:*; {_MITER}; sat -seq 1 -prove-asserts -ignore_unknown_cells -timeout {_SECONDS} pair"
@@ -73,7 +73,7 @@ def equivalent(numbers, directory):
     numbers, directory = list(numbers), Path(directory)
     if not numbers:
         return set()
-    way, marker = (_BY_PAIRS, "Equivalence successfully proven!") if _MEMORY in _module((directory / "mutants.il").read_text()) else (_CUT_OPEN, _SAME)
+    way, marker = (_BY_PAIRS, _PAIRED) if _MEMORY in _module((directory / "mutants.il").read_text()) else (_CUT_OPEN, _SAME)
     return {numbers[index] for index in _proved(_proofs(numbers, directory, way), len(numbers), marker, directory)}
 
 
@@ -81,7 +81,12 @@ def unreached(numbers, directory):
     """Those of the mutants ``numbers`` in ``directory`` whose outputs are the original's in all states that it reaches from the reset: a set."""
     numbers, directory = list(numbers), Path(directory)
     text = (directory / "mutants.il").read_text()
-    if not numbers or _MEMORY in text:
+    if not numbers or _MEMORY in _module(text):
         return set()
-    way, marker = (f"{_FLAT}; {_CUT_OPEN}", _SAME) if _ASYNCHRONOUS in text else (_FROM_RESET, _INDUCTION)
+    if _MEMORY in text:
+        way, marker = f"{_FLAT}; {_BY_PAIRS}", _PAIRED
+    elif _ASYNCHRONOUS in text:
+        way, marker = f"{_FLAT}; {_CUT_OPEN}", _SAME
+    else:
+        way, marker = _FROM_RESET, _INDUCTION
     return {numbers[index] for index in _proved(_proofs(numbers, directory, way), len(numbers), marker, directory)}

@@ -183,6 +183,47 @@ def test_what_a_memory_is_told_makes_a_difference(tmp_path):
     assert any("note" in mutant.name for mutant in mutants if mutant.number not in alike)
 
 
+class Noting(wiring.Component):
+    """Hands a word on to Notes; bit 4 of it is of no use to a submodule that has such a bit."""
+
+    word: In(5)
+    write: In(1)
+    read: Out(2)
+
+    class Inner(wiring.Component):
+        """Notes, told in one word."""
+
+        word: In(5)
+        write: In(1)
+        read: Out(2)
+
+        def elaborate(self, platform):
+            m = Module()
+            m.submodules.notes = notes = Notes()
+            m.d.comb += [notes.note.eq(self.word[:2]), notes.place.eq(self.word[2:4]), notes.write.eq(self.write), self.read.eq(notes.read)]
+            return m
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.inner = inner = self.Inner()
+        word = Signal(5)
+        m.d.sync += word.eq(self.word)
+        m.d.comb += [inner.word.eq(word), inner.write.eq(self.write), self.read.eq(inner.read)]
+        return m
+
+
+def test_what_a_submodule_with_a_memory_does_not_look_at_makes_no_difference(tmp_path):
+    """And all else does."""
+    _, mutants = mutate(Noting(), tmp_path, None)
+    numbers = [mutant.number for mutant in mutants]
+    alike = unreached(numbers, tmp_path)
+    names = {mutant.number: mutant.name.rpartition(" | ")[2] for mutant in mutants}
+    of_inner = {name for name in names.values() if name.startswith("dut.inner word[4]")}
+    assert of_inner and of_inner <= {names[number] for number in alike}
+    assert not any(name.startswith(("dut.inner word[0]", "dut.inner word[3]", "dut.inner write", "dut.inner read")) for name in (names[number] for number in alike))
+    assert equivalent(alike, tmp_path) != alike
+
+
 def test_where_a_line_resets_a_register_the_submodules_registers_are_compared(tmp_path):
     """AS* ends what a StrobeWatch holds at any time. Its submodule's two flip-flops have no reset, so that pin does not matter; the clock's does."""
     _, mutants = mutate(TARGETS["cab/vme/sync"].component(), tmp_path, None)
