@@ -213,6 +213,31 @@ async def an_entry_has_left_when_the_fiber_has_taken_its_last_symbol(dut):
         assert sender.sent == told + 1 == (await sender.fields("TX_STATUS"))["sent"]
 
 
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def the_channel_is_busy_until_all_has_left(dut):
+    """TX_STATUS.busy: from the cycle behind the entry on, while it waits for the ready bit, for memory or for the fiber, until the fiber has taken its last symbol."""
+    sender, busy = Sender(dut), REG["TX_STATUS"].busy
+    await sender.start()
+    for number in range(60):
+        sender.grant, sender.take = random.choice([1, 0.2]), random.choice([1, 0.2])
+        sender.out.clear()
+        waits = number % 3 == 0
+        if waits:
+            await sender.write("TX_SYMBOL", START)       # clears the ready bit
+            await sender.quiet()
+            await sender.write("TX_COMMAND", put("TX_COMMAND", wait_ready=1))
+        else:
+            await sender.area(random.randrange(100), 4)
+        for cycle in range(1000):
+            if len(sender.out) == 4 + waits:
+                break
+            assert cycle == 0 or busy.get(sender.pin("tx_status__value"))
+            sender.arrives = cycle == 20
+            await sender.cycle()
+        await sender.quiet()
+        assert not busy.get(sender.pin("tx_status__value"))
+
+
 @cocotb.test(timeout_time=50, timeout_unit="ms")
 async def a_reset_at_any_time_leaves_a_clean_fiber_and_an_empty_list(dut):
     """docs/cab.md, TX_CONTROL.reset: a packet under way ends, a command is completed; then everything works as
@@ -308,7 +333,7 @@ async def an_area_lies_in_data_memory(dut):
     sender = Sender(dut)
     await sender.start()
     for _ in range(300):
-        length = random.choice([0, 1, 2, random.randrange(SIZE), LONGEST, random.randrange(1 << LENGTH_BITS)])
+        length = random.choice([0, 1, 2, random.randrange(SIZE), LONGEST, 1 << random.randrange(LENGTH_BITS), random.randrange(1 << LENGTH_BITS)])
         address = random.choice([DATA, DATA - 1, DATA + SIZE, DATA + SIZE - length, DATA + SIZE - length + 1, DATA + random.randrange(SIZE)])
         address = (address ^ random.choice([0, 0, 1 << random.randrange(24)])) & 0xFFFFFF
         assert await sender.write("TX_ADDRESS", address | random.getrandbits(8) << 24)
