@@ -84,6 +84,8 @@ def unreached(numbers, directory):
     if not numbers or _MEMORY in _module(text):
         return set()
     if _MEMORY in text:
+        orders = (directory / "mutate.ys").read_text().splitlines()
+        numbers = [number for number in numbers if " -port clk " not in orders[number - 1]]     # this induction, too, knows one clock only
         way, marker = f"{_FLAT}; {_BY_PAIRS}", _PAIRED
     elif _ASYNCHRONOUS in text:
         way, marker = f"{_FLAT}; {_CUT_OPEN}", _SAME

@@ -221,6 +221,7 @@ def test_what_a_submodule_with_a_memory_does_not_look_at_makes_no_difference(tmp
     of_inner = {name for name in names.values() if name.startswith("dut.inner word[4]")}
     assert of_inner and of_inner <= {names[number] for number in alike}
     assert not any(name.startswith(("dut.inner word[0]", "dut.inner word[3]", "dut.inner write", "dut.inner read")) for name in (names[number] for number in alike))
+    assert any("clk" in name for name in names.values()) and not any("clk" in names[number] for number in alike)
     assert equivalent(alike, tmp_path) != alike
 
 
