@@ -100,17 +100,18 @@ class Receiver(wiring.Component):
             with m.Case(State.TRIAL):
                 with m.If(aligner.quiet | bad):
                     m.d.sync += state.eq(State.SEARCH)
-                with m.Elif(good):
-                    m.d.sync += score.eq(score + 1)
-                    with m.If(score == TRIAL - 1):
-                        m.d.sync += [state.eq(State.UP), score.eq(0)]
+                with m.Elif(good & score.all()):
+                    m.d.sync += state.eq(State.UP)
             with m.Case(State.UP):
                 with m.If(fails):
                     m.d.sync += state.eq(State.SEARCH)
-                with m.Elif(bad):
-                    m.d.sync += score.eq(score + WORSE)
-                with m.Elif(good & (score != 0)):
-                    m.d.sync += score.eq(score - 1)
+        # In a search nobody looks at it.
+        with m.If(good & (state == State.TRIAL)):
+            m.d.sync += score.eq(score + 1)     # the last one makes it 0
+        with m.Elif(bad):
+            m.d.sync += score.eq(score + WORSE)
+        with m.Elif(good & (score != 0)):
+            m.d.sync += score.eq(score - 1)
         # Two idles where no words were, or at another place, begin a trial; a damaged line may show two by chance, not the words of a trial.
         with m.If(aligner.pair & ((state == State.SEARCH) | aligner.moved)):
             m.d.sync += [state.eq(State.TRIAL), score.eq(0)]

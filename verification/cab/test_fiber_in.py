@@ -358,6 +358,28 @@ async def bits_of_no_field_are_ignored_and_all_others_count(dut):
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
+async def areas_may_have_few_bytes_or_none(dut):
+    """docs/cab.md, fiber in 3: areas are filled in order, the last one has what RX_START says, and what exceeds that is dropped."""
+    around, model = Arrivals(dut), Board(SIZE)
+    await around.start()
+    for last in 0, 1, 0, 1, 2, 60:
+        symbols = packet(with_crc(random.randbytes(HEADER_BYTES + 30)))
+        for symbol in symbols:
+            model.arrive(symbol)
+        await around.receive(symbols)
+        lengths = random.choices([0, 1, 2, 3, 4, 5], k=random.randrange(6))
+        for number, length in enumerate([*lengths, last]):
+            for name, value in ("RX_ADDRESS", DATA + random.randrange(64 * number, 64 * number + 3)), ("RX_AREA" if number < len(lengths) else "RX_START", length):
+                model.write(REG[name].address, value)
+                assert await around.write(name, value)
+        await around.quiet()
+        await compare(around, model)
+        model.write(REG["RX_RELEASE"].address, 0)
+        await around.write("RX_RELEASE")
+    assert all(model.data[at] == byte for at, byte in around.memory.items())
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
 async def a_packet_may_be_longer_than_the_memory(dut):
     """docs/cab.md, fiber in 3: areas are filled in order, be it that they lie in the same place."""
     around = Arrivals(dut)

@@ -107,13 +107,13 @@ async def damage_is_told_and_nothing_else_is_changed(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def a_trial_takes_32_good_words(dut):
-    """docs/serial.md, "Belief": a violation within ends it, however long the words take."""
+    """docs/serial.md, "Belief": a violation within ends it, however long the words take; three right behind it are borne."""
     await begin(dut, line=0)
     for good, up in (32, True), (31, False), (random.randrange(31), False):
         for ppm in 0, FAR, -FAR:
-            words = [*random_symbols(20), IDLE, IDLE, *random_symbols(good), random.choice(WRONG), *random_symbols(5), *BACK]
+            words = [*random_symbols(20), IDLE, IDLE, *random_symbols(good), *random.choices(WRONG, k=3), *random_symbols(5), *BACK]
             seen = await compare(dut, levels(raw(words)), ppm=ppm)
-            assert bool(seen.ups) == up and seen.violations == up
+            assert len(seen.ups) == up and seen.violations == 3 * up
             await begin(dut, line=0)
 
 
@@ -214,12 +214,12 @@ async def words_at_another_place_are_tried_first(dut):
         assert seen.losses == 1 and seen.symbols[-8:] == tail[32:] and VIOLATION in seen.symbols[:-8]
 
 
-async def pull(dut, kind):
-    """The cable is pulled while symbols come, and plugged again."""
+async def pull(dut, kind, idles=()):
+    """The cable is pulled while symbols or ``idles`` come, and plugged again."""
     samples, oversampling = CONFIGURATIONS[inside()]
     word = 10 * oversampling // samples
     symbols, again = random_symbols(30), random_symbols(20)
-    sent = Cable(ppm=200, jitter=0.1)(levels(word_bits([*FRONT, *symbols])), oversampling)
+    sent = Cable(ppm=200, jitter=0.1)(levels(word_bits([*FRONT, *symbols, *idles])), oversampling)
     gap = oversampling * (1500 if kind == "noise" else 200)
     nothing = {"dark": lambda: 0, "light": lambda: 1, "noise": lambda: random.getrandbits(1)}[kind]
     back = Cable(ppm=-200)(levels(word_bits([*FRONT, *again, *BACK])), oversampling)
@@ -257,9 +257,9 @@ async def pull(dut, kind):
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def a_cable_may_be_pulled_and_plugged_at_any_time(dut):
     """docs/serial.md, "Belief": dark, light or noise: lost within ten bits and what the circuit takes, one violation told for it; up again in time."""
-    for kind in "dark", "light", "noise":
+    for kind, idles in ("dark", []), ("light", []), ("noise", []), ("dark", BACK), ("light", BACK):
         await begin(dut, line=0)
-        await pull(dut, kind)
+        await pull(dut, kind, idles)
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
