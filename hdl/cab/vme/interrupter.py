@@ -4,7 +4,7 @@ Source: ANSI/IEEE 1014, chapter 4 (D08(O) interrupter, released on acknowledgmen
 "The Design of Nectar" (1989), section 5.2 (node and CAB communicate by VME interrupts).
 """
 
-from amaranth.hdl import C, Cat, Module, Signal
+from amaranth.hdl import C, Cat, Module, Mux, ResetSignal, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -33,8 +33,8 @@ class Interrupter(wiring.Component):
 
     Timing
     ------
-    DTACK* falls 4 to 5 cycles after IACKIN*, the data are valid a cycle before; IACKOUT* 3 to 4 cycles after it, and it
-    rises with AS*.
+    DTACK* falls 3 to 4 cycles after IACKIN*, the data are valid a cycle before; IACKOUT* 2 to 3 cycles after it, and it
+    rises with AS*. ``taken`` follows DTACK* by a cycle.
     """
 
     as_n: In(1, init=1)
@@ -58,7 +58,7 @@ class Interrupter(wiring.Component):
         level = Signal(3, reset_less=True)      # of the acknowledgment that is answered
         waits, vector = Signal(), Signal(8)     # of the level on the lines
         m.d.comb += [
-            self.irq_pull.eq(pending),
+            self.irq_pull.eq(pending & ~Mux(self.dtack, 1 << level >> 1, 0)),
             self.vme_interrupt.value.pending.eq(pending),
             self.vme_interrupt.refuse.eq(1),
         ]
@@ -75,40 +75,42 @@ class Interrupter(wiring.Component):
 
         m.submodules.strobes = strobes = Synchroniser(3)
         m.submodules.passed = passed = StrobeWatch()
+        m.submodules.alive = alive = StrobeWatch()    # DS0* has not been high since the acknowledgment was taken for ours
         as_low, ds_low, iackin = Signal(), Signal(), Signal()
         m.d.comb += [
             strobes.lines_n.eq(Cat(self.as_n, self.ds_n[0], self.iackin_n)),
             Cat(as_low, ds_low, iackin).eq(strobes.value),
             passed.as_n.eq(self.as_n),
             self.iackout_n.eq(~passed.now),
+            alive.as_n.eq(self.ds_n[0] | ResetSignal()),
+            self.drive.eq(alive.now),
         ]
         shown = Signal(8, reset_less=True)
         unseen = Signal(SEEN_AFTER, reset_less=True)
         m.d.comb += self.data_out.eq(Cat(shown, C(0xFF, 8)))
         with m.FSM(name="interrupter"):
             with m.State("IDLE"):
-                m.d.sync += [level.eq(self.level), shown.eq(vector), unseen.eq(~0)]
-                with m.If(as_low & ds_low & iackin & ~self.iack_n):
+                m.d.sync += [level.eq(self.level), shown.eq(vector), unseen.eq(unseen[1:])]
+                with m.If(as_low & ds_low & iackin & ~self.iack_n & ~unseen[0] & ~passed.seen):
+                    # What was seen may be over: nothing is done for the next acknowledgment before its own IACKIN*.
                     with m.If(waits):
-                        m.d.sync += self.drive.eq(1)
+                        m.d.comb += alive.set.eq(~self.iackin_n)
                         m.next = "ANSWER"
                     with m.Else():
-                        m.d.comb += passed.set.eq(1)
-                        m.next = "PASSED"
+                        m.d.comb += passed.set.eq(~self.iackin_n)
+                        m.d.sync += unseen.eq(~0)
             with m.State("ANSWER"):
-                with m.If(ds_low):
+                # This one flip-flop decides whether DS0* is still low; the interrupt goes by what it says.
+                m.d.sync += self.dtack.eq(alive.now)
+                m.next = "TAKE"
+            with m.State("TAKE"):
+                with m.If(self.dtack):
                     m.d.comb += self.taken.eq(1)
-                    m.d.sync += self.dtack.eq(1)
                     m.next = "HOLD"
                 with m.Else():
-                    m.d.sync += self.drive.eq(0)
                     m.next = "IDLE"
             with m.State("HOLD"):
                 with m.If(~ds_low):
-                    m.d.sync += [self.dtack.eq(0), self.drive.eq(0)]
-                    m.next = "IDLE"
-            with m.State("PASSED"):
-                m.d.sync += unseen.eq(unseen[1:])
-                with m.If(~unseen[0] & ~passed.seen):
+                    m.d.sync += self.dtack.eq(0)
                     m.next = "IDLE"
         return m

@@ -100,6 +100,109 @@ async def an_acknowledgment_cut_short_leaves_the_interrupt(dut):
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
+async def an_interrupt_ends_with_dtack_that_the_node_can_see_or_stays(dut):
+    """docs/vme.md, interrupter: DS0* rises in every quarter of a cycle from IACKIN* until behind DTACK*. DTACK* falls while DS0* is low, with the status/ID, and the interrupt has ended; or it
+    does not fall, and the interrupt waits. Data are driven while DS0* is low only, and valid a cycle before DTACK*, which falls 3 to 4 cycles after IACKIN*."""
+    rig = await Rig(dut, inside(), cut_short=True).start()
+    rig.chain.delay = (1e9, 1e9)
+    await rig.node.get_bus()
+    bus, falls, told = rig.bus, [], 0
+    bus.watch(lambda name, old, new: falls.append((bus.level("ds0"), bus.level("data_low"), bus.driven("data_low"))) if name == "dtack" and old and not new else None)
+    bus.watch(lambda name, old, new: times.setdefault((name, bus.driven(name)), bus.now()))
+    outcomes, times = [], {}
+    for quarter in 2 * tuple(range(36)):
+        level, vector = random.randrange(1, 8), random.getrandbits(8)
+        assert await rig.inside.write("vme_interrupt", raising(level, vector))
+        lines = {"as": 0, "ds0": 0, "iack": 0, "write": 1}
+        bus.drive("somebody", address=level, am=0x29)
+        bus.drive("somebody", **lines)
+        await pause(between(20, 20 + 2 * rig.period))
+        falls.clear()
+        times.clear()
+        came = bus.now()
+        bus.set("somebody", point("iackin", 1), 0)
+        await pause((quarter + random.random()) / 4 * rig.period)
+        bus.set("somebody", "ds0", 1)
+        await pause(0.01)
+        assert not bus.driven("data_low")
+        answered = bool(falls)
+        assert bus.level("dtack") != answered and bus.level(f"irq{level}") == answered
+        for _ in range(10):
+            await pause(rig.period)
+            assert len(falls) == answered and not bus.driven("data_low")
+        assert bus.level("dtack") and bus.level(point("iackin", 2)) and bus.level(f"irq{level}") == answered
+        bus.drive("somebody", **dict.fromkeys((*lines, point("iackin", 1)), None))
+        outcomes.append(answered)
+        told += answered
+        if answered:
+            assert falls == [(0, 0xFF00 | vector, True)]
+            fell = times["dtack", True]
+            assert came + 3 * rig.period <= fell <= came + 4 * rig.period and times["data_low", True] <= fell - 0.99 * rig.period
+        assert rig.inside.events["taken"] == told
+        assert REGISTER.pending.get(await rig.inside.read("vme_interrupt")) == (0 if answered else 1 << level - 1)
+        if not answered:
+            await pause(between(40, 40 + 4 * rig.period))
+            bus.drive("somebody", **lines)
+            bus.set("somebody", point("iackin", 1), 0)
+            assert await until(bus, lambda: not bus.level("dtack"), 6 * rig.period)
+            assert falls == [(0, 0xFF00 | vector, True)]
+            bus.drive("somebody", **dict.fromkeys((*lines, point("iackin", 1)), None))
+            told += 1
+        assert await until(bus, lambda: bus.level("dtack"), 3 * rig.period + 1)
+        await pause(3 * rig.period)
+    assert not any(outcomes[:4]) and all(outcomes[32:36])
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def an_acknowledgment_right_behind_one_cut_short_is_another(dut):
+    """docs/vme.md, interrupter: AS* and DS0* are high for 40 ns only, IACKIN* for little more. The next acknowledgment, of the same level or another, waits for its own IACKIN*,
+    and gets its own status/ID within 6 cycles, or goes on within 5."""
+    rig = await Rig(dut, inside(), cut_short=True).start()
+    rig.chain.delay = (1e9, 1e9)
+    await rig.node.get_bus()
+    bus, ours, changes = rig.bus, {}, []
+    bus.watch(lambda name, old, new: changes.append((name, new, bus.level("data_low"))) if name in ("dtack", point("iackin", 2)) and old != new else None)
+    kinds = set()
+    bus.drive("somebody", **{"as": 1, "ds0": 1, "iack": 0, "am": 0x29, "write": 1, point("iackin", 1): 1})
+    for quarter in 3 * tuple(range(24)):
+        for level in random.sample(range(1, 8), 3):
+            vector = random.getrandbits(8)
+            if await rig.inside.write("vme_interrupt", raising(level, vector)):
+                ours[level] = vector
+        first, second = random.choices(range(1, 8), k=2)
+        bus.set("somebody", "address", first)
+        await pause(between(36, 36 + rig.period))
+        changes.clear()
+        bus.drive("somebody", ds0=0, **{"as": 0, point("iackin", 1): 0})
+        await pause((quarter + random.random()) / 4 * rig.period)
+        cut = bus.level("dtack")
+        bus.drive("somebody", ds0=1, **{"as": 1})
+        if not cut:
+            assert ours.pop(first) == changes.pop()[2] & 0xFF
+            assert await until(bus, lambda: bus.level("dtack"), 3 * rig.period + 1)
+        await pause(between(1, 4))
+        bus.drive("somebody", address=second, **{point("iackin", 1): 1})
+        await pause(36)
+        bus.drive("somebody", ds0=0, **{"as": 0})
+        await pause(0.01)
+        assert bus.level("dtack") and bus.level(point("iackin", 2))
+        changes.clear()
+        await pause(between(5, 5 + 2 * rig.period))
+        assert not changes and not bus.driven("data_low"), "its IACKIN* has not come yet"
+        bus.set("somebody", point("iackin", 1), 0)
+        waits = second in ours
+        assert await until(bus, lambda: bool(changes), (6 if waits else 5) * rig.period)
+        assert changes == [("dtack", 0, 0xFF00 | ours.pop(second)) if waits else (point("iackin", 2), 0, changes[0][2])]
+        kinds.add((cut, waits, first == second))
+        await pause(3 * rig.period)
+        bus.drive("somebody", ds0=1, **{"as": 1})
+        await pause(5)
+        bus.set("somebody", point("iackin", 1), 1)
+        await pause(4 * rig.period)
+    assert {kind[:2] for kind in kinds} == {(a, b) for a in (0, 1) for b in (False, True)} and (1, True, True) in kinds
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def a_level_that_waits_or_is_none_is_refused(dut):
     """docs/vme.md, VME_INTERRUPT: levels 1 to 7, each once."""
     rig = await Rig(dut, inside()).start()
@@ -198,6 +301,73 @@ async def acknowledgments_follow_each_other_closely(dut):
     assert rig.inside.events["taken"] == len(ended) == len(answers)
     blamed = {violation.rule for violation in rig.checker.violations}      # by answers to what was cut short
     assert blamed <= {"ANSWER", "IRQ-HOLD", "READ-TURN"}, rig.checker.violations
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def a_level_that_is_raised_when_its_acknowledgment_comes_is_answered_or_waits(dut):
+    """docs/vme.md, interrupter: raised in every cycle around an acknowledgment of it, which is answered, or goes on and is not answered any more, however long it lasts."""
+    rig = await Rig(dut, inside(), cut_short=True).start()
+    rig.chain.delay = (1e9, 1e9)
+    await rig.node.get_bus()
+    bus, onward = rig.bus, point("iackin", 2)
+    lines = {"as": 0, "ds0": 0, "iack": 0, "write": 1, point("iackin", 1): 0}
+    answered = []
+    for cycles in 3 * tuple(range(12)):
+        level, vector = random.randrange(1, 8), random.getrandbits(8)
+        bus.drive("somebody", address=level, am=0x29)
+        await pause(between(0, rig.period))
+        bus.drive("somebody", **lines)
+        await pause(cycles * rig.period)
+        assert await rig.inside.write("vme_interrupt", raising(level, vector))
+        await pause(10 * rig.period)
+        answered.append(not bus.level("dtack"))
+        assert bus.level(onward) == answered[-1] == bus.level(f"irq{level}")
+        assert not answered[-1] or bus.level("data_low") == 0xFF00 | vector
+        bus.drive("somebody", **dict.fromkeys(lines, None))
+        await pause(5 * rig.period)
+        assert bus.level("dtack") and bus.level(onward)
+        if not answered[-1]:
+            bus.drive("somebody", **lines)
+            assert await until(bus, lambda: not bus.level("dtack"), 6 * rig.period) and bus.level("data_low") == 0xFF00 | vector
+            bus.drive("somebody", **dict.fromkeys(lines, None))
+            await pause(5 * rig.period)
+    assert all(answered[::12]) and not any(answered[11::12])
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def a_reset_lets_go_of_everything_at_once(dut):
+    """docs/vme.md, reset of the board: whatever waits is forgotten, and DTACK* and data are let go with the next clock edge, before an answer and behind it. An acknowledgment that is still
+    there is looked at as a new one, which nothing waits for; levels can be raised anew."""
+    rig = await Rig(dut, inside(), cut_short=True).start()
+    rig.chain.delay = (1e9, 1e9)
+    await rig.node.get_bus()
+    bus, plug, onward = rig.bus, rig.plug, point("iackin", 2)
+    lines = {"as": 0, "ds0": 0, "iack": 0, "write": 1, point("iackin", 1): 0}
+    stages = set()
+    for half in 3 * tuple(range(14)):
+        for level in range(1, 8):
+            assert await rig.inside.write("vme_interrupt", raising(level, random.getrandbits(8)))
+        level = random.randrange(1, 8)
+        bus.drive("somebody", address=level, am=0x29)
+        await pause(between(0, rig.period))
+        bus.drive("somebody", **lines)
+        await pause((half + random.random()) / 2 * rig.period)
+        stages.add((bus.level("dtack"), bus.driven("data_low")))
+        plug.put(rst=1)
+        await pause(1.01 * rig.period)
+        assert bus.level("dtack") and not bus.driven("data_low") and all(bus.level(f"irq{n}") for n in range(1, 8))
+        await pause(between(0, 2) * rig.period)
+        plug.put(rst=0)
+        await pause(between(2, 3) * rig.period)
+        assert REGISTER.pending.get(await rig.inside.read("vme_interrupt")) == 0
+        assert await until(bus, lambda: not bus.level(onward), 4 * rig.period)
+        await pause(between(0, 4) * rig.period)
+        assert bus.level("dtack") and not bus.driven("data_low")
+        bus.drive("somebody", **dict.fromkeys(lines, None))
+        await pause(1)
+        assert bus.level(onward)
+        await pause(5 * rig.period)
+    assert stages == {(1, False), (1, True), (0, True)}
 
 
 bench = Bench(__name__, configurations(), ports_only=True, share="vme")
