@@ -4,7 +4,7 @@ Source: "The Design of Nectar" (1989), sections 5.1 and 5.2 (DMA between VME and
 registers are ours.
 """
 
-from amaranth.hdl import Module, ResetInserter, Shape, Signal
+from amaranth.hdl import Module, Mux, ResetInserter, Shape, Signal
 from amaranth.lib import fifo, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -84,18 +84,14 @@ class VmeDma(wiring.Component):
             job.address.eq(address),
             job.remote.eq(remote),
         ]
+        for name in ("length", "modifier", "half", "notify"):
+            m.d.comb += job[name].eq(Mux(self.vd_send.write, self.vd_send.data[name], self.vd_fetch.data[name]))
         for register in (self.vd_send, self.vd_fetch):
-            asked = register.data
             m.d.comb += [
                 register.area_address.eq(address),
                 register.refuse.eq(~entries.w_rdy | result.as_value().any()
-                                   | ~area_inside(address, asked.length, self.data_bytes)),
+                                   | ~area_inside(address, register.data.length, self.data_bytes)),
             ]
-            with m.If(register.write):
-                m.d.comb += [
-                    job.length.eq(asked.length), job.modifier.eq(asked.modifier), job.half.eq(asked.half),
-                    job.notify.eq(asked.notify),
-                ]
         with m.If(self.vd_address.write):
             m.d.sync += address.eq(self.vd_address.data)
         with m.If(self.vd_remote.write):
@@ -121,9 +117,9 @@ class VmeDma(wiring.Component):
         before = Signal.like(transfer.arrived)
         m.d.comb += [
             self.done.eq(transfer.ended & ~cut & notify),
-            self.failed.eq(cut | (stop & ~transfer.busy & entries.r_rdy)),
-            self.threshold.eq((limit != 0) & (before < limit) & (transfer.arrived >= limit)),
-            self.idle.eq(~transfer.busy & ~entries.r_rdy & ~transfer.ended),
+            self.failed.eq(cut | (stop & (~transfer.busy | transfer.ended) & entries.r_rdy)),
+            self.threshold.eq((before < limit) & (transfer.arrived >= limit)),
+            self.idle.eq(~transfer.busy & ~entries.r_rdy),
             self.vd_status.value.free.eq(VME_LIST_DEPTH - entries.level),
             self.vd_status.value.busy.eq(transfer.busy),
             self.vd_status.value.owner.eq(self.owner),

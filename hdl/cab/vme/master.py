@@ -113,9 +113,8 @@ class VmeMaster(wiring.Component):
         # 1. What a transfer looks like on the lines.
         m.submodules.lanes_out = lanes_out = Lanes()
         m.submodules.lanes_in = lanes_in = Lanes()
-        strobe, taken_strobe = Signal(2), Signal(2)
-        wide, high, last = Signal(), Signal(), Signal()
-        writes = Signal()
+        strobe, taken_strobe = Signal(2), Signal(2, reset_less=True)
+        wide, last = Signal(reset_less=True), Signal(reset_less=True)
         m.d.comb += [
             strobe.eq(Mux(port.size == 0, Mux(port.address[0], 0b01, 0b10), 0b11)),
             lanes_out.wide.eq(port.size == 2),
@@ -123,88 +122,105 @@ class VmeMaster(wiring.Component):
             lanes_out.high.eq(port.address[1]),
             lanes_out.word_in.eq(port.data),
             lanes_in.wide.eq(wide),
-            lanes_in.strobe.eq(taken_strobe),
-            lanes_in.high.eq(high),
             lanes_in.lines_in.eq(self.data_in),
         ]
-        setup = Signal(range(self._cycles(Ns.ADDRESS_SETUP) + 1))
-        strobes_high = Signal(range(self._cycles(Ns.STROBE_HIGH) + 1))
-        late_data = Signal(range(self._cycles(Ns.SKEW) + 1))
-        waited = Signal(range(max(self._timeout, self._grant) + 1))
 
-        def take():
-            m.d.comb += port.ready.eq(1)
-            m.d.sync += [
-                taken_strobe.eq(strobe), wide.eq(lanes_out.wide), high.eq(port.address[1]), last.eq(port.last),
-                self.data_out.eq(lanes_out.lines_out), setup.eq(self._cycles(Ns.DATA_SETUP)), waited.eq(0),
-            ]
+        def register(value):
+            """A register for ``value``, which is anything behind a reset."""
+            behind = Signal.like(value, reset_less=True)
+            m.d.comb += value.eq(behind)
+            return behind
 
+        address, am, lword_n, write_n = (register(value) for value in (self.address_out, self.am_out, self.lword_n_out, self.write_n_out))
+        data_out, read_data = register(self.data_out), register(port.read_data)
+        driving = Signal()
+        m.d.comb += [drive.eq(driving) for drive in (self.address_drive, self.as_drive, self.ds_drive)]
+
+        # 2. How long: from the lines to the strobes, from the answer to its data, for an answer or the bus at most.
+        before = self._cycles(max(Ns.ADDRESS_SETUP, Ns.DATA_SETUP))
+        setup = Signal(range(before + 1), reset_less=True)
+        left = Signal(range(max(self._timeout, self._grant)), reset_less=True)
+        waits = Signal()
+        skew = self._cycles(Ns.SKEW) - 1
+        answered = Signal()
+        if skew:
+            late_data = Signal(range(skew + 1))
+            m.d.comb += answered.eq(~free & (late_data == 0))
+            with m.If(free):
+                m.d.sync += late_data.eq(skew)
+            with m.Elif(late_data != 0):
+                m.d.sync += late_data.eq(late_data - 1)
+        else:
+            m.d.comb += answered.eq(~free)
+
+        # 3. The cycle.
         def end():
-            m.d.sync += [self.as_n_out.eq(1), strobes_high.eq(self._cycles(Ns.STROBE_HIGH)), waited.eq(0)]
+            m.d.sync += self.as_n_out.eq(1)
             m.next = "END"
 
-        with m.If(setup != 0):
-            m.d.sync += setup.eq(setup - 1)
-        with m.If(strobes_high != 0):
-            m.d.sync += strobes_high.eq(strobes_high - 1)
         m.d.sync += port.done.eq(0)
-
-        # 2. The cycle.
         with m.FSM(name="master") as fsm:
-            m.d.comb += self.want.eq(Mux(fsm.ongoing("IDLE"), port.valid & port.first, ~fsm.ongoing("GIVE")))
+            idle, between, gives, strobed = (fsm.ongoing(state) for state in ("IDLE", "BETWEEN", "GIVE", "TRANSFER"))
+            m.d.comb += self.want.eq(Mux(idle, port.valid & port.first, ~gives))
+            m.d.sync += left.eq(Mux(waits, left - 1, Mux(idle | gives, self._grant - 1, self._timeout - 1)))
             with m.State("IDLE"):
                 with m.If(port.valid & port.first):
-                    m.d.sync += waited.eq(waited + 1)
-                    with m.If(self.owner & ~as_low & free & (strobes_high == 0)):
-                        take()
-                        m.d.sync += [
-                            self.address_out.eq(port.address[1:]), self.am_out.eq(port.am),
-                            self.lword_n_out.eq(~lanes_out.wide), self.write_n_out.eq(~port.write), writes.eq(port.write),
-                            self.address_drive.eq(1), self.as_drive.eq(1), self.ds_drive.eq(1),
-                            self.data_drive.eq(Mux(port.write, lanes_out.drive, 0)),
-                        ]
-                        m.next = "ADDRESS"
-                    with m.Elif(waited == self._grant):
+                    with m.If(self.owner & ~as_low & free):
                         m.d.comb += port.ready.eq(1)
-                        m.d.sync += [port.done.eq(1), port.timeout.eq(1), port.berr.eq(0), waited.eq(0)]
+                        m.d.sync += [driving.eq(1), self.data_drive.eq(Cat(port.write, port.write & lanes_out.wide))]
+                        m.next = "ADDRESS"
+                    with m.Elif(left == 0):
+                        m.d.comb += port.ready.eq(1)
+                        m.d.sync += port.done.eq(1)
                         m.next = "GIVE"
-                with m.Else():
-                    m.d.sync += waited.eq(0)
+                    with m.Else():
+                        m.d.comb += waits.eq(1)
             with m.State("ADDRESS"):
                 with m.If(setup == 0):
                     m.d.sync += self.as_n_out.eq(0)
                     m.next = "STROBE"
             with m.State("STROBE"):
-                with m.If((setup == 0) & (strobes_high == 0) & free):
-                    m.d.sync += [self.ds_n_out.eq(~taken_strobe), late_data.eq(self._cycles(Ns.SKEW) - 1)]
+                with m.If((setup == 0) & free):
+                    m.d.sync += self.ds_n_out.eq(~taken_strobe)
                     m.next = "TRANSFER"
+                with m.Elif(left == 0):
+                    m.d.sync += port.done.eq(1)
+                    end()
+                with m.Else():
+                    m.d.comb += waits.eq(1)
             with m.State("TRANSFER"):
-                m.d.sync += waited.eq(waited + 1)
-                with m.If(~free & (late_data != 0)):
-                    m.d.sync += late_data.eq(late_data - 1)
-                with m.Elif(~free | (waited == self._timeout)):
-                    m.d.sync += [
-                        self.ds_n_out.eq(3), strobes_high.eq(self._cycles(Ns.STROBE_HIGH)),
-                        port.done.eq(1), port.berr.eq(berr), port.timeout.eq(free), port.read_data.eq(lanes_in.word_out),
-                    ]
-                    with m.If(last | ~dtack | berr):
+                with m.If(answered | (left == 0)):
+                    m.d.sync += [self.ds_n_out.eq(3), port.done.eq(1)]
+                    with m.If(last | ~answered | berr):
                         end()
                     with m.Else():
                         m.next = "BETWEEN"
+                with m.Else():
+                    m.d.comb += waits.eq(1)
             with m.State("BETWEEN"):
-                with m.If(port.valid & ~port.first):
-                    take()
+                with m.If(port.valid):
+                    m.d.comb += port.ready.eq(1)
                     m.next = "STROBE"
                 with m.Elif(port.finish):
                     end()
             with m.State("END"):
                 # The lines hold for a cycle after the strobes.
-                m.d.sync += [self.address_drive.eq(0), self.as_drive.eq(0), self.ds_drive.eq(0), self.data_drive.eq(0),
-                             self.write_n_out.eq(1), waited.eq(waited + 1)]
-                with m.If((free & (strobes_high == 0)) | (waited == self._timeout)):
-                    m.d.sync += waited.eq(0)
+                m.d.comb += waits.eq(1)
+                m.d.sync += [driving.eq(0), self.data_drive.eq(0)]
+                with m.If(free | (left == 0)):
                     m.next = "GIVE"
             with m.State("GIVE"):
                 # Whoever else wants the bus gets it now.
                 m.next = "IDLE"
+
+        # 4. The lines follow what is asked until it is taken.
+        m.d.sync += [port.berr.eq(strobed & berr), port.timeout.eq(~(strobed & answered)), read_data.eq(lanes_in.word_out)]
+        with m.If(idle):
+            m.d.sync += [address.eq(port.address[1:]), am.eq(port.am), lword_n.eq(~lanes_out.wide), write_n.eq(~port.write)]
+        with m.If(idle | between):
+            m.d.sync += [
+                taken_strobe.eq(strobe), wide.eq(lanes_out.wide), last.eq(port.last), data_out.eq(lanes_out.lines_out), setup.eq(before),
+            ]
+        with m.Elif(setup != 0):
+            m.d.sync += setup.eq(setup - 1)
         return m

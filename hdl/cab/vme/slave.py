@@ -4,16 +4,17 @@ Source: ANSI/IEEE 1014, chapter 2; "The Design of Nectar" (1989), section 5.2 (e
 is visible to the node). docs/vme.md says what is answered how.
 """
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal
+from amaranth.hdl import C, Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
-from ..access import AccessPort
+from ..access import Access, AccessPort
 from ..memory import LANES
 from ..regions import REGIONS
 from ..registers import WORD_BITS
 from .lanes import Lanes
-from .numbers import PERIOD_PS, Ns, check_period, cycles
+from .numbers import BLOCK_BYTES, PERIOD_PS, Ns, check_period, cycles
 from .pins import ADDRESS_LINES
 from .sync import EdgeWatch, StrobeWatch, Synchroniser
 
@@ -114,8 +115,8 @@ class VmeSlave(wiring.Component):
 
         # 2. The cycle: what AS* came with.
         renewed, fresh = Signal(), Signal()    # AS*, the data strobes were asserted since they were last looked at
-        as_before, as_pending, ds_before, ds_pending = (
-            Signal(name=name) for name in ("as_before", "as_pending", "ds_before", "ds_pending"))
+        as_before, ds_before = Signal(reset_less=True), Signal(reset_less=True)
+        as_pending, ds_pending = Signal(init=1), Signal(init=1)    # behind a reset what is there is looked at
         m.d.comb += [
             renewed.eq(as_pending | (as_edge.turn != as_before)),
             fresh.eq(ds_pending | (ds_edge.turn != ds_before)),
@@ -124,11 +125,11 @@ class VmeSlave(wiring.Component):
             as_before.eq(as_edge.turn), as_pending.eq(renewed),
             ds_before.eq(ds_edge.turn), ds_pending.eq(fresh),
         ]
-        known, ours = Signal(), Signal()
-        address = Signal(port.address.shape())
-        write, wide, block, program, moved, crossed = (
-            Signal(name=name) for name in ("write", "wide", "block", "program", "moved", "crossed"))
-        strobe = Signal(2)
+        known = Signal()
+        ours, write, wide, block, program, moved, crossed = (
+            Signal(name=name, reset_less=True) for name in ("ours", "write", "wide", "block", "program", "moved", "crossed"))
+        address = Signal(port.address.shape(), reset_less=True)
+        strobe = Signal(2, reset_less=True)
         matches = Signal()
         a24 = Signal()
         m.d.comb += [
@@ -139,35 +140,42 @@ class VmeSlave(wiring.Component):
         ]
 
         # 3. Bytes on the lines and in the word.
-        lines, taken = Signal(WORD_BITS), Signal(WORD_BITS)    # a cycle ago; when the strobes were looked at
+        lines, taken = Signal(WORD_BITS, reset_less=True), Signal(WORD_BITS, reset_less=True)    # a cycle ago; when the strobes were looked at
+        waiting = Signal()     # for the strobes of a transfer
         m.submodules.lanes = lanes = Lanes()
         m.d.comb += [
             lanes.wide.eq(wide),
             lanes.strobe.eq(strobe),
             lanes.high.eq(address[1]),
-            lanes.lines_in.eq(taken),
+            lanes.lines_in.eq(Mux(waiting, lines, taken)),
         ]
         m.d.sync += lines.eq(self.data_in)
         step = Signal(range(LANES + 1))
-        onward = Signal.like(address)
+        onward = Signal(exact_log2(BLOCK_BYTES) + 1)    # of the address; its last bit: beyond what a block may reach
+        beyond = onward[-1]
         may_flow = Signal()
         m.d.comb += [
             may_flow.eq(block & strobe.all() & (address[20:] == REGIONS["data"].base >> 20)),
             step.eq(Mux(wide, 4, Mux(strobe.all(), 2, Mux(strobe[1], 0, 2)))),    # DS1*, then DS0* of the same two bytes
-            onward.eq(address + step),
+            onward.eq(address[:len(onward) - 1] + step),
         ]
 
         # 4. The access: of the transfer at work, of the one behind (posted), or of the next one (asked).
         want, waits, posted, spoiled, asked = (Signal(name=name) for name in ("want", "waits", "posted", "spoiled", "asked"))
         post = Signal()
         ahead, armed, held = Signal(), Signal(), Signal()
-        ahead_word = Signal(WORD_BITS)
-        drives = Signal(2)
-        quiet = Signal()
+        smooth = Signal()      # the next transfer of the block is one in data memory, of the same size
+        ahead_word = Signal(WORD_BITS, reset_less=True)
+        drives, data_out = Signal(2, reset_less=True), Signal(WORD_BITS, reset_less=True)
+        quiet, free = Signal(), Signal()
+        asks = Signal(Access, reset_less=True)
         m.d.comb += [
             port.valid.eq(want),
+            *(getattr(port, name).eq(getattr(asks, name)) for name in Access.as_shape().members),
             quiet.eq(~want & ~waits),
+            free.eq(quiet | port.done),
             lanes.word_in.eq(Mux(ahead, ahead_word, port.read_data)),
+            self.data_out.eq(data_out),
             self.data_drive.eq(Mux(~self.ds_n.all() & (held | (armed & same.now)), drives, 0)),
         ]
         with m.If(want & port.ready):
@@ -177,26 +185,28 @@ class VmeSlave(wiring.Component):
         with m.If(port.done & posted & port.error):
             m.d.sync += spoiled.eq(1)
         with m.If(port.done & asked & ~port.error):
-            m.d.sync += [ahead.eq(1), ahead_word.eq(port.read_data)]
-
-        def prepare(executes=0):
+            m.d.sync += ahead.eq(1)
+        with m.If(~ahead):
+            m.d.sync += ahead_word.eq(port.read_data)
+        with m.If(~armed):
+            m.d.sync += [data_out.eq(lanes.lines_out), drives.eq(lanes.drive)]
+        # What is asked next: a block's next word, if it is read and the one before is answered now, else that of the address.
+        with m.If(free & ~post):
             m.d.sync += [
-                port.address.eq(Cat(C(0, 2), address[2:])), port.write.eq(write), port.select.eq(lanes.select),
-                port.execute.eq(executes), port.write_data.eq(lanes.word_out),
+                asks.address.eq(Cat(C(0, 2), Mux(waiting & ~write, onward[2:-1], address[2:len(onward) - 1]), address[len(onward) - 1:])),
+                asks.write.eq(write), asks.select.eq(lanes.select | (smooth & ~write).replicate(LANES)),
+                asks.execute.eq(program & ~write), asks.write_data.eq(lanes.word_out),
             ]
 
-        def look_ahead(where):
-            m.d.sync += [
-                asked.eq(1), want.eq(1), port.address.eq(Cat(C(0, 2), where[2:])), port.write.eq(0), port.select.eq(~0),
-                port.execute.eq(0),
-            ]
+        def look_ahead():
+            m.d.sync += [asked.eq(1), want.eq(1)]
 
         def arm():
-            m.d.sync += [self.data_out.eq(lanes.lines_out), drives.eq(lanes.drive), armed.eq(1), ahead.eq(0)]
+            m.d.sync += [armed.eq(1), ahead.eq(0)]
 
         # 5. Read-modify-write: locked from a cycle's first read on, unless it is a block's, until its write is done.
         lock_left = Signal(range(self.lock_cycles + 1))
-        late = Signal()
+        late = Signal(reset_less=True)
         m.d.comb += port.lock.eq(lock_left != 0)
         with m.If(port.lock & quiet):
             m.d.sync += lock_left.eq(lock_left - 1)
@@ -204,63 +214,68 @@ class VmeSlave(wiring.Component):
                 m.d.sync += late.eq(1)
 
         # 6. The transfers.
-        smooth = Signal()      # the next transfer of the block is one in data memory, of the same size
-        patient = Signal()     # one strobe of it has been seen
-        settle = Signal(range(max(self._settle, 1) + 1))
-        verify = Signal(range(self._verify + 1))
-        early = Signal(range(max(self._early, 1) + 1))    # cycles in which an answer would come too soon after the strobes
-        with m.If(~fresh):
-            m.d.sync += early.eq(self._early)
-        with m.Elif(early != 0):
-            m.d.sync += early.eq(early - 1)
+        patient = Signal(reset_less=True)     # one strobe of it has been seen
+        verify = Signal(range(self._verify + 1), reset_less=True)
+        settles, late_strobe = Signal(), ds_edge.turn != ds_before     # the next transfer begins: its second strobe may not be seen yet
+        if self._settle:
+            settle = Signal(range(self._settle + 1), reset_less=True)
+            m.d.sync += settle.eq(Mux(settles & ~late_strobe, settle - 1, self._settle))
+            settled = ~late_strobe & (settle == 0)
+        else:
+            settled = ~late_strobe
+        soon = Const(0)        # an answer would come too soon after the strobes
+        if self._early:
+            early = Signal(range(self._early + 1), reset_less=True)
+            soon = early != 0
+            with m.If(~fresh):
+                m.d.sync += early.eq(self._early)
+            with m.Elif(soon):
+                m.d.sync += early.eq(early - 1)
 
         def answer(bad, there=None):
             # Not if the strobes are gone: the next transfer's master would take it for its own.
             there = alive.now if there is None else there
             m.d.sync += [self.dtack.eq(there & ~bad), self.berr.eq(there & bad), held.eq(there & ~bad & ~write), moved.eq(1)]
             with m.If(block):
-                m.d.sync += [address.eq(onward), crossed.eq(crossed | (onward[8:] != address[8:]))]
+                m.d.sync += [address[:len(onward) - 1].eq(onward[:-1]), crossed.eq(crossed | beyond)]
             m.next = "HOLD"
 
         with m.FSM(name="slave"):
             with m.State("WAIT"):
-                m.d.sync += [settle.eq(self._settle), patient.eq(0)]
+                m.d.comb += waiting.eq(1)
+                m.d.sync += patient.eq(0)
                 with m.If(~same.seen):
                     m.d.sync += lock_left.eq(0)
                 with m.If((ahead | (asked & port.done & ~port.error)) & ~armed & same.seen):
                     arm()
                 with m.If(fresh & smooth & same.seen & ~spoiled & ~crossed & (self.write_n != write) & (ds.all() | ~patient)):
                     m.d.sync += patient.eq(~ds.all())
-                    with m.If(ds.all() & (early == 0) & Mux(write, quiet | (port.done & ~port.error), armed)):
+                    with m.If(ds.all() & ~soon & Mux(write, quiet | (port.done & ~port.error), armed)):
                         m.d.sync += ds_pending.eq(0)
                         answer(0, ~self.ds_n.all())
                         with m.If(write):
-                            m.d.comb += lanes.lines_in.eq(lines)
-                            prepare()
                             m.d.sync += post.eq(1)
-                        with m.Elif(onward[8:] == address[8:]):
-                            look_ahead(onward)
-                    with m.Elif(ds.all() & ~write & quiet & ~ahead):
+                        with m.Elif(~beyond):
+                            look_ahead()
+                    with m.Elif(ds.all() & ~write & quiet & ~ahead & ~armed):
                         m.next = "SETTLE"
                 with m.Elif(fresh):
                     m.next = "SETTLE"
             with m.State("SETTLE"):
-                m.d.sync += settle.eq(settle - 1)
-                with m.If(ds_edge.turn != ds_before):
-                    m.d.sync += settle.eq(self._settle)      # the next transfer begins: its second strobe may not be seen yet
-                with m.Elif(settle == 0):
-                    m.d.comb += alive.set.eq(1)
+                m.d.comb += settles.eq(1)
+                m.d.sync += [strobe.eq(ds), taken.eq(lines), write.eq(~self.write_n), verify.eq(self._verify)]
+                with m.If(~known | renewed):
                     m.d.sync += [
-                        ds_pending.eq(0), strobe.eq(ds), taken.eq(lines), write.eq(~self.write_n), verify.eq(self._verify),
+                        ours.eq(matches & as_low), address.eq(Cat(0, self.address[:22], self.address[22] & ~a24)),
+                        wide.eq(~self.lword_n), block.eq(self.am[:2] == _BLOCK), program.eq(self.am[:2] == _PROGRAM),
+                        moved.eq(0), crossed.eq(0), late.eq(0), lock_left.eq(0), armed.eq(0), ahead.eq(0), smooth.eq(0),
+                        spoiled.eq(0), posted.eq(0), asked.eq(0),
                     ]
+                with m.If(settled):
+                    m.d.comb += alive.set.eq(1)
+                    m.d.sync += ds_pending.eq(0)
                     with m.If(~known | renewed):
-                        m.d.sync += [
-                            known.eq(as_low), as_pending.eq(0), ours.eq(matches & as_low),
-                            address.eq(Cat(0, self.address[:22], self.address[22] & ~a24)), wide.eq(~self.lword_n),
-                            block.eq(self.am[:2] == _BLOCK), program.eq(self.am[:2] == _PROGRAM), moved.eq(0),
-                            crossed.eq(0), late.eq(0), lock_left.eq(0), armed.eq(0), ahead.eq(0), smooth.eq(0),
-                            spoiled.eq(0), posted.eq(0), asked.eq(0),
-                        ]
+                        m.d.sync += [known.eq(as_low), as_pending.eq(0)]
                         m.next = "VERIFY"
                     with m.Elif(ours):
                         m.next = "BEGIN"
@@ -268,7 +283,7 @@ class VmeSlave(wiring.Component):
                         m.next = "WAIT"
             with m.State("VERIFY"):
                 # If the transfer that was seen is over, the lines may have been those of the next one.
-                m.d.sync += [verify.eq(verify - 1), settle.eq(self._settle)]
+                m.d.sync += verify.eq(verify - 1)
                 with m.If(~ours):
                     m.next = "WAIT"
                 with m.Elif(fresh):
@@ -294,7 +309,6 @@ class VmeSlave(wiring.Component):
                     with m.Else():
                         with m.If(~write & ~block & ~moved):
                             m.d.sync += lock_left.eq(self.lock_cycles)
-                        prepare(program & ~write)
                         m.d.sync += want.eq(1)
                         m.next = "ACCESS"
             with m.State("ACCESS"):
@@ -315,7 +329,7 @@ class VmeSlave(wiring.Component):
                 answer(0)
             with m.State("HOLD"):
                 with m.If(smooth & ~write & ~crossed & quiet & ~ahead & ~asked):
-                    look_ahead(address)
+                    look_ahead()
                 # Data count if the strobes were still low when they were looked at.
                 with m.If(post):
                     m.d.sync += [post.eq(0), want.eq(ds.all()), posted.eq(ds.all())]

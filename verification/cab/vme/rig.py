@@ -13,13 +13,15 @@ __all__ = ["A24_BASE", "A32_BASE", "DATA_BYTES", "PERIODS", "Rig", "configuratio
 #: Clocks that the benches run at: the prototype's, and one of an FPGA.
 PERIODS = {"16 MHz": 62_500, "80 MHz": 12_500}
 DATA_BYTES = 4096
+#: The longest waits: 478 and 1597 cycles of 62.5 ns, so that it matters in which order a counter takes its values.
+TIMEOUT_NS, GRANT_NS = 29_850, 99_800
 #: Switches of the component under test.
 A24_BASE, A32_BASE = 0x800000, 0x5A000000
 
 
 def configurations():
     """What a Bench of the whole interface takes; all of them share their models."""
-    return {name: lambda period=period: Vme(DATA_BYTES, period, timeout_ns=30_000, grant_ns=100_000)
+    return {name: lambda period=period: Vme(DATA_BYTES, period, timeout_ns=TIMEOUT_NS, grant_ns=GRANT_NS)
             for name, period in PERIODS.items()}
 
 
@@ -38,6 +40,8 @@ class Rig:
     cut_short : bool
         As in ``Checker``.
     """
+
+    timeout_ns, grant_ns = TIMEOUT_NS, GRANT_NS
 
     def __init__(self, dut, configuration, slow=0.3, level=3, cut_short=False):
         self.bus = Backplane(now)

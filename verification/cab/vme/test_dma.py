@@ -7,31 +7,16 @@ import pytest
 
 from nectar.hdl.cab.vme.dma import VmeDma
 from nectar.hdl.cab.vme.numbers import Modifier
-from nectar.hdl.cab.vme.registers import VME_LIST_DEPTH, VME_REG
+from nectar.hdl.cab.vme.registers import VME_LIST_DEPTH
 from nectar.verification.bench import Bench, inside
+from nectar.verification.cab.vme import claims_dma
 from nectar.verification.cab.vme.asking import entry
 from nectar.verification.cab.vme.boards import BusMaster, BusSlave
+from nectar.verification.cab.vme.claims_dma import BASE, MAP, RESULT, STATUS, modifiers, settled
 from nectar.verification.cab.vme.rig import A24_BASE, DATA_BYTES, Rig, configurations
 from nectar.verification.cab.vme.waiting import between, pause
 
-BASE = 0x400000
-MAP = 0x100000
-RESULT = VME_REG["VD_RESULT"]
-STATUS = VME_REG["VD_STATUS"]
-
-
-async def settled(rig, limit=3000):
-    """Waits until the list is empty and nothing is under way."""
-    for _ in range(limit):
-        status = await rig.inside.read("vd_status")
-        if not STATUS.busy.get(status) and STATUS.free.get(status) == VME_LIST_DEPTH:
-            return status
-        await pause(20 * rig.period)
-    raise AssertionError("the list does not come to its end")
-
-
-def modifiers():
-    return random.choice([m for m in Modifier if "DATA" in m.name or "BLOCK" in m.name])
+globals().update({name: item for name, item in vars(claims_dma).items() if hasattr(item, "expect_fail")})
 
 
 @cocotb.test(timeout_time=8, timeout_unit="ms")

@@ -4,13 +4,14 @@ import random
 
 import cocotb
 import pytest
+from cocotb.triggers import RisingEdge
 
 from nectar.hdl.cab.vme.master import VmeMaster
 from nectar.hdl.cab.vme.numbers import Modifier
 from nectar.hdl.cab.vme.registers import VME_REG
 from nectar.verification.bench import Bench, inside
 from nectar.verification.cab.vme.asking import entry, look, set_window
-from nectar.verification.cab.vme.boards import BusSlave
+from nectar.verification.cab.vme.boards import BusMaster, BusSlave
 from nectar.verification.cab.vme.rig import DATA_BYTES, Rig, configurations
 from nectar.verification.cab.vme.waiting import between, pause, until
 
@@ -28,7 +29,8 @@ async def single_transfers_reach_a_slave_of_any_speed(dut):
     for _ in range(120):
         slave.delay = random.choice(((31, 31), (31, 300), (500, 2000)))
         slave.release = random.choice(((1, 2), (1, 500)))
-        modifier = random.choice([m for m in Modifier if not m.name.endswith("BLOCK")])
+        modifier = random.choice((random.getrandbits(6), *(m for m in Modifier if not m.name.endswith("BLOCK"))))
+        modifier -= modifier & 3 == 3
         await set_window(rig.inside, BASE, modifier)
         select = random.choice(list(SELECTS))
         first, size = SELECTS[select]
@@ -75,7 +77,7 @@ async def nobody_answers_and_no_bus_timer_either(dut):
     await set_window(rig.inside, BASE, Modifier.A24_USER_DATA)
     began = rig.bus.now()
     assert await look(rig.plug, BASE) is None
-    assert 30_000 <= rig.bus.now() - began <= 35_000
+    assert rig.timeout_ns <= rig.bus.now() - began <= 35_000
     await pause(10 * rig.period)
     assert rig.bus.level("as") and not rig.bus.driven("address")
     slave = BusSlave(rig.bus, BASE, 1024)
@@ -93,7 +95,7 @@ async def the_bus_is_not_granted(dut):
     await set_window(rig.inside, BASE, Modifier.A24_USER_DATA)
     began = rig.bus.now()
     assert await look(rig.plug, BASE) is None
-    assert 100_000 <= rig.bus.now() - began <= 102_000
+    assert rig.grant_ns <= rig.bus.now() - began <= 102_000
     assert not slave.cycles
     rig.arbiter.levels = (3, 2, 1, 0)
     await rig.other.get_bus()
@@ -102,11 +104,14 @@ async def the_bus_is_not_granted(dut):
     rig.checker.done()
 
 
-async def result(rig):
-    """Waits until an entry of the list has ended; VD_RESULT, which is forgotten then."""
-    ended = rig.inside.events
-    before = ended["done"] + ended["failed"]
-    while ended["done"] + ended["failed"] == before:
+def entries_ended(rig):
+    return rig.inside.events["done"] + rig.inside.events["failed"]
+
+
+async def result(rig, before=None):
+    """Waits until an entry of the list has ended, more than ``before`` if given; VD_RESULT, which is forgotten then."""
+    before = entries_ended(rig) if before is None else before
+    while entries_ended(rig) == before:
         await pause(5 * rig.period)
     value = await rig.inside.read("vd_result")
     assert await rig.inside.write("vd_result", 0)
@@ -117,17 +122,18 @@ async def result(rig):
 async def blocks_reach_a_slave_of_any_speed(dut):
     """C7, ANSI/IEEE 1014 chapter 2: blocks of 16 and 32 bits, one transfer to 256 bytes, anywhere in 32 bits of address, with every modifier of blocks, read and
     written; the slave sees just these transfers in one cycle each, and the rules are kept."""
-    rig = await Rig(dut, inside(), slow=random.choice((0, 0.3))).start()
+    rig = await Rig(dut, inside()).start()
     rig.plug.put(select__a24=0, select__a32=0)
     slave = BusSlave(rig.bus, 0, 256)
     falls = []
     rig.bus.watch(lambda name, old, new: falls.append(rig.bus.level("am")) if name == "as" and old and not new else None)
     for _ in range(20):
         slave.base = random.getrandbits(24) << 8
+        rig.inside.slow = random.choice((0, 0.3, 0.9))
         slave.delay = random.choice(((31, 31), (31, 300)))
         slave.release = random.choice(((1, 2), (1, 500)))
         send, half = random.randrange(2), random.randrange(2)
-        size, modifier = (2 if half else 4), random.choice([m for m in Modifier if m.name.endswith("BLOCK")])
+        size, modifier = (2 if half else 4), random.choice((random.getrandbits(6) | 3, *(m for m in Modifier if m.name.endswith("BLOCK"))))
         count = random.choice((1, 2, random.randint(1, 24)))
         first = random.randrange(256 // size - count + 1) * size
         near = random.randrange(DATA_BYTES - 256)
@@ -169,7 +175,7 @@ async def what_went_wrong_is_told_as_what_it_was(dut):
             began = bus.now()
             assert await entry(rig.inside, send, 0x100000, BASE, 32, modifier)
             assert await result(rig) == RESULT.timeout.put(1)
-            assert 30_000 <= bus.now() - began <= 32_000 + 40 * rig.period
+            assert rig.timeout_ns <= bus.now() - began <= 32_000 + 40 * rig.period
             await pause(8 * rig.period)
             assert bus.level("as") and not bus.driven("as") and not bus.driven("ds0") and not bus.driven("data_low")
             slave.base, slave.size = BASE, 256
@@ -184,9 +190,214 @@ async def what_went_wrong_is_told_as_what_it_was(dut):
         calls = len(slave.cycles)
         began = bus.now()
         assert await look(rig.plug, BASE) is None and len(slave.cycles) == calls
-        assert 100_000 <= bus.now() - began <= 132_000 and bus.level("ds0") and bus.level("as")
+        assert rig.grant_ns <= bus.now() - began <= 132_000 and bus.level("ds0") and bus.level("as")
         bus.set("somebody", line, 1)
         assert await look(rig.plug, BASE) == int.from_bytes(slave.bytes[:4], "big")
+
+
+@cocotb.test(timeout_time=3, timeout_unit="ms")
+async def waits_are_as_long_as_they_must_be(dut):
+    """docs/vme.md, master: no answer for `timeout_ns`, in a single transfer or in the midst of a block, no grant for `grant_ns`: an error then, a few cycles later
+    at most, and each wait from its own beginning; an answer just before that is one."""
+    rig = await Rig(dut, inside(), cut_short=True).start()
+    rig.timer.ns = 10_000_000
+    slow, bus, falls, rises = rig.timeout_ns, rig.bus, [], []
+    bus.watch(lambda name, old, new: (rises if new else falls).append(bus.now()) if name == "ds0" and old != new else None)
+    slave = BusSlave(bus, BASE, 256, delay=(slow - 400, slow - 400))
+    slave.release = (1, 2)
+    await set_window(rig.inside, BASE, Modifier.A24_USER_DATA)
+    for silent in (False, True):
+        slave.size = 0 if silent else 256
+        assert (await look(rig.plug, BASE) is None) == silent
+        assert slow <= rises[-1] - falls[-1] < slow + rig.period or not silent
+    slave.size, slave.delay = 256, (31, 31)
+
+    def pauses(address):
+        slave.delay = (slow + 3_000, slow + 3_000) if address == BASE + 8 else (31, 31)
+        return False
+
+    slave.berr = pauses
+    for send in (0, 1):
+        assert await entry(rig.inside, send, 0x100000, BASE, 32, Modifier.A24_USER_BLOCK)
+        assert await result(rig) == RESULT.timeout.put(1)
+        assert await rig.inside.read("vd_progress") == 12
+        assert slow <= rises[-1] - falls[-1] < slow + rig.period
+        await pause(4_000)
+        slave.delay = (31, 31)
+    await rig.node.get_bus()
+    for _ in range(2):
+        await RisingEdge(dut.clk)
+        began = bus.now()
+        assert await look(rig.plug, BASE) is None
+        assert rig.grant_ns <= bus.now() - began < rig.grant_ns + 3 * rig.period
+    await rig.node.give_bus()
+    assert await look(rig.plug, BASE) == int.from_bytes(slave.bytes[:4], "big")
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def the_transfers_of_a_block_follow_each_other_as_soon_as_they_may(dut):
+    """docs/vme.md, rate: to a slave that reacts at once, one each 6 cycles of 62.5 ns, and 29 Mbyte/s at 12.5 ns, read and written."""
+    rig = await Rig(dut, inside(), slow=0).start()
+    slave = BusSlave(rig.bus, BASE, 256, delay=(31, 31))
+    slave.release = (1, 1)
+    falls = []
+    rig.bus.watch(lambda name, old, new: falls.append(rig.bus.now()) if name == "ds0" and old and not new else None)
+    for send in (0, 1):
+        falls.clear()
+        assert await entry(rig.inside, send, 0x100000, BASE, 64, Modifier.A24_USER_BLOCK)
+        assert await result(rig) == 0
+        steps = {round((after - before) / rig.period, 3) for before, after in zip(falls, falls[1:])}
+        assert len(falls) == 16 and steps == {6 if rig.period == 62.5 else 11}
+    rig.checker.done()
+
+
+@cocotb.test(timeout_time=3, timeout_unit="ms")
+async def a_reset_lets_the_bus_go_at_once(dut):
+    """docs/vme.md, reset of the board: at any time of a transfer all lines are let go; the next transfer is as usual."""
+    rig = await Rig(dut, inside(), cut_short=True).start()
+    bus, plug = rig.bus, rig.plug
+    slave = BusSlave(bus, 0, 1 << 23, delay=(31, 200))
+    slave.release = (1, 2)
+    seen = set()
+    for number in range(16):
+        await set_window(rig.inside, 0, Modifier.A24_USER_DATA)
+        offset, word = 4 * random.randrange(1 << 16), random.getrandbits(32)
+        task = cocotb.start_soon(look(plug, offset, 15, word if number % 2 else None))
+        await until(bus, lambda: not bus.level("bbsy"))
+        await pause(between(0, 8 * rig.period))
+        seen.add((bus.level("as"), bus.level("ds0"), bus.driven("data_low")))
+        plug.put(rst=1)
+        await pause(1.1 * rig.period)
+        lines = [name for name, drivers in bus.drivers.items() if plug.name in drivers and "@" not in name]
+        assert not lines, lines
+        await pause(between(1, 20) * rig.period)
+        assert not [name for name, drivers in bus.drivers.items() if plug.name in drivers and "@" not in name]
+        plug.put(rst=0)
+        answer = await task
+        assert answer == (0 if number % 2 else int.from_bytes(slave.bytes[offset:offset + 4], "big"))
+        assert not number % 2 or slave.bytes[offset:offset + 4] == word.to_bytes(4, "big")
+    assert len(seen) > 2
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def an_answer_that_stays_in_the_midst_of_a_block_is_a_time_out(dut):
+    """docs/vme.md, master: DTACK* or BERR* that stays low: no new transfer, and the bus is let go after `timeout_ns`."""
+    rig = await Rig(dut, inside(), slow=0).start()
+    bus = rig.bus
+    slave = BusSlave(bus, BASE, 256, delay=(31, 31))
+    slave.release = (1, 2)
+    for line in ("dtack", "berr"):
+        for send in (0, 1):
+            slave.cycles.clear()
+            assert await entry(rig.inside, send, 0x100000, BASE, 64, Modifier.A24_USER_BLOCK)
+            await until(bus, lambda: len(slave.cycles) == 3 and not bus.level("dtack"))
+            await until(bus, lambda: bus.level("ds0"))
+            bus.set("somebody", line, 0)
+            began = bus.now()
+            await until(bus, lambda: bus.level("as"))
+            assert rig.timeout_ns <= bus.now() - began <= rig.timeout_ns + 4 * rig.period and len(slave.cycles) == 3
+            assert await result(rig) == RESULT.timeout.put(1)
+            await pause(8 * rig.period)
+            assert bus.level("as") and not bus.driven("as") and not bus.driven("ds0") and not bus.driven("data_low")
+            bus.set("somebody", line, 1)
+    assert await entry(rig.inside, 1, 0x100000, BASE, 64, Modifier.A24_USER_BLOCK)
+    assert await result(rig) == 0 and slave.bytes[:64] == rig.inside.memory[:64]
+    assert {violation.rule for violation in rig.checker.violations} <= {"ANSWER", "ONE-ANSWER"}, rig.checker.violations
+
+
+@cocotb.test(timeout_time=3, timeout_unit="ms")
+async def a_block_that_ends_before_its_end_is_over(dut):
+    """docs/vme.md, master and DMA channel: BERR* and *stop* end a block's cycle, also while it waits for data; an access of the CPU that waits for the bus meanwhile
+    is a transfer of its own, to its own address, and another board gets the bus."""
+    rig = await Rig(dut, inside(), cut_short=True).start()
+    bus, plug = rig.bus, rig.plug
+    slave, other = BusSlave(bus, BASE, 1024, delay=(31, 31)), BusSlave(bus, 0x10000, 1024, delay=(31, 31), name="other slave")
+    slave.release = other.release = (1, 2)
+    await set_window(rig.inside, 0x10000, Modifier.A24_USER_PROGRAM)
+    for number in range(24):
+        rig.inside.slow = random.choice((0, 0.5, 0.95))
+        wrong = BASE + 4 * random.randrange(12) if number % 3 == 0 else 0
+        slave.berr = lambda address, wrong=wrong: address == wrong
+        other.cycles.clear()
+        before = entries_ended(rig)
+        assert await entry(rig.inside, number % 2, 0x100000, BASE, 1024, Modifier.A24_SUPER_BLOCK)
+        await until(bus, lambda: not bus.level("as"))
+        await pause(between(0, 60) * rig.period)
+        offset, word = 4 * random.randrange(256), random.getrandbits(32)
+        task = cocotb.start_soon(look(plug, 0x10000 + offset, 15, word))
+        taken = cocotb.start_soon(rig.other.get_bus())
+        if not wrong:
+            assert await rig.inside.write("vd_control", 1)
+        assert await result(rig, before) == (RESULT.berr if wrong else RESULT.stopped).put(1)
+        await taken
+        await rig.other.give_bus()
+        assert await task == 0
+        assert other.bytes[offset:offset + 4] == word.to_bytes(4, "big")
+        assert other.cycles == [(Modifier.A24_USER_PROGRAM, 0x10000 + offset, 4, True)]
+    rig.checker.done()
+
+
+@cocotb.test(timeout_time=3, timeout_unit="ms")
+async def another_board_gets_the_bus_after_the_cycle_under_way(dut):
+    """docs/vme.md, requester: the bus is given between cycles, after each, to who asks for it, however much there is still to do, but not before DTACK* is high; no line
+    is driven while another board has it."""
+    rig = await Rig(dut, inside(), slow=0).start()
+    bus = rig.bus
+    slave, master = BusSlave(bus, BASE, 1024, delay=(31, 31)), BusMaster(bus, rig.node.name)
+    falls, early, ours = [], [], [False]
+
+    def look(name, old, new):
+        if name == "as" and old and not new:
+            falls.append(bus.now())
+        elif name == "bbsy" and not new:
+            ours[0] = rig.plug.name in bus.drivers[name]
+        elif name == "bbsy" and not old and ours[0] and not bus.level("dtack"):
+            early.append(bus.now())
+
+    bus.watch(look)
+    for modifier in (Modifier.A24_USER_DATA, Modifier.A24_USER_BLOCK):
+        slave.release = random.choice(((1, 2), (300, 600)))
+        before = entries_ended(rig)
+        assert await entry(rig.inside, 1, 0x100000, BASE, 1024, modifier)
+        for _ in range(4):
+            await pause(between(10, 40) * rig.period)
+            falls.clear()
+            await rig.node.get_bus()
+            assert len(falls) <= 2
+            await pause(between(1, 40) * rig.period)
+            assert not bus.driven("address") and not bus.driven("data_low")
+            assert (await master.read(BASE)).good
+            await rig.node.give_bus()
+        assert await result(rig, before) == 0
+    assert slave.bytes == rig.inside.memory[:1024] and not early
+    rig.checker.done()
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def the_lines_are_set_up_for_as_many_cycles_as_the_table_says(dut):
+    """docs/vme.md, the clock: 2 cycles of 62.5 ns, or 4 of 12.5, from the address to AS*, and from the data of a block's transfer to the data strobes at least."""
+    rig = await Rig(dut, inside(), slow=0).start()
+    bus, steps = rig.bus, []
+    slave = BusSlave(bus, BASE, 256, delay=(31, 31))
+    slave.release = (1, 1)
+    changed = {"address": 0.0, "data_low": 0.0}
+
+    def look(name, old, new):
+        if name in changed and rig.plug.name in bus.drivers[name]:
+            changed[name] = bus.now()
+        elif name == "as" and old and not new:
+            steps.append(("as", round((bus.now() - changed["address"]) / rig.period, 3)))
+        elif name == "ds0" and old and not new:
+            steps.append(("ds", round((bus.now() - changed["data_low"]) / rig.period, 3)))
+
+    bus.watch(look)
+    for modifier in (Modifier.A24_USER_DATA, Modifier.A24_USER_BLOCK):
+        assert await entry(rig.inside, 1, 0x100000, BASE, 64, modifier)
+        assert await result(rig) == 0
+    cycles = 2 if rig.period == 62.5 else 4
+    assert {step for name, step in steps if name == "as"} == {cycles}
+    assert min(step for name, step in steps if name == "ds") >= cycles
+    rig.checker.done()
 
 
 bench = Bench(__name__, configurations(), ports_only=True, share="vme")

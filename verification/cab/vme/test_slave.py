@@ -7,25 +7,14 @@ import pytest
 
 from nectar.hdl.cab.vme.numbers import Modifier
 from nectar.hdl.cab.vme.slave import VmeSlave
-from nectar.verification.bench import Bench, inside
+from nectar.verification.bench import Bench
+from nectar.verification.cab.vme import claims_slave
 from nectar.verification.cab.vme.boards import BusMaster, BusSlave
-from nectar.verification.cab.vme.rig import A24_BASE, A32_BASE, DATA_BYTES, Rig, configurations
+from nectar.verification.cab.vme.claims_slave import MAP, rig_with_bus, some_place
+from nectar.verification.cab.vme.rig import A24_BASE, A32_BASE, DATA_BYTES, configurations
 from nectar.verification.cab.vme.waiting import between, pause, until
 
-MAP = 0x100000       # data memory in the board's map
-
-
-async def rig_with_bus(dut, **options):
-    rig = await Rig(dut, inside(), **options).start()
-    await rig.node.get_bus()
-    return rig
-
-
-def some_place(size):
-    base = random.choice((A24_BASE, A32_BASE))
-    modifier = random.choice([m for m in Modifier if m.name.startswith("A24" if base == A24_BASE else "A32")
-                              and not m.name.endswith("BLOCK")])
-    return random.randrange(DATA_BYTES // size) * size, base, modifier
+globals().update({name: item for name, item in vars(claims_slave).items() if hasattr(item, "expect_fail")})
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")

@@ -1,0 +1,262 @@
+"""Claims about hdl/cab/vme/slave.py that run with those of test_slave.py: where it is, which accesses it makes and when it answers, what is behind a reset."""
+
+import random
+
+import cocotb
+from cocotb.triggers import RisingEdge
+
+from nectar.hdl.cab.vme.numbers import Modifier
+from nectar.verification.bench import inside
+from nectar.verification.cab.vme.boards import BusMaster, BusSlave
+from nectar.verification.cab.vme.rig import A24_BASE, A32_BASE, DATA_BYTES, Rig
+from nectar.verification.cab.vme.waiting import between, pause, until
+
+__all__ = ["MAP", "rig_with_bus", "some_place"]
+
+MAP = 0x100000       # data memory in the board's map
+
+
+async def rig_with_bus(dut, **options):
+    rig = await Rig(dut, inside(), **options).start()
+    await rig.node.get_bus()
+    return rig
+
+
+def some_place(size):
+    base = random.choice((A24_BASE, A32_BASE))
+    modifier = random.choice([m for m in Modifier if m.name.startswith("A24" if base == A24_BASE else "A32")
+                              and not m.name.endswith("BLOCK")])
+    return random.randrange(DATA_BYTES // size) * size, base, modifier
+
+
+@cocotb.test(timeout_time=3, timeout_unit="ms")
+async def the_board_answers_where_its_switches_say(dut):
+    """docs/vme.md, slave: any setting of the switches, any modifier, addresses that differ in a bit; what is answered is an access to the place of the map that
+    the address names, a fetch if it is a read with a program modifier; no acknowledgment is answered as a transfer."""
+    rig = await rig_with_bus(dut, slow=0)
+    rig.timer.ns = 2_000
+    rig.inside.holes = lambda address: True
+    master = BusMaster(rig.bus, slack=1)
+    answered = 0
+    for number in range(150):
+        a24, half, a32, base = number % 4 != 1, random.randrange(2), number % 4 != 2, random.getrandbits(8)
+        rig.plug.put(select__a24=a24, select__a24_half=half, select__a32=a32, select__a32_base=base)
+        modifier = random.choice([*Modifier] * 3 + [random.getrandbits(6)])
+        in_24 = modifier >> 4 == 3
+        place = random.getrandbits(23) & ~3 if in_24 else random.getrandbits(24) & ~3
+        address = random.getrandbits(8) << 24 | half << 23 | place if in_24 else base << 24 | place
+        if random.random() < 0.3:
+            address ^= 1 << (23 if in_24 else random.randrange(24, 32))
+        ours = modifier in set(Modifier) and (a24 and address >> 23 & 1 == half if in_24 else a32 and address >> 24 == base)
+        write, fired, calls = random.random() < 0.3, rig.timer.fired, len(rig.inside.accesses)
+        iack = random.random() < 0.9
+        await master.open(address, 4, write, modifier, iack=iack)
+        assert (await master.transfer(address, 4, write, random.getrandbits(32))).berr
+        await master.close()
+        ours = ours and iack
+        assert (rig.timer.fired == fired) == ours
+        execute = bool(ours and modifier & 3 == 2 and not write)
+        assert [access[:4] for access in rig.inside.accesses[calls:]] == ([(place, write, execute, 15)] if ours else [])
+        answered += ours
+    assert 30 < answered < 120
+    rig.checker.done()
+
+
+@cocotb.test(timeout_time=3, timeout_unit="ms")
+async def a_transfer_asks_for_its_own_bytes_only(dut):
+    """docs/vme.md, slave: bytes, halfwords and words, one by one and in blocks, select these bytes of the word; the upper data lines are driven for words only; the
+    answer goes 3 cycles after the strobes at most, and data with them."""
+    rig = await rig_with_bus(dut)
+    bus, plug = rig.bus, rig.plug
+    rose, late, driven = [0], [], set()
+
+    def look(name, old, new):
+        strobes = bus.level("ds0") and bus.level("ds1")
+        if name in ("ds0", "ds1") and new and strobes:
+            rose[0] = bus.now()
+        elif name in ("dtack", "berr") and new and not old:
+            late.append(bus.now() - rose[0])
+        elif name in ("data_low", "data_high") and plug.name in bus.drivers[name]:
+            driven.add((name, bool(bus.level("lword"))))
+
+    bus.watch(look)
+    for _ in range(60):
+        master = BusMaster(bus, slack=random.choice((1, 100)))
+        size, write, block = random.choice((1, 2, 4)), random.random() < 0.5, random.random() < 0.4
+        offset, base, modifier = some_place(size)
+        calls, where = len(rig.inside.accesses), [offset]
+        if block:
+            modifier = modifier & ~3 | 3
+            where = [offset + size * n for n in range(random.randint(1, (256 - offset % 256) // size))]
+            answers = await master.block(base + MAP + offset, size, [random.getrandbits(8 * size) for _ in where] if write else None, len(where), modifier)
+        else:
+            answers = [await (master.write(base + MAP + offset, random.getrandbits(8 * size), size, modifier) if write else
+                              master.read(base + MAP + offset, size, modifier))]
+        assert len(answers) == len(where) and all(answer.good for answer in answers)
+        await pause(20 * rig.period)
+        made = rig.inside.accesses[calls:]
+        asked = [(MAP + at & ~3, write, ((1 << size) - 1) << 4 - at % 4 - size) for at in where]
+        assert all(begun[:2] == wanted[:2] for begun, wanted in zip(made, asked))
+        if write or size == 1 or not block:
+            assert [(address, wrote, select) for address, wrote, _, select, _ in made] == asked
+        assert len(where) <= len(made) <= len(where) + 1
+        assert all((address & 0xFF00) == (MAP + offset & 0xFF00) for address, *_ in made)
+        lock = not write and not block
+        assert all(bool(access[4]) == lock for access in made)
+    assert max(late) <= 3 * rig.period and driven >= {("data_low", False), ("data_high", False), ("data_low", True)}
+    assert ("data_high", True) not in driven
+    rig.checker.done()
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def the_words_of_a_block_are_answered_at_the_third_edge(dut):
+    """docs/vme.md, blocks: in data memory the transfers of 16 or 32 bits after the first, read and written, at the third clock edge after the strobes, or the first
+    one after 30 ns."""
+    rig = await rig_with_bus(dut, slow=0)
+    bus, edges, fell, counts = rig.bus, [], [], []
+
+    async def clock():
+        while True:
+            await RisingEdge(dut.clk)
+            edges.append(bus.now())
+
+    def look(name, old, new):
+        if name in ("ds0", "ds1") and not new and old:
+            fell.append(bus.now())
+        elif name == "dtack" and old and not new:
+            first, last = fell[-2:]
+            counts.append(max(sum(last < edge <= bus.now() for edge in edges), 0))
+            assert bus.now() - first >= 30
+
+    cocotb.start_soon(clock())
+    bus.watch(look)
+    for size in (2, 4):
+        for values in (None, [random.getrandbits(8 * size) for _ in range(30)]):
+            counts.clear()
+            edges.clear()
+            master = BusMaster(bus, slack=200)
+            await master.open(A24_BASE + MAP, size, values is not None, Modifier.A24_USER_BLOCK)
+            for number in range(30):
+                assert (await master.transfer(size * number, size, values is not None, values and values[number])).good
+                await pause(10 * rig.period if rig.period < 30 else 0)
+            await master.close()
+            assert set(counts[1:]) <= ({3} if rig.period == 62.5 else {3, 4}), counts
+    rig.checker.done()
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def a_block_of_any_size_ends_at_256_bytes(dut):
+    """docs/vme.md, slave: in data memory and elsewhere the first transfer beyond a multiple of 256 bytes gets BERR*, and no access is made beyond."""
+    rig = await rig_with_bus(dut)
+    inner, master = rig.inside, BusMaster(rig.bus, slack=30)
+    for number in range(24):
+        inner.BASE = random.choice((MAP, 0x200000))
+        inner.holes = lambda address: not inner.BASE <= address < inner.BASE + DATA_BYTES
+        size, left = random.choice((1, 2, 4)), random.randint(1, 5)
+        end = 256 * random.randint(1, DATA_BYTES // 256 - 1)
+        before, calls = bytes(inner.memory[end:]), len(inner.accesses)
+        values = [random.getrandbits(8 * size) for _ in range(left + 2)] if number % 2 else None
+        answers = await master.block(A32_BASE + inner.BASE + end - left * size, size, values, left + 2, Modifier.A32_SUPER_BLOCK)
+        assert [answer.berr for answer in answers] == [False] * left + [True]
+        await pause(20 * rig.period)
+        assert all(address < inner.BASE + end for address, *_ in inner.accesses[calls:]) and inner.memory[end:] == before
+    assert {violation.rule for violation in rig.checker.violations} == {"BLOCK"}
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def a_cycle_that_is_still_there_behind_a_reset_is_answered(dut):
+    """docs/vme.md, reset of the board: a cycle that is still there afterwards is looked at as a new one."""
+    rig = await rig_with_bus(dut, cut_short=True)
+    seen = set()
+    for number in range(24):
+        master = BusMaster(rig.bus, slack=1)
+        offset, base, modifier = some_place(4)
+        write, value = number % 2, random.getrandbits(32)
+        await master.open(base + MAP + offset, 4, write, modifier)
+        if write:
+            rig.bus.drive(master.name, data_high=value >> 16, data_low=value & 0xFFFF)
+        await until(rig.bus, lambda: rig.bus.level("dtack"))
+        await pause(60)
+        rig.bus.drive(master.name, ds0=0, ds1=0)
+        if await until(rig.bus, lambda: not rig.bus.level("dtack"), between(1, 24 * rig.period)):
+            seen.add("answered")
+        else:
+            rig.plug.put(rst=1)
+            await pause(between(12, 16) * rig.period)      # till the board behind it has answered what it was asked
+            rig.plug.put(rst=0)
+            assert await until(rig.bus, lambda: not rig.bus.level("dtack"), 40 * rig.period)
+            seen.add("again")
+        word = rig.bus.level("data_high") << 16 | rig.bus.level("data_low")
+        rig.bus.drive(master.name, ds0=1, ds1=1)
+        await pause(15)
+        rig.bus.drive(master.name, data_high=None, data_low=None)
+        await master.close()
+        assert (value if write else word) == int.from_bytes(rig.inside.memory[offset:offset + 4], "big")
+    assert seen == {"answered", "again"}
+
+
+@cocotb.test(timeout_time=3, timeout_unit="ms")
+async def the_next_address_may_come_early(dut):
+    """docs/vme.md, slave: once a transfer is answered, its master may put out the next address, let AS* rise and fall again, and only then end the transfer; each
+    cycle, ours or another slave's, gets its own bytes."""
+    rig = await rig_with_bus(dut, cut_short=True)
+    bus, inner = rig.bus, rig.inside
+    far = BusSlave(bus, 0x10000, 4096, delay=(31, 60))
+    far.release = (1, 2)
+    for _ in range(50):
+        master = BusMaster(bus, slack=random.choice((1, 60)))
+        offset = 4 * random.randrange(1024)
+        ours = random.random() < 0.6
+        address = A24_BASE + MAP + offset if ours else 0x10000 + offset
+        await master.open(address, 4, 0, Modifier.A24_USER_DATA)
+        for _ in range(3):
+            await until(bus, lambda: bus.level("dtack") and bus.level("berr"))
+            await pause(50)
+            bus.drive(master.name, ds0=0, ds1=0)
+            await until(bus, lambda: not bus.level("dtack") or not bus.level("berr"))
+            assert bus.level("berr")
+            await pause(5)
+            kept = inner.memory if ours else far.bytes
+            following, onward = random.random() < 0.6, 4 * random.randrange(1024)
+            bus.set(master.name, "as", 1)
+            bus.drive(master.name, address=(A24_BASE + MAP if following else 0x10000) + onward >> 1, am=int(Modifier.A24_SUPER_DATA))
+            early = following and random.random() < 0.7
+            if early:
+                await pause(45)
+                bus.set(master.name, "as", 0)
+                await pause(between(0, 3 * rig.period))
+            read = bus.level("data_high") << 16 | bus.level("data_low")
+            assert read == int.from_bytes(kept[offset:offset + 4], "big")
+            bus.drive(master.name, ds0=1, ds1=1)
+            if not early:
+                await pause(45)
+                bus.set(master.name, "as", 0)
+            offset, ours = onward, following
+        bus.set(master.name, "as", 1)
+        await master.close()
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def a_lock_is_counted_from_the_first_read(dut):
+    """docs/vme.md, read-modify-write: from the first read of a cycle, however many follow, and for 10 us at most; the next cycle has a lock of its own, a write ends
+    it, and a cycle that ends does."""
+    rig = await rig_with_bus(dut, slow=0)
+    bus, master, address = rig.bus, BusMaster(rig.bus, slack=1), A24_BASE + MAP
+    for waits, refused in (((6_000,), False), ((6_000, 6_000), True), ((3_000, 3_000), False), ((9_000, 100), False), ((11_000,), True), ((2_000,), False)):
+        await master.open(address, 4, 0, Modifier.A24_USER_DATA)
+        for number, wait in enumerate(waits, 1):
+            assert (await master.transfer(address, 4)).good
+            await pause(wait)
+            assert rig.plug.get("access__lock") == (sum(waits[:number]) < 10_000)
+        assert (await master.transfer(address, 4, True, 7)).berr == refused
+        await pause(4 * rig.period)
+        assert not rig.plug.get("access__lock")
+        await master.close()
+    await master.open(address, 4, 0, Modifier.A24_USER_DATA)
+    assert (await master.transfer(address, 4)).good and rig.plug.get("access__lock")
+    await master.close()
+    await pause(6 * rig.period)
+    assert not rig.plug.get("access__lock")
+    lengths = [length * rig.period for length in rig.inside.lock_lengths]
+    assert 9_800 <= max(lengths) <= 11_000
+    rig.checker.done()
