@@ -51,6 +51,16 @@ def own_bench(material, numbers):
     return _trial(material).put(numbers)
 
 
+def benches_of_parts(material, numbers):
+    """Check: the claims of the benches of its parts that are benches of the whole."""
+    target, found = material.target, {}
+    for part in TARGETS.values():
+        left = [number for number in numbers if number not in found]
+        if left and part.part and (part.place[0], part.configuration) == (target.place[0], target.configuration):
+            found |= Trial(material.text, part.bench, part.configuration, material.directory / "bench").put(left)
+    return found
+
+
 def more_seeds(material, numbers):
     """Check: the same claims with a few seeds more."""
     trial, found = _trial(material), {}
@@ -82,7 +92,7 @@ def whole_hub(material, numbers):
 
 
 #: Checks by name, as ``Target.checks`` lists them: each takes the Material and numbers of mutants, and returns number → Kill.
-CHECKS = {"beginning": beginning, "bench": own_bench, "seeds": more_seeds, "hub": whole_hub}
+CHECKS = {"beginning": beginning, "bench": own_bench, "parts": benches_of_parts, "seeds": more_seeds, "hub": whole_hub}
 
 
 @dataclass(frozen=True)

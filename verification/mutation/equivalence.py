@@ -6,8 +6,7 @@ redundant. Submodules are cut out: what they are told must be the same, and what
 must be equal, too, and what it gives may then be anything, as long as it is the same. ``unreached``: outputs alone are compared, by induction
 from the reset state (``sat -tempinduct``): this finds what no reachable state shows, and takes long. Where a submodule has a memory it is too large for it, and
 where a line resets a register at any time there is no such induction, since it knows one clock only: ``unreached`` then compares the registers of the submodules, too,
-and finds what these do not look at. It is not for components with a memory of their own, nor for those
-where a submodule has a memory and a line resets a register.
+and finds what these do not look at. It is not for components with a memory of their own.
 """
 
 import re
@@ -82,14 +81,14 @@ def unreached(numbers, directory):
     """Those of the mutants ``numbers`` in ``directory`` whose outputs are the original's in all states that it reaches from the reset: a set."""
     numbers, directory = list(numbers), Path(directory)
     text = (directory / "mutants.il").read_text()
-    if not numbers or _MEMORY in _module(text) or _MEMORY in text and _ASYNCHRONOUS in text:
+    if not numbers or _MEMORY in _module(text):
         return set()
-    if _MEMORY in text:
+    if _ASYNCHRONOUS in text:
+        way, marker = f"{_FLAT}; memory_map; opt_clean; {_CUT_OPEN}", _SAME
+    elif _MEMORY in text:
         orders = (directory / "mutate.ys").read_text().splitlines()
         numbers = [number for number in numbers if " -port clk " not in orders[number - 1]]     # this induction, too, knows one clock only
         way, marker = f"{_FLAT}; {_BY_PAIRS}", _PAIRED
-    elif _ASYNCHRONOUS in text:
-        way, marker = f"{_FLAT}; {_CUT_OPEN}", _SAME
     else:
         way, marker = _FROM_RESET, _INDUCTION
     return {numbers[index] for index in _proved(_proofs(numbers, directory, way), len(numbers), marker, directory)}

@@ -53,9 +53,9 @@ class Target:
 _ALONE = "beginning", "bench", "seeds"
 
 
-def _cab(name, configuration, part=None, count=255):
+def _cab(name, configuration, part=None, count=255, checks=_ALONE):
     """A component of the CAB: it meets its own bench, or that of what it is a part of."""
-    return Target(f"cab/{name}", configuration, None, count, checks=_ALONE, part=part)
+    return Target(f"cab/{name}", configuration, None, count, checks=checks, part=part)
 
 
 def _link(name, configuration):
@@ -120,7 +120,7 @@ TARGETS = {target.name: target for target in (
     _cab("vme/slave", "16 MHz", "VmeSlave"),
     _cab("vme/sync", "parts", "StrobeWatch"),
     _cab("vme/transfer", "transfer"),
-    _cab("vme/vme", "16 MHz"),
+    _cab("vme/vme", "16 MHz", checks=("beginning", "bench", "parts")),
     _cab("vme/window", "16 MHz", "Window"),
     _link("aligner", "two bits"),
     _link("bits", "4 of 4"),
