@@ -4,7 +4,7 @@ Source: "The Design of Nectar" (1989), section 5.2 (a VME interface was the natu
 port follows Wishbone B4, classic cycles.
 """
 
-from amaranth.hdl import Cat, C, Module, Signal
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -75,6 +75,9 @@ class HostPort(wiring.Component):
         m = Module()
         pins, port = self.pins, self.access
         want, waits, wanted = Signal(), Signal(), Signal()
+        lines = Cat(pins.adr, pins.we, pins.sel, pins.dat_w)
+        asked = Signal(len(lines), reset_less=True)
+        read = Signal(WORD_BITS, reset_less=True)
         locking = Signal()
         left = Signal(range(self.lock_cycles + 1))
         late = Signal()
@@ -83,9 +86,13 @@ class HostPort(wiring.Component):
             asks.eq(pins.cyc & pins.stb),
             locking.eq(pins.cyc & pins.lock),
             port.valid.eq(want),
+            Cat(port.address[2:], port.write, port.select, port.write_data).eq(asked),
+            pins.dat_r.eq(read),
             port.lock.eq((left != 0) & (locking | want)),
         ]
-        m.d.sync += [pins.ack.eq(0), pins.err.eq(0)]
+        m.d.sync += [pins.ack.eq(0), pins.err.eq(0), read.eq(port.read_data)]
+        with m.If(~want):
+            m.d.sync += asked.eq(lines)
         with m.If(~locking & ~want):
             m.d.sync += [left.eq(0), late.eq(0)]
         with m.Elif(port.lock & ~want & ~waits):
@@ -94,10 +101,7 @@ class HostPort(wiring.Component):
             with m.If(late & locking):
                 m.d.sync += pins.err.eq(1)
             with m.Else():
-                m.d.sync += [
-                    want.eq(1), wanted.eq(1), port.address.eq(Cat(C(0, 2), pins.adr)), port.write.eq(pins.we),
-                    port.select.eq(pins.sel), port.write_data.eq(pins.dat_w),
-                ]
+                m.d.sync += [want.eq(1), wanted.eq(1)]
                 with m.If(pins.lock & (left == 0)):
                     m.d.sync += left.eq(self.lock_cycles)
         with m.If(want & port.ready):
@@ -105,8 +109,5 @@ class HostPort(wiring.Component):
         with m.If((want | waits) & ~asks):
             m.d.sync += wanted.eq(0)
         with m.If(port.done):
-            m.d.sync += [
-                waits.eq(0), pins.dat_r.eq(port.read_data), pins.ack.eq(wanted & asks & ~port.error),
-                pins.err.eq(wanted & asks & port.error),
-            ]
+            m.d.sync += [waits.eq(0), pins.ack.eq(wanted & asks & ~port.error), pins.err.eq(wanted & asks & port.error)]
         return m

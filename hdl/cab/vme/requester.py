@@ -80,17 +80,14 @@ class Requester(wiring.Component):
         unseen = Signal(SEEN_AFTER, reset_less=True)
         with m.FSM(name="requester"):
             with m.State("IDLE"):
-                m.d.sync += unseen.eq(~0)
-                with m.If(granted):
-                    m.d.comb += onward.set.eq(1)
-                    m.next = "PASSED"
-                with m.Elif(self.want):
-                    m.d.sync += requesting.eq(1)
-                    m.next = "REQUEST"
-            with m.State("PASSED"):
                 m.d.sync += unseen.eq(unseen[1:])
                 with m.If(~unseen[0] & ~onward.seen):
-                    m.next = "IDLE"
+                    with m.If(granted):
+                        m.d.comb += onward.set.eq(1)
+                        m.d.sync += unseen.eq(~0)
+                    with m.Elif(self.want):
+                        m.d.sync += requesting.eq(1)
+                        m.next = "REQUEST"
             with m.State("REQUEST"):
                 if least:
                     m.d.sync += busy.eq(least)

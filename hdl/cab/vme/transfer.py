@@ -46,7 +46,7 @@ class Transfer(wiring.Component):
     Members
     -------
     job : In(Job), start : In(1)
-        Begin it; only while ``busy`` is 0.
+        Begin it; only while ``busy`` is 0. An area that goes beyond the end of the memory goes on at its beginning.
     stop : In(1)
         End after the transfer under way. Bytes that have been read from VME are still stored.
     busy : Out(1)

@@ -69,6 +69,15 @@ async def the_bus_is_kept_until_somebody_wants_it(dut):
     assert len(rig.arbiter.grants) == 2
     assert await look(rig.plug, BASE) is not None
     assert len(rig.arbiter.grants) == 3
+    for _ in range(12):
+        await pause(between(400, 400 + rig.period))
+        assert not rig.bus.level("bbsy")
+        began = rig.bus.now()
+        rig.bus.set("somebody", "br2", 0)
+        assert await until(rig.bus, lambda: rig.bus.level("bbsy"), 3 * rig.period), "given up in the cycle behind the one in which the request is seen"
+        assert rig.bus.now() - began >= rig.period
+        rig.bus.set("somebody", "br2", 1)
+        assert await look(rig.plug, BASE) is not None
     rig.bus.set("arbiter", "bclr", 0)
     await pause(25 * rig.period)
     assert rig.bus.level("bbsy")
@@ -98,6 +107,14 @@ async def a_grant_for_others_goes_on_in_time_and_once(dut):
             assert len(came) == 2 and [name for name, _ in went] == 2 * [point(f"bg{line}", 2)], changes
             assert went[0][1] - came[0] <= (4 * rig.period if line == level else 1) and went[1][1] - came[1] <= 1
             assert went[0][1] - came[0] >= rig.period or line != level
+            if random.random() < 0.5:      # Requester, timing: in 3 cycles behind a pause
+                await pause(between(2, 6) * rig.period)
+                bus = rig.bus
+                bus.set("arbiter", point(f"bg{level}", 0), 0)
+                assert await until(bus, lambda bus=bus, level=level: not bus.level(point(f"bg{level}", 2)), 3 * rig.period + 16)
+                await pause(between(20, 130))
+                bus.set("arbiter", point(f"bg{level}", 0), 1)
+                await pause(70)
         assert rig.bus.level("bbsy") and all(rig.bus.level(f"br{n}") for n in range(4))
         rig.checker.done("CHAIN")
         rig.plug.unplug()
@@ -169,8 +186,45 @@ async def only_its_own_grant_is_taken_and_given_back_when_nobody_needs_it(dut):
         assert falls["bbsy", 0] - falls[mine, 0] <= 3 * rig.period
         assert falls["bbsy", 1] <= max(falls["bbsy", 0] + 90, falls[mine, 1] + 2 * rig.period) + 3 * rig.period
         assert falls["bbsy", 1] - falls[f"br{level}", 1] >= 30 and (point(f"bg{level}", 2), 0) not in falls
+        assert (f"br{level}", 0) not in falls, "it asks once"
         rig.checker.done("BUSY-LOW", "BUSY-GRANT")
         rig.plug.unplug()
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def a_reset_lets_go_of_the_bus_at_once(dut):
+    """docs/vme.md, reset of the board: a request, and BBSY*, end with the next clock edge, while nobody has answered, while the grant is there, or behind it. A grant that is still
+    there, or comes then, goes on; the bus is asked for anew when somebody needs it."""
+    for level, stage in ((level, stage) for level in range(4) for stage in ("asked", "granted", "owned")):
+        rig = await Rig(dut, inside(), level=level).start()
+        rig.arbiter.levels = ()
+        bus, plug, grant, onward = rig.bus, rig.plug, point(f"bg{level}", 0), point(f"bg{level}", 2)
+        assert await entry(rig.inside, 0, 0x100000, BASE, 4, Modifier.A24_USER_DATA)
+        assert await until(bus, lambda: not bus.level(f"br{level}"), 12 * rig.period)
+        if stage != "asked":
+            bus.set("arbiter", grant, 0)
+            assert await until(bus, lambda: not bus.level("bbsy"), 20 + 4 * rig.period)
+            await pause(between(0, 3) * rig.period)
+        if stage == "owned":
+            bus.set("arbiter", grant, 1)
+            assert await until(bus, lambda: not bus.level("as"), 100 + 12 * rig.period)
+        plug.put(rst=1)
+        await pause(1.01 * rig.period)
+        assert bus.level("bbsy") and all(bus.level(f"br{n}") for n in range(4)) and bus.level("as")
+        await pause(between(0, 2) * rig.period)
+        plug.put(rst=0)
+        await pause(between(2, 3) * rig.period)
+        if stage != "granted":
+            bus.set("arbiter", grant, 0)
+        assert await until(bus, lambda: not bus.level(onward), 20 + 4 * rig.period)
+        await pause(between(4, 8) * rig.period)
+        bus.set("arbiter", grant, 1)
+        await pause(between(4, 8) * rig.period)
+        assert bus.level("bbsy") and all(bus.level(f"br{n}") for n in range(4)) and bus.level(onward)
+        assert not VME_REG["VD_STATUS"].owner.get(plug.get("vd_status__value"))
+        assert await entry(rig.inside, 0, 0x100000, BASE, 4, Modifier.A24_USER_DATA)
+        assert await until(bus, lambda: not bus.level(f"br{level}"), 12 * rig.period)
+        plug.unplug()
 
 
 bench = Bench(__name__, configurations(), ports_only=True, share="vme")

@@ -4,6 +4,7 @@ import random
 
 import cocotb
 import pytest
+from cocotb.triggers import RisingEdge
 
 from nectar.hdl.cab.vme.numbers import Modifier
 from nectar.hdl.cab.vme.registers import VME_REG
@@ -47,6 +48,95 @@ async def what_is_no_single_transfer_is_an_error_at_once(dut):
     assert await look(rig.plug, 0x400000) is None
     assert not slave.cycles and not rig.arbiter.grants
     rig.checker.done()
+
+
+async def counted(plug, offset, select, value):
+    """An access to the window: (cycles until it was done, error, what was read)."""
+    await RisingEdge(plug.dut.clk)
+    plug.put(window__valid=1, window__address=offset, window__write=value is not None, window__select=select, window__write_data=value or 0)
+    cycles = 0
+    while True:
+        await RisingEdge(plug.dut.clk)
+        cycles += 1
+        if plug.get("window__done"):
+            break
+    result = cycles, plug.get("window__error"), plug.get("window__read_data")
+    plug.put(window__valid=0)
+    await RisingEdge(plug.dut.clk)
+    return result
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def every_set_of_bytes_is_one_transfer_or_an_error_in_the_first_cycle(dut):
+    """docs/vme.md, window: bytes, aligned halfwords and words, each with every modifier that is no block transfer's, are one transfer of just these bytes; all else is
+    an error at once, and nothing happens on the bus."""
+    rig = await Rig(dut, inside(), slow=0).start()
+    rig.plug.put(select__a24=0, select__a32=0)
+    slave = BusSlave(rig.bus, 0, 64, delay=(31, 60))
+    singles = {0b1111: (0, 4), 0b1100: (0, 2), 0b0011: (2, 2), 0b1000: (0, 1), 0b0100: (1, 1), 0b0010: (2, 1), 0b0001: (3, 1)}
+    assert await rig.inside.read("vme_window") == 0
+    for number in random.sample(range(64), 64):
+        select, modifier = number & 15, random.getrandbits(4) << 2 | number >> 4
+        page = random.getrandbits(9)
+        slave.base = page << 23
+        assert await rig.inside.write("vme_window", REGISTER.page.put(page) | REGISTER.modifier.put(modifier))
+        rig.plug.put(vme_window__data=random.getrandbits(32))
+        for write in (1, 0):
+            at, value = 4 * random.randrange(16), random.getrandbits(32) | 1
+            before = bytes(slave.bytes[at:at + 4])
+            slave.cycles.clear()
+            if modifier & 3 == 3 or select not in singles:
+                assert (await counted(rig.plug, at, select, value if write else None))[:2] == (1, 1)
+                await pause(3 * rig.period)
+                assert not slave.cycles and slave.bytes[at:at + 4] == before and rig.bus.level("as")
+                continue
+            first, size = singles[select]
+            cycles, error, read = await counted(rig.plug, at, select, value if write else None)
+            assert not error and cycles > 1 and slave.cycles == [(modifier, slave.base + at + first, size, bool(write))]
+            wanted = bytearray(before)
+            if write:
+                wanted[first:first + size] = value.to_bytes(4, "big")[first:first + size]
+            else:
+                assert read.to_bytes(4, "big")[first:first + size] == before[first:first + size]
+            assert slave.bytes[at:at + 4] == wanted
+        assert await rig.inside.read("vme_window") == REGISTER.page.put(page) | REGISTER.modifier.put(modifier)
+    rig.checker.done()
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def what_is_not_answered_or_answered_with_berr_is_an_error(dut):
+    """docs/vme.md, master: BERR*, or no answer for the time-out, ends an access of the window with an error; the next one is what it is by itself."""
+    rig = await Rig(dut, inside(), slow=0, cut_short=True).start()
+    rig.timer.ns = 1e9
+    slave = BusSlave(rig.bus, 0x400000, 64, berr=lambda address: address & 32)
+    await set_window(rig.inside, 0x400000, Modifier.A24_USER_DATA)
+    for offset, error, least in ((0, 0, 0), (32, 1, 0), (4, 0, 0), (0x4000, 1, 30_000), (8, 0, 0), (0x8000, 1, 30_000), (36, 1, 0), (60, 1, 0), (12, 0, 0)):
+        began = rig.bus.now()
+        _, told, read = await counted(rig.plug, 0x400000 + offset, 15, None)
+        assert told == error and least <= rig.bus.now() - began <= 2 * least + 3000
+        assert error or read == int.from_bytes(slave.bytes[offset:offset + 4], "big")
+    rig.checker.done()
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def a_reset_ends_an_access_and_forgets_the_window(dut):
+    """docs/vme.md, window and reset of the board: the register is 0 again, and an access that comes then is one of its own."""
+    rig = await Rig(dut, inside(), slow=0).start()
+    slave = BusSlave(rig.bus, 0x400000, 64, delay=(200, 400))
+    await set_window(rig.inside, 0x400000, Modifier.A24_USER_DATA)
+    for half in range(24):
+        assert await rig.inside.write("vme_window", 0xFFFFFFFF)
+        await set_window(rig.inside, 0x400000, Modifier.A24_USER_DATA)
+        rig.plug.put(window__valid=1, window__address=0x400000, window__write=0, window__select=15)
+        await pause((half + random.random()) / 2 * rig.period)
+        rig.plug.put(rst=1, window__valid=0)
+        await pause(between(1, 3) * rig.period)
+        rig.plug.put(rst=0)
+        assert await rig.inside.read("vme_window") == 0
+        await pause(500)
+        await set_window(rig.inside, 0x400000, Modifier.A24_USER_DATA)
+        at = 4 * random.randrange(1, 16)
+        assert await look(rig.plug, 0x400000 + at) == int.from_bytes(slave.bytes[at:at + 4], "big")
 
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
