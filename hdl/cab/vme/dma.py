@@ -5,7 +5,7 @@ registers are ours.
 """
 
 from amaranth.hdl import Module, Mux, ResetInserter, Shape, Signal
-from amaranth.lib import fifo, wiring
+from amaranth.lib import data, fifo, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..memory import SlotPort, area_inside, check_data_bytes
@@ -73,7 +73,7 @@ class VmeDma(wiring.Component):
 
         # 1. Who may enter something: not while the list is full, or what went wrong has not been read.
         address, remote = Signal(ADDRESS_BITS), Signal(WORD_BITS)
-        result = Signal.like(self.vd_result.value)
+        result = Signal(data.StructLayout({"berr": 1, "timeout": 1, "stopped": 1}))
         job = Signal(Job)
         m.d.comb += [
             self.vd_address.value.eq(address),
@@ -126,17 +126,16 @@ class VmeDma(wiring.Component):
             self.vd_status.value.done.eq(count),
             self.vd_progress.value.bytes.eq(transfer.arrived),
             self.vd_threshold.value.bytes.eq(limit),
-            self.vd_result.value.eq(result),
+            *(self.vd_result.value[name].eq(result[name]) for name in result.shape().members),
         ]
         m.d.sync += before.eq(transfer.arrived)
         with m.If(self.done):
             m.d.sync += count.eq(count + 1)
         with m.If(self.vd_threshold.write):
             m.d.sync += limit.eq(self.vd_threshold.data.bytes)
-        with m.If(cut):
-            m.d.sync += [result.berr.eq(transfer.berr), result.timeout.eq(transfer.timeout), result.stopped.eq(transfer.stopped)]
-        with m.Elif(self.failed):
-            m.d.sync += result.stopped.eq(1)
+        with m.If(self.failed):
+            m.d.sync += [result[name].eq(transfer.ended & getattr(transfer, name)) for name in ("berr", "timeout")]
+            m.d.sync += result.stopped.eq(~cut | transfer.stopped)
         with m.Elif(self.vd_result.write):
             m.d.sync += result.as_value().eq(0)
         return m

@@ -198,20 +198,27 @@ class VmeSlave(wiring.Component):
                 asks.execute.eq(program & ~write), asks.write_data.eq(lanes.word_out),
             ]
 
-        def look_ahead():
+        looks, arms, forgets = Signal(), Signal(), Signal()    # ahead; its word goes to the lines; a new cycle
+        with m.If(looks):
             m.d.sync += [asked.eq(1), want.eq(1)]
-
-        def arm():
+        with m.If(arms):
             m.d.sync += [armed.eq(1), ahead.eq(0)]
 
         # 5. Read-modify-write: locked from a cycle's first read on, unless it is a block's, until its write is done.
         lock_left = Signal(range(self.lock_cycles + 1))
         late = Signal(reset_less=True)
+        locks, unlocks = Signal(), Signal()
         m.d.comb += port.lock.eq(lock_left != 0)
-        with m.If(port.lock & quiet):
+        with m.If(unlocks):
+            m.d.sync += lock_left.eq(0)
+        with m.Elif(locks):
+            m.d.sync += lock_left.eq(self.lock_cycles)
+        with m.Elif(port.lock & quiet):
             m.d.sync += lock_left.eq(lock_left - 1)
-            with m.If(lock_left == 1):
-                m.d.sync += late.eq(1)
+        with m.If(forgets):
+            m.d.sync += late.eq(0)
+        with m.Elif(quiet & (lock_left == 1)):
+            m.d.sync += late.eq(1)
 
         # 6. The transfers.
         patient = Signal(reset_less=True)     # one strobe of it has been seen
@@ -232,31 +239,41 @@ class VmeSlave(wiring.Component):
             with m.Elif(soon):
                 m.d.sync += early.eq(early - 1)
 
-        def answer(bad, there=None):
-            # Not if the strobes are gone: the next transfer's master would take it for its own.
-            there = alive.now if there is None else there
+        answering, bad, there, over = Signal(), Signal(), Signal(), Signal()
+        # Not if the strobes are gone: the next transfer's master would take it for its own.
+        m.d.comb += there.eq(Mux(waiting, ~self.ds_n.all(), alive.now))
+        with m.If(answering):
             m.d.sync += [self.dtack.eq(there & ~bad), self.berr.eq(there & bad), held.eq(there & ~bad & ~write), moved.eq(1)]
-            with m.If(block):
-                m.d.sync += [address[:len(onward) - 1].eq(onward[:-1]), crossed.eq(crossed | beyond)]
+        with m.Elif(over):
+            m.d.sync += [self.dtack.eq(0), self.berr.eq(0), held.eq(0), armed.eq(0)]
+        with m.If(answering & block):
+            m.d.sync += [address[:len(onward) - 1].eq(onward[:-1]), crossed.eq(crossed | beyond)]
+        with m.If(forgets):
+            m.d.sync += [
+                ours.eq(matches & as_low), address.eq(Cat(0, self.address[:22], self.address[22] & ~a24)),
+                wide.eq(~self.lword_n), block.eq(self.am[:2] == _BLOCK), program.eq(self.am[:2] == _PROGRAM),
+                moved.eq(0), crossed.eq(0), armed.eq(0), ahead.eq(0), smooth.eq(0), spoiled.eq(0), posted.eq(0), asked.eq(0),
+            ]
+
+        def answer(wrong=0):
+            m.d.comb += [answering.eq(1), bad.eq(wrong)]
             m.next = "HOLD"
 
         with m.FSM(name="slave"):
             with m.State("WAIT"):
                 m.d.comb += waiting.eq(1)
                 m.d.sync += patient.eq(0)
-                with m.If(~same.seen):
-                    m.d.sync += lock_left.eq(0)
-                with m.If((ahead | (asked & port.done & ~port.error)) & ~armed & same.seen):
-                    arm()
+                m.d.comb += [
+                    unlocks.eq(~same.seen),
+                    arms.eq((ahead | (asked & port.done & ~port.error)) & ~armed & same.seen),
+                ]
                 with m.If(fresh & smooth & same.seen & ~spoiled & ~crossed & (self.write_n != write) & (ds.all() | ~patient)):
                     m.d.sync += patient.eq(~ds.all())
                     with m.If(ds.all() & ~soon & Mux(write, quiet | (port.done & ~port.error), armed)):
                         m.d.sync += ds_pending.eq(0)
-                        answer(0, ~self.ds_n.all())
-                        with m.If(write):
-                            m.d.sync += post.eq(1)
-                        with m.Elif(~beyond):
-                            look_ahead()
+                        answer()
+                        m.d.sync += post.eq(write)
+                        m.d.comb += looks.eq(~write & ~beyond)
                     with m.Elif(ds.all() & ~write & quiet & ~ahead & ~armed):
                         m.next = "SETTLE"
                 with m.Elif(fresh):
@@ -264,17 +281,11 @@ class VmeSlave(wiring.Component):
             with m.State("SETTLE"):
                 m.d.comb += settles.eq(1)
                 m.d.sync += [strobe.eq(ds), taken.eq(lines), write.eq(~self.write_n), verify.eq(self._verify)]
-                with m.If(~known | renewed):
-                    m.d.sync += [
-                        ours.eq(matches & as_low), address.eq(Cat(0, self.address[:22], self.address[22] & ~a24)),
-                        wide.eq(~self.lword_n), block.eq(self.am[:2] == _BLOCK), program.eq(self.am[:2] == _PROGRAM),
-                        moved.eq(0), crossed.eq(0), late.eq(0), lock_left.eq(0), armed.eq(0), ahead.eq(0), smooth.eq(0),
-                        spoiled.eq(0), posted.eq(0), asked.eq(0),
-                    ]
+                m.d.comb += [forgets.eq(~known | renewed), unlocks.eq(forgets)]
                 with m.If(settled):
                     m.d.comb += alive.set.eq(1)
                     m.d.sync += ds_pending.eq(0)
-                    with m.If(~known | renewed):
+                    with m.If(forgets):
                         m.d.sync += [known.eq(as_low), as_pending.eq(0)]
                         m.next = "VERIFY"
                     with m.Elif(ours):
@@ -299,41 +310,38 @@ class VmeSlave(wiring.Component):
                 with m.If(~ds.any()):
                     m.next = "WAIT"
                 with m.Elif(ahead & ~armed):
-                    arm()
+                    m.d.comb += arms.eq(1)
                 with m.Elif(armed & ~lanes.bad & ~write & smooth):
-                    answer(0)
+                    answer()
                 with m.Elif(quiet):
                     m.d.sync += smooth.eq(0)
                     with m.If(lanes.bad | spoiled | crossed | (write & late)):
                         answer(1)
                     with m.Else():
-                        with m.If(~write & ~block & ~moved):
-                            m.d.sync += lock_left.eq(self.lock_cycles)
+                        m.d.comb += locks.eq(~write & ~block & ~moved)
                         m.d.sync += want.eq(1)
                         m.next = "ACCESS"
             with m.State("ACCESS"):
                 with m.If(port.done):
-                    with m.If(write):
-                        m.d.sync += lock_left.eq(0)
+                    m.d.comb += unlocks.eq(write)
                     with m.If(~ds.any()):
                         m.next = "WAIT"
                     with m.Elif(port.error | write):
                         m.d.sync += smooth.eq(may_flow & ~port.error)
                         answer(port.error)
                     with m.Else():
-                        arm()
+                        m.d.comb += arms.eq(1)
                         m.next = "ARMED"
             with m.State("ARMED"):
                 # The data lines are valid a cycle before the answer.
                 m.d.sync += smooth.eq(may_flow)
-                answer(0)
+                answer()
             with m.State("HOLD"):
-                with m.If(smooth & ~write & ~crossed & quiet & ~ahead & ~asked):
-                    look_ahead()
+                m.d.comb += looks.eq(smooth & ~write & ~crossed & quiet & ~ahead & ~asked)
                 # Data count if the strobes were still low when they were looked at.
                 with m.If(post):
                     m.d.sync += [post.eq(0), want.eq(ds.all()), posted.eq(ds.all())]
                 with m.If(~ds.any() | ~(self.dtack | self.berr)):
-                    m.d.sync += [self.dtack.eq(0), self.berr.eq(0), held.eq(0), armed.eq(0)]
+                    m.d.comb += over.eq(1)
                     m.next = "WAIT"
         return m

@@ -227,10 +227,10 @@ async def progress_and_what_is_told_agree_in_every_cycle(dut):
 
     cocotb.start_soon(watch())
     count = 0
-    for length in (4096, *(random.randrange(600) for _ in range(10))):
+    for number, length in enumerate((DATA_BYTES, DATA_BYTES, *(random.randrange(600) for _ in range(10)))):
         limit[0] = random.choice((0, length, length + 1, random.randint(0, length), random.getrandbits(20), 1 << random.randrange(12)))
         assert await rig.inside.write("vd_threshold", limit[0])
-        assert await entry(rig.inside, random.randrange(2), MAP, BASE, length, Modifier.A24_USER_BLOCK)
+        assert await entry(rig.inside, number % 2, MAP, BASE, length, Modifier.A24_USER_BLOCK)
         await settled(rig)
         count += 0 < limit[0] <= length
         assert not wrong and sum(told) == count
