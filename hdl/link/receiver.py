@@ -4,7 +4,7 @@ Source: ``docs/serial.md``, "Receiver". Ours; the prototype had TAXI chips.
 """
 
 from amaranth.hdl import Module, Signal
-from amaranth.lib import enum, wiring
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from .aligner import Aligner
@@ -21,14 +21,6 @@ __all__ = ["Receiver", "TRIAL", "WORSE", "WORST"]
 TRIAL = 32
 #: A violation counts so much, a good word takes one off; the link is lost when it comes to more than ``WORST``.
 WORSE, WORST = 4, 15
-
-
-class State(enum.Enum, shape=2):
-    """How far the receiver is."""
-
-    SEARCH = 0      # for two idle words in a row
-    TRIAL = 1       # words are found, and are looked at
-    UP = 2          # words are delivered
 
 
 class Receiver(wiring.Component):
@@ -85,36 +77,30 @@ class Receiver(wiring.Component):
         m.submodules.elastic = elastic = ElasticBuffer()
         m.d.comb += [bits.line.eq(self.line), aligner.bits.eq(bits.bits), aligner.count.eq(bits.count), decoder.word.eq(aligner.word)]
 
-        # May what comes be believed? ``score``: good words in a trial, how bad it is when up.
-        state, score = Signal(State), Signal(range(TRIAL))
-        good, bad, fails = Signal(), Signal(), Signal()
+        # May what comes be believed? If it is neither on trial nor up, two idle words in a row are searched for. ``score``: good words of the trial, and then
+        # how bad it is, which its lower bits are enough for; in a search nobody looks at it.
+        trial, score = Signal(), Signal(range(TRIAL), reset_less=True)
+        badness = score[:WORST.bit_length()]
+        good, bad = Signal(), Signal()
         m.d.comb += [
-            self.up.eq(state == State.UP),
             good.eq(aligner.strobe & ~decoder.violation),
             bad.eq(aligner.strobe & decoder.violation),
             self.violation.eq(self.up & bad),
-            fails.eq(aligner.quiet | aligner.moved | (bad & (score > WORST - WORSE))),
-            self.lost.eq(self.up & fails),
+            self.lost.eq(self.up & (aligner.quiet | aligner.moved | (bad & (badness > WORST - WORSE)))),
         ]
-        with m.Switch(state):
-            with m.Case(State.TRIAL):
-                with m.If(aligner.quiet | bad):
-                    m.d.sync += state.eq(State.SEARCH)
-                with m.Elif(good & score.all()):
-                    m.d.sync += state.eq(State.UP)
-            with m.Case(State.UP):
-                with m.If(fails):
-                    m.d.sync += state.eq(State.SEARCH)
-        # In a search nobody looks at it.
-        with m.If(good & (state == State.TRIAL)):
+        with m.If(self.lost | aligner.quiet | (trial & bad)):
+            m.d.sync += [trial.eq(0), self.up.eq(0)]
+        with m.Elif(trial & good & score.all()):
+            m.d.sync += [trial.eq(0), self.up.eq(1)]
+        with m.If(trial & good):
             m.d.sync += score.eq(score + 1)     # the last one makes it 0
         with m.Elif(bad):
-            m.d.sync += score.eq(score + WORSE)
-        with m.Elif(good & (score != 0)):
-            m.d.sync += score.eq(score - 1)
+            m.d.sync += badness.eq(badness + WORSE)
+        with m.Elif(good & (badness != 0)):
+            m.d.sync += badness.eq(badness - 1)
         # Two idles where no words were, or at another place, begin a trial; a damaged line may show two by chance, not the words of a trial.
-        with m.If(aligner.pair & ((state == State.SEARCH) | aligner.moved)):
-            m.d.sync += [state.eq(State.TRIAL), score.eq(0)]
+        with m.If(aligner.pair & (~(trial | self.up) | aligner.moved)):
+            m.d.sync += [trial.eq(1), self.up.eq(0), score.eq(0)]
 
         m.d.comb += [
             elastic.push.payload.eq(decoder.symbol),

@@ -239,6 +239,8 @@ async def pull(dut, kind, idles=()):
             assert not seen.up
         count = len(seen.symbols)
         assert seen.symbols[:28] == symbols[:min(count, 28)] and count >= min(cycle // word - len(FRONT) - 10, 28)
+        if lost + 10 * word < cycle and kind != "noise":
+            assert VIOLATION in seen.symbols
         if cycle < silent:
             before = count
         else:
