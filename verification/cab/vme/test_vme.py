@@ -4,6 +4,7 @@ import random
 
 import cocotb
 import pytest
+from cocotb.triggers import RisingEdge
 
 from nectar.hdl.cab.vme.numbers import Modifier
 from nectar.hdl.cab.vme.registers import VME_REG
@@ -16,7 +17,7 @@ from nectar.verification.cab.vme.rig import A24_BASE, A32_BASE, Rig, configurati
 from nectar.verification.cab.vme.waiting import between, pause
 
 BASE, MAP = 0x400000, 0x100000
-INTERRUPT = VME_REG["VME_INTERRUPT"]
+INTERRUPT, STATUS = VME_REG["VME_INTERRUPT"], VME_REG["VD_STATUS"]
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
@@ -123,6 +124,48 @@ async def a_board_reaches_itself_over_the_bus(dut):
         rig.inside.memory[1024:1280] = model[1024:1280] = random.randbytes(256)
         dut._log.info(f"{4 * 63 / (falls[-1] - falls[0]) * 1000:.2f} Mbyte/s between boards at {rig.period} ns")
     rig.checker.done()
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def the_host_asks_the_map_for_the_address_that_it_has(dut):
+    """docs/vme.md, host port: 24 bits of address, whatever lies there."""
+    rig = await Rig(dut, inside()).start()
+    port, asked = Host(rig.plug, "host"), []
+
+    async def watch():
+        while True:
+            await RisingEdge(dut.clk)
+            if rig.plug.get("access__valid") and rig.plug.get("access__ready"):
+                asked.append(rig.plug.get("access__address"))
+
+    cocotb.start_soon(watch())
+    for _ in range(40):
+        address = random.getrandbits(22) << 2
+        await port.access(address)
+        assert asked == [address]
+        asked.clear()
+
+
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+async def status_registers_show_their_fields_and_nothing_else(dut):
+    """registers.VME_INTERRUPT, VD_STATUS: what is written besides the fields is ignored, and reads as 0; how many entries have ended is told while others wait."""
+    rig = await Rig(dut, inside()).start()
+    levels = 0
+    for level in random.sample(range(1, 8), 7):
+        fields = INTERRUPT.level.put(level) | INTERRUPT.vector.put(random.getrandbits(8))
+        assert await rig.inside.write("vme_interrupt", fields | random.getrandbits(32) & ~(INTERRUPT.level.put(7) | INTERRUPT.vector.put(255)))
+        levels |= 1 << level - 1
+        assert await rig.inside.read("vme_interrupt") == INTERRUPT.pending.put(levels)
+    BusSlave(rig.bus, BASE, 2048, delay=(31, 100))
+    for ended in range(3):
+        for waiting in range(12):
+            assert await entry(rig.inside, 1, MAP, BASE, 16, Modifier.A24_USER_DATA, notify=waiting == 11)
+            status = await rig.inside.read("vd_status")
+            assert STATUS.done.get(status) == ended
+            assert status == sum(getattr(STATUS, name).put(getattr(STATUS, name).get(status)) for name in ("free", "busy", "owner", "done"))
+        while STATUS.busy.get(await rig.inside.read("vd_status")) or rig.inside.events["done"] == ended:
+            await pause(20 * rig.period)
+        assert STATUS.done.get(await rig.inside.read("vd_status")) == ended + 1
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
