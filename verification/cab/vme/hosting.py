@@ -13,16 +13,24 @@ class HostPlug:
     def __init__(self, dut):
         self.dut = dut
         self.tasks = []
+        self._pins = {}
+
+    def _pin(self, name):
+        if name not in self._pins:
+            self._pins[name] = getattr(self.dut, name, None)
+        return self._pins[name]
 
     def get(self, name):
         """Value of a pin; 0 of one that is not there."""
-        return int(getattr(self.dut, name).value) if hasattr(self.dut, name) else 0
+        pin = self._pin(name)
+        return 0 if pin is None else int(pin.value)
 
     def put(self, **values):
         """Drives pins; those that are not there are left out."""
         for name, value in values.items():
-            if hasattr(self.dut, name):
-                getattr(self.dut, name).value = int(value)
+            pin = self._pin(name)
+            if pin is not None:
+                pin.value = int(value)
 
     async def start(self):
         """Clock and reset."""
