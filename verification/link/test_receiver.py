@@ -172,7 +172,7 @@ async def a_reset_in_traffic_is_followed_by_a_search(dut):
     """docs/serial.md, "Belief": it is not up, however long the traffic, before two idles have come; at all places of a word."""
     samples, oversampling = CONFIGURATIONS[inside()]
     await begin(dut, line=0)
-    for place in range(10):
+    for place in [*range(10)] * samples:
         before, after = random_symbols(4), random_symbols(36)
         found = sample(Cable(phase=0.5)(levels(word_bits([*before, *after])), oversampling), samples)
         cut = (20 + place) * oversampling // samples
