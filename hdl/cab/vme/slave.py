@@ -115,8 +115,8 @@ class VmeSlave(wiring.Component):
 
         # 2. The cycle: what AS* came with.
         renewed, fresh = Signal(), Signal()    # AS*, the data strobes were asserted since they were last looked at
-        as_before, ds_before = Signal(reset_less=True), Signal(reset_less=True)
-        as_pending, ds_pending = Signal(init=1), Signal(init=1)    # behind a reset what is there is looked at
+        as_before, as_pending, ds_before = (Signal(name=name, reset_less=True) for name in ("as_before", "as_pending", "ds_before"))
+        ds_pending = Signal(init=1)    # behind a reset what is there is looked at
         m.d.comb += [
             renewed.eq(as_pending | (as_edge.turn != as_before)),
             fresh.eq(ds_pending | (ds_edge.turn != ds_before)),
@@ -288,7 +288,7 @@ class VmeSlave(wiring.Component):
                     with m.If(forgets):
                         m.d.sync += [known.eq(as_low), as_pending.eq(0)]
                         m.next = "VERIFY"
-                    with m.Elif(ours):
+                    with m.Elif(ours & ds.any()):
                         m.next = "BEGIN"
                     with m.Else():
                         m.next = "WAIT"

@@ -227,8 +227,8 @@ async def progress_and_what_is_told_agree_in_every_cycle(dut):
 
     cocotb.start_soon(watch())
     count = 0
-    for number, length in enumerate((DATA_BYTES, DATA_BYTES, *(random.randrange(600) for _ in range(10)))):
-        limit[0] = random.choice((0, length, length + 1, random.randint(0, length), random.getrandbits(20), 1 << random.randrange(12)))
+    for number, length in enumerate((DATA_BYTES, DATA_BYTES, DATA_BYTES - 1, DATA_BYTES - 1, *(random.randrange(1000) for _ in range(14)))):
+        limit[0] = random.choice((0, length, length + 1, *(random.randint(length // 2, length) for _ in range(4)), random.getrandbits(20), 1 << random.randrange(12)))
         assert await rig.inside.write("vd_threshold", limit[0])
         assert await entry(rig.inside, number % 2, MAP, BASE, length, Modifier.A24_USER_BLOCK)
         await settled(rig)
