@@ -183,6 +183,17 @@ async def the_bell_and_sysreset_and_idle_are_told(dut):
     rig.bus.set("system", "sysreset", 1)
     await pause(4 * rig.period)
     assert rig.plug.get("sysreset") == 0
+    for line in ("as", "ds0", "ds1"):       # each by itself, and until the end has been seen
+        assert rig.plug.get("idle") == 1
+        rig.bus.set("system", line, 0)
+        await pause(4 * rig.period)
+        assert rig.plug.get("idle") == 0
+        await RisingEdge(dut.clk)
+        rig.bus.set("system", line, 1)
+        await RisingEdge(dut.clk)
+        await RisingEdge(dut.clk)
+        assert rig.plug.get("idle") == 0
+        await pause(4 * rig.period)
     await rig.node.get_bus()
     master = BusMaster(rig.bus)
     await master.open(0x900000, 4, 0, Modifier.A24_USER_DATA)
