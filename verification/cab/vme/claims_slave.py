@@ -215,6 +215,7 @@ async def the_next_address_may_come_early(dut):
     bus, inner = rig.bus, rig.inside
     far = BusSlave(bus, 0x10000, 4096, delay=(31, 60))
     far.release = (1, 2)
+    made = 0
     for _ in range(50):
         master = BusMaster(bus, slack=random.choice((1, 60)))
         offset = 4 * random.randrange(1024)
@@ -229,6 +230,7 @@ async def the_next_address_may_come_early(dut):
             assert bus.level("berr")
             await pause(5)
             kept = inner.memory if ours else far.bytes
+            made += ours
             following, onward = random.random() < 0.6, 4 * random.randrange(1024)
             bus.set(master.name, "as", 1)
             bus.drive(master.name, address=(A24_BASE + MAP if following else 0x10000) + onward >> 1, am=int(Modifier.A24_SUPER_DATA))
@@ -236,7 +238,7 @@ async def the_next_address_may_come_early(dut):
             if early:
                 await pause(45)
                 bus.set(master.name, "as", 0)
-                await pause(between(0, 3 * rig.period))
+                await pause(between(0, 12 * rig.period))
             read = bus.level("data_high") << 16 | bus.level("data_low")
             assert read == int.from_bytes(kept[offset:offset + 4], "big")
             bus.drive(master.name, ds0=1, ds1=1)
@@ -246,13 +248,15 @@ async def the_next_address_may_come_early(dut):
             offset, ours = onward, following
         bus.set(master.name, "as", 1)
         await master.close()
+        await pause(20 * rig.period)
+        assert len(inner.accesses) == made
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def a_lock_is_counted_from_the_first_read(dut):
     """docs/vme.md, read-modify-write: from the first read of a cycle, however many follow, and for 10 us at most; the next cycle has a lock of its own, a write ends
     it, and a cycle that ends does."""
-    rig = await rig_with_bus(dut, slow=0)
+    rig = await rig_with_bus(dut, slow=0.5)
     get, master, lengths = rig.plug.get, BusMaster(rig.bus, slack=1), []
 
     async def count():
@@ -292,12 +296,21 @@ async def a_lock_is_counted_from_the_first_read(dut):
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def a_transfer_that_was_cut_short_may_be_asked_for_again(dut):
-    """docs/vme.md, cycles cut short: in the same cycle or in the next, however soon; the answer is that of the last one, with its own bytes."""
+    """docs/vme.md, cycles cut short: in the same cycle or in the next, however soon; the answer is that of the last one, with its own bytes, and none begins
+    while the strobes are high."""
     rig = await rig_with_bus(dut, cut_short=True)
-    bus, memory = rig.bus, rig.inside.memory
+    bus, memory, wrong = rig.bus, rig.inside.memory, []
+
+    def look(name, old, new):
+        if name in ("dtack", "berr") and old and not new and bus.level("ds0") and bus.level("ds1"):
+            wrong.append((bus.now(), name))
+
+    bus.watch(look)
     for _ in range(80):
         master = BusMaster(bus, slack=1)
         offset, base, modifier = some_place(4)
+        hole = random.random() < 0.3
+        base += 0x80000 if hole else 0
         size = random.choice((2, 4, 4))
         write, value = random.random() < 0.4, random.getrandbits(8 * size)
         await master.open(base + MAP + offset, size, write, modifier)
@@ -308,8 +321,72 @@ async def a_transfer_that_was_cut_short_may_be_asked_for_again(dut):
                 offset = 4 * random.randrange(DATA_BYTES // 4)
                 await master.open(base + MAP + offset, size, write, modifier)
         answer = await master.transfer(offset, size, write, value)
-        assert answer.good
+        assert answer.berr if hole else answer.good
         await master.close()
-        assert (value if write else answer.value) == int.from_bytes(memory[offset:offset + size], "big")
+        assert hole or (value if write else answer.value) == int.from_bytes(memory[offset:offset + size], "big")
+    assert not wrong
     blamed = {violation.rule for violation in rig.checker.violations}
     assert blamed <= {"ANSWER", "READ-SETUP"}, rig.checker.violations
+
+
+@cocotb.test(timeout_time=3, timeout_unit="ms")
+async def a_block_of_halfwords_may_have_bytes_in_it(dut):
+    """docs/vme.md, blocks: a byte in the midst of a block of halfwords, and one strobe of a block of words, are taken for what they are, at any pace, read and written."""
+    rig = await rig_with_bus(dut)
+    inner = rig.inside
+    model = bytearray(inner.memory)
+    for _ in range(40):
+        master = BusMaster(rig.bus, slack=random.choice((0, 60, 300, 1500)))
+        inner.slow = random.choice((0, 0.3, 0.8))
+        write, base, at = random.random() < 0.5, 256 * random.randrange(DATA_BYTES // 256), 0
+        await master.open(A24_BASE + MAP + base, 2, write, Modifier.A24_USER_BLOCK)
+        for _ in range(random.randint(3, 12)):
+            for size in random.choice(((2,), (2,), (1, 1))):
+                value, here = random.getrandbits(8 * size), slice(base + at, base + at + size)
+                answer = await master.transfer(at, size, write, value)
+                assert answer.good
+                if write:
+                    model[here] = value.to_bytes(size, "big")
+                else:
+                    assert answer.value.to_bytes(size, "big") == model[here]
+                at += size
+        await master.close()
+    await pause(20 * rig.period)
+    assert inner.memory == model
+    for write in (0, 1):
+        master = BusMaster(rig.bus, slack=30)
+        await master.open(A24_BASE + MAP, 4, write, Modifier.A24_USER_BLOCK)
+        for _ in range(3):
+            assert (await master.transfer(0, 4, write, 7)).good
+        await until(rig.bus, lambda: rig.bus.level("dtack"))
+        await pause(50)
+        rig.bus.drive(master.name, ds0=0)
+        assert await until(rig.bus, lambda: not rig.bus.level("berr"), 60 * rig.period)
+        rig.bus.drive(master.name, ds0=1, data_low=None, data_high=None)
+        await master.close()
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def the_first_transfer_of_a_cycle_is_looked_at_for_as_long_as_it_must_be(dut):
+    """Timing of VmeSlave: an access of a cycle's first transfer is asked for when its strobes have been seen and looked at, after as many clock edges each time."""
+    rig = await rig_with_bus(dut)
+    bus, fell, counts = rig.bus, [0], []
+    bus.watch(lambda name, old, new: fell.__setitem__(0, 0) if name in ("ds0", "ds1") and old and not new else None)
+
+    async def clock():
+        before = 0
+        while True:
+            await RisingEdge(dut.clk)
+            valid = rig.plug.get("access__valid")
+            if valid and not before:
+                counts.append(fell[0])
+            before = valid
+            fell[0] += 1
+
+    cocotb.start_soon(clock())
+    for _ in range(30):
+        offset, base, modifier = some_place(1)
+        master = BusMaster(bus, slack=100)
+        assert (await (master.write(base + MAP + offset, 1, 1, modifier) if random.random() < 0.5 else master.read(base + MAP + offset, 1, modifier))).good
+    assert len(counts) == 30 and set(counts) == {8 if rig.period == 62.5 else 11}, set(counts)
+    rig.checker.done()
