@@ -85,7 +85,7 @@ async def what_is_looked_up_is_what_was_written_for_domains_that_are_on(dut):
             domain, page = random.choice(pool)
             if random.random() < 0.1:
                 domain = random.randrange(domains, 33) & 31 if domains < 32 else domain
-                page = page if domain < domains else random.randrange(PAGES)
+                page = page if domain < domains or random.random() < 0.5 else random.randrange(PAGES)
             change = random.choice(["domain", "domains_on", "trap_info", "trap", "trap", *[None] * 12])
             trap = pack(Trap, address=random.getrandbits(24), domain=random.getrandbits(5), kind=random.randrange(3),
                         vme=random.getrandbits(1))
