@@ -164,7 +164,7 @@ class Inside:
     -------
     memory : bytearray
         Data memory; both ways lead to it.
-    accesses : list of (address, write, execute, select, lock)
+    accesses : list of (address, write, execute, select, lock, write data)
     holes : callable
         Takes a byte address: nothing is there.
     cpu : callable
@@ -230,7 +230,7 @@ class Inside:
 
     def _perform(self):
         address, write, select = self._access("address"), self._access("write"), self._access("select")
-        self.accesses.append((address, write, self._access("execute"), select, self._access("lock")))
+        self.accesses.append((address, write, self._access("execute"), select, self._access("lock"), self._access("write_data")))
         if self.holes(address):
             return 1, 0
         at = address - self.BASE
