@@ -13,7 +13,7 @@ from amaranth.lib.wiring import In, Out
 
 from .arbiter import Arbiter
 from .commands import RETRY, TEST, Op
-from .messages import Request, check_ports, index_bits, is_absent, one_hot_index
+from .messages import Request, bit_at, check_ports, index_bits, is_absent, one_hot_index
 
 __all__ = ["Controller", "Order"]
 
@@ -141,10 +141,11 @@ class Controller(wiring.Component):
         locked_before, output_before = Signal(), Signal(bits)  # the decision before that
         freeze = Signal()
         asking = Signal(self.ports)
+        picked = Signal(self.ports)  # the pick of the cycle before: known too late in its cycle to keep the port from being checked again
         hit, counts = Signal(self.ports), Signal(self.ports)
         m.submodules.turns = turns = Arbiter(self.ports)
-        m.d.comb += [asking.eq(asks | waiting), turns.asks.eq(either)]
-        m.d.sync += [locked_before.eq(locked), output_before.eq(output)]
+        m.d.comb += [asking.eq(asks | waiting), turns.asks.eq(either & ~picked)]
+        m.d.sync += [locked_before.eq(locked), output_before.eq(output), picked.eq(turns.pick)]
         for i, request in enumerate(self.request):
             index = request.param[:bits]
             same, same_before, wants_output = (Signal(name=f"{name}_{i}") for name in ("same", "same_before", "wants_output"))
@@ -154,14 +155,14 @@ class Controller(wiring.Component):
                 wants_output.eq(opens[i] | locks[i]),
                 same.eq(index == output),
                 same_before.eq(index == output_before),
-                free.eq(~self.shut[i].bit_select(index, 1)),
-                ready.eq(self.ready.bit_select(index, 1)),
+                free.eq(~bit_at(self.shut[i], index)),
+                ready.eq(bit_at(self.ready, index)),
                 # The own port counts as one that is not in use; only an *await ready* may name it, which does not look at that.
-                usable.eq(Cat(0 if o == i else enabled for o, enabled in enumerate(self.enabled)).bit_select(index, 1)),
+                usable.eq(bit_at(Cat(0 if o == i else enabled for o, enabled in enumerate(self.enabled)), index)),
                 unknown.eq(is_absent(request.param, self.ports)),
             ]
             with m.If(opens[i]):
-                m.d.comb += can.eq(usable & (self.mine[i] | (~self.connected.bit_select(index, 1) & free)) & (ready | ~tests[i]))
+                m.d.comb += can.eq(usable & (self.mine[i] | (~bit_at(self.connected, index) & free)) & (ready | ~tests[i]))
             with m.Elif(locks[i]):
                 m.d.comb += can.eq(usable & free)
             with m.Elif(awaits[i]):
@@ -169,7 +170,7 @@ class Controller(wiring.Component):
             m.d.comb += [
                 now.eq(unknown | self.give_up[i] | ~waits[i] | (~usable & ~awaits[i])),
                 clear.eq(~(same & (locked & wants_output | opened & opens[i])) & ~(same_before & locked_before & wants_output)),
-                may.eq(asking[i] & ~turns.pick[i] & ~freeze),
+                may.eq(asking[i] & ~freeze),
                 grants.eq(may & can & ~unknown & clear),
             ]
             m.d.sync += [
@@ -255,7 +256,7 @@ class Controller(wiring.Component):
                                        opened=opened, locked=locked, output=output, locked_before=locked_before, output_before=output_before,
                                        freeze=freeze, was_done=was_done, entered=entered)
             m.d.comb += [
-                Assert(((possible | at_once) & ~waiting) == 0, "only what waits is decided"),
+                Assert(((possible | at_once) & ~picked & ~waiting) == 0, "only what waits is decided"),
                 Assert(either == possible | at_once),
                 Assert((may_open & ~(possible & opening)) == 0),
                 Assert((may_enter & ~may_open) == 0),

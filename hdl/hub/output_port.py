@@ -150,7 +150,14 @@ class OutputPort(wiring.Component):
             load.eq(~valid | self.tx.ready | self.looped),
             free.eq(~taken),
         ]
-        m.d.sync += taken.eq(Mux(load, (readies != 0) | replies.waiting, taken | comes))
+        # What comes from the crossbar is known last in a cycle; all else is ready before it.
+        stays, closes_beside, closes_here = Signal(), Signal(), Signal()
+        m.d.comb += [
+            stays.eq(Mux(load, (readies != 0) | replies.waiting, taken)),
+            closes_beside.eq(load & taken & beside.closes & ~self.ended),
+            closes_here.eq(load & ~taken & came.closes & ~self.ended),
+        ]
+        m.d.sync += [taken.eq(stays | ~load & comes), self.closed.eq(closes_beside | closes_here & comes)]
         with m.If(load):
             m.d.sync += [
                 beside.symbol.eq(replies.symbol | Mux(readies != 0, Control.READY, 0)),
@@ -163,10 +170,7 @@ class OutputPort(wiring.Component):
 
         # The output register.
         fresh = Signal()
-        m.d.sync += [
-            fresh.eq(load),
-            self.closed.eq(load & Mux(taken, beside.closes, came.closes & comes) & ~self.ended),
-        ]
+        m.d.sync += fresh.eq(load)
         with m.If(load):
             m.d.sync += [
                 valid.eq(taken | comes),

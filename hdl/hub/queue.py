@@ -113,7 +113,8 @@ class InputQueue(wiring.Component):
             change.eq(Cat((commits & self.amount[0]) ^ late, commits & ~self.amount[2] | late, (commits | late).replicate(bits - 1))),
             total.eq(Cat(Const(1, 1), count) + Cat(reads, change)),
         ]
-        m.d.sync += [count.eq(total[1:]), late.eq(self.clear & commits & self.amount[1])]
+        # The lowest bit needs no chain, and alone is not 0 behind a clearing.
+        m.d.sync += [count.eq(Cat(count[0] ^ change[0] ^ reads, total[2:])), late.eq(self.clear & commits & self.amount[1])]
         with m.If(self.clear):
             m.d.sync += [self.valid.eq(0), count.eq(~commits)]
 

@@ -62,7 +62,8 @@ class ReplyBuffer(wiring.Component):
         write_port, read_port = storage.write_port(), storage.read_port(domain="comb")
 
         pushed, popped = Signal(range(2 * ARRIVED_ROOM)), Signal(range(2 * ARRIVED_ROOM))
-        full = Signal()
+        full, comes = Signal(), Signal()
+        some = Signal()     # a reply is here: the reply bus asks for it early in a cycle, so a register knows it
         no_room = Signal()  # the reply that arrives found no room
         m.d.comb += [
             # There are never more in it; and what is written of a reply that found no room is written over by the next.
@@ -73,17 +74,22 @@ class ReplyBuffer(wiring.Component):
             self.lost.eq(self.strobe & (self.place == COMMAND_LENGTH - 1) & no_room),
             read_port.addr.eq(Cat(self.source.place, popped[:-1])),
             self.source.byte.eq(read_port.data),
-            self.source.valid.eq(pushed != popped),
+            self.source.valid.eq(some),
+            comes.eq(self.strobe & (self.place == COMMAND_LENGTH - 1) & ~no_room),
         ]
         with m.If(self.strobe & (self.place == 1)):
             m.d.sync += no_room.eq(full)
-        with m.If(self.strobe & (self.place == COMMAND_LENGTH - 1) & ~no_room):
-            m.d.sync += pushed.eq(pushed + 1)
-        with m.If(self.source.pop):
-            m.d.sync += popped.eq(popped + 1)
+        m.d.sync += [
+            pushed.eq(pushed + comes),
+            popped.eq(popped + self.source.pop),
+            some.eq(comes | some & ~(self.source.pop & (pushed == (popped + 1)[:len(popped)]))),
+        ]
 
         if platform == "formal":
             look = storage.read_port(domain="comb")
             self.spy = SimpleNamespace(address=look.addr, data=look.data, pushed=pushed, popped=popped, no_room=no_room)
-            m.d.comb += Assert((pushed - popped)[:len(pushed)] <= ARRIVED_ROOM, "no reply is written over another")
+            m.d.comb += [
+                Assert((pushed - popped)[:len(pushed)] <= ARRIVED_ROOM, "no reply is written over another"),
+                Assert(some == (pushed != popped)),
+            ]
         return m

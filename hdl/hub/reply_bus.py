@@ -108,12 +108,17 @@ class ReplyBus(wiring.Component):
         were_asks = Signal(self.ports, reset_less=True)  # ``asks`` as they were at the pick
         asking = Signal()
         m.submodules.turns = turns = Arbiter(self.ports)
-        with m.If(place == 0):
-            m.d.comb += turns.asks.eq(asks | Cat(source.valid for source in self.source))
+        picks = Signal()
+        m.d.comb += [
+            turns.asks.eq(asks | Cat(source.valid for source in self.source)),
+            picks.eq(place == 0),
+            turns.keep.eq(~picks),
+        ]
+        with m.If(picks):
             m.d.sync += [origin.eq(turns.pick), place.eq(turns.asks.any()), were_asks.eq(asks)]
         with m.Else():
             m.d.sync += place.eq(place + 1)
-        m.d.sync += asks.eq(asks & ~turns.pick | self.ask)
+        m.d.sync += asks.eq(asks & ~(turns.pick & picks.replicate(self.ports)) | self.ask)
         m.d.comb += asking.eq((origin & were_asks).any())
         for n in ports:
             m.d.comb += [

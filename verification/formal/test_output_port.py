@@ -8,8 +8,8 @@ from nectar.verification.formal.output_port import OutputPortProof
 from nectar.verification.formal.prove import broken, prove
 
 FAULTS = {
-    "a reply waits for data": ("taken.eq(Mux(load, (readies != 0) | replies.waiting,", "taken.eq(Mux(load, (readies != 0) | replies.waiting & ~comes,"),
-    "it closes although the register was not loaded": ("self.closed.eq(load & Mux(", "self.closed.eq(Mux("),
+    "a reply waits for data": ("stays.eq(Mux(load, (readies != 0) | replies.waiting,", "stays.eq(Mux(load, (readies != 0) | replies.waiting & ~comes,"),
+    "it closes although the register was not loaded": ("closes_beside.eq(load & taken &", "closes_beside.eq(taken &"),
     "a start does not clear the ready bit": ("start_enters.eq(fresh & valid & is_start(payload))", "start_enters.eq(0)"),
     "a ready signal that was sent sets the ready bit": ("m.Elif(self.ready_set | self.ready_arrived)",
                                                         "m.Elif(self.ready_set | self.ready_arrived | self.send_ready)"),

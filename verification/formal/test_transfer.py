@@ -9,7 +9,7 @@ from nectar.verification.formal.prove import broken, prove
 from nectar.verification.formal.transfer import TransferProof
 
 FAULTS = {
-    "it closes before the last symbol has left": ("output_port", "self.closed.eq(load & Mux(taken, beside.closes, came.closes & comes)",
+    "it closes before the last symbol has left": ("output_port", "self.closed.eq(closes_beside | closes_here & comes",
                                                   "self.closed.eq(self.push & self.passage.closes"),
     "a mark outlives its connection": ("output_port", "with m.Elif(self.ended):", "with m.Elif(0):"),
     "nothing waits for a close all": ("head", "next_closing.eq(leaves & last & connected |", "next_closing.eq("),
