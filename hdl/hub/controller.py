@@ -13,7 +13,7 @@ from amaranth.lib.wiring import In, Out
 
 from .arbiter import Arbiter
 from .commands import RETRY, TEST, Op
-from .messages import Request, bit_at, check_ports, index_bits, is_absent, one_hot_index
+from .messages import Request, check_ports, index_bits, is_absent, one_hot_index
 
 __all__ = ["Controller", "Order"]
 
@@ -155,14 +155,14 @@ class Controller(wiring.Component):
                 wants_output.eq(opens[i] | locks[i]),
                 same.eq(index == output),
                 same_before.eq(index == output_before),
-                free.eq(~bit_at(self.shut[i], index)),
-                ready.eq(bit_at(self.ready, index)),
+                free.eq(~self.shut[i].bit_select(index, 1)),
+                ready.eq(self.ready.bit_select(index, 1)),
                 # The own port counts as one that is not in use; only an *await ready* may name it, which does not look at that.
-                usable.eq(bit_at(Cat(0 if o == i else enabled for o, enabled in enumerate(self.enabled)), index)),
+                usable.eq(Cat(0 if o == i else enabled for o, enabled in enumerate(self.enabled)).bit_select(index, 1)),
                 unknown.eq(is_absent(request.param, self.ports)),
             ]
             with m.If(opens[i]):
-                m.d.comb += can.eq(usable & (self.mine[i] | (~bit_at(self.connected, index) & free)) & (ready | ~tests[i]))
+                m.d.comb += can.eq(usable & (self.mine[i] | (~self.connected.bit_select(index, 1) & free)) & (ready | ~tests[i]))
             with m.Elif(locks[i]):
                 m.d.comb += can.eq(usable & free)
             with m.Elif(awaits[i]):
@@ -196,7 +196,7 @@ class Controller(wiring.Component):
         supervising = Signal(self.ports)  # it is a supervisor command from who may give one
         m.d.comb += [
             done.eq(possible & ~hit),
-            self.enter.eq(turns.pick & may_enter & ~hit),
+            self.enter.eq(turns.pick & (may_enter & ~hit)),
             counted.eq(turns.chosen(list(counts))),
             turns.keep.eq(~counted),
         ]

@@ -10,7 +10,7 @@ from amaranth.utils import bits_for
 from ..link.symbol import SYMBOL_BITS
 from .commands import Error
 
-__all__ = ["FAULTS", "LEVEL_BITS", "Request", "Reply", "Passage", "check_ports", "index_bits", "is_absent", "port_mask", "bit_at", "one_hot_index"]
+__all__ = ["FAULTS", "LEVEL_BITS", "Request", "Reply", "Passage", "check_ports", "index_bits", "is_absent", "port_mask", "one_hot_index"]
 
 #: Refusals that are counted as errors, and the names of the pulses that tell of them. Where they come one-hot it is in this order.
 FAULTS = {Error.UNKNOWN: "unknown", Error.BAD_PORT: "bad_port", Error.NOT_MINE: "not_mine", Error.NOT_ALLOWED: "not_allowed",
@@ -67,14 +67,6 @@ def port_mask(param, ports):
     """One-hot mask (``ports`` bits) of the port that the byte ``param`` names; 0 if there is no such port."""
     mask = (Const(1, 1) << param[:index_bits(ports)])[:ports]
     return Mux(is_absent(param, ports), 0, mask)
-
-
-def bit_at(mask, index):
-    """Bit number ``index`` of ``mask``; 0 if there is none. On an FPGA three LUTs of four inputs in a row for 16 bits; a selector takes four."""
-    low = Const(1, 4) << index[:2]
-    groups = [mask[n:n + 4] for n in range(0, len(mask), 4)]
-    found = Cat((group & low[:len(group)]).any() for group in groups)
-    return found.any() if len(groups) == 1 else (found & (Const(1, 1) << index[2:])[:len(groups)]).any()
 
 
 def one_hot_index(mask):

@@ -13,7 +13,7 @@ from amaranth.hdl import Assert, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from .messages import bit_at, check_ports, index_bits
+from .messages import check_ports, index_bits
 
 __all__ = ["StatusTable"]
 
@@ -85,7 +85,7 @@ class StatusTable(wiring.Component):
                 low.eq(1 << port[:2]),
                 high.eq(Cat(port[2:] == n for n in range(len(high)))),
                 change.eq(Mux(changes[i], high, 0)),
-                self.mine[i].eq(bit_at(self.targets[i], port)),
+                self.mine[i].eq(self.targets[i].bit_select(port, 1)),
             ]
             m.d.sync += [self.targets[i][o].eq((self.targets[i][o] ^ (change[o // 4] & low[o % 4])) & ~self.closed[o]) for o in ports if o != i]
             with m.If(self.close_mine[i]):
