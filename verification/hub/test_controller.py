@@ -62,6 +62,7 @@ class Model:
         self.before = None     # and of the one before that
         self.resumes = {}      # cycle → port
         self.frozen = False
+        self.allowed = 0       # ports that might give supervisor commands in the cycle before
         self.given_up = set()  # ports that the watchdog met while they were waiting
         self.in_vain = 0       # picks of those whose output had just been taken
         self.seen = set()      # (op, done) that were decided
@@ -111,7 +112,7 @@ class Model:
         if self.decided:
             port, op, param, done, had, entered = self.decided
             named = param % (1 << max(1, (self.ports - 1).bit_length()))
-            supervisor = bool(op & 0x80 and inputs["allowed"] >> port & 1)
+            supervisor = bool(op & 0x80 and self.allowed >> port & 1)
             freeze |= supervisor
             had_lock = done and locks(op) and not op & TEST and bool(1 << named & inputs["locked"])
             shown |= {
@@ -153,7 +154,7 @@ class Model:
                 self.resumes[self.cycle + 1 + self.backplane] = n
             del self.requests[n]
         self.before, self.decided = self.decided, chosen
-        self.frozen = freeze and not inputs["finished"]
+        self.frozen, self.allowed = freeze and not inputs["finished"], inputs["allowed"]
         self.cycle += 1
         return shown, chosen
 
@@ -173,6 +174,7 @@ class Environment:
         self.asked = {}     # port → (op, param) until two cycles after its decision
         self.ends = {}      # port → cycle in which it may ask anew
         self.enabled = (1 << self.model.ports) - 1
+        self.allowed = random.getrandbits(self.model.ports)
         self.finish = None
         self.most_waiting = 0
 
@@ -185,13 +187,15 @@ class Environment:
         model, ports = self.model, range(self.model.ports)
         for n in [n for n, at in self.ends.items() if at <= model.cycle]:
             del self.ends[n], self.asked[n]
-        inputs = {"request_valid": 0, "enabled": self.enabled, "allowed": 0b10101 & (1 << model.ports) - 1,
+        inputs = {"request_valid": 0, "enabled": self.enabled, "allowed": self.allowed,
                   "ready": sum((random.random() < ready) << n for n in ports),
                   "give_up": sum((random.random() < give_up) << n for n in ports),
                   "expired": sum((random.random() < give_up) << n for n in ports),
                   "finished": self.finish == model.cycle}
         if random.random() < 0.02:
             self.enabled ^= 1 << random.choice(ports)
+        if random.random() < 0.05:
+            self.allowed ^= 1 << random.choice(ports)
         for n in ports:
             if n not in self.asked and random.random() < ask:
                 self.asked[n] = random.choice(ops), random.choice([*ports, *ports, random.randrange(model.ports, model.ports + 4), random.randrange(256)])
@@ -254,6 +258,8 @@ async def decides_one_request_a_cycle_in_turns(dut):
     ops += [op for op in (Op.AWAIT_READY_REPLY ^ 1 << bit for bit in range(7)) if op not in ops]
     for ask, close, ready, give_up in ((0.5, 0.1, 0.7, 0), (0.05, 0.02, 0.3, 0.05), (1, 0.3, 0.7, 0.3), (0.8, 0.05, 0.2, 0.2), (0.7, 0.03, 0.1, 0.3), (1, 0.9, 1, 0)):
         await environment.run(1500, ask, close, ready, give_up, ops)
+    # Locks that have just been granted stand in the way of all that takes the output, and of nothing else.
+    await environment.run(1500, 1, 0.6, 1, 0, [*LOCKS, *LOCKS, Op.OPEN_RETRY, Op.AWAIT_READY_REPLY])
     model = environment.model
     for op in WAITING:
         # Outputs and locks that are never given back, and nothing is ready: whatever can wait does so until it is given up.
