@@ -6,7 +6,7 @@ Source: "The Design of Nectar" (1989), section 4.1.
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Module, Mux
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -63,7 +63,13 @@ class Crossbar(wiring.Component):
         for o in ports:
             others = [i for i in ports if i != o]
             if self.early:
-                m.d.comb += self.out[o].eq(reduce(or_, (passages[i] & self.targets[i][o].replicate(len(passages[i])) for i in others)))
+                # Each LUT takes two. They are kept: where it sees no hurry, a synthesis would save a few by longer chains.
+                pairs = []
+                for n in range(0, len(others), 2):
+                    pair = Signal(len(passages[0]), name=f"pair_{o}_{n // 2}", attrs={"keep": 1})
+                    m.d.comb += pair.eq(reduce(or_, (passages[i] & self.targets[i][o].replicate(len(pair)) for i in others[n:n + 2])))
+                    pairs.append(pair)
+                m.d.comb += self.out[o].eq(reduce(or_, pairs))
                 continue
             with m.Switch(self.owner[o]):
                 for i in others[:-1]:

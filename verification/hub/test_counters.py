@@ -213,6 +213,9 @@ async def a_counter_stops_at_its_end(dut):
                 await watcher.cycle(awake=1)
         await watcher.check()
     assert watcher.happened[n, kind] > MOST
+    for _ in range(3):
+        await watcher.cycle([(n, kind)])
+        await watcher.check()
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
