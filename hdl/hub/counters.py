@@ -84,38 +84,41 @@ class Counters(wiring.Component):
         visit, load = Signal(), Signal()                                  # the walker goes there; takes along what it finds
         dirty = Signal(self.ports, init=-1)                               # ports whose counters are to be cleared
 
-        # What has happened at each port since the walker's last visit, and what it takes along from there.
-        noted = Signal(kinds - len(_SUMMED), reset_less=True)
-        carried = {kind: Signal(room.bit_length(), name=f"{kind.name.lower()}_carried", reset_less=True) for kind, room in self.room.items()}
+        # What has happened at each port since the walker's last visit. What it takes along is 0 but for the port of its last visit.
         notes, sums = [], {kind: [] for kind in _SUMMED}
         for n, events in enumerate(self.events):
-            visited, goes = Signal(name=f"visited_{n}"), Signal(name=f"goes_{n}")
+            visited, goes, leave = (Signal(name=f"{name}_{n}") for name in ("visited", "goes", "leave"))
             m.d.sync += visited.eq(at[n] & load)
-            m.d.comb += goes.eq(visited & ~dirty[n])  # what comes behind a clearing waits until that is done
+            m.d.comb += [
+                goes.eq(visited & ~dirty[n]),  # what comes behind a clearing waits until that is done
+                leave.eq(goes | self.clear[n]),
+            ]
 
             def gather(name, bits, add, into):
-                """A register of a port, of which the walker takes the value; ``add`` gives a value with the events of this cycle, which stay there."""
-                value, left = Signal(bits, name=f"{name}_{n}"), Signal(bits, name=f"{name}_left_{n}")
-                m.d.comb += left.eq(Mux(goes, 0, value))
-                with m.If(self.clear[n]):
-                    m.d.sync += value.eq(0)
-                with m.Else():
-                    m.d.sync += value.eq(add(left))
-                into.append(Mux(goes, value, 0))
+                """A register of a port; ``add`` gives its value with the events of this cycle."""
+                value, after = Signal(bits, name=f"{name}_{n}"), Signal(bits, name=f"{name}_after_{n}")
+                taken = Signal(bits, name=f"{name}_taken_{n}", reset_less=True)
+                m.d.comb += after.eq(add(value))
+                m.d.sync += [value.eq(Mux(leave, 0, after)), taken.eq(Mux(goes, after, 0))]
+                into.append(taken)
 
             def plus(value, event):
                 """``value`` + ``event`` without a carry chain, which would cost more; it stops at ``room``."""
                 more = event & ~(value[-1] & value[-2])
                 return Cat(bit ^ (more & value[:k].all()) for k, bit in enumerate(value))
 
-            gather("noted", len(noted), lambda value: value | events[len(_SUMMED):], notes)
-            for kind, along in carried.items():
-                gather(kind.name.lower(), len(along), lambda value: plus(value, events[kind]), sums[kind])
-        m.d.sync += [noted.eq(reduce(or_, notes)), *(along.eq(reduce(or_, sums[kind])) for kind, along in carried.items())]
+            gather("noted", kinds - len(_SUMMED), lambda value: value | events[len(_SUMMED):], notes)
+            for kind in _SUMMED:
+                gather(kind.name.lower(), self.room[kind].bit_length(), lambda value: plus(value, events[kind]), sums[kind])
 
         # The walker: at which counter of which port it is, and what it has found there.
         port, kind = Signal(range(self.ports)), Signal(range(kinds))
-        found = Signal(len(noted) + 1, reset_less=True)
+        arrived = Signal(kinds - len(_SUMMED))  # what it finds, in its second cycle at a port
+        found = Signal(len(arrived) + 1, reset_less=True)
+        carried = {kind: Signal(room.bit_length(), name=f"{kind.name.lower()}_carried") for kind, room in self.room.items()}
+        for summed, values in sums.items():
+            m.d.comb += carried[summed].eq(reduce(or_, values))
+        m.d.comb += arrived.eq(reduce(or_, notes))
         idle = Signal(init=1)             # it is between two ports
         last, some = Signal(), Signal()   # this is all here; it has found anything
         clearing, cleared = Signal(), Signal()
@@ -130,7 +133,7 @@ class Counters(wiring.Component):
         m.d.sync += [
             packets.eq(carried[Counter.PACKETS]),
             kind.eq(kind + 1),
-            found.eq(Mux(kind == 1, noted << 1, found >> 1)),
+            found.eq(Mux(kind == 1, arrived << 1, found >> 1)),
             cleared.eq(clearing & (kind == kinds - 1)),
             next_dirty.eq((dirty & at).any()),
             dirty.eq(dirty & ~Mux(cleared, at.rotate_right(1), 0) | self.clear),
@@ -139,8 +142,8 @@ class Counters(wiring.Component):
             m.d.sync += idle.eq(~visit)
         with m.Elif(kind == 1):
             m.d.sync += [
-                last.eq(~(noted.any() | clearing)),
-                some.eq(noted.any() | clearing | Cat(carried.values()).any()),
+                last.eq(~(arrived.any() | clearing)),
+                some.eq(arrived.any() | clearing | Cat(carried.values()).any()),
             ]
         with m.Elif(kind == kinds - 2):
             m.d.sync += last.eq(~clearing)
