@@ -196,7 +196,7 @@ class Controller(wiring.Component):
         supervising = Signal(self.ports)  # it is a supervisor command from who may give one
         m.d.comb += [
             done.eq(possible & ~hit),
-            self.enter.eq(turns.pick & (may_enter & ~hit)),
+            self.enter.eq(turns.pick & may_enter & ~hit),
             counted.eq(turns.chosen(list(counts))),
             turns.keep.eq(~counted),
         ]

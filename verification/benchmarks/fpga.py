@@ -13,12 +13,13 @@ import argparse
 import json
 import shutil
 import statistics
+import sys
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ...boards import tools as fpga_tools
-from ...boards.tools import MissingTool, critical_path, kept, run, yosys
+from ...boards.tools import MissingTool, ToolError, critical_path, kept, run, yosys
 from ...hdl.product import BOARDS, product
 from ...hdl.tidy import ports
 from ...sim.cache import Progress, digest
@@ -197,15 +198,16 @@ def _arguments():
     return parser.parse_args()
 
 
-def main():
-    """The program."""
-    options = _arguments()
+def _show(options):
+    """Measures what the options name, and prints what comes of it. Raises NotInstalled, ToolError, OSError, ValueError."""
     if options.design in BOARDS:
         names = "ports", "profile", "data_bytes", "program_bytes", "domains", "pages", "vme", "period_ps"
         chosen = {name: getattr(options, name) for name in names}
         top, text = options.design, product(options.design, **{name: value for name, value in chosen.items() if value is not None})
     else:
         text = Path(options.design).read_text()
+        if "\nmodule " not in text:
+            raise ValueError(f"{options.design} has no Verilog module")
         top = text.split("\nmodule ", 1)[1].split()[0]
     if options.modules:
         for name, (cells, count) in cells_of_modules(text, top, options.options).items():
@@ -220,6 +222,15 @@ def main():
         print(f"{ns:8.2f} ns  {signal}")
     print(f"COMB {found.area.comb}  FF {found.area.ff}  DP16KD {found.area.ram}  LUT RAM {found.area.lutram}")
     print(f"{found.mhz:.1f} MHz, median of {', '.join(f'{placed.mhz:.1f}' for placed in found.runs)}")
+
+
+def main():
+    """The program: exit code 2 and one line if it cannot measure."""
+    try:
+        _show(_arguments())
+    except (NotInstalled, ToolError, OSError, ValueError) as error:
+        print(f"fpga: {error}", file=sys.stderr)
+        sys.exit(2)
 
 
 if __name__ == "__main__":

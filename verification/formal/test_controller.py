@@ -9,7 +9,7 @@ from nectar.verification.formal.prove import broken, prove
 
 FAULTS = {
     "what was decided in the cycle before is forgotten": ("hit[i].eq(same & ", "hit[i].eq(0 & "),
-    "an open that is refused takes the output": ("self.enter.eq(turns.pick & (may_enter & ~hit))", "self.enter.eq(turns.pick & opening)"),
+    "an open that is refused takes the output": ("self.enter.eq(turns.pick & may_enter & ~hit)", "self.enter.eq(turns.pick & opening)"),
     "a lock shuts nobody out": ("free.eq(~self.shut[i].bit_select(index, 1))", "free.eq(1)"),
     "a test open does not look at the ready bit": ("(ready | ~tests[i])", "1"),
     "a port opens itself": ("Cat(0 if o == i else enabled for", "Cat(enabled for"),
