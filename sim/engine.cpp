@@ -376,16 +376,18 @@ void Engine::finish(Board& board) {
     group.due_first = std::min(group.due_first, due);
 }
 
-bool Engine::trace(const char* path, std::int64_t begin, std::int64_t end) {
+bool Engine::trace(const char* path, std::int64_t begin, std::int64_t end, std::int64_t limit) {
     std::vector<Board*> recorded;
     for (auto& board : boards) {
         if (board->recorded) recorded.push_back(board.get());
     }
-    waves_ = std::make_unique<Waves>(path, *contexts_[true], std::move(recorded), begin, end);
+    waves_ = std::make_unique<Waves>(path, *contexts_[true], std::move(recorded), begin, end, limit);
     return waves_->good();
 }
 
 int Engine::trace_close() { return waves_->close(); }
+
+std::int64_t Engine::trace_full() const { return waves_->full(); }
 
 std::int64_t Engine::skipped(int index) const {
     const Board& board = *boards[index];

@@ -7,6 +7,7 @@ answers with the operations of ``docs/door.md``, as numbers. ``docs/engine.md`` 
 import ctypes
 import itertools
 import operator
+import os
 import struct
 from enum import IntEnum
 from typing import NamedTuple
@@ -110,7 +111,8 @@ _FUNCTIONS = {
     "log_size": (ctypes.c_size_t, ctypes.c_void_p),
     "log": (ctypes.c_void_p, ctypes.c_void_p),
     "log_lost": (ctypes.c_int64, ctypes.c_void_p),
-    "trace": (ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64),
+    "trace": (ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64),
+    "trace_full": (ctypes.c_int64, ctypes.c_void_p),
     "trace_close": (ctypes.c_int, ctypes.c_void_p),
     "vcd_to_fst": (ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)),
 }
@@ -154,6 +156,8 @@ class Engine:
         Names of the boards in it; None for all.
     wave_window : (int, int) or None
         Simulated time in picoseconds from which and up to which they are recorded; None for all.
+    wave_limit : int or None
+        Bytes of VCD after which recording ends, whatever the file's format; None for no limit.
 
     Members
     -------
@@ -168,13 +172,12 @@ class Engine:
     """
 
     def __init__(self, topology, profile=PROTOTYPE, *, nodes=(), sleep=True, log="off", log_limit=1 << 20, waves=None, wave_boards=None,
-                 wave_window=None):
+                 wave_window=None, wave_limit=None):
         topology.check()
         modes = ("off", "control", "all")
         if log not in modes:
             raise ValueError(f"log is one of {', '.join(modes)}, not {log!r}")
-        self._handle = None
-        self._waves = None
+        self._handle = self._waves = self._full_ps = None
         self.boards = [*topology.hubs, *topology.cabs]
         self.cpus = [*self.boards, *map(node_name, self.boards)]
         self._index = {name: index for index, name in enumerate(self.cpus)}
@@ -196,7 +199,9 @@ class Engine:
             self._wire(topology, profile, recorded)
             if waves is not None:
                 self._waves = WaveFile(waves)
-                if not library.nectar_trace(self._handle, str(self._waves.temporary).encode(), begin, end):
+                if not library.nectar_trace(
+                    self._handle, os.fsencode(self._waves.temporary), begin, end, wave_limit or _FOREVER
+                ):
                     raise self._waves.refused()
         except BaseException:
             self._free()
@@ -367,11 +372,20 @@ class Engine:
         """{(sending end, receiving end): symbols sent so far} of all fibers."""
         return {ends: self._library.nectar_symbols(self._opened(), index) for index, ends in enumerate(self._fibers)}
 
+    @property
+    def waves_full_ps(self):
+        """Simulated time in picoseconds at which ``wave_limit`` has ended the recording; None if it has not."""
+        if self._handle is None or self._waves is None:
+            return self._full_ps
+        time_ps = self._library.nectar_trace_full(self._handle)
+        return None if time_ps < 0 else time_ps
+
     def close(self):
         """Finishes the waveform file and frees the boards. May be called twice."""
         if self._handle is None:
             return
         self._time_ps = self.time_ps
+        self._full_ps = self.waves_full_ps
         try:
             if self._waves is not None:
                 self._waves.finish(self._library, self._library.nectar_trace_close(self._handle))

@@ -83,8 +83,9 @@ class _Build(build._Build):
         made.mkdir()
         text = verilog.read_text()
         self._verilator("board", adapter.nameless(text), made)
+        units = build.units(made, kind)
         shutil.copy(build._HERE / "simulated.cpp", made)
-        return list(made.glob("*.cpp")), [*includes, f"-I{made}"]
+        return [*units, made / "simulated.cpp"], [*includes, f"-I{made}"]
 
 
 def program(shape=Shape(), *, cache=None, progress=None):

@@ -1,10 +1,10 @@
-"""Topologies by name or from a file: ``hub:4``, ``figure7``, ``machine.toml``, ``machine.py``."""
+"""Topologies by name or from a file: ``hub:4``, ``mesh:2x2x3``, ``figure7``, ``machine.toml``, ``machine.py``."""
 
 import re
 import tomllib
 from pathlib import Path
 
-from .wiring import MAX_PORTS, Topology, TopologyError
+from .wiring import MAX_CAB_ID, MAX_HUB_ID, MAX_PORTS, Topology, TopologyError
 
 __all__ = ["Topology", "TopologyError", "load", "BUILT_IN"]
 
@@ -20,25 +20,47 @@ def hub(count=16):
     return topology
 
 
-def chain(count=4):
-    """``count`` HUBs in a row, a CAB on P0 of each; P1 leads to P2 of the next."""
-    if not 1 <= count <= 254:
-        raise TopologyError(f"chain:{count}: a chain has 1 to 254 HUBs")
-    topology = Topology(f"chain:{count}")
-    for i in range(1, count + 1):
-        topology.hub(f"HUB{i}").cab(f"CAB{i}").fiber(f"CAB{i}", f"HUB{i}.P0")
+def _hubs_with_cabs(shape, what, hubs, cabs, links):
+    """A Topology named ``shape`` of ``hubs`` HUBs of 16 ports with ``cabs`` CABs on each, numbered from HUB to HUB.
+
+    The first CAB of each HUB is on P0, the others are on the ports behind the ``links`` that lead to other HUBs.
+    ``what``: what messages call it.
+    """
+    most = 16 - links
+    if not 1 <= hubs <= MAX_HUB_ID:
+        raise TopologyError(f"{shape}: a {what} has 1 to {MAX_HUB_ID} HUBs")
+    if not 1 <= cabs <= most:
+        raise TopologyError(f"{shape}: a HUB of a {what} takes 1 to {most} CABs; for more write a file")
+    if hubs * cabs > MAX_CAB_ID:
+        raise TopologyError(f"{shape}: {hubs * cabs} CABs are more than the {MAX_CAB_ID} that a network may have")
+    topology = Topology(shape)
+    for i in range(1, hubs + 1):
+        topology.hub(f"HUB{i}")
+        for number in range(cabs):
+            cab = f"CAB{(i - 1) * cabs + number + 1}"
+            topology.cab(cab).fiber(cab, f"HUB{i}.P{links + number if number else 0}")
+    return topology
+
+
+def _times(*numbers):
+    """``2x2x3``; a 1 at the end, one CAB on each HUB, is not written."""
+    return "x".join(map(str, numbers[:-1] if numbers[-1] == 1 else numbers))
+
+
+def chain(count=4, cabs=1):
+    """``count`` HUBs in a row, ``cabs`` CABs on P0, P3, P4 and so on of each; P1 leads to P2 of the next."""
+    topology = _hubs_with_cabs(f"chain:{_times(count, cabs)}", "chain", count, cabs, 2)
     for i in range(1, count):
         topology.fiber(f"HUB{i}.P1", f"HUB{i + 1}.P2")
     return topology
 
 
-def mesh(rows=2, columns=2):
-    """``rows`` x ``columns`` HUBs, a CAB on P0 of each; P1 leads to P2 of the HUB to the right, P3 to P4 of the one below."""
-    if not (rows >= 1 and columns >= 1 and rows * columns <= 254):
-        raise TopologyError(f"mesh:{rows}x{columns}: a mesh has 1 to 254 HUBs")
-    topology = Topology(f"mesh:{rows}x{columns}")
-    for i in range(1, rows * columns + 1):
-        topology.hub(f"HUB{i}").cab(f"CAB{i}").fiber(f"CAB{i}", f"HUB{i}.P0")
+def mesh(rows=2, columns=2, cabs=1):
+    """``rows`` x ``columns`` HUBs, ``cabs`` CABs on P0, P5, P6 and so on of each.
+
+    P1 leads to P2 of the HUB to the right, P3 to P4 of the one below.
+    """
+    topology = _hubs_with_cabs(f"mesh:{_times(rows, columns, cabs)}", "mesh", rows * columns, cabs, 4)
     for row in range(rows):
         for column in range(columns):
             number = row * columns + column + 1
@@ -68,8 +90,10 @@ def figure7():
 #: Built-in shapes: name → (maker, form of what may follow the colon).
 BUILT_IN = {
     "hub": (hub, re.compile(r"([0-9]+)\Z"), "hub:N, N CABs on one HUB"),
-    "chain": (chain, re.compile(r"([0-9]+)\Z"), "chain:N, N HUBs in a row"),
-    "mesh": (mesh, re.compile(r"([0-9]+)x([0-9]+)\Z"), "mesh:RxC, R rows of C HUBs"),
+    "chain": (chain, re.compile(r"([0-9]+)(?:x([0-9]+))?\Z"),
+              "chain:N or chain:NxK, N HUBs in a row with K CABs on each"),
+    "mesh": (mesh, re.compile(r"([0-9]+)x([0-9]+)(?:x([0-9]+))?\Z"),
+             "mesh:RxC or mesh:RxCxK, R rows of C HUBs with K CABs on each"),
     "figure7": (figure7, None, "figure7, the four HUBs of the paper's examples"),
 }
 
@@ -87,7 +111,7 @@ def load(text):
         match = form.match(rest) if form and colon else None
         if colon and not match:
             raise TopologyError(f"topology {text!r} is not understood; write {what}")
-        return maker(*(int(n) for n in match.groups()) if match else ()).check()
+        return maker(*(int(n) for n in match.groups() if n is not None) if match else ()).check()
     path = Path(text)
     if path.suffix == ".toml":
         return _from_toml(path).check()

@@ -1,5 +1,6 @@
 #include "waves.h"
 
+#include <algorithm>
 #include <cerrno>
 
 #include "engine.h"
@@ -9,13 +10,15 @@ namespace nectar {
 ssize_t WaveFile::write(const char* data, ssize_t size) {
     if (error) return size;
     const ssize_t written = VerilatedVcdFile::write(data, size);
+    this->written += std::max<ssize_t>(written, 0);
     if (written >= 0 || errno == EAGAIN || errno == EINTR) return written;
     error = errno;
     return size;
 }
 
-Waves::Waves(const char* path, VerilatedContext& context, std::vector<Board*> boards, std::int64_t begin, std::int64_t end)
-    : boards_(std::move(boards)), begin_(begin), end_(end) {
+Waves::Waves(const char* path, VerilatedContext& context, std::vector<Board*> boards, std::int64_t begin, std::int64_t end,
+             std::int64_t limit)
+    : boards_(std::move(boards)), begin_(begin), end_(end), limit_(limit) {
     file_.set_time_unit("1ps");
     file_.set_time_resolution("1ps");
     context.trace(&file_, 99);
@@ -29,6 +32,11 @@ bool Waves::before(Engine& engine, std::int64_t time, std::int64_t until) {
         if (time < begin_) return false;
         watch(engine);
         return true;
+    }
+    if (writer_.written >= limit_) {
+        full_ps_ = time;
+        close();
+        return false;
     }
     Group* falling = nullptr;
     std::int64_t fall = time;

@@ -16,13 +16,14 @@ class WaveFile : public VerilatedVcdFile {
   public:
     ssize_t write(const char* data, ssize_t size) override;
 
-    int error = 0;  // errno of the first write that failed
+    int error = 0;             // errno of the first write that failed
+    std::int64_t written = 0;  // bytes
 };
 
 class Waves {
   public:
-    // `boards` are all those of `context`.
-    Waves(const char* path, VerilatedContext& context, std::vector<Board*> boards, std::int64_t begin, std::int64_t end);
+    // `boards` are all those of `context`. Recording ends when the file has `limit` bytes.
+    Waves(const char* path, VerilatedContext& context, std::vector<Board*> boards, std::int64_t begin, std::int64_t end, std::int64_t limit);
     ~Waves() { close(); }
 
     // Whether the file could be opened.
@@ -31,6 +32,9 @@ class Waves {
     // Called before the edges at `time`. Does what comes earlier (the window's begin or end, a falling edge) and returns
     // true, or returns false.
     bool before(Engine& engine, std::int64_t time, std::int64_t until);
+
+    // The time at which the limit ended the recording, or -1.
+    std::int64_t full() const { return full_ps_; }
 
     // Returns 0, or errno when the file is not whole.
     int close();
@@ -44,6 +48,8 @@ class Waves {
     std::vector<Board*> boards_;
     std::int64_t begin_;
     std::int64_t end_;
+    std::int64_t limit_;
+    std::int64_t full_ps_ = -1;
     std::int64_t pending_ = -1;  // time of changes not yet written
     bool open_ = false;
     bool watching_ = false;

@@ -1,10 +1,13 @@
 """Waveform files: VCD as the engine writes it, FST made from that.
 
-The file appears under its name when it is whole, never before.
+The file appears under its name when it is whole, never before. Until then it is a hidden file beside it, which its process holds locked: one that
+nobody holds was left by a process that was killed, and is deleted by the next that writes the same file.
 """
 
+import contextlib
 import ctypes
 import errno
+import fcntl
 import os
 import tempfile
 from pathlib import Path
@@ -38,8 +41,10 @@ class WaveFile:
             raise ValueError(f"{path}: the name of a waveform file ends in .vcd or .fst")
         if self.path.exists() and not self.path.is_file():
             raise OSError(errno.EINVAL, "it is no file", str(path))
-        handle, name = tempfile.mkstemp(prefix=f".{self.path.name}.", suffix=".vcd", dir=os.path.dirname(os.path.realpath(path)))
-        os.close(handle)
+        folder, prefix = Path(os.path.realpath(path)).parent, f".{self.path.name}."
+        _sweep(folder, prefix)
+        self._handle, name = tempfile.mkstemp(prefix=prefix, suffix=".vcd", dir=folder)
+        fcntl.flock(self._handle, fcntl.LOCK_EX)
         self.temporary = Path(name)
 
     def finish(self, library, error=0):
@@ -64,17 +69,32 @@ class WaveFile:
         import pylibfst   # only who wants FST waits for it
         functions = [pylibfst.ffi.addressof(pylibfst.lib, f"fstWriter{name}") for name in _WRITER]
         addresses = (ctypes.c_void_p * len(functions))(*(int(pylibfst.ffi.cast("uintptr_t", function)) for function in functions))
-        if not library.nectar_vcd_to_fst(str(self.temporary).encode(), str(target).encode(), addresses):
+        if not library.nectar_vcd_to_fst(os.fsencode(self.temporary), os.fsencode(target), addresses):
             raise OSError(f"{self.path}: the waveforms cannot be written as FST; is the disk full?")
 
     def discard(self):
-        """Leaves nothing behind."""
+        """Leaves nothing behind. May be called twice."""
         self.temporary.unlink(missing_ok=True)
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
 
     def refused(self):
         """The error for a file that could not be opened."""
         self.discard()
         return OSError(f"{self.path}: the waveform file cannot be written")
+
+
+def _sweep(folder, prefix):
+    """Deletes what killed processes have left of files whose hidden names begin with ``prefix``."""
+    names = os.listdir(folder)
+    for name in names:
+        if name.startswith(prefix) and name.endswith(".vcd"):
+            with contextlib.suppress(OSError), open(folder / name, "rb") as held:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                for left in names:      # what it is converted to, too
+                    if left.startswith(name.removesuffix("vcd")):
+                        (folder / left).unlink()
 
 
 def _umask():

@@ -12,7 +12,7 @@ from .datalink.options import Options
 from .kernel.condition import Condition
 from .kernel.domains import Domains
 from .kernel.interrupts import Interrupts
-from .kernel.kernel import Kernel
+from .kernel.kernel import Kernel, checked, not_async
 from .kernel.lock import Lock
 from .kernel.memory import Memory
 from .kernel.protected import ProtectedTask
@@ -50,6 +50,8 @@ class Cab:
         Which start of this CAB it is, 1 to 65535: each needs a higher number than the one before.
     node : bool
         Whether it has a node behind its VME bus (docs/nodes.md).
+    names : dict of str → int
+        IDs of all CABs by their names, for destinations that are given by name.
 
     Members
     -------
@@ -71,7 +73,7 @@ class Cab:
     """
 
     def __init__(self, name, number, door, routes, memory_bytes=REGIONS["data"].size, costs=PROTOTYPE, options=Options(), boot=1,
-                 node=False):
+                 node=False, names=None):
         if not 0 <= number <= 254:
             raise ValueError(f"the ID of a CAB is 0 to 254, not {number}")
         self.name = name
@@ -87,7 +89,7 @@ class Cab:
         interrupts.on_timer = self.timers.fired
         self.port = NodePort(self, boot) if node else None
         self.node = NodeFiles(self, self.port)
-        self.datalink = Datalink(self.kernel, self.memory, self.timers, interrupts, routes, options, number)
+        self.datalink = Datalink(self.kernel, self.memory, self.timers, interrupts, routes, options, number, names)
         self.datagram = Datagram(number, self.kernel, self.memory, self.datalink, self.mailboxes,
                                  max(1, options.stall_us // options.watch_us))
         self.stream = Stream(number, boot, self.kernel, self.memory, self.timers, interrupts, self.datalink, StreamOptions.fitting(memory_bytes))
@@ -111,8 +113,8 @@ class Cab:
         """
         if not protected:
             return self.kernel.spawn(task, self, *args, name=name)
-        if not iscoroutinefunction(task):
-            raise TypeError(f"{getattr(task, '__name__', task)!r} is not an async function: a task is 'async def'")
+        if not iscoroutinefunction(checked(task)):
+            raise not_async(task)
         record = ProtectedTask(self, task, args, show)
         thread = self.kernel.spawn(record.run, name=name or f"{record.name} {self.kernel.spawned + 1}")
         record.name = thread.name
@@ -126,11 +128,11 @@ class Cab:
 
     async def sleep(self, microseconds):
         """The thread sleeps; others may run."""
-        await self.timers.sleep(round(microseconds * self.door.cpu_hz / 1_000_000))
+        await self.timers.sleep(self.kernel.span(microseconds))
 
     async def within(self, microseconds, call):
         """What the awaitable ``call`` gives; TimedOut if it waits for longer than that, whatever for."""
-        return await self.kernel.within(self.kernel.cycles(microseconds), call)
+        return await self.kernel.within(microseconds, call)
 
     def lock(self, what="a lock"):
         """A new Lock; ``what`` tells what a thread waits for."""
@@ -146,7 +148,7 @@ class Cab:
 
     def compute(self, microseconds):
         """The thread computes for that long; no other thread runs meanwhile, interrupts do."""
-        self.door.spend(round(microseconds * self.door.cpu_hz / 1_000_000))
+        self.door.spend(self.kernel.span(microseconds))
 
     async def now_us(self):
         """Microseconds since reset (float)."""

@@ -5,7 +5,8 @@ __all__ = ["ProgramError", "MessageTooLong", "OutOfMemory", "NoRoute", "TimedOut
            "CallError", "CallTimeout", "ServerSilent", "ServiceMissing", "ServiceFull", "ServiceEnded", "ServerRestarted", "AnswerLost", "CallCancelled",
            "MulticastFailed", "BadCommand", "StreamError", "ConnectTimeout", "ConnectRefused", "PeerSilent", "PeerRestarted", "PeerAborted",
            "ConnectionAborted", "ConnectionClosed", "PortInUse", "RoutingCycle", "FaultError", "CabStopped", "CableError",
-           "NodeError", "NodeAbsent", "NodeSilent", "NodeStopped", "CabSilent", "FileError", "FileMissing", "FileRefused"]
+           "NodeError", "NodeAbsent", "NodeSilent", "NodeStopped", "CabSilent", "FileError", "FileMissing",
+           "FileRefused", "described"]
 
 
 class ProgramError(Exception):
@@ -236,3 +237,13 @@ class FileMissing(FileError):
 
 class FileRefused(FileError):
     """The path leads out of the folder that the node lends, or it lends none."""
+
+
+def described(error):
+    """``ValueError: what it says``; and what to do, where Python's own words do not tell."""
+    text = f"{type(error).__name__}: {error}"
+    if isinstance(error, RuntimeError) and str(error) == "no running event loop":
+        return f"{text}; asyncio does not run here: in a task 'await cab.sleep(microseconds)' waits in simulated time"
+    if isinstance(error, BrokenPipeError):
+        return f"{text}; whoever read what was printed has gone, as after '| head'"
+    return text

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..hdl.link.symbol import COMMAND_LENGTH, Control
 from .errors import ProgramError
 
-__all__ = ["Stage", "stages"]
+__all__ = ["Stage", "arriving", "stages"]
 
 #: Clock edges of a CAB before the one at which its CPU begins to count (docs/engine.md).
 _RESET_EDGES = 4
@@ -49,6 +49,16 @@ def stages(system, source, destination, number=0):
     They follow each other without a gap, so that they sum to the whole. Fibers and HUBs are told by the packet's first symbol.
     What DMA and software do at the same time counts as software. Raises ProgramError when there is no such message in the trace.
     """
+    return _follow(system, source, destination, number)[0]
+
+
+def arriving(system, source, destination, number=0):
+    """(begin, end) of the time in which that message's packet comes in at its receiver, in picoseconds."""
+    return _follow(system, source, destination, number)[1]
+
+
+def _follow(system, source, destination, number):
+    """The stages, and when the packet comes in."""
     symbols = system.symbols
     if not symbols:
         raise ProgramError(_NO_TRACE)
@@ -87,7 +97,7 @@ def stages(system, source, destination, number=0):
     way.until(end, "rest of the packet")
     way.until(receiver.noticed("received", end), "DMA, receiving")
     way.until(receiver.first("read"), "software, receiving")
-    return way.stages
+    return way.stages, (arrival, end)
 
 
 class _Events:

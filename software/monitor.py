@@ -8,7 +8,7 @@ from collections import namedtuple
 
 from ..hdl.hub.commands import Op
 from ..hdl.hub.monitor_map import COUNTER_BITS, EVENT_BYTES, POP, TIME_BITS, Clear, Counter, Event, Flag, Select
-from .errors import NoReply
+from .errors import CommandRefused, NoReply
 
 __all__ = ["HubMonitor", "Identity", "Record", "Span", "decode_counters", "decode_events", "events_text", "spans"]
 
@@ -25,6 +25,8 @@ Span.__doc__ = """A connection or a lock (``what``): ports, and when it began an
 _TELLS = {Event.OPENED: (True, True), Event.REFUSED: (True, True), Event.CLOSED: (False, True), Event.LOCKED: (True, True),
           Event.UNLOCKED: (False, True), Event.TIMED_OUT: (True, False), Event.SUPERVISOR: (True, True), Event.LOST: (False, False)}
 _PORT_BITS = 7
+#: Readings of a byte that changes.
+_READINGS = 8
 _WHOLE_TIME = 1 << TIME_BITS + 2 * _PORT_BITS
 
 
@@ -133,7 +135,18 @@ class HubMonitor:
         return self.cab.datalink.command(op, self.hub, param)
 
     async def _bytes(self, count):
-        return bytes([await self._command(Op.MONITOR_READ_REPLY, offset) for offset in range(count)])
+        """The first bytes of what is shown."""
+        return bytes([await self._byte(offset) for offset in range(count)])
+
+    async def _byte(self, offset):
+        """One of them. A reply has no check code: what counts was read twice in a row, unless it never stands still."""
+        before = None
+        for _ in range(_READINGS):
+            value = await self._command(Op.MONITOR_READ_REPLY, offset)
+            if value == before:
+                break
+            before = value
+        return value
 
     async def _read(self, select, count):
         await self._command(Op.MONITOR_SELECT_REPLY, select)
@@ -177,7 +190,7 @@ class HubMonitor:
         try:
             # Sent once only: whether it was done shows in what is the oldest now. No two events are alike.
             await self.cab.datalink.command(Op.MONITOR_READ_REPLY, self.hub, POP, attempts=1)
-        except NoReply:
+        except (NoReply, CommandRefused):
             pass
         following = await self._bytes(EVENT_BYTES)
         return following if following != entry else await self._next(entry)

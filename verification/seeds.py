@@ -7,7 +7,7 @@ gives another, as ``make nightly`` does.
 import os
 import random
 
-__all__ = ["DEFAULT", "rng", "seed"]
+__all__ = ["DEFAULT", "draw", "rng", "seed"]
 
 #: The seed of a run that asks for none.
 DEFAULT = 1989
@@ -24,3 +24,8 @@ def seed():
 def rng(*key):
     """A generator of random numbers of its own for ``key`` (strings and numbers): the same for the same key and seed."""
     return random.Random(f"{seed()} {key}")
+
+
+def draw():
+    """A seed that nobody has chosen."""
+    return random.SystemRandom().randrange(1 << 24)

@@ -18,13 +18,15 @@ from pathlib import Path
 
 import pytest
 
+from nectar.verification.cli.silence import without_progress
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 LINKS = ("README.md", "docs", "examples", "Makefile")
 EXECUTED = {"python", "toml", "console"}
 NEVER = {"text", ""}
 #: Targets that only show what they would do: they run this very test, take very long, or take things away.
-DRY = {"test", "nightly", "bench", "bench-fpga", "boards", "clean"}
+DRY = {"test", "check", "nightly", "bench", "bench-fpga", "boards", "clean"}
 
 
 class Block:
@@ -95,13 +97,15 @@ class Reader:
         for name in LINKS:
             (folder / name).symlink_to(ROOT / name)
         (folder / ".venv").symlink_to(sys.prefix)
-        self.environment = {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
+        # What a page has compiled need not be fast.
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        self.environment = {**os.environ, "PATH": path, "MAKEFLAGS": "OPT_FAST=-O0 OPT_GLOBAL=-O0"}
 
     def run(self, command, folder=None):
         """Exit code, and what a command prints, errors last."""
         done = subprocess.run(command, shell=isinstance(command, str), cwd=folder or self.folder, env=self.environment, text=True,
                               capture_output=True, timeout=600)
-        return done.returncode, done.stdout + done.stderr
+        return done.returncode, done.stdout + without_progress(done.stderr)
 
     def type(self, command, said):
         """A command of a console block."""
@@ -148,6 +152,14 @@ def test_no_command_hides_outside_a_fence(page):
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
         assert "://" in target or (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_tables_are_whole(page):
+    """A table begins with its heads and the line below them; a blank line in it makes two, of which one is none."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
+    for table in re.findall(r"(?:^\|.*\n)+", text, re.M):
+        assert re.match(r"\|.*\|\n\|[-| :]+\|\n\|", table), f"{page.name}: {table.splitlines()[0]}"
 
 
 @pytest.mark.parametrize("said, got, alike", [

@@ -1,18 +1,16 @@
 """The rules of the house: where files are, what they may import, what is packaged and pinned."""
 
 import ast
+import functools
 import importlib.metadata
 import itertools
+import os
 import re
 import tomllib
 from pathlib import Path
 
-import pytest
+from nectar.verification.imports import HOUSE, ROOT, imported, tree
 
-ROOT = Path(__file__).resolve().parent.parent
-#: Folder → package, as pyproject.toml maps them.
-HOUSE = {"hdl": "nectar.hdl", "sim": "nectar.sim", "software": "nectar.software", "verification": "nectar.verification",
-         "boards": "nectar.boards", "nectar": "nectar"}
 NOT_OURS = {".git", ".venv", "build", "__pycache__", ".pytest_cache", ".hypothesis"}
 #: Modules of numbers, which software, tests and documents read without the hardware library.
 PLAIN = ("hdl/link/symbol.py", "hdl/link/code4b5b.py", "hdl/hub/commands.py", "hdl/hub/profile.py", "hdl/hub/monitor_map.py", "hdl/cab/addresses.py",
@@ -20,11 +18,14 @@ PLAIN = ("hdl/link/symbol.py", "hdl/link/code4b5b.py", "hdl/hub/commands.py", "h
 MOST_LINES = 450
 
 
+@functools.cache
 def _files():
-    for path in sorted(ROOT.rglob("*")):
-        parts = path.relative_to(ROOT).parts
-        if path.is_file() and not NOT_OURS & set(parts) and not any(part.endswith(".egg-info") for part in parts):
-            yield path
+    """All files of the project, but for what was made."""
+    found = []
+    for folder, folders, files in os.walk(ROOT):
+        folders[:] = [name for name in folders if name not in NOT_OURS and not name.endswith(".egg-info")]
+        found += (Path(folder, name) for name in files)
+    return sorted(found)
 
 
 def _modules(folder=None):
@@ -35,32 +36,16 @@ def _name(path):
     return path.relative_to(ROOT).as_posix()
 
 
-def _tree(path):
-    return ast.parse(path.read_text(), _name(path))
-
-
-def _imports(path):
-    """Absolute names of the modules that a module imports, anywhere in it."""
-    relative = path.relative_to(ROOT)
-    package = HOUSE.get(relative.parts[0], relative.parts[0]).split(".") + list(relative.parts[1:-1])
-    for node in ast.walk(_tree(path)):
-        if isinstance(node, ast.Import):
-            yield from (item.name for item in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = package[:len(package) - node.level + 1] if node.level else []
-            base = ".".join(base + ([node.module] if node.module else []))
-            yield base
-            yield from (f"{base}.{item.name}" for item in node.names)
-
-
 def _imported(path, *prefixes):
     """What ``path`` imports of the packages ``prefixes``."""
-    return sorted({name for name in _imports(path) for prefix in prefixes if name == prefix or name.startswith(f"{prefix}.")})
+    return sorted(
+        {name for name in imported(path) for prefix in prefixes if name == prefix or name.startswith(f"{prefix}.")}
+    )
 
 
 def _components(path):
     """Class definitions in ``path`` that are hardware."""
-    return [node for node in ast.walk(_tree(path)) if isinstance(node, ast.ClassDef)
+    return [node for node in ast.walk(tree(path)) if isinstance(node, ast.ClassDef)
             and any(ast.unparse(base) in ("wiring.Component", "Component") for base in node.bases)]
 
 
@@ -75,61 +60,106 @@ def test_there_is_hardware_to_look_at():
     assert len(HARDWARE) > 5
 
 
-@pytest.mark.parametrize("path", HARDWARE, ids=_name)
-def test_every_component_has_its_bench_at_the_mirrored_path(path):
-    bench = ROOT / "verification" / path.relative_to(ROOT / "hdl").with_name(f"test_{path.name}")
-    assert bench.is_file(), f"{_name(path)} needs a bench {_name(bench)}"
-    assert "cocotb" in " ".join(_imports(bench)), f"{_name(bench)} simulates nothing"
+def test_every_component_has_its_bench_at_the_mirrored_path():
+    wrong = []
+    for path in HARDWARE:
+        bench = ROOT / "verification" / path.relative_to(ROOT / "hdl").with_name(f"test_{path.name}")
+        if not bench.is_file():
+            wrong.append(f"{_name(path)} needs a bench {_name(bench)}")
+        elif "cocotb" not in " ".join(imported(bench)):
+            wrong.append(f"{_name(bench)} simulates nothing")
+    assert not wrong
 
 
-@pytest.mark.parametrize("path", HARDWARE, ids=_name)
-def test_every_component_says_what_its_members_and_its_timing_are(path):
-    for component in _components(path):
-        text = ast.get_docstring(component) or ""
-        for heading in ("Members", "Timing"):
-            assert heading in text, f"{_name(path)}: the docstring of {component.name} has no part {heading!r}"
+def test_every_component_says_what_its_members_and_its_timing_are():
+    wrong = [
+        f"{_name(path)}: the docstring of {component.name} has no part {heading!r}"
+        for path in HARDWARE
+        for component in _components(path)
+        for heading in ("Members", "Timing")
+        if heading not in (ast.get_docstring(component) or "")
+    ]
+    assert not wrong
 
 
-@pytest.mark.parametrize("path", _modules("hdl"), ids=_name)
-def test_hardware_uses_no_old_idiom_and_no_simulator(path):
-    text = path.read_text()
-    assert not _imported(path, "__future__"), "breaks components (docs/traps.md)"
-    assert not _imported(path, "nectar.sim", "nectar.software", "nectar.verification", "nectar.cli", "cocotb", "amaranth.sim",
-                         "amaranth.lib.coding", "amaranth.hdl.rec", "amaranth.hdl.Memory", "amaranth.hdl.Record")
-    assert not re.search(r"\bRecord\(|\breset=|\bElaboratable\b|from amaranth import \*", text)
+def test_hardware_uses_no_old_idiom_and_no_simulator():
+    """``from __future__`` breaks components (docs/traps.md)."""
+    old = re.compile(r"\bRecord\(|\breset=|\bElaboratable\b|from amaranth import \*")
+    wrong = {
+        _name(path): found
+        for path in _modules("hdl")
+        if (
+            found := [
+                *_imported(
+                    path,
+                    "__future__",
+                    "nectar.sim",
+                    "nectar.software",
+                    "nectar.verification",
+                    "nectar.cli",
+                    "cocotb",
+                    "amaranth.sim",
+                    "amaranth.lib.coding",
+                    "amaranth.hdl.rec",
+                    "amaranth.hdl.Memory",
+                    "amaranth.hdl.Record",
+                ),
+                *old.findall(path.read_text()),
+            ]
+        )
+    }
+    assert not wrong
 
 
-@pytest.mark.parametrize("name", PLAIN)
-def test_numbers_of_the_specification_need_no_hardware_library(name):
-    assert not _imported(ROOT / name, "amaranth", "nectar.hdl.verilog", "nectar.sim", "nectar.software")
+def test_numbers_of_the_specification_need_no_hardware_library():
+    assert not {name: found for name in PLAIN
+                if (found := _imported(ROOT / name, "amaranth", "nectar.hdl.verilog", "nectar.sim", "nectar.software"))}
 
 
-@pytest.mark.parametrize("path", [path for path in _modules("software") if "backends" not in path.parts], ids=_name)
-def test_software_sees_hardware_only_through_the_door(path):
-    assert not _imported(path, "amaranth", "cocotb", "nectar.sim", "nectar.verification", "nectar.software.backends", "ctypes")
-    for name in _imported(path, "nectar.hdl"):
-        module = name.removeprefix("nectar.").replace(".", "/")
-        assert any(plain.removesuffix(".py").startswith(module) or module.startswith(plain.removesuffix(".py"))
-                   for plain in PLAIN), f"{_name(path)} imports {name}, which is hardware"
+def _is_plain(module):
+    """Whether it holds numbers of the specification, or is a package that does."""
+    return any(
+        plain.removesuffix(".py").startswith(module) or module.startswith(plain.removesuffix(".py")) for plain in PLAIN
+    )
 
 
-@pytest.mark.parametrize("path", _modules("sim"), ids=_name)
-def test_the_simulator_knows_no_software(path):
-    assert not _imported(path, "nectar.software", "nectar.verification", "nectar.cli", "cocotb")
+def test_software_sees_hardware_only_through_the_door():
+    wrong = {}
+    for path in _modules("software"):
+        if "backends" not in path.parts:
+            found = _imported(
+                path, "amaranth", "cocotb", "nectar.sim", "nectar.verification", "nectar.software.backends", "ctypes"
+            )
+            found += [
+                name
+                for name in _imported(path, "nectar.hdl")
+                if not _is_plain(name.removeprefix("nectar.").replace(".", "/"))
+            ]
+            if found:
+                wrong[_name(path)] = found
+    assert not wrong
 
 
-@pytest.mark.parametrize("path", [path for path in [*_modules("examples"), *_modules("verification")]
-                                  if path.parts[-2] == "examples" or path.name.startswith("test_")], ids=_name)
-def test_tests_and_examples_import_as_a_user_would(path):
-    for node in ast.walk(_tree(path)):
-        if isinstance(node, ast.ImportFrom):
-            assert node.level < 2, f"{_name(path)}:{node.lineno} imports from another folder relatively"
-            assert node.level or node.module.split(".")[0] not in HOUSE.keys() - {"nectar"}, f"{_name(path)}:{node.lineno}"
+def test_the_simulator_knows_no_software():
+    assert not {_name(path): found for path in _modules("sim")
+                if (found := _imported(path, "nectar.software", "nectar.verification", "nectar.cli", "cocotb"))}
 
 
-@pytest.mark.parametrize("path", _modules(), ids=_name)
-def test_every_module_opens_by_saying_what_it_is(path):
-    assert ast.get_docstring(_tree(path)) or not path.read_text().strip(), f"{_name(path)} has no docstring"
+def test_tests_and_examples_import_as_a_user_would():
+    """Not from another folder relatively, nor by a folder's own name."""
+    tests = [path for path in _modules("verification") if path.name.startswith("test_")]
+    wrong = [
+        f"{_name(path)}:{node.lineno}"
+        for path in [*_modules("examples"), *tests]
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ImportFrom)
+        and (node.level > 1 or not node.level and node.module.split(".")[0] in HOUSE.keys() - {"nectar"})
+    ]
+    assert not wrong
+
+
+def test_every_module_opens_by_saying_what_it_is():
+    assert not [_name(path) for path in _modules() if not ast.get_docstring(tree(path)) and path.read_text().strip()]
 
 
 def test_no_file_is_too_long():
@@ -179,8 +209,21 @@ def test_everything_installed_is_pinned():
     pins = {_canonical(name): version for name, version in pins.items()}
     for item in importlib.metadata.distributions():
         name = _canonical(item.name)
-        if name not in ("nectar", "pip"):
+        if name not in ("nectar-backplane", "pip"):
             assert pins.get(name) == item.version, f"{item.name} {item.version} is not what constraints.txt pins"
+
+
+def test_nothing_tells_to_install_this_project_by_a_name_that_is_another_ones():
+    """On PyPI, nectar is another project."""
+    assert _pyproject()["project"]["name"] == "nectar-backplane"
+    found = [
+        f"{_name(path)}: {line.strip()}"
+        for path in _files()
+        if path.suffix in (".py", ".md", "") and path != Path(__file__).resolve()
+        for line in path.read_text().splitlines()
+        if re.search(r"pip install (-\S+ )*['\"]?nectar\b", line)
+    ]
+    assert not found
 
 
 def test_every_dependency_is_pinned_and_has_its_reason_beside_it():

@@ -14,11 +14,29 @@ from nectar.verification.simulation import simulate
 ROOT = Path(__file__).resolve().parent.parent
 
 
+STAND_IN = """#!{python}
+import sys
+from pathlib import Path
+from nectar.verification import nightly, seeds
+from nectar.verification.nightly_jobs import Job
+
+module, *arguments = sys.argv[2:]
+if module == "pytest":
+    print("given", seeds.seed())
+    for word in arguments:
+        if word.startswith("--outcome="):
+            Path(word.partition("=")[2]).write_text('{{"passed": 1, "skipped": 0, "failed": [], "figures": {{}}}}')
+else:
+    sys.executable = __file__
+    sys.exit(nightly.main(arguments, (Job("all", "everything", 1, ("test_nothing.py",)),), Path(__file__).parent))
+"""
+
+
 @pytest.fixture
 def make(tmp_path):
-    """Runs ``make TARGET`` with a stand-in for Python that only tells the seed that it is given; what was printed, and the seed."""
+    """Runs ``make TARGET`` with a stand-in for Python whose pytest only tells the seed that it is given; what was printed, and the seed."""
     python = tmp_path / "python"
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} -c "from nectar.verification import seeds; print(\'given\', seeds.seed())"\n')
+    python.write_text(STAND_IN.format(python=sys.executable))
     python.chmod(0o755)
 
     def run(target, **environment):
@@ -106,4 +124,6 @@ def test_nothing_random_goes_around_the_seed():
         lines = [line.strip() for line in text.splitlines() if own.search(line) and "random.Random(random." not in line]
         assert not lines, f"{path.relative_to(ROOT)}: {lines}"
         if re.search(r"^import random$", text, re.M) and path.name.startswith("test_"):
-            assert "Bench(" in text, f"{path.relative_to(ROOT)} draws from random outside of a bench; take seeds.rng"
+            assert "Bench(" in text or "@cocotb.test" in text, (
+                f"{path.relative_to(ROOT)} draws from random outside of a bench; take seeds.rng"
+            )

@@ -1,42 +1,67 @@
-"""What a simulation expects of the machine, and what it compiles."""
-
-import subprocess
-import sys
+"""A simulation under cocotb: what it runs, what it repeats, what it leaves."""
 
 import cocotb
+import pytest
+from cocotb.triggers import Timer
 from nectar.verification import simulation
 
-VERILOG = "module dut(input clk, input a, output reg b); always @(posedge clk) b <= {} a; endmodule"
+VERILOG = "module dut(input clk, input a, output reg b); always @(posedge clk) b <= a; endmodule"
 
 
 @cocotb.test(timeout_time=1, timeout_unit="us")
 async def runs(dut):
     """Anything at all."""
+    dut.a.value = 1
+    await Timer(10, unit="ns")
+    cocotb.log.info("drawn %d", cocotb.RANDOM_SEED)
 
 
-def test_a_machine_whose_python_is_called_python3_will_do(tmp_path):
-    """Verilator's makefiles call ``python``: it is found although PATH leads nowhere."""
-    text = "import shutil; from nectar.verification.simulation import use_verilator; use_verilator(); print(shutil.which('python'), shutil.which('verilator'))"
-    done = subprocess.run([sys.executable, "-c", text], env={"PATH": str(tmp_path)}, capture_output=True, text=True, timeout=60, check=True)
-    assert "None" not in done.stdout, done.stdout
+@cocotb.test(timeout_time=1, timeout_unit="us")
+async def fails(dut):
+    """Nothing that holds."""
+    assert False, "it never holds"
 
 
-def test_what_is_the_same_in_every_model_is_compiled_once(tmp_path, monkeypatch):
-    """The second model takes the objects of Verilator itself from the first; other flags of the compiler mean other objects."""
-    kept = tmp_path / "kept"
-    monkeypatch.setattr(simulation, "OBJECTS", kept)
-    made = []
-    for name, text, flags in (("one", "", ()), ("two", "~", ()), ("three", "~", ("-CFLAGS", "-DOTHER=1"))):
-        outcome = simulation.simulate(VERILOG.format(text), __name__, top="dut", directory=tmp_path / name, flags=flags)
-        assert outcome.results == {"runs": True}, outcome.log
-        made.append({file.name: file.stat().st_mtime_ns for file in kept.iterdir()})
-    one, two, three = made
-    assert len(one) == 4 and two == one and len(three) == 8
+def _simulate(directory, **options):
+    return simulation.simulate(VERILOG, __name__, top="dut", directory=directory, **options)
 
 
-def test_an_object_that_cannot_be_compiled_is_not_kept(tmp_path):
-    source = tmp_path / "verilated.cpp"
-    source.write_text("no C++")
-    done = subprocess.run([sys.executable, simulation.objects.__file__, tmp_path / "kept", "c++", "-c", "-o", tmp_path / "verilated.o", source],
-                          capture_output=True, timeout=60)
-    assert done.returncode == 1 and not (tmp_path / "kept").exists()
+def _drawn(log):
+    return log.partition("drawn ")[2].split()[0]
+
+
+def test_a_claim_alone_draws_what_it_draws_beside_others(tmp_path):
+    both, one = _simulate(tmp_path / "both"), _simulate(tmp_path / "one", tests=["runs"])
+    assert both.results["runs"] is True and "it never holds" in both.results["fails"]
+    assert one.results == {"runs": True} and _drawn(one.log) == _drawn(both.log)
+
+
+def test_the_same_simulation_is_run_once_in_a_test_run(tmp_path):
+    first, again = (_simulate(tmp_path, tests=["runs"], once="this run") for _ in range(2))
+    assert first[:2] == again[:2]
+    (tmp_path / "simulation.log").write_text("the first one's")
+    assert _simulate(tmp_path, tests=["runs"], once="this run").log == "the first one's"
+    assert _simulate(tmp_path, tests=["runs"], once="another").log != "the first one's"
+
+
+def test_waves_are_recorded_when_asked_for(tmp_path, monkeypatch):
+    assert _simulate(tmp_path, tests=["runs"]).waves is None
+    monkeypatch.setenv(simulation.WAVES, "1")
+    waves = _simulate(tmp_path, tests=["runs"]).waves
+    assert waves == tmp_path / "dump.vcd" and "$var" in waves.read_text()
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("module dut(input a; endmodule", "syntax error"),
+        ("module dut(input a, output b); assign b = b ^ a; endmodule", "UNOPTFLAT"),
+    ],
+)
+def test_what_verilator_refuses_is_told(tmp_path, text, said):
+    outcome = simulation.simulate(text, __name__, top="dut", directory=tmp_path)
+    assert not outcome.results and said in outcome.log
+
+
+def test_a_folder_with_a_blank_and_an_umlaut_will_do(tmp_path):
+    assert _simulate(tmp_path / "hier läuft es", tests=["runs"]).results == {"runs": True}

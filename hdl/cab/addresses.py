@@ -128,7 +128,7 @@ REGISTERS = (
         Field("notify", 30, 1, "count it in TX_STATUS.sent and raise SENT when it has left"),
         Field("wait_ready", 31, 1, "first wait until the ready bit is 1"),
     )),
-    Register("TX_ADDRESS", 0x38, "rw", "byte address in data memory of the next area"),
+    Register("TX_ADDRESS", 0x38, "rw", "bus address of the first byte of the next area, in data memory"),
     Register("TX_AREA", 0x3C, "w", "adds the area at TX_ADDRESS to the fiber-out list (gather)", (
         Field("length", 0, 20, "bytes, from 0"),
         Field("internet", 27, 1, "with crc: the two bytes of the Internet checksum in place of the CRC-32"),
@@ -145,7 +145,7 @@ REGISTERS = (
         Field("reset", 0, 1, "empty the list and stop; a packet under way ends with an end of packet"),
         Field("set_ready", 1, 1, "set the ready bit, as a ready signal would"),
     )),
-    Register("RX_ADDRESS", 0x4C, "rw", "byte address in data memory of the next area for what follows the header"),
+    Register("RX_ADDRESS", 0x4C, "rw", "bus address of the first byte of the next area for what follows the header, in data memory"),
     Register("RX_START", 0x50, "w", "starts the DMA of the packet whose header is in RX_HEADER", (
         Field("limit", 0, 20, "bytes that may be stored behind the areas of RX_AREA"),
     ), ("limit", Right.WRITE)),

@@ -70,7 +70,7 @@ class Cab(wiring.Component):
 
     Timing
     ------
-    docs/cab.md. Every input is registered first, ``rst`` too: the board comes out of reset one cycle after it. Exceptions are
+    docs/cab.md. Every input is registered first, ``rst`` too: the board comes out of reset one cycle after it, in which it is not ``idle``. Exceptions are
     ``fiber.tx.ready``, see ``OutputRegister``, and ``slept``, which is added to what is registered.
 
     Raises
@@ -112,10 +112,11 @@ class Cab(wiring.Component):
         reset = Signal(reset_less=True)    # else its own reset would keep it at 0
         m.d.sync += reset.eq(ResetSignal("sync"))
         m.d.comb += [board.clk.eq(ClockSignal("sync")), board.rst.eq(reset)]
-        m.submodules.board = DomainRenamer("board")(self._board())
+        m.submodules.board = DomainRenamer("board")(self._board(reset))
         return m
 
-    def _board(self):
+    def _board(self, resetting):
+        """What is in the board's domain, whose reset is ``resetting``."""
         m = Module()
 
         # 1. CPU bus, protection, memories, registers.
@@ -205,7 +206,7 @@ class Cab(wiring.Component):
             interrupts.rx_threshold.eq(fiber_in.threshold),
             interrupts.tx_threshold.eq(fiber_out.threshold),
             self.irq.eq(interrupts.irq),
-            self.idle.eq(bus.idle & fiber_out.idle & fiber_in.idle & ~memory.writes & others_idle),
+            self.idle.eq(~resetting & bus.idle & fiber_out.idle & fiber_in.idle & ~memory.writes & others_idle),
         ]
 
         # 4. VME.

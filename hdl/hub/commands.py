@@ -16,6 +16,7 @@ bit   meaning
 ====  =========================================================================================
 """
 
+import functools
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
@@ -160,22 +161,22 @@ class Command:
         """The command's name in words: ``open retry reply``."""
         return self.op.name.lower().replace("_", " ")
 
-    @property
+    @functools.cached_property
     def supervisor(self):
         """Whether only a supervisor port may give it."""
         return bool(self.op & SUPERVISOR)
 
-    @property
+    @functools.cached_property
     def group(self):
         """The group in bits 6:4."""
         return (SupervisorGroup if self.supervisor else Group)(self.op >> 4 & 7)
 
-    @property
+    @functools.cached_property
     def any_hub(self):
         """Whether the first HUB that meets it with HUB ID 255 takes it for its own."""
         return not self.supervisor and self.group is Group.ECHO
 
-    @property
+    @functools.cached_property
     def waits(self):
         """Whether it may hold the head of its queue until something else happens in the HUB."""
         return self.op == Op.AWAIT_READY_REPLY or not self.supervisor and (

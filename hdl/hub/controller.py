@@ -135,7 +135,8 @@ class Controller(wiring.Component):
         possible, at_once, either = Signal(self.ports), Signal(self.ports), Signal(self.ports)
         # What is possible: opens, those of what the input does not have yet, and locks that last.
         may_open, may_enter, may_lock = Signal(self.ports), Signal(self.ports), Signal(self.ports)
-        opening, wanting = Signal(self.ports), Signal(self.ports)  # opens; opens and locks
+        # What takes its output: opens; opens and locks. An open of what the input has already takes nothing.
+        opening, wanting = Signal(self.ports), Signal(self.ports)
         opened, locked = Signal(), Signal()  # the decision of the cycle before: a connection, a lock
         output = Signal(bits)                # its output
         locked_before, output_before = Signal(), Signal(bits)  # the decision before that
@@ -148,11 +149,10 @@ class Controller(wiring.Component):
         m.d.sync += [locked_before.eq(locked), output_before.eq(output), picked.eq(turns.pick)]
         for i, request in enumerate(self.request):
             index = request.param[:bits]
-            same, same_before, wants_output = (Signal(name=f"{name}_{i}") for name in ("same", "same_before", "wants_output"))
+            same, same_before, has = (Signal(name=f"{name}_{i}") for name in ("same", "same_before", "has"))
             free, ready, usable, unknown = (Signal(name=f"{name}_{i}") for name in ("free", "ready", "usable", "unknown"))
             can, now, clear, may, grants = (Signal(name=f"{name}_{i}") for name in ("can", "now", "clear", "may", "grants"))
             m.d.comb += [
-                wants_output.eq(opens[i] | locks[i]),
                 same.eq(index == output),
                 same_before.eq(index == output_before),
                 free.eq(~self.shut[i].bit_select(index, 1)),
@@ -160,18 +160,19 @@ class Controller(wiring.Component):
                 # The own port counts as one that is not in use; only an *await ready* may name it, which does not look at that.
                 usable.eq(Cat(0 if o == i else enabled for o, enabled in enumerate(self.enabled)).bit_select(index, 1)),
                 unknown.eq(is_absent(request.param, self.ports)),
+                has.eq(opens[i] & self.mine[i]),
+                clear.eq(~(same & (locked | opened & opens[i])) & ~(same_before & locked_before)),
             ]
             with m.If(opens[i]):
-                m.d.comb += can.eq(usable & (self.mine[i] | (~self.connected.bit_select(index, 1) & free)) & (ready | ~tests[i]))
+                m.d.comb += can.eq(usable & (self.mine[i] | (~self.connected.bit_select(index, 1) & free & clear)) & (ready | ~tests[i]))
             with m.Elif(locks[i]):
-                m.d.comb += can.eq(usable & free)
+                m.d.comb += can.eq(usable & free & clear)
             with m.Elif(awaits[i]):
                 m.d.comb += can.eq(ready)
             m.d.comb += [
                 now.eq(unknown | self.give_up[i] | ~waits[i] | (~usable & ~awaits[i])),
-                clear.eq(~(same & (locked & wants_output | opened & opens[i])) & ~(same_before & locked_before & wants_output)),
                 may.eq(asking[i] & ~freeze),
-                grants.eq(may & can & ~unknown & clear),
+                grants.eq(may & can & ~unknown),
             ]
             m.d.sync += [
                 possible[i].eq(grants),
@@ -180,8 +181,8 @@ class Controller(wiring.Component):
                 may_open[i].eq(grants & opens[i]),
                 may_enter[i].eq(grants & opens[i] & ~self.mine[i]),
                 may_lock[i].eq(grants & locks[i] & ~tests[i]),
-                opening[i].eq(opens[i]),
-                wanting[i].eq(wants_output),
+                opening[i].eq(opens[i] & ~has),
+                wanting[i].eq((opens[i] | locks[i]) & ~has),
             ]
             # The decision of the cycle before stands in the way: what is not decided at once is picked in vain.
             m.d.comb += [
@@ -204,7 +205,7 @@ class Controller(wiring.Component):
             m.d.sync += waiting.eq(asking & ~(turns.pick & counts))
         m.d.sync += [
             decided.eq(turns.pick & counts),
-            resumes.eq(turns.pick & counts & wanting),
+            resumes.eq(turns.pick & counts & (opens | locks)),
             entered.eq(self.enter),
             supervising.eq(turns.pick & self.allowed & Cat(request.op[7] for request in self.request)),
             Cat(output, opened, locked).eq(turns.chosen([
@@ -258,8 +259,8 @@ class Controller(wiring.Component):
             m.d.comb += [
                 Assert(((possible | at_once) & ~picked & ~waiting) == 0, "only what waits is decided"),
                 Assert(either == possible | at_once),
-                Assert((may_open & ~(possible & opening)) == 0),
-                Assert((may_enter & ~may_open) == 0),
+                Assert((may_open & ~possible) == 0),
+                Assert((may_enter & ~(may_open & opening)) == 0),
                 *(Assert(~possible[i] | (request.param < self.ports)) for i, request in enumerate(self.request)),
                 *(Assert(~may_open[i] | (request.param != i)) for i, request in enumerate(self.request)),
                 Assert((may_lock & ~(possible & wanting)) == 0),

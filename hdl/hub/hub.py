@@ -71,7 +71,7 @@ class Hub(wiring.Component):
         pins = [getattr(self, f"port_{n}") for n in ports]
 
         # The reset reaches every register; registered, it costs a simulation nothing while it does not change. The input
-        # registers obey the pin itself, and so are awake one cycle before the rest.
+        # registers obey the pin itself, and so are awake one cycle before the rest: what a port was before counts no longer then.
         reset = Signal(init=1)
         hub_id = Signal(8, reset_less=True)
         m.domains.core = ClockDomain(local=True)
@@ -102,8 +102,8 @@ class Hub(wiring.Component):
             m.d.comb += [
                 register.rx_payload.eq(pin.rx.payload),
                 register.rx_valid.eq(pin.rx.valid),
-                register.enabled.eq(local["enabled"]),
-                register.looped.eq(local["looped"]),
+                register.enabled.eq(local["enabled"] | reset),
+                register.looped.eq(local["looped"] & ~reset),
                 register.loop_symbol.eq(sink.loop_symbol),
                 register.loop_valid.eq(sink.loop_valid),
                 arrived[n].eq(register.valid),
@@ -194,6 +194,6 @@ class Hub(wiring.Component):
         m.d.comb += [
             awake.eq(were_active.any() | arrived.any()),
             monitor.awake.eq(awake),
-            self.idle.eq(~awake & ~monitor.active),
+            self.idle.eq(~awake & ~monitor.active & ~reset),
         ]
         return m

@@ -3,10 +3,11 @@
 A subcommand's module has ``HELP`` (one line), ``configure(parser)``, ``execute(options)``, which returns the exit
 code, and, if argparse alone will not do, ``parse(parser, arguments)``. What it needs beyond the standard library it
 imports when it runs, so that ``nectar --help`` is quick. Exit codes: 0 done, 1 a check that must hold did not, 2 wrong
-use or bad input, 130 interrupted.
+use or bad input, 130 interrupted by Ctrl-C, 129 ended by SIGHUP, 143 by SIGTERM.
 """
 
 import argparse
+import contextlib
 import importlib
 import os
 import signal
@@ -14,11 +15,11 @@ import sys
 import traceback
 
 from .. import __version__
-from .errors import DONE, INTERRUPTED, WRONG, Interrupted, UsageError, explain
+from .errors import DONE, WRONG, Interrupted, UsageError, explain
 
 __all__ = ["main", "SUBCOMMANDS"]
 
-SUBCOMMANDS = ("run", "simulate", "reproduce", "bench", "commands", "map", "verilog", "build")
+SUBCOMMANDS = ("run", "simulate", "reproduce", "bench", "commands", "map", "verilog", "build", "doctor")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -66,12 +67,20 @@ def _parse(arguments):
     return options
 
 
-def _on_terminate(number, frame):
-    raise Interrupted("ended by a signal")
+def _on_signal(number, frame):
+    raise Interrupted(f"ended by {signal.Signals(number).name}", 128 + number)
+
+
+def _catch_signals():
+    """Has the signals that end programs clean up as Ctrl-C does. What is ignored, as by nohup, stays so."""
+    for number in signal.SIGTERM, signal.SIGHUP:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _on_signal)
 
 
 def _complain(message):
-    print(f"nectar: {' '.join(message.split())}", file=sys.stderr)
+    with contextlib.suppress(OSError):      # the terminal has gone
+        print(f"nectar: {' '.join(message.split())}", file=sys.stderr)
 
 
 def _silence_output():
@@ -90,15 +99,19 @@ def _execute(arguments):
         if options is not None and options.debug:
             traceback.print_exception(error)
         if isinstance(error, KeyboardInterrupt):
-            _complain(str(error) or "interrupted")
-            return INTERRUPTED
+            error = Interrupted.of(error)
+            _complain(str(error))
+            return error.status
         _complain(explain(error))
-        return WRONG
+        return getattr(error, "status", WRONG)
 
 
 def main(arguments=None):
     """Entry point: does what the command line (or ``arguments``) says and returns the exit code."""
-    signal.signal(signal.SIGTERM, _on_terminate)
+    _catch_signals()
+    if sys.stdout is None:
+        _complain("the standard output is closed; send it to /dev/null if nobody is to read it")
+        return WRONG
     try:
         try:
             status = _execute(list(sys.argv[1:] if arguments is None else arguments))

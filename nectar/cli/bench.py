@@ -4,6 +4,7 @@ Speeds are ratios of two things measured right after each other, both printed. A
 gives wrong results. Exit code 1: a target was missed.
 """
 
+from ..sim.live import telling
 from .errors import DONE, FAILED, UsageError
 from .results import Result, add_json_option, check_target, save_json
 
@@ -36,7 +37,8 @@ def execute(options):
     results = []
     for benchmark in chosen:
         try:
-            outcomes = benchmark.measure(_QUICK if options.quick else 1)
+            with telling(f"measuring {benchmark.name}"):
+                outcomes = benchmark.measure(_QUICK if options.quick else 1)
         except NotInstalled as error:
             if options.names:
                 raise UsageError(f"{benchmark.name} cannot be measured: {error}") from error

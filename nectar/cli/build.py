@@ -9,6 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from ..sim.live import telling
 from .errors import DONE, FAILED, UsageError
 from .results import Result, add_json_option, check_target, save, save_json
 
@@ -167,7 +168,8 @@ def execute(options):
     _check_folder(folder)
     check_target("--json", options.json)
     try:
-        found = design(options.board, options.top, parameters=parameters, mhz=mhz, mbaud=mbaud)
+        with telling(f"making the netlist of {options.top}"):
+            found = design(options.board, options.top, parameters=parameters, mhz=mhz, mbaud=mbaud)
         family = BOARDS[found.board].family
         if family in VENDORS:
             return _vendor(options, found, folder)

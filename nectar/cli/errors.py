@@ -10,16 +10,31 @@ DONE = 0
 FAILED = 1
 #: Wrong use or bad input.
 WRONG = 2
-#: Interrupted by Ctrl-C or a signal.
+#: Interrupted by Ctrl-C. Another signal that ends the program gives 128 and its number, as shells have it.
 INTERRUPTED = 130
 
 
 class UsageError(Exception):
-    """What the user gave cannot be used; the message says why and what to do."""
+    """What the user gave cannot be used; the message says why and what to do. ``status``: the exit code."""
+
+    status = WRONG
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, or a signal that ends the program; the message says how far things had come."""
+    """Ctrl-C, or a signal that ends the program; the message says how far things had come. ``status`` is the exit code."""
+
+    def __init__(self, message, status=INTERRUPTED):
+        super().__init__(message)
+        self.status = status
+
+    def more(self, text):
+        """The same with ``text`` behind its message."""
+        return Interrupted(f"{self}{text}", self.status)
+
+    @classmethod
+    def of(cls, error):
+        """``error``, a KeyboardInterrupt, as one that has a message."""
+        return error if isinstance(error, cls) else cls(str(error) or "interrupted")
 
 
 def place(error, file=None):

@@ -1,5 +1,6 @@
 """A user's program: loading its file, running its ``main``, saying where in it something went wrong."""
 
+import inspect
 import os
 import sys
 import traceback
@@ -11,6 +12,7 @@ __all__ = ["Program"]
 
 #: The program's ``__name__``: its own file name could be that of a module that others import.
 _MODULE = "nectar_program"
+_WRONG_MAIN = "'main' must be 'async def main(system, arguments)'"
 
 
 class Program:
@@ -41,15 +43,23 @@ class Program:
         self._main = getattr(module, "main", None)
         if not callable(self._main):
             raise UsageError(f"{path}: it has no 'async def main(system, arguments)' to run")
+        candidates = self._main, inspect.unwrap(self._main), type(self._main).__call__
+        if not any(map(inspect.iscoroutinefunction, candidates)):
+            raise UsageError(f"{path}: {_WRONG_MAIN}")
         self.topology = getattr(module, "TOPOLOGY", None)
         self.trace = bool(getattr(module, "TRACE", False))
         self.nodes = getattr(module, "NODES", ())
 
     def shape(self, wanted=None):
-        """The Topology that ``wanted`` names, or is; by default the program's. Raises UsageError, TopologyError."""
+        """The Topology that ``wanted`` names, or is; by default the program's, whose file lies beside it.
+
+        Raises UsageError, TopologyError.
+        """
         from ..sim.topology import Topology, load
         if wanted is None:
             wanted = self.topology
+            if isinstance(wanted, str) and wanted.endswith((".toml", ".py")):
+                wanted = os.path.join(os.path.dirname(self.path), wanted)
         if wanted is None:
             raise UsageError(f"{self.path} has no TOPOLOGY; add one, or give --topology")
         topology = load(wanted) if isinstance(wanted, str) else wanted
@@ -59,7 +69,7 @@ class Program:
 
     def run(self, system, arguments):
         """Runs ``main`` to its end."""
-        wrong = UsageError(f"{self.path}: 'main' must be 'async def main(system, arguments)'")
+        wrong = UsageError(f"{self.path}: {_WRONG_MAIN}")
         try:
             coroutine = self._main(system, arguments)
         except TypeError as error:
@@ -79,7 +89,8 @@ class Program:
 
     def failure(self, error):
         """What ``error``, raised in the program, is called: ``file:line: ValueError: message``."""
-        return f"{place(error, self.path)}: {type(error).__name__}: {error}"
+        from ..software.errors import described
+        return f"{place(error, self.path)}: {described(error)}"
 
     def explain(self, error):
         """The line that tells of ``error``, which ended ``main``."""

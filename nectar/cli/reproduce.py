@@ -3,7 +3,10 @@
 Exit code 1: a figure that must hold does not. What cannot be measured yet says why, and does not count.
 """
 
+from datetime import UTC, datetime
+
 from .. import __version__
+from ..sim.live import telling
 from .errors import DONE, FAILED, UsageError
 from .results import Result, add_json_option, check_target, save, save_json
 
@@ -44,17 +47,21 @@ def execute(options):
             raise UsageError(f"--html: {error}") from error
     rows = []
     for fact in chosen:
-        rows.append((fact, fact.measure()))
+        with telling(f"measuring {fact.id}"):
+            found = fact.measure()
+        rows.append((fact, found))
         _tell(*rows[-1])
     count = {verdict: sum(fact.verdict(found) is verdict for fact, found in rows) for verdict in Verdict}
     print(f"{count[Verdict.HOLDS]} of {len(rows)} figures hold, {count[Verdict.FAILS]} fail, {count[Verdict.NOT_MEASURED]} not measured", flush=True)
     figures = []
     for curve in CURVES if options.html or options.curves else ():
-        figures.append((curve, curve.measure(options.quick)))
+        with telling(f"measuring {curve.id}"):
+            lines = curve.measure(options.quick)
+        figures.append((curve, lines))
         _draw(*figures[-1])
     save_json(options.json, [*(_result(*row) for row in rows), *(_points(*figure) for figure in figures)])
     if options.html:
-        _save(options.html, page(rows, figures, __version__))
+        _save(options.html, page(rows, figures, __version__, datetime.now(UTC)))
     return FAILED if count[Verdict.FAILS] else DONE
 
 
@@ -67,12 +74,11 @@ def _save(path, text):
 
 def _tell(fact, found):
     """Prints a row of the table."""
-    from ..verification.reproduce.page import shown
+    from ..verification.reproduce.facts import quantity
     ratio = fact.ratio(found)
-    paper = f"{shown(fact.paper)} {fact.unit}"
-    value = "-" if found.value is None else f"{shown(found.value)} {fact.unit}"
-    print(f"{fact.id:14}{fact.what:60} paper: {fact.rule.value} {paper:18} measured: {value:16}{'' if ratio is None else f'{ratio:7.3f}':8}"
-          f"{fact.verdict(found).value}")
+    paper, here = quantity(fact.paper, fact.unit), quantity(found.value, fact.unit) or "-"
+    print(f"{fact.id:14}{fact.what:60} paper: {fact.rule.value} {paper:18} measured: {here:16}"
+          f"{'' if ratio is None else f'{ratio:7.3f}':8}{fact.verdict(found).value}")
     print(f"{'':14}{found.how}", flush=True)
 
 

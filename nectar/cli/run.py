@@ -1,15 +1,22 @@
 """Runs a program on a simulated Nectar; docs/software.md tells how to write one.
 
 Options may stand before or behind PROGRAM. What stands behind PROGRAM and is no option of 'nectar run' is handed to the
-program, in its order; behind '--' everything is.
+program, in its order, unless it resembles one; behind '--' everything is.
 """
 
+import contextlib
 import os
+import shlex
+import sys
 
+from ..sim.live import telling
+from .arguments import Arguments, meant
+from .awaits import Awaits
 from .board import boards_of
 from .errors import DONE, FAILED, Interrupted, UsageError
 from .program import Program
 from .results import Result, check_target, save_json
+from .sizes import octets, size_text
 from .units import LONGEST, picoseconds, seconds, time_text
 from .watch import Stalled, Watch
 
@@ -18,28 +25,62 @@ HELP = "run a program on a simulated Nectar"
 BACKENDS = ("engine", "model")
 ROUTES = ("given", "discovered")
 
+#: What ends a recording that nobody looks after.
+WAVE_LIMIT = "1G"
 #: Options that take a value, as argparse wants them.
 _VALUES = {
-    "--topology": {"metavar": "T", "help": "what is wired to what: hub:N, chain:N, mesh:RxC, figure7, or a .toml or .py file; "
-                                           "by default what the program says"},
+    "--topology": {
+        "metavar": "T",
+        "help": "what is wired to what: hub:N, chain:NxK, mesh:RxCxK (K CABs on a "
+        "HUB, 1 if left out), figure7, or a .toml or .py file; "
+        "by default what the program says",
+    },
     "--profile": {"metavar": "P", "default": "prototype", "help": "clocks and fiber speed (default: prototype)"},
     "--waves": {"metavar": "FILE", "help": "record waveforms; FILE ends in .vcd or .fst"},
     "--wave-boards": {"metavar": "NAMES", "help": "record only these boards: CAB1,HUB2"},
-    "--wave-window": {"metavar": "FROM:TO", "help": "record only this part of simulated time: 10us:150us; either end may be left out"},
-    "--max-time": {"metavar": "TIME", "default": "100s", "help": "simulated time after which the program is ended (default: 100s)"},
-    "--stall-time": {"metavar": "TIME", "default": "20s", "help": "time on this machine for which simulated time may stand still until "
-                                                               "the program is ended; 0s: for ever (default: 20s)"},
-    "--backend": {"metavar": "B", "default": "engine", "help": "engine: the boards' RTL (default); model: pure Python, less exact, needs "
-                                                            "no compiler"},
-    "--on": {"metavar": "LINES", "help": "run it on a board with the top 'cluster': its serial line, as /dev/ttyUSB0, or its number among those "
-                                         "found; or on boards with the top 'cab': lines with commas between them, for the CABs of the topology in "
-                                         "their order, or CAB2=LINE for each (docs/cable.md)"},
+    "--wave-window": {
+        "metavar": "FROM:TO",
+        "help": "record only this part of simulated time: 10us:150us; either end may be left out",
+    },
+    "--wave-limit": {
+        "metavar": "SIZE",
+        "help": f"size at which recording ends, as 500M, before it becomes FST; 0: none (default: {WAVE_LIMIT})",
+    },
+    "--max-time": {
+        "metavar": "TIME",
+        "default": "100s",
+        "help": "simulated time after which the program is ended (default: 100s)",
+    },
+    "--stall-time": {
+        "metavar": "TIME",
+        "default": "20s",
+        "help": "time on this machine for which simulated time may stand still until "
+        "the program is ended; 0s: for ever (default: 20s)",
+    },
+    "--backend": {
+        "metavar": "B",
+        "default": "engine",
+        "help": "engine: the boards' RTL (default); model: pure Python, less exact, needs no compiler",
+    },
+    "--on": {
+        "metavar": "LINES",
+        "help": "run it on a board with the top 'cluster': its serial line, as /dev/ttyUSB0, or its number among those "
+        "found; or on boards with the top 'cab': lines with commas between them, for the CABs of the topology in "
+        "their order, or CAB2=LINE for each (docs/cable.md)",
+    },
     "--baud": {"metavar": "N", "help": "rate of these lines, as the boards' tops were built for (default: 1000000)"},
-    "--faults": {"metavar": "F", "action": "append", "default": [],
-                 "help": "what is to go wrong, as CAB1-HUB1.P0:errors=1e-5, or a .toml file; may be repeated (docs/faults.md)"},
+    "--faults": {
+        "metavar": "F",
+        "action": "append",
+        "default": [],
+        "help": "what is to go wrong, as CAB1-HUB1.P0:errors=1e-5, or a .toml file; may be repeated (docs/faults.md)",
+    },
     "--seed": {"metavar": "N", "default": "1", "help": "whole number from which faults are drawn (default: 1)"},
-    "--routes": {"metavar": "R", "default": "given", "help": "given: every CAB knows the network (default); discovered: each finds out by "
-                                                             "asking the HUBs"},
+    "--routes": {
+        "metavar": "R",
+        "default": "given",
+        "help": "given: every CAB knows the network (default); discovered: each finds out by asking the HUBs",
+    },
     "--json": {"metavar": "FILE", "help": "also write the results to FILE"},
 }
 #: Options that take none.
@@ -61,6 +102,7 @@ def configure(parser):
 def parse(parser, arguments):
     """Tells our options from what is the program's."""
     own, program, rest = [], [], []
+    known = [*_VALUES, *_FLAGS, "--debug"]
     words = iter(arguments)
     for word in words:
         name, equals, _ = word.partition("=")
@@ -71,6 +113,10 @@ def parse(parser, arguments):
             own.append(word if value is None else f"{word}={value}")
         elif word in _FLAGS or word == "--debug" or not program and word in ("-h", "--help"):
             own.append(word)
+        elif (option := meant(word, known)) is not None:
+            where = "if it is the program's own, write it behind '--'"
+            parser.error(f"there is no option {name}; the nearest is {option}; "
+                         f"{where if program else 'options of the program stand behind its name'}")
         elif program:
             rest.append(word)
         elif word.startswith("-") and word != "-":
@@ -80,12 +126,18 @@ def parse(parser, arguments):
     if not program and rest:
         program, rest = rest[:1], rest[1:]
     options = parser.parse_args([*own, *(["--", *program] if program else [])])
-    options.arguments = rest
+    options.arguments = Arguments(rest)
     return options
 
 
 def execute(options):
     """Runs the program to its end; what it reported decides the exit code."""
+    with Awaits() as awaits:
+        return _execute(options, awaits)
+
+
+def _execute(options, awaits):
+    from ..software.errors import ProgramError
     if options.backend not in BACKENDS:
         raise UsageError(f"--backend {options.backend}: there is no such back end; there are {' and '.join(BACKENDS)}")
     if options.routes not in ROUTES:
@@ -107,6 +159,7 @@ def execute(options):
         system = _system(options, program, topology, profile, waves, max_time)
     else:
         system = boards.system(program, trace=program.trace, limit_ps=max_time, seed=int(options.seed), routes=options.routes)
+    awaits.on_found = system.abort
     try:
         _place(faults, system)
         _run(options, program, system, stall)
@@ -116,14 +169,29 @@ def execute(options):
         _told(system)
         if options.waves is None:
             raise
-        system.close()
-        raise type(error)(f"{error}; waveforms up to then are in {options.waves}") from error
+        _close(options, system)
+        told = f"; waveforms up to then are in {options.waves}"
+        raise (error.more(told) if isinstance(error, Interrupted) else UsageError(f"{error}{told}")) from error
     finally:
-        system.close()
+        _close(options, system)
+    awaits.check()
+    try:
+        system.check()
+    except ProgramError as error:
+        raise UsageError(program.explain(error)) from error
+    if not options.arguments.seen and options.arguments:
+        unseen = shlex.join(options.arguments)
+        print(f"nectar: {options.program} has not looked at its arguments: {unseen}", file=sys.stderr)
     found = [Result(f"faults.{number}", hits, more={"fault": text, "symbols": symbols})
              for number, (text, hits, symbols) in enumerate(struck, 1)]
     save_json(options.json, [Result("run.simulated_time", simulated, "ns"), *map(Result.of, system.results), *found])
     return FAILED if any(result["ok"] is False for result in system.results) else DONE
+
+
+def _close(options, system):
+    """Frees the boards; that finishes the waveforms, which may take a while. May be called twice."""
+    with contextlib.nullcontext() if options.waves is None else telling(f"writing {options.waves}"):
+        system.close()
 
 
 def _faults(options):
@@ -161,10 +229,10 @@ def _waves(options):
     """What the engine is to record, as its keyword arguments."""
     path, boards, window = options.waves, options.wave_boards, options.wave_window
     if path is None:
-        for name, value in (("--wave-boards", boards), ("--wave-window", window)):
+        for name, value in (("--wave-boards", boards), ("--wave-window", window), ("--wave-limit", options.wave_limit)):
             if value is not None:
                 raise UsageError(f"{name} needs --waves FILE")
-        return {"waves": None, "wave_boards": None, "wave_window": None}
+        return {"waves": None, "wave_boards": None, "wave_window": None, "wave_limit": None}
     if options.backend != "engine":
         raise UsageError("--waves: only the engine has signals to record; leave --backend out")
     if os.path.splitext(path)[1] not in (".vcd", ".fst"):
@@ -182,7 +250,12 @@ def _waves(options):
                   picoseconds(end, "--wave-window") if end.strip() else LONGEST)
         if window[0] >= window[1]:
             raise UsageError(f"--wave-window {options.wave_window}: it ends before it begins")
-    return {"waves": path, "wave_boards": boards, "wave_window": window}
+    return {"waves": path, "wave_boards": boards, "wave_window": window, "wave_limit": _wave_limit(options) or None}
+
+
+def _wave_limit(options):
+    """Bytes; 0 for no limit."""
+    return octets(options.wave_limit or WAVE_LIMIT, "--wave-limit")
 
 
 def _check_apart(options):
@@ -253,12 +326,12 @@ def _run(options, program, system, stall):
                 f"at {_time(system)}{f' ({where})' if where else ''}")
 
     try:
-        with Watch(lambda: system.machine.time_ps, stall, stuck):
+        with Watch(lambda: system.machine.time_ps, stall, stuck, _wave_news(options, system)):
             program.run(system, options.arguments)
     except Stalled as error:
         raise UsageError(str(error)) from error
     except KeyboardInterrupt as error:
-        raise Interrupted(f"{str(error) or 'interrupted'} at {_time(system)} of simulated time") from error
+        raise Interrupted.of(error).more(f" at {_time(system)} of simulated time") from error
     except UsageError:
         raise
     except CableError as error:
@@ -269,6 +342,22 @@ def _run(options, program, system, stall):
                              else f"{program.path} ended with exit code {error.code}") from error
     except Exception as error:
         raise UsageError(program.explain(error)) from error
+
+
+def _wave_news(options, system):
+    """What tells once, as soon as it is so, that the waveforms have reached their limit."""
+    waiting = options.waves is not None
+
+    def news():
+        nonlocal waiting
+        if not waiting or (full_ps := system.machine.engine.waves_full_ps) is None:
+            return None
+        waiting = False
+        return (
+            f"--waves {options.waves}: the waveforms have reached {size_text(_wave_limit(options))} at {time_text(full_ps)} of simulated "
+            "time and end there; give a larger --wave-limit, or record less by --wave-boards and --wave-window"
+        )
+    return news
 
 
 def _time(system):

@@ -41,6 +41,8 @@ def execute(options):
     if options.link is not None:
         links = [f"{options.link}{n + 1}" for n in range(cabs)] if desk else [options.link]
         for link in links:
+            if os.path.islink(link) and not os.path.exists(link):     # a killed one has left it
+                os.unlink(link)
             if not options.link or os.path.lexists(link) or not os.path.isdir(os.path.dirname(link) or "."):
                 raise UsageError(f"--link {link if options.link else ''}: give a name that is not there yet, in a directory that is")
     with SimulatedBoard(shape) as board, contextlib.ExitStack() as stack:

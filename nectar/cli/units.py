@@ -2,6 +2,7 @@
 
 import re
 
+from ..software.times import time_text
 from .errors import UsageError
 
 __all__ = ["LONGEST", "picoseconds", "seconds", "time_text"]
@@ -26,11 +27,3 @@ def picoseconds(text, option):
 def seconds(text, option):
     """The same in seconds (float)."""
     return picoseconds(text, option) / 1e12
-
-
-def time_text(picoseconds):
-    """``picoseconds`` in the unit that suits it: ``0 s``, ``12.500 us``, ``3.142 ms``."""
-    for unit, size in (("s", 10**12), ("ms", 10**9), ("us", 10**6), ("ns", 10**3)):
-        if picoseconds >= size:
-            return f"{picoseconds / size:.3f} {unit}"
-    return f"{picoseconds} ps" if picoseconds else "0 s"

@@ -5,15 +5,13 @@ called 'hub' or 'cab'.
 """
 
 import hashlib
-import sys
+from pathlib import Path
 
+from ..sim.live import telling
 from .errors import DONE, UsageError
 from .results import Result, add_json_option, check_target, is_stream, save, save_json
 
 HELP = "write a board as a Verilog file"
-
-#: Ports from which on it takes more than a few seconds.
-_MANY = 32
 
 
 def configure(parser):
@@ -60,9 +58,9 @@ def execute(options):
         board = component(options.board, **parameters)
     except ValueError as error:
         raise UsageError(str(error)) from error
-    if parameters.get("ports", 0) > _MANY:
-        print("nectar: for so many ports this takes a minute", file=sys.stderr)
-    text = product(options.board, board=board, **parameters)
+    name = None if is_stream(options.output) else Path(options.output).name
+    with telling(f"making the Verilog of a {options.board}"):
+        text = product(options.board, board=board, file=name, **parameters)
     data = text.encode()
     try:
         save(options.output, data)

@@ -7,9 +7,9 @@ simulated time has become.
 
 import os
 import signal
-import sys
 import time
 
+from ..sim.live import Live
 from .errors import WRONG
 from .units import time_text
 
@@ -17,8 +17,6 @@ __all__ = ["Stalled", "Watch"]
 
 #: Seconds between two looks.
 _PERIOD = 0.2
-#: Seconds before progress is shown.
-_PATIENCE = 2.0
 #: How many times Stalled is raised before the process is ended for a program that catches it.
 _TRIES = 5
 
@@ -38,18 +36,20 @@ class Watch:
         Seconds of the host for which simulated time may stand still; 0: for ever.
     describe : callable
         Says where the program stands, given the innermost stack frame.
+    news : callable
+        Gives what is to be told at once, a line, or None.
     """
 
-    def __init__(self, now, stall, describe):
+    def __init__(self, now, stall, describe, news):
         self._now = now
+        self._news = news
         self._stall = stall
         self._describe = describe
-        self._show = sys.stderr.isatty()
-        self._shown = False
         self._tries = 0
 
     def __enter__(self):
-        self._begin = self._moved = time.monotonic()
+        self._moved = time.monotonic()
+        self._live = Live()
         self._time = self._now()
         self._before = signal.signal(signal.SIGALRM, self._look)
         signal.setitimer(signal.ITIMER_REAL, _PERIOD, _PERIOD)
@@ -58,12 +58,12 @@ class Watch:
     def __exit__(self, *error):
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, self._before)
-        self._clear()
+        self._tell()
+        self._live.clear()
 
-    def _clear(self):
-        if self._shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+    def _tell(self):
+        if line := self._news():
+            self._live.say(line)
 
     def _look(self, number, frame):
         host = time.monotonic()
@@ -77,10 +77,8 @@ class Watch:
             where = self._describe(frame)
             if self._tries <= _TRIES:
                 raise Stalled(where)
-            self._clear()
+            self._live.clear()
             os.write(2, f"nectar: {where}\n".encode())
             os._exit(WRONG)
-        if self._show and host - self._begin >= _PATIENCE:
-            self._shown = True
-            sys.stderr.write(f"\r\x1b[K{time_text(simulated)} simulated in {host - self._begin:.0f} s")
-            sys.stderr.flush()
+        self._tell()
+        self._live.show(lambda: f"{time_text(simulated)} simulated in {self._live.seconds:.0f} s")

@@ -54,6 +54,8 @@ class EngineMachine:
         Boards to record; None for all.
     wave_window : (int, int) or None
         Picoseconds from which and up to which they are recorded; None for all of the time.
+    wave_limit : int or None
+        Bytes of VCD after which recording ends; None for no limit.
     sleep : bool
         Whether boards that have nothing to do are left out. The result is the same.
     log_control : bool
@@ -71,10 +73,32 @@ class EngineMachine:
         The simulation itself: log, counters.
     """
 
-    def __init__(self, topology, profile=PROTOTYPE, *, nodes=(), waves=None, wave_boards=None, wave_window=None, sleep=True,
-                 log_control=False, log_data=False):
+    def __init__(
+        self,
+        topology,
+        profile=PROTOTYPE,
+        *,
+        nodes=(),
+        waves=None,
+        wave_boards=None,
+        wave_window=None,
+        wave_limit=None,
+        sleep=True,
+        log_control=False,
+        log_data=False,
+    ):
         log = "all" if log_data else "control" if log_control else "off"
-        self.engine = Engine(topology, profile, nodes=nodes, sleep=sleep, log=log, waves=waves, wave_boards=wave_boards, wave_window=wave_window)
+        self.engine = Engine(
+            topology,
+            profile,
+            nodes=nodes,
+            sleep=sleep,
+            log=log,
+            waves=waves,
+            wave_boards=wave_boards,
+            wave_window=wave_window,
+            wave_limit=wave_limit,
+        )
         self.doors = {name: Door(profile.cpu_hz) for name in topology.cabs}
         self.nodes = {node_name(name): Door(profile.cpu_hz) for name in topology.cabs if name in set(nodes)}
         self.fibers = self.engine.fibers

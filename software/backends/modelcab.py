@@ -22,6 +22,9 @@ _BY_ADDRESS = {register.address: register for register in REG.values() if regist
 #: CPU cycles from the edge at which a request is taken to the one at which its response is sampled.
 _ANSWER = 3
 _STATES = (1 << Irq.PACKET) | (1 << Irq.RECEIVED) | (1 << Irq.REPLY) | (1 << Irq.INPUT)
+#: As plain numbers: these are asked for at every access, and enumerations are slow.
+_DATA_BASE, _PROGRAM_BASE, _READ, _WRITE = _DATA.base, _PROGRAM.base, int(Kind.READ), int(Kind.WRITE)
+_PACKET, _RECEIVED, _REPLY = int(Irq.PACKET), int(Irq.RECEIVED), int(Irq.REPLY)
 
 
 class ModelCab(ModelTimers, ModelPort):
@@ -48,6 +51,7 @@ class ModelCab(ModelTimers, ModelPort):
         self.memory = bytearray(memory_bytes)
         self._program = bytearray(REGIONS["program"].size)
         self._guard = Guard(lambda: self._raise(Irq.TRAP))
+        self._owners = {}                 # (address, whether it is written) of a register → what is to be called
         self._forget()
 
     def _forget(self):
@@ -57,6 +61,7 @@ class ModelCab(ModelTimers, ModelPort):
         self._enable = 0
         self._threshold = 0
         self._levels = dict.fromkeys(Irq, 1)
+        self._rank()
         self._timers_begin()
         self._port_begin()
 
@@ -64,41 +69,58 @@ class ModelCab(ModelTimers, ModelPort):
     @property
     def irq(self):
         """The interrupt line."""
-        raised = self._pending() & self._enable
-        return bool(raised) and any(raised >> irq & 1 and level > self._threshold for irq, level in self._levels.items())
+        return bool(self._pending() & self._enable & self._above)
+
+    def _rank(self):
+        """Notes which interrupts are above the threshold."""
+        self._above = sum(1 << irq for irq, level in self._levels.items() if level > self._threshold)
 
     def _pending(self):
-        return (self._events | self._rx_shown << Irq.PACKET | (self._rx_result is not None) << Irq.RECEIVED
-                | bool(self._replies) << Irq.REPLY)
+        return (self._events | self._rx_shown << _PACKET | (self._rx_result is not None) << _RECEIVED
+                | bool(self._replies) << _REPLY)
 
     def access(self, request):
         """Carries out a request; returns (data, error)."""
-        address = request.address
-        self._guard.kernel = request.kernel
-        if not self._guard.allows(address, Kind.WRITE if request.write else Kind.READ):
+        address, write, select, data, kernel = request
+        guard = self._guard
+        guard.kernel = kernel
+        if not guard.allows(address, _WRITE if write else _READ):
             return 0, True
-        for memory, base in ((self.memory, _DATA.base), (self._program, _PROGRAM.base)):
-            offset = address - base
-            if 0 <= offset < len(memory):
-                if not request.write:
-                    return int.from_bytes(memory[offset:offset + 4], "big"), False
-                for lane in range(4):
-                    if request.select & 8 >> lane:
-                        memory[offset + lane] = request.data >> 8 * (3 - lane) & 0xFF
+        memory, offset = self.memory, address - _DATA_BASE
+        if not 0 <= offset < len(memory):
+            memory, offset = self._program, address - _PROGRAM_BASE
+        if 0 <= offset < len(memory):
+            if not write:
+                return int.from_bytes(memory[offset:offset + 4], "big"), False
+            if select == 0xF:
+                memory[offset:offset + 4] = data.to_bytes(4, "big")
                 return 0, False
+            for lane in range(4):
+                if select & 8 >> lane:
+                    memory[offset + lane] = data >> 8 * (3 - lane) & 0xFF
+            return 0, False
         if _PROM.base <= address < _PROM.end:
-            return 0, bool(request.write)
+            return 0, bool(write)
         if _TABLE.base <= address < _TABLE.end:
-            if request.write:
-                self._guard.store(address, request.data, request.select)
-            return 0 if request.write else self._guard.load(address), False
-        register = _BY_ADDRESS.get(address) or (_VME.get(address) if self.node is not None else None)
-        if register is None or request.select != 0xF or ("w" if request.write else "r") not in register.access:
+            if write:
+                guard.store(address, data, select)
+            return 0 if write else guard.load(address), False
+        owner = (self._owners.get((address, write)) or self._owner(address, write)) if select == 0xF else None
+        if owner is None:
             return 0, True
-        if request.write:
-            fields = sum(field.mask for field in register.fields) or 0xFFFFFFFF
-            return 0, self._owner("write", register)(request.data & fields) is False
-        return self._owner("read", register)(), False
+        if write:
+            return 0, owner[0](data & owner[1]) is False
+        return owner[0](), False
+
+    def _owner(self, address, write):
+        """What reads or writes the register at ``address``, and the bits that it has; None if there is no such."""
+        register = _BY_ADDRESS.get(address) or (_VME.get(address) if self.node is not None else None)
+        if register is None or ("w" if write else "r") not in register.access:
+            return None
+        name = f"{'write' if write else 'read'}_{register.name.lower()}"
+        mask = sum(field.mask for field in register.fields) or 0xFFFFFFFF
+        owner = self._owners[address, write] = getattr(self._guard, name, None) or getattr(self, f"_{name}"), mask
+        return owner
 
     def block(self, operation, kernel):
         """Does a whole block (``door.Operation``) of data memory, and returns its words; None if it must go word by word."""
@@ -163,10 +185,6 @@ class ModelCab(ModelTimers, ModelPort):
     def _write_vme_bell(self, value):
         self._raise(Irq.VME_BELL)
 
-    def _owner(self, verb, register):
-        name = f"{verb}_{register.name.lower()}"
-        return getattr(self._guard, name, None) or getattr(self, f"_{name}")
-
     def _cycle(self):
         return (self.machine.time_ps - self.first_ps) // self.period_ps
 
@@ -194,6 +212,7 @@ class ModelCab(ModelTimers, ModelPort):
 
     def _write_irq_threshold(self, value):
         self._threshold = value
+        self._rank()
 
     def _read_level(self, name):
         return sum(field.put(self._levels[Irq[field.name.upper()]]) for field in REG[name].fields)
@@ -201,6 +220,7 @@ class ModelCab(ModelTimers, ModelPort):
     def _write_level(self, name, value):
         for field in REG[name].fields:
             self._levels[Irq[field.name.upper()]] = field.get(value)
+        self._rank()
 
     _read_irq_level0, _read_irq_level1 = partialmethod(_read_level, "IRQ_LEVEL0"), partialmethod(_read_level, "IRQ_LEVEL1")
     _write_irq_level0, _write_irq_level1 = partialmethod(_write_level, "IRQ_LEVEL0"), partialmethod(_write_level, "IRQ_LEVEL1")

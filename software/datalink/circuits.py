@@ -3,12 +3,20 @@
 Source: "The Design of Nectar" (1989), sections 4.2.1 and 4.2.2.
 """
 
+from ...hdl.cab.addresses import REG
 from ...hdl.hub.commands import STATUS_IN_USE, Error, Op
 from ..errors import CircuitError
 from .replies import DONE
 from .route import CLOSE_ALL, command_word
 
 __all__ = ["Circuits"]
+
+_REPLY = REG["REPLY"]
+
+
+def _refusal(word):
+    """What the refusal of a command and its other reply have in common, but for the bit that tells them apart."""
+    return word & ~(DONE | _REPLY.value.mask)
 
 
 class Circuits:
@@ -56,6 +64,7 @@ class Circuits:
     async def _stage(self, route, words, replies):
         """Opens one stage; returns what is wrong (text, Error or None for silence), None if it stands."""
         found = ""
+        refused = {_refusal(reply) for reply in replies}
         for _ in range(self._attempts):
             waiting = set(replies)
 
@@ -63,12 +72,12 @@ class Circuits:
                 if word & DONE:
                     waiting.discard(word)
                     return not waiting
-                return True
+                return _refusal(word) in refused
 
             last = await self.replies.ask(words, match, self._reply_cycles)
             if last is not None and not last & DONE:
-                error = Error(last & 0xFF)
-                return f"HUB {last >> 8 & 0xFF} refuses: {error.name}", error
+                error = Error(_REPLY.value.get(last))
+                return f"HUB {_REPLY.hub.get(last)} refuses: {error.name}", error
             if last is not None:
                 return None
             self.counters.reply_timeouts += 1

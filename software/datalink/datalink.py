@@ -8,6 +8,7 @@ from enum import Enum
 from ...hdl.hub.commands import HELLO, Error
 from ...hdl.link.symbol import Control
 from ..errors import CircuitError, NoRoute
+from ..names import destination
 from .circuits import Circuits
 from .discovery import Discovery
 from .fiberin import FiberIn
@@ -43,6 +44,8 @@ class Datalink:
     options : Options
     number : int
         The CAB's ID, which it tells its HUB when it is asked.
+    names : dict of str → int
+        IDs of all CABs by their names.
 
     Members
     -------
@@ -55,13 +58,15 @@ class Datalink:
     watch : Watch
     """
 
-    __slots__ = ("kernel", "table", "options", "counters", "out", "watch", "discovery", "recovery", "_in", "_replies", "_circuits", "_compiled")
+    __slots__ = ("kernel", "table", "options", "names", "counters", "out", "watch", "discovery", "recovery",
+                 "_in", "_replies", "_circuits", "_compiled")
 
-    def __init__(self, kernel, memory, timers, interrupts, table, options=Options(), number=0):
+    def __init__(self, kernel, memory, timers, interrupts, table, options=Options(), number=0, names=None):
         cycles = round(kernel.door.cpu_hz / 1_000_000)
         self.kernel = kernel
         self.table = table if isinstance(table, Table) else Table(table)
         self.options = options
+        self.names = names or {}
         self.counters = counters = Counters()
         self.watch = watch = Watch(timers, interrupts, options.watch_us * cycles)
         self.out = FiberOut(kernel, memory, interrupts, watch, counters, max(1, options.ready_us // options.watch_us))
@@ -80,6 +85,10 @@ class Datalink:
     def register(self, protocol, receiver):
         """Names the transport for packets whose byte 0 is ``protocol``; what it must offer is told at FiberIn."""
         self._in.protocols[int(protocol)] = receiver
+
+    def destination(self, given, what):
+        """(CAB ID or list of IDs, number) of the destination ``given`` by a program; see ``software.names``."""
+        return destination(given, what, self.names)
 
     @property
     def routes(self):
@@ -106,13 +115,22 @@ class Datalink:
 
     async def find(self, *destinations):
         """The same for threads; a CAB that explores looks for what it does not know once more, since it may have started later. Raises NoRoute."""
-        try:
-            return self.route(*destinations)
-        except NoRoute:
-            if not self.discovery.explored:
-                raise
-        await self.discovery.again()
+        if self.discovery.explored:
+            unknown = [destination for destination in destinations if destination not in self.routes]
+            if unknown:
+                await self.discovery.seek(*unknown)
         return self.route(*destinations)
+
+    def back(self, cab):
+        """The Route to a CAB from which something has come, for what answers it. From both levels.
+
+        None if there is none: then the network is explored for it.
+        """
+        try:
+            return self.route(cab)
+        except NoRoute:
+            self.discovery.want(cab)
+            return None
 
     def suspect(self, cab):
         """A transport has not been answered by that CAB several times: the datalink looks at the way there, and mends it or takes another.
@@ -147,18 +165,20 @@ class Datalink:
                 raise
             await sending(self.route(*route.destinations), *arguments)
 
-    def post(self, route, header, areas=(), done=None, argument=None):
+    def post(self, route, header, areas=(), done=None, argument=None, wait=True):
         """Sends one packet by packet switching like ``send``, but never waits: for acknowledgments at interrupt level, and from threads too.
 
         It is written at once if no thread is writing and the fiber-out list has room, else as soon as that is so; packets that were posted
         keep their order. What a thread posts is carried by a thread of its own if nobody else writes just then: one that may wait does better to call
         ``send``. ``header`` and ``areas`` must not change until ``done(argument)`` is called, at either level, some time after all has left.
+        Not ``wait``: where the way is not free the HUB drops the packet, so that it holds up no others.
+        For CABs that perhaps do not run.
 
         Raises MessageTooLong for more areas than the list could hold, ValueError for a multicast whose way must be prepared (``route.before``).
         """
         if route.before:
             raise ValueError("this multicast's way over several HUBs has to be prepared, which takes time: call send")
-        self.out.post(route.packet, header, areas, done, argument)
+        self.out.post(route.packet if wait else route.trial, header, areas, done, argument)
 
     async def send_circuit(self, route, packets, done=None, argument=None):
         """Opens a circuit, sends ``packets`` (an iterable of (header, areas), of any size) over it, and closes it.

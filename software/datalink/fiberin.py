@@ -56,10 +56,12 @@ class FiberIn:
       or a list of such places, 16 at most, filled in order;
     - ``received(length: int, good: bool)`` → bool: the packet that it was last asked about has ended, with ``length`` bytes stored, ``good`` if
       without any error. True if another packet is likely to follow at once.
+
+    One that answers HOLD has a third, ``gave_up()``: the packet for which it last did so has waited in vain, and is dropped.
     """
 
     __slots__ = ("kernel", "door", "timers", "interrupts", "watch", "counters", "protocols", "_hold", "_patience", "_spare", "_receiver", "_checking", "_held",
-                 "_hold_timer", "_recent", "_quiet", "_age")
+                 "_holder", "_hold_timer", "_recent", "_quiet", "_age")
 
     def __init__(self, kernel, timers, interrupts, watch, counters, hold, patience, spare):
         self.kernel = kernel
@@ -75,6 +77,7 @@ class FiberIn:
         self._receiver = None         # protocol of the packet whose DMA runs
         self._checking = False        # and none of its bytes are wanted
         self._held = False            # a packet waits for room, and PACKET is disabled
+        self._holder = None           # protocol that keeps it
         self._hold_timer = None
         self._recent = False          # a packet has come since the last look of the watch
         self._quiet = 0               # looks since the last one
@@ -101,6 +104,7 @@ class FiberIn:
         else:
             place = protocol.packet(header)
             if place is Answer.HOLD:
+                self._holder = protocol
                 self._keep()
                 return False
         if self._held:
@@ -157,6 +161,7 @@ class FiberIn:
     def _expire(self, _, now):
         self.counters.hold_expired += 1
         self._hold_timer = None
+        self._holder.gave_up()
         self._let_go()
         self._discard()
         self.interrupts.add(Irq.PACKET)

@@ -26,6 +26,7 @@ _FINISH = REG["TX_AREA"].end.mask | REG["TX_AREA"].crc.mask
 _NOTIFY = REG["TX_AREA"].notify.mask
 _FREE = REG["TX_STATUS"].free.mask
 _WAITING = REG["TX_STATUS"].waiting.mask
+_READY = REG["TX_STATUS"].ready.mask
 _SENT_LOW = REG["TX_STATUS"].sent.low
 _SENT = Irq.SENT
 _CLOSE_UNCOUNTED = command_word(Op.CLOSE_ALL, ANY_HUB, 0)
@@ -327,6 +328,10 @@ class FiberOut:
                 self._room = None
             if self._room is None and not self._finishing and not self.posted and not (self._done and self.memory.awaited):
                 interrupts.remove(_SENT)
+
+    async def ready(self):
+        """Whether the HUB has room for another packet, as far as the board knows."""
+        return bool(await self.door.read(_STATUS) & _READY)
 
     async def finish(self):
         """Waits until all that has been written so far has left."""

@@ -15,7 +15,8 @@ class Options:
     stall_us: int = 50_000           # until a packet or message that does not go on is given up
     reply_us: int = 10_000           # for the reply that says that a circuit stands
     status_us: int = 500             # for the reply to a status command
-    attempts: int = 4                # at opening a circuit, and at asking a HUB
+    attempts: int = 4                # at opening a circuit, and at a command of a task's
+    asks: int = 8                    # of a question about the network, before its HUB counts as silent
     looks: int = 3                   # at ports whose neighbours do not say hello, until they count as unused
     look_us: int = 60                # before each of them
     suspect_us: int = 20_000         # between two looks at the way to the same CAB
@@ -52,4 +53,5 @@ class Counters:
     rerouted: int = 0                # times that routes were changed for that
     asked_again: int = 0             # questions to HUBs that were not answered in time
     stray_replies: int = 0           # replies that nobody waited for
+    damaged_replies: int = 0         # replies such as no HUB gives
     fiber_errors: int = 0            # interrupts ERROR

@@ -7,7 +7,7 @@ extra signal repairs flow control. docs/routing.md tells the steps.
 from ...hdl.hub.commands import Error, Op
 from ..errors import NoReply
 from ..packet import LAST_FRAGMENT, Protocol, pack
-from .questions import Refused
+from .questions import TAKEN, Refused
 from .route import CLOSE_ALL, command_word
 from .routes import Plan
 
@@ -32,9 +32,23 @@ class Recovery:
     -------
     broken : set of (hub, port)
         Channels that nothing passes.
+    deaf : set of int
+        CABs that had not taken the packet before when the way to them was looked at last: perhaps they do not run.
     """
 
-    __slots__ = ("number", "datalink", "kernel", "timers", "counters", "questions", "broken", "_looked", "_suspects", "_thread")
+    __slots__ = (
+        "number",
+        "deaf",
+        "datalink",
+        "kernel",
+        "timers",
+        "counters",
+        "questions",
+        "broken",
+        "_looked",
+        "_suspects",
+        "_thread",
+    )
 
     def __init__(self, number, datalink, timers, questions):
         self.number = number
@@ -44,6 +58,7 @@ class Recovery:
         self.counters = datalink.counters
         self.questions = questions
         self.broken = set()
+        self.deaf = set()
         self._looked = {}        # CAB ID -> CPU cycle at which its way was looked at last
         self._suspects = []      # CABs whose ways are to be looked at
         self._thread = None
@@ -101,6 +116,7 @@ class Recovery:
                     ready = await questions.ask(Op.STATUS_READY, hub, port)
                     await questions.ask(Op.OPEN_REPLY, hub, port)
                     opened = hub, port
+                (self.deaf.discard if ready else self.deaf.add)(cab)
                 if not ready:
                     # Its software answers any packet with a ready signal, in its turn; so small a one has room behind the largest.
                     await out.packet((), pack(Protocol.PRESENCE, self.number, cab, LAST_FRAGMENT, 0xFFFF, 0, 0, 0), (), False, False)
@@ -165,7 +181,7 @@ class Recovery:
             async with self.questions.held([*way, channel]):
                 await self.questions.ask(Op.IDENTITY_REPLY, there[0])
         except Refused as refused:
-            return refused.error in (Error.BUSY, Error.LOCKED)
+            return refused.error in TAKEN
         except NoReply:
             return False
         return True

@@ -4,7 +4,7 @@ Source: "The Design of Nectar" (1989), section 4.2.1.
 """
 
 from ...hdl.cab.addresses import REG
-from ...hdl.hub.commands import HELLO, HELLO_ASK, REPLY, Error
+from ...hdl.hub.commands import BY_OPCODE, HELLO, HELLO_ASK, REPLY, Error
 from ...hdl.link.symbol import ANY_HUB
 from ..errors import CommandRefused, NoReply
 from ..kernel.thread import BLOCK
@@ -15,6 +15,12 @@ __all__ = ["Replies", "DONE"]
 _REPLY = REG["REPLY"]
 #: Set in a reply, as REPLY reads, if the command was done.
 DONE = _REPLY.opcode.put(REPLY)
+_ERRORS = frozenset(Error)
+
+
+def _possible(word):
+    """Whether a HUB gives such a reply: else it was damaged on the way."""
+    return (_REPLY.opcode.get(word) | REPLY) in BY_OPCODE and (bool(word & DONE) or _REPLY.value.get(word) in _ERRORS)
 
 
 class Replies:
@@ -74,6 +80,8 @@ class Replies:
             self.out.say_hello()
         elif opcode == HELLO:
             pass                  # a HUB tells who it is, as an answer to nobody here
+        elif not _possible(word):
+            self.counters.damaged_replies += 1
         elif self._match is None:
             self.counters.stray_replies += 1
         elif self._got is None and self._match(word):

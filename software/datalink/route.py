@@ -43,6 +43,8 @@ class Route:
         branches do not wait for each other. 1 unless several HUBs branch.
     packet : list of int
         TX_COMMAND words of the last stage under packet switching: *test open with retry* for each hop; the first waits for the CAB's ready bit.
+    trial : list of int
+        The same without *retry*: at a hop that is taken, or not ready, the packet is dropped, and holds up nothing.
     before : list of (list of int, frozenset of int)
         The stages before it: their words, the last *with reply*, and what REPLY reads as then.
     circuits : list of (list of int, frozenset of int)
@@ -54,7 +56,7 @@ class Route:
     Raises ValueError for branches that are no tree, and for more hops than go into the list.
     """
 
-    __slots__ = ("hops", "stages", "packet", "before", "circuits", "areas", "destinations")
+    __slots__ = ("hops", "stages", "packet", "trial", "before", "circuits", "areas", "destinations")
 
     def __init__(self, branches, key=None, destinations=()):
         self.destinations = destinations
@@ -73,6 +75,7 @@ class Route:
         if max(map(len, stages)) + 3 > TX_LIST_DEPTH:
             raise ValueError(f"a route of {len(hops)} hops does not go into the fiber-out list of {TX_LIST_DEPTH} entries: send to fewer CABs at once")
         self.packet = [command_word(Op.TEST_OPEN_RETRY, *hop, wait_ready=hop == hops[0]) for hop in stages[-1]]
+        self.trial = [command_word(Op.TEST_OPEN, *hop, wait_ready=hop == hops[0]) for hop in stages[-1]]
         self.before = [_answered(stage, stage[-1:], Op.TEST_OPEN_RETRY, hops[0]) for stage in stages[:-1]]
         # A circuit over several branches must find each queue empty, since it goes on to other branches without waiting for what is in there.
         opened = Op.OPEN_RETRY if len(stages) == 1 else Op.TEST_OPEN_RETRY

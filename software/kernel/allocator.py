@@ -46,7 +46,12 @@ class Allocator:
         self._given = {}                                   # address of a block given out -> logarithm of its size
 
     def allocate(self, size):
-        """Address of a block of at least ``size`` bytes, aligned to its own size; None if there is none now."""
+        """Address of a block of at least ``size`` bytes, aligned to its own size; None if there is none now.
+
+        ValueError for less than 0 bytes.
+        """
+        if size < 0:
+            raise ValueError(f"a block has 0 bytes or more, not {size}")
         order = (size - 1).bit_length() if size > SMALLEST else 5
         if order > self._top:
             return None

@@ -5,6 +5,7 @@ since its register windows are still in place; the idle loop runs on the stack o
 are ended is specified in docs/kernel.md.
 """
 
+import inspect
 from collections import deque
 
 from ..costs import PROTOTYPE
@@ -12,10 +13,12 @@ from ..door import BusError, Kind, Operation
 from ..errors import EndThread, Fault, ProgramError, TimedOut
 from .thread import BLOCK, Thread
 
-__all__ = ["Kernel"]
+__all__ = ["Kernel", "checked", "forgo", "not_async"]
 
 _WAIT = Operation(Kind.WAIT)
 _NOW = Operation(Kind.NOW)
+_FOREIGN = ("a task can await only what its CAB offers, not what asyncio or another library does: "
+            "'await cab.sleep(microseconds)' waits in simulated time")
 
 
 class _Nobody:
@@ -28,6 +31,34 @@ class _Nobody:
 
 
 _NOBODY = _Nobody()
+
+
+def checked(function):
+    """``function`` if it can be a task: an async function, or a lambda or other object that calls one.
+
+    Raises TypeError, before anything runs.
+    """
+    if inspect.iscoroutine(function):
+        function.close()
+        raise TypeError(f"{function.__name__!r} has been called: give the function and its arguments, without a call")
+    if not callable(function):
+        raise not_async(function)
+    plain = inspect.unwrap(function)
+    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(plain)
+    if inspect.isroutine(plain) and not is_async and plain.__name__ != "<lambda>":
+        raise not_async(function)
+    return function
+
+
+def not_async(function):
+    """The TypeError for what is no async function."""
+    return TypeError(f"{getattr(function, '__name__', function)!r} is not an async function: a task is 'async def'")
+
+
+def forgo(awaitable):
+    """An awaitable that was to be awaited is not: nobody forgot that."""
+    if hasattr(awaitable, "close"):
+        awaitable.close()
 
 
 def _nothing(_):
@@ -131,9 +162,9 @@ class Kernel:
     # -- threads -------------------------------------------------------------------------------------
     def spawn(self, function, *args, name=None):
         """Makes a thread of the coroutine function ``function(*args)`` and queues it. Returns the Thread."""
-        coroutine = function(*args)
+        coroutine = checked(function)(*args)
         if not hasattr(coroutine, "send"):
-            raise TypeError(f"{getattr(function, '__name__', function)!r} is not an async function: a task is 'async def'")
+            raise not_async(function)
         self.spawned += 1
         thread = Thread(self, coroutine, name or f"{getattr(function, '__name__', 'thread')} {self.spawned}")
         thread._back = _nothing
@@ -164,6 +195,16 @@ class Kernel:
         await BLOCK
 
     # -- waiting -------------------------------------------------------------------------------------
+    def span(self, microseconds):
+        """A time to sleep or to compute for, in CPU cycles. ValueError for what is none."""
+        try:
+            cycles = round(microseconds * self.door.cpu_hz / 1_000_000)
+        except (TypeError, ValueError, OverflowError):
+            cycles = -1
+        if cycles < 0:
+            raise ValueError(f"a time is a number of microseconds, 0 or more, not {microseconds!r}")
+        return cycles
+
     def cycles(self, microseconds):
         """A time-out in CPU cycles; None for None, which is none. ValueError if it is beyond what a timer reaches."""
         if microseconds is None:
@@ -217,9 +258,13 @@ class Kernel:
     def _timed_out(self, thread):
         return TimedOut(f"{thread.name} on {self.name} has waited too long for {thread.waits_for}")
 
-    async def within(self, timeout, awaitable):
-        """The result of ``awaitable``; TimedOut in a wait of the current thread in it that lasts beyond ``timeout`` CPU cycles from now."""
-        deadline = await self.deadline(timeout)
+    async def within(self, microseconds, awaitable):
+        """The result of ``awaitable``; TimedOut in a wait of the current thread in it that lasts beyond that time."""
+        try:
+            deadline = await self.deadline(self.cycles(microseconds))
+        except BaseException:
+            forgo(awaitable)
+            raise
         try:
             return await awaitable
         finally:
@@ -297,8 +342,11 @@ class Kernel:
                 try:
                     while True:
                         operation = send(value) if error is None else coroutine.throw(error)
-                        if operation is None:
+                        if operation is BLOCK:
                             break
+                        if type(operation) is not Operation:
+                            error = TypeError(_FOREIGN)
+                            continue
                         error = None
                         try:
                             value = yield operation
@@ -334,11 +382,17 @@ class Kernel:
                 self.on_fail()
 
     def close(self):
-        """Ends every thread where it stands; their ``finally`` clauses run. May be called twice."""
+        """Ends every thread where it stands; their ``finally`` clauses run, and what these raise is a failure.
+
+        May be called twice.
+        """
         self._ready.clear()
-        for thread in list(self._threads):
-            thread._coroutine.close()
-        self._threads.clear()
+        while self._threads:
+            thread = next(iter(self._threads))
+            error = thread.close()
+            del self._threads[thread]
+            if error is not None:
+                self._fail(thread, error)
 
     # -- notes ---------------------------------------------------------------------------------------
     async def note(self, event, peer, number):

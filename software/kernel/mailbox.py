@@ -108,6 +108,10 @@ class Mailbox:
         """See the class."""
         return self._shut is not None
 
+    def fits(self, length):
+        """Whether a message of ``length`` bytes finds a place in it now, whatever there is of memory."""
+        return not self._writers and self._fits(length)
+
     def _fits(self, length):
         limit = self.capacity_bytes
         return len(self._messages) + self._places < self.capacity and (limit is None or self._bytes + length <= limit)
@@ -190,7 +194,7 @@ class Mailbox:
         kernel = self.kernel
         try:
             if timeout_us > 0:
-                return await kernel.within(kernel.cycles(timeout_us), self._reserve(length, paged))
+                return await kernel.within(timeout_us, self._reserve(length, paged))
             self._check()
             self._check_length(length)
             message = self.try_reserve(length, kernel.cab_id, paged=paged)

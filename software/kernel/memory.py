@@ -86,7 +86,8 @@ class Memory:
     async def allocate(self, size, timeout_us=None):
         """Address of a block of at least ``size`` bytes; waits until there is one. Threads are served in their order.
 
-        Raises OutOfMemory if the memory could never give it, TimedOut after ``timeout_us`` microseconds.
+        Raises OutOfMemory if the memory could never give it, TimedOut after ``timeout_us`` microseconds, ValueError for
+        less than 0 bytes.
         """
         if size > self.size:
             raise OutOfMemory(f"{self.kernel.name} has {self.size} bytes of data memory and cannot give {size}: use smaller pieces")
@@ -142,7 +143,7 @@ class Memory:
 
     def paged(self, size):
         """Bytes of a block that shares no page with another, for ``size`` bytes."""
-        return max(size, 1 << PAGE_BITS)
+        return max(size, 1 << PAGE_BITS) if size >= 0 else size
 
     def block_size(self, address):
         """Bytes of the block at ``address``. ValueError if it is not one that was allocated."""

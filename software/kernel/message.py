@@ -3,7 +3,7 @@
 Source: "The Design of Nectar" (1989), section 6.1: mailboxes buffer messages in CAB memory.
 """
 
-__all__ = ["Message"]
+__all__ = ["Message", "areas_of"]
 
 
 class Message:
@@ -85,3 +85,32 @@ class Message:
         if self.reserved:
             self.reserved = False
             self.mailbox.unkeep(self.length)
+
+
+def areas_of(data, memory, what="a message is"):
+    """The non-empty areas of ``data``, a Message or a list of (byte address, bytes).
+
+    ``memory.admit`` looks at each. Raises TypeError for what is neither; ``what`` begins the words then.
+    """
+    if isinstance(data, Message):
+        if data.length and data.address is None:
+            raise ValueError("the message has been freed: send it before")
+        data = [(data.address, data.length)]
+    try:
+        areas = [(address, length) for address, length in data if length]
+        if isinstance(data, str) or not all(isinstance(each, int) for area in areas for each in area):
+            raise TypeError
+    except (TypeError, ValueError):
+        raise TypeError(f"{what} bytes, a Message or a list of (address, bytes), not {_described(data)}") from None
+    for address, length in areas:
+        memory.admit(address, length)
+    return areas
+
+
+def _described(data):
+    """What somebody has given in place of a message."""
+    if isinstance(data, str):
+        return "str: text.encode() makes bytes of it"
+    if isinstance(data, (list, tuple)) and data and all(isinstance(each, int) for each in data):
+        return f"a {type(data).__name__} of int: bytes(numbers) makes bytes of it"
+    return type(data).__name__

@@ -10,6 +10,7 @@ from ...hdl.cab.regions import PAGE_BITS, Kind
 from ..door import BusError, Operation
 from ..door import Kind as Do
 from ..errors import EndThread, Fault, NotYours, ProgramError, ReceiverEnded
+from .thread import BLOCK, close
 
 __all__ = ["ProtectedTask"]
 
@@ -244,7 +245,7 @@ class ProtectedTask:
                 try:
                     result = close()
                     if hasattr(result, "__await__"):
-                        await self.kernel.within(self.kernel.cycles(_CLOSING_US), result)
+                        await self.kernel.within(_CLOSING_US, result)
                 except (ProgramError, EndThread):
                     pass       # it was over already, or the other side does not answer: the protocol goes on alone
                 return
@@ -281,7 +282,7 @@ class _Code:
                     error = task.dead
                     continue
                 try:
-                    if operation is None and task.user:     # it waits by something that is not its own to call
+                    if operation is BLOCK and task.user:     # it waits by something that is not its own to call
                         value = yield from self._wait()
                     else:
                         value = yield operation
@@ -294,7 +295,9 @@ class _Code:
                 except Exception as failure:
                     error = failure
         except GeneratorExit:
-            inner.close()
+            failure = close(inner)
+            if failure is not None:
+                raise failure from None
             raise
         except BaseException:
             yield from self._leave()
@@ -315,7 +318,7 @@ class _Code:
             task.kernel.interrupt(task.kernel.current, (yield from task.fault(failure)))
         task.trap()
         try:
-            return (yield None)
+            return (yield BLOCK)
         finally:
             task.back()
 

@@ -5,7 +5,41 @@ Source: "The Design of Nectar" (1989), section 6.1: threads execute as a set of 
 
 from ..errors import EndThread, ThreadEnded
 
-__all__ = ["Thread", "BLOCK"]
+__all__ = ["Thread", "BLOCK", "close", "words"]
+
+#: Awaits after which a coroutine that is to end is left as it is.
+_CLOSES = 100
+
+
+def words(name, kind="task"):
+    """What messages call a thread of that name: ``task job 1``; and ``task 1``, not ``task task 1``."""
+    return name if name.partition(" ")[0] == kind else f"{kind} {name}"
+
+
+def close(coroutine):
+    """Ends a suspended coroutine where it stands: ``finally`` clauses run up to their first ``await``.
+
+    No simulated time passes any more. Returns the first exception that they have raised, or None.
+    """
+    first = None
+    chain = [coroutine]
+    while (inner := getattr(chain[-1], "cr_await", None)) is not None and hasattr(inner, "close"):
+        chain.append(inner)
+    # From the inside out, since what an outer one would hear of an inner one that awaits once more is a RuntimeError.
+    while chain:
+        last = chain.pop()
+        for _ in range(_CLOSES):
+            try:
+                last.close()
+                break
+            except Exception as error:
+                if getattr(last, "cr_frame", None) is None:
+                    first = first or error
+                    break
+                close(last.cr_await)
+        else:
+            first = first or RuntimeError("it awaits again and again although it is to end: let GeneratorExit pass")
+    return first
 
 
 class _Block:
@@ -17,7 +51,7 @@ class _Block:
     __slots__ = ()
 
     def __await__(self):
-        return (yield None)
+        return (yield self)
 
 
 BLOCK = _Block()
@@ -103,6 +137,10 @@ class Thread:
         """
         if not self.ended:
             self._kernel.interrupt(self, EndThread())
+
+    def close(self):
+        """Ends it where it stands, see ``close``."""
+        return close(self._coroutine)
 
     def stopped(self, error):
         """Its CAB has been stopped (docs/faults.md): it ends by ``error`` where it stands, and nobody there is told."""

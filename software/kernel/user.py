@@ -8,6 +8,7 @@ from enum import Enum
 from inspect import iscoroutinefunction
 
 from .condition import Condition
+from .kernel import forgo
 from .lock import Lock
 from .mailbox import Mailbox
 from .message import Message
@@ -79,6 +80,7 @@ class Gate:
         if iscoroutinefunction(value):
             async def call(*args, **options):
                 return await task.wait(self._wait, value, args, options)
+            call.__qualname__ = value.__qualname__
             return call
         if callable(value):
             return lambda *args, **options: task.call(self._call, value, args, options)
@@ -281,7 +283,11 @@ class UserCab:
     async def within(self, microseconds, call):
         """As ``Cab.within``; ``call`` is the task's own code."""
         kernel = self._task.kernel
-        deadline = await self._task.wait(kernel.deadline, kernel.cycles(microseconds))
+        try:
+            deadline = await self._task.wait(kernel.deadline, kernel.cycles(microseconds))
+        except BaseException:
+            forgo(call)
+            raise
         try:
             return await call
         finally:

@@ -14,6 +14,7 @@ __all__ = ["NodeFile", "NodeFiles", "TIMEOUT_US"]
 TIMEOUT_US = 1_000_000
 _COUNT = HEADER + HELLO.size - 4
 _MODES = {"r": Mode.READ, "w": Mode.WRITE, "a": Mode.APPEND}
+_STATUS = frozenset(FileStatus)
 _ERRORS = {FileStatus.MISSING: FileMissing, FileStatus.REFUSED: FileRefused}
 _TEXTS = {
     FileStatus.MISSING: "there is no such file or folder",
@@ -104,10 +105,11 @@ class NodeFiles:
         got = b""
         try:
             if code == FileCode.READ and status == FileStatus.DONE and value:
-                got = await self.memory.read(chunk_at(number), min(value, CHUNK))
+                got = await self.memory.read(chunk_at(number), min(value, length))
         finally:
             self._over(number)
         if status != FileStatus.DONE:
+            status = FileStatus(status) if status in _STATUS else FileStatus.FAILED      # a node's word is checked
             raise _ERRORS.get(status, FileError)(status, f"{path}, on the node of {self.cab.name}: {_TEXTS.get(status, 'the node could not do it')}")
         return value, got
 

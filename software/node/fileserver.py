@@ -6,7 +6,7 @@ Files are those of the host that runs the simulation; what the node's own system
 import errno
 from pathlib import Path
 
-from .layout import ANSWER, CHUNK, FILE, MASK, FileCode, FileStatus, Mode, chunk_at, file_at
+from .layout import ANSWER, CHUNK, FILE, FILES, MASK, FileCode, FileStatus, Mode, chunk_at, file_at
 
 __all__ = ["FileServer", "MOST_FILES"]
 
@@ -71,6 +71,8 @@ class FileServer:
     async def serve(self, posted):
         """Answers all requests up to the count ``posted``."""
         node = self.node
+        if (posted - self._next & 0xFFFFFFFF) > FILES:
+            return      # a count that no CAB writes
         while self._next != posted:
             number, self._next = self._next, self._next + 1 & 0xFFFFFFFF
             node.door.spend(node.costs.file_request)

@@ -3,6 +3,7 @@
 Source: "The Design of Nectar" (1989), section 6.2.3: a node's process builds and consumes messages in place in CAB memory, by polling.
 """
 
+from .. import names
 from ..errors import ProgramError
 from .layout import ARRIVAL, BOXES, COUNTS, Code, arrival_at
 from .shared import PATIENCE_US
@@ -209,14 +210,16 @@ class NodeDatagram:
         self._node = node
 
     async def send(self, destination, data):
-        """Sends bytes to (CAB ID, mailbox); returns when all has left the CAB. Raises MessageTooLong, NoRoute, CabSilent."""
+        """Sends bytes to (CAB, mailbox), the CAB by ID or name; returns when all has left the CAB.
+
+        Raises MessageTooLong, NoRoute, CabSilent.
+        """
         await (await self.start(destination, data)).done()
 
     async def start(self, destination, data):
         """The same, but returns a Started when the CAB has been told: the next message can be built while this one leaves."""
-        cab, mailbox = destination
-        _number(mailbox, "mailbox")
         node = self._node
+        cab, mailbox = _to_one(destination, "mailbox", node)
         await node.attached()
         shared = node.shared
         with shared.bus():
@@ -245,12 +248,14 @@ class NodeRequests:
         self._node = node
 
     async def call(self, destination, data=b"", timeout_us=PATIENCE_US):
-        """Calls service (CAB ID, service) and returns the bytes of the answer. Raises a CallError, MessageTooLong, NoRoute, CabSilent."""
-        cab, service = destination
-        _number(service, "service")
+        """Calls service (CAB, service), the CAB by ID or name, and returns the bytes of the answer.
+
+        Raises a CallError, MessageTooLong, NoRoute, CabSilent.
+        """
+        node = self._node
+        cab, service = _to_one(destination, "service", node)
         if not 0 < timeout_us < 1 << 32:
             raise ValueError(f"a time-out is more than 0 us and less than 2**32, not {timeout_us}")
-        node = self._node
         await node.attached()
         shared = node.shared
         with shared.bus():
@@ -271,6 +276,9 @@ class NodeRequests:
         return offered
 
 
-def _number(value, what):
-    if not 0 <= value <= 0xFFFF:
-        raise ValueError(f"the number of a {what} is 0 to 65535, not {value}")
+def _to_one(given, what, node):
+    """(CAB ID, number) of a destination that a process has given."""
+    cab, number = names.destination(given, what, node.names)
+    if not isinstance(cab, int):
+        raise TypeError(f"a node sends to one CAB at a time, not to {cab!r}")
+    return cab, number

@@ -26,8 +26,10 @@ class Node:
     door : Door
         To VME.
     costs : NodeCosts
-    on_spawn : callable(thread) or None
+    on_spawn : callable(thread, daemon) or None
         Called with each process that is made.
+    names : dict of str → int
+        IDs of all CABs by their names.
 
     Members
     -------
@@ -43,8 +45,9 @@ class Node:
         The CAB's ID.
     """
 
-    def __init__(self, name, door, costs=SUN4, on_spawn=None):
+    def __init__(self, name, door, costs=SUN4, on_spawn=None, names=None):
         self.name = name
+        self.names = names or {}
         self.door = door
         self.costs = costs
         self.on_spawn = on_spawn
@@ -66,11 +69,11 @@ class Node:
         return f"<Node {self.name}>"
 
     # -- what programs call --------------------------------------------------------------------------
-    def spawn(self, task, *args, name=None):
-        """Starts a process: ``task(node, *args)``. Returns its Thread."""
+    def spawn(self, task, *args, name=None, daemon=False):
+        """Starts a process, ``task(node, *args)``. Returns its Thread. ``run`` does not wait for a ``daemon``."""
         thread = self.kernel.spawn(task, self, *args, name=name)
         if self.on_spawn is not None:
-            self.on_spawn(thread)
+            self.on_spawn(thread, daemon)
         return thread
 
     def lend(self, folder):
@@ -114,7 +117,7 @@ class Node:
 
     def cycles(self, microseconds):
         """Microseconds in CPU cycles."""
-        return round(microseconds * self.door.cpu_hz / 1e6)
+        return self.kernel.span(microseconds)
 
     def ring(self):
         """Calls the CAB; posted."""

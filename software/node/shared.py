@@ -15,6 +15,7 @@ __all__ = ["Command", "PATIENCE_US", "Shared"]
 PATIENCE_US = 100_000
 #: Commands whose outcome has values.
 _VALUED = (Code.CALL, Code.REPLY)
+_STATUS = frozenset(Status)
 _ERRORS = {
     Status.TOO_LONG: MessageTooLong, Status.NO_ROUTE: NoRoute, Status.TIMED_OUT: CallTimeout, Status.SILENT: ServerSilent,
     Status.NO_SERVICE: ServiceMissing, Status.SERVICE_FULL: ServiceFull, Status.SERVICE_ENDED: ServiceEnded, Status.RESTARTED: ServerRestarted,
@@ -144,6 +145,11 @@ class Shared:
         status, *values = command.outcome
         if status == Status.DONE:
             return values
+        if status not in _STATUS:
+            raise ProgramError(
+                f"{command.what}, asked by {self.node.name}: the CAB answers {status}, which has no meaning; "
+                "is its software this version's?"
+            )
         text = f"{command.what}, asked by {self.node.name}: {Status(status).name.lower().replace('_', ' ')}"
         if status in _ERRORS:
             raise _ERRORS[status](text)

@@ -137,8 +137,6 @@ class Client:
         kernel.heed()
         options = requests.options
         timeout_us = options.timeout_us if timeout_us is None else timeout_us
-        if not 0 <= service <= 0xFFFF:
-            raise ValueError(f"a service number is 0 to 65535, not {service}")
         if not timeout_us > 0:
             raise ValueError(f"a time-out is more than 0 us, not {timeout_us}")
         if server == requests.number:

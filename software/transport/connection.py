@@ -2,7 +2,7 @@
 
 from ..errors import ConnectionAborted, ConnectionClosed
 from ..kernel.lock import Lock
-from ..kernel.message import Message
+from ..kernel.message import areas_of
 from ..packet import MAX_DATA, Flag, Refusal
 from .endpoint import State
 from .patience import Patience
@@ -45,7 +45,7 @@ class Connection(Patience):
         Raises ConnectionClosed after ``close``, and the connection's error.
         """
         own = isinstance(data, (bytes, bytearray, memoryview))
-        areas = () if own else self._areas(data)
+        areas = () if own else areas_of(data, self.stream.memory, "a connection sends")
         self.kernel.door.spend(self.kernel.costs.stream_send)
         async with self._sending:
             self._may_send()
@@ -113,17 +113,6 @@ class Connection(Patience):
         self._check()
         if self.out.closing:
             raise ConnectionClosed(f"{self} has been closed on this side: send before")
-
-    def _areas(self, data):
-        """The non-empty areas of ``data``."""
-        if isinstance(data, Message):
-            data = [(data.address, data.length)]
-        if isinstance(data, str) or not hasattr(data, "__iter__"):
-            raise TypeError(f"a connection sends bytes, a Message or a list of (address, bytes), not {type(data).__name__}")
-        areas = [(address, length) for address, length in data if length]
-        for address, length in areas:
-            self.stream.memory.admit(address, length)
-        return areas
 
     def _readable(self, limit):
         self._check()

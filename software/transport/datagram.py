@@ -12,7 +12,7 @@ from ..datalink.fiberin import Answer
 from ..errors import MessageTooLong, ProgramError
 from ..kernel.lock import Lock
 from ..kernel.mailbox import Mailbox
-from ..kernel.message import Message
+from ..kernel.message import Message, areas_of
 from ..packet import ANY_CAB, LAST_FRAGMENT, MAX_DATA, Protocol, pack, unpack
 from .fragments import fragments
 
@@ -40,6 +40,7 @@ class Counters:
     damaged: int = 0             # messages dropped because a fragment arrived with an error
     orphans: int = 0             # fragments of messages whose beginning never came
     misdelivered: int = 0        # packets for another CAB
+    no_room: int = 0             # messages dropped at once, since one before them had waited in vain for the same room
     refused: int = 0             # messages for mailboxes that are closed, or that hold fewer bytes
     malformed: int = 0           # headers that contradict themselves
 
@@ -71,7 +72,21 @@ class Datagram:
         Looks of the datalink's watch without a new fragment after which an incomplete message is dropped.
     """
 
-    __slots__ = ("number", "kernel", "memory", "datalink", "mailboxes", "counters", "_patience", "_streams", "_incoming", "_current", "_last")
+    __slots__ = (
+        "number",
+        "kernel",
+        "memory",
+        "datalink",
+        "mailboxes",
+        "counters",
+        "_patience",
+        "_streams",
+        "_incoming",
+        "_current",
+        "_last",
+        "_lacking",
+        "_full",
+    )
 
     def __init__(self, number, kernel, memory, datalink, mailboxes, patience):
         self.number = number
@@ -85,6 +100,9 @@ class Datagram:
         self._incoming = {}      # source << 8 | destination -> Message that is being put together
         self._current = None     # Message of the packet under way
         self._last = False       # whether that packet says that it is its last
+        self._lacking = None     # (Mailbox, bytes) of the message that is held
+        # Number of a mailbox, or None for data memory -> bytes from which on a message has waited for it in vain.
+        self._full = {}
         datalink.register(Protocol.DATAGRAM, self)
         datalink.watch.watchers.append(self._tick)
 
@@ -99,25 +117,25 @@ class Datagram:
 
     # -- sending, by threads -------------------------------------------------------------------------
     async def send(self, destination, data, switching=Switching.PACKET):
-        """Sends a message to ``destination``: (CAB ID, mailbox), or (list of CAB IDs, mailbox) for multicast.
+        """Sends a message to ``destination``: (CAB, mailbox), or (list of CABs, mailbox) for multicast.
+
+        A CAB is given by its ID or its name.
 
         ``data`` is bytes, a Message, or a list of areas of data memory, each (byte address, bytes). Bytes are first stored into data
         memory, and ``send`` returns when the message is in the fiber-out list. With areas nothing is copied, and it
         returns when all has left, so that they may be used again.
 
-        Raises MessageTooLong beyond MAX_MESSAGE bytes, NoRoute, CircuitError (only under circuit switching). That the message
-        arrives is not promised.
+        Raises MessageTooLong beyond MAX_MESSAGE bytes, NoRoute, CircuitError (under circuit switching, and under packet switching to
+        several CABs on HUBs of different branches). That the message arrives is not promised.
         """
-        cabs, mailbox = destination
+        cabs, mailbox = self.datalink.destination(destination, "mailbox")
         kernel = self.kernel
         kernel.heed()
         own = isinstance(data, (bytes, bytearray, memoryview))
-        areas = () if own else self._areas(data)
+        areas = () if own else tuple(areas_of(data, self.memory))
         length = len(data) if own else sum(size for _, size in areas)
         if length > MAX_MESSAGE:
             raise MessageTooLong(f"a datagram carries at most {MAX_MESSAGE} bytes, not {length}: send it in parts")
-        if not 0 <= mailbox <= 0xFFFF:
-            raise ValueError(f"a mailbox number is 0 to 65535, not {mailbox}")
         if cabs == self.number:
             kernel.door.spend(kernel.costs.datagram_send)
             await self._deliver(mailbox, data if own else areas, length)
@@ -195,17 +213,6 @@ class Datagram:
             stream = self._streams[destination] = _Stream(self.kernel, destination)
         return route, stream
 
-    def _areas(self, data):
-        """The non-empty areas of ``data``: a Message, or a list of (byte address, bytes)."""
-        if isinstance(data, Message):
-            data = [(data.address, data.length)]
-        if isinstance(data, str) or not hasattr(data, "__iter__"):
-            raise TypeError(f"a message is bytes, a Message or a list of (address, bytes), not {type(data).__name__}")
-        areas = tuple((address, length) for address, length in data if length)
-        for address, length in areas:
-            self.memory.admit(address, length)
-        return areas
-
     async def _deliver(self, mailbox, data, length):
         """A message to this CAB itself: copied, never on the fiber."""
         box = self.mailbox(mailbox)
@@ -236,6 +243,9 @@ class Datagram:
         if destination != self.number and destination != ANY_CAB:
             self.counters.misdelivered += 1
             return Answer.DISCARD
+        if source in (self.number, ANY_CAB):
+            self.counters.malformed += 1
+            return Answer.DISCARD
         self._last = flags & LAST_FRAGMENT
         key = source << 8 | destination
         message = self._incoming.get(key)
@@ -262,10 +272,30 @@ class Datagram:
             return Answer.DISCARD
         message = box.try_reserve(length, source, number)
         if message is None:
+            # A packet that is held holds up all CABs that send to this one: room is waited for once, until there is some.
+            self._lacking = box, length
+            if length >= self._full.get(self._lack(box, length), length + 1):
+                self.counters.no_room += 1
+                return Answer.DISCARD
             return Answer.HOLD
+        if self._full:
+            self._full = {
+                what: least for what, least in self._full.items() if what not in (None, mailbox) or length < least
+            }
         self._incoming[key] = message
         self._current = key, message
         return message.address or self.memory.base, length
+
+    def gave_up(self):
+        """The message that was held has found no room in time."""
+        box, length = self._lacking
+        what = self._lack(box, length)
+        self._full[what] = min(self._full.get(what, length), 0 if box.full else length)
+
+    @staticmethod
+    def _lack(box, length):
+        """What there is too little of: the number of a mailbox, or None for data memory."""
+        return None if box.fits(length) else box.number
 
     def received(self, length, good):
         """The packet has ended."""

@@ -72,9 +72,9 @@ class Multicast(Exchange):
 
     __slots__ = ("mailbox", "_out", "_in")
 
-    KINDS = (Kind.REQUEST, Kind.HAVE, Kind.ACK, Kind.REFUSED, Kind.JOIN)
+    KINDS = (Kind.REQUEST, Kind.HAVE, Kind.WORKING, Kind.ACK, Kind.REFUSED, Kind.JOIN)
     DATA = (Kind.REQUEST,)
-    REASONS = (Reason.FULL, Reason.MISSING, Reason.ROOM, Reason.GROUP)
+    REASONS = (Reason.FULL, Reason.MISSING, Reason.ROOM, Reason.GROUP, Reason.BOOT)
     EVERYONE = (ANY_CAB,)
 
     def __init__(self, number, boot, kernel, memory, timers, interrupts, datalink, mailbox, waste, options=MulticastOptions()):
@@ -86,18 +86,23 @@ class Multicast(Exchange):
 
     # -- for tasks -----------------------------------------------------------------------------------
     async def send(self, destination, data, timeout_us=None):
-        """Sends ``data`` to (list of CAB IDs, mailbox); returns when each of the CABs has it in that mailbox.
+        """Sends ``data`` to (list of CABs, mailbox), by ID or name; returns when each of them has it in that mailbox.
 
-        ``data``: bytes, a Message or a list of areas, as for datagrams. Messages that have members in common are sent one after the other, and arrive in
-        that order, once. Raises MulticastFailed when ``timeout_us`` (by default the options') are over: it names those that have not acknowledged;
+        ``data``: bytes, a Message or a list of areas, as for datagrams. Each member gets messages in the order of the calls, once, whichever of
+        its starts receive them. Raises MulticastFailed when ``timeout_us`` (by default the options') are over since the call, the wait behind
+        earlier messages included: it names those that have not acknowledged, and at once those that have started anew and may have had it;
         MessageTooLong, NoRoute; TimedOut if there has been no memory for ``data`` for as long.
         """
-        await self._out.send(*destination, data, timeout_us)
+        cabs, mailbox = self.datalink.destination(destination, "mailbox")
+        await self._out.send([cabs] if isinstance(cabs, int) else cabs, mailbox, data, timeout_us)
 
     # -- what has come -------------------------------------------------------------------------------
     def _parse(self, source, destination, kind, ask, *fields):
         everyone = destination == ANY_CAB
-        return None if everyone and kind not in self.DATA else Packet(source, kind, ask, *fields, everyone)
+        answers = kind not in (Kind.REQUEST, Kind.JOIN)
+        if everyone and kind not in self.DATA or answers and not fields[3]:
+            return None
+        return Packet(source, kind, ask, *fields, everyone)
 
     def _expect(self, packet):
         return self._in.expect(packet)

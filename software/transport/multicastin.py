@@ -2,7 +2,6 @@
 
 from collections import deque
 
-from ..errors import NoRoute
 from ..packet import Kind, Reason
 from .parcel import Incoming
 from .replay import ahead
@@ -44,6 +43,8 @@ class MulticastIn:
     def expect(self, packet):
         """A fragment has begun: the Incoming that takes it, or None."""
         sender = self._senders.get(packet.source)
+        if not packet.everyone and packet.group != self.multicast.boot:
+            return None
         if packet.everyone and (sender is None or sender.boot != packet.boot or packet.group not in sender.groups):
             return None
         if sender is not None and sender.boot == packet.boot and sender.newest is not None:
@@ -61,8 +62,6 @@ class MulticastIn:
     def take(self, packet, incoming):
         """A fragment has arrived unharmed; ``incoming`` has it, or None."""
         counters = self.multicast.counters
-        if not packet.everyone:
-            self.join(packet)
         sender = self._known(packet)
         if packet.everyone and (sender is None or packet.group not in sender.groups):
             # Another one's packet that came through a connection that was not closed; or JOIN got lost.
@@ -73,6 +72,12 @@ class MulticastIn:
             return
         if sender is None or sender.newest is not None and ahead(packet.number, sender.newest) < 0:
             counters.stale += 1
+        elif not packet.everyone and packet.group != self.multicast.boot:
+            # Meant for an earlier start of this CAB, which may have had it.
+            counters.stale += 1
+            if packet.tell:
+                counters.refused += 1
+                self._tell(packet, Kind.REFUSED, Reason.BOOT)
         elif packet.number == sender.newest and sender.done:
             counters.duplicates += 1
             if packet.tell:
@@ -87,10 +92,18 @@ class MulticastIn:
             incoming.give_up()
 
     def join(self, packet):
-        """This CAB is a member of a group: it was told so, or has had a packet for that group and for itself alone."""
+        """This start of this CAB is a member of a group, as it is told. Who does not know which start this is hears it."""
+        if packet.word != self.multicast.boot:
+            if packet.ask:
+                self._tell(packet, Kind.REFUSED, Reason.BOOT)
+            return
         sender = self._known(packet)
-        if sender is not None and packet.group not in sender.groups:
+        if sender is None:
+            return
+        if packet.group not in sender.groups:
             sender.groups.append(packet.group)
+        if packet.ask:
+            self._tell(packet, Kind.WORKING, packet.group)
 
     def _known(self, packet):
         """What is known of the packet's sender; None if the packet is of an earlier start of it."""
@@ -156,12 +169,12 @@ class MulticastIn:
     def _tell(self, packet, kind, word=0):
         """Answers the sender."""
         multicast = self.multicast
-        try:
-            route = multicast.datalink.route(packet.source)
-        except NoRoute:
+        route = multicast.datalink.back(packet.source)
+        if route is None:
             multicast.counters.no_route += 1
             return
-        multicast.datalink.post(route, multicast.header(packet.source, kind, packet.mailbox, packet.number, packet.boot, packet.group, word))
+        header = multicast.header(packet.source, kind, packet.mailbox, packet.number, packet.boot, multicast.boot, word)
+        multicast.datalink.post(route, header)
 
     # -- age -----------------------------------------------------------------------------------------
     def _sweep_later(self, now):

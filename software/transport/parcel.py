@@ -5,7 +5,7 @@ a block, and when. Fiber out may still need it when the transport does not; the 
 """
 
 from ..errors import MessageTooLong
-from ..kernel.message import Message
+from ..kernel.message import Message, areas_of
 from ..kernel.thread import BLOCK
 from ..packet import MAX_DATA
 from .fragments import Assembly, parts
@@ -28,13 +28,7 @@ async def pack_up(kernel, memory, data, limit, most_areas, timeout_us=None):
         memory.write(block, data)
         await kernel.door.now()       # the bytes are there when a handler posts a packet of them
         return Parcel(kernel, memory, ((block, length),), length, block)
-    if isinstance(data, Message):
-        data = [(data.address, data.length)]
-    if isinstance(data, str) or not hasattr(data, "__iter__"):
-        raise TypeError(f"a message is bytes, a Message or a list of (address, bytes), not {type(data).__name__}")
-    areas = tuple((address, size) for address, size in data if size)
-    for address, size in areas:
-        memory.admit(address, size)
+    areas = tuple(areas_of(data, memory))
     length = sum(size for _, size in areas)
     _check(length, limit)
     parcel = Parcel(kernel, memory, areas, length)
@@ -87,10 +81,10 @@ class Parcel:
         """Whether a packet of it is still on its way out: who misses something may have it before it asks again."""
         return self._flying > 0
 
-    def post(self, datalink, route, header, index):
-        """Posts fragment ``index`` behind ``header``. From both levels."""
+    def post(self, datalink, route, header, index, wait=True):
+        """Posts fragment ``index`` behind ``header``; ``wait`` as for ``Datalink.post``. From both levels."""
         self._flying += 1
-        datalink.post(route, header, self.parts[index], self._left, None)
+        datalink.post(route, header, self.parts[index], self._left, None, wait)
 
     async def send(self, datalink, route, header, index):
         """The same from a thread, at once if fiber out is free. It never waits, so that time-outs hold, unless the route has several stages."""

@@ -7,7 +7,6 @@ after A. Birrell, B. Nelson, "Implementing Remote Procedure Calls" (1984) and VM
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..errors import NoRoute
 from ..packet import LENGTH_BITS, Kind, Protocol, Reason
 from .client import Client
 from .exchange import Exchange, Fragment
@@ -85,7 +84,7 @@ class Requests(Exchange):
 
     # -- for tasks -----------------------------------------------------------------------------------
     async def call(self, destination, data=b"", timeout_us=None):
-        """Calls service (CAB ID, service): sends ``data`` and returns the bytes of the answer.
+        """Calls service (CAB, service), the CAB by ID or name: sends ``data`` and returns the bytes of the answer.
 
         ``data``: bytes, a Message or a list of areas, as for datagrams. Raises a CallError: which one tells what is known; MessageTooLong, NoRoute; TimedOut
         if there has been no memory for ``data`` within the time-out.
@@ -101,7 +100,7 @@ class Requests(Exchange):
 
     async def start(self, destination, data=b"", timeout_us=None):
         """Begins a call and returns its Call. As many as wanted may be under way, 64 to one CAB: beyond that it waits until the oldest has ended."""
-        return await self._client.start(*destination, data, timeout_us)
+        return await self._client.start(*self.datalink.destination(destination, "service"), data, timeout_us)
 
     def serve(self, service, capacity=64):
         """Offers service number ``service`` (0 to 65535): a Service, for the task that calls this and for those that receive from it.
@@ -129,11 +128,9 @@ class Requests(Exchange):
 
     def _way(self, peer):
         """The Route to a CAB; None, which is counted, if there is none any more."""
-        try:
-            return self.datalink.route(peer)
-        except NoRoute:
-            self.counters.no_route += 1
-            return None
+        route = self.datalink.back(peer)
+        self.counters.no_route += route is None
+        return route
 
     # -- what has come -------------------------------------------------------------------------------
     def _parse(self, source, destination, kind, ask, *fields):

@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from ..datalink.fiberin import Answer
-from ..errors import ConnectionClosed, ConnectTimeout, NoRoute, PortInUse, TimedOut
+from ..errors import ConnectionClosed, ConnectTimeout, PortInUse, TimedOut
 from ..kernel.condition import Condition
 from ..packet import ANY_CAB, STREAM, WINDOW_UNIT, Flag, Protocol, Refusal
 from .connection import Connection
@@ -150,14 +150,12 @@ class Stream:
         return listener
 
     async def connect(self, destination, timeout_us=None):
-        """A connection to ``destination``, (CAB ID, port). Returns when it is set up.
+        """A connection to ``destination``, (CAB, port), the CAB by ID or name. Returns when it is set up.
 
         Raises NoRoute, ConnectRefused (nobody listens there), ConnectTimeout after ``timeout_us`` microseconds (by default the options'), TimedOut
         if there has been no memory for the connection's buffer for as long.
         """
-        peer, port = destination
-        if not 0 <= port <= 0xFFFF:
-            raise ValueError(f"a port is 0 to 65535, not {port}")
+        peer, port = self.datalink.destination(destination, "port")
         if timeout_us is None:
             timeout_us = self.options.connect_us
         route = await self.datalink.find(peer)
@@ -233,9 +231,8 @@ class Stream:
 
     def refuse(self, peer, number, opener, flags, seq, ack, reason):
         """At interrupt level: answers a packet of which nothing is known here. ``opener``: whether this side would have opened the connection."""
-        try:
-            route = self.datalink.route(peer)
-        except NoRoute:
+        route = self.datalink.back(peer)
+        if route is None:
             return
         kernel = self.kernel
         kernel.door.spend(kernel.costs.stream_control)
@@ -324,9 +321,8 @@ class Stream:
             self.counters.no_listener += 1
             self.refuse(source, number, False, _OPEN, seq, 0, Refusal.NOBODY)
             return
-        try:
-            route = self.datalink.route(source)
-        except NoRoute:
+        route = self.datalink.back(source)
+        if route is None:
             self.counters.no_room += 1
             return
         buffer = self.memory.try_allocate(self.options.buffer) if listener.pending < listener.backlog else None

@@ -28,7 +28,7 @@ def measure(scale):
         from ...hdl.product import product
         return product("cab", **BOARD)
 
-    result = found(text, "cab_sim", top="cab", model="cab", order={"cycles": max(3000, round(_CYCLES * scale))})
+    result = found(text, "cab_sim", top="cab", order={"cycles": max(3000, round(_CYCLES * scale))})
     rates, outcomes = result["rates"], []
     for name, figure in FIGURES.items():
         text = f"{_WHAT[name]}: {rates[name]:.2f} of {figure} Mbyte/s"

@@ -23,4 +23,4 @@ def ring(talkers, messages):
         from ..system.verilog import system
         return system(load(TOPOLOGY), PROTOTYPE)
 
-    return Run(**found(text, "naive_sim", top="system", model="naive", order={"talkers": talkers, "messages": messages}))
+    return Run(**found(text, "naive_sim", top="system", order={"talkers": talkers, "messages": messages}))

@@ -12,6 +12,7 @@ from nectar.verification.benchmarks.outcome import NotInstalled
 PARTS = ["fiber_out", "fiber_in", "vme", "total", "cpu", "protection"]
 
 
+@pytest.mark.nightly
 def test_all_users_reach_the_figures_of_the_papers(monkeypatch, tmp_path, capsys):
     """C1, C3, C4: simulated time, so no machine's load disturbs it."""
     monkeypatch.setenv("NECTAR_CACHE_DIR", str(tmp_path / "cache"))
@@ -39,5 +40,7 @@ def test_what_is_slower_than_the_papers_is_told(monkeypatch, capsys):
 
 def test_without_cocotb_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(NotInstalled, match=r"cocotb is not installed; .* pip install 'nectar\[test\]'"):
+    with pytest.raises(
+        NotInstalled, match=r"cocotb is not installed; .* pip install -c .*constraints\.txt -e .*\[test\]'"
+    ):
         cab.measure(1)

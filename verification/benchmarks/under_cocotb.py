@@ -6,8 +6,8 @@ import os
 import tempfile
 from pathlib import Path
 
+from ...extras import how_to_get
 from ...sim.build import BuildError
-from ...sim.cache import Cache
 from .outcome import NotInstalled
 
 __all__ = ["ORDER", "RESULT", "found"]
@@ -18,7 +18,7 @@ ORDER = "NECTAR_ORDER"
 RESULT = "found.json"
 
 
-def found(make, module, *, top, model, order):
+def found(make, module, *, top, order):
     """What the cocotb tests of ``module`` find on a model when given ``order``.
 
     Parameters
@@ -29,18 +29,16 @@ def found(make, module, *, top, model, order):
         Its Python module, in this package.
     top : str
         The Verilog module that is simulated; only its pins are seen.
-    model : str
-        Name of what is compiled, in the simulator's cache (docs/engine.md), where it is kept.
     order : dict
 
     Raises NotInstalled without cocotb, BuildError when it cannot be compiled or run.
     """
     if importlib.util.find_spec("cocotb") is None or importlib.util.find_spec("cocotb_tools") is None:
-        raise NotInstalled("cocotb is not installed; it comes with the extra 'test': pip install 'nectar[test]'")
+        raise NotInstalled(f"cocotb is not installed; {how_to_get('test')}")
     from ..simulation import simulate
 
     with tempfile.TemporaryDirectory() as directory:
-        outcome = simulate(make(), f"{__package__}.{module}", top=top, directory=directory, model=Cache().path / model, ports_only=True,
+        outcome = simulate(make(), f"{__package__}.{module}", top=top, directory=directory, ports_only=True,
                            optimisation="-O2", environment={ORDER: json.dumps(order)})
         result = Path(directory, RESULT)
         if not result.exists() or any(item is not True for item in outcome.results.values()):

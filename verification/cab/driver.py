@@ -76,6 +76,18 @@ class BoardDriver:
         self.now = 0               # clock edges, slept ones too
         self.host_requests = deque()
         self.has_host = hasattr(dut, "host__cyc")
+        # cocotb looks for a pin at each use, which takes longer than to read it.
+        names = [
+            "idle",
+            "irq",
+            "wake_in",
+            "rst",
+            *(f"bus__{name}" for name in ("ready", "done", "error", "read_data")),
+            "fiber__tx__valid",
+            "fiber__tx__payload",
+            *(["host__ack", "host__err", "host__dat_r"] if self.has_host else []),
+        ]
+        self._pins = {name: getattr(dut, name) for name in names}
         self._held = None
         self._sleep = 0
 
@@ -101,7 +113,7 @@ class BoardDriver:
 
     async def cycle(self):
         """One clock cycle."""
-        dut = self.dut
+        pins = self._pins
         waiting = bool(self.requests)      # other tasks may add to them in the middle of the cycle
         request = self.requests[0] if waiting else None
         if request is not None:
@@ -123,19 +135,24 @@ class BoardDriver:
             self._ask(asks)
 
         await self.clock.settle()
-        self._answer(dut)
-        if asks is not None and (dut.host__ack.value or dut.host__err.value):
+        self._answer(pins)
+        if asks is not None and (pins["host__ack"].value or pins["host__err"].value):
             self.host_requests.popleft()
-            asks.done, asks.error, asks.data = self.cycles, bool(dut.host__err.value), int(dut.host__dat_r.value)
+            asks.done, asks.error, asks.data = (
+                self.cycles,
+                bool(pins["host__err"].value),
+                int(pins["host__dat_r"].value),
+            )
             self.answered(asks)
-        if waiting and (request is None or dut.bus__ready.value):
+        if waiting and (request is None or pins["bus__ready"].value):
             self.requests.popleft()
             if request is not None:
                 request.taken = self.cycles
                 self.outstanding.append(request)
-        self._outgoing(dut, takes)
+        self._outgoing(pins, takes)
         await self.clock.edge()
-        self._stand_by(dut, undisturbed=request is None and arrives is None and asks is None and not self.disturbed())
+        nothing = request is None and arrives is None and asks is None and not pins["rst"].value
+        self._stand_by(pins, undisturbed=nothing and not self.disturbed())
 
     def answered(self, access):
         """Called with each Access when it has been answered."""
@@ -148,20 +165,20 @@ class BoardDriver:
                 access.taken = self.cycles
             self.clock.drive(host__we=access.write, host__adr=access.address >> 2, host__sel=access.select, host__dat_w=access.value)
 
-    def _answer(self, dut):
-        if dut.bus__done.value:
+    def _answer(self, pins):
+        if pins["bus__done"].value:
             access = self.outstanding.popleft()
             access.done = self.cycles
-            access.irq = bool(dut.irq.value)
-            access.error = bool(dut.bus__error.value)
-            access.data = int(dut.bus__read_data.value)
+            access.irq = bool(pins["irq"].value)
+            access.error = bool(pins["bus__error"].value)
+            access.data = int(pins["bus__read_data"].value)
             assert not (access.error or access.write) or access.data == 0, "read data without a read"
             self.answered(access)
         else:
-            assert not dut.bus__error.value, "an error without a response"
+            assert not pins["bus__error"].value, "an error without a response"
 
-    def _outgoing(self, dut, takes):
-        symbol = int(dut.fiber__tx__payload.value) if dut.fiber__tx__valid.value else None
+    def _outgoing(self, pins, takes):
+        symbol = int(pins["fiber__tx__payload"].value) if pins["fiber__tx__valid"].value else None
         assert self._held is None or symbol == self._held, "a symbol offered must stay until it is taken"
         assert symbol != Control.IDLE, "the idle symbol is never offered"
         self._held = None
@@ -176,13 +193,13 @@ class BoardDriver:
         else:
             self._held = symbol
 
-    def _stand_by(self, dut, undisturbed):
+    def _stand_by(self, pins, undisturbed):
         """What the board says after the edge; one that was idle, and to which nothing happened, says the same again."""
         before = (self.idle, self.irq, self.wake_in > 0)
-        self.idle = bool(dut.idle.value)
-        self.irq = bool(dut.irq.value)
-        self.wake_in = int(dut.wake_in.value)
-        offers = bool(dut.fiber__tx__valid.value)
+        self.idle = bool(pins["idle"].value)
+        self.irq = bool(pins["irq"].value)
+        self.wake_in = int(pins["wake_in"].value)
+        offers = bool(pins["fiber__tx__valid"].value)
         if self.idle:
             assert not self.outstanding, "idle with an access under way"
             assert not offers, "idle with a symbol to send"

@@ -172,11 +172,10 @@ async def an_area_is_not_let_in_because_it_is_refused_for_a_while(dut):
     assert traps > 5
 
 
-bench = Bench(__name__, {name: lambda board=board: Cab(**board) for name, board in BOARDS.items()}, ports_only=True,
-              share="verification.cab.test_cab")
+bench = Bench(__name__, {name: lambda board=board: Cab(**board) for name, board in BOARDS.items()}, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("4 kbyte",)))
 def test_bad_input(configuration, claim):
     """Each claim on each board."""
     bench.check(configuration, claim)

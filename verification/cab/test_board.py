@@ -131,11 +131,10 @@ async def what_vme_may_not_do_does_nothing(dut):
     assert board.tx == [Control.READY]
 
 
-bench = Bench(__name__, {name: lambda board=board: Cab(**board) for name, board in BOARDS.items()}, ports_only=True,
-              share="verification.cab.test_cab")
+bench = Bench(__name__, {name: lambda board=board: Cab(**board) for name, board in BOARDS.items()}, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("4 kbyte",)))
 def test_board(configuration, claim):
     """Each claim on each board."""
     bench.check(configuration, claim)

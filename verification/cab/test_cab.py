@@ -6,7 +6,7 @@ import zlib
 import cocotb
 import pytest
 
-from nectar.hdl.cab.addresses import ID_VALUE, REG, REGIONS, REGISTERS, Irq
+from nectar.hdl.cab.addresses import ID_VALUE, REG, REGIONS, REGISTERS, RX_LIST_DEPTH, TX_LIST_DEPTH, Irq
 from nectar.hdl.cab.cab import Cab
 from nectar.hdl.cab.vme.registers import VME_REGISTERS
 from nectar.hdl.link.symbol import Control, command, packet, reply
@@ -49,6 +49,31 @@ async def a_single_access_takes_three_cycles(dut):
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
+async def one_cycle_of_reset_is_enough_and_the_board_works_from_the_second_cycle_behind_it(dut):
+    """docs/cab.md, interrupts and reset: whatever the board was doing; in the cycle between, `idle` is 0, so that no clock stops there."""
+    board = BoardDriver(dut)
+    await board.start()
+    for busy in (0, 1, 5, 20):
+        if busy:
+            await board.register("TX_ADDRESS", DATA)
+            await board.register("TX_AREA", put("TX_AREA", length=100, start=1, end=1))
+            board.rx.extend(packet(bytes(50)))
+            await board.run(busy)
+        board.clock.drive(bus__valid=0, fiber__rx__valid=0)
+        await board.clock.reset()
+        await board.clock.settle()
+        assert dut.idle.value == 0
+        await board.clock.edge()
+        board = BoardDriver(dut, board.clock)
+        board.rx.extend(reply(1, 2, 3))
+        access = await board.access(Access(REG["TX_STATUS"].address))
+        assert access.done - access.taken == 3 and access.data == put("TX_STATUS", free=TX_LIST_DEPTH, ready=1)
+        await board.run(10)
+        assert await board.register("REPLY") == put("REPLY", valid=1, opcode=1, hub=2, value=3)
+        assert await board.register("RX_STATUS") == put("RX_STATUS", areas=RX_LIST_DEPTH) and not board.tx
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 async def requests_may_follow_each_other_in_every_cycle(dut):
     """docs/cab.md, CPU bus: a block moves one word a cycle, is answered in order, and reads what was written just
     before."""
@@ -61,6 +86,38 @@ async def requests_may_follow_each_other_in_every_cycle(dut):
     await board.block(accesses)
     assert [access.data for access in accesses[1::2]] == words
     assert [access.done for access in accesses] == [accesses[0].taken + 3 + number for number in range(len(accesses))]
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def a_request_that_is_not_taken_yet_may_be_changed_or_withdrawn(dut):
+    """docs/cab.md, CPU bus: while `bus__ready` is 0; what was never taken has no effect and no response."""
+    board = BoardDriver(dut)
+    await board.start()
+    words, due, withdrawn = {}, [], 0
+    for _ in range(400):
+        if not board.requests:
+            address, value = DATA + 4 * random.randrange(8), random.getrandbits(32)
+            # Behind an access to the protection table the next but one waits.
+            board.requests.append(
+                random.choice([Access(REGIONS["protection"].base, 0), Access(address, value), Access(address)])
+            )
+        wanted = board.requests[0]
+        await board.cycle()
+        if wanted.taken is not None:
+            due.append((wanted, words.get(wanted.address) if not wanted.write else 0))
+            if wanted.write:
+                words[wanted.address] = wanted.value
+        elif random.random() < 0.7:
+            board.requests.popleft()
+            withdrawn += 1
+            await board.run(random.randrange(2))
+    board.requests.clear()
+    await board.run(20)
+    assert not board.outstanding and withdrawn > 20
+    for access, data in due:
+        assert access.done is not None and not access.error and data in (None, access.data)
+    for address, value in words.items():
+        assert address < DATA or await board.read(address) == value
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
@@ -315,7 +372,7 @@ async def time_goes_on_while_the_board_sleeps(dut):
 bench = Bench(__name__, {name: lambda board=board: Cab(**board) for name, board in BOARDS.items()}, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("4 kbyte",)))
 def test_cab(configuration, claim):
     """Each claim on each size."""
     bench.check(configuration, claim)

@@ -1,5 +1,6 @@
 """Bench of hdl/cab/registers.py: every register of the map at its place, and nothing anywhere else."""
 
+import functools
 import random
 
 import cocotb
@@ -17,6 +18,7 @@ from nectar.verification.cab.structures import pack
 WORDS = REGIONS["registers"].size // 4
 
 
+@functools.cache
 def here():
     """The registers of this configuration."""
     return [register for register in REGISTERS if inside() == "with VME" or register not in VME_REGISTERS]

@@ -65,11 +65,13 @@ async def whatever_they_all_do_at_once_the_board_does_what_the_model_does(dut):
     assert all(count > amount // 5000 for count in traffic.counts.values()) and len(traffic.counts) == 8
 
 
-bench = Bench(__name__, {name: lambda: Cab(**BOARD) for name in AMOUNTS}, ports_only=True, share="whole")
+bench = Bench(__name__, {name: lambda: Cab(**BOARD) for name in AMOUNTS}, ports_only=True)
 
 
 @pytest.mark.parametrize("configuration, claim", [
     pytest.param(*case, marks=[pytest.mark.nightly] * (case[0] == "nightly")) for case in bench.cases()])
-def test_whole(configuration, claim):
+def test_whole(configuration, claim, record_property):
     """Each claim."""
     bench.check(configuration, claim)
+    if claim == whatever_they_all_do_at_once_the_board_does_what_the_model_does.name:
+        record_property("cycles", AMOUNTS[configuration][0])

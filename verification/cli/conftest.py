@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from nectar.cli import main
 from nectar.sim import build
+from nectar.verification.cli.silence import without_progress
 
 NECTAR = Path(sys.executable).parent / "nectar"
 
@@ -26,14 +28,14 @@ class Command:
                                 **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more})
 
     def __call__(self, *arguments, timeout=1800):
-        """Runs to the end; returncode, stdout, stderr."""
+        """Runs to the end; returncode, stdout, stderr without what long work tells of itself."""
         with self.start(*arguments) as process:
             try:
                 out, err = process.communicate(timeout=timeout)
             except subprocess.TimeoutExpired:
                 process.kill()
                 raise
-        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, without_progress(err))
 
     def refused(self, *arguments, status=2, **more):
         """Runs what must fail: the one line on the standard error, without its ``nectar: ``."""
@@ -47,6 +49,27 @@ class Command:
         """Writes a program into the folder; its name."""
         (self.folder / name).write_text(text)
         return name
+
+
+class Here(Command):
+    """Does what the command does within this process: for what is refused before anything runs, and for the model."""
+
+    def __init__(self, folder, monkeypatch, capsys):
+        super().__init__(folder)
+        monkeypatch.chdir(folder)
+        self.capsys = capsys
+
+    def __call__(self, *arguments):
+        self.capsys.readouterr()
+        status = main([str(argument) for argument in arguments])
+        out, err = self.capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, status, out, without_progress(err))
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys):
+    """The command within this process, in an empty folder."""
+    return Here(tmp_path, monkeypatch, capsys)
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ def test_throughput_of_the_link_meets_its_target(simulator):
     assert outcome.ok and outcome.value > 0.9
 
 
+@pytest.mark.nightly
 def test_64_cabs_on_a_mesh_exchange_messages(simulator):
     """Everything that they send arrives, on every size up to 64 CABs, and more CABs take more memory, however large the process is that asks."""
     ballast = bytearray(b"1") * (300 << 20)

@@ -4,7 +4,9 @@ import dataclasses
 import importlib.metadata
 import json
 import os
+import shlex
 import stat
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,8 @@ from nectar.boards.catalogue import BOARDS
 from nectar.boards.given import line
 from nectar.boards.tops import TOPS
 from nectar.cli import main
+
+ROOT = Path(building.__file__).resolve().parent.parent
 
 
 @pytest.mark.parametrize("arguments, words", [
@@ -68,7 +72,14 @@ def test_a_missing_package_is_named_with_how_to_get_it(package, capsys, tmp_path
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(importlib.metadata, "version", version)
     assert main(["build", "ulx3s", "hub", "--ports", "2"]) == 2
-    assert f"nectar: {package} is not installed; it comes with the extra 'fpga': pip install 'nectar[fpga]'" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert (
+        f"nectar: {package} is not installed; it comes with the extra 'fpga': {sys.executable} -m pip install -c "
+        in error
+    )
+    assert shlex.split(error)[-2:] == ["-e", f"{ROOT}[fpga]"], (
+        "a package index has another project under the name of ours"
+    )
     assert not list(tmp_path.iterdir())
 
 

@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 
 import pytest
+from nectar.verification.cli.caches import verilog_of
+from nectar.verification.cli.silence import without_progress
 
 LOOP = '''
 TOPOLOGY = "hub:2"
@@ -54,13 +56,21 @@ def _wait(condition, seconds=300):
         time.sleep(0.02)
 
 
-def _end(process, number):
+#: What ends a program, the exit code that tells so, and how its line begins.
+SIGNALS = [
+    (signal.SIGINT, 130, "interrupted"),
+    (signal.SIGTERM, 143, "ended by SIGTERM"),
+    (signal.SIGHUP, 129, "ended by SIGHUP"),
+]
+
+
+def _end(process, number, status=130):
     """Sends the signal to the program alone; its line of error."""
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
+    assert process.returncode == status, err
     _wait(lambda: not _session(process.pid), 30)
-    return err
+    return without_progress(err)
 
 
 @pytest.mark.parametrize("backend", ["engine", "model"])
@@ -74,33 +84,74 @@ def test_while_a_program_runs(nectar, simulator, backend, text):
     assert os.listdir(nectar.folder) == ["program.py"]
 
 
-def test_a_signal_to_terminate_ends_it_as_well(nectar, simulator):
-    with nectar.start("run", nectar.program(LOOP)) as process:
-        process.stdout.readline()
-        assert _end(process, signal.SIGTERM).startswith("nectar: ended by a signal at ")
-
-
-def test_waveforms_up_to_the_interruption_are_whole(nectar, simulator):
+@pytest.mark.parametrize("number, status, words", SIGNALS)
+def test_waveforms_up_to_the_interruption_are_whole(nectar, simulator, number, status, words):
     with nectar.start("run", nectar.program(LOOP), "--waves", "w.vcd") as process:
         process.stdout.readline()
         time.sleep(0.5)
-        assert "waveforms up to then are in w.vcd" in _end(process, signal.SIGINT)
+        line = _end(process, number, status)
+    assert re.fullmatch(
+        rf"nectar: {words} at \S+ [mu]?s of simulated time; waveforms up to then are in w.vcd\n", line
+    ), line
     assert sorted(os.listdir(nectar.folder)) == ["program.py", "w.vcd"]
     assert (nectar.folder / "w.vcd").read_text().count("$enddefinitions") == 1
 
 
-def test_while_the_simulator_is_built(nectar):
-    """A compiler that never ends stands in for one that takes its time; it has a child, as compilers have."""
+def test_a_signal_that_is_ignored_stays_so(nectar, simulator):
+    """As under nohup."""
+    with nectar.start(
+        "run", nectar.program(LOOP), preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    ) as process:
+        process.stdout.readline()
+        process.send_signal(signal.SIGHUP)
+        time.sleep(0.3)
+        assert process.poll() is None
+        _end(process, signal.SIGTERM, 143)
+
+
+def _temporaries(folder):
+    return [name for name in os.listdir(folder) if name.startswith(".w.fst.")]
+
+
+def test_what_a_killed_run_has_left_is_deleted_by_the_next(nectar, simulator):
+    """Waveforms in the making: those of a run that still goes on stay."""
+    with (
+        nectar.start("run", nectar.program(LOOP), "--waves", "w.fst") as killed,
+        nectar.start("run", "program.py", "--waves", "w.fst") as other,
+    ):
+        for process in killed, other:
+            process.stdout.readline()
+        both = _temporaries(nectar.folder)
+        killed.kill()
+        killed.wait()
+        assert len(both) == 2 and _temporaries(nectar.folder) == both
+        with nectar.start("run", "program.py", "--waves", "w.fst") as following:
+            following.stdout.readline()
+            now = _temporaries(nectar.folder)
+            assert len(now) == 2 and len(set(now) & set(both)) == 1
+            _end(following, signal.SIGINT)
+        _end(other, signal.SIGINT)
+    assert sorted(os.listdir(nectar.folder)) == ["program.py", "w.fst"]
+
+
+@pytest.mark.parametrize("number, status, words", SIGNALS)
+def test_while_the_simulator_is_built(nectar, simulator, number, status, words):
+    """A compiler that never ends stands in for one that takes its time; it has a child, as compilers have.
+
+    The Verilog is there already.
+    """
+    cache = nectar.folder / "cache"
+    verilog_of(simulator, cache)
     compiler = nectar.folder / "c++"
     compiler.write_text("#!/bin/sh\n[ \"$1\" = --version ] && echo slow && exit\ntouch compiling\nsleep 1000\n")
     compiler.chmod(0o755)
-    nectar.environment |= {"CXX": str(compiler), "NECTAR_CACHE_DIR": str(nectar.folder / "cache")}
+    nectar.environment |= {"CXX": str(compiler), "NECTAR_CACHE_DIR": str(cache)}
     with nectar.start("run", nectar.program(LOOP), "--waves", "w.vcd") as process:
         _wait(lambda: (nectar.folder / "compiling").exists())
-        err = _end(process, signal.SIGINT)
-    assert err.splitlines()[-1] == "nectar: interrupted"
+        err = _end(process, number, status)
+    assert err.splitlines()[-1] == f"nectar: {words}"
     assert sorted(os.listdir(nectar.folder)) == ["c++", "cache", "compiling", "program.py"]
-    assert not [name for name in os.listdir(nectar.folder / "cache") if name.startswith("tmp-")]
+    assert not [name for name in os.listdir(cache) if name.startswith("tmp-")]
 
 
 def test_while_a_benchmark_runs(nectar, simulator):
@@ -110,10 +161,9 @@ def test_while_a_benchmark_runs(nectar, simulator):
         assert _end(process, signal.SIGINT) == "nectar: interrupted\n"
 
 
-@pytest.mark.parametrize("pause", [1, 10, 10_000])
-def test_progress_is_shown_on_a_terminal_only_and_cleared_at_the_end(nectar, simulator, pause):
-    """A pseudo-terminal takes the errors; elsewhere (above) nothing but the line of error appears. How far the simulation is
-    by then, milliseconds or minutes, is the machine's affair."""
+@pytest.mark.parametrize("pause", [1, 10_000])
+def test_progress_on_a_terminal_is_one_line_and_cleared_at_the_end(nectar, simulator, pause):
+    """A pseudo-terminal takes the errors. How far the simulation is by then, milliseconds or minutes, is the machine's affair."""
     ours, theirs = os.openpty()
     with os.fdopen(ours, "rb", buffering=0) as terminal:
         with nectar.start("run", nectar.program(LOOP.replace("10", str(pause))), "--max-time", "1000000s", stderr=theirs) as process:
@@ -129,4 +179,17 @@ def test_progress_is_shown_on_a_terminal_only_and_cleared_at_the_end(nectar, sim
         except OSError:     # what Linux calls the end of a pseudo-terminal
             pass
     shown, _, rest = seen.rpartition(b"\r\x1b[Knectar: interrupted")
-    assert rest.startswith(b" at ") and shown.startswith(b"\r\x1b[K") and re.search(rb"\x1b\[K\d+\.\d{3} (us|ms|s) simulated in \d+ s", shown)
+    assert (
+        rest.startswith(b" at ")
+        and shown.startswith(b"\r\x1b[K")
+        and re.search(rb"\x1b\[Knectar: \d+\.\d{3} (us|ms|s) simulated in \d+ s", shown)
+    )
+
+
+def test_elsewhere_progress_is_a_line_after_two_seconds_and_seldom_more(nectar, simulator):
+    with nectar.start("run", nectar.program(LOOP)) as process:
+        line = process.stderr.readline()
+        assert re.fullmatch(r"nectar: \d+\.\d{3} (us|ms|s) simulated in [23] s\n", line), line
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        assert re.fullmatch(r"nectar: interrupted at .*\n", process.stderr.read())

@@ -17,7 +17,8 @@ def three(monkeypatch):
              Fact("T3", "a third", 10, "us", Rule.EXACTLY, "D 1", lambda: Found(None, "no time"))]
     monkeypatch.setattr(catalogue, "FACTS", {fact.id: fact for fact in facts})
     line = curves.Line("all", [(1, (1.5, 2.0)), (2, (2.5, 2.0))], ("software", "fiber"))
-    monkeypatch.setattr(curves, "CURVES", (curves.Curve("curve", "A curve", "bytes", "us", lambda quick: [line]),))
+    curve = curves.Curve("curve", "A curve", "bytes", "us", lambda quick: [line], lambda lines: "rises")
+    monkeypatch.setattr(curves, "CURVES", (curve,))
 
 
 def test_the_table_says_what_holds_and_what_does_not(three, capsys):
@@ -44,10 +45,10 @@ def test_json_has_every_figure_and_every_curve(three, tmp_path):
 
 
 def test_the_page_is_written_whole(three, tmp_path):
-    pytest.importorskip("matplotlib", reason="figures need matplotlib: pip install 'nectar[report]'")
+    pytest.importorskip("matplotlib", reason="figures need matplotlib")
     assert main(["reproduce", "--html", str(tmp_path / "r.html")]) == 1
     text = (tmp_path / "r.html").read_text()
-    assert text.endswith("</html>\n") and "A curve" in text and "by foot" in text
+    assert text.endswith("</html>\n") and "A curve</b>rises<" in text and "by foot" in text
 
 
 @pytest.mark.parametrize("arguments, words", [

@@ -1,6 +1,9 @@
 """``nectar run``: what a program gets, what comes out of it."""
 
 import json
+import os
+import re
+import shutil
 
 import pytest
 
@@ -122,6 +125,42 @@ def test_waveforms_are_recorded(nectar, simulator, suffix):
         assert b"HUB1" in content and b"CAB1" in content and b"HUB2" not in content
         times = [int(line[1:]) for line in content.split(b"\n") if line.startswith(b"#")]
         assert 20_000_000 <= times[1] and times[-1] <= 30_000_000
+
+
+def test_waveforms_end_at_their_limit_with_a_word(nectar, simulator):
+    sizes = []
+    for options in ([], ["--wave-limit", "200k"]):
+        done = nectar("run", nectar.program(HELLO), "hello", "--waves", "w.vcd", "--wave-boards", "CAB1", *options)
+        assert (done.returncode, done.stdout) == (0, "hello 5 0\n")
+        sizes.append(os.path.getsize(nectar.folder / "w.vcd"))
+    assert re.fullmatch(
+        r"nectar: --waves w\.vcd: the waveforms have reached 200\.0 kbyte at \d+\.\d+ us of simulated time and end there; give a larger "
+        r"--wave-limit, or record less by --wave-boards and --wave-window\n",
+        done.stderr,
+    ), done.stderr
+    assert 200_000 <= sizes[1] < sizes[0]
+    text = (nectar.folder / "w.vcd").read_text()
+    assert "$enddefinitions" in text and text.endswith("\n")
+
+
+def test_a_damaged_simulator_is_linked_again(nectar, simulator):
+    """Half of a library would end the process with a bus error."""
+    cache = nectar.folder / "cache"
+    cache.mkdir()
+    for path in simulator.parent.iterdir():
+        if re.match(r"\.?(verilog|objects)-(cab|hub16|core|kinds|runtime)-", path.name) or path.name.removeprefix(
+            "."
+        ).startswith(simulator.name):
+            (shutil.copytree if path.is_dir() else shutil.copy2)(path, cache / path.name)
+    nectar.environment["NECTAR_CACHE_DIR"] = str(cache)
+    assert nectar("run", nectar.program(HELLO), "hello").stderr == ""
+    os.truncate(cache / simulator.name, simulator.stat().st_size // 2)
+    done = nectar("run", "program.py", "hello")
+    assert (done.returncode, done.stdout) == (0, "hello 5 0\n"), done
+    assert (
+        done.stderr.startswith("nectar: what was kept is damaged; building the simulator (what has changed)")
+        and "compiling" not in done.stderr
+    )
 
 
 def test_sleep_changes_no_result(nectar, simulator):

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from nectar.cli import results
+from nectar.verification.cli.caches import verilog_of
 
 MAIN = "TOPOLOGY = 'hub:2'\nasync def main(system, arguments):\n    "
 
@@ -22,6 +23,16 @@ def refused(nectar):
     def run(text, *options, backend="model", **more):
         line = nectar.refused("run", nectar.program(text), "--backend", backend, *options, **more)
         assert os.listdir(nectar.folder) == ["program.py"]
+        return line
+    return run
+
+
+@pytest.fixture
+def refused_here(here):
+    """Runs a program (its text) that must fail; the line that says why. Within this process."""
+    def run(text, *options, backend="model", **more):
+        line = here.refused("run", here.program(text), "--backend", backend, *options, **more)
+        assert os.listdir(here.folder) == ["program.py"]
         return line
     return run
 
@@ -61,8 +72,8 @@ def test_program_file_cannot_be_read(nectar):
     ("TOPOLOGY = 'hub:2'\nNODES = ['CAB3']\nasync def main(system, arguments): pass\n", r"program\.py: NODES names 'CAB3', but hub:2 has CAB1, CAB2"),
     ("TOPOLOGY = 'hub:2'\nNODES = 7\nasync def main(system, arguments): pass\n", r"program\.py: NODES must be a list of names .*"),
 ])
-def test_a_program_that_cannot_be_loaded(refused, text, line):
-    assert re.fullmatch(line, refused(text))
+def test_a_program_that_cannot_be_loaded(refused_here, text, line):
+    assert re.fullmatch(line, refused_here(text))
 
 
 def test_a_program_that_is_no_text(nectar):
@@ -71,25 +82,52 @@ def test_a_program_that_is_no_text(nectar):
 
 
 # -- what main and the tasks do ---------------------------------------------------------------------------
-@pytest.mark.parametrize("text, line", [
-    (MAIN + "raise ValueError('boo')", r"program\.py:3: ValueError: boo"),
-    (MAIN + "raise ValueError('two\\nlines')", r"program\.py:3: ValueError: two lines"),
-    (MAIN + "system.spawn('CAB9', main)", r"there is no CAB 'CAB9'; there are CAB1, CAB2 \(program\.py:3\)"),
-    (MAIN + "open('nowhere')", r"program\.py:3: FileNotFoundError: \[Errno 2\] No such file or directory: 'nowhere'"),
-    (MAIN + "raise __import__('nectar.software').software.ProgramError('no such file')", "no such file"),
-    (MAIN + "raise SystemExit('enough')", r"program\.py: enough"),
-    (MAIN + "raise SystemExit(7)", r"program\.py ended with exit code 7"),
-    (MAIN + "await __import__('asyncio').sleep(1)", r"program\.py:3: RuntimeError: no running event loop"),
-    (MAIN + "await __import__('asyncio').sleep(0)", r"program\.py:3: main awaits what only a task may await; .*system\.run.*"),
-    (MAIN + "await system.cab('CAB1').mailbox(1).receive()", r"only a task can wait .*system\.spawn \(program\.py:3\)"),
-    (task("raise ValueError('boo')"), r"task job 1 on CAB1 failed at [\d.]+ us: ValueError: boo \(program\.py:3\)"),
-    (task("cab.door.write(0, 1); await cab.sleep(1)"), r"task job 1 on CAB1 failed at .* bus error: store to 0x000000; .*\(program\.py:3\)"),
-    (task("await cab.datagram.send((9, 1), b'x')"), r"task job 1 on CAB1 failed at .*9.*\(program\.py:3\)"),
-    (task("await cab.mailbox(4).receive()"), r"nothing can happen any more at [\d.]+ us: task job 1 on CAB1 waits for mailbox 4 of CAB1"),
-    (task("await __import__('asyncio').sleep(0)"), r"nothing can happen any more at [\d.]+ us: task job 1 on CAB1 waits .*"),
-])
-def test_a_program_that_fails(refused, text, line):
-    assert re.fullmatch(line, refused(text))
+@pytest.mark.parametrize(
+    "text, line",
+    [
+        (MAIN + "raise ValueError('boo')", r"program\.py:3: ValueError: boo"),
+        (MAIN + "raise ValueError('two\\nlines')", r"program\.py:3: ValueError: two lines"),
+        (MAIN + "system.spawn('CAB9', main)", r"there is no CAB 'CAB9'; there are CAB1, CAB2 \(program\.py:3\)"),
+        (
+            MAIN + "open('nowhere')",
+            r"program\.py:3: FileNotFoundError: \[Errno 2\] No such file or directory: 'nowhere'",
+        ),
+        (MAIN + "raise __import__('nectar.software').software.ProgramError('no such file')", "no such file"),
+        (MAIN + "raise SystemExit('enough')", r"program\.py: enough"),
+        (MAIN + "raise SystemExit(7)", r"program\.py ended with exit code 7"),
+        (
+            MAIN + "await __import__('asyncio').sleep(1)",
+            r"program\.py:3: RuntimeError: no running event loop; asyncio does not run here: .*",
+        ),
+        (
+            MAIN + "await __import__('asyncio').sleep(0)",
+            r"program\.py:3: main awaits what only a task may await; .*system\.run.*",
+        ),
+        (
+            MAIN + "await system.cab('CAB1').mailbox(1).receive()",
+            r"only a task can wait .*system\.spawn \(program\.py:3\)",
+        ),
+        (
+            task("raise ValueError('boo')"),
+            r"task job 1 on CAB1 failed at [\d.]+ [nu]s: ValueError: boo \(program\.py:3\)",
+        ),
+        (
+            task("cab.door.write(0, 1); await cab.sleep(1)"),
+            r"task job 1 on CAB1 failed at .* bus error: store to 0x000000; .*\(program\.py:3\)",
+        ),
+        (task("await cab.datagram.send((9, 1), b'x')"), r"task job 1 on CAB1 failed at .*9.*\(program\.py:3\)"),
+        (
+            task("await cab.mailbox(4).receive()"),
+            r"nothing can happen any more at [\d.]+ [nu]s: task job 1 on CAB1 waits for mailbox 4 of CAB1",
+        ),
+        (
+            task("await __import__('asyncio').sleep(0)"),
+            r"task job 1 on CAB1 failed at [\d.]+ [nu]s: TypeError: a task can await only .*",
+        ),
+    ],
+)
+def test_a_program_that_fails(refused_here, text, line):
+    assert re.fullmatch(line, refused_here(text))
 
 
 @pytest.mark.parametrize("backend", ["engine", "model"])
@@ -100,7 +138,7 @@ def test_a_task_that_waits_for_ever(refused, simulator, backend):
 @pytest.mark.parametrize("backend", ["engine", "model"])
 def test_a_task_that_never_ends_is_ended_by_max_time(refused, simulator, backend):
     line = refused(task("\n    ".join(["while True:", "    await cab.sleep(100)"])), "--max-time", "5ms", backend=backend)
-    assert line == "the time limit was reached at 5000.000 us: task job 1 on CAB1 waits for a timer"
+    assert line == "the time limit was reached at 5.000 ms: task job 1 on CAB1 waits for a timer"
 
 
 @pytest.mark.parametrize("backend", ["engine", "model"])
@@ -157,6 +195,8 @@ def test_stall_time_0_waits_for_ever(nectar):
     (["--waves", "no/where/w.vcd"], r"--waves no/where/w\.vcd cannot be written: there is no directory .*/no/where"),
     (["--wave-boards", "CAB1"], r"--wave-boards needs --waves FILE"),
     (["--wave-window", "1us:2us"], r"--wave-window needs --waves FILE"),
+    (["--wave-limit", "1M"], r"--wave-limit needs --waves FILE"),
+    (["--waves", "w.vcd", "--wave-limit", "much"], r"--wave-limit much: not a size; .*"),
     (["--waves", "w.vcd", "--wave-boards", "CAB1,CAB9"], r"--wave-boards: hub:2 has no board 'CAB9'; it has HUB1, CAB1, CAB2"),
     (["--waves", "w.vcd", "--wave-boards", ","], r"--wave-boards names no board; .*"),
     (["--waves", "w.vcd", "--wave-window", "5us"], r"--wave-window 5us: write FROM:TO, as in 10us:150us"),
@@ -165,20 +205,21 @@ def test_stall_time_0_waits_for_ever(nectar):
     (["--json", "no/where"], r"--json no/where cannot be written: there is no directory .*/no"),
     (["--json", "."], r"--json \. cannot be written: it is a directory"),
 ])
-def test_wrong_options(nectar, options, line):
-    got = nectar.refused("run", nectar.program(MAIN + "pass"), *options)
+def test_wrong_options(here, options, line):
+    got = here.refused("run", here.program(MAIN + "pass"), *options)
     assert re.fullmatch(line, got), got
-    assert os.listdir(nectar.folder) == ["program.py"]
+    assert os.listdir(here.folder) == ["program.py"]
 
 
-def test_an_unknown_option_before_the_program_is_told(nectar):
-    line = nectar.refused("run", "--wave", "x.vcd", nectar.program(MAIN + "pass"))
-    assert line.startswith("there is no option --wave, and options of the program stand behind its name")
+def test_an_unknown_option_before_the_program_is_told(here):
+    line = here.refused("run", "--wave", "x.vcd", here.program(MAIN + "pass"))
+    assert line.startswith("there is no option --wave; the nearest is --waves; options of the program stand behind its "
+                           "name")
 
 
-def test_a_topology_file_is_explained_by_its_entry(nectar):
-    (nectar.folder / "own.toml").write_text('[hubs.HUB1]\n[cabs.CAB1]\n[[fibers]]\nbetween = ["CAB1", "HUB1.P99"]\n')
-    line = nectar.refused("run", nectar.program(MAIN + "pass"), "--topology", "own.toml")
+def test_a_topology_file_is_explained_by_its_entry(here):
+    (here.folder / "own.toml").write_text('[hubs.HUB1]\n[cabs.CAB1]\n[[fibers]]\nbetween = ["CAB1", "HUB1.P99"]\n')
+    line = here.refused("run", here.program(MAIN + "pass"), "--topology", "own.toml")
     assert line.startswith("own.toml: fiber CAB1 - HUB1.P99: HUB1 has no port P99")
 
 
@@ -201,11 +242,11 @@ def test_a_topology_file_is_explained_by_its_entry(nectar):
      r"fiber CAB1 - HUB1\.P0: a symbol of 1e\+11 s is longer than the 1 s that it may take"),
     ("".join(f"[hubs.HUB{n}]\n" for n in range(300)), "HUB255: the id of a HUB is 0 to 254, not 255; give another id"),
 ])
-def test_an_odd_topology_file(nectar, text, line):
-    (nectar.folder / "odd.toml").write_text(text)
-    got = nectar.refused("run", nectar.program(MAIN + "pass"), "--topology", "odd.toml")
+def test_an_odd_topology_file(here, text, line):
+    (here.folder / "odd.toml").write_text(text)
+    got = here.refused("run", here.program(MAIN + "pass"), "--topology", "odd.toml")
     assert re.fullmatch(rf"odd\.toml: {line}", got), got
-    assert sorted(os.listdir(nectar.folder)) == ["odd.toml", "program.py"]
+    assert sorted(os.listdir(here.folder)) == ["odd.toml", "program.py"]
 
 
 @pytest.mark.parametrize("text, line", [
@@ -214,9 +255,9 @@ def test_an_odd_topology_file(nectar, text, line):
     ("def topology():\n    return topology()\n", "RecursionError: .*"),
     ("1 / 0\n", "ZeroDivisionError: division by zero"),
 ])
-def test_an_odd_topology_in_python(nectar, text, line):
-    (nectar.folder / "odd.py").write_text(text)
-    got = nectar.refused("run", nectar.program(MAIN + "pass"), "--topology", "odd.py")
+def test_an_odd_topology_in_python(here, text, line):
+    (here.folder / "odd.py").write_text(text)
+    got = here.refused("run", here.program(MAIN + "pass"), "--topology", "odd.py")
     assert re.fullmatch(rf"odd\.py: {line}", got), got
 
 
@@ -257,8 +298,9 @@ def test_no_compiler_and_no_simulator_in_the_cache(nectar):
     ("nowhere", r"CXX names 'nowhere', which is not there; set CXX to a C\+\+ compiler or unset it"),
     ("./c++", r"compiling .* failed \(exit code 1\): error: no more"),
 ])
-def test_a_compiler_that_is_missing_or_fails(nectar, compiler, line):
-    """Progress stands above the line that tells what is wrong."""
+def test_a_compiler_that_is_missing_or_fails(nectar, simulator, compiler, line):
+    """Progress stands above the line that tells what is wrong. The Verilog is there already."""
+    verilog_of(simulator, nectar.folder / "cache")
     (nectar.folder / "c++").write_text('#!/bin/sh\n[ "$1" = --version ] && echo worn out && exit\necho "error: no more" >&2\nexit 1\n')
     (nectar.folder / "c++").chmod(0o755)
     nectar.environment |= {"CXX": compiler.replace("./", f"{nectar.folder}/"), "NECTAR_CACHE_DIR": str(nectar.folder / "cache")}

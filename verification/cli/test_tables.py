@@ -7,7 +7,8 @@ from pathlib import Path
 from nectar.hdl.cab.addresses import REGIONS, REGISTERS
 from nectar.hdl.hub.commands import COMMANDS
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "commands.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE, MAP = DOCS / "commands.md", DOCS / "map.md"
 
 
 def _run(nectar, name):
@@ -66,3 +67,14 @@ def test_map_prints_every_region_register_and_field(nectar):
         for item, line in zip(register.fields, block.splitlines()[1:], strict=False):
             assert line.split(maxsplit=2) == [line.split()[0], item.name, item.purpose]
         assert [item["name"] for item in result["fields"]] == [item.name for item in register.fields]
+
+
+def test_the_page_of_registers_is_up_to_date(nectar):
+    done = nectar("map", "--markdown")
+    assert done.returncode == 0 and not done.stderr
+    assert MAP.read_text() == done.stdout, "make it anew: nectar map --markdown > docs/map.md"
+    for register in REGISTERS:
+        row = f"| `0x{0x200000 + register.offset:06X}` | {register.access} | `{register.name}` | | {register.purpose} |"
+        following = done.stdout[done.stdout.index(row):].splitlines()[1:]
+        for item, line in zip(register.fields, following, strict=False):
+            assert line.startswith(f"| | | `{item.name}` | ") and line.endswith(f" | {item.purpose} |")

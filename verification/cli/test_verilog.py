@@ -6,11 +6,31 @@ import re
 import pytest
 
 from nectar import __version__
+from nectar.cache import directory
 from nectar.hdl.product import WAIVERS
 from nectar.hdl.tidy import ports
+from nectar.verification.cli.conftest import Command
 
+#: Boards, and what they are written with.
+WRITTEN = {
+    "hub.v": ("hub", "--ports", 2),
+    "cab.v": ("cab", "--data-bytes", 8192, "--domains", 4, "--pages", 64),
+    "vme.v": ("cab", "--data-bytes", 8192, "--program-bytes", 4096, "--vme", "--period-ps", 12500),
+}
 #: Pins of a port of a HUB, as docs/wire.md gives them.
 PORT = {"rx__payload": ("input", 9), "rx__valid": ("input", 1), "tx__payload": ("output", 9), "tx__valid": ("output", 1), "tx__ready": ("input", 1)}
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """A folder with the files WRITTEN; what the command said to each of them, by its name."""
+    nectar = Command(tmp_path_factory.mktemp("written"))
+    told = {}
+    for name, arguments in WRITTEN.items():
+        done = nectar("verilog", *arguments, "-o", name)
+        assert (done.returncode, done.stderr) == (0, "")
+        told[name] = done.stdout
+    return nectar.folder, told
 
 
 def test_the_file_says_what_it_is_and_has_the_pins_of_the_specification(nectar):
@@ -30,33 +50,51 @@ def test_the_file_says_what_it_is_and_has_the_pins_of_the_specification(nectar):
     assert {pin["name"]: (pin["direction"], pin["width"]) for pin in result["pins"]} == expected
 
 
-def test_the_cab_has_the_pins_of_its_bus_and_of_one_fiber_and_with_vme_those_of_vme(nectar):
-    assert nectar("verilog", "cab", "--data-bytes", 8192, "--domains", 4, "--pages", 64, "-o", "cab.v").returncode == 0
-    done = nectar("verilog", "cab", "--data-bytes", 8192, "--program-bytes", 4096, "--vme", "--period-ps", 12500, "-o", "vme.v")
-    assert done.stdout.startswith("vme.v: cab, data_bytes 8192, program_bytes 4096, domains 32, pages 16384, vme yes, period_ps 12500; ")
-    plain, more = ([name for name, *_ in ports((nectar.folder / file).read_text())] for file in ("cab.v", "vme.v"))
+def test_where_a_home_cannot_be_written_one_variable_is_enough(nectar):
+    """Nobody can write in /proc. The tool that makes Verilog keeps what it compiles, too, in the directory that NECTAR_CACHE_DIR names."""
+    arguments = "verilog", "hub", "--ports", 2, "-o", "hub.v"
+    nectar.environment |= {"HOME": "/proc/none"}
+    nectar.environment.pop("XDG_CACHE_HOME", None)
+    usual = nectar.environment.pop("NECTAR_CACHE_DIR", directory())
+    refused = nectar.refused(*arguments)
+    assert refused.startswith("the cache directory /proc/none/.cache/nectar/yosys cannot be written (")
+    assert refused.endswith("or set NECTAR_CACHE_DIR to another directory") and not list(nectar.folder.iterdir())
+    nectar.environment["NECTAR_CACHE_DIR"] = str(usual)
+    done = nectar(*arguments)
+    assert (done.returncode, done.stderr) == (0, "") and (nectar.folder / "hub.v").is_file()
+
+
+def test_the_cab_has_the_pins_of_its_bus_and_of_one_fiber_and_with_vme_those_of_vme(written):
+    folder, told = written
+    assert told["vme.v"].startswith(
+        "vme.v: cab, data_bytes 8192, program_bytes 4096, domains 32, pages 16384, vme yes, period_ps 12500; "
+    )
+    plain, more = ([name for name, *_ in ports((folder / file).read_text())] for file in ("cab.v", "vme.v"))
     assert {"clk", "rst", "irq", "bus__address", "bus__valid", *(f"fiber__{name}" for name in PORT)} <= set(plain)
     assert {name.split("__")[0] for name in set(more) - set(plain)} == {"vme", "vme_select", "vme_level", "host"} and set(plain) < set(more)
 
 
-def test_the_header_tells_what_each_pin_is(nectar):
+def test_the_header_tells_what_each_pin_is(written):
     """Each pin has a line with a purpose; those of numbered ports have one together."""
-    for arguments in (("hub", "--ports", 2), ("cab", "--vme", "--data-bytes", 4096)):
-        assert nectar("verilog", *arguments, "-o", "x.v").returncode == 0
-        text = (nectar.folder / "x.v").read_text()
+    for file in ("hub.v", "vme.v"):
+        text = (written[0] / file).read_text()
         for name, direction, width in ports(text):
             name = re.sub(r"^port_\d+", "port_N", name)
             size = rf"\[{width - 1}:0\] +" if width > 1 else ""
             assert re.search(rf"^ \*   {direction} +{size}{name} +(N = 0 to 1 +)?[A-Z0-9a-z].*$", text[:text.index("*/")], re.M), name
 
 
-def test_every_run_gives_the_same_bytes_whatever_the_file_is_called(nectar):
-    assert nectar("verilog", "hub", "--ports", 2, "-o", "hub.v").returncode == 0
+def test_every_run_gives_the_same_bytes_wherever_the_file_lies(nectar, written):
+    """And under another name what differs is that name, in the line directives (docs/verilog.md)."""
     (nectar.folder / "other").mkdir()
-    assert nectar("verilog", "hub", "--ports", 2, "-o", "other/x.v").returncode == 0
-    data = (nectar.folder / "hub.v").read_bytes()
-    assert data == (nectar.folder / "other" / "x.v").read_bytes()
-    assert str(nectar.folder).encode() not in data and b".py" not in data
+    for name in ("other/hub.v", "other/x.v"):
+        assert nectar("verilog", "hub", "--ports", 2, "-o", name).returncode == 0
+    data = (written[0] / "hub.v").read_bytes()
+    same, named = ((nectar.folder / name).read_bytes() for name in ("other/hub.v", "other/x.v"))
+    renamed = re.sub(rb'^(\);\n`line \d+) "hub\.v"', rb'\1 "x.v"', data, flags=re.M)
+    assert data == same and renamed == named != data
+    for folder, text in (written[0], data), (nectar.folder, named):
+        assert str(folder).encode() not in text and b".py" not in text
     done = nectar("verilog", "hub", "--ports", 2, "-o", "/dev/stdout")
     assert (done.returncode, done.stdout.encode(), done.stderr) == (0, data, "")
 
@@ -86,9 +124,9 @@ def test_every_run_gives_the_same_bytes_whatever_the_file_is_called(nectar):
     (("hub", "--domains", "4"), "--domains: a hub has no domains to choose"),
     (("crate",), "there is no board 'crate'; there are hub and cab"),
 ])
-def test_bad_input_is_one_line_and_leaves_no_file(nectar, arguments, words):
-    assert words in nectar.refused("verilog", *arguments, "-o", "x.v")
-    assert not list(nectar.folder.iterdir())
+def test_bad_input_is_one_line_and_leaves_no_file(here, arguments, words):
+    assert words in here.refused("verilog", *arguments, "-o", "x.v")
+    assert not list(here.folder.iterdir())
 
 
 def test_a_missing_output_is_told(nectar):
@@ -98,9 +136,9 @@ def test_a_missing_output_is_told(nectar):
 @pytest.mark.parametrize("output, reason", [
     (".", "it is a directory"), ("nowhere/hub.v", "there is no directory"), ("", "it is a directory"), ("/proc/hub.v", "cannot be written"),
 ])
-def test_an_output_that_cannot_be_written_is_told(nectar, output, reason):
-    line = nectar.refused("verilog", "hub", "--ports", 2, "-o", output)
-    assert reason in line and "cannot be written" in line and not list(nectar.folder.iterdir())
+def test_an_output_that_cannot_be_written_is_told(here, output, reason):
+    line = here.refused("verilog", "hub", "--ports", 2, "-o", output)
+    assert reason in line and "cannot be written" in line and not list(here.folder.iterdir())
 
 
 def test_a_file_that_is_there_stays_whole_when_writing_fails(nectar):

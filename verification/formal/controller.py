@@ -127,20 +127,28 @@ class ControllerProof(wiring.Component):
         ]
         others = [Mux(port == n, 0, targets) for n, targets in enumerate(table.targets)]
         mine = (Array(table.targets)[port] & mask).any()
+        has = opens & mine  # it asks for what it has: that takes nothing
         held_by_others = [Mux(port == n, 0, held) for n, held in enumerate(locks.held)]
         free = ((table.connected & mask) == 0) & ((Array(locks.shut)[port] & mask) == 0)
         checked = Signal()  # its condition is looked at in this cycle
-        stands_in_the_way, stood_in_the_way = Signal(), Signal()  # the decision of the cycle before; the one before that, if it is a lock
+        had = Signal()  # the input had the output that it names in the cycle before
+        wants = opens | locking | (op == Op.TEST_LOCK_REPLY)
+        # The decision of the cycle before takes the output; it stands in the way of a check, and hits the result of the check before. The one before
+        # that stands in the way of a check, if it is a lock.
+        taken, stands_in_the_way, stood_in_the_way, hits = (
+            Signal(name=name) for name in ("taken", "stands_in_the_way", "stood_in_the_way", "hits"))
         m.d.comb += [
             checked.eq((travels[-1] | waits) & ~has_turn & ~spy.freeze),
-            stood_in_the_way.eq((param[:len(spy.output)] == spy.output_before) & spy.locked_before & (opens | locking | (op == Op.TEST_LOCK_REPLY))),
-            stands_in_the_way.eq((param[:len(spy.output)] == spy.output)
-                                 & (spy.opened & opens | spy.locked & (opens | locking | (op == Op.TEST_LOCK_REPLY)))),
+            stood_in_the_way.eq((param[:len(spy.output)] == spy.output_before) & spy.locked_before & wants & ~has),
+            taken.eq((param[:len(spy.output)] == spy.output) & (spy.opened & opens | spy.locked & wants)),
+            stands_in_the_way.eq(taken & ~has),
+            hits.eq(taken & ~(opens & had)),
             may_take.eq(~bad & Mux(opens, usable & (mine | free) & (ready | ~test),
                                    Mux(op == Op.AWAIT_READY_REPLY, ready, usable & ((Array(locks.shut)[port] & mask) == 0)))),
         ]
-        could, must, was_ready, was_usable, had, was_allowed = (Signal(name=name) for name in (
-            "could", "must", "was_ready", "was_usable", "had", "was_allowed"))
+        could, must, was_ready, was_usable, was_allowed = (
+            Signal(name=name) for name in ("could", "must", "was_ready", "was_usable", "was_allowed")
+        )
         m.d.sync += [
             could.eq(checked & may_take & ~stands_in_the_way & ~stood_in_the_way),
             must.eq(checked & (bad | ~waiting_op | (dut.give_up & this).any() | ~usable & (op != Op.AWAIT_READY_REPLY))),
@@ -167,20 +175,37 @@ class ControllerProof(wiring.Component):
             m.d.sync += usable_for.eq(0)
         m.d.comb += [
             Assert((usable_for < 2) | takes_part),
-            Assert(~(has_turn & ~picked) | stands_in_the_way & ~must, "a pick is in vain only for what waits, when its output has just been taken"),
-            Assert(~(picked & waiting_op) | must | (spy.done & this).any(), "what waits is decided when it is granted, and not before, save at once"),
-            Assert(usable_for + dut.decided.any() <= 2 * waited + 3, "behind each decision at most one pick is in vain"),
-            Assert(usable_for <= 2 * ports + 1, "a retry is decided in the cycle 2 * ports + 2 in which its output is free for it at the latest"),
-            Assert(~(picked & (usable_for >= 2) & ~stands_in_the_way) | (spy.done & this).any(), "and is granted then"),
+            Assert(
+                ~(has_turn & ~picked) | hits & ~must,
+                "a pick is in vain only for what waits, when its output has just been taken",
+            ),
+            Assert(
+                ~(picked & waiting_op) | must | (spy.done & this).any(),
+                "what waits is decided when it is granted, and not before, save at once",
+            ),
+            Assert(
+                usable_for + dut.decided.any() <= 2 * waited + 3, "behind each decision at most one pick is in vain"
+            ),
+            Assert(
+                usable_for <= 2 * ports + 1,
+                "a retry is decided in the cycle 2 * ports + 2 in which its output is free for it at the latest",
+            ),
+            Assert(~(picked & (usable_for >= 2) & ~hits) | (spy.done & this).any(), "and is granted then"),
         ]
 
         # The decision, and what it does.
         enters = (dut.enter & this).any()
         m.d.comb += [
             Assert((dut.enter & (dut.enter - 1))[:ports] == 0, "one connection a cycle"),
-            Assert(~enters | picked & opens & ~bad & was_usable & (was_ready | ~test),
-                   "a connection is entered for an open that was decided, and for no other"),
-            Assert(~(picked & opens & could & ~stands_in_the_way & ~had) | enters, "and if it can be it is"),
+            Assert(
+                ~enters | picked & opens & ~bad & was_usable & (was_ready | ~test),
+                "a connection is entered for an open that was decided, and for no other",
+            ),
+            Assert(~(picked & opens & could & ~hits & ~had) | enters, "and if it can be it is"),
+            Assert(
+                ~(picked & opens & had & ~bad & was_usable & (was_ready | ~test)) | (spy.done & this).any() & ~enters,
+                "an open of what the input has is done, whatever else is decided, and enters nothing",
+            ),
         ]
         with m.If(enters & (param == o)):
             m.d.comb += [

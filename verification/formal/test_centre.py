@@ -16,8 +16,9 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("depth", [15, pytest.param(26, marks=pytest.mark.nightly)])
-def test_an_output_has_one_input_whatever_is_forced(depth):
+def test_an_output_has_one_input_whatever_is_forced(depth, record_property):
     """H10, and one response for each command, in the first cycles after a reset."""
+    record_property("depth", str(depth))
     outcome = prove(CentreProof(Central, 3, 0), f"centre {depth}", mode="bmc", depth=depth)
     assert outcome.status == "PASS", outcome
 

@@ -9,15 +9,28 @@ from nectar.verification.formal.prove import broken, prove
 
 FAULTS = {
     "what was decided in the cycle before is forgotten": ("hit[i].eq(same & ", "hit[i].eq(0 & "),
-    "an open that is refused takes the output": ("self.enter.eq(turns.pick & may_enter & ~hit)", "self.enter.eq(turns.pick & opening)"),
+    "an open that is refused takes the output": (
+        "self.enter.eq(turns.pick & may_enter & ~hit)",
+        "self.enter.eq(turns.pick & opening)",
+    ),
     "a lock shuts nobody out": ("free.eq(~self.shut[i].bit_select(index, 1))", "free.eq(1)"),
     "a test open does not look at the ready bit": ("(ready | ~tests[i])", "1"),
     "a port opens itself": ("Cat(0 if o == i else enabled for", "Cat(enabled for"),
     "a retry is refused at once": ("self.give_up[i] | ~waits[i] |", "1 |"),
-    "a request that comes with a decision is lost": ("waiting.eq(asking & ~(turns.pick & counts))",
-                                                     "waiting.eq(Mux(turns.pick.any(), waiting & ~(turns.pick & counts), asking))"),
+    "a request that comes with a decision is lost": (
+        "waiting.eq(asking & ~(turns.pick & counts))",
+        "waiting.eq(Mux(turns.pick.any(), waiting & ~(turns.pick & counts), asking))",
+    ),
     "who is not allowed to supervises": ("turns.pick & self.allowed & Cat(", "turns.pick & Cat("),
-    "a lock that is under way is forgotten": (" & ~(same_before & locked_before & wants_output)", ""),
+    "a lock that is under way is forgotten": (" & ~(same_before & locked_before)", ""),
+    "a lock that is decided keeps an input from what it has": (
+        "((opens[i] | locks[i]) & ~has)",
+        "(opens[i] | locks[i])",
+    ),
+    "a lock that is under way keeps an input from what it has": (
+        "(self.mine[i] | (~self.connected.bit_select(index, 1) & free & clear))",
+        "((self.mine[i] | ~self.connected.bit_select(index, 1) & free) & clear)",
+    ),
     "who is picked in vain is decided": ("counts[i].eq(at_once[i] | ~hit[i])", "counts[i].eq(1)"),
 }
 

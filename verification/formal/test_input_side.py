@@ -16,8 +16,9 @@ FAULTS = {
 
 @pytest.mark.parametrize("bypass", [False, True])
 @pytest.mark.parametrize("depth", [9, pytest.param(16, marks=pytest.mark.nightly)])
-def test_symbols_leave_in_order_and_ready_signals_with_starts(bypass, depth):
+def test_symbols_leave_in_order_and_ready_signals_with_starts(bypass, depth, record_property):
     """H14, H15, in the first cycles after a reset."""
+    record_property("depth", str(depth))
     outcome = prove(InputSideProof(InputPort, bypass, 24), f"input side {bypass} {depth}", mode="bmc", depth=depth, timeout=3600)
     assert outcome.status == "PASS", outcome
 

@@ -1,10 +1,16 @@
 """The prover itself: it tells a proof from a violation and from an induction that does not hold."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Module, Signal
 from amaranth.lib import wiring
 
+from nectar.boards.tools import yowasp_directory
+from nectar.cache import directory
 from nectar.verification.formal.prove import broken, prove
 
 
@@ -26,10 +32,18 @@ class Counter(wiring.Component):
         return m
 
 
-def test_proves_what_holds_whatever_the_home(monkeypatch):
-    """An empty HOME must not matter."""
-    monkeypatch.setenv("HOME", "")
+def test_proves_what_holds():
     assert prove(Counter(5, lambda count: count <= 5), "counter").passed
+
+
+@pytest.mark.parametrize("home", ["", "/proc/none"])
+def test_proves_whatever_the_home(home):
+    """HOME is empty, or cannot be written; what the tools have compiled of themselves is where it was."""
+    program = (f"from nectar.verification.formal.test_prove import *\n"
+               f"print(prove(Counter(5, lambda count: count <= 5), {f'counter at home in {home}'!r}).status)")
+    places = {"NECTAR_CACHE_DIR": str(directory()), "YOWASP_CACHE_DIR": str(yowasp_directory()), "HOME": home}
+    done = subprocess.run([sys.executable, "-c", program], env=os.environ | places, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("PASS\n", "")
 
 
 def test_names_the_assertion_that_fails():

@@ -8,12 +8,23 @@ from nectar.verification.formal.prove import broken, prove
 from nectar.verification.formal.transfer_vme import VmeTransferProof
 
 FAULTS = {
-    "whole words are written": ("memory.select.eq(Cat(*((near[:2] < lane + 1) & (lane < near[:2] + near_count) for lane in reversed(range(LANES)))))",
-                                "memory.select.eq(Cat(*((near[:2] < lane + 1) & (lane < LANES) for lane in reversed(range(LANES)))))"),
-    "a word is read before there is room for it": ("(align.level <= HELD_BYTES - LANES)", "(align.level <= HELD_BYTES - LANES + 1)"),
+    "whole words are written": (
+        "memory.select.eq(Cat(*((near[:2] < lane + 1) & (lane < near[:2] + near_count) for lane in reversed(range(LANES)))))",
+        "memory.select.eq(Cat(*((near[:2] < lane + 1) & (lane < LANES) for lane in reversed(range(LANES)))))",
+    ),
+    "what flies is forgotten": (
+        "align.level + Mux(flying, 1 << flying_size, 0) + count <= HELD_BYTES",
+        "align.level + count <= HELD_BYTES",
+    ),
+    "a word is read before there is room for it": (
+        "(align.level <= HELD_BYTES - LANES)",
+        "(align.level <= HELD_BYTES - LANES + 1)",
+    ),
     "an area is longer by one": ("near_left.eq(job.length), far.eq", "near_left.eq(job.length + 1), far.eq"),
-    "what flies is forgotten": ("align.level + Mux(flying, 1 << flying_size, 0) + count <= HELD_BYTES", "align.level + count <= HELD_BYTES"),
-    "an error does not end the job": ("m.d.sync += [ends.eq(1), self.berr.eq(port.berr)", "m.d.sync += [ends.eq(0), self.berr.eq(port.berr)"),
+    "an error does not end the job": (
+        "m.d.sync += [ends.eq(1), self.berr.eq(port.berr)",
+        "m.d.sync += [ends.eq(0), self.berr.eq(port.berr)",
+    ),
     "it ends while bytes are here": ("(align.level == 0) & ((near_left == 0) | ends)", "((near_left == 0) | ends)"),
 }
 

@@ -250,7 +250,7 @@ async def _go(board, number, met):
 async def each_request_is_done_once_and_answered_as_often_as_it_comes(dut):
     """docs/cable.md: loads, limits, turns and results, repetitions, and requests that are out of order or none."""
     met = set()
-    for count in range(8):
+    for count in range(4):
         board = Board(dut, eager=(0.9, 0.3)[count % 2])
         number = await board.begin()
         for _ in range(12):
@@ -264,7 +264,7 @@ async def a_run_is_over_when_nothing_can_happen_any_more(dut):
     """docs/cable.md: after QUIET_EDGES edges in a row at which boards and processors sleep; not before, and again only when something was given."""
     board = Board(dut, eager=0)
     number = await board.begin()
-    for count in range(1, 20):
+    for count in range(1, 10):
         number = number + 1 & 0xFF
         board.quiet = False
         before = board.edges
@@ -286,7 +286,7 @@ async def a_run_is_over_when_nothing_can_happen_any_more(dut):
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 async def a_new_session_ends_a_run(dut):
     """docs/cable.md: IDENTIFY is taken at any time and with any number and version, and time stands still from there on; RESET follows."""
-    for _ in range(10):
+    for _ in range(5):
         board = Board(dut, eager=0)
         number = await board.begin()
         await board.request([header(REQUEST, number + 1 & 0xFF, Request.GO), 0xFFFF_FFFF, Item.WAKE << 28])
@@ -310,7 +310,7 @@ async def it_does_not_hang_whatever_a_request_says(dut):
     """Requests of random words, whole by their checksum: a session can begin behind each."""
     board = Board(dut)
     number = await board.begin()
-    for _ in range(40):
+    for _ in range(20):
         for cab in board.cabs:
             cab.committed = lambda *given: None
         words = [random.choice((random.getrandbits(32), Item.LOAD << 28 | random.getrandbits(9), 0)) for _ in range(random.choice((0, 1, 5, 100)))]

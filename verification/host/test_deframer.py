@@ -72,7 +72,7 @@ async def what_is_whole_is_found_and_nothing_else(dut):
     reader, reference = Reader(dut), Reference()
     await reader.start()
     whole = 0
-    for _ in range(300):
+    for _ in range(150):
         data = frame(_words())
         kind = random.randrange(4)
         if kind == 0:

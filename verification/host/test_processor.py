@@ -234,7 +234,7 @@ async def it_does_what_the_door_says_at_each_edge(dut):
     """docs/door.md: requests, interrupts, computing, waiting, errors, both levels, at the same edges as the reference."""
     clock = HandClock(dut)
     met = set()
-    for _ in range(60):
+    for _ in range(30):
         met |= await scenario(clock, 400, None)
     assert met >= {Turn.RESUME, Turn.INTERRUPT, Turn.UNHANDLED, "well", "badly"}
 
@@ -244,7 +244,7 @@ async def what_is_longer_than_its_buffers_takes_no_more_time(dut):
     """docs/cable.md: blocks and lists of any length are given and taken in parts, while time stands still."""
     clock = HandClock(dut)
     met = set()
-    for count in range(10):
+    for count in range(5):
         met |= await scenario(clock, 2500, ("blocks", "lists")[count % 2])
     assert met >= {Turn.MORE, Turn.RESULTS}
 

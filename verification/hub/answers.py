@@ -143,12 +143,11 @@ def _transit(replay):
     bound = turns + 8 * 4 + 2 * SLACK
     latest = {}
     for offered, port, frame in flights:
-        slots = replay.recording.slots[port]
         found = [(came, at) for came, queue in enumerate(waiting) for f, at in queue
                  if f == frame and at < offered and at >= latest.get((came, port), at)
                  and any(t.owner == port and t.possible(at, min(at + turns, offered)) and (f[0] != Op.CLOSE_ALL_REPLY or t.asked < at)
                          for t in replay.outputs[came].tenures)]
-        timely = [(came, at) for came, at in found if slots[offered] - slots[at] <= bound]
+        timely = [(came, at) for came, at in found if replay.recording.slots(port, at, offered) <= bound]
         if not timely:
             reason = f"arrived in cycle {found[0][1]} already" if found else "has no business there"
             raise Violation(f"port {port}, cycle {offered}: reply {frame} {reason}")

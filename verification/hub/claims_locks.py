@@ -1,5 +1,6 @@
 """Claims about locks on outputs (H9): what they keep out, what they leave alone, and what they are for. Run by ``test_hub.py``."""
 
+import itertools
 import random
 
 from nectar.hdl.hub.commands import FORCE, Error, Op
@@ -135,6 +136,56 @@ async def two_that_collect_locks_give_way_to_each_other(scene):
     await scene.drain()
     assert await scene.ask(second, Op.LOCK_REPLY, one) == (True, one) and await scene.ask(second, Op.LOCK_REPLY, two) == (True, two)
     scene.order(second, Op.UNLOCK_MINE, 0)
+    await scene.finish()
+
+
+@claim(ports=3)
+async def the_own_port_is_nothing_that_an_input_has_unless_it_has_forced_its_lock(scene):
+    """docs/hub.md, ports and parameters: *raise*, *lower* and *unlock* of the own port are NOT_MINE, whatever is connected to it; *force lock* gives it to
+    the input, and *unlock* takes it back; *force connection* cannot.
+    """
+    own, other, target = scene.some(3)
+    for op, param in ((Op.FORCE_CONNECTION_REPLY, FORCE | target), (Op.OPEN_REPLY, target)):
+        assert await scene.ask(own, op, param) == (True, target)
+    assert await scene.ask(other, Op.OPEN_REPLY, own) == (True, own)
+    assert await scene.ask(own, Op.FORCE_CONNECTION_REPLY, FORCE | own) == (False, Error.BAD_PORT)
+    for op in (Op.RAISE_READY, Op.LOWER_READY, Op.UNLOCK, Op.UNLOCK_REPLY):
+        errors = await scene.errors(own, other)
+        scene.order(own, op, own)
+        await scene.drain()
+        assert await scene.errors(own, other) == errors + 1 and await scene.ready_bit(own, other) == 1, (
+            f"{op!r} of the own port"
+        )
+    assert scene.replies(own)[-1] == [Op.UNLOCK, HUB, Error.NOT_MINE]
+    assert await scene.ask(own, Op.FORCE_LOCK_REPLY, FORCE | own) == (True, own)
+    assert await scene.locker(own, other) == own and await scene.ask(own, Op.UNLOCK_REPLY, own) == (True, own)
+    assert await scene.locker(own, other) is None
+    for port in (own, other):
+        scene.send(port, CLOSE_ALL)
+    await scene.finish(judged=False)
+
+
+@claim(ports=3)
+async def an_open_of_what_the_input_has_is_done_whatever_is_locked_at_that_moment(scene):
+    """docs/hub.md, controller: *open* of what the input holds is done at once and does not look at the lock; another's *lock* of the output is decided
+    some cycles before or behind it.
+    """
+    holder, locker, target = scene.some(3)
+    assert await scene.ask(holder, Op.OPEN_REPLY, target) == (True, target)
+    opens = Op.OPEN_REPLY, Op.OPEN_RETRY_REPLY, Op.TEST_OPEN_REPLY, Op.TEST_OPEN_RETRY_REPLY
+    for op, lock in itertools.product(opens, (Op.LOCK_REPLY, Op.LOCK_RETRY_REPLY)):
+        for late in range(-6, 7):
+            before = [len(scene.replies(port)) for port in (holder, locker)]
+            scene.send(holder, [None] * max(0, -late), command(op, HUB, target))
+            scene.send(locker, [None] * max(0, late), command(lock, HUB, target))
+            await scene.run(40)
+            answers = [scene.replies(port)[count:] for port, count in zip((holder, locker), before)]
+            assert answers == [[[op, HUB, target]], [[lock, HUB, target]]], (
+                f"{op!r} and, {late} cycles later, {lock!r}: {answers}"
+            )
+            scene.order(locker, Op.UNLOCK, target)
+            await scene.run(20)
+    scene.send(holder, CLOSE_ALL)
     await scene.finish()
 
 

@@ -183,6 +183,23 @@ async def reset_port_starts_a_port_afresh(scene):
     await scene.finish(judged=False)
 
 
+@claim()
+async def an_await_ready_of_the_own_port_is_done_when_the_port_is_reset(scene):
+    """docs/hub.md, supervisor commands: *reset port* sets the ready bit for which the port itself waits, and ends what waits there: it can be done, so it is."""
+    manager, port = scene.some(2)
+    for op, answer in ((Op.RESET_PORT_REPLY, [Op.AWAIT_READY_REPLY, HUB, port]),
+                       (Op.RESET_QUEUE_REPLY, [Op.AWAIT_READY_REPLY & ~1, HUB, Error.GIVEN_UP])):
+        await scene.done(manager, Op.FORCE_READY_REPLY, port)
+        scene.order(port, Op.AWAIT_READY_REPLY, port)
+        await scene.agrees()
+        before = len(scene.replies(port))
+        scene.order(manager, op, port)
+        await scene.agrees()
+        assert scene.replies(port)[before:] == [answer]
+    await scene.done(manager, Op.FORCE_READY_REPLY, FORCE | port)
+    await scene.finish(judged=False)
+
+
 @claim(ports=3, timeout_ms=20)
 async def reset_hub_leaves_a_hub_as_after_the_reset_pin(scene):
     """Reset hub: not answered; connections, locks, ready bits, states, neighbours, counters, the watchdog's time, all as after a reset."""

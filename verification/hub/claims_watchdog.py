@@ -108,6 +108,33 @@ async def a_command_that_waits_is_given_up_in_time(scene):
     await scene.finish(judged=False)
 
 
+@claim(ports=4, timeout_ms=10)
+async def commands_that_wait_behind_one_another_are_given_up_one_in_twice_of_the_time(scene):
+    """docs/hub.md, watchdog: the time of each begins when it comes to the head, so a queue is empty after as many time-outs, and two more, as there are commands in it."""
+    manager, source, owner, target = scene.some(4)
+    await set_time(scene, manager)
+    for number in range(24):
+        scene.send(owner, command(Op.OPEN, HUB, target), [number], [None] * (TIME // 2))
+    await scene.run(30)
+    ops = [Op.OPEN_RETRY_REPLY, Op.TEST_OPEN_RETRY_REPLY, Op.OPEN_RETRY_REPLY]
+    for op in ops:
+        scene.send(source, command(op, HUB, target), packet([1, 2, 3]))
+    begin = scene.bed.now
+    for number, op in enumerate(ops):
+        await scene.pins.until(
+            lambda count=number: len(scene.replies(source)) > count, 3 * TIME, "the next is given up"
+        )
+        assert scene.replies(source)[number:] == [[op & ~1, HUB, Error.GIVEN_UP]]
+        cycles, begin = scene.bed.now - begin, scene.bed.now
+        assert timely(cycles), f"number {number} was given up after {cycles} cycles"
+    await scene.run(30)
+    assert await scene.done(manager, Op.STATUS_QUEUE, source) == 0
+    assert await scene.counter(source, Counter.TIMED_OUT, manager) == len(ops)
+    scene.ends[owner].outbox.clear()
+    scene.send(owner, CLOSE_ALL)
+    await scene.finish(judged=False)
+
+
 @claim(ports=3, timeout_ms=10)
 async def half_a_command_is_taken_back_in_time(scene):
     """docs/hub.md, watchdog: what still comes of it is dropped without being counted; the next command is obeyed."""

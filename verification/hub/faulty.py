@@ -112,6 +112,15 @@ class LockThatKeepsNobodyOut(Imitation):
         return None if error == Error.LOCKED else error
 
 
+class LockThatKeepsItsUserOut(Imitation):
+    """An open of what the input has looks at the lock."""
+
+    def _blocked(self, port, row, o):
+        return (
+            Error.BUSY if self.owner[o] == port and self.lock[o] not in (None, port) else super()._blocked(port, row, o)
+        )
+
+
 class ClosesByAccident(Imitation):
     """A reply to close all reply closes nothing."""
 
@@ -147,5 +156,21 @@ class ForgetsToUnlock(Imitation):
 
 
 #: All of them.
-FAULTY = [IgnoresReadyBit, TakesAway, ClosesAtTheHead, ForgetsReady, RefusesFree, UnevenCopies, CountsNothing, WrongError, StaleStatus,
-          LockOfAnybody, LockThatKeepsNobodyOut, ClosesByAccident, FlushWithoutReady, PassesHello, ForgetsToUnlock]
+FAULTY = [
+    IgnoresReadyBit,
+    TakesAway,
+    ClosesAtTheHead,
+    ForgetsReady,
+    RefusesFree,
+    UnevenCopies,
+    CountsNothing,
+    WrongError,
+    StaleStatus,
+    LockOfAnybody,
+    LockThatKeepsNobodyOut,
+    LockThatKeepsItsUserOut,
+    ClosesByAccident,
+    FlushWithoutReady,
+    PassesHello,
+    ForgetsToUnlock,
+]

@@ -1,40 +1,70 @@
 """A HUB compiled for speed, whose pins are driven from Python for many cycles at a time: what the fuzzing runs on.
 
-Verilator translates the HUB, a few lines of C++ that are generated here move symbols between its pins and two arrays, and the whole is
-a shared library; it is kept under ``build/fuzz`` and made again only when the Verilog or the shim has changed.
+Verilator translates the HUB, with the module around it that packs its pins (``pins``); a few lines of C++ move symbols between them and
+two arrays, and the whole is a shared library, which is kept (``models``).
 """
 
 import ctypes
-import fcntl
 import functools
-import hashlib
-import os
-import subprocess
 from array import array
-from pathlib import Path
+from dataclasses import replace
 
-from nectar.hdl.hub.hub import Hub
-from nectar.hdl.verilog import convert
-from nectar.verification.simulation import use_verilator, verilator_flags
+from nectar.verification.hub.pins import PACKED, packed_hub
+from nectar.verification.models import compiled
+from nectar.verification.simulation import recipe
 
 __all__ = ["VALID", "Harness"]
 
-ROOT = Path(__file__).resolve().parents[2]
 #: Set in what is driven into a port in a cycle in which a symbol arrives.
 VALID = 0x8000
 _SHIM = """\
 // Moves symbols between the pins of a HUB and arrays. Generated.
 #include <cstdint>
 #include <cstring>
-#include "Vhub.h"
+#include "Vtop.h"
 #include "verilated.h"
 
 namespace {{
-constexpr int N = {ports};
+constexpr int N = {ports}, WORDS = 10 * N / 32 + 2;
+
+// The bits of a pin of any width, in words. Verilator keeps all of them in the order of bytes of the machine, lowest first.
+struct Bits {{
+    std::uint32_t words[WORDS] = {{}};
+    template <class Pin> void read(const Pin& pin) {{ std::memcpy(words, reinterpret_cast<const char*>(&pin), sizeof pin); }}
+    template <class Pin> void write(Pin& pin) const {{ std::memcpy(reinterpret_cast<char*>(&pin), words, sizeof pin); }}
+    bool bit(int n) const {{ return words[n / 32] >> n % 32 & 1; }}
+    void set(int at, std::uint32_t value) {{
+        const std::uint64_t moved = std::uint64_t(value) << at % 32;
+        words[at / 32] |= std::uint32_t(moved);
+        words[at / 32 + 1] |= std::uint32_t(moved >> 32);
+    }}
+    std::uint32_t get(int at) const {{
+        return (words[at / 32] | std::uint64_t(words[at / 32 + 1]) << 32) >> at % 32 & 0x1FF;
+    }}
+}};
+
 struct Handle {{
     VerilatedContext context;
-    Vhub top{{&context}};
+    Vtop top{{&context}};
     std::uint16_t offered[N] = {{}};
+
+    void offers(std::uint16_t* now) {{
+        Bits bits;
+        bits.read(top.offered);
+        for (int n = 0; n < N; n++) now[n] = bits.bit(n) ? {valid} | bits.get(N + 9 * n) : 0;
+    }}
+    void drive(const std::uint16_t* rx, const std::uint8_t* ready) {{
+        Bits arriving, takes;
+        for (int n = 0; n < N; n++) {{
+            if (rx[n]) {{
+                arriving.set(n, 1);
+                arriving.set(N + 9 * n, rx[n] & 0x1FF);
+            }}
+            if (ready[n]) takes.set(n, 1);
+        }}
+        arriving.write(top.arriving);
+        takes.write(top.ready);
+    }}
 }};
 }}
 
@@ -43,10 +73,12 @@ Handle* hub_new() {{ return new Handle; }}
 void hub_free(Handle* handle) {{ delete handle; }}
 
 void hub_reset(Handle* handle, int id) {{
-    Vhub& top = handle->top;
+    Vtop& top = handle->top;
+    const std::uint16_t nothing[N] = {{}};
+    const std::uint8_t nobody[N] = {{}};
     top.hub_id = id;
     top.rst = 1;
-{clear}
+    handle->drive(nothing, nobody);
     for (int i = 0; i < 4; i++) {{ top.clk = 0; top.eval(); top.clk = 1; top.eval(); }}
     top.rst = 0;
     std::memset(handle->offered, 0, sizeof handle->offered);
@@ -54,11 +86,10 @@ void hub_reset(Handle* handle, int id) {{
 
 // What the HUB offers and says before it is told what arrives.
 void hub_look(Handle* handle, std::uint16_t* offers, std::uint8_t* idle) {{
-    Vhub& top = handle->top;
+    Vtop& top = handle->top;
     top.clk = 0;
     top.eval();
-    const std::uint16_t now[N] = {{{offer}}};
-    std::memcpy(offers, now, sizeof now);
+    handle->offers(offers);
     *idle = top.idle;
 }}
 
@@ -66,15 +97,16 @@ void hub_look(Handle* handle, std::uint16_t* offers, std::uint8_t* idle) {{
 // above the cycle; taken: their number; idle: one byte a cycle. Returns -1, or the cycle in which an offer was changed before it was taken.
 long hub_run(Handle* handle, long cycles, const std::uint16_t* rx, const std::uint8_t* ready, std::uint32_t* sent, long* taken,
              std::uint8_t* idle) {{
-    Vhub& top = handle->top;
+    Vtop& top = handle->top;
     long wrong = -1;
     for (int n = 0; n < N; n++) taken[n] = 0;
     for (long cycle = 0; cycle < cycles; cycle++, rx += N, ready += N) {{
         top.clk = 0;
-{drive}
+        handle->drive(rx, ready);
         top.eval();
         idle[cycle] = top.idle;
-        const std::uint16_t now[N] = {{{offer}}};
+        std::uint16_t now[N];
+        handle->offers(now);
         for (int n = 0; n < N; n++) {{
             if (handle->offered[n] && handle->offered[n] != now[n] && wrong < 0) wrong = cycle;
             handle->offered[n] = now[n] && !ready[n] ? now[n] : 0;
@@ -89,38 +121,13 @@ long hub_run(Handle* handle, long cycles, const std::uint16_t* rx, const std::ui
 """
 
 
-def _shim(ports):
-    lines = {"clear": "    top.port_{n}___05Frx___05Fvalid = 0; top.port_{n}___05Ftx___05Fready = 0;",
-             "drive": "        top.port_{n}___05Frx___05Fpayload = rx[{n}] & 0x1FF; top.port_{n}___05Frx___05Fvalid = rx[{n}] >> 15; top.port_{n}___05Ftx___05Fready = ready[{n}];"}
-    made = {name: "\n".join(line.format(n=n) for n in range(ports)) for name, line in lines.items()}
-    offer = ", ".join(f"std::uint16_t(top.port_{n}___05Ftx___05Fvalid ? {VALID} | top.port_{n}___05Ftx___05Fpayload : 0)" for n in range(ports))
-    return _SHIM.format(ports=ports, offer=offer, **made)
-
-
 @functools.cache
 def _library(ports, profile):
-    """Path of the shared library; builds it if need be."""
-    use_verilator()
-    verilog, shim = convert(Hub(ports=ports, profile=profile), "hub"), _shim(ports)
-    directory = ROOT / "build" / "fuzz" / f"{profile.name}_{ports}"
-    directory.mkdir(parents=True, exist_ok=True)
-    digest = hashlib.sha256((verilog + shim).encode()).hexdigest()
-    library, stamp = directory / "hub.so", directory / "digest"
-    with open(directory / "lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if library.exists() and stamp.exists() and stamp.read_text() == digest:
-            return library
-        (directory / "hub.v").write_text(verilog)
-        (directory / "shim.cpp").write_text(shim)
-        for call in (["verilator", "--cc", "hub.v", "--prefix", "Vhub", "-O3", "--Mdir", ".", *verilator_flags(verilog), "--exe", "shim.cpp",
-                      "-o", "hub.so", "-CFLAGS", "-fPIC", "-LDFLAGS", "-shared"],
-                     ["make", "-f", "Vhub.mk", "CFG_CXXFLAGS_PCH_I=-include", "OPT_FAST=-O1", "OPT_SLOW=-O0", "OPT_GLOBAL=-O1", "-j2"]):
-            environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
-            done = subprocess.run(call, cwd=directory, capture_output=True, text=True, env=environment, check=False)
-            if done.returncode:
-                raise RuntimeError(f"{call[0]} failed in {directory}:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
-        stamp.write_text(digest)
-    return library
+    """Path of the shared library; builds it if need be. The HUB in it is compiled as for the benches under cocotb, once
+    for both."""
+    text = packed_hub(ports, profile)
+    shim = _SHIM.format(ports=ports, valid=VALID)
+    return compiled(text, replace(recipe(text, PACKED, ports_only=True), texts={"shim.cpp": shim}, shared=True))
 
 
 class Harness:

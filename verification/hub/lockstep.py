@@ -1,7 +1,7 @@
 """Lockstep: a component and a model of it in Python get the same inputs and must give the same outputs in every cycle."""
 
 from cocotb.clock import Clock
-from cocotb.triggers import FallingEdge, RisingEdge, Timer
+from cocotb.triggers import Timer
 
 __all__ = ["Lockstep"]
 
@@ -23,6 +23,8 @@ class Lockstep:
     def __init__(self, dut, inputs):
         self.dut = dut
         self._driven = dict.fromkeys(inputs)
+        self._handles = {}
+        self._falling, self._rising = dut.clk.falling_edge, dut.clk.rising_edge
         #: Number of the current cycle, 0 for the first one after the reset.
         self.cycle = 0
 
@@ -32,14 +34,14 @@ class Lockstep:
         self.dut.rst.value = 1
         Clock(self.dut.clk, _PERIOD, unit="ns").start()
         for _ in range(3):
-            await RisingEdge(self.dut.clk)
+            await self._rising
         self.dut.rst.value = 0
 
     async def restart(self, inputs=None):
         """Resets for one cycle, in the midst of what goes on and with ``inputs`` (those not named are 0), and returns in cycle 0."""
         self._drive(inputs or {})
         self.dut.rst.value = 1
-        await RisingEdge(self.dut.clk)
+        await self._rising
         self.dut.rst.value = 0
         self.cycle = 0
 
@@ -49,12 +51,19 @@ class Lockstep:
         for name, old in self._driven.items():
             new = int(inputs.get(name, 0))
             if new != old:
-                getattr(self.dut, name).value = new
+                self._handle(name).value = new
                 self._driven[name] = new
+
+    def _handle(self, name):
+        """The pin of that name: kept, since cocotb looks for it at each use, which takes longer than to read it."""
+        found = self._handles.get(name)
+        if found is None:
+            found = self._handles[name] = getattr(self.dut, name)
+        return found
 
     def read(self, name):
         """Value of an output, as an int."""
-        return int(getattr(self.dut, name).value)
+        return int(self._handle(name).value)
 
     async def step(self, inputs, expected=None, outputs=()):
         """One cycle with ``inputs`` (those not named are 0).
@@ -63,13 +72,13 @@ class Lockstep:
         Returns the values of ``outputs``.
         """
         self._drive(inputs)
-        await FallingEdge(self.dut.clk)
+        await self._falling
         for name, value in (expected or {}).items():
             if value is not None:
                 got = self.read(name)
                 assert got == int(value), f"cycle {self.cycle}: {name} is {got:#x}, expected {int(value):#x}; inputs {inputs}"
         found = [self.read(name) for name in outputs]
-        await RisingEdge(self.dut.clk)
+        await self._rising
         self.cycle += 1
         return found
 
@@ -77,7 +86,7 @@ class Lockstep:
         """``cycles`` cycles, at least one, with the same ``inputs`` (those not named are 0), in which nobody looks: many times as quick as ``step``."""
         self._drive(inputs or {})
         await Timer(_PERIOD * cycles - _PERIOD // 4, unit="ns")
-        await RisingEdge(self.dut.clk)
+        await self._rising
         self.cycle += cycles
 
     async def run(self, model, stimulus, cycles):

@@ -1,22 +1,24 @@
 """Far ends of the fibers of a HUB under test, and a record of all that passes its pins.
 
-``Endpoint`` stands at the other end of a port; ``Bed`` joins one endpoint to each port and records; ``Pins`` drives a
-HUB in cocotb, ``Bed.simulate`` a HUB written in Python. A cycle is the time up to a rising edge of the clock: what a HUB
+``Endpoint`` stands at the other end of a port; ``Bed`` joins one endpoint to each port and records; ``pins.Pins`` drives
+a HUB in cocotb, ``Bed.simulate`` a HUB written in Python. A cycle is the time up to a rising edge of the clock: what a HUB
 offers and what endpoints drive in cycle c meets at the edge that ends cycle c.
 """
 
-from array import array
+from bisect import bisect_left
 from collections import deque
 
 from nectar.hdl.link.symbol import Control
 
 from .streams import Sent, Violation, name
 
-__all__ = ["QUIET", "Endpoint", "Recording", "Bed", "Pins", "always", "seven_of_eight", "randomly"]
+__all__ = ["QUIET", "Endpoint", "Recording", "Bed", "always", "seven_of_eight", "randomly"]
 
 
 #: Cycles in which nothing moves, and four for each port, after which nothing will.
 QUIET = 100
+#: What a port does not move by.
+_NOTHING = (None, int(Control.IDLE))
 
 
 def always(cycle):
@@ -86,40 +88,62 @@ class Endpoint:
 class Recording:
     """All that passed the pins of a HUB: what the reference model judges.
 
-    ``rx[port]``: [(cycle, symbol)] arrived; ``tx[port]``: [Sent]; ``slots[port][cycle]``: in how many cycles before
-    this one the fiber would have taken a symbol; ``idle[cycle]``: the pin.
+    ``rx[port]``: [(cycle, symbol)] arrived; ``tx[port]``: [Sent]; ``stalls[port]``: the cycles in which the fiber would
+    not have taken a symbol; ``idle[cycle]``: the pin.
     """
 
     def __init__(self, ports):
         self.rx = [[] for _ in range(ports)]
         self.tx = [[] for _ in range(ports)]
-        self.slots = [array("l", [0]) for _ in range(ports)]
+        self.stalls = [[] for _ in range(ports)]
         self.idle = bytearray()
-        self._offered = [None] * ports
+        #: By port what is offered and not taken yet, and since when.
+        self._held = {}
 
     @property
     def ports(self):
         """Number of ports."""
         return len(self.rx)
 
+    def copy(self):
+        """Another with the same content."""
+        other = Recording(self.ports)
+        for theirs, ours in ((other.rx, self.rx), (other.tx, self.tx), (other.stalls, self.stalls)):
+            theirs[:] = map(list, ours)
+        other.idle[:] = self.idle
+        other._held = dict(self._held)
+        return other
+
+    def slots(self, port, since, until):
+        """In how many cycles from ``since`` on, before ``until``, the fiber of ``port`` would have taken a symbol."""
+        stalls = self.stalls[port]
+        return until - since - bisect_left(stalls, until) + bisect_left(stalls, since)
+
     def cycle(self, arriving, offered, ready, idle):
         """Notes one cycle: for each port the symbol that arrives or None, the symbol offered or None, and ``tx.ready``."""
         now = len(self.idle)
         self.idle.append(idle)
-        for port, (arrives, offers, takes) in enumerate(zip(arriving, offered, ready)):
-            if arrives is not None:
-                self.rx[port].append((now, arrives))
-            before = self._offered[port]
-            if before is not None and before[0] != offers:
-                raise Violation(f"port {port} offered {name(before[0])}, which was not taken, and then changed it in cycle {now}")
-            self._offered[port] = None
-            if offers is not None:
-                first = now if before is None else before[1]
-                if takes:
-                    self.tx[port].append(Sent(offers, first, now))
-                else:
-                    self._offered[port] = (offers, first)
-            self.slots[port].append(self.slots[port][-1] + bool(takes))
+        for port, symbol in enumerate(arriving):
+            if symbol is not None:
+                self.rx[port].append((now, symbol))
+        held, self._held = self._held, {}
+        for port, (symbol, _) in held.items():
+            if offered[port] != symbol:
+                raise Violation(
+                    f"port {port} offered {name(symbol)}, which was not taken, and then changed it in cycle {now}"
+                )
+        if offered.count(None) < len(offered):
+            for port, symbol in enumerate(offered):
+                if symbol is not None:
+                    first = held[port][1] if port in held else now
+                    if ready[port]:
+                        self.tx[port].append(Sent(symbol, first, now))
+                    else:
+                        self._held[port] = symbol, first
+        if not all(ready):
+            for port, takes in enumerate(ready):
+                if not takes:
+                    self.stalls[port].append(now)
 
 
 class Bed:
@@ -147,11 +171,13 @@ class Bed:
         arriving = [endpoint.drive(now) for endpoint in self.endpoints]
         ready = [bool(endpoint.take(now)) for endpoint in self.endpoints]
         self.recording.cycle(arriving, offered, ready, idle)
-        if any(symbol not in (None, Control.IDLE) for symbol in arriving) or any(symbol is not None and taken for symbol, taken in zip(offered, ready)):
+        if arriving.count(None) < len(arriving) and any(symbol not in _NOTHING for symbol in arriving):
             self._seen = now
-        for endpoint, symbol, taken in zip(self.endpoints, offered, ready):
-            if taken and symbol is not None:
-                endpoint.accept(now, symbol)
+        if offered.count(None) < len(offered):
+            for endpoint, symbol, taken in zip(self.endpoints, offered, ready):
+                if taken and symbol is not None:
+                    self._seen = now
+                    endpoint.accept(now, symbol)
         return arriving, ready
 
     @property
@@ -170,82 +196,3 @@ class Bed:
                 raise Violation(f"not quiet after {limit} cycles")
             hub.clock(*self.step(hub.offered(), hub.idle()))
 
-
-class Pins:
-    """The pins of a HUB in cocotb.
-
-    Parameters
-    ----------
-    dut : handle
-        The HUB; pins as in docs/hub.md.
-    hub : int
-        HUB ID to give it.
-    """
-
-    def __init__(self, dut, hub):
-        self.dut = dut
-        self.hub = hub
-        self.bed = None
-        self.ports = 0
-        while hasattr(dut, f"port_{self.ports}__rx__payload"):
-            self.ports += 1
-        pins = [[getattr(dut, f"port_{port}__{pin}") for port in range(self.ports)]
-                for pin in ("rx__payload", "rx__valid", "tx__payload", "tx__valid", "tx__ready")]
-        self._rx_payload, self._rx_valid, self._tx_payload, self._tx_valid, self._tx_ready = pins
-        self._driven = None
-        self._clock = None
-
-    async def reset(self, endpoints):
-        """Resets the HUB and puts ``endpoints`` at its ports; a new recording begins."""
-        from cocotb.clock import Clock
-        from cocotb.triggers import FallingEdge
-
-        dut = self.dut
-        dut.rst.value = 1
-        dut.hub_id.value = self.hub
-        for port in range(self.ports):
-            self._rx_payload[port].value = 0
-            self._rx_valid[port].value = 0
-            self._tx_ready[port].value = 0
-        self._driven = [(None, False)] * self.ports
-        if self._clock is None:
-            self._clock = Clock(dut.clk, 70, unit="ns")
-            self._clock.start()
-        for _ in range(4):
-            await FallingEdge(dut.clk)
-        dut.rst.value = 0
-        self.bed = Bed(endpoints)
-        return self.bed
-
-    async def cycle(self):
-        """One clock cycle."""
-        from cocotb.triggers import FallingEdge
-
-        await FallingEdge(self.dut.clk)
-        offered = [int(payload.value) if int(valid.value) else None for payload, valid in zip(self._tx_payload, self._tx_valid)]
-        arriving, ready = self.bed.step(offered, bool(int(self.dut.idle.value)))
-        for port, state in enumerate(zip(arriving, ready)):
-            old, self._driven[port] = self._driven[port], state
-            if state[0] != old[0]:
-                self._rx_valid[port].value = state[0] is not None
-                # The payload says something only while valid is 1.
-                self._rx_payload[port].value = 0x1FF ^ old[0] if state[0] is None else state[0]
-            if state[1] != old[1]:
-                self._tx_ready[port].value = state[1]
-
-    async def cycles(self, count):
-        """``count`` clock cycles."""
-        for _ in range(count):
-            await self.cycle()
-
-    async def until(self, condition, limit, what):
-        """Clock cycles until ``condition()``; raises Violation that ``what`` did not happen within ``limit`` cycles."""
-        for _ in range(limit):
-            if condition():
-                return
-            await self.cycle()
-        raise Violation(f"not within {limit} cycles: {what}")
-
-    async def drain(self, limit=5000):
-        """Clock cycles until all is quiet."""
-        await self.until(lambda: self.bed.quiet, limit, "all ends quiet and the HUB idle")

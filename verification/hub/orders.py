@@ -165,10 +165,15 @@ class Orders:
         if answer is not None and not answer.done:
             if order.op & RETRY:
                 raise Violation(f"input {port}: {order}, which waits, was refused as {Error(answer.value)!r}")
+            if output.owner == port and answer.value != Error.NOT_READY:
+                raise Violation(
+                    f"input {port}: {order} was refused as {Error(answer.value)!r} though the input has output {o}"
+                )
             return self._refused(port, order, window, Error(answer.value))
         ahead = self._ahead(source, o)
         if output.owner == port:
-            self._behind_ready(order, output, ahead)
+            if answer is not None or order.op & RETRY:  # what else tells that it was done passes in any case
+                self._behind_ready(order, output, ahead)
             return Answer(True, o)
         if output.owner is None and output.text.startswith(ahead, output.place):
             self._behind_ready(order, output, ahead)

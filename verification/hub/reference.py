@@ -281,11 +281,14 @@ class Replay(Orders):
         starts, readies, repairs = self.inputs[port].starts, self.sent[port].readies, self.outputs[port].repairs
         if len(starts) + repairs != len(readies):
             raise Violation(f"port {port} sent {len(readies)} ready signals for {len(starts)} starts and {repairs} repairs")
-        slots = self.recording.slots[port]
         for (at, passed), ready in zip(starts, readies) if not repairs else ():
             if ready.offered < at + 2:
                 raise Violation(f"port {port}: ready in cycle {ready.offered} for the start that arrived in cycle {at}")
-            if passed and slots[ready.offered] - slots[min(passed)] > 2 * SLACK and ready.offered > min(passed):
+            if (
+                passed
+                and ready.offered > min(passed)
+                and self.recording.slots(port, min(passed), ready.offered) > 2 * SLACK
+            ):
                 raise Violation(f"port {port}: ready only in cycle {ready.offered} for the start sent in cycle {min(passed)}")
 
     def _locks(self):

@@ -17,7 +17,8 @@ from nectar.hdl.link.symbol import ANY_HUB, command, packet
 
 from ..bench import inside
 from .model import Model
-from .monitors import Endpoint, Pins, always
+from .monitors import Endpoint, always
+from .pins import Pins
 from .reference import judge
 from .streams import Departing, departures
 from .traffic import neighbour_hub
@@ -61,9 +62,9 @@ class Scene:
         self.bed = None
         self._model = self._heard = self._said = self._departing = self._parsed = None
 
-    async def start(self, take=always, answer=1):
-        """Resets the HUB; ``take`` and ``answer`` as in Endpoint, for all ports."""
-        self.bed = await self.pins.reset([Endpoint(take, answer) for _ in range(self.ports)])
+    async def start(self, take=always, answer=1, cycles=4):
+        """Resets the HUB for ``cycles``; ``take`` and ``answer`` as in Endpoint, for all ports. The next cycle is the first behind the reset."""
+        self.bed = await self.pins.reset([Endpoint(take, answer) for _ in range(self.ports)], cycles)
         self._model = Model(self.ports, HUB)
         self._heard = [0] * self.ports
         self._departing = [Departing(port) for port in range(self.ports)]
@@ -171,15 +172,21 @@ class Scene:
 
     async def counter(self, port, counter, reader):
         """A counter of ``port``, read by the monitor through ``reader``, when the HUB has had time to enter what has happened."""
-        await self.run(40 * self.ports)
-        await self.done(reader, Op.MONITOR_SELECT_REPLY, port)
-        high, low = [await self.done(reader, Op.MONITOR_READ_REPLY, 2 * counter + byte) for byte in (0, 1)]
-        return high << 8 | low
+        return (await self._counters(port, [counter], reader))[counter]
 
     async def counters(self, port, reader):
         """{Counter: number} of ``port`` as far as not 0."""
-        found = {counter: await self.counter(port, counter, reader) for counter in Counter}
-        return {counter: number for counter, number in found.items() if number}
+        return {counter: number for counter, number in (await self._counters(port, Counter, reader)).items() if number}
+
+    async def _counters(self, port, which, reader):
+        """One wait serves all: nothing is counted while they are read, but what the reader's own commands do."""
+        await self.run(40 * self.ports)
+        await self.done(reader, Op.MONITOR_SELECT_REPLY, port)
+        found = {}
+        for counter in which:
+            high, low = [await self.done(reader, Op.MONITOR_READ_REPLY, 2 * counter + byte) for byte in (0, 1)]
+            found[counter] = high << 8 | low
+        return found
 
     async def agrees(self, limit=5000):
         """Drains, lets the model that does one thing after the other do what has arrived since the last time, and compares all that came out."""

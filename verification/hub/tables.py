@@ -246,6 +246,8 @@ class Tables:
         if op in (Op.DISABLE_REPLY, Op.RESET_PORT_REPLY):
             self._leave(o)
             self.owner[o] = None
+        if op in (Op.ENABLE_REPLY, Op.RESET_PORT_REPLY):
+            self.ready[o] = True  # before a command is given up that may wait for it
         if op in (Op.DISABLE_REPLY, Op.RESET_QUEUE_REPLY, Op.RESET_PORT_REPLY):
             self.count(o, Counter.FLUSHED)
             self.throw_queue(o)
@@ -254,7 +256,6 @@ class Tables:
         if op == Op.RESET_PORT_REPLY:
             self.lock[o] = None
         if op in (Op.ENABLE_REPLY, Op.RESET_PORT_REPLY):
-            self.ready[o] = True
             self.hello_ask(o)
         if op == Op.LOOP_BACK_REPLY:
             self.looped[o] = begin

@@ -206,7 +206,8 @@ async def a_counter_stops_at_its_end(dut):
         await watcher.lockstep.rest(cycles, {f"events__{n}": 1 << kind, "awake": 1})
         await watcher.settle()
         watcher.happened[n, kind] = await watcher.read(n, kind)
-        assert before < watcher.happened[n, kind] <= MOST
+        # With some seeds (3862210) the end is reached before the last and longest turn.
+        assert min(before + 1, MOST) <= watcher.happened[n, kind] <= MOST
         for _ in range(12):
             await watcher.cycle([(n, kind)], awake=1)
             for _ in range(3):
@@ -262,7 +263,7 @@ async def what_it_counts_does_not_depend_on_how_long_there_was_nothing(dut):
 bench = Bench(__name__, {name: lambda ports=ports: Counters(ports) for name, ports in PORTS.items()}, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("2 ports",)))
 def test_counters(configuration, claim):
     bench.check(configuration, claim)
 

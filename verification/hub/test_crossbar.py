@@ -41,6 +41,6 @@ async def takes_every_symbol_to_all_its_outputs(dut):
 bench = Bench(__name__, {name: lambda parameters=parameters: Crossbar(*parameters) for name, parameters in CONFIGURATIONS.items()}, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("2 ports, early", "2 ports")))
 def test_crossbar(configuration, claim):
     bench.check(configuration, claim)

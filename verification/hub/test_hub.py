@@ -3,6 +3,7 @@
 The claims about single facts are in ``claims_*.py``; they run here too, on the same simulation.
 """
 
+import functools
 import random
 
 import cocotb
@@ -10,16 +11,30 @@ import pytest
 
 from nectar.hdl.hub.profile import HUB_PROFILES
 from nectar.hdl.link.symbol import MAX_PACKET
-from nectar.verification.bench import Bench
-from nectar.verification.hub import (claims_commands, claims_flow, claims_locks, claims_misuse, claims_monitor, claims_neighbours, claims_network, claims_sequence,
-                                     claims_supervisor, claims_table, claims_together, claims_watchdog)
-from nectar.verification.hub.monitors import Pins, always, randomly, seven_of_eight
+from nectar.verification.bench import Bench, inside
+from nectar.verification.hub import (
+    claims_commands,
+    claims_flow,
+    claims_locks,
+    claims_misuse,
+    claims_monitor,
+    claims_neighbours,
+    claims_network,
+    claims_reset,
+    claims_sequence,
+    claims_supervisor,
+    claims_table,
+    claims_together,
+    claims_watchdog,
+)
+from nectar.verification.hub.monitors import always, randomly, seven_of_eight
+from nectar.verification.hub.pins import PACKED, Pins, packed_hub
 from nectar.verification.hub.reference import judge
 from nectar.verification.hub.scene import HUB, NEEDED, profile_inside
 from nectar.verification.hub.traffic import Neighbour, audit, transactions
 
 for module in (claims_commands, claims_network, claims_misuse, claims_table, claims_together, claims_sequence, claims_locks, claims_flow,
-               claims_supervisor, claims_watchdog, claims_neighbours, claims_monitor):
+               claims_supervisor, claims_watchdog, claims_neighbours, claims_monitor, claims_reset):
     globals().update({name: item for name, item in vars(module).items() if name in NEEDED})
 
 
@@ -82,30 +97,51 @@ async def random_traffic_with_replies_that_nobody_asked_for(dut):
     assert verdict.lost
 
 
-def _hub(ports, profile):
-    def make():
-        from nectar.hdl.hub.hub import Hub
-        return Hub(ports=ports, profile=profile)
-    return make
+SIZES = (2, 3, 5, 8, 16, 64, 128)
+#: Sizes of HUB of the everyday regression: both profiles with five ports, the largest and the smallest HUB in one of
+#: them. Everything else is left for the night; with 16 ports in the modern profile, ``test_latency`` and ``test_fuzz``
+#: are for every day.
+EVERYDAY = {"prototype": (16, 5), "modern": (5, 2)}
 
-
-#: Sizes of HUB of the everyday regression, and those that are left for the night.
-EVERYDAY, NIGHTLY = (16, 5, 2), (3, 8, 64)
-
-bench = Bench(__name__, {f"{ports} ports {profile.name}": _hub(ports, profile) for profile in HUB_PROFILES.values() for ports in EVERYDAY + NIGHTLY},
-              ports_only=True)
+bench = Bench(
+    __name__,
+    {
+        f"{ports} ports {profile.name}": functools.partial(packed_hub, ports, profile)
+        for profile in HUB_PROFILES.values()
+        for ports in SIZES
+    },
+    top=PACKED,
+    ports_only=True,
+)
 
 
 def _ports(configuration):
     return int(configuration.split()[0])
 
 
+#: Claims about each port and each command, which the number of ports makes a difference to: every day with 16 ports,
+#: too. The others are put to 16 at night.
+WIDE = {
+    name
+    for module in (claims_table, claims_together, claims_sequence, claims_monitor, claims_reset)
+    for name in vars(module)
+    if name in NEEDED
+}
+WIDE |= {claim for claim in bench.claims() if claim not in NEEDED or NEEDED[claim] > 5} if inside() is None else set()
+
+
+def _marks(configuration, claim):
+    ports, everyday = _ports(configuration), EVERYDAY[configuration.split()[-1]]
+    return [pytest.mark.nightly] if ports not in everyday or ports == 16 and claim not in WIDE else []
+
+
 #: A claim that needs more ports than a configuration has shows nothing there.
-CASES = [pytest.param(configuration, claim, marks=[pytest.mark.nightly] if _ports(configuration) in NIGHTLY else [])
+CASES = [pytest.param(configuration, claim, marks=_marks(configuration, claim))
          for configuration, claim in bench.cases() if _ports(configuration) >= NEEDED.get(claim, 2)]
 
 
 @pytest.mark.parametrize("configuration, claim", CASES)
-def test_hub(configuration, claim):
+def test_hub(configuration, claim, record_property):
     """Each claim on each size of HUB in each profile."""
+    record_property("ports", str(_ports(configuration)))
     bench.check(configuration, claim)

@@ -1,16 +1,17 @@
 """Latency and rate of a whole HUB, measured at its pins as docs/wire.md says ("How latency is measured at the pins")."""
 
+import functools
 import random
 
 import cocotb
 import pytest
 
 from nectar.hdl.hub.commands import Group, Op, BY_OPCODE
-from nectar.hdl.hub.hub import Hub
 from nectar.hdl.hub.profile import HUB_PROFILES
 from nectar.hdl.link.symbol import ANY_HUB, Control, command, packet
 from nectar.verification.bench import Bench
-from nectar.verification.hub.monitors import Endpoint, Pins
+from nectar.verification.hub.monitors import Endpoint
+from nectar.verification.hub.pins import PACKED, Pins, packed_hub
 from nectar.verification.hub.scene import profile_inside as profile
 
 HUB = 0x21
@@ -150,10 +151,25 @@ async def the_controller_sets_up_a_connection_in_every_cycle(dut):
             assert firsts == list(range(profile().setup_and_transfer, profile().setup_and_transfer + count))
 
 
-bench = Bench(__name__, {f"{ports} ports {made.name}": lambda ports=ports, made=made: Hub(ports, made)
-                         for made in HUB_PROFILES.values() for ports in (16, 5)}, ports_only=True)
+bench = Bench(
+    __name__,
+    {
+        f"{ports} ports {made.name}": functools.partial(packed_hub, ports, made)
+        for made in HUB_PROFILES.values()
+        for ports in (16, 5)
+    },
+    top=PACKED,
+    ports_only=True,
+)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+def _marks(configuration):
+    """With 16 ports the modern profile is left for the night, as in test_hub."""
+    return [pytest.mark.nightly] if configuration == "16 ports modern" else []
+
+
+@pytest.mark.parametrize(
+    "configuration, claim", [pytest.param(*case, marks=_marks(case[0])) for case in bench.cases()]
+)
 def test_latency(configuration, claim):
     bench.check(configuration, claim)

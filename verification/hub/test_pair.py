@@ -5,8 +5,10 @@ import pytest
 from nectar.hdl.hub.commands import HELLO_HUB, KIND_UNKNOWN, STATUS_IN_USE, Op
 from nectar.hdl.hub.profile import HUB_PROFILES
 from nectar.hdl.link.symbol import ANY_HUB, command, packet
+from nectar.hdl.verilog import convert
 from nectar.verification.bench import Bench
 from nectar.verification.hub.pair import Pair
+from nectar.verification.hub.pins import PACKED, packed
 from nectar.verification.hub.scene import CLOSE_ALL, HUB, claim
 
 #: The two HUBs, and the ports by which they are joined.
@@ -101,9 +103,10 @@ async def status_finds_how_far_a_route_has_come(scene):
     assert scene.data(2)[-7:] == packet([1]) + CLOSE_ALL
 
 
-bench = Bench(__name__, {f"pair {profile.name}": lambda profile=profile: Pair(profile) for profile in HUB_PROFILES.values()}, ports_only=True)
+bench = Bench(__name__, {f"pair {profile.name}": lambda profile=profile: packed(convert(Pair(profile), "dut"))
+                         for profile in HUB_PROFILES.values()}, top=PACKED, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("pair prototype",)))
 def test_pair(configuration, claim):
     bench.check(configuration, claim)

@@ -78,7 +78,18 @@ def test_the_figures_of_the_prototype():
     assert (PROTOTYPE.setup_and_transfer, PROTOTYPE.transfer) == (10, 5)
 
 
-@pytest.mark.parametrize("ports", [2, 3, 5, 16, 32, pytest.param(64, marks=pytest.mark.nightly), pytest.param(128, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    "ports",
+    [
+        2,
+        3,
+        5,
+        16,
+        pytest.param(32, marks=pytest.mark.nightly),
+        pytest.param(64, marks=pytest.mark.nightly),
+        pytest.param(128, marks=pytest.mark.nightly),
+    ],
+)
 def test_every_size_becomes_verilog_with_the_specified_pins(ports):
     """H1: larger crossbars are foreseen; docs/hub.md, Pins."""
     header = re.search(r"^module hub\((.*?)\);", convert(Hub(ports), "hub"), re.M | re.S)

@@ -145,6 +145,6 @@ bench = Bench(__name__, {name: lambda capacity=capacity: InputQueue(capacity) fo
               ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("9 symbols",)))
 def test_queue(configuration, claim):
     bench.check(configuration, claim)

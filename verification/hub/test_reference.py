@@ -1,6 +1,5 @@
 """The reference model shown to be able to fail: it accepts an imitation of the HUB, and objects to faulty streams and to faulty HUBs."""
 
-import copy
 
 import pytest
 
@@ -47,7 +46,7 @@ def legal():
 @pytest.mark.parametrize("seed", range(3))
 def test_the_imitation_is_legal(ports, gap, take, seed):
     """Random traffic through a HUB made from the same specification is accepted; all packets, replies and errors are explained."""
-    verdict = judge(record(seed, ports, gap=gap, take=take), HUB)
+    verdict = judge(record(seed, ports, count=75 // ports, gap=gap, take=take), HUB)
     assert verdict.packets and verdict.grants and verdict.replies
 
 
@@ -144,7 +143,7 @@ def invent(rng, recording, port, index):
 
 def mutant(rng, recording, fault, places):
     """A copy of ``recording`` with ``fault`` at one of ``places``."""
-    broken = copy.deepcopy(recording)
+    broken = recording.copy()
     fault(rng, broken, *rng.choice(places))
     return broken
 
@@ -205,8 +204,6 @@ def delay_reply(rng, recording, port, index):
     tx = recording.tx[port]
     frame, tx[index:index + 4] = tx[index:index + 4], []
     tx.extend(item._replace(offered=item.offered + 1000, taken=item.taken + 1000) for item in frame)
-    for slots in recording.slots:
-        slots.extend(range(slots[-1] + 1, slots[-1] + 2000))
 
 
 @pytest.mark.parametrize("own", [True, False])
@@ -244,7 +241,7 @@ def test_an_effect_before_its_cause_is_found(legal):
     """H3: nothing comes out before it came in, nor faster than the HUB can be."""
     rng = seeds.rng(8)
     for port, index in rng.sample(data_places(legal), 20):
-        broken = copy.deepcopy(legal)
+        broken = legal.copy()
         item = broken.tx[port][index]
         broken.tx[port][index] = item._replace(offered=item.offered - 400)
         with pytest.raises(Violation):
@@ -253,7 +250,7 @@ def test_an_effect_before_its_cause_is_found(legal):
 
 def test_a_hub_that_says_idle_too_early_is_found(legal):
     """docs/hub.md, pins: idle only when nothing but an arriving symbol can change anything."""
-    broken = copy.deepcopy(legal)
+    broken = legal.copy()
     offered = legal.tx[0][20].offered
     broken.idle[offered] = 1
     with pytest.raises(Violation, match="idle"):

@@ -105,6 +105,6 @@ async def keeps_all_connections_and_no_other(dut):
 bench = Bench(__name__, {name: lambda ports=ports: StatusTable(ports) for name, ports in SIZES.items()}, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("2 ports",)))
 def test_status_table(configuration, claim):
     bench.check(configuration, claim)

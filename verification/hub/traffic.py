@@ -217,10 +217,20 @@ class _Source:
             steps += [REPLIED, *self.control(rng.choice(outputs))]
         steps += self.data()
         while rng.random() < 0.2:
-            again = rng.choice([Op.OPEN_RETRY, Op.OPEN_RETRY_REPLY, Op.TEST_OPEN_RETRY, Op.TEST_OPEN_RETRY_REPLY])
+            again = rng.choice([op for op in _USER if BY_OPCODE[op].group is Group.OPEN])
             steps += rng.choice([self.order(again, outputs[-1]), [ROOM, *packet(b"")], []])
             steps += [REPLIED, *self.data()]
+        if rng.random() < 0.1:
+            steps += self.repeated([Op.OPEN_REPLY, Op.OPEN_RETRY_REPLY, Op.TEST_OPEN_REPLY], outputs[-1])
         return steps + self.end(outputs) + self.unlock(outputs)
+
+    def repeated(self, ops, o):
+        """Some commands that want a reply, at any distance: what others do meets one of them at any moment."""
+        return [
+            s
+            for _ in range(8)
+            for s in [REPLIED, *[int(Control.IDLE)] * self.rng.randrange(3), *self.order(self.rng.choice(ops), o)]
+        ]
 
     def control(self, o):
         """Flow control of a connected output."""
@@ -260,7 +270,10 @@ class _Source:
     def grab(self):
         """A lock that does not wait, taken or not, and given back."""
         o = self.outputs()[0]
-        return [*self.order(self.rng.choice([Op.LOCK, Op.LOCK_REPLY]), o), *self.replied(Op.STATUS_LOCK, o), *self.unlock([o])]
+        steps = [*self.order(self.rng.choice([Op.LOCK, Op.LOCK_REPLY]), o), *self.replied(Op.STATUS_LOCK, o)]
+        if self.rng.random() < 0.3:
+            steps += self.repeated([Op.LOCK_REPLY, Op.UNLOCK_REPLY], o)
+        return [*steps, REPLIED, *self.unlock([o])]
 
     def impatient(self):
         """A command that may wait, ended by a flush if it does."""

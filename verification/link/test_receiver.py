@@ -28,16 +28,20 @@ async def receive(dut, found, watch):
     """
     samples, oversampling = CONFIGURATIONS[inside()]
     seen = SimpleNamespace(symbols=[], cycles=[], violations=0, losses=0, overruns=0, ups=[], up=False, word=10 * oversampling // samples)
+    line, valid, payload, edge = dut.line, dut.symbols__valid, dut.symbols__payload, FallingEdge(dut.clk)
+    violation, lost, overrun, is_up = dut.violation, dut.lost, dut.overrun, dut.up
+    driven = None
     for cycle, value in enumerate(sample(found, samples)):
-        dut.line.value = value
-        await FallingEdge(dut.clk)
-        if dut.symbols__valid.value:
-            seen.symbols.append(int(dut.symbols__payload.value))
+        if value != driven:
+            line.value = driven = value
+        await edge
+        if valid.value:
+            seen.symbols.append(int(payload.value))
             seen.cycles.append(cycle)
-        seen.violations += int(dut.violation.value)
-        seen.losses += int(dut.lost.value)
-        seen.overruns += int(dut.overrun.value)
-        up = bool(dut.up.value)
+        seen.violations += int(violation.value)
+        seen.losses += int(lost.value)
+        seen.overruns += int(overrun.value)
+        up = bool(is_up.value)
         if up:
             if not seen.up:
                 seen.ups.append([cycle, cycle])

@@ -74,13 +74,14 @@ def whole_hub(material, numbers):
     """Check: the claims of the whole HUB's bench, on a HUB (of the first profile that has such a component) with the mutants in every place."""
     from ...hdl.hub.hub import Hub
     from ...hdl.hub.profile import HUB_PROFILES
+    from ..hub.pins import packed
     from ..hub.scene import NEEDED
     ports = material.target.ports
     if ports is None:
         return {}
     for profile in HUB_PROFILES.values():
         try:
-            text = transplant(Hub(ports, profile), material.target.component(), material.text)
+            text = packed(transplant(Hub(ports, profile), material.target.component(), material.text))
             break
         except NoPlace:
             continue

@@ -11,7 +11,7 @@ from nectar.verification.mutation.targets import TARGETS
 #: What must be killed of the mutants that are not equivalent.
 LEAST = 0.95
 #: Components of the daily sample, and mutants of each.
-SAMPLE = "arbiter", "reply_buffer", "status_table", "reply_sender", "cab/errors", "cab/scatter", "cab/slots"
+SAMPLE = "arbiter", "cab/scatter"
 EACH = 10
 
 VERIFICATION = Path(__file__).resolve().parent.parent
@@ -49,14 +49,16 @@ def test_a_sample_of_mutants_is_found():
     found = sum(len(report.kills) for report in reports)
     left = [f"{report.target.name}: {mutant.name}" for report in reports for mutant in report.survivors
             if mutant.name not in EXPLAINED.get(report.target.name, {})]
-    assert found >= 35 and found >= LEAST * (found + len(left)), left
+    assert found >= 10 and found >= LEAST * (found + len(left)), left
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", TARGETS)
-def test_mutants_are_found_or_explained(name):
+def test_mutants_are_found_or_explained(name, record_property):
     report = run(TARGETS[name], progress=print)
     print(report.summary())
+    for what in ("mutants", "equivalent", "kills", "survivors"):
+        record_property({"kills": "killed"}.get(what, what), len(getattr(report, what)))
     explained = EXPLAINED.get(name, {})
     assert explained.keys() <= {mutant.name for mutant in report.mutants}, "survivors.toml explains what there is no more"
     unexplained = [mutant.name for mutant in report.survivors if mutant.name not in explained]

@@ -230,9 +230,9 @@ class Watching(Noting):
 def test_what_a_submodule_with_a_memory_does_not_look_at_makes_no_difference(component, tmp_path):
     """And all else does."""
     _, mutants = mutate(component(), tmp_path, None)
-    numbers = [mutant.number for mutant in mutants]
-    alike = unreached(numbers, tmp_path)
     names = {mutant.number: mutant.name.rpartition(" | ")[2] for mutant in mutants}
+    names = {number: name for number, name in names.items() if name.startswith("dut.inner ") or "clk" in name}
+    alike = unreached(list(names), tmp_path)
     of_inner = {name for name in names.values() if name.startswith("dut.inner word[4]")}
     assert of_inner and of_inner <= {names[number] for number in alike}
     assert not any(name.startswith(("dut.inner word[0]", "dut.inner word[3]", "dut.inner write", "dut.inner read")) for name in (names[number] for number in alike))

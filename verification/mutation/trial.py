@@ -36,7 +36,7 @@ class Trial:
     Parameters
     ----------
     text : str
-        Verilog with the module ``dut`` and its input ``mutant``.
+        Verilog with the module that the bench simulates, and its input ``mutant``.
     bench : str
         Module of the bench, which has a Bench ``bench``.
     configuration : str
@@ -87,9 +87,22 @@ class Trial:
         order = {"bench": self.bench, "claims": self.claims, "mutants": list(numbers), "share": share}
         path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
         # A netlist whose vectors are changed bit by bit may look as if it depended on itself.
-        outcome = simulate(self.text, _INSIDE, top="dut", directory=self.directory, flags=[*self._bench.flags, "-Wno-UNOPTFLAT"], ports_only=True, seed=seed,
-                           environment={ORDER: json.dumps(order), _CONFIGURATION: self.configuration, "PYTHONPATH": path,
-                                        "COCOTB_LOG_LEVEL": "CRITICAL", "GPI_LOG_LEVEL": "CRITICAL"})
+        outcome = simulate(
+            self.text,
+            _INSIDE,
+            top=self._bench.top,
+            directory=self.directory,
+            flags=[*self._bench.flags, "-Wno-UNOPTFLAT"],
+            ports_only=True,
+            seed=seed,
+            environment={
+                ORDER: json.dumps(order),
+                _CONFIGURATION: self.configuration,
+                "PYTHONPATH": path,
+                "COCOTB_LOG_LEVEL": "CRITICAL",
+                "GPI_LOG_LEVEL": "CRITICAL",
+            },
+        )
         passed, done = {}, {}
         for line in notes.read_text().splitlines() if notes.exists() else ():
             note = json.loads(line)

@@ -3,7 +3,10 @@
 from dataclasses import dataclass, field
 from enum import Enum
 
-__all__ = ["Fact", "Found", "Rule", "Verdict"]
+__all__ = ["Fact", "Found", "Rule", "Verdict", "quantity", "shown"]
+
+#: Units that are words -> what one of them is called.
+_ONE = {"cycles": "cycle", "bytes": "byte"}
 
 
 class Rule(Enum):
@@ -65,8 +68,50 @@ class Fact:
                 holds = self.paper[0] <= value <= self.paper[1]
         return Verdict.HOLDS if holds else Verdict.FAILS
 
+    @property
+    def asked(self):
+        """The papers' figure in words: ``at most 30 us``."""
+        paper = quantity(self.paper, self.unit)
+        return f"{self.rule.value} {paper}" if self.rule in (Rule.AT_MOST, Rule.AT_LEAST) else paper
+
+    def difference(self, found):
+        """How far the measured value is from the papers', in words: ``9.2 % below``. Empty if nothing was measured."""
+        if found.value is None:
+            return ""
+        if self.rule is Rule.WITHIN:
+            low, high = self.paper
+            side = "below" if found.value < low else "above" if found.value > high else "in"
+            return f"{side} the range"
+        off = found.value - self.paper
+        if not off:
+            return "the same"
+        if self.rule is Rule.ROUNDED and abs(off) < 10 ** -len(str(self.paper).partition(".")[2]):
+            return "the same to its decimals"
+        side = "below" if off < 0 else "above"
+        if self.unit == "%" or not self.paper:
+            return f"{shown(abs(off))} {'points ' if self.unit == '%' else ''}{side}"
+        percent = abs(100 * off / self.paper)
+        digits = ".0f" if percent >= 10 else ".1f" if percent >= 1 else ".1g"
+        return f"{percent:{digits}} % {side}"
+
     def ratio(self, found):
         """The measured value as a multiple of the papers'; None if that says nothing."""
         if found.value is None or self.rule is Rule.WITHIN or not self.paper:
             return None
         return found.value / self.paper
+
+
+def shown(value):
+    """A figure as people read it: ``700``, ``10 to 15``, ``27.4``."""
+    if value is None:
+        return ""
+    if isinstance(value, tuple):
+        return " to ".join(map(shown, value))
+    return f"{value:,.4g}" if isinstance(value, float) and abs(value) < 1000 else f"{value:,.0f}"
+
+
+def quantity(value, unit):
+    """A figure with its unit: ``1 cycle``, ``3 bytes``, ``27.4 us``; without one, ``16``. Empty for None."""
+    if value is None:
+        return ""
+    return f"{shown(value)} {_ONE.get(unit, unit) if value == 1 else unit}".rstrip()

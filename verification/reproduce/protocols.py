@@ -2,6 +2,7 @@
 
 from functools import wraps
 
+from ...extras import how_to_get
 from ...sim.profile import PROTOTYPE
 from .facts import Found
 
@@ -18,7 +19,7 @@ def _if_installed(measure):
         try:
             return measure()
         except ModuleNotFoundError as error:
-            return Found(None, f"needs {error.name}: pip install 'nectar[test]'")
+            return Found(None, f"needs {error.name}; {how_to_get('test')}")
     return found
 
 

@@ -3,13 +3,13 @@
 from ...sim.profile import PROTOTYPE
 from ...sim.topology import load
 from ...software.backends.engine import EngineMachine
-from ...software.latency import stages
+from ...software.latency import arriving, stages
 from ...software.system import System
 
 __all__ = ["PARTS", "chain", "latency", "simulate", "spread", "throughput"]
 
-#: What the stages of a message's way (``software.latency``) are counted as.
-PARTS = ("software", "DMA", "HUB", "fiber")
+#: What the stages of a message's way (``software.latency``) are counted as; in the last two the packet comes in, too.
+PARTS = ("HUB", "fiber", "DMA", "software", "DMA and fiber at once", "software and fiber at once")
 
 
 def simulate(topology, tasks, trace=False):
@@ -51,20 +51,26 @@ async def _receive(cab, count=1):
 def _part(stage, hubs):
     if stage in hubs or stage.startswith("HUBs"):
         return "HUB"
-    return "fiber" if stage.startswith(("fiber", "rest")) else stage.partition(",")[0]
+    return stage.partition("," if "," in stage else " ")[0].replace("rest", "DMA")
 
 
 def latency(size, hubs=1, switching="packet"):
     """Where the time of one message of ``size`` bytes goes, from the sending task's call to the receiving task's having it: {part: microseconds}.
 
-    It must fit into one packet. "fiber" counts the time of light, and that of the packet's symbols that nothing else fills.
+    It must fit into one packet. "fiber" is the way of its first symbol; from then on the receiving board's DMA and
+    software work while the rest comes in.
     """
     topology, last = chain(hubs)
 
     def look(system):
         found = dict.fromkeys(PARTS, 0.0)
+        begin, end = arriving(system, "CAB1", last)
         for stage in stages(system, "CAB1", last):
-            found[_part(stage.name, system.topology.hubs)] += stage.duration_ps / 1e6
+            part = _part(stage.name, system.topology.hubs)
+            both = max(0, min(end, stage.end_ps) - max(begin, stage.begin_ps))
+            if both:
+                found[f"{part} and fiber at once"] += both / 1e6
+            found[part] += (stage.duration_ps - both) / 1e6
         return found
 
     number = load(topology).cabs[last].id

@@ -5,6 +5,7 @@ of the real simulator.
 """
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -34,24 +35,63 @@ def verilog(tmp_path_factory):
     directory = tmp_path_factory.mktemp("verilog")
     real = build.library().parent
     parts = build._Build((*SIZES, 4), "prototype", directory, None)
-    shutil.copy(real / parts.verilog_name("cab"), directory)
+    for name in parts.verilog_name("cab"), f".{parts.verilog_name('cab')}.sha256":
+        shutil.copy(real / name, directory)
+    shutil.copytree(real / "yosys", directory / "yosys")
     for size in (*SIZES, 4):
         parts._verilog(directory, f"hub{size}")
     return directory
 
 
-@pytest.fixture
-def place(tmp_path, monkeypatch, verilog):
-    """A cache with the Verilog of the boards in it, a compiler that only writes down what it is asked for."""
-    cache = tmp_path / "cache"
-    shutil.copytree(verilog, cache)
-    compiler = tmp_path / "compiler"
-    compiler.write_text(COMPILER)
-    compiler.chmod(0o755)
-    for name, value in {"CXX": str(compiler), "LOG": str(tmp_path / "log"), "BROKEN": "none", "IMITATION": "1",
-                        "NECTAR_CACHE_DIR": str(cache)}.items():
+@pytest.fixture(scope="module")
+def compiler(tmp_path_factory):
+    """A compiler that only writes down what it is asked for."""
+    path = tmp_path_factory.mktemp("bin") / "compiler"
+    path.write_text(COMPILER)
+    path.chmod(0o755)
+    return path
+
+
+def settle(monkeypatch, folder, compiler):
+    """The environment of builds in ``folder``, which has the cache, and the log of the compiler."""
+    for name, value in {"CXX": str(compiler), "LOG": str(folder / "log"), "BROKEN": "none", "IMITATION": "1",
+                        "NECTAR_CACHE_DIR": str(folder / "cache")}.items():
         monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch, verilog, compiler):
+    """A cache with the Verilog of the boards in it, and nothing compiled."""
+    shutil.copytree(verilog, tmp_path / "cache")
+    settle(monkeypatch, tmp_path, compiler)
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def once_built(tmp_path_factory, verilog, compiler):
+    """A folder in which two processes at once have built everything; what they told, and what they ended with."""
+    folder = tmp_path_factory.mktemp("built")
+    shutil.copytree(verilog, folder / "cache")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        settle(monkeypatch, folder, compiler)
+        processes = [start(DELAY="0.05") for _ in range(2)]
+        told = [process.communicate(timeout=120) for process in processes]
+    return folder, told, [process.returncode for process in processes]
+
+
+@pytest.fixture
+def built(tmp_path, monkeypatch, once_built, compiler):
+    """A copy of such a folder: ``library()`` has been called here."""
+    shutil.copytree(once_built[0], tmp_path, dirs_exist_ok=True)
+    settle(monkeypatch, tmp_path, compiler)
+    return tmp_path
+
+
+def lose(place, *parts):
+    """Deletes the library and the objects of the parts."""
+    for name in "engine-*.so", *(f"objects-{part}-*" for part in parts):
+        found, = place.glob(f"cache/{name}")
+        shutil.rmtree(found) if found.is_dir() else found.unlink()
 
 
 def library(sizes=SIZES):
@@ -69,43 +109,112 @@ def compiled(place):
 def test_what_was_built_is_found_again(place, capfd):
     first = library()
     once = compiled(place)
-    assert {"engine.cpp", "processor.cpp", "verilated.cpp", "Vcab.cpp", "Vhub2.cpp", "cab_adapter.cpp", "link"} <= set(once)
+    assert {"engine.cpp", "processor.cpp", "runtime.cpp", "cab_unit0.cpp", "hub2_unit0.cpp", "link"} <= set(once)
     assert len(once) == len(set(once))
     told = capfd.readouterr().err
-    assert "nectar: building the simulator" in told and "nectar: compiling hub2: " in told and "nectar: linking: " in told
+    assert told.startswith("nectar: building the simulator") and re.search(
+        r"^nectar: \[\d/10\] compiling hub2: \d+ s$", told, re.M
+    ), told
+    assert re.search(r"^nectar: \[10/10\] linking: \d+ s\n\Z", told, re.M), (
+        "the last of the steps that were counted at the beginning"
+    )
     assert library() == first and first.read_text() == "made\n"
     assert compiled(place) == once
     assert not capfd.readouterr().err
     assert not list(place.glob("cache/tmp-*"))
 
 
-def test_a_changed_core_is_all_that_is_compiled_again(place, monkeypatch):
-    library()
-    copy = place / "sim"
+def test_a_changed_core_is_all_that_is_compiled_again(built, monkeypatch):
+    copy = built / "sim"
     shutil.copytree(build._HERE, copy)
     (copy / "engine.cpp").write_text((copy / "engine.cpp").read_text() + "// changed\n")
-    (place / "log").unlink()
+    (built / "log").unlink()
     monkeypatch.setattr(build, "_HERE", copy)
     library()
-    assert compiled(place) == sorted([*build._CORE, "kinds.cpp", "link"])
+    assert compiled(built) == sorted([*build._CORE, "kinds.cpp", "link"])
 
 
-def test_another_shape_of_hub_is_all_that_is_compiled_more(place):
-    library()
-    (place / "log").unlink()
+def test_another_shape_of_hub_is_all_that_is_compiled_more(built):
+    (built / "log").unlink()
     library({*SIZES, 4})
-    names = compiled(place)
-    assert "Vhub4.cpp" in names and "kinds.cpp" in names
-    assert not {"Vcab.cpp", "Vhub2.cpp", "verilated.cpp"} & set(names)
+    names = compiled(built)
+    assert "hub4_unit0.cpp" in names and "kinds.cpp" in names
+    assert not {"cab_unit0.cpp", "hub2_unit0.cpp", "runtime.cpp", *build._CORE} & set(names)
 
 
-def test_boards_with_the_same_verilog_are_not_compiled_again(place, monkeypatch):
-    """A comment in the HDL changes nothing: the Verilog decides."""
+def test_what_is_built_is_told_before_it_begins(built, capfd):
+    """The first program with another kind of board waits for that board alone, and knows it."""
+    lose(built, "hub3", "kinds")
+    library((2,))
+    assert "nectar: building the simulator (what has changed); it is kept in" in capfd.readouterr().err
+    for left in (built / "cache").glob("*verilog-hub3-*"):
+        left.unlink()
     library()
-    shutil.copytree(build._HDL, place / "hdl")
-    with open(place / "hdl" / "hub" / "hub.py", "a") as file:
+    assert "nectar: building the simulator (the boards hub3); it is kept in" in capfd.readouterr().err
+
+
+def _truncate(path):
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def _empty(path):
+    os.truncate(path, 0)
+
+
+def _change(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def _hide(path):
+    """What cannot be read, whoever tries."""
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize("harm", [_truncate, _empty, _change, _hide])
+def test_a_damaged_library_is_noticed_and_linked_again(built, capfd, harm):
+    """Loaded, it would end the process with a bus error, or worse."""
+    made = library()
+    (built / "log").unlink()
+    harm(made)
+    capfd.readouterr()
+    assert library() == made and made.read_text() == "made\n"
+    assert compiled(built) == ["link"]
+    assert "nectar: what was kept is damaged; building the simulator (what has changed)" in capfd.readouterr().err
+    assert library() == made and not capfd.readouterr().err
+
+
+@pytest.mark.parametrize("harm", [_truncate, _empty, _change, _hide, Path.unlink])
+def test_a_damaged_object_is_compiled_again_with_those_of_its_part(built, harm):
+    """The library is deleted as well: that alone would not cure what goes into the next one."""
+    made = library()
+    once = compiled(built)
+    (built / "log").unlink()
+    made.unlink()
+    part, = built.glob("cache/objects-hub2-*")
+    harm(sorted(part.glob("*.o"))[0])
+    assert library().read_text() == "made\n"
+    again = compiled(built)
+    assert again == [name for name in once if "hub2" in name or name == "link"]
+
+
+def test_damaged_verilog_is_made_again(built):
+    made = library()
+    verilog, = built.glob("cache/verilog-hub2-*")
+    text = verilog.read_text()
+    made.unlink()
+    _truncate(verilog)
+    assert library() == made and verilog.read_text() == text
+
+
+def test_boards_with_the_same_verilog_are_not_compiled_again(built, monkeypatch):
+    """A comment in the HDL changes nothing: the Verilog decides."""
+    shutil.copytree(build._HDL, built / "hdl")
+    with open(built / "hdl" / "hub" / "hub.py", "a") as file:
         file.write("# a comment\n")
-    (place / "log").unlink()
+    (built / "log").unlink()
     asked = []
     original = build._run
 
@@ -113,29 +222,29 @@ def test_boards_with_the_same_verilog_are_not_compiled_again(place, monkeypatch)
         if "nectar.sim.export" in command:
             asked.append(command[3])
             kind = "cab" if command[3] == "cab" else f"hub{command[4]}"
-            shutil.copy(next(place.glob(f"cache/verilog-{kind}-*.v")), command[-1])
+            shutil.copy(next(built.glob(f"cache/verilog-{kind}-*.v")), command[-1])
         else:
             original(command, what, environment)
 
     monkeypatch.setattr(build, "_run", run)
-    monkeypatch.setattr(build, "_HDL", place / "hdl")
+    monkeypatch.setattr(build, "_HDL", built / "hdl")
     library()
     assert sorted(asked) == ["cab", "hub", "hub"]
-    assert compiled(place) == ["link"]
+    assert compiled(built) == ["link"]
 
 
-def test_another_version_of_the_compiler_builds_everything_again(place, monkeypatch):
+def test_another_version_of_the_compiler_builds_everything_again(built, monkeypatch):
     first = library()
-    once = compiled(place)
+    once = compiled(built)
     monkeypatch.setenv("IMITATION", "2")
     assert library() != first
-    assert compiled(place) == sorted(once * 2)
+    assert compiled(built) == sorted(once * 2)
 
 
-def test_without_compiler_nothing_can_be_built_but_what_was_built_can_be_used(place, monkeypatch):
+def test_without_compiler_nothing_can_be_built_but_what_was_built_can_be_used(built, monkeypatch):
     made = library()
     monkeypatch.delenv("CXX")
-    monkeypatch.setenv("PATH", str(place))
+    monkeypatch.setenv("PATH", str(built))
     assert library() == made
     with pytest.raises(BuildError, match=r"no C\+\+ compiler was found; install g\+\+ or clang\+\+, or name one in .* CXX"):
         library({4})
@@ -144,12 +253,13 @@ def test_without_compiler_nothing_can_be_built_but_what_was_built_can_be_used(pl
         library({4})
 
 
-def test_a_compiler_that_fails_is_quoted_in_one_line(place, monkeypatch):
+def test_a_compiler_that_fails_is_quoted_in_one_line(built, monkeypatch):
+    lose(built, "core")
     monkeypatch.setenv("BROKEN", "engine.cpp")
     with pytest.raises(BuildError, match=r"compiling engine.cpp failed \(exit code 1\): core.cpp:7:1: error: no such thing") as caught:
         library()
     assert "\n" not in str(caught.value)
-    assert not list(place.glob("cache/engine-*")) and not list(place.glob("cache/tmp-*"))
+    assert not list(built.glob("cache/engine-*")) and not list(built.glob("cache/tmp-*"))
     monkeypatch.setenv("BROKEN", "none")
     assert library().exists()
 
@@ -162,14 +272,16 @@ def test_a_cache_that_cannot_be_written_is_told(place, monkeypatch):
     assert "\n" not in str(caught.value)
 
 
-def test_a_full_disk_is_told(place, monkeypatch):
+def test_a_full_disk_is_told(built, monkeypatch):
+    lose(built)
+
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "rename", full)
     with pytest.raises(BuildError, match=r"cannot be written \(No space left on device\); make room"):
         library()
-    assert not list(place.glob("cache/tmp-*"))
+    assert not list(built.glob("cache/tmp-*"))
 
 
 @pytest.mark.parametrize("environment, expected", [
@@ -202,36 +314,38 @@ def wait_for(found, seconds=60):
         time.sleep(0.02)
 
 
-def test_two_processes_build_it_once(place):
-    processes = [start(DELAY="0.05") for _ in range(2)]
-    results = [process.communicate(timeout=120) for process in processes]
-    assert [process.returncode for process in processes] == [0, 0]
-    assert results[0][0] == results[1][0]
-    names = compiled(place)
+def test_two_processes_build_it_once(once_built):
+    folder, told, ends = once_built
+    assert ends == [0, 0]
+    assert told[0][0] == told[1][0]
+    names = compiled(folder)
     assert len(names) == len(set(names))
-    assert any("waiting for another process" in errors for _, errors in results)
+    assert any("waiting for another process" in errors for _, errors in told)
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_an_interrupted_build_leaves_nothing_broken(place, how):
+def test_an_interrupted_build_leaves_nothing_broken(built, how):
+    lose(built, "core", "hub2")
+    (built / "log").unlink()
     process = start(DELAY="0.5")
-    wait_for(lambda: compiled(place))
+    wait_for(lambda: compiled(built))
     process.send_signal(how)
     process.communicate(timeout=60)
     assert process.returncode
-    assert not list(place.glob("cache/engine-*"))
+    assert not list(built.glob("cache/engine-*"))
     made = library()
     assert made.read_text() == "made\n"
-    assert not list(place.glob("cache/tmp-*"))
-    for part in place.glob("cache/objects-*"):
+    assert not list(built.glob("cache/tmp-*"))
+    for part in built.glob("cache/objects-*"):
         assert list(part.glob("*.o"))
 
 
-def test_what_nobody_has_used_for_a_month_is_deleted(place):
-    old = place / "cache" / "engine-of-old.so"
+def test_what_nobody_has_used_for_a_month_is_deleted(built):
+    lose(built)
+    old = built / "cache" / "engine-of-old.so"
     old.write_text("")
     os.utime(old, (time.time() - 40 * 86400,) * 2)
-    parts = place / "cache" / "objects-of-old"
+    parts = built / "cache" / "objects-of-old"
     parts.mkdir()
     os.utime(parts, (time.time() - 40 * 86400,) * 2)
     library()

@@ -32,6 +32,22 @@ def test_a_chain_is_as_long_as_it_says():
     assert {frozenset((f"HUB{i}.P1", f"HUB{i + 1}.P2")) for i in range(1, 5)} < ends(topology)
 
 
+def test_hubs_of_chains_and_meshes_may_have_several_cabs():
+    """docs/engine.md: numbered from HUB to HUB, on P0 and on the ports behind those that lead to other HUBs."""
+    chain, mesh = load("chain:3x4"), load("mesh:2x2x2")
+    assert (chain.name, len(chain.hubs), list(chain.cabs)) == ("chain:3x4", 3, [f"CAB{n}" for n in range(1, 13)])
+    between = [("HUB1.P1", "HUB2.P2"), ("HUB2.P1", "HUB3.P2")]
+    ports = list(enumerate((0, 3, 4, 5)))
+    cabs = [(f"CAB{4 * hub + n + 1}", f"HUB{hub + 1}.P{port}") for hub in range(3) for n, port in ports]
+    assert ends(chain) == set(map(frozenset, between + cabs))
+    between = [("HUB1.P1", "HUB2.P2"), ("HUB3.P1", "HUB4.P2"), ("HUB1.P3", "HUB3.P4"), ("HUB2.P3", "HUB4.P4")]
+    cabs = [(f"CAB{2 * hub + n + 1}", f"HUB{hub + 1}.P{port}") for hub in range(4) for n, port in enumerate((0, 5))]
+    assert ends(mesh) == set(map(frozenset, between + cabs))
+    for one, other in (("chain:5x1", "chain:5"), ("mesh:2x3x1", "mesh:2x3"), ("mesh", "mesh:2x2")):
+        assert ends(load(one)) == ends(load(other)) and load(one).name == load(other).name
+    assert [len(load(shape).cabs) for shape in ("chain:2x14", "mesh:1x2x12", "mesh:4x5x12")] == [28, 24, 240]
+
+
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_every_built_in_topology_can_be_loaded_by_its_name(name):
     assert load(name).cabs
@@ -45,6 +61,11 @@ def test_every_built_in_topology_can_be_loaded_by_its_name(name):
     ("mesh:3", "write mesh:RxC"),
     ("mesh:20x20", "a mesh has 1 to 254 HUBs"),
     ("chain:0", "1 to 254"),
+    ("chain:2x0", "chain:2x0: a HUB of a chain takes 1 to 14 CABs"),
+    ("chain:2x15", "chain:2x15: a HUB of a chain takes 1 to 14 CABs; for more write a file"),
+    ("mesh:2x2x13", "mesh:2x2x13: a HUB of a mesh takes 1 to 12 CABs; for more write a file"),
+    ("mesh:8x8x4", "mesh:8x8x4: 256 CABs are more than the 254 that a network may have"),
+    ("mesh:2x2x2x2", "'mesh:2x2x2x2' is not understood; write mesh:RxC or mesh:RxCxK"),
     ("figure7:2", "write figure7"),
     ("ring", "there is no topology 'ring'; name a .toml or .py file, or one of hub:N.*figure7"),
     ("no_such.toml", "no_such.toml: cannot be read: No such file"),

@@ -82,6 +82,33 @@ def test_fst_says_what_vcd_says(tmp_path):
     assert os.path.getsize(tmp_path / "a.fst") < os.path.getsize(tmp_path / "a.vcd") / 4
 
 
+@pytest.mark.parametrize("format", ["vcd", "fst"])
+def test_recording_ends_at_the_limit_and_what_was_recorded_is_whole(tmp_path, format):
+    """Half of the changes that there are: the same up to the time that is told, nothing behind it; the simulation goes on."""
+    end = record(tmp_path / "all.vcd")
+    text = (tmp_path / "all.vcd").read_text()
+    limit = (text.index("$enddefinitions") + len(text)) // 2
+    machine = EngineMachine(load("hub:2"), waves=tmp_path / f"half.{format}", wave_limit=limit)
+    Station(machine, "CAB1", [(1, 1)], [bytes(range(40))])
+    Station(machine, "CAB2", [(1, 0)])
+    assert machine.engine.waves_full_ps is None and run(machine) == "quiet"
+    assert machine.time_ps == end and machine.engine.cycles("CAB2")[1] > 0, (
+        "boards sleep again when they are not recorded any more"
+    )
+    full = machine.engine.waves_full_ps
+    machine.close()
+    assert 0 < full < end and machine.engine.waves_full_ps == full
+    whole, = read(tmp_path / "all.vcd", ["CAB1.cab.board.clk"]).values()
+    expected = [change for change in zip(whole.times, whole.values) if change[0] < full]
+    if format == "fst":
+        found = fst_changes(tmp_path / "half.fst", ["CAB1.cab.board.clk"])["CAB1.cab.board.clk"]
+    else:
+        half, = read(tmp_path / "half.vcd", ["CAB1.cab.board.clk"]).values()
+        found = list(zip(half.times, half.values))
+        assert limit <= os.path.getsize(tmp_path / "half.vcd") < len(text)
+    assert found == expected
+
+
 def test_the_file_appears_when_it_is_whole(tmp_path):
     path = tmp_path / "late.vcd"
     path.write_text("what was there before")

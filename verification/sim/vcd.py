@@ -1,5 +1,6 @@
 """Reads VCD files, for tests: changes of the signals that are asked for."""
 
+import re
 from bisect import bisect_left
 
 __all__ = ["Signal", "read", "scopes"]
@@ -50,21 +51,19 @@ def read(path, names):
         wanted = {}
         for name, signal in signals.items():
             wanted.setdefault(found[name], []).append(signal)
+        codes = "|".join(map(re.escape, wanted))
+        # Most lines are of signals that nobody asks for.
+        changes = re.compile(rf"\n(?:#(\d+)|([01xz])({codes})|b([01xz]+) ({codes}))(?=\n)")
         time = 0
-        for line in lines:
-            line = line.strip()
-            if line.startswith("#"):
-                now = int(line[1:])
-                assert now >= time, "time runs backwards"
-                time = now
+        for match in changes.finditer("\n" + lines.read()):
+            stamp, bit, scalar, bits, vector = match.groups()
+            if stamp:
+                assert int(stamp) >= time, "time runs backwards"
+                time = int(stamp)
                 continue
-            if line.startswith("b"):
-                bits, _, code = line[1:].partition(" ")
-            else:
-                bits, code = line[:1], line[1:]
-            for signal in wanted.get(code, ()):
+            for signal in wanted[scalar or vector]:
                 signal.times.append(time)
-                signal.values.append(int(bits, 2))
+                signal.values.append(int(bit or bits, 2))
     return signals
 
 

@@ -3,6 +3,8 @@
 Facts S4 and S11; docs/routing.md has the table. Each function returns what it measured; the tests assert on it.
 """
 
+from functools import cache
+
 from nectar.hdl.cab.addresses import REG
 from nectar.hdl.hub.commands import TEST
 from nectar.hdl.link.symbol import Control
@@ -63,6 +65,7 @@ class Sink:
         return False
 
 
+@cache
 def throughput(sending, packets=60, topology="chain:2", source="CAB1", target="CAB2", size=MAX_DATA):
     """Mbit/s of data in packets of ``size`` bytes, back to back; ``await sending(cab, destination, send)`` prepares.
 
@@ -78,7 +81,7 @@ def throughput(sending, packets=60, topology="chain:2", source="CAB1", target="C
         await cab.sleep(300)
         cab.memory.free(block)
 
-    with model(topology, backend="engine") as system:
+    with model(load(topology), backend="engine") as system:
         sink = Sink(system, system.cab(target))
         system.spawn(source, send, system.id_of(target))
         system.go()

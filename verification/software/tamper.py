@@ -63,15 +63,19 @@ class Tamperer:
         self.counts = dict.fromkeys(("drop", "damage", "double", "delay"), 0)
         for cab in system.cabs:
             self._send_side(cab)
-            receivers = cab.datalink._in.protocols
-            for number in self.protocols & set(receivers):
-                receivers[number] = _Receiver(self, cab.id, receivers[number])
+            self.follow(cab)
 
     def calm(self):
         """From now on nothing is harmed any more."""
         self.drop = self.damage = self.double = self.delay = 0.0
         self.gone.clear()
         self.rules.clear()
+
+    def follow(self, cab):
+        """Tampers with what a CAB receives; for one that has started anew, too."""
+        receivers = cab.datalink._in.protocols
+        for number in self.protocols & set(receivers):
+            receivers[number] = _Receiver(self, cab.id, receivers[number])
 
     def _send_side(self, cab):
         """Makes the CAB's datalink double and delay what it is given to send."""
@@ -84,9 +88,9 @@ class Tamperer:
 
             __slots__ = ()
 
-            def post(self, route, header, areas=(), done=None, argument=None):
+            def post(self, route, header, areas=(), done=None, argument=None, wait=True):
                 if not self.spoil(route, header, areas, done, argument):
-                    super().post(route, header, areas, done, argument)
+                    super().post(route, header, areas, done, argument, wait)
                 if kept and tamperer.rng.random() < 0.5:
                     super().post(*kept.pop(tamperer.rng.randrange(len(kept))))
 

@@ -1,5 +1,6 @@
 """Each mistake of docs/errors.md is made: its own error to the caller, in the time that stands there; nothing leaks, and nobody else notices."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -256,6 +257,14 @@ async def make(cab, mistake, ready, over):
 
 def test_each_row_of_the_page_has_its_case():
     assert set(CASES) == set(rows())
+
+
+def test_the_pages_agree_with_each_other_and_with_what_is_looked_at_here():
+    """When a silent server is given up, and when all that an error has left is forgotten."""
+    transports = (PAGE.parent / "transports.md").read_text()
+    said = re.search(r"askings in a row were in vain: at most ([\d.]+) s", transports)
+    assert float(said[1]) * 1e6 == rows()["the CAB is there, but does not run", "request.call"][1]
+    assert "at the latest one second after the error" in PAGE.read_text() and FORGET == 10**12
 
 
 def cases():

@@ -329,7 +329,7 @@ async def a_protected_task_is_ended_by_its_fault_and_another_runs_on(dut):
             (reads.name, DATA, "read", "data"), (writes.name, REG["DOMAIN"].address, "write", "registers")]
 
 
-bench = Bench(__name__, {"one HUB": lambda: system(ONE_HUB, PROTOTYPE)}, top=TOP, ports_only=True, share="system")
+bench = Bench(__name__, {"one HUB": lambda: system(ONE_HUB, PROTOTYPE)}, top=TOP, ports_only=True)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())

@@ -94,6 +94,74 @@ def test_random_networks_are_found_as_they_are(data):
     explored(topology)
 
 
+def cyclic(seed):
+    """A network of 3 to 6 HUBs with fibers beyond a tree, and 6 to 16 CABs, on any ports."""
+    rng = seeds.rng("cyclic", seed)
+    topology = Topology(f"cyclic {seed}")
+    hubs = rng.randrange(3, 7)
+    free = []
+    for index, number in enumerate(rng.sample(range(255), hubs)):
+        topology.hub(f"H{index}", id=number, ports=16)
+        free.append(rng.sample(range(16), 16))
+    pairs = [(index, rng.randrange(index)) for index in range(1, hubs)] + [
+        rng.sample(range(hubs), 2) for _ in range(rng.randrange(1, hubs + 1))
+    ]
+    for a, b in pairs:
+        topology.fiber(f"H{a}.P{free[a].pop()}", f"H{b}.P{free[b].pop()}")
+    for index, number in enumerate(rng.sample(range(255), rng.randrange(6, 17))):
+        hub = rng.choice([hub for hub in range(hubs) if free[hub]])
+        topology.cab(f"C{index}", id=number).fiber(f"C{index}", f"H{hub}.P{free[hub].pop()}")
+    return topology
+
+
+def routed(seed):
+    """Whatever tasks begin with is the whole table, though others send already; and nothing that they send lacks a route."""
+    whole = {}
+
+    async def serve(cab):
+        service = cab.request.serve(7)
+        while True:
+            request = await service.receive()
+            await request.reply(await request.read())
+
+    async def work(cab, table, rng):
+        whole[cab.name] = cab.datalink.routes == table
+        others = sorted(table)
+        for number in range(6):
+            await cab.multicast.send((rng.sample(others, 3), 1), bytes([number]) * rng.choice([10, 2000]))
+            await cab.request.call((rng.choice(others), 7), bytes(600))
+            for other in rng.sample(others, 3):
+                await cab.datagram.send((other, 1), bytes(900))
+
+    topology = cyclic(seed)
+    routes = named_routes(topology)
+    with model(topology, routes="discovered") as system:
+        for cab in system.cabs:
+            cab.spawn(serve)
+            cab.mailbox(1).on_arrival = lambda message: message.free() or True
+        for name in topology.cabs:
+            system.spawn(
+                name,
+                work,
+                {system.id_of(other): hops for other, hops in routes[name].items()},
+                seeds.rng("routed", seed, name),
+            )
+        system.go()
+        assert len(whole) == len(topology.cabs) and all(whole.values()), whole
+
+
+@pytest.mark.parametrize("seed", [10])
+def test_tables_are_whole_when_tasks_begin_and_under_traffic_no_cab_is_unknown(seed):
+    """docs/routing.md: on sound networks the tables that are found are those that are given, from the beginning."""
+    routed(seed)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(40))
+def test_tables_are_whole_on_many_networks(seed):
+    routed(seed)
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_messages_go_everywhere_by_routes_that_were_found(backend):
     async def talk(cab, others):
@@ -217,6 +285,41 @@ def test_a_cab_whose_announcement_is_lost_is_looked_for_when_it_is_needed():
         system.go()
         assert sender.result == 2
         assert system.placed[0].hits == 3
+
+
+@pytest.mark.parametrize("protocol", ["request", "multicast", "stream"])
+def test_a_cab_that_is_not_known_is_looked_for_when_it_is_to_be_answered(protocol):
+    """At interrupt level nobody waits for a route: a thread explores, and what the CAB sends again is answered."""
+    async def ask(cab):
+        if protocol == "request":
+            await cab.request.call((1, 7), b"who?")
+        elif protocol == "multicast":
+            await cab.multicast.send(([1], 1), b"who?")
+        else:
+            (await cab.stream.connect((1, 9))).abort()
+
+    async def serve(cab):
+        service = cab.request.serve(7)
+        cab.stream.listen(9)
+        cab.mailbox(1).on_arrival = lambda message: message.free() or True
+        while True:
+            await (await service.receive()).reply()
+
+    options = Options(watch_us=500, ready_us=1000)
+    with model("hub:4", routes="discovered", options=options, faults=["CAB4->HUB1.P3:lost-start,times=3"]) as system:
+        system.faults.stop("CAB4", at_us=0.5, for_us=4_000)
+        asked = []
+        system.on_restart = lambda cab: asked.append(system.spawn("CAB4", ask))
+        system.cab("CAB1").spawn(serve)
+
+        async def wait(cab):
+            await cab.sleep(60_000)
+            return 4 in cab.datalink.routes, cab.datalink.discovery.explored
+
+        waiter = system.spawn("CAB1", wait)
+        system.go()
+        assert asked[0].ended and asked[0].error is None
+        assert waiter.result == (True, 2)
 
 
 @pytest.mark.parametrize("backend", ["model", pytest.param("engine", marks=pytest.mark.nightly)])

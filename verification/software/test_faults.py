@@ -7,7 +7,7 @@ from nectar.software.errors import CabStopped, FaultError, ProgramError
 from nectar.software.faults import KINDS, SYMBOL_FAULTS, Fault, directions, load
 from nectar.verification import seeds
 
-from .helpers import BACKENDS, model
+from .helpers import BACKENDS, PORTS, model
 
 QUICK = Options(watch_us=500, ready_us=5000, hold_us=1500, stall_us=2000, reply_us=2000, status_us=100, attempts=4)
 FIBERS = [("CAB1", "HUB1.P0"), ("HUB1.P0", "CAB1"), ("CAB2", "HUB1.P1"), ("HUB1.P1", "CAB2")]
@@ -125,7 +125,8 @@ def test_where_names_directions():
 
 
 @pytest.mark.parametrize("fault, message", [
-    ("CAB9:cut", "there is no fiber CAB9"), ("HUB1.P77:disable", "HUB1 has no port P77; its ports are P0 to P15"),
+    ("CAB9:cut", "there is no fiber CAB9"),
+    ("HUB1.P77:disable", f"HUB1 has no port P77; its ports are P0 to P{PORTS - 1}"),
     ("HUB1.Px:disable", "HUB1 has no port Px"), ("HUB1:disable", "HUB1 is no port of a HUB"), ("HUB2.P0:disable", "HUB2.P0 is no port of a HUB"),
     ("HUB2:reset", "HUB2 is no HUB"), ("CAB1:reset", "CAB1 is no HUB"), ("HUB1.P1:reset", "HUB1.P1 is no HUB"), ("HUB1:stop", "there is no CAB HUB1; there are CAB1, CAB2"),
 ])

@@ -5,6 +5,8 @@ time-out in software, would show that somebody waited for ever; so none may.
 """
 
 import pytest
+from nectar.software.datalink.options import Options
+from nectar.software.errors import CircuitError
 from nectar.verification import seeds
 
 from .helpers import BACKENDS, model
@@ -61,6 +63,23 @@ def test_concurrent_multicasts_where_the_shortest_ways_form_circles_all_arrive(t
 
 def test_concurrent_multicasts_on_the_rtl_all_arrive():
     traffic("mesh:2x2", 4, "both", "engine", members=3)
+
+
+def test_a_multicast_by_packets_over_branching_hubs_is_refused_like_a_circuit():
+    """docs/errors.md: its way is opened in stages before the packet sets out; that of a packet to one CAB, or on one HUB, is not."""
+
+    async def send(cab, members):
+        route = cab.datalink.route(*members)
+        with pytest.raises(CircuitError, match="no tree from CAB1 over"):
+            await cab.datagram.send((members, 1), b"x", "packet")
+        await cab.datagram.send((members[0], 1), b"x", "packet")
+        return route.stages
+
+    with model("mesh:2x2", options=Options(reply_us=1000, status_us=100, attempts=2, asks=2)) as system:
+        system.faults.disable("HUB4.P0")
+        sender = system.spawn("CAB1", send, [2, 4])
+        system.go()
+        assert sender.result > 1
 
 
 @pytest.mark.nightly

@@ -34,7 +34,7 @@ def test_nodes_and_cabs_talk_to_each_other(backend):
         await box.open()
         got = []
         for data in messages:
-            await node.datagram.send((2, 2), data)
+            await node.datagram.send(("CAB2", 2), data)
             message = await box.receive(50_000)
             got.append(await message.read())
             message.free()

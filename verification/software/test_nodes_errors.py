@@ -239,7 +239,7 @@ def test_a_node_that_stops_leaves_the_others_alone(backend):
         threads = [system.spawn("CAB2", task), system.spawn("CAB1", serve)]
         system.go()
         assert isinstance(stopped.error, NodeStopped) and threads[0].result == b"b"
-        assert "CAB1.node was stopped at 2500" in str(stopped.error)
+        assert "CAB1.node was stopped at 2.500 ms" in str(stopped.error)
 
 
 def test_a_cab_that_stops_and_starts_again_is_noticed(backend):

@@ -9,11 +9,12 @@ import pytest
 
 import nectar.software
 from nectar.sim.profile import PROTOTYPE
-from nectar.sim.topology import load
+from nectar.sim.topology import Topology, load
 from nectar.software import MessageTooLong, ProgramError
 from nectar.software.backends.model import ModelMachine
 from nectar.software.datalink.routes import named_routes
 from nectar.software.door import BusError
+from nectar.software.errors import CabStopped
 from nectar.software.system import System
 
 from .helpers import drive, model, receive_all, send_all
@@ -95,6 +96,77 @@ def test_tasks_may_be_spawned_between_runs():
             assert [thread.result for thread in threads] == ["CAB1", "CAB2", "CAB3"]
             assert receiver.result == [(1, bytes([round])), (1, b"")]
             assert system.time_ns > before
+
+
+def test_a_run_ends_without_its_daemons_which_go_on_in_the_next():
+    """docs/software.md: a server task. When it fails or its CAB is stopped it is a task as any other."""
+    async def echo(cab):
+        service = cab.request.serve(3)
+        while True:
+            request = await service.receive()
+            await request.reply(await request.read())
+
+    async def call(cab, data):
+        return await cab.request.call(("CAB2", 3), data)
+
+    async def fail(cab):
+        await cab.sleep(50)
+        raise ValueError("boo")
+
+    with model(nodes=["CAB1"]) as system:
+        server = system.spawn("CAB2", echo, daemon=True)
+        system.node("CAB1").spawn(wait_for_ever_too, daemon=True)
+        for data in (b"one", b"two"):
+            client = system.spawn("CAB1", call, data)
+            system.go()
+            assert client.result == data and not server.ended
+        before = system.time_ns
+        system.go()
+        assert system.time_ns == before, "there is nobody to wait for"
+        system.spawn("CAB1", fail, daemon=True)
+        reader = system.spawn("CAB2", wait_for_ever)
+        with pytest.raises(ProgramError, match="task fail 4 on CAB1 failed .*: ValueError: boo"):
+            system.go()
+        system.faults.stop("CAB2")
+        system.spawn("CAB1", nothing)
+        system.go()
+        assert all(isinstance(thread.error, CabStopped) for thread in (server, reader))
+
+
+async def wait_for_ever_too(node):
+    while True:
+        await node.sleep(1000)
+
+
+def test_a_cab_may_be_named_wherever_its_id_is_asked_for():
+    async def serve(cab):
+        service, listener = cab.request.serve(3), cab.stream.listen(4)
+        connection = await listener.accept()
+        request = await service.receive()
+        got = [await connection.receive(), await request.read()]
+        await request.reply(b"answer")
+        for _ in range(3):
+            message = await cab.mailbox(1).receive()
+            got.append(await message.read())
+            message.free()
+        return got
+
+    async def client(cab):
+        connection = await cab.stream.connect(("RIGHT", 4))
+        await connection.send(b"stream")
+        assert await cab.request.call(("RIGHT", 3), b"call") == b"answer"
+        await cab.datagram.send(("RIGHT", 1), b"datagram")
+        await cab.datagram.send((["RIGHT"], 1), b"datagrams")
+        await cab.multicast.send(({"RIGHT", 77}, 1), b"multicast")
+
+    shape = Topology("named").hub("HUB1").cab("LEFT", id=9).cab("RIGHT", id=5).cab("OTHER", id=77)
+    for port, name in enumerate(shape.cabs):
+        shape.fiber(name, f"HUB1.P{port}")
+    with model(shape) as system:
+        server = system.spawn("RIGHT", serve)
+        system.spawn("LEFT", client)
+        system.go()
+        assert server.result == [b"stream", b"call", b"datagram", b"datagrams", b"multicast"]
 
 
 def test_an_exception_of_a_task_names_the_task_and_the_cab_and_keeps_its_cause():

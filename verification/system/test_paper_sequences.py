@@ -38,9 +38,10 @@ async def every_sequence_comes_to_its_end(dut):
         records.save(".", name, await records.on_cocotb(load("figure7"), PROTOTYPE, records.bare(sequence(), LIMIT_PS)))
 
 
-bench = Bench(__name__, {"figure7": lambda: system(load("figure7"), PROTOTYPE)}, top=TOP, ports_only=True, share="system")
+bench = Bench(__name__, {"figure7": lambda: system(load("figure7"), PROTOTYPE)}, top=TOP, ports_only=True)
 
 
+@pytest.mark.nightly     # what is simulated takes minutes to compile
 @pytest.mark.parametrize("configuration, claim", bench.cases())
 def test_under_cocotb(configuration, claim):
     bench.check(configuration, claim)
@@ -55,7 +56,7 @@ def recorded(back_end, name):
     return records.load(bench.directory("figure7"), name)
 
 
-on_each_back_end = pytest.mark.parametrize("back_end", ["engine", "cocotb"])
+on_each_back_end = pytest.mark.parametrize("back_end", ["engine", pytest.param("cocotb", marks=pytest.mark.nightly)])
 
 
 def noted(record, cab, key=None):
@@ -212,6 +213,7 @@ def test_packet_multicast(back_end):
     assert delivered(record, "CAB4", SHORT) and delivered(record, "CAB5", SHORT)
 
 
+@pytest.mark.nightly     # needs what is simulated under cocotb
 @pytest.mark.parametrize("name", SEQUENCES)
 def test_engine_and_cocotb_agree_on_every_cycle_and_every_symbol(name):
     """The same software gives the same CPU cycles, the same symbols at the same time, on both back ends."""

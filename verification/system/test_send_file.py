@@ -61,12 +61,22 @@ async def every_program_comes_to_its_end(dut):
 
 
 bench = Bench(__name__, {"figure7": lambda: system(FIGURE7, PROTOTYPE), "one HUB": lambda: system(ONE_HUB, PROTOTYPE)}, top=TOP,
-              ports_only=True, share="system")
+              ports_only=True)
 
-each_scenario = pytest.mark.parametrize("configuration, name", [(c, name) for c in SCENARIOS for name in SCENARIOS[c]])
+#: What of figure7 is compared every day: packets, a circuit, everything at once; clocks that differ.
+EVERY_DAY = "circuit", "all to all, shifted clocks", "packets, all different"
+
+each_scenario = pytest.mark.parametrize("configuration, name", [
+    pytest.param(c, name, marks=[] if c != "figure7" or name in EVERY_DAY else [pytest.mark.nightly])
+    for c in SCENARIOS for name in SCENARIOS[c]])
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+def _under_cocotb(configuration, *more):
+    """A case under cocotb: figure7, which takes minutes to compile, is for the night."""
+    return pytest.param(configuration, *more, marks=[pytest.mark.nightly] if configuration == "figure7" else [])
+
+
+@pytest.mark.parametrize("configuration, claim", [_under_cocotb(*case) for case in bench.cases()])
 def test_under_cocotb(configuration, claim):
     bench.check(configuration, claim)
 
@@ -76,7 +86,7 @@ def engine_record(configuration, name):
     return records.on_engine(*SCENARIOS[configuration][name])
 
 
-@each_scenario
+@pytest.mark.parametrize("configuration, name", [_under_cocotb(c, name) for c in SCENARIOS for name in SCENARIOS[c]])
 def test_engine_and_cocotb_give_the_same_cycles_and_the_same_symbols(configuration, name):
     """Every event of every message at the same CPU cycle of its CAB; every symbol on every fiber at the same time."""
     bench.check(configuration, "every_program_comes_to_its_end")

@@ -32,7 +32,7 @@ VME_REGISTERS = (
         Field("owner", 9, 1, "the CAB is master of the VME bus"),
         Field("done", 16, 8, "notify entries done since reset, modulo 256"),
     )),
-    Register("VD_ADDRESS", 0x804, "rw", "byte address in data memory of the next entry"),
+    Register("VD_ADDRESS", 0x804, "rw", "bus address of the first byte of the next entry, in data memory"),
     Register("VD_REMOTE", 0x808, "rw", "VME byte address of the next entry"),
     Register("VD_SEND", 0x80C, "w", "adds an entry: from data memory to VME", _entry(), ("length", Right.READ)),
     Register("VD_FETCH", 0x810, "w", "adds an entry: from VME to data memory", _entry(),

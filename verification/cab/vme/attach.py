@@ -34,6 +34,7 @@ class Plug:
     def __init__(self, dut, bus, slot=1, period_ps=62_500, name="cab", prefix=_PINS):
         self.dut, self.bus, self.slot, self.period_ps, self.name, self.prefix = dut, bus, slot, period_ps, name, prefix
         self._handles = {}
+        self._driven = {}
         self.tasks = []          # what runs until it is unplugged
         self._set_all()
 
@@ -47,9 +48,12 @@ class Plug:
         return int(self._pin(name).value)
 
     def put(self, **values):
-        """Drives pins."""
+        """Drives pins, those that are not driven to these values already."""
         for name, value in values.items():
-            self._pin(name).value = int(value)
+            value = int(value)
+            if self._driven.get(name) != value:
+                self._driven[name] = value
+                self._pin(name).value = value
 
     def _set_all(self):
         level = self.bus.level

@@ -217,10 +217,10 @@ async def blocks_run_at_ten_mbyte_a_second(dut):
     rig.checker.done()
 
 
-bench = Bench(__name__, configurations(), ports_only=True, share="vme")
+bench = Bench(__name__, configurations(), ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("80 MHz",)))
 def test_dma(configuration, claim):
     """Each claim at each clock."""
     bench.check(configuration, claim)

@@ -370,10 +370,10 @@ async def a_reset_lets_go_of_everything_at_once(dut):
     assert stages == {(1, False), (1, True), (0, True)}
 
 
-bench = Bench(__name__, configurations(), ports_only=True, share="vme")
+bench = Bench(__name__, configurations(), ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("80 MHz",)))
 def test_interrupter(configuration, claim):
     """Each claim at each clock."""
     bench.check(configuration, claim)

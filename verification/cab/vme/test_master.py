@@ -400,10 +400,10 @@ async def the_lines_are_set_up_for_as_many_cycles_as_the_table_says(dut):
     rig.checker.done()
 
 
-bench = Bench(__name__, configurations(), ports_only=True, share="vme")
+bench = Bench(__name__, configurations(), ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("80 MHz",)))
 def test_master(configuration, claim):
     """Each claim at each clock."""
     bench.check(configuration, claim)

@@ -227,10 +227,10 @@ async def a_reset_lets_go_of_the_bus_at_once(dut):
         plug.unplug()
 
 
-bench = Bench(__name__, configurations(), ports_only=True, share="vme")
+bench = Bench(__name__, configurations(), ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("80 MHz",)))
 def test_requester(configuration, claim):
     """Each claim at each clock."""
     bench.check(configuration, claim)

@@ -287,7 +287,7 @@ async def a_reset_in_the_midst_of_a_cycle_lets_the_bus_go(dut):
         assert (await master.read(A24_BASE + MAP)).value == int.from_bytes(rig.inside.memory[:4], "big")
 
 
-bench = Bench(__name__, configurations(), ports_only=True, share="vme")
+bench = Bench(__name__, configurations(), ports_only=True)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())

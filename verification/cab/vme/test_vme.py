@@ -192,7 +192,7 @@ async def the_bell_and_sysreset_and_idle_are_told(dut):
     await master.close()
 
 
-bench = Bench(__name__, configurations(), ports_only=True, share="vme")
+bench = Bench(__name__, configurations(), ports_only=True)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())

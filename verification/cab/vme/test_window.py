@@ -170,10 +170,10 @@ async def the_cpu_gets_in_between_the_blocks_of_the_dma(dut):
     rig.checker.done()
 
 
-bench = Bench(__name__, configurations(), ports_only=True, share="vme")
+bench = Bench(__name__, configurations(), ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("80 MHz",)))
 def test_window(configuration, claim):
     """Each claim at each clock."""
     bench.check(configuration, claim)

@@ -1,5 +1,6 @@
 """Figures of the byte stream, the request-response protocol and reliable multicast, as docs/transports.md gives them; by the clocks of the CABs."""
 
+from nectar.sim.topology import load
 from nectar.verification.software.helpers import model, receive_all
 
 __all__ = ["call_us", "multicast_us", "stream_mbits"]
@@ -73,7 +74,7 @@ def stream_mbits(length=120_000, copied=False, limit=1004, topology="hub:2", ser
         assert connection.packets_repeated == 0
         return 8 * length / (end - begin)
 
-    with model(topology, backend=backend) as system:
+    with model(load(topology), backend=backend) as system:
         system.spawn(server, receive)
         sender = system.spawn("CAB1", send, system.id_of(server))
         system.go()

@@ -43,16 +43,17 @@ async def call_all(cab, server, requests, service=SERVICE, **options):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_requests_and_answers_of_every_size(backend):
-    requests = [pattern(size) for size in SIZES]
-    with whole("figure7", backend=backend) as system:
+    sizes = SIZES if backend == "model" else [size for size in SIZES if size not in (30_000, MAX_MESSAGE - 1)]
+    requests = [pattern(size) for size in sizes]
+    with whole("figure7" if backend == "model" else "chain:3", backend=backend) as system:
         system.cab("CAB1").spawn(echo)
         client = system.spawn("CAB3", call_all, 1, requests)
         system.go()
         assert client.result == [data[::-1] for data in requests]
         counters = system.cab("CAB3").request.counters
-        assert counters.calls == counters.answers == len(SIZES) and counters.failed == counters.duplicates == 0
+        assert counters.calls == counters.answers == len(sizes) and counters.failed == counters.duplicates == 0
         counters = system.cab("CAB1").request.counters
-        assert counters.requests == counters.replies == len(SIZES) and counters.forgotten == 0
+        assert counters.requests == counters.replies == len(sizes) and counters.forgotten == 0
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -1,0 +1,95 @@
+"""Calls of a program that nobody awaits: each is noticed when Python throws it away, and is an error."""
+
+import re
+import sys
+import traceback
+import warnings
+
+from .errors import FAILED, UsageError
+
+__all__ = ["Awaits", "ForgottenAwait"]
+
+#: What Python says, and where it says that the coroutine was made.
+_MESSAGE = re.compile(r"coroutine '(?P<name>.+)' was never awaited")
+_ORIGIN = re.compile(r'^ +File "(?P<file>.+)", line (?P<line>\d+), in ', re.M)
+
+
+class ForgottenAwait(UsageError):
+    """A call of the program was never awaited, so it did nothing."""
+
+    status = FAILED
+
+
+class Awaits:
+    """Context manager: leaving it raises ForgottenAwait if a call made in it was never awaited.
+
+    Members
+    -------
+    on_found : callable(ForgottenAwait) or None
+        Called once, at the first.
+    """
+
+    def __init__(self):
+        self.on_found = None
+        self._found = {}  # what is said of each, as a set in their order
+
+    def __enter__(self):
+        self._depth = sys.get_coroutine_origin_tracking_depth()
+        sys.set_coroutine_origin_tracking_depth(1)
+        self._filters = warnings.catch_warnings()
+        self._filters.__enter__()
+        warnings.filterwarnings("always", _MESSAGE.pattern.partition("(")[0], RuntimeWarning)
+        self._before, warnings.showwarning = warnings.showwarning, self._show
+        return self
+
+    def __exit__(self, kind, error, trace):
+        try:
+            for each in _chain(error):  # what stands in their frames is thrown away now, not behind the message
+                traceback.clear_frames(each.__traceback__)
+            trace = each = None
+            if error is None or isinstance(error, Exception):
+                self.check(error)
+        finally:
+            sys.set_coroutine_origin_tracking_depth(self._depth)
+            self._filters.__exit__(None, None, None)
+
+    def check(self, error=None):
+        """Raises ForgottenAwait if anything was found; ``error`` is what went wrong besides."""
+        if not self._found:
+            return
+        found, first = self._error(), next(iter(self._found))
+        self._found = {}
+        if error is None:
+            raise found
+        if first in str(error):  # it is what has ended the run
+            raise ForgottenAwait(str(error)) from error
+        raise ForgottenAwait(f"{found}; then: {error}") from error
+
+    def _error(self):
+        first, *others = self._found
+        more = f" (and {len(others)} more)" if others else ""
+        return ForgottenAwait(f"{first}{more}")
+
+    def _show(self, message, category, file, line, *more):
+        said = str(message)
+        match = category is RuntimeWarning and _MESSAGE.match(said)
+        if not match:
+            self._before(message, category, file, line, *more)
+            return
+        origin = _ORIGIN.search(said)
+        if origin:
+            file, line = origin["file"], origin["line"]
+        first = not self._found
+        text = f"{file}:{line}: 'await' is missing before the call of {match['name']}, which has done nothing"
+        self._found[text] = None
+        if first and self.on_found is not None:
+            self.on_found(self._error())
+
+
+def _chain(error):
+    """``error`` and what it was raised from, or in the handling of."""
+    seen = []
+    while error is not None and error not in seen:
+        seen.append(error)
+        error = error.__cause__ or error.__context__
+    return seen

@@ -1,0 +1,198 @@
+"""The jobs of the night: which tests each of them runs, and how long that takes; and how they are spread over parts."""
+
+from dataclasses import dataclass
+
+__all__ = ["JOBS", "Job", "SEEDS", "pack"]
+
+#: Seeds of every random bench.
+SEEDS = 20
+
+
+@dataclass(frozen=True)
+class Job:
+    """Tests that are run together.
+
+    ``minutes``: what they may take on two quiet cores. ``beginnings``: a test belongs to the job if its ID begins with
+    one of them. ``seed``: is added to the night's seed. ``benches``: the job runs the everyday claims of the benches
+    there, not what is marked ``nightly``.
+    """
+
+    name: str
+    title: str
+    minutes: float
+    beginnings: tuple[str, ...]
+    seed: int = 0
+    benches: bool = False
+
+    def arguments(self):
+        """What pytest is called with, to run them."""
+        files = dict.fromkeys(beginning.partition("::")[0] for beginning in self.beginnings)
+        mark = "not nightly" if self.benches else "nightly"
+        only = ["--claims-only"] if self.benches else []
+        return [*files, "-m", mark, *only, *(f"--beginning={beginning}" for beginning in self.beginnings)]
+
+
+def pack(jobs, parts):
+    """``jobs`` in so many parts, a list of lists, as even as the longest first makes them; always the same."""
+    packed = [[] for _ in range(parts)]
+    for job in sorted(jobs, key=lambda job: (-job.minutes, job.name)):
+        min(packed, key=lambda part: sum(other.minutes for other in part)).append(job)
+    return packed
+
+
+def _tests(*names):
+    return tuple(f"verification/{name}" for name in names)
+
+
+def _mutation(folder, *groups):
+    """Campaigns of components in ``folder``; each group has its minutes first."""
+    campaign = "mutation/test_campaign.py::test_mutants_are_found_or_explained"
+    for number, group in enumerate(groups, 1):
+        minutes, *names = group.split()
+        names = [name if folder == "hub" else f"{folder}/{name}" for name in names]
+        yield Job(
+            f"mutation-{folder.rpartition('/')[2]}-{number}",
+            f"all mutants of {', '.join(names)}",
+            float(minutes),
+            _tests(*(f"{campaign}[{name}]" for name in names)),
+        )
+
+
+def _sizes(ports, minutes):
+    """The bench of the HUB with so many ports, in both profiles."""
+    return Job(
+        f"hub-{ports}",
+        f"every claim about the HUB with {ports} ports, both profiles",
+        minutes,
+        _tests(f"hub/test_hub.py::test_hub[{ports} ports ", f"hub/test_latency.py::test_latency[{ports} ports "),
+    )
+
+
+JOBS = (
+    Job(
+        "cab-million",
+        "the whole CAB, everything at random and at once: a million cycles",
+        4,
+        _tests("cab/test_whole.py"),
+    ),
+    Job("proofs", "proofs at full size and depth, every deliberate fault", 25, _tests("formal/")),
+    _sizes(2, 1),
+    _sizes(3, 4),
+    _sizes(8, 8),
+    _sizes(16, 5),
+    _sizes(64, 30),
+    _sizes(128, 55),
+    Job(
+        "fuzz",
+        "20 million symbols to a HUB of 16 ports in each profile",
+        10,
+        _tests("hub/test_fuzz.py::test_legal_symbols", "hub/test_fuzz.py::test_noise_leaves"),
+    ),
+    Job(
+        "fuzz-sizes",
+        "legal traffic and noise on HUBs of 2, 3, 5, 8, 64 and 128 ports, both profiles",
+        20,
+        _tests("hub/test_fuzz.py::test_hubs_of_all_sizes_work", "hub/test_parameters.py"),
+    ),
+    Job(
+        "configurations",
+        "further sizes and clocks of components",
+        3,
+        _tests(
+            "cab/test_cab.py",
+            "cab/test_board.py",
+            "cab/test_bad_input.py",
+            "cab/vme/test_dma.py",
+            "cab/vme/test_master.py",
+            "cab/vme/test_interrupter.py",
+            "cab/vme/test_window.py",
+            "cab/vme/test_requester.py",
+            "hub/test_controller.py",
+            "hub/test_counters.py",
+            "hub/test_recorder.py",
+            "hub/test_crossbar.py",
+            "hub/test_queue.py",
+            "hub/test_locks.py",
+            "hub/test_reply_bus.py",
+            "hub/test_status_table.py",
+            "link/test_queue.py",
+            "hub/test_pair.py",
+        ),
+    ),
+    Job("gates", "the HUB's claims on netlists of FPGA cells", 20, _tests("hub/test_gates.py")),
+    Job("soak", "all transports under faults, on the model and on the engine", 40, _tests("software/test_soak.py")),
+    Job(
+        "protocols",
+        "transports, discovery, recovery, storms of faults: many seeds, and on the engine",
+        20,
+        _tests(
+            "software/test_bad_input.py",
+            "software/test_random_input.py",
+            "software/test_stress.py",
+            "software/test_tasks_come_and_go.py",
+            "software/test_multicast_order.py",
+            "software/test_discovery.py",
+            "software/test_recovery.py",
+            "software/test_faults.py",
+            "software/test_full.py",
+            "software/transport/",
+        ),
+    ),
+    Job(
+        "boards",
+        "tops of FPGA boards, the cable to a computer, the netlist of a small HUB",
+        10,
+        _tests("boards/", "host/", "benchmarks/", "cli/test_run_on.py", "cli/test_run_desk.py"),
+    ),
+    Job(
+        "system",
+        "figures of the papers that take long, ten megabytes, thousands of VME accesses",
+        10,
+        _tests(
+            "reproduce/",
+            "sim/",
+            "system/",
+            "cli/test_bench.py",
+            "cli/test_send_file.py",
+            "test_install.py",
+            "test_product.py",
+        ),
+    ),
+    *_mutation(
+        "hub",
+        "20 answers arbiter bypass central",
+        "20 controller counters crossbar crossbar_register",
+        "20 head input_port input_register locks",
+        "20 monitor neighbours output_port queue",
+        "20 receiver recorder reply_buffer reply_bus",
+        "20 reply_sender status_table supervisor watchdog",
+    ),
+    *_mutation(
+        "cab",
+        "16 bus counter crc32 demux",
+        "16 emitter errors fiber_in",
+        "16 fiber_out gather internet",
+        "16 interrupts memory output program",
+        "16 protection receiver registers scatter",
+        "16 slots store timers",
+    ),
+    *_mutation(
+        "cab/vme",
+        "16 align dma host interrupter",
+        "16 lanes master requester share",
+        "16 slave sync transfer",
+        "16 vme window",
+    ),
+    *_mutation("link", "8 aligner bits decoder elastic encoder", "8 queue receiver serial transmitter"),
+    *(
+        Job(
+            f"benches-{number:02}",
+            f"every bench of HUB, CAB, link and cable once more, seed {number} of {SEEDS}",
+            6,
+            _tests("hub/", "cab/", "link/", "host/"),
+            seed=number,
+            benches=True,
+        )
+        for number in range(1, SEEDS + 1)
+    ),
+)
