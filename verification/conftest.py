@@ -88,11 +88,12 @@ def pytest_terminal_summary(terminalreporter, config):
     failed = [*terminalreporter.stats.get("failed", ()), *terminalreporter.stats.get("error", ())]
     if failed:
         terminalreporter.section("to repeat a failure")
+        python = os.path.relpath(sys.executable) if sys.prefix != sys.base_prefix else sys.executable
         for nodeid in dict.fromkeys(report.nodeid for report in failed):
-            python = os.path.relpath(sys.executable) if sys.prefix != sys.base_prefix else sys.executable
-            terminalreporter.line(
-                f"NECTAR_SEED={seeds.seed()} {shlex.quote(python)} -m pytest -n 0 {shlex.quote(nodeid)}"
-            )
+            # A test's name begins at pytest's root, wherever pytest was called.
+            file, colons, name = nodeid.partition("::")
+            test = os.path.relpath(config.rootpath / file) + colons + name
+            terminalreporter.line(f"NECTAR_SEED={seeds.seed()} {shlex.quote(python)} -m pytest -n 0 {shlex.quote(test)}")
 
 
 def pytest_sessionfinish(session):

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -66,8 +67,10 @@ def test_durations_that_cannot_be_read_are_forgotten(tmp_path):
     assert Durations(tmp_path / "durations.json").seconds("test_x.py", tests=1) < 1
 
 
-def _pytest(folder, *words, **environment):
+def _pytest(folder, *words, root=None, **environment):
+    """pytest called in ``folder`` with the regression's own conftest.py, its root there or in ``root``."""
     (folder / "conftest.py").write_text((ROOT / "verification" / "conftest.py").read_text())
+    (Path(root or folder) / "pytest.ini").write_text("[pytest]\n")
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words],
         cwd=folder,
@@ -80,11 +83,14 @@ def _pytest(folder, *words, **environment):
 
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_failure_is_repeated_by_the_line_that_it_prints(tmp_path, workers):
-    (tmp_path / "test_it.py").write_text(BENCH)
-    done = _pytest(tmp_path, "-n", workers, NECTAR_SEED="4711")
+    """In a folder below the root, too."""
+    folder = tmp_path / "below"
+    folder.mkdir()
+    (folder / "test_it.py").write_text(BENCH)
+    done = _pytest(folder, "-n", workers, root=tmp_path, NECTAR_SEED="4711")
     assert "1 failed, 2 passed" in done.stdout
     (line,) = re.findall(r"^NECTAR_SEED=4711 .*$", done.stdout, re.M)
-    again = subprocess.run(line, shell=True, cwd=tmp_path, text=True, capture_output=True, check=False)
+    again = subprocess.run(line, shell=True, cwd=folder, text=True, capture_output=True, check=False)
     assert "1 failed" in again.stdout and "passed" not in again.stdout.splitlines()[-1]
 
 
