@@ -26,7 +26,8 @@ test: .venv/installed
 check: .venv/installed
 	@$(BIN)/python -m nectar.verification.changed $(if $(BASE),--base $(BASE))
 
-# What takes longer, in jobs; PART=3/12 for the third of twelve slices, JOB=proofs for one job (docs/nightly.md). The seed is drawn and told.
+# What takes longer, in jobs; PART=3/12 for the third of twelve slices, JOB=proofs for one job (docs/nightly.md). The
+# seed is drawn and told.
 nightly: .venv/installed
 	$(BIN)/python -m nectar.verification.nightly $(if $(PART),--part $(PART)) $(if $(JOB),--job $(JOB))
 

@@ -89,17 +89,22 @@ def _map(parameters):
     if "data_bytes" not in parameters:
         return ()
     sizes = {"data": parameters["data_bytes"], "program": parameters["program_bytes"]}
-    return "Address map; docs/cab.md and docs/vme.md say what the registers do.", "", *listing(sizes, parameters["vme"]), ""
+    return (
+        "Address map; docs/cab.md and docs/vme.md say what the registers do.",
+        "",
+        *listing(sizes, parameters["vme"]),
+        "",
+    )
 
 
 def product(kind, *, board=None, file=None, **parameters):
     """The text of the Verilog file for a board: ``kind`` is ``hub`` or ``cab``, and the name of its top module.
 
-    ``parameters``: for a hub ``ports`` (2 to 128) and ``profile`` (its name), for a cab ``data_bytes``, ``program_bytes``, ``domains``,
-    ``pages``, ``vme`` and ``period_ps``, as in ``Cab``.
-    ``board``: what ``component`` gave for them, if that was called already. ``file``: name of the file, for messages of Verilator that name a
-    line of it; that of the module if left out. The same call gives the same bytes on every machine with the
-    same versions of Amaranth and its yosys. Raises ValueError or TypeError for what there is not.
+    ``parameters``: for a hub ``ports`` (2 to 128) and ``profile`` (its name), for a cab ``data_bytes``,
+    ``program_bytes``, ``domains``, ``pages``, ``vme`` and ``period_ps``, as in ``Cab``.
+    ``board``: what ``component`` gave for them, if that was called already. ``file``: name of the file, for messages of
+    Verilator that name a line of it; that of the module if left out. The same call gives the same bytes on every
+    machine with the same versions of Amaranth and its yosys. Raises ValueError or TypeError for what there is not.
     """
     board = board or component(kind, **parameters)
     purpose, _, defaults = BOARDS[kind]
@@ -119,12 +124,16 @@ def product(kind, *, board=None, file=None, **parameters):
         *(line for name, reason in waivers.items() for line in textwrap.wrap(f"{name}: {reason}.", 110, subsequent_indent="    ")), "",
         "In names, '__' stands between an instance and its signal, or a signal and its field; NAME__next is what the register NAME",
         "takes at the next edge, term_1 an intermediate result. The `line directives tell Verilator, which expects each module in a",
-        "file of its own, where the head of a module would belong; all else has the name of this file, and lines keep their numbers.",
+        "file of its own, where the head of a module would belong; all else has the name of this file, and lines "
+        "keep their numbers.",
     ]
     head = ["/*", *(f" * {line}".rstrip() for line in lines), " */", *(f"/* verilator lint_off {name} */" for name in waivers)]
-    if not re.fullmatch(r'[ -~]+', file or "") or {'"', "\\"} & set(file):    # none, or one that a string of Verilog cannot tell
+    # None, or one that a string of Verilog cannot tell.
+    if not re.fullmatch(r'[ -~]+', file or "") or {'"', "\\"} & set(file):
         file = f"{kind}.v"
-    return _placed("\n".join([*head, "", text]), file) + "".join(f"/* verilator lint_on {name} */\n" for name in waivers)
+    return _placed("\n".join([*head, "", text]), file) + "".join(
+        f"/* verilator lint_on {name} */\n" for name in waivers
+    )
 
 
 def _placed(text, file):

@@ -28,7 +28,8 @@ def check():
     """Refuses a Python that will not do, before anything is installed."""
     if sys.version_info < NEEDED:
         refuse(
-            "Python %d.%d or newer is needed, and %s is Python %d.%d; install one, and name it: make PYTHON=python3.12 ..."
+            "Python %d.%d or newer is needed, and %s is Python %d.%d; "
+            "install one, and name it: make PYTHON=python3.12 ..."
             % (NEEDED + (sys.executable,) + tuple(sys.version_info[:2]))
         )
     try:

@@ -36,7 +36,8 @@ _VERILATOR_FLAGS = ["--cc", "-O3", "--x-assign", "fast", "--x-initial", "0", "--
 _CXX_FLAGS = ["-std=c++17", "-fPIC", "-fvisibility=hidden", "-O2", "-pthread"]
 #: For code that runs once, or only while waveforms are written.
 _SLOW_FLAGS = ["-O0"]
-#: Bytes of C++ from which on a unit is full, of the code that runs in every cycle and of the rest: to read Verilator's headers takes 0.8 s for each unit.
+#: Bytes of C++ from which on a unit is full, of the code that runs in every cycle and of the rest: to read Verilator's
+#: headers takes 0.8 s for each unit.
 _UNIT, _SLOW_UNIT = 1_200_000, 3_000_000
 _DEFINES = ["-DVERILATOR=1", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=1", "-DVM_TRACE_VCD=1",
             "-DVM_TRACE_FST=0", "-DVM_TRACE_SAIF=0"]
@@ -232,7 +233,8 @@ def _is_slow(source):
 
 
 def units(directory, kind):
-    """C++ files that include those in a directory, several each, those that take longest first: what is to be compiled in their place."""
+    """C++ files that include those in a directory, several each, those that take longest first: what is to be compiled
+    in their place."""
     sources = sorted(directory.glob("*.cpp"))
     made = []       # (file, what it includes)
     for end, most in ("", _UNIT), ("__Slow", _SLOW_UNIT):
@@ -318,7 +320,7 @@ def _run(command, what, environment=None):
 
 
 def compiler():
-    """The C++ compiler's command, a list of str, and what it says of its version. Raises BuildError when there is none."""
+    """The C++ compiler's command (list of str) and what it says of its version. Raises BuildError if there is none."""
     named = os.environ.get("CXX")
     for command in ([shlex.split(named)] if named else [["c++"], ["g++"], ["clang++"]]):
         if command and shutil.which(command[0]):

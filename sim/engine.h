@@ -116,7 +116,7 @@ class Engine {
     // Simulated time goes on to `time` while all is quiet.
     void pass(std::int64_t time) { now_ = std::max(now_, time); }
 
-    // Waveforms of the boards to be recorded, from `begin` to `end` and up to `limit` bytes, as VCD. Once for an engine.
+    // Waveforms of the boards to be recorded, from `begin` to `end` and up to `limit` bytes, as VCD. Once per engine.
     bool trace(const char* path, std::int64_t begin, std::int64_t end, std::int64_t limit);
     int trace_close();
     std::int64_t trace_full() const;

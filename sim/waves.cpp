@@ -16,8 +16,8 @@ ssize_t WaveFile::write(const char* data, ssize_t size) {
     return size;
 }
 
-Waves::Waves(const char* path, VerilatedContext& context, std::vector<Board*> boards, std::int64_t begin, std::int64_t end,
-             std::int64_t limit)
+Waves::Waves(const char* path, VerilatedContext& context, std::vector<Board*> boards, std::int64_t begin,
+             std::int64_t end, std::int64_t limit)
     : boards_(std::move(boards)), begin_(begin), end_(end), limit_(limit) {
     file_.set_time_unit("1ps");
     file_.set_time_resolution("1ps");

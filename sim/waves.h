@@ -23,7 +23,8 @@ class WaveFile : public VerilatedVcdFile {
 class Waves {
   public:
     // `boards` are all those of `context`. Recording ends when the file has `limit` bytes.
-    Waves(const char* path, VerilatedContext& context, std::vector<Board*> boards, std::int64_t begin, std::int64_t end, std::int64_t limit);
+    Waves(const char* path, VerilatedContext& context, std::vector<Board*> boards, std::int64_t begin,
+          std::int64_t end, std::int64_t limit);
     ~Waves() { close(); }
 
     // Whether the file could be opened.

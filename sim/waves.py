@@ -1,7 +1,8 @@
 """Waveform files: VCD as the engine writes it, FST made from that.
 
-The file appears under its name when it is whole, never before. Until then it is a hidden file beside it, which its process holds locked: one that
-nobody holds was left by a process that was killed, and is deleted by the next that writes the same file.
+The file appears under its name when it is whole, never before. Until then it is a hidden file beside it, which its
+process holds locked: one that nobody holds was left by a process that was killed, and is deleted by the next that
+writes the same file.
 """
 
 import contextlib

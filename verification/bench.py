@@ -47,8 +47,8 @@ def _sources(path):
 
 
 def elaborated(what, file, make):
-    """The Verilog text that ``make()`` gives; made at its first use, and again when ``file``, a Path, or what it imports
-    has changed. ``what`` tells it from all else that is made of that file."""
+    """The Verilog text that ``make()`` gives; made at its first use, and again when ``file``, a Path, or what it
+    imports has changed. ``what`` tells it from all else that is made of that file."""
     cache = Cache(Cache().path / "models")
     name = f"verilog-{hashlib.sha256(repr((_sources(file), what)).encode()).hexdigest()[:24]}.v"
     found = cache.find(name)
@@ -97,8 +97,8 @@ class Bench:
         ]
 
     def cases(self, nightly=()):
-        """(configuration, claim) pairs; none inside the simulator. Those of the configurations ``nightly`` are parameters
-        of pytest that are marked so."""
+        """(configuration, claim) pairs; none inside the simulator. Those of the configurations ``nightly`` are
+        parameters of pytest that are marked so."""
         if inside() is not None:
             return []
         unknown = set(nightly) - self.configurations.keys()

@@ -77,7 +77,7 @@ def changed(base):
 
 
 def touched(names):
-    """What a change of the files ``names`` touches: test file → steps to the nearest of them; and None, or why all is run.
+    """What a change of files ``names`` touches: test file → steps to the nearest of them; and None, or why all is run.
 
     A document or an example is not followed further: it touches the pages of test_documents that have its name.
     """

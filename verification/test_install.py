@@ -17,7 +17,10 @@ OLDEST = (3, 4)
 
 def start(code, *arguments, **environment):
     """Runs install.py after some Python ``code``, as a program of its own."""
-    text = f"import runpy, sys\n{code}\nsys.argv = ['install.py', *{list(arguments)!r}]\nrunpy.run_path({str(INSTALL)!r}, run_name='__main__')\n"
+    text = (
+        f"import runpy, sys\n{code}\nsys.argv = ['install.py', *{list(arguments)!r}]\n"
+        f"runpy.run_path({str(INSTALL)!r}, run_name='__main__')\n"
+    )
     return subprocess.run(
         [sys.executable, "-c", text], capture_output=True, text=True, env={**os.environ, **environment}
     )

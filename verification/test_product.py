@@ -99,7 +99,8 @@ def test_the_top_in_the_documentation_fits_the_file(tmp_path):
 
 
 def test_a_message_names_the_file_that_was_asked_for(tmp_path):
-    """docs/verilog.md, -o: what is wrong in the file is told with the file's own name and line; a name that no string can hold is left out."""
+    """docs/verilog.md, -o: what is wrong in the file is told with the file's own name and line; a name that no string
+    can hold is left out."""
     from nectar.cli import main
     path = tmp_path / "switch 5.v"
     assert main(["verilog", "hub", "--ports", "2", "-o", str(path)]) == 0
@@ -117,7 +118,7 @@ def test_a_message_names_the_file_that_was_asked_for(tmp_path):
 
 
 def test_the_header_of_a_cab_tells_its_registers():
-    """docs/verilog.md: regions of the sizes that were asked for, registers and fields; those of VME where there is VME."""
+    """docs/verilog.md: regions of the sizes asked for, registers and fields; those of VME where there is VME."""
     for name, vme in (("cab 4096", False), ("cab VME", True)):
         header = text(*FILES[name][:1], **FILES[name][1]).partition("*/")[0]
         size = FILES[name][1]["data_bytes"]

@@ -34,7 +34,8 @@ else:
 
 @pytest.fixture
 def make(tmp_path):
-    """Runs ``make TARGET`` with a stand-in for Python whose pytest only tells the seed that it is given; what was printed, and the seed."""
+    """Runs ``make TARGET`` with a stand-in for Python whose pytest only tells the seed that it is given; what was
+    printed, and the seed."""
     python = tmp_path / "python"
     python.write_text(STAND_IN.format(python=sys.executable))
     python.chmod(0o755)

@@ -145,7 +145,12 @@ REGISTERS = (
         Field("reset", 0, 1, "empty the list and stop; a packet under way ends with an end of packet"),
         Field("set_ready", 1, 1, "set the ready bit, as a ready signal would"),
     )),
-    Register("RX_ADDRESS", 0x4C, "rw", "bus address of the first byte of the next area for what follows the header, in data memory"),
+    Register(
+        "RX_ADDRESS",
+        0x4C,
+        "rw",
+        "bus address of the first byte of the next area for what follows the header, in data memory",
+    ),
     Register("RX_START", 0x50, "w", "starts the DMA of the packet whose header is in RX_HEADER", (
         Field("limit", 0, 20, "bytes that may be stored behind the areas of RX_AREA"),
     ), ("limit", Right.WRITE)),

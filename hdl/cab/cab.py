@@ -70,8 +70,9 @@ class Cab(wiring.Component):
 
     Timing
     ------
-    docs/cab.md. Every input is registered first, ``rst`` too: the board comes out of reset one cycle after it, in which it is not ``idle``. Exceptions are
-    ``fiber.tx.ready``, see ``OutputRegister``, and ``slept``, which is added to what is registered.
+    docs/cab.md. Every input is registered first, ``rst`` too: the board comes out of reset one cycle after it, in which
+    it is not ``idle``. Exceptions are ``fiber.tx.ready``, see ``OutputRegister``, and ``slept``, which is added to what
+    is registered.
 
     Raises
     ------

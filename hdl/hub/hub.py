@@ -70,8 +70,9 @@ class Hub(wiring.Component):
         ports = range(self.ports)
         pins = [getattr(self, f"port_{n}") for n in ports]
 
-        # The reset reaches every register; registered, it costs a simulation nothing while it does not change. The input
-        # registers obey the pin itself, and so are awake one cycle before the rest: what a port was before counts no longer then.
+        # The reset reaches every register; registered, it costs a simulation nothing while it does not change. The
+        # input registers obey the pin itself, and so are awake one cycle before the rest: what a port was before counts
+        # no longer then.
         reset = Signal(init=1)
         hub_id = Signal(8, reset_less=True)
         m.domains.core = ClockDomain(local=True)

@@ -164,7 +164,10 @@ def _caches():
         refused = error if isinstance(error, BuildError) else cache.refused(error)
         return [Finding("cache", False, "cannot be written", str(refused))]
     size, damaged = cache.survey()
-    advice = f"damaged are {', '.join(damaged)}; they are built again when needed, but if this comes again the disk is failing"
+    advice = (
+        f"damaged are {', '.join(damaged)}; they are built again when needed, "
+        "but if this comes again the disk is failing"
+    )
     findings = [Finding("cache", not damaged, f"{cache.path}, {size_text(size)}", advice if damaged else "")]
     tools = yowasp_directory()
     if cache.path not in tools.parents:
@@ -211,7 +214,8 @@ def _make():
         found or "not there",
         ""
         if found
-        else "'make demo', 'make test' and the other targets need it, 'nectar' does not: install it by your system's packages",
+        else "'make demo', 'make test' and the other targets need it, 'nectar' does not: "
+        "install it by your system's packages",
     )
 
 

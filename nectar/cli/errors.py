@@ -21,7 +21,7 @@ class UsageError(Exception):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, or a signal that ends the program; the message says how far things had come. ``status`` is the exit code."""
+    """Ctrl-C, or a signal that ends the program; the message says how far things had come. ``status``: exit code."""
 
     def __init__(self, message, status=INTERRUPTED):
         super().__init__(message)

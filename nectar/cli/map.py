@@ -27,12 +27,14 @@ def _register(register):
 _PAGE = """\
 # The CAB's registers
 
-Made from the tables in `nectar.hdl.cab.addresses` and `regions` by `nectar map --markdown`; a test keeps it up to date. What a CAB does with them is in [cab.md](cab.md), and in
-[vme.md](vme.md) for those of VME, which only a board with VME has.
+Made from the tables in `nectar.hdl.cab.addresses` and `regions` by `nectar map --markdown`; a test keeps it up to date.
+What a CAB does with them is in [cab.md](cab.md), and in [vme.md](vme.md) for those of VME, which only a board with VME
+has.
 
-All registers are words of 32 bits at byte addresses of the CPU bus: an access that is not a whole word, a load of one that is not marked `r`, a store to one that is not marked `w`, and any
-access to an address that is not named here is a bus error. Bits that no field names read as 0 and are ignored when written; a register without fields is one number of 32 bits. The program
-of a CPU that is not this project's can take names and numbers from `nectar map --json FILE`.
+All registers are words of 32 bits at byte addresses of the CPU bus: an access that is not a whole word, a load of one
+that is not marked `r`, a store to one that is not marked `w`, and any access to an address that is not named here is a
+bus error. Bits that no field names read as 0 and are ignored when written; a register without fields is one number of
+32 bits. The program of a CPU that is not this project's can take names and numbers from `nectar map --json FILE`.
 
 """
 #: What the registers of each page of 1 kbyte are for.
@@ -46,7 +48,8 @@ def _markdown(regions, registers):
     print("## Regions\n\n| first address | last address | region | |\n|---|---|---|---|")
     for region in regions:
         print(
-            f"| `0x{region.base:06X}` | `0x{region.end - 1:06X}` | {region.name} | {region.purpose}{'' if region.present else '; only on a board with VME'} |"
+            f"| `0x{region.base:06X}` | `0x{region.end - 1:06X}` | {region.name} | {region.purpose}"
+            f"{'' if region.present else '; only on a board with VME'} |"
         )
     page = None
     for register in registers:

@@ -354,8 +354,9 @@ def _wave_news(options, system):
             return None
         waiting = False
         return (
-            f"--waves {options.waves}: the waveforms have reached {size_text(_wave_limit(options))} at {time_text(full_ps)} of simulated "
-            "time and end there; give a larger --wave-limit, or record less by --wave-boards and --wave-window"
+            f"--waves {options.waves}: the waveforms have reached {size_text(_wave_limit(options))} "
+            f"at {time_text(full_ps)} of simulated time and end there; give a larger --wave-limit, "
+            "or record less by --wave-boards and --wave-window"
         )
     return news
 

@@ -100,7 +100,7 @@ class Discovery:
             await self.explore()
 
     async def seek(self, *cabs):
-        """Explores once more for CABs that are not known; nothing if each was looked for in vain less than ``again_us`` ago."""
+        """Explores once more for unknown CABs; nothing if each was looked for in vain less than ``again_us`` ago."""
         now, again_us = await self._now(), self.datalink.options.again_us
         if all(now - self._missed.get(cab, -again_us) < again_us for cab in cabs):
             return
@@ -283,7 +283,7 @@ class Discovery:
     async def _ports(self, hub, ports, arrival):
         """Dict of port → (kind, ID) of the neighbours that a HUB has."""
         questions, options = self._questions, self.datalink.options
-        # Ports that are not settled yet -> what their neighbours have said; those of them at which somebody is, for certain.
+        # Ports not settled yet -> what their neighbours have said; those of them at which somebody is, for certain.
         heard = {port: [] for port in range(ports) if port != arrival}
         there = set()
         found = {}
@@ -310,7 +310,8 @@ class Discovery:
         return {port: said for port, said in sorted(found.items()) if said is not None}
 
     async def _greet(self, hub, ports, there):
-        """Has a HUB ask its neighbours who they are; adds to ``there`` those of ``ports`` that had told somebody else before."""
+        """Has a HUB ask its neighbours who they are; adds to ``there`` those of ``ports`` that had told somebody else
+        before."""
         heard = zip(list(ports), await self._questions.each(Op.STATUS_NEIGHBOUR, hub, ports), strict=True)
         there.update(port for port, number in heard if number)
 

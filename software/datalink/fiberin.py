@@ -57,7 +57,8 @@ class FiberIn:
     - ``received(length: int, good: bool)`` → bool: the packet that it was last asked about has ended, with ``length`` bytes stored, ``good`` if
       without any error. True if another packet is likely to follow at once.
 
-    One that answers HOLD has a third, ``gave_up()``: the packet for which it last did so has waited in vain, and is dropped.
+    One that answers HOLD has a third, ``gave_up()``: the packet for which it last did so has waited in vain, and is
+    dropped.
     """
 
     __slots__ = ("kernel", "door", "timers", "interrupts", "watch", "counters", "protocols", "_hold", "_patience", "_spare", "_receiver", "_checking", "_held",

@@ -1,7 +1,7 @@
 """Questions to HUBs on the way and their answers, for those who look after routes; a reply that is late is never taken for another's.
 
-A reply has no check code. So a refusal that is not passing, and whatever ``sure`` answers, counts only when it was heard
-twice in a row.
+A reply has no check code. So a refusal that is not passing, and whatever ``sure`` answers, counts only when it was
+heard twice in a row.
 
 Source: "The Design of Nectar" (1989), sections 4.2.1 and 4.2.3, for the commands.
 """
@@ -136,7 +136,8 @@ class Questions:
                 refusal = next((Error(_REPLY.value.get(word)) for word in words if not word & DONE), None)
                 if refusal is None:
                     return words
-                # That others use the way holds for this moment only: what was asked before may hold no longer when it is asked again.
+                # That others use the way holds for this moment only: what was asked before may hold no longer when it
+                # is asked again.
                 if refusal is before or refusal in TAKEN:
                     break
         if refusal is not None:

@@ -125,8 +125,8 @@ class Datagram:
         memory, and ``send`` returns when the message is in the fiber-out list. With areas nothing is copied, and it
         returns when all has left, so that they may be used again.
 
-        Raises MessageTooLong beyond MAX_MESSAGE bytes, NoRoute, CircuitError (under circuit switching, and under packet switching to
-        several CABs on HUBs of different branches). That the message arrives is not promised.
+        Raises MessageTooLong beyond MAX_MESSAGE bytes, NoRoute, CircuitError (under circuit switching, and under packet
+        switching to several CABs on HUBs of different branches). That the message arrives is not promised.
         """
         cabs, mailbox = self.datalink.destination(destination, "mailbox")
         kernel = self.kernel
@@ -272,7 +272,7 @@ class Datagram:
             return Answer.DISCARD
         message = box.try_reserve(length, source, number)
         if message is None:
-            # A packet that is held holds up all CABs that send to this one: room is waited for once, until there is some.
+            # A held packet holds up all CABs that send to this one: room is waited for once, until there is some.
             self._lacking = box, length
             if length >= self._full.get(self._lack(box, length), length + 1):
                 self.counters.no_room += 1

@@ -33,7 +33,7 @@ class Members:
         self._asked = set()  # CABs that have been asked for that
         self._joining = {}  # group that is being gathered -> CABs that have said that they are in it
         self._told = Condition(self.kernel, "CABs that tell which start of theirs it is")
-        self._sets = {}  # tuple of CAB IDs -> group that all of them, and nobody else, are in; the one used last at the end
+        self._sets = {}  # tuple of CAB IDs -> group that all of them, and nobody else, are in; the last used at the end
         self._last = 0  # group number given last
 
     async def meet(self, members, patience):

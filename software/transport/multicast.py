@@ -88,10 +88,11 @@ class Multicast(Exchange):
     async def send(self, destination, data, timeout_us=None):
         """Sends ``data`` to (list of CABs, mailbox), by ID or name; returns when each of them has it in that mailbox.
 
-        ``data``: bytes, a Message or a list of areas, as for datagrams. Each member gets messages in the order of the calls, once, whichever of
-        its starts receive them. Raises MulticastFailed when ``timeout_us`` (by default the options') are over since the call, the wait behind
-        earlier messages included: it names those that have not acknowledged, and at once those that have started anew and may have had it;
-        MessageTooLong, NoRoute; TimedOut if there has been no memory for ``data`` for as long.
+        ``data``: bytes, a Message or a list of areas, as for datagrams. Each member gets messages in the order of the
+        calls, once, whichever of its starts receive them. Raises MulticastFailed when ``timeout_us`` (by default the
+        options') are over since the call, the wait behind earlier messages included: it names those that have not
+        acknowledged, and at once those that have started anew and may have had it; MessageTooLong, NoRoute; TimedOut if
+        there has been no memory for ``data`` for as long.
         """
         cabs, mailbox = self.datalink.destination(destination, "mailbox")
         await self._out.send([cabs] if isinstance(cabs, int) else cabs, mailbox, data, timeout_us)

@@ -92,7 +92,7 @@ class MulticastIn:
             incoming.give_up()
 
     def join(self, packet):
-        """This start of this CAB is a member of a group, as it is told. Who does not know which start this is hears it."""
+        """This start of this CAB is in a group, as it is told. Who does not know which start this is hears it."""
         if packet.word != self.multicast.boot:
             if packet.ask:
                 self._tell(packet, Kind.REFUSED, Reason.BOOT)

@@ -414,7 +414,7 @@ class MulticastOut:
             self._end(sending)
 
     def _begin_anew(self, sending, member, boot):
-        """A member is of another start than its copies were meant for, and has taken none. Did the start before take one?"""
+        """A member is of another start than its copies were for, and has taken none. Did the start before take one?"""
         multicast = self.multicast
         if sending.boots[member] and member in sending.again:
             sending.message.missing[member] = _RESTARTED

@@ -50,7 +50,8 @@ async def a_single_access_takes_three_cycles(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def one_cycle_of_reset_is_enough_and_the_board_works_from_the_second_cycle_behind_it(dut):
-    """docs/cab.md, interrupts and reset: whatever the board was doing; in the cycle between, `idle` is 0, so that no clock stops there."""
+    """docs/cab.md, interrupts and reset: whatever the board was doing; in the cycle between, `idle` is 0, so that no
+    clock stops there."""
     board = BoardDriver(dut)
     await board.start()
     for busy in (0, 1, 5, 20):

@@ -60,7 +60,8 @@ def test_without_compiler_and_make(look, monkeypatch):
 def test_a_compiler_without_its_library(look, monkeypatch, tmp_path):
     compiler = tmp_path / "c++"
     compiler.write_text(
-        '#!/bin/sh\n[ "$1" = --version ] && echo "old 1.0" && exit\necho "try.cpp:1:10: fatal error: vector: No such file" >&2\nexit 1\n'
+        '#!/bin/sh\n[ "$1" = --version ] && echo "old 1.0" && exit\n'
+        'echo "try.cpp:1:10: fatal error: vector: No such file" >&2\nexit 1\n'
     )
     compiler.chmod(0o755)
     monkeypatch.setenv("CXX", str(compiler))

@@ -163,7 +163,8 @@ def test_while_a_benchmark_runs(nectar, simulator):
 
 @pytest.mark.parametrize("pause", [1, 10_000])
 def test_progress_on_a_terminal_is_one_line_and_cleared_at_the_end(nectar, simulator, pause):
-    """A pseudo-terminal takes the errors. How far the simulation is by then, milliseconds or minutes, is the machine's affair."""
+    """A pseudo-terminal takes the errors. How far the simulation is by then, milliseconds or minutes, is the machine's
+    affair."""
     ours, theirs = os.openpty()
     with os.fdopen(ours, "rb", buffering=0) as terminal:
         with nectar.start("run", nectar.program(LOOP.replace("10", str(pause))), "--max-time", "1000000s", stderr=theirs) as process:

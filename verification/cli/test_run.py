@@ -134,8 +134,8 @@ def test_waveforms_end_at_their_limit_with_a_word(nectar, simulator):
         assert (done.returncode, done.stdout) == (0, "hello 5 0\n")
         sizes.append(os.path.getsize(nectar.folder / "w.vcd"))
     assert re.fullmatch(
-        r"nectar: --waves w\.vcd: the waveforms have reached 200\.0 kbyte at \d+\.\d+ us of simulated time and end there; give a larger "
-        r"--wave-limit, or record less by --wave-boards and --wave-window\n",
+        r"nectar: --waves w\.vcd: the waveforms have reached 200\.0 kbyte at \d+\.\d+ us of simulated time and end "
+        r"there; give a larger --wave-limit, or record less by --wave-boards and --wave-window\n",
         done.stderr,
     ), done.stderr
     assert 200_000 <= sizes[1] < sizes[0]

@@ -259,7 +259,8 @@ def test_a_time_limit_ends_a_run(nectar, desk):
     text = FOREVER.replace("await cab.now_us()", "await cab.mailbox(1).receive()")
     line = nectar.refused("run", nectar.program(text), "--max-time", "5ms", "--on", ",".join(desk.paths), timeout=60)
     assert re.match(
-        r"the time limit was reached at \d\.\d\d\d ms: task job \d on CAB1 waits for .*; task job \d on CAB2 waits for ",
+        r"the time limit was reached at \d\.\d\d\d ms: task job \d on CAB1 waits for .*; "
+        r"task job \d on CAB2 waits for ",
         line,
     ), line
 

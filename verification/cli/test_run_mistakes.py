@@ -185,8 +185,8 @@ def test_whatever_looks_at_arguments_is_noticed(look):
         # What goes wrong because of it stands behind it: a task that waits for ever, a value that is none.
         (
             program("x = cab.datagram.send((2, 1), b'x'); " + WAITS, WAITS),
-            rf"program\.py:5: {MISSING} Datagram\.send, which has done nothing; then: nothing can happen any more at .*: "
-            "task job 1 on CAB1 waits .*",
+            rf"program\.py:5: {MISSING} Datagram\.send, which has done nothing; then: nothing can happen any more at "
+            ".*: task job 1 on CAB1 waits .*",
             "",
         ),
         (
@@ -342,8 +342,8 @@ def test_what_a_finally_raises_at_the_end_is_told(refused):
         ("cab.compute(-5)", r"ValueError: a time is a number of microseconds, 0 or more, not -5"),
         (
             "await __import__('asyncio').sleep(0)",
-            r"TypeError: a task can await only what its CAB offers, .* 'await cab\.sleep\(microseconds\)' waits in simulated "
-            "time",
+            r"TypeError: a task can await only what its CAB offers, .* 'await cab\.sleep\(microseconds\)' waits "
+            "in simulated time",
         ),
         (
             "await __import__('asyncio').sleep(1)",

@@ -51,7 +51,8 @@ def test_the_file_says_what_it_is_and_has_the_pins_of_the_specification(nectar):
 
 
 def test_where_a_home_cannot_be_written_one_variable_is_enough(nectar):
-    """Nobody can write in /proc. The tool that makes Verilog keeps what it compiles, too, in the directory that NECTAR_CACHE_DIR names."""
+    """Nobody can write in /proc. The tool that makes Verilog keeps what it compiles, too, in the directory that
+    NECTAR_CACHE_DIR names."""
     arguments = "verilog", "hub", "--ports", 2, "-o", "hub.v"
     nectar.environment |= {"HOME": "/proc/none"}
     nectar.environment.pop("XDG_CACHE_HOME", None)

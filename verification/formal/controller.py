@@ -133,8 +133,8 @@ class ControllerProof(wiring.Component):
         checked = Signal()  # its condition is looked at in this cycle
         had = Signal()  # the input had the output that it names in the cycle before
         wants = opens | locking | (op == Op.TEST_LOCK_REPLY)
-        # The decision of the cycle before takes the output; it stands in the way of a check, and hits the result of the check before. The one before
-        # that stands in the way of a check, if it is a lock.
+        # The decision of the cycle before takes the output; it stands in the way of a check, and hits the result of the
+        # check before. The one before that stands in the way of a check, if it is a lock.
         taken, stands_in_the_way, stood_in_the_way, hits = (
             Signal(name=name) for name in ("taken", "stands_in_the_way", "stood_in_the_way", "hits"))
         m.d.comb += [

@@ -9,7 +9,8 @@ from nectar.verification.formal.transfer_vme import VmeTransferProof
 
 FAULTS = {
     "whole words are written": (
-        "memory.select.eq(Cat(*((near[:2] < lane + 1) & (lane < near[:2] + near_count) for lane in reversed(range(LANES)))))",
+        "memory.select.eq(Cat(*((near[:2] < lane + 1) & (lane < near[:2] + near_count) "
+        "for lane in reversed(range(LANES)))))",
         "memory.select.eq(Cat(*((near[:2] < lane + 1) & (lane < LANES) for lane in reversed(range(LANES)))))",
     ),
     "what flies is forgotten": (

@@ -141,8 +141,8 @@ async def two_that_collect_locks_give_way_to_each_other(scene):
 
 @claim(ports=3)
 async def the_own_port_is_nothing_that_an_input_has_unless_it_has_forced_its_lock(scene):
-    """docs/hub.md, ports and parameters: *raise*, *lower* and *unlock* of the own port are NOT_MINE, whatever is connected to it; *force lock* gives it to
-    the input, and *unlock* takes it back; *force connection* cannot.
+    """docs/hub.md, ports and parameters: *raise*, *lower* and *unlock* of the own port are NOT_MINE, whatever is
+    connected to it; *force lock* gives it to the input, and *unlock* takes it back; *force connection* cannot.
     """
     own, other, target = scene.some(3)
     for op, param in ((Op.FORCE_CONNECTION_REPLY, FORCE | target), (Op.OPEN_REPLY, target)):
@@ -167,8 +167,8 @@ async def the_own_port_is_nothing_that_an_input_has_unless_it_has_forced_its_loc
 
 @claim(ports=3)
 async def an_open_of_what_the_input_has_is_done_whatever_is_locked_at_that_moment(scene):
-    """docs/hub.md, controller: *open* of what the input holds is done at once and does not look at the lock; another's *lock* of the output is decided
-    some cycles before or behind it.
+    """docs/hub.md, controller: *open* of what the input holds is done at once and does not look at the lock; another's
+    *lock* of the output is decided some cycles before or behind it.
     """
     holder, locker, target = scene.some(3)
     assert await scene.ask(holder, Op.OPEN_REPLY, target) == (True, target)

@@ -172,11 +172,15 @@ async def no_part_of_a_command_that_found_the_queue_full_has_an_effect(scene):
 
 @claim(ports=3)
 async def a_command_gets_in_where_there_is_room_for_four_symbols_and_then_takes_two(scene):
-    """docs/hub.md, input side, 2: one for this HUB; with room for three it is lost as a whole, and each of its symbols is counted."""
+    """docs/hub.md, input side, 2: one for this HUB; with room for three it is lost as a whole, and each of its symbols
+    is counted.
+    """
     owner, source, target = scene.some(3)
 
     async def fill(*streams):
-        """Fills the queue of a source that waits for the output; returns what it has passed on in the end, its answers, and the errors counted."""
+        """Fills the queue of a source that waits for the output; returns what it has passed on in the end, its answers,
+        and the errors counted.
+        """
         errors, before, asked = await scene.errors(source), len(scene.data(target)), len(scene.replies(source))
         scene.order(owner, Op.OPEN_RETRY, target)
         await scene.drain()

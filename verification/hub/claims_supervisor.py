@@ -185,7 +185,9 @@ async def reset_port_starts_a_port_afresh(scene):
 
 @claim()
 async def an_await_ready_of_the_own_port_is_done_when_the_port_is_reset(scene):
-    """docs/hub.md, supervisor commands: *reset port* sets the ready bit for which the port itself waits, and ends what waits there: it can be done, so it is."""
+    """docs/hub.md, supervisor commands: *reset port* sets the ready bit for which the port itself waits, and ends what
+    waits there: it can be done, so it is.
+    """
     manager, port = scene.some(2)
     for op, answer in ((Op.RESET_PORT_REPLY, [Op.AWAIT_READY_REPLY, HUB, port]),
                        (Op.RESET_QUEUE_REPLY, [Op.AWAIT_READY_REPLY & ~1, HUB, Error.GIVEN_UP])):

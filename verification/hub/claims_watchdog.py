@@ -110,7 +110,9 @@ async def a_command_that_waits_is_given_up_in_time(scene):
 
 @claim(ports=4, timeout_ms=10)
 async def commands_that_wait_behind_one_another_are_given_up_one_in_twice_of_the_time(scene):
-    """docs/hub.md, watchdog: the time of each begins when it comes to the head, so a queue is empty after as many time-outs, and two more, as there are commands in it."""
+    """docs/hub.md, watchdog: the time of each begins when it comes to the head, so a queue is empty after as many
+    time-outs, and two more, as there are commands in it.
+    """
     manager, source, owner, target = scene.some(4)
     await set_time(scene, manager)
     for number in range(24):

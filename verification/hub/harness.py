@@ -1,7 +1,7 @@
 """A HUB compiled for speed, whose pins are driven from Python for many cycles at a time: what the fuzzing runs on.
 
-Verilator translates the HUB, with the module around it that packs its pins (``pins``); a few lines of C++ move symbols between them and
-two arrays, and the whole is a shared library, which is kept (``models``).
+Verilator translates the HUB, with the module around it that packs its pins (``pins``); a few lines of C++ move symbols
+between them and two arrays, and the whole is a shared library, which is kept (``models``).
 """
 
 import ctypes
@@ -27,11 +27,15 @@ _SHIM = """\
 namespace {{
 constexpr int N = {ports}, WORDS = 10 * N / 32 + 2;
 
-// The bits of a pin of any width, in words. Verilator keeps all of them in the order of bytes of the machine, lowest first.
+// The bits of a pin of any width, in words. Verilator keeps all of them in the machine's order of bytes, lowest first.
 struct Bits {{
     std::uint32_t words[WORDS] = {{}};
-    template <class Pin> void read(const Pin& pin) {{ std::memcpy(words, reinterpret_cast<const char*>(&pin), sizeof pin); }}
-    template <class Pin> void write(Pin& pin) const {{ std::memcpy(reinterpret_cast<char*>(&pin), words, sizeof pin); }}
+    template <class Pin> void read(const Pin& pin) {{
+        std::memcpy(words, reinterpret_cast<const char*>(&pin), sizeof pin);
+    }}
+    template <class Pin> void write(Pin& pin) const {{
+        std::memcpy(reinterpret_cast<char*>(&pin), words, sizeof pin);
+    }}
     bool bit(int n) const {{ return words[n / 32] >> n % 32 & 1; }}
     void set(int at, std::uint32_t value) {{
         const std::uint64_t moved = std::uint64_t(value) << at % 32;

@@ -1,8 +1,8 @@
 """Far ends of the fibers of a HUB under test, and a record of all that passes its pins.
 
-``Endpoint`` stands at the other end of a port; ``Bed`` joins one endpoint to each port and records; ``pins.Pins`` drives
-a HUB in cocotb, ``Bed.simulate`` a HUB written in Python. A cycle is the time up to a rising edge of the clock: what a HUB
-offers and what endpoints drive in cycle c meets at the edge that ends cycle c.
+``Endpoint`` stands at the other end of a port; ``Bed`` joins one endpoint to each port and records; ``pins.Pins``
+drives a HUB in cocotb, ``Bed.simulate`` a HUB written in Python. A cycle is the time up to a rising edge of the clock:
+what a HUB offers and what endpoints drive in cycle c meets at the edge that ends cycle c.
 """
 
 from bisect import bisect_left

@@ -31,8 +31,8 @@ _PAYLOAD_BITS = 9
 def packed(text):
     """``text``, Verilog with a HUB of N ports as the module ``dut``, and the module ``PACKED`` around that one.
 
-    Its pins: ``arriving`` and ``offered``, 10 N bits, the N valid bits of the ports lowest, then 9 bits of payload for each
-    port; ``ready``, N bits; all other pins as they are.
+    Its pins: ``arriving`` and ``offered``, 10 N bits, the N valid bits of the ports lowest, then 9 bits of payload for
+    each port; ``ready``, N bits; all other pins as they are.
     """
     found = pins(text, "dut")
     ports = sum(name.endswith("__rx__valid") for name, *_ in found)
@@ -54,7 +54,7 @@ def packed(text):
 
 
 def packed_hub(ports, profile):
-    """Verilog of a HUB of ``ports`` ports in ``profile`` (HubProfile), packed; elaborated once for all benches of it."""
+    """Verilog of a HUB of ``ports`` ports in ``profile`` (HubProfile), packed; elaborated once for all its benches."""
     from nectar.hdl.hub import hub
     from nectar.hdl.verilog import convert
 
@@ -91,8 +91,8 @@ class Pins:
         self._resets = 0  # cycles of the reset that ends with the next cycle; 0 if none does
 
     async def reset(self, endpoints, cycles=4):
-        """Resets the HUB for ``cycles`` and puts ``endpoints`` at its ports; a new recording begins with the cycle behind
-        the reset."""
+        """Resets the HUB for ``cycles`` and puts ``endpoints`` at its ports; a new recording begins with the cycle
+        behind the reset."""
         from cocotb.clock import Clock
 
         dut = self.dut

@@ -63,7 +63,8 @@ class Scene:
         self._model = self._heard = self._said = self._departing = self._parsed = None
 
     async def start(self, take=always, answer=1, cycles=4):
-        """Resets the HUB for ``cycles``; ``take`` and ``answer`` as in Endpoint, for all ports. The next cycle is the first behind the reset."""
+        """Resets the HUB for ``cycles``; ``take`` and ``answer`` as in Endpoint, for all ports. The next cycle is the
+        first behind the reset."""
         self.bed = await self.pins.reset([Endpoint(take, answer) for _ in range(self.ports)], cycles)
         self._model = Model(self.ports, HUB)
         self._heard = [0] * self.ports

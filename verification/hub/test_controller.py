@@ -216,7 +216,8 @@ class Environment:
         return inputs | self.tables.pins(self.asked)
 
     async def run(self, cycles, ask, close, ready, give_up=0.0, ops=(*OPENS,), params=()):
-        """``ask``, ``close``, ``ready``, ``give_up``: probabilities per cycle. ``params``: the parameters to choose from, if not all."""
+        """``ask``, ``close``, ``ready``, ``give_up``: probabilities per cycle. ``params``: the parameters to choose
+        from, if not all."""
         model, tables = self.model, self.tables
         for _ in range(cycles):
             inputs = self._inputs(ask, ready, give_up, ops, params)

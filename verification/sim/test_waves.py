@@ -84,7 +84,7 @@ def test_fst_says_what_vcd_says(tmp_path):
 
 @pytest.mark.parametrize("format", ["vcd", "fst"])
 def test_recording_ends_at_the_limit_and_what_was_recorded_is_whole(tmp_path, format):
-    """Half of the changes that there are: the same up to the time that is told, nothing behind it; the simulation goes on."""
+    """Half of all changes: the same up to the time that is told, nothing behind it; the simulation goes on."""
     end = record(tmp_path / "all.vcd")
     text = (tmp_path / "all.vcd").read_text()
     limit = (text.index("$enddefinitions") + len(text)) // 2

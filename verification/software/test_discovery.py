@@ -115,7 +115,7 @@ def cyclic(seed):
 
 
 def routed(seed):
-    """Whatever tasks begin with is the whole table, though others send already; and nothing that they send lacks a route."""
+    """Whatever tasks begin with is the whole table, though others send already; and nothing they send lacks a route."""
     whole = {}
 
     async def serve(cab):

@@ -66,7 +66,8 @@ def test_concurrent_multicasts_on_the_rtl_all_arrive():
 
 
 def test_a_multicast_by_packets_over_branching_hubs_is_refused_like_a_circuit():
-    """docs/errors.md: its way is opened in stages before the packet sets out; that of a packet to one CAB, or on one HUB, is not."""
+    """docs/errors.md: its way is opened in stages before the packet sets out; that of a packet to one CAB, or on one
+    HUB, is not."""
 
     async def send(cab, members):
         route = cab.datalink.route(*members)

@@ -208,8 +208,8 @@ def test_a_member_that_vanishes_is_named_and_the_others_have_the_message(when, b
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_packet_that_strays_to_another_cab_is_not_taken_there(backend):
-    """As happens when a connection of an earlier packet was not closed. And a member that was not told that it is one, or has forgotten it, gets a
-    copy of its own."""
+    """As happens when a connection of an earlier packet was not closed. And a member that was not told that it is one,
+    or has forgotten it, gets a copy of its own."""
     data = pattern(3 * MAX_DATA)
 
     async def sender(cab):
