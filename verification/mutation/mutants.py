@@ -5,7 +5,6 @@ is 0 or 1. Only cells of the component itself are changed; its submodules have b
 mutants: 0 chooses none.
 """
 
-import linecache
 import re
 import sys
 from collections import Counter
@@ -17,6 +16,7 @@ from amaranth.back import rtlil
 
 from ... import hdl
 from ...boards.tools import yosys
+from .netlist import Netlist
 
 __all__ = ["Mutant", "SELECT", "SELECT_BITS", "mutate"]
 
@@ -32,76 +32,44 @@ _MODES = {"inv": "inverted", "const0": "held at 0", "const1": "held at 1", "cnot
 
 @dataclass(frozen=True)
 class Mutant:
-    """One fault: ``change`` of bit ``bit`` of the ``port`` of a ``cell`` (its kind), which the ``line`` of the source made.
+    """One fault: ``change`` of bit ``bit`` of the ``port`` of a cell at ``place`` (``Netlist.place``).
 
-    ``copy`` counts those that would else have the same name; ``order`` is yosys's own word for it.
+    ``copy`` counts those that would else have the same name; ``order`` is yosys's own word for it. ``source``: the line
+    that made the cell, "controller.py:128", for those who look for it; "" if that is not known.
     """
 
     number: int
     order: str
-    cell: str
+    place: str
     port: str
     bit: int
     change: str
-    file: str
-    line: str
+    source: str
     copy: int = 1
 
     @property
     def name(self):
-        """What it is called in tables and reports; the same as long as the line of the source is."""
+        """What it is called in tables and reports; the same as long as the logic and the names of the signals are."""
         again = f" ({self.copy})" if self.copy > 1 else ""
-        return f"{self.file}: {self.line} | {self.cell} {self.port}[{self.bit}] {self.change}{again}"
+        return f"{self.place} {self.port}[{self.bit}] {self.change}{again}"
 
 
 def _option(words, name, default=None):
     return words[words.index(name) + 1] if name in words else default
 
 
-def _place(line):
+def _identity(line):
     """What tells a mutant from all others, without the paths of its sources: the same wherever the project lies."""
     return re.sub(r" -src \S+", "", line)
 
 
 def _source(words, roots):
-    """File and line of the source, the innermost of ours; None if there is none."""
+    """File and line of the source, the innermost of ours; "" if there is none."""
     for word in reversed([words[index + 1] for index, word in enumerate(words) if word == "-src"]):
         path, _, line = word.rpartition(":")
         if any(Path(path).resolve().is_relative_to(root) for root in roots):
-            return Path(path).name, " ".join(linecache.getline(path, int(line)).split())
-    return None
-
-
-class _Netlist:
-    """The top module in RTLIL ``text``: the kinds of its cells, and what the value of a cell goes to."""
-
-    def __init__(self, text):
-        module = text[text.index("\nmodule \\dut\n"):]
-        module = module[:module.index("\nend\n")]
-        self.kinds, self._ports, self._users = {}, {}, {}
-        for kind, name, body in re.findall(r"^  cell (\S+) (\S+)\n((?:    .*\n)*)", module, re.M):
-            ports = dict(re.findall(r"^    connect (\S+) (.*)$", body, re.M))
-            name = name.lstrip("\\")
-            self.kinds[name] = kind.lstrip("\\$")
-            self._ports[name] = ports
-            for port, signal in ports.items():
-                if port not in ("\\Y", "\\Q"):
-                    self._users.setdefault(signal, name)
-        self._wires = {driver: name for name, driver in re.findall(r"^  connect (\S+) (\S+)$", module, re.M)}
-
-    def goal(self, cell):
-        """The name of the signal that a choice (a multiplexer) in the end is for."""
-        for _ in self._ports:
-            ports = self._ports.get(cell, {})
-            if "\\Q" in ports:
-                return ports["\\Q"].lstrip("\\")
-            signal = ports.get("\\Y", "?")
-            if signal.startswith("\\"):
-                return signal[1:]
-            if signal in self._wires:
-                return self._wires[signal].lstrip("\\")
-            cell = self._users.get(signal)
-        return "?"
+            return f"{Path(path).name}:{line}"
+    return ""
 
 
 def mutate(component, directory, count, seed=1, sample=None):
@@ -114,25 +82,24 @@ def mutate(component, directory, count, seed=1, sample=None):
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "dut.il").write_text(rtlil.convert(component, name="dut"))
-    yosys(f"{_PREPARE}; mutate -list 1000000 -seed 1 -module dut -o all.txt; write_rtlil flat.il", directory)
+    yosys(f"{_PREPARE}; mutate -list 1000000 -seed 1 -module dut -o all.txt; write_json flat.json", directory)
     lines = [line for line in (directory / "all.txt").read_text().splitlines() if _option(line.split(), "-port").lstrip("\\") not in _SPARED]
-    lines.sort(key=_place)
+    lines.sort(key=_identity)
     for size in (count, sample):
         if size is not None and size < len(lines):
-            lines = sorted(sorted(lines, key=lambda line: sha256(f"{seed} {_place(line)}".encode()).digest())[:size], key=_place)
+            lines = sorted(sorted(lines, key=lambda line: sha256(f"{seed} {_identity(line)}".encode()).digest())[:size], key=_identity)
     if len(lines) >= 1 << SELECT_BITS:
         raise ValueError(f"{len(lines)} mutants are more than the input {SELECT} can choose from")
     home = Path(sys.modules[type(component).__module__].__file__).resolve()
-    netlist = _Netlist((directory / "flat.il").read_text())
+    netlist = Netlist((directory / "flat.json").read_text())
     roots = [Path(hdl.__file__).resolve().parent, home.parent]
     mutants, orders, copies = [], [], Counter()
     for number, line in enumerate(lines, 1):
         words = line.split()
-        cell = _option(words, "-cell")
-        file, source = _source(words, roots) or (home.name, f"choice of {netlist.goal(cell)}")
         change = _MODES[_option(words, "-mode")].format(_option(words, "-ctrlbit"))
-        mutant = Mutant(number, line, netlist.kinds[cell], _option(words, "-port").lstrip("\\"), int(_option(words, "-portbit")), change,
-                        file, source)
+        place = netlist.place(_option(words, "-cell").lstrip("\\"))
+        port = re.sub(r"\$\d+$", "", _option(words, "-port").lstrip("\\"))
+        mutant = Mutant(number, line, place, port, int(_option(words, "-portbit")), change, _source(words, roots))
         copies[mutant.name] += 1
         mutants.append(replace(mutant, copy=copies[mutant.name]))
         orders.append(line.replace("mutate ", f"mutate -ctrl {SELECT} {SELECT_BITS} {number} ", 1))
