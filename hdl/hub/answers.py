@@ -126,10 +126,13 @@ class Answers(wiring.Component):
         valid = Signal()
         giver = Signal(self.ports, reset_less=True)
         order = Signal(Order(self.ports), reset_less=True)
-        place, connections = Signal(self.ports, reset_less=True), Signal(self.ports, reset_less=True)
+        place = Signal(self.ports, reset_less=True)
+        connections = Signal(self.ports, reset_less=True)
         in_use, taken, usable, ready_bit = (Signal(name=name, reset_less=True) for name in ("in_use", "taken", "usable", "ready_bit"))
-        holder, locker = Signal(bits, reset_less=True), Signal(bits, reset_less=True)
-        errors, level = Signal(9, reset_less=True), Signal(LEVEL_BITS, reset_less=True)
+        holder = Signal(bits, reset_less=True)
+        locker = Signal(bits, reset_less=True)
+        errors = Signal(9, reset_less=True)
+        level = Signal(LEVEL_BITS, reset_less=True)
         entries = Signal(9)
         name = self.order.request.param[:bits]
         again = Signal()  # the command before has named the same port, whose lock it may be changing now
@@ -164,7 +167,8 @@ class Answers(wiring.Component):
 
         # Second cycle: what the command is, and what it asks.
         op, param = order.request.op, order.request.param
-        responds, ours = Signal(), Signal()
+        responds = Signal()
+        ours = Signal()
         m.d.comb += [
             responds.eq(valid & ~supervises),
             entries.eq(1 - level[:9]),
@@ -191,7 +195,8 @@ class Answers(wiring.Component):
             Op.IDENTITY_REPLY: order.port,
             Op.SIZE_REPLY: self.ports,
         }
-        answer, count = Signal(8, reset_less=True), Signal(range(self.ports + 1), reset_less=True)
+        answer = Signal(8, reset_less=True)
+        count = Signal(range(self.ports + 1), reset_less=True)
         said = Signal(8, reset_less=True)  # by the neighbour
         m.d.sync += [answer.eq(param), said.eq(Mux(op == Op.STATUS_KIND, self.neighbour_kind, self.neighbour_id))]
         with m.Switch(op):
@@ -201,10 +206,12 @@ class Answers(wiring.Component):
         kinds = {kind: Signal(name=f"is_{kind}", reset_less=True) for kind in (
             "free", "unlock", "open", "lock", "status", "await", "flow", "repair", "raise", "lower", "supervisor", "unknown", "test", "count", "neighbour", "quiet")}
         responding = Signal()
-        asker, effect = Signal(self.ports), Signal(self.ports, reset_less=True)
+        asker = Signal(self.ports)
+        effect = Signal(self.ports, reset_less=True)
         done, expired, retry, bad, missing, disabled, busy, shut, not_ours, not_owned, alone = (Signal(name=name, reset_less=True) for name in (
             "done_before", "expired", "retry", "bad", "missing", "disabled", "busy_output", "shut", "not_ours", "not_owned", "alone"))
-        own, mine = Signal(), Signal()
+        own = Signal()
+        mine = Signal()
         m.d.comb += [
             own.eq(param == order.port),
             mine.eq(holder == order.port),
@@ -238,7 +245,8 @@ class Answers(wiring.Component):
             refused[Error.NOT_READY].eq(asks & kinds["open"] & ~busy & ~shut & kinds["test"]),
             refused[Error.BUSY].eq(asks & kinds["open"] & (busy | ~shut & ~kinds["test"])),
         ]
-        refusal, code = Signal(), Signal(4)
+        refusal = Signal()
+        code = Signal(4)
         m.d.comb += [
             refusal.eq(Cat(refused.values()).any()),
             code.eq(reduce(or_, (Mux(flag, error, 0) for error, flag in refused.items()))),
@@ -253,7 +261,9 @@ class Answers(wiring.Component):
         ]
 
         # Flow control. Whoever was kept waiting for a ready bit until the watchdog came, gets it, unless another input is connected there.
-        sets, clears, sends = Signal(), Signal(), Signal()
+        sets = Signal()
+        clears = Signal()
+        sends = Signal()
         place_of_effect = Signal(self.ports, reset_less=True)
         m.d.sync += [
             place_of_effect.eq(effect),

@@ -76,12 +76,16 @@ class Arbiter(wiring.Component):
         groups = self._groups
         behind = Signal(self.count)    # those behind the one picked last; none if that is the last of all
         after = Signal(self.count)     # those behind the one that is picked
-        asking, first = Signal(len(groups)), Signal(len(groups))  # groups in which somebody asks; in which somebody behind the last does
+        # groups in which somebody asks; in which somebody behind the last does
+        asking = Signal(len(groups))
+        first = Signal(len(groups))
         for g, group in enumerate(groups):
             asks, mask = self.asks[group.start:group.stop], behind[group.start:group.stop]
             inner = self.inner[group.start:group.stop]
             early, late = _first(asks & mask), _first(asks)
-            sooner, later = Signal(name=f"sooner_{g}"), Signal(name=f"later_{g}")  # the group's turn, with and without regard to the last
+            # the group's turn, with and without regard to the last
+            sooner = Signal(name=f"sooner_{g}")
+            later = Signal(name=f"later_{g}")
             m.d.comb += [
                 asking[g].eq(asks.any()),
                 first[g].eq((asks & mask).any()),

@@ -67,9 +67,11 @@ class Bypass(wiring.Component):
         m.submodules.memory = storage = memory.Memory(shape=SYMBOL_BITS, depth=places, init=[])
         write_port, read_port = storage.write_port(), storage.read_port(domain="comb")
 
-        pushed, popped = Signal(range(places)), Signal(range(places))
+        pushed = Signal(range(places))
+        popped = Signal(range(places))
         next_pushed, next_popped = Signal.like(pushed), Signal.like(popped)  # with what comes in, and if something leaves
-        some, full = Signal(), Signal()
+        some = Signal()
+        full = Signal()
         # What is in the input register stands in the next free place; what came while the reset moved that place does not.
         fresh = Signal()
         # What the queue gives comes late in a cycle, so all else is ready before it.
@@ -90,7 +92,9 @@ class Bypass(wiring.Component):
             write_port.en.eq(1),
         ]
         # ``pop`` is known last; both cases are ready before it.
-        more, stay = Signal(), Signal()  # if something leaves there is more; if nothing leaves there is something
+        # if something leaves there is more; if nothing leaves there is something
+        more = Signal()
+        stay = Signal()
         m.d.comb += [
             next_pushed.eq(pushed + (self.pop_queue | self.divert)),
             next_popped.eq(popped + 1),
@@ -106,9 +110,11 @@ class Bypass(wiring.Component):
 
         # The head asks first of all whether the entry begins a command: registers know it, and not the memory.
         owns = Signal(places, reset_less=True)  # of each place
-        comes_own, came_own = Signal(), Signal(reset_less=True)
+        comes_own = Signal()
+        came_own = Signal(reset_less=True)
         # The next entry is what was written last; if not, whether it begins a command. Behind a reset there is none.
-        newest, was_own = Signal(reset_less=True), Signal(reset_less=True)
+        newest = Signal(reset_less=True)
+        was_own = Signal(reset_less=True)
         m.d.comb += [
             comes_own.eq(self.pop_queue & is_own(self.oldest)),
             self.own.eq(newest & came_own | was_own),

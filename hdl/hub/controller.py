@@ -132,18 +132,28 @@ class Controller(wiring.Component):
         # The check against the tables. They show the connections that were decided two cycles ago at the latest, and the locks of three cycles ago.
         # The decisions since then are held against the check, and that of one cycle ago against the result of the check before, too.
         waiting = Signal(self.ports)
-        possible, at_once, either = Signal(self.ports), Signal(self.ports), Signal(self.ports)
+        possible = Signal(self.ports)
+        at_once = Signal(self.ports)
+        either = Signal(self.ports)
         # What is possible: opens, those of what the input does not have yet, and locks that last.
-        may_open, may_enter, may_lock = Signal(self.ports), Signal(self.ports), Signal(self.ports)
+        may_open = Signal(self.ports)
+        may_enter = Signal(self.ports)
+        may_lock = Signal(self.ports)
         # What takes its output: opens; opens and locks. An open of what the input has already takes nothing.
-        opening, wanting = Signal(self.ports), Signal(self.ports)
-        opened, locked = Signal(), Signal()  # the decision of the cycle before: a connection, a lock
+        opening = Signal(self.ports)
+        wanting = Signal(self.ports)
+        # the decision of the cycle before: a connection, a lock
+        opened = Signal()
+        locked = Signal()
         output = Signal(bits)                # its output
-        locked_before, output_before = Signal(), Signal(bits)  # the decision before that
+        # the decision before that
+        locked_before = Signal()
+        output_before = Signal(bits)
         freeze = Signal()
         asking = Signal(self.ports)
         picked = Signal(self.ports)  # the pick of the cycle before: known too late in its cycle to keep the port from being checked again
-        hit, counts = Signal(self.ports), Signal(self.ports)
+        hit = Signal(self.ports)
+        counts = Signal(self.ports)
         m.submodules.turns = turns = Arbiter(self.ports)
         m.d.comb += [asking.eq(asks | waiting), turns.asks.eq(either & ~picked)]
         m.d.sync += [locked_before.eq(locked), output_before.eq(output), picked.eq(turns.pick)]
@@ -192,7 +202,10 @@ class Controller(wiring.Component):
 
         # The decision.
         done = Signal(self.ports)
-        some, decided, entered, was_done, resumes = Signal(), *(Signal(self.ports, name=name) for name in ("decided", "entered", "was_done", "resumes"))
+        some = Signal()
+        decided, entered, was_done, resumes = (
+            Signal(self.ports, name=name) for name in ("decided", "entered", "was_done", "resumes")
+        )
         counted = Signal()  # the pick is not in vain
         supervising = Signal(self.ports)  # it is a supervisor command from who may give one
         m.d.comb += [
@@ -222,7 +235,9 @@ class Controller(wiring.Component):
         frozen = Signal()
         order = self.order
         # The parts of the order that others depend on stand apart: a simulator takes a struct for one signal.
-        op, port, supervises = Signal(8), Signal(index_bits(self.ports)), Signal()
+        op = Signal(8)
+        port = Signal(index_bits(self.ports))
+        supervises = Signal()
         m.d.comb += [
             self.decided.eq(decided),
             op.eq(_chosen(decided, [request.op for request in self.request])),

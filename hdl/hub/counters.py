@@ -80,8 +80,12 @@ class Counters(wiring.Component):
         write_port, read_port = storage.write_port(), storage.read_port()
         copy_port, look_port = shown.write_port(), shown.read_port()
 
-        turn, at = Signal(range(self.ports)), Signal(self.ports, init=1)  # the port to visit next, as number and as mask
-        visit, load = Signal(), Signal()                                  # the walker goes there; takes along what it finds
+        # the port to visit next, as number and as mask
+        turn = Signal(range(self.ports))
+        at = Signal(self.ports, init=1)
+        # the walker goes there; takes along what it finds
+        visit = Signal()
+        load = Signal()
         dirty = Signal(self.ports, init=-1)                               # ports whose counters are to be cleared
 
         # What has happened at each port since the walker's last visit. What it takes along is 0 but for the port of its last visit.
@@ -96,7 +100,8 @@ class Counters(wiring.Component):
 
             def gather(name, bits, add, into):
                 """A register of a port; ``add`` gives its value with the events of this cycle."""
-                value, after = Signal(bits, name=f"{name}_{n}"), Signal(bits, name=f"{name}_after_{n}")
+                value = Signal(bits, name=f"{name}_{n}")
+                after = Signal(bits, name=f"{name}_after_{n}")
                 taken = Signal(bits, name=f"{name}_taken_{n}", reset_less=True)
                 m.d.comb += after.eq(add(value))
                 m.d.sync += [value.eq(Mux(leave, 0, after)), taken.eq(Mux(goes, after, 0))]
@@ -112,7 +117,8 @@ class Counters(wiring.Component):
                 gather(kind.name.lower(), self.room[kind].bit_length(), lambda value: plus(value, events[kind]), sums[kind])
 
         # The walker: at which counter of which port it is, and what it has found there.
-        port, kind = Signal(range(self.ports)), Signal(range(kinds))
+        port = Signal(range(self.ports))
+        kind = Signal(range(kinds))
         arrived = Signal(kinds - len(_SUMMED))  # what it finds, in its second cycle at a port
         found = Signal(len(arrived) + 1, reset_less=True)
         carried = {kind: Signal(room.bit_length(), name=f"{kind.name.lower()}_carried") for kind, room in self.room.items()}
@@ -120,8 +126,11 @@ class Counters(wiring.Component):
             m.d.comb += carried[summed].eq(reduce(or_, values))
         m.d.comb += arrived.eq(reduce(or_, notes))
         idle = Signal(init=1)             # it is between two ports
-        last, some = Signal(), Signal()   # this is all here; it has found anything
-        clearing, cleared = Signal(), Signal()
+        # this is all here; it has found anything
+        last = Signal()
+        some = Signal()
+        clearing = Signal()
+        cleared = Signal()
         next_dirty = Signal(init=1)
         clean = Signal()                  # nothing was found since port 0, and nothing can have happened
         m.d.comb += [
@@ -169,9 +178,12 @@ class Counters(wiring.Component):
 
         # A counter is read, added to and written in three cycles; the walker comes back to it after six at the earliest.
         address, address_1, address_2 = (Signal(len(write_port.addr), name=f"address_{k}", reset_less=True) for k in range(3))
-        valid_1, valid_2, clearing_1 = Signal(), Signal(), Signal(reset_less=True)
+        valid_1 = Signal()
+        valid_2 = Signal()
+        clearing_1 = Signal(reset_less=True)
         amount_1, amount_2 = (Signal(len(packets), name=f"amount_{k}", reset_less=True) for k in (1, 2))
-        old, new = Signal(COUNTER_BITS, reset_less=True), Signal(COUNTER_BITS + 1)
+        old = Signal(COUNTER_BITS, reset_less=True)
+        new = Signal(COUNTER_BITS + 1)
         with m.Switch(address_1[:len(kind)]):
             with m.Case(Counter.OPENED):
                 m.d.comb += amount_1.eq(carried[Counter.OPENED])
@@ -199,7 +211,8 @@ class Counters(wiring.Component):
             ]
 
         # Reading. A port whose counters are still to be cleared shows 0.
-        hidden_1, hidden_2 = Signal(), Signal()
+        hidden_1 = Signal()
+        hidden_2 = Signal()
         look = Signal(len(write_port.addr), reset_less=True)
         m.d.sync += [
             look.eq(Cat(self.counter, self.port)),

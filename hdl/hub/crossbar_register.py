@@ -45,7 +45,8 @@ class CrossbarRegister(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         places = [Signal(Passage, name=f"place_{n}", reset_less=True) for n in range(_PLACES)]
-        pushed, taken = Signal(range(2 * _PLACES)), Signal(range(2 * _PLACES))
+        pushed = Signal(range(2 * _PLACES))
+        taken = Signal(range(2 * _PLACES))
         starts = Signal(_PLACES)
         m.d.comb += [
             self.space.eq((pushed - taken)[:len(pushed)] != _PLACES),

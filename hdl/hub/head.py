@@ -109,7 +109,8 @@ class Head(wiring.Component):
     def elaborate(self, platform):
         m = Module()
 
-        op, param = Signal(8, reset_less=True), Signal(8, reset_less=True)
+        op = Signal(8, reset_less=True)
+        param = Signal(8, reset_less=True)
         asked = Signal()      # the response to the request is still to come
         answering = Signal()  # an answer waits for its way out: op with done in bit 0, and param as the value
         # What it does now, one of these: passes on; takes the parameter of a command; asks for it, or looks at it; ends connections; waits for the
@@ -118,9 +119,13 @@ class Head(wiring.Component):
             Signal(name=name, init=name == "passes") for name in ("passes", "parameter", "executes", "ends", "waits", "closing"))
         next_parameter, next_executes, next_ends, next_waits, next_closing = (
             Signal(name=f"next_{name}") for name in ("parameter", "executes", "ends", "waits", "closing"))
-        connected, blocked = Signal(), Signal()
+        connected = Signal()
+        blocked = Signal()
         may = Signal()
-        leaves, takes, loads = Signal(), Signal(), Signal()  # a symbol leaves; a command is taken out; so is its parameter
+        # a symbol leaves; a command is taken out; so is its parameter
+        leaves = Signal()
+        takes = Signal()
+        loads = Signal()
         m.d.comb += [
             connected.eq(self.targets.any()),
             blocked.eq((self.targets & ~self.space).any()),
@@ -137,7 +142,9 @@ class Head(wiring.Component):
         ]
 
         # Symbols. Behind the opcode of a close all, which is marked, come its last two.
-        closes, last_but_one, last = Signal(), Signal(), Signal()
+        closes = Signal()
+        last_but_one = Signal()
+        last = Signal()
         drops = Signal()      # a symbol is dropped
         in_run = Signal()     # the symbols before were dropped, and have been counted
         m.d.comb += [
@@ -158,8 +165,12 @@ class Head(wiring.Component):
             m.d.sync += in_run.eq(drops & (in_run | ~is_command(self.entry)))
 
         # Commands that close are done here: first it is looked at what they name, then they act.
-        group, close_one, here, bad = Signal(), Signal(), Signal(), Signal()
-        not_done, was_bad = Signal(), Signal(reset_less=True)
+        group = Signal()
+        close_one = Signal()
+        here = Signal()
+        bad = Signal()
+        not_done = Signal()
+        was_bad = Signal(reset_less=True)
         m.d.comb += [
             group.eq(op[4:] == Op.CLOSE >> 4),
             close_one.eq(group & (op[1:4] == (Op.CLOSE & 0xF) >> 1)),

@@ -190,7 +190,8 @@ class Hub(wiring.Component):
         m.d.core += monitor.closed.eq(central.ended)
 
         # What was active in the last cycle may have started something in this one.
-        awake, were_active = Signal(), Signal(self.ports + 3)
+        awake = Signal()
+        were_active = Signal(self.ports + 3)
         m.d.sync += were_active.eq(Cat(active, central.busy, reply_bus.busy, watchdog.active))
         m.d.comb += [
             awake.eq(were_active.any() | arrived.any()),

@@ -112,7 +112,8 @@ class InputPort(wiring.Component):
         m.submodules.head = head = self._head
         m.submodules.replies = replies = ReplyBuffer()
 
-        clear, halt = Signal(), Signal()
+        clear = Signal()
+        halt = Signal()
         m.d.comb += clear.eq(receiver.flush | self.reset_queue)
         m.d.sync += halt.eq(clear)
 

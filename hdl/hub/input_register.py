@@ -61,7 +61,8 @@ class InputRegister(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        symbol, valid = self.coming, Signal()
+        symbol = self.coming
+        valid = Signal()
         kind = Signal(Kind)
         held = Signal(SYMBOL_BITS, reset_less=True)
         m.d.comb += [
@@ -70,7 +71,8 @@ class InputRegister(wiring.Component):
             self.symbol.eq(held),
         ]
         # A control code of those that are sent has a number below 8.
-        number, known = symbol[:3], Signal()
+        number = symbol[:3]
+        known = Signal()
         m.d.comb += [
             known.eq(valid & symbol[8] & ~symbol[3:8].any()),
             kind.byte.eq(valid & ~symbol[8]),

@@ -69,7 +69,8 @@ class Locks(wiring.Component):
             self.holding.eq(Cat(held.any() for held in self.held)),
             self.ended.eq(self.locked & ~column),
         ]
-        index, taken = Signal(range(self.ports)), Signal()
+        index = Signal(range(self.ports))
+        taken = Signal()
         m.d.comb += [index.eq(one_hot_index(self.who)), taken.eq(self.who.any())]
         for o in ports:
             with m.If(self.change[o]):

@@ -84,7 +84,10 @@ class Monitor(wiring.Component):
         m.submodules.recorder = recorder = Recorder(self.ports)
 
         # The ports are far away, and what they tell of comes late in the cycle.
-        clear, start, stop, awake = Signal(self.ports), Signal(), Signal(), Signal()
+        clear = Signal(self.ports)
+        start = Signal()
+        stop = Signal()
+        awake = Signal()
         m.d.sync += [
             awake.eq(self.awake),
             *(ours.eq(events) for ours, events in zip(counters.events, self.events)),
@@ -103,7 +106,8 @@ class Monitor(wiring.Component):
         ]
 
         # Cycle t + 1: what is selected.
-        select, offset = Signal(8, reset_less=True), Signal(8, reset_less=True)
+        select = Signal(8, reset_less=True)
+        offset = Signal(8, reset_less=True)
         m.d.sync += [select.eq(self.select), offset.eq(self.offset)]
         m.d.comb += [
             counters.port.eq(self.select),
@@ -114,7 +118,8 @@ class Monitor(wiring.Component):
         # Cycle t + 2: each part shows its byte; what is selected is told one from the other. The record's block RAM takes most of a cycle,
         # so the event is shown whole, and which of its bytes it is to be, if any, is told beside it.
         flags, identity = (Signal(8, name=name, reset_less=True) for name in ("flags_byte", "identity_byte"))
-        text, event_bytes = Signal(8 * EVENT_BYTES, reset_less=True), Signal(EVENT_BYTES, reset_less=True)
+        text = Signal(8 * EVENT_BYTES, reset_less=True)
+        event_bytes = Signal(EVENT_BYTES, reset_less=True)
         places = {what: Signal(name=f"shows_{what}", reset_less=True) for what in ("counters", "flags", "identity")}
         low = Signal(reset_less=True)  # of a counter, its low byte
         constants = [Const(VERSION, 8), Const(self.ports, 8), Const(self.profile.transfer, 8), Const(self.profile.setup_and_transfer, 8),
@@ -136,7 +141,9 @@ class Monitor(wiring.Component):
                     m.d.sync += identity.eq(constant)
 
         # Cycle t + 3, and the byte in cycle t + 4.
-        others, count, in_counters = Signal(8, reset_less=True), Signal(8, reset_less=True), Signal(reset_less=True)
+        others = Signal(8, reset_less=True)
+        count = Signal(8, reset_less=True)
+        in_counters = Signal(reset_less=True)
         m.d.sync += [
             others.eq(reduce(or_, (text.word_select(n, 8) & shown.replicate(8) for n, shown in enumerate(event_bytes)))
                       | Mux(places["flags"], flags, 0) | Mux(places["identity"], identity, 0)),

@@ -72,7 +72,8 @@ class Neighbours(wiring.Component):
             self.id.eq(Mux(shown, last_id, 0)),
             self.kind.eq(Mux(shown, last_kind, KIND_UNKNOWN)),
         ]
-        forgotten, heard = Signal(self.ports), Signal(self.ports)
+        forgotten = Signal(self.ports)
+        heard = Signal(self.ports)
         m.d.comb += heard.eq(Mux(self.hello.kind, 1 << self.hello.index, 0))
         m.d.sync += [
             forgotten.eq(Mux(self.forget, 1 << self.index, 0) & ~heard),

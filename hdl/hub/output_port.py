@@ -97,7 +97,8 @@ class OutputPort(wiring.Component):
         m = Module()
 
         # What comes from the crossbar.
-        came, comes = Signal(Passage), Signal()
+        came = Signal(Passage)
+        comes = Signal()
         free = Signal()          # the place beside the output register is empty
         start_behind = Signal()  # a start waits behind the crossbar
         waits_behind = Signal()
@@ -124,7 +125,8 @@ class OutputPort(wiring.Component):
         # Ready signals and replies to send.
         m.submodules.replies = replies = ReplySender()
         readies = Signal(range(READY_LIMIT + 1))
-        load, ready_goes = Signal(), Signal()
+        load = Signal()
+        ready_goes = Signal()
         wiring.connect(m, wiring.flipped(self.answer), replies.answer)
         m.d.comb += [
             replies.byte.eq(self.reply_byte),
@@ -136,7 +138,8 @@ class OutputPort(wiring.Component):
             replies.muted.eq(readies != 0),
         ]
         # One that is sent and a repair cancel each other; the head's comes last in the cycle. A carry chain would be slower, and no smaller.
-        rest, ready_moves = Signal.like(readies), Signal()
+        rest = Signal.like(readies)
+        ready_moves = Signal()
         m.d.comb += [
             ready_moves.eq((self.repair ^ ready_goes) & ~(self.repair & readies.all())),
             rest.eq(_stepped(readies, ready_moves, ready_goes)),
@@ -144,14 +147,18 @@ class OutputPort(wiring.Component):
         m.d.sync += readies.eq(_stepped(rest, self.send_ready & ~rest.all(), 0))
 
         # The place beside the output register takes what is inserted when that register is loaded, and at other times a symbol that comes.
-        payload, beside = Signal(SYMBOL_BITS, reset_less=True), Signal(Passage, reset_less=True)
-        valid, taken = Signal(), Signal()
+        payload = Signal(SYMBOL_BITS, reset_less=True)
+        beside = Signal(Passage, reset_less=True)
+        valid = Signal()
+        taken = Signal()
         m.d.comb += [
             load.eq(~valid | self.tx.ready | self.looped),
             free.eq(~taken),
         ]
         # What comes from the crossbar is known last in a cycle; all else is ready before it.
-        stays, closes_beside, closes_here = Signal(), Signal(), Signal()
+        stays = Signal()
+        closes_beside = Signal()
+        closes_here = Signal()
         m.d.comb += [
             stays.eq(Mux(load, (readies != 0) | replies.waiting, taken)),
             closes_beside.eq(load & taken & beside.closes & ~self.ended),

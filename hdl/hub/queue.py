@@ -84,10 +84,13 @@ class InputQueue(wiring.Component):
 
         # Carry chains are what costs most here; there are three. ``committed`` is where the last committed entry stands. Those that have not been
         # read from the memory are counted downwards from 1, so that their address takes no more than an addition.
-        committed, address = Signal(bits), Signal(bits)
+        committed = Signal(bits)
+        address = Signal(bits)
         count = Signal(signed(bits + 1), init=1)
         late = Signal()  # one more, of two that were committed in the cycle of a clearing, is still to be counted
-        commits, reads, some = Signal(), Signal(), Signal()
+        commits = Signal()
+        reads = Signal()
+        some = Signal()
         negative = count[-1]
         m.d.comb += [
             address.eq(committed + self.place),
@@ -108,7 +111,8 @@ class InputQueue(wiring.Component):
             m.d.sync += self.valid.eq(some & ~late)
 
         # Minus 0, 1, 2 or 4, plus 1 if one is read, which enters as a carry.
-        change, total = Signal(bits + 1), Signal(bits + 2)
+        change = Signal(bits + 1)
+        total = Signal(bits + 2)
         m.d.comb += [
             change.eq(Cat((commits & self.amount[0]) ^ late, commits & ~self.amount[2] | late, (commits | late).replicate(bits - 1))),
             total.eq(Cat(Const(1, 1), count) + Cat(reads, change)),

@@ -83,7 +83,8 @@ class Receiver(wiring.Component):
         m.d.comb += [self.ready.eq(kind.ready), self.reserved.eq(kind.reserved), self.refused.eq(kind.refused)]
 
         # A reply: symbols of it that have arrived, 0 outside of one. It may stand within a command.
-        reply_place, next_reply_place = Signal(range(COMMAND_LENGTH)), Signal(range(COMMAND_LENGTH))
+        reply_place = Signal(range(COMMAND_LENGTH))
+        next_reply_place = Signal(range(COMMAND_LENGTH))
         ends = Signal()  # what a reply cannot go on with
         m.d.comb += [
             ends.eq(kind.frame | kind.command | kind.reply | kind.reserved),
@@ -100,15 +101,27 @@ class Receiver(wiring.Component):
         m.d.sync += reply_place.eq(next_reply_place)
 
         # A command, likewise.
-        place, next_place = Signal(range(COMMAND_LENGTH)), Signal(range(COMMAND_LENGTH))
+        place = Signal(range(COMMAND_LENGTH))
+        next_place = Signal(range(COMMAND_LENGTH))
         outside = Signal(init=1)  # neither a command nor a reply is under way
-        named, for_all = Signal(reset_less=True), Signal(reset_less=True)  # as an ID the symbol is this HUB's; it is the ID that no HUB has
+        # as an ID the symbol is this HUB's; it is the ID that no HUB has
+        named = Signal(reset_less=True)
+        for_all = Signal(reset_less=True)
         op = Signal(8, reset_less=True)
-        ours, for_any = Signal(reset_less=True), Signal(reset_less=True)  # it is for this HUB; any HUB may take it
-        never, flushes = Signal(reset_less=True), Signal(reset_less=True)  # it is a close all; it is a flush
+        # it is for this HUB; any HUB may take it
+        ours = Signal(reset_less=True)
+        for_any = Signal(reset_less=True)
+        # it is a close all; it is a flush
+        never = Signal(reset_less=True)
+        flushes = Signal(reset_less=True)
         spoiled = Signal()  # it found no room
         void = Signal()     # it was forgotten
-        data, inside, alive, for_us, last, closes = Signal(), Signal(), Signal(), Signal(), Signal(), Signal()
+        data = Signal()
+        inside = Signal()
+        alive = Signal()
+        for_us = Signal()
+        last = Signal()
+        closes = Signal()
         m.d.comb += [
             data.eq(kind.byte & (reply_place == 0)),
             inside.eq(data & (place != 0)),
@@ -145,7 +158,9 @@ class Receiver(wiring.Component):
         m.d.sync += [place.eq(next_place), outside.eq((next_place == 0) & (next_reply_place == 0))]
 
         # The queue. What is written may be without room, since it is behind all that is committed.
-        claim, claims, second = Signal(), Signal(), Signal()
+        claim = Signal()
+        claims = Signal()
+        second = Signal()
         m.d.comb += [
             self.plain.eq(self.enabled & (kind.frame | kind.byte & outside)),
             self.overrun.eq(self.plain & self.full | self.enabled & kind.command & self.tight | inside & alive & spoiled),

@@ -98,7 +98,9 @@ class Recorder(wiring.Component):
 
         # A reset ends the recording. All else is without reset: while nothing is recorded it is cleared in every cycle, or means nothing.
         now = Signal(TIME_BITS + 2 * PORT_BITS, reset_less=True)
-        wrapped, lost = Signal(reset_less=True), Signal(reset_less=True)  # WRAP and LOST are to be written
+        # WRAP and LOST are to be written
+        wrapped = Signal(reset_less=True)
+        lost = Signal(reset_less=True)
         m.d.sync += now.eq(Mux(self.running, now + 1, 0))
         with m.If(self.start):
             m.d.sync += [now.eq(0), self.running.eq(1)]
@@ -116,9 +118,13 @@ class Recorder(wiring.Component):
         others = {Event.TIMED_OUT: self.expired, Event.CLOSED: self.closed, Event.UNLOCKED: self.unlocked}
         replaced_by = {Event.CLOSED: Event.OPENED, Event.UNLOCKED: Event.LOCKED}
         waiting = {kind: Signal(self.ports, name=f"waiting_{kind.name.lower()}", reset_less=True) for kind in others}
-        picked, picked_kind, picked_valid = Signal(self.ports, reset_less=True), Signal(Event, reset_less=True), Signal(reset_less=True)
-        pick, mask = Signal(), Signal(self.ports)
-        target, new_target = Signal(self.ports), Signal(self.ports, reset_less=True)
+        picked = Signal(self.ports, reset_less=True)
+        picked_kind = Signal(Event, reset_less=True)
+        picked_valid = Signal(reset_less=True)
+        pick = Signal()
+        mask = Signal(self.ports)
+        target = Signal(self.ports)
+        new_target = Signal(self.ports, reset_less=True)
         m.d.comb += target.eq(port_mask(early.output, self.ports))
         m.d.sync += new_target.eq(target)
         turn, masks = pick, []
@@ -138,7 +144,9 @@ class Recorder(wiring.Component):
         with m.If(pick):
             m.d.sync += picked.eq(mask)
 
-        event, take, decided = Signal(Decision), Signal(), Signal()
+        event = Signal(Decision)
+        take = Signal()
+        decided = Signal()
         dropped = Signal()  # the picked event is one that the new decision replaces
         index = one_hot_index(picked)
         m.d.comb += [
@@ -161,8 +169,11 @@ class Recorder(wiring.Component):
                 m.d.comb += [event.input.eq(index), event.output.eq(0)]
 
         # Writing.
-        first, count = Signal(range(EVENT_DEPTH), reset_less=True), Signal(range(EVENT_DEPTH + 1))
-        full, something, room = Signal(), Signal(), Signal()
+        first = Signal(range(EVENT_DEPTH), reset_less=True)
+        count = Signal(range(EVENT_DEPTH + 1))
+        full = Signal()
+        something = Signal()
+        room = Signal()
         m.d.comb += [
             full.eq(count[-1]),
             something.eq(decided | picked_valid),

@@ -61,8 +61,10 @@ class ReplyBuffer(wiring.Component):
         m.submodules.memory = storage = memory.Memory(shape=8, depth=ARRIVED_ROOM * COMMAND_LENGTH, init=[])
         write_port, read_port = storage.write_port(), storage.read_port(domain="comb")
 
-        pushed, popped = Signal(range(2 * ARRIVED_ROOM)), Signal(range(2 * ARRIVED_ROOM))
-        full, comes = Signal(), Signal()
+        pushed = Signal(range(2 * ARRIVED_ROOM))
+        popped = Signal(range(2 * ARRIVED_ROOM))
+        full = Signal()
+        comes = Signal()
         some = Signal()     # a reply is here: the reply bus asks for it early in a cycle, so a register knows it
         no_room = Signal()  # the reply that arrives found no room
         m.d.comb += [

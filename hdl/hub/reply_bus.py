@@ -104,7 +104,8 @@ class ReplyBus(wiring.Component):
 
         # Pick: the port, and whether its neighbour is to be asked or a reply to be carried.
         place = Signal(range(COMMAND_LENGTH))  # of the byte that is read, 0 while picking
-        origin, asks = Signal(self.ports), Signal(self.ports)
+        origin = Signal(self.ports)
+        asks = Signal(self.ports)
         were_asks = Signal(self.ports, reset_less=True)  # ``asks`` as they were at the pick
         asking = Signal()
         m.submodules.turns = turns = Arbiter(self.ports)
@@ -127,7 +128,9 @@ class ReplyBus(wiring.Component):
             ]
 
         # Read.
-        read, read_place, read_asking = Signal(8, reset_less=True), Signal(range(COMMAND_LENGTH)), Signal(reset_less=True)
+        read = Signal(8, reset_less=True)
+        read_place = Signal(range(COMMAND_LENGTH))
+        read_asking = Signal(reset_less=True)
         read_origin = Signal(self.ports, reset_less=True)
         index = Signal(range(self.ports), reset_less=True)
         m.d.sync += [
@@ -139,9 +142,16 @@ class ReplyBus(wiring.Component):
         ]
 
         # Route, decided with the opcode. The other two bytes go the same way.
-        opcode, hello, greets, connected = Signal(), Signal(), Signal(), Signal()
-        heard, greeted = Signal(reset_less=True), Signal(reset_less=True)  # a hello is under way; it is one of this HUB
-        routed, nowhere = Signal(reset_less=True), Signal(reset_less=True)  # it goes somewhere; it should, and cannot
+        opcode = Signal()
+        hello = Signal()
+        greets = Signal()
+        connected = Signal()
+        # a hello is under way; it is one of this HUB
+        heard = Signal(reset_less=True)
+        greeted = Signal(reset_less=True)
+        # it goes somewhere; it should, and cannot
+        routed = Signal(reset_less=True)
+        nowhere = Signal(reset_less=True)
         target = Signal(self.ports, reset_less=True)  # one-hot, where it goes
         m.d.comb += [
             opcode.eq(read_place == 1),
@@ -154,7 +164,8 @@ class ReplyBus(wiring.Component):
             self.hello.id.eq((read_place == 2) & heard),
             self.hello.kind.eq((read_place == _LAST) & heard),
         ]
-        out, out_place = Signal(8, reset_less=True), Signal(range(COMMAND_LENGTH))
+        out = Signal(8, reset_less=True)
+        out_place = Signal(range(COMMAND_LENGTH))
         out_origin = Signal(self.ports, reset_less=True)
         m.d.sync += [out_place.eq(read_place), out_origin.eq(read_origin), out.eq(read)]
         with m.If(opcode):
@@ -171,7 +182,9 @@ class ReplyBus(wiring.Component):
             m.d.sync += out.eq(Mux(read_place == 2, self.hub_id, HELLO_HUB | index))
 
         # Push the opcode, and the others if there is room when it comes.
-        goes, room, fits = Signal(), Signal(), Signal()
+        goes = Signal()
+        room = Signal()
+        fits = Signal()
         m.d.comb += [
             room.eq((target & ~self.full).any()),
             goes.eq(routed & ((out_place == 1) | (out_place != 0) & fits)),

@@ -52,7 +52,8 @@ class ReplySender(wiring.Component):
         m.submodules.memory = storage = memory.Memory(shape=8, depth=REPLY_ROOM * COMMAND_LENGTH, init=[])
         write_port, read_port = storage.write_port(), storage.read_port(domain="comb")
 
-        come, sent = Signal(range(2 * REPLY_ROOM)), Signal(range(2 * REPLY_ROOM))
+        come = Signal(range(2 * REPLY_ROOM))
+        sent = Signal(range(2 * REPLY_ROOM))
         m.d.comb += [
             write_port.addr.eq(Cat(self.place, come[:-1])),
             write_port.data.eq(self.byte),
@@ -60,10 +61,14 @@ class ReplySender(wiring.Component):
         ]
 
         at = Signal(range(COMMAND_LENGTH))  # symbol of the reply that is being sent
-        own, turn = Signal(), Signal()      # it is the port's own; the next one would be, too
+        # it is the port's own; the next one would be, too
+        own = Signal()
+        turn = Signal()
         last = Signal()
         some = Signal()                     # a reply is in the memory
-        comes, goes = Signal(), Signal()    # one more; one less
+        # one more; one less
+        comes = Signal()
+        goes = Signal()
         m.d.comb += [
             turn.eq(self.answer.valid & ~(own & some)),
             self.waiting.eq(some | self.answer.valid),
@@ -81,7 +86,9 @@ class ReplySender(wiring.Component):
         ]
 
         # Byte 0 of a reply in the memory is never written, hence 0. So a few gates can select what is sent: all but one are 0.
-        first, second, others = Signal(), Signal(), Signal()
+        first = Signal()
+        second = Signal()
+        others = Signal()
         reply = self.answer.payload
         others_byte = Mux(at[1], reply.value, reply.op)
         m.d.comb += [

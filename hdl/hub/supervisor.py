@@ -109,7 +109,9 @@ class Supervisor(wiring.Component):
         command = Signal(SupervisorCommand(self.ports), reset_less=True)
         op, param, place, giver = command.request.op, command.request.param, command.place, command.giver
         step = Signal(8)
-        more, begins = Signal(), Signal()  # another one waits; one begins
+        # another one waits; one begins
+        more = Signal()
+        begins = Signal()
         m.d.comb += begins.eq(Mux(step.any(), step[-1] & more, self.command_valid))
         m.d.sync += step.eq(Cat(begins, step))
         with m.If(step.any() & self.command_valid):
@@ -120,7 +122,9 @@ class Supervisor(wiring.Component):
             m.d.sync += command.eq(self.command)
 
         # Step 0: what it names, and what is wrong with that.
-        named, force, out = Signal(7), Signal(), Signal()
+        named = Signal(7)
+        force = Signal()
+        out = Signal()
         m.d.comb += [
             named.eq(param),
             force.eq((param & FORCE).any()),

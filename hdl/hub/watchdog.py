@@ -65,13 +65,17 @@ class Watchdog(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         # The parts of a HUB that tell of it are far away.
-        held, moved = Signal(self.ports), Signal(self.ports, reset_less=True)
+        held = Signal(self.ports)
+        moved = Signal(self.ports, reset_less=True)
         m.d.sync += [held.eq(self.held), moved.eq(self.moved)]
 
         # The bit `log` of the cycles counted changes with every tick. It is looked up a cycle early, so the counter is one ahead.
         # Behind a reset nothing is held, so all of this begins anew in the next cycle.
         count = Signal(self.longest + 1, init=1, reset_less=True)
-        bit, last, runs, tick = Signal(reset_less=True), Signal(reset_less=True), Signal(), Signal()
+        bit = Signal(reset_less=True)
+        last = Signal(reset_less=True)
+        runs = Signal()
+        tick = Signal()
         m.d.comb += [
             runs.eq(held.any() & (self.log != 0)),
             self.active.eq((self.held | held).any() & (self.log != 0)),
