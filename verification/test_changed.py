@@ -9,7 +9,7 @@ from nectar.verification.imports import ROOT, closure, dependencies
 
 
 def test_a_component_touches_its_bench_first_and_whatever_is_built_of_it():
-    found, reason = touched(["hdl/hub/arbiter.py"])
+    found, reason = touched(["hdl/hub/control/arbiter.py"])
     assert reason is None
     bench, controller, hub = (found[f"verification/hub/test_{name}.py"] for name in ("arbiter", "controller", "hub"))
     assert bench == 1 and bench < controller < hub
@@ -47,7 +47,7 @@ def test_a_page_touches_itself():
     ],
 )
 def test_in_doubt_it_is_everything(name, said):
-    found, reason = touched(["hdl/hub/arbiter.py", name])
+    found, reason = touched(["hdl/hub/control/arbiter.py", name])
     assert not found and said in reason
 
 

@@ -8,18 +8,18 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..link.port import FiberPort
-from .central import Central
+from .control.central import Central
 from .crossbar import Crossbar
-from .input_port import InputPort
-from .input_register import InputRegister
+from .port.input_port import InputPort
+from .port.input_register import InputRegister
 from .messages import check_ports
-from .monitor import Monitor
+from .monitor.monitor import Monitor
 from .monitor_map import Counter
-from .neighbours import Neighbours
-from .output_port import OutputPort
+from .control.neighbours import Neighbours
+from .port.output_port import OutputPort
 from .profile import PROTOTYPE, HubProfile
 from .reply_bus import ReplyBus
-from .watchdog import Watchdog
+from .control.watchdog import Watchdog
 
 __all__ = ["Hub"]
 

@@ -13,10 +13,10 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..link.symbol import COMMAND_LENGTH
-from .arbiter import Arbiter
+from .control.arbiter import Arbiter
 from .commands import HELLO, HELLO_ASK, HELLO_HUB, Op
 from .messages import check_ports, index_bits, one_hot_index
-from .reply_buffer import ReplySource
+from .port.reply_buffer import ReplySource
 
 __all__ = ["ReplyBus", "HelloWrite"]
 

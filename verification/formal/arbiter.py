@@ -1,4 +1,4 @@
-"""Proof of hdl/hub/arbiter.py: who is next, and how long anybody waits.
+"""Proof of hdl/hub/control/arbiter.py: who is next, and how long anybody waits.
 
 Statement: docs/hub.md, "Controller and status table": turns by port number; who asks waits for at most N - 1 others.
 """

@@ -1,4 +1,4 @@
-"""A search in hdl/hub/central.py: whatever commands come, supervisor commands included, an output never has two inputs, and every command gets
+"""A search in hdl/hub/control/central.py: whatever commands come, supervisor commands included, an output never has two inputs, and every command gets
 exactly one response.
 
 Statements: H10; docs/hub.md, "Controller and status table". The first cycles after a reset are searched; nothing is claimed beyond.

@@ -1,4 +1,4 @@
-"""Proof of hdl/hub/controller.py together with the status table and the locks: what becomes of every request, and when.
+"""Proof of hdl/hub/control/controller.py together with the status table and the locks: what becomes of every request, and when.
 
 Statements: H4, H9, H10; docs/hub.md, "Controller and status table". One arbitrary request of one arbitrary port is followed from
 its arrival to its decision; what is shown for it holds for all of them.
@@ -9,8 +9,8 @@ from amaranth.hdl import Array, Assert, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.hub.commands import RETRY, SUPERVISOR, TEST, Op
-from ...hdl.hub.locks import Locks
-from ...hdl.hub.status_table import StatusTable
+from ...hdl.hub.control.locks import Locks
+from ...hdl.hub.control.status_table import StatusTable
 from .arbiter import waiting
 from .locks import lock_properties
 from .prove import look_into

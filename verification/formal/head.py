@@ -1,4 +1,4 @@
-"""Proof of hdl/hub/head.py: what leaves the queue, what is sent for it, and what a close all holds back.
+"""Proof of hdl/hub/port/head.py: what leaves the queue, what is sent for it, and what a close all holds back.
 
 Statements: H12 (answers), H13, H15; docs/hub.md, "Input side of a port". Of the queue it is assumed that commands in the
 stream are complete, and that no command is offered past it while an entry is valid.
@@ -9,7 +9,7 @@ from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.hub.commands import HELLO, REPLY, Error, Op
-from ...hdl.hub.entry import CLOSES, OWN_OP_BITS
+from ...hdl.hub.port.entry import CLOSES, OWN_OP_BITS
 from ...hdl.hub.messages import FAULTS, Reply, Request
 from ...hdl.link.symbol import CONTROL_BIT, Control
 from .output_port import is_sent

@@ -1,4 +1,4 @@
-"""Proof of hdl/hub/bypass.py and hdl/hub/queue.py together: the way past the queue keeps the order.
+"""Proof of hdl/hub/port/bypass.py and hdl/hub/port/input_queue.py together: the way past the queue keeps the order.
 
 Statements: H14; docs/hub.md, "Timing"; the docstring of Bypass. Symbols that belong to no command, and entries that must go through the
 queue, arrive at any time; one arbitrary of them is followed to the head.
@@ -8,7 +8,7 @@ from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Module, Mux, Signal
 from amaranth.lib import wiring
 
-from ...hdl.hub.entry import is_own
+from ...hdl.hub.port.entry import is_own
 from ...hdl.link.symbol import SYMBOL_BITS
 from .prove import look_into
 

@@ -1,4 +1,4 @@
-"""Proof of hdl/hub/queue.py: the input queue keeps order and content, sees no more than it may, and never overflows.
+"""Proof of hdl/hub/port/input_queue.py: the input queue keeps order and content, sees no more than it may, and never overflows.
 
 Statements: H14; docs/hub.md, "Input side of a port", and the docstring of InputQueue. An arbitrary entry is followed from the
 cycle in which it is written, be it committed at once, later or never.

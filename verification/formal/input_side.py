@@ -1,4 +1,4 @@
-"""A search in hdl/hub/input_port.py: symbols leave in the order in which they came, and a ready signal is asked for when a start leaves.
+"""A search in hdl/hub/port/input_port.py: symbols leave in the order in which they came, and a ready signal is asked for when a start leaves.
 
 Statements: H14, H15; docs/hub.md, "Input side of a port". All parts of the input side are there, as they are wired; the first cycles after a
 reset are searched, and nothing is claimed beyond.
@@ -8,7 +8,7 @@ from amaranth.asserts import AnyConst, AnySeq
 from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
-from ...hdl.hub.input_register import InputRegister
+from ...hdl.hub.port.input_register import InputRegister
 from ...hdl.link.symbol import CONTROL_BIT, SYMBOL_BITS, Control
 from .prove import look_into
 

@@ -1,4 +1,4 @@
-"""Proof of hdl/hub/locks.py: an output is locked by one input at most, and both sides of the table agree.
+"""Proof of hdl/hub/control/locks.py: an output is locked by one input at most, and both sides of the table agree.
 
 Statement: docs/hub.md, "Controller and status table", Locks.
 """

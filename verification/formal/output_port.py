@@ -1,4 +1,4 @@
-"""Proof of hdl/hub/output_port.py: what is on the fiber, in every cycle, and what the rest of the HUB hears of it.
+"""Proof of hdl/hub/port/output_port.py: what is on the fiber, in every cycle, and what the rest of the HUB hears of it.
 
 Statements: H12, H13, H15; docs/hub.md, "Output side of a port". The model keeps what came through the crossbar in a list, and knows of
 what is inserted where it comes from.
@@ -9,7 +9,7 @@ from amaranth.hdl import Array, Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.hub.messages import Passage
-from ...hdl.hub.output_port import READY_LIMIT
+from ...hdl.hub.port.output_port import READY_LIMIT
 from ...hdl.link.symbol import SYMBOL_BITS, Control
 from .prove import look_into
 

@@ -1,4 +1,4 @@
-"""Proof of hdl/hub/input_register.py and hdl/hub/receiver.py: what the queue and the head assume of them, whatever arrives.
+"""Proof of hdl/hub/port/input_register.py and hdl/hub/port/symbol_decoder.py: what the queue and the head assume of them, whatever arrives.
 
 Statements: docs/wire.md, "Frames" (no part of a command that is cut short is passed on), and docs/hub.md, "Input side of a port".
 """
@@ -8,8 +8,8 @@ from amaranth.hdl import Assert, Assume, Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.hub.commands import COMMANDS, Op
-from ...hdl.hub.entry import CLOSES, OWN, OWN_OP_BITS
-from ...hdl.hub.input_register import InputRegister
+from ...hdl.hub.port.entry import CLOSES, OWN, OWN_OP_BITS
+from ...hdl.hub.port.input_register import InputRegister
 from ...hdl.link.symbol import ANY_HUB, COMMAND_LENGTH, CONTROL_BIT, SYMBOL_BITS, Control
 from .prove import look_into
 

@@ -1,4 +1,4 @@
-"""Proofs of hdl/hub/reply_buffer.py and hdl/hub/reply_bus.py: the way of a reply through the HUB, up to its output port.
+"""Proofs of hdl/hub/port/reply_buffer.py and hdl/hub/reply_bus.py: the way of a reply through the HUB, up to its output port.
 
 Statements: H12; docs/hub.md, "Replies" and "Neighbours".
 """
@@ -8,7 +8,7 @@ from amaranth.hdl import Array, Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.hub.commands import HELLO, HELLO_ASK, HELLO_HUB, Op
-from ...hdl.hub.reply_buffer import ARRIVED_ROOM
+from ...hdl.hub.port.reply_buffer import ARRIVED_ROOM
 from ...hdl.link.symbol import COMMAND_LENGTH
 from .prove import look_into
 

@@ -1,4 +1,4 @@
-"""Proof of hdl/hub/reply_sender.py: replies leave unchanged, in order, in turns with the port's own answers, in bounded time.
+"""Proof of hdl/hub/port/reply_sender.py: replies leave unchanged, in order, in turns with the port's own answers, in bounded time.
 
 Statements: H12; docs/hub.md, "Replies".
 """
@@ -8,7 +8,7 @@ from amaranth.hdl import Array, Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.hub.messages import Reply
-from ...hdl.hub.reply_sender import REPLY_ROOM
+from ...hdl.hub.port.reply_sender import REPLY_ROOM
 from ...hdl.link.symbol import COMMAND_LENGTH, Control
 from .prove import look_into
 

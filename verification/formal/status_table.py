@@ -1,4 +1,4 @@
-"""Proof of hdl/hub/status_table.py: an output has one input at most (H10), and a grant stands in the next cycle (H4)."""
+"""Proof of hdl/hub/control/status_table.py: an output has one input at most (H10), and a grant stands in the next cycle (H4)."""
 
 from amaranth.asserts import AnyConst, AnySeq
 from amaranth.hdl import Array, Assert, Assume, Module, Mux, Signal

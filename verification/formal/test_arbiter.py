@@ -1,8 +1,8 @@
-"""Proof of hdl/hub/arbiter.py."""
+"""Proof of hdl/hub/control/arbiter.py."""
 
 import pytest
 
-from nectar.hdl.hub.arbiter import Arbiter
+from nectar.hdl.hub.control.arbiter import Arbiter
 from nectar.verification.formal.arbiter import ArbiterProof
 from nectar.verification.formal.faults import cases
 from nectar.verification.formal.prove import broken, prove
@@ -24,6 +24,6 @@ def test_takes_turns_and_lets_nobody_wait_for_more_than_all_others(count):
 
 @pytest.mark.parametrize("fault", cases(FAULTS))
 def test_the_proof_finds(fault):
-    faulty = broken("nectar.hdl.hub.arbiter", *FAULTS[fault]).Arbiter
+    faulty = broken("nectar.hdl.hub.control.arbiter", *FAULTS[fault]).Arbiter
     outcome = prove(ArbiterProof(faulty, 6), f"arbiter {fault}", mode="bmc", depth=6)
     assert outcome.status == "FAIL", outcome

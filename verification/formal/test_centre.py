@@ -1,9 +1,9 @@
-"""Search in hdl/hub/central.py."""
+"""Search in hdl/hub/control/central.py."""
 
 import pytest
 
-from nectar.hdl.hub import central
-from nectar.hdl.hub.central import Central
+from nectar.hdl.hub.control import central
+from nectar.hdl.hub.control.central import Central
 from nectar.verification.formal.centre import CentreProof
 from nectar.verification.formal.faults import cases
 from nectar.verification.formal.prove import broken, prove

@@ -1,8 +1,8 @@
-"""Proof of hdl/hub/controller.py."""
+"""Proof of hdl/hub/control/controller.py."""
 
 import pytest
 
-from nectar.hdl.hub.controller import Controller
+from nectar.hdl.hub.control.controller import Controller
 from nectar.verification.formal.controller import ControllerProof
 from nectar.verification.formal.faults import cases
 from nectar.verification.formal.prove import broken, prove
@@ -45,6 +45,6 @@ def test_decides_one_request_a_cycle_grants_truly_and_starves_nobody(ports, back
 
 @pytest.mark.parametrize("fault", cases(FAULTS))
 def test_the_proof_finds(fault):
-    faulty = broken("nectar.hdl.hub.controller", *FAULTS[fault]).Controller
+    faulty = broken("nectar.hdl.hub.control.controller", *FAULTS[fault]).Controller
     outcome = prove(ControllerProof(faulty, 3, backplane=0), f"controller {fault}", mode="bmc", depth=8)
     assert outcome.status == "FAIL", outcome

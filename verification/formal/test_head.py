@@ -1,8 +1,8 @@
-"""Proof of hdl/hub/head.py."""
+"""Proof of hdl/hub/port/head.py."""
 
 import pytest
 
-from nectar.hdl.hub.head import Head
+from nectar.hdl.hub.port.head import Head
 from nectar.verification.formal.faults import cases
 from nectar.verification.formal.head import HeadProof
 from nectar.verification.formal.prove import broken, prove
@@ -30,6 +30,6 @@ def test_obeys_commands_passes_on_the_rest_and_holds_what_follows_a_close_all(po
 
 @pytest.mark.parametrize("fault", cases(FAULTS))
 def test_the_proof_finds(fault):
-    faulty = broken("nectar.hdl.hub.head", *FAULTS[fault]).Head
+    faulty = broken("nectar.hdl.hub.port.head", *FAULTS[fault]).Head
     outcome = prove(HeadProof(faulty, 3), f"head {fault}", mode="bmc", depth=8)
     assert outcome.status == "FAIL", outcome

@@ -1,9 +1,9 @@
-"""Proof of hdl/hub/bypass.py together with hdl/hub/queue.py."""
+"""Proof of hdl/hub/port/bypass.py together with hdl/hub/port/input_queue.py."""
 
 import pytest
 
-from nectar.hdl.hub.bypass import Bypass
-from nectar.hdl.hub.queue import InputQueue
+from nectar.hdl.hub.port.bypass import Bypass
+from nectar.hdl.hub.port.input_queue import InputQueue
 from nectar.verification.formal.faults import cases
 from nectar.verification.formal.input_order import InputOrderProof
 from nectar.verification.formal.prove import broken, prove
@@ -26,6 +26,6 @@ def test_the_way_past_the_queue_keeps_the_order(capacity):
 
 @pytest.mark.parametrize("fault", cases(FAULTS))
 def test_the_proof_finds(fault):
-    faulty = broken("nectar.hdl.hub.bypass", *FAULTS[fault]).Bypass
+    faulty = broken("nectar.hdl.hub.port.bypass", *FAULTS[fault]).Bypass
     outcome = prove(InputOrderProof(InputQueue, faulty, 9), f"input order {fault}", mode="bmc", depth=9)
     assert outcome.status == "FAIL", outcome

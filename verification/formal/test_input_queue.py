@@ -1,8 +1,8 @@
-"""Proofs of hdl/hub/queue.py."""
+"""Proofs of hdl/hub/port/input_queue.py."""
 
 import pytest
 
-from nectar.hdl.hub.queue import InputQueue
+from nectar.hdl.hub.port.input_queue import InputQueue
 from nectar.hdl.link.queue import QUEUE_DEPTH
 from nectar.verification.formal.faults import cases
 from nectar.verification.formal.honest_sender import HonestSenderProof
@@ -28,7 +28,7 @@ def test_keeps_order_and_content_and_never_overflows(capacity):
 
 @pytest.mark.parametrize("fault", cases(FAULTS))
 def test_the_proof_finds(fault):
-    faulty = broken("nectar.hdl.hub.queue", *FAULTS[fault]).InputQueue
+    faulty = broken("nectar.hdl.hub.port.input_queue", *FAULTS[fault]).InputQueue
     outcome = prove(InputQueueProof(faulty, 9), f"input queue {fault}", mode="bmc", depth=9)
     assert outcome.status == "FAIL", outcome
 

@@ -1,8 +1,8 @@
-"""Search in hdl/hub/input_port.py."""
+"""Search in hdl/hub/port/input_port.py."""
 
 import pytest
 
-from nectar.hdl.hub.input_port import InputPort
+from nectar.hdl.hub.port.input_port import InputPort
 from nectar.verification.formal.faults import cases
 from nectar.verification.formal.input_side import InputSideProof
 from nectar.verification.formal.prove import broken, prove
@@ -25,6 +25,6 @@ def test_symbols_leave_in_order_and_ready_signals_with_starts(bypass, depth, rec
 
 @pytest.mark.parametrize("fault", cases(FAULTS))
 def test_the_search_finds(fault):
-    faulty = broken("nectar.hdl.hub.input_port", *FAULTS[fault]).InputPort
+    faulty = broken("nectar.hdl.hub.port.input_port", *FAULTS[fault]).InputPort
     outcome = prove(InputSideProof(faulty, True, 24), f"input side {fault}", mode="bmc", depth=9)
     assert outcome.status == "FAIL", outcome

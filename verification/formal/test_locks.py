@@ -1,8 +1,8 @@
-"""Proof of hdl/hub/locks.py."""
+"""Proof of hdl/hub/control/locks.py."""
 
 import pytest
 
-from nectar.hdl.hub.locks import Locks
+from nectar.hdl.hub.control.locks import Locks
 from nectar.verification.formal.faults import cases
 from nectar.verification.formal.locks import LocksProof
 from nectar.verification.formal.prove import broken, prove
@@ -25,6 +25,6 @@ def test_an_output_is_locked_by_one_input_and_both_sides_agree(ports):
 
 @pytest.mark.parametrize("fault", cases(FAULTS))
 def test_the_proof_finds(fault):
-    faulty = broken("nectar.hdl.hub.locks", *FAULTS[fault]).Locks
+    faulty = broken("nectar.hdl.hub.control.locks", *FAULTS[fault]).Locks
     outcome = prove(LocksProof(faulty, 3), f"locks {fault}", mode="bmc", depth=5)
     assert outcome.status == "FAIL", outcome

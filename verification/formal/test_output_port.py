@@ -1,8 +1,8 @@
-"""Proof of hdl/hub/output_port.py and hdl/hub/crossbar_register.py."""
+"""Proof of hdl/hub/port/output_port.py and hdl/hub/port/crossbar_register.py."""
 
 import pytest
 
-from nectar.hdl.hub.output_port import OutputPort
+from nectar.hdl.hub.port.output_port import OutputPort
 from nectar.verification.formal.faults import cases
 from nectar.verification.formal.output_port import OutputPortProof
 from nectar.verification.formal.prove import broken, prove
@@ -28,6 +28,6 @@ def test_sends_all_in_the_right_order_and_closes_behind_it(register):
 
 @pytest.mark.parametrize("fault", cases(FAULTS))
 def test_the_proof_finds(fault):
-    faulty = broken("nectar.hdl.hub.output_port", *FAULTS[fault]).OutputPort
+    faulty = broken("nectar.hdl.hub.port.output_port", *FAULTS[fault]).OutputPort
     outcome = prove(OutputPortProof(faulty, False), f"output port {fault}", mode="bmc", depth=20 if "too many" in fault else 8)
     assert outcome.status == "FAIL", outcome

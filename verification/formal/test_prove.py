@@ -60,10 +60,10 @@ def test_does_not_take_an_induction_that_does_not_hold_for_a_proof():
 
 
 @pytest.mark.parametrize("old, new, message", [
-    ("no such text", "", "occurs 0 times in nectar.hdl.hub.arbiter"),
+    ("no such text", "", "occurs 0 times in nectar.hdl.hub.control.arbiter"),
     ("self", "this", r"occurs \d+ times"),
     ("m = Module()", "m =\nModule()", "must not move lines"),
 ])
 def test_a_fault_changes_one_place_and_no_line(old, new, message):
     with pytest.raises(ValueError, match=message):
-        broken("nectar.hdl.hub.arbiter", old, new)
+        broken("nectar.hdl.hub.control.arbiter", old, new)

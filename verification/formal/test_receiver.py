@@ -1,8 +1,8 @@
-"""Proof of hdl/hub/receiver.py and hdl/hub/input_register.py."""
+"""Proof of hdl/hub/port/symbol_decoder.py and hdl/hub/port/input_register.py."""
 
 import pytest
 
-from nectar.hdl.hub.receiver import Receiver
+from nectar.hdl.hub.port.symbol_decoder import Receiver
 from nectar.verification.formal.faults import cases
 from nectar.verification.formal.prove import broken, prove
 from nectar.verification.formal.receiver import ReceiverProof
@@ -33,13 +33,13 @@ def test_writes_whole_commands_and_nothing_into_a_full_queue():
 
 @pytest.mark.parametrize("fault", cases(FAULTS))
 def test_the_proof_finds(fault):
-    faulty = broken("nectar.hdl.hub.receiver", *FAULTS[fault]).Receiver
+    faulty = broken("nectar.hdl.hub.port.symbol_decoder", *FAULTS[fault]).Receiver
     outcome = prove(ReceiverProof(faulty), f"receiver {fault}", mode="bmc", depth=9)
     assert outcome.status == "FAIL", outcome
 
 
 @pytest.mark.parametrize("fault", cases(REGISTER_FAULTS))
 def test_the_proof_finds_in_the_input_register(fault):
-    faulty = broken("nectar.hdl.hub.input_register", *REGISTER_FAULTS[fault]).InputRegister
+    faulty = broken("nectar.hdl.hub.port.input_register", *REGISTER_FAULTS[fault]).InputRegister
     outcome = prove(ReceiverProof(Receiver, faulty), f"input register {fault}", mode="bmc", depth=5)
     assert outcome.status == "FAIL", outcome

@@ -1,8 +1,8 @@
-"""Proofs of hdl/hub/reply_buffer.py and hdl/hub/reply_bus.py."""
+"""Proofs of hdl/hub/port/reply_buffer.py and hdl/hub/reply_bus.py."""
 
 import pytest
 
-from nectar.hdl.hub.reply_buffer import ReplyBuffer
+from nectar.hdl.hub.port.reply_buffer import ReplyBuffer
 from nectar.hdl.hub.reply_bus import ReplyBus
 from nectar.verification.formal.faults import cases
 from nectar.verification.formal.prove import broken, prove
@@ -37,7 +37,7 @@ def test_bus_takes_every_reply_to_its_output_in_bounded_time(ports):
 
 @pytest.mark.parametrize("fault", cases(BUFFER_FAULTS))
 def test_the_proof_of_the_buffer_finds(fault):
-    faulty = broken("nectar.hdl.hub.reply_buffer", *BUFFER_FAULTS[fault]).ReplyBuffer
+    faulty = broken("nectar.hdl.hub.port.reply_buffer", *BUFFER_FAULTS[fault]).ReplyBuffer
     outcome = prove(ReplyBufferProof(faulty), f"reply buffer {fault}", mode="bmc", depth=18)
     assert outcome.status == "FAIL", outcome
 

@@ -1,8 +1,8 @@
-"""Proof of hdl/hub/reply_sender.py."""
+"""Proof of hdl/hub/port/reply_sender.py."""
 
 import pytest
 
-from nectar.hdl.hub.reply_sender import ReplySender
+from nectar.hdl.hub.port.reply_sender import ReplySender
 from nectar.verification.formal.faults import cases
 from nectar.verification.formal.prove import broken, prove
 from nectar.verification.formal.reply_sender import ReplySenderProof
@@ -23,6 +23,6 @@ def test_sends_replies_and_answers_in_turns_unchanged_and_in_bounded_time():
 
 @pytest.mark.parametrize("fault", cases(FAULTS))
 def test_the_proof_finds(fault):
-    faulty = broken("nectar.hdl.hub.reply_sender", *FAULTS[fault]).ReplySender
+    faulty = broken("nectar.hdl.hub.port.reply_sender", *FAULTS[fault]).ReplySender
     outcome = prove(ReplySenderProof(faulty), f"reply sender {fault}", mode="bmc", depth=16)
     assert outcome.status == "FAIL", outcome

@@ -1,8 +1,8 @@
-"""Proof of hdl/hub/status_table.py."""
+"""Proof of hdl/hub/control/status_table.py."""
 
 import pytest
 
-from nectar.hdl.hub.status_table import StatusTable
+from nectar.hdl.hub.control.status_table import StatusTable
 from nectar.verification.formal.faults import cases
 from nectar.verification.formal.prove import broken, prove
 from nectar.verification.formal.status_table import StatusTableProof
@@ -24,6 +24,6 @@ def test_an_output_has_one_input_and_a_grant_stands_in_the_next_cycle(ports):
 
 @pytest.mark.parametrize("fault", cases(FAULTS))
 def test_the_proof_finds(fault):
-    faulty = broken("nectar.hdl.hub.status_table", *FAULTS[fault]).StatusTable
+    faulty = broken("nectar.hdl.hub.control.status_table", *FAULTS[fault]).StatusTable
     outcome = prove(StatusTableProof(faulty, 3), f"status table {fault}", mode="bmc", depth=5)
     assert outcome.status == "FAIL", outcome

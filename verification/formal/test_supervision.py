@@ -1,9 +1,9 @@
-"""Proof of hdl/hub/central.py: who changes supervisor state."""
+"""Proof of hdl/hub/control/central.py: who changes supervisor state."""
 
 import pytest
 
-from nectar.hdl.hub import central
-from nectar.hdl.hub.central import Central
+from nectar.hdl.hub.control import central
+from nectar.hdl.hub.control.central import Central
 from nectar.verification.formal.faults import cases
 from nectar.verification.formal.prove import broken, prove
 from nectar.verification.formal.supervision import SupervisionProof

@@ -2,8 +2,8 @@
 
 import pytest
 
-from nectar.hdl.hub.head import Head
-from nectar.hdl.hub.output_port import OutputPort
+from nectar.hdl.hub.port.head import Head
+from nectar.hdl.hub.port.output_port import OutputPort
 from nectar.verification.formal.faults import cases
 from nectar.verification.formal.prove import broken, prove
 from nectar.verification.formal.transfer import TransferProof

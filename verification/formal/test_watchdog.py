@@ -1,8 +1,8 @@
-"""Proof of hdl/hub/watchdog.py."""
+"""Proof of hdl/hub/control/watchdog.py."""
 
 import pytest
 
-from nectar.hdl.hub.watchdog import Watchdog
+from nectar.hdl.hub.control.watchdog import Watchdog
 from nectar.verification.formal.faults import cases
 from nectar.verification.formal.prove import broken, prove
 from nectar.verification.formal.watchdog import WatchdogProof
@@ -23,6 +23,6 @@ def test_what_stands_still_expires_in_time_and_not_before(log):
 
 @pytest.mark.parametrize("fault", cases(FAULTS))
 def test_the_proof_finds(fault):
-    faulty = broken("nectar.hdl.hub.watchdog", *FAULTS[fault]).Watchdog
+    faulty = broken("nectar.hdl.hub.control.watchdog", *FAULTS[fault]).Watchdog
     outcome = prove(WatchdogProof(faulty, 2, 1), f"watchdog {fault}", mode="bmc", depth=12)
     assert outcome.status == "FAIL", outcome

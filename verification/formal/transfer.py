@@ -9,10 +9,10 @@ from amaranth.lib import wiring
 
 from ...hdl.hub.commands import Op
 from ...hdl.hub.crossbar import Crossbar
-from ...hdl.hub.entry import CLOSES
+from ...hdl.hub.port.entry import CLOSES
 from ...hdl.hub.messages import index_bits, one_hot_index
-from ...hdl.hub.output_port import OutputPort
-from ...hdl.hub.status_table import StatusTable
+from ...hdl.hub.port.output_port import OutputPort
+from ...hdl.hub.control.status_table import StatusTable
 from .output_port import is_sent
 from .prove import look_into
 

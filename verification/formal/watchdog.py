@@ -1,4 +1,4 @@
-"""Proof of hdl/hub/watchdog.py: what stands still expires, in time and not before.
+"""Proof of hdl/hub/control/watchdog.py: what stands still expires, in time and not before.
 
 Statement: H20; docs/hub.md, "Watchdog". The time does not change while it runs.
 """

@@ -1,4 +1,4 @@
-"""Whether a record of events (hdl/hub/recorder.py) tells what happened: docs/monitor.md, "Record"."""
+"""Whether a record of events (hdl/hub/monitor/recorder.py) tells what happened: docs/monitor.md, "Record"."""
 
 from collections import deque, namedtuple
 

@@ -1,6 +1,6 @@
 """Bench of hdl/hub/hub.py: the whole HUB under random legal traffic on all ports at once, judged by the reference model.
 
-The claims about single facts are in ``claims_*.py``; they run here too, on the same simulation.
+The claims about single facts are in ``claims``; they run here too, on the same simulation.
 """
 
 import functools
@@ -12,20 +12,20 @@ import pytest
 from nectar.hdl.hub.profile import HUB_PROFILES
 from nectar.hdl.link.symbol import MAX_PACKET
 from nectar.verification.bench import Bench, inside
-from nectar.verification.hub import (
-    claims_commands,
-    claims_flow,
-    claims_locks,
-    claims_misuse,
-    claims_monitor,
-    claims_neighbours,
-    claims_network,
-    claims_reset,
-    claims_sequence,
-    claims_supervisor,
-    claims_table,
-    claims_together,
-    claims_watchdog,
+from nectar.verification.hub.claims import (
+    commands,
+    flow,
+    locks,
+    misuse,
+    monitor,
+    neighbours,
+    network,
+    reset,
+    sequence,
+    supervisor,
+    table,
+    together,
+    watchdog,
 )
 from nectar.verification.hub.monitors import always, randomly, seven_of_eight
 from nectar.verification.hub.pins import PACKED, Pins, packed_hub
@@ -33,8 +33,8 @@ from nectar.verification.hub.reference import judge
 from nectar.verification.hub.scene import HUB, NEEDED, profile_inside
 from nectar.verification.hub.traffic import Neighbour, audit, transactions
 
-for module in (claims_commands, claims_network, claims_misuse, claims_table, claims_together, claims_sequence, claims_locks, claims_flow,
-               claims_supervisor, claims_watchdog, claims_neighbours, claims_monitor, claims_reset):
+for module in (commands, network, misuse, table, together, sequence, locks, flow,
+               supervisor, watchdog, neighbours, monitor, reset):
     globals().update({name: item for name, item in vars(module).items() if name in NEEDED})
 
 
@@ -123,7 +123,7 @@ def _ports(configuration):
 #: too. The others are put to 16 at night.
 WIDE = {
     name
-    for module in (claims_table, claims_together, claims_sequence, claims_monitor, claims_reset)
+    for module in (table, together, sequence, monitor, reset)
     for name in vars(module)
     if name in NEEDED
 }

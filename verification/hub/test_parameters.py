@@ -4,16 +4,16 @@ import re
 
 import pytest
 
-from nectar.hdl.hub.arbiter import Arbiter
-from nectar.hdl.hub.controller import Controller
+from nectar.hdl.hub.control.arbiter import Arbiter
+from nectar.hdl.hub.control.controller import Controller
 from nectar.hdl.hub.crossbar import Crossbar
-from nectar.hdl.hub.head import Head
+from nectar.hdl.hub.port.head import Head
 from nectar.hdl.hub.hub import Hub
-from nectar.hdl.hub.input_port import InputPort
+from nectar.hdl.hub.port.input_port import InputPort
 from nectar.hdl.hub.profile import HUB_PROFILES, PROTOTYPE
-from nectar.hdl.hub.queue import InputQueue
+from nectar.hdl.hub.port.input_queue import InputQueue
 from nectar.hdl.hub.reply_bus import ReplyBus
-from nectar.hdl.hub.status_table import StatusTable
+from nectar.hdl.hub.control.status_table import StatusTable
 from nectar.hdl.verilog import convert
 
 

@@ -1,0 +1,179 @@
+"""The centre of the HUB: controller, answers, supervisor commands, status table and locks, wired together.
+
+Source: "The Design of Nectar" (1989), section 4.1; ``docs/hub.md``, "Controller and status table".
+"""
+
+from types import SimpleNamespace
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from .response_unit import Answers
+from ..commands import WATCHDOG_DEFAULT
+from .controller import Controller
+from .locks import Locks
+from ..messages import FAULTS, LEVEL_BITS, Request, check_ports, index_bits, is_absent
+from ..monitor_map import Flag
+from ..monitor.recorder import Decision
+from .status_table import StatusTable
+from .supervisor import Supervisor
+
+__all__ = ["Central"]
+
+_FLAG_BITS = max(Flag).bit_length()
+
+
+class Central(wiring.Component):
+    """Decides, remembers and carries out what ports are not able to do by themselves.
+
+    Parameters
+    ----------
+    ports, backplane, supervisors
+        As in Controller and Supervisor.
+
+    Members
+    -------
+    request, request_valid, give_up : as in Controller
+        A command of each port.
+    resume, response_valid, done, value, fault, quiet : as in Controller and Answers
+        Its decision and its response.
+    expired : In(ports)
+        Inputs whose connections and locks end since the watchdog has expired.
+    close_one, close_mine, closed, targets, mine, connected, owner, ended : as in StatusTable
+        The status table.
+    holding : Out(ports)
+        Inputs that hold a connection or a lock.
+    ready, ready_bit, errors, level : as in Controller and Answers
+        What is looked at.
+    ready_set, ready_clear, send_ready, reset_queue, hello_ask : Out(ports)
+        Pulses to the ports: their ready bits; a ready signal to send; their queues to empty; their neighbours to ask.
+    enabled, looped : Out(ports)
+        State of the ports.
+    neighbour, neighbour_id, neighbour_kind, forget : Out(index), In(8), In(8), Out(1)
+        As in Answers; to forget the neighbour.
+    watchdog_log, watchdog_restart, reset_hub, select, offset, pop, clear, clear_valid, byte : as in Supervisor
+    decision, decision_valid, opened, unlocked, flags : as in Monitor
+        What the monitor is told; ``opened`` has a bit for each input that got a connection.
+    busy : Out(1)
+        A command is under way.
+
+    Timing
+    ------
+    As its parts. The ready bits of the outputs that an expired input was connected to are set in the cycle after ``expired``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As Controller and Supervisor.
+    """
+
+    def __init__(self, ports, backplane=1, supervisors=None):
+        check_ports(ports)
+        self.ports = ports
+        self._controller = Controller(ports, backplane)
+        self._supervisor = Supervisor(ports, supervisors)
+        bits = index_bits(ports)
+        super().__init__({
+            "request": In(Request).array(ports), "request_valid": In(ports), "give_up": In(ports),
+            "resume": Out(ports), "response_valid": Out(ports), "done": Out(1), "value": Out(8), "fault": Out(len(FAULTS)), "quiet": Out(1), "expired": In(ports),
+            "close_one": In(ports), "close_mine": In(ports), "closed": In(ports),
+            "targets": Out(ports).array(ports), "mine": Out(ports), "connected": Out(ports), "owner": Out(bits).array(ports), "ended": Out(ports),
+            "holding": Out(ports), "ready": In(ports), "ready_bit": In(ports), "errors": In(9).array(ports), "level": In(LEVEL_BITS).array(ports),
+            "ready_set": Out(ports), "ready_clear": Out(ports), "send_ready": Out(ports), "reset_queue": Out(ports), "hello_ask": Out(ports),
+            "enabled": Out(ports), "looped": Out(ports),
+            "neighbour": Out(bits), "neighbour_id": In(8), "neighbour_kind": In(8), "forget": Out(1),
+            "watchdog_log": Out(5, init=WATCHDOG_DEFAULT), "watchdog_restart": Out(1), "reset_hub": Out(1),
+            "select": Out(8), "offset": Out(8), "pop": Out(1), "clear": Out(8), "clear_valid": Out(1), "byte": In(8),
+            "decision": Out(Decision), "decision_valid": Out(1), "opened": Out(ports), "unlocked": Out(ports),
+            "flags": Out(_FLAG_BITS).array(ports), "busy": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.controller = controller = self._controller
+        m.submodules.answers = answers = Answers(self.ports)
+        m.submodules.supervisor = supervisor = self._supervisor
+        m.submodules.table = table = StatusTable(self.ports)
+        m.submodules.locks = locks = Locks(self.ports)
+
+        def give(target, source, *names):
+            """Connects members that have the same name in both."""
+            for name in names:
+                to, from_ = getattr(target, name), getattr(source, name)
+                m.d.comb += [t.eq(f) for t, f in zip(to, from_)] if hasattr(from_, "dimensions") or isinstance(from_, list) else to.eq(from_)
+
+        # Commands.
+        give(controller, self, "request", "request_valid", "give_up", "expired")
+        # A start that left a cycle ago makes no difference yet: nobody can ask for its output anew so soon.
+        starting = Signal(self.ports)
+        m.d.sync += starting.eq(self.ready_bit & ~self.ready)
+        m.d.comb += controller.ready.eq(self.ready_bit & ~starting)
+        give(controller, table, "mine", "connected")
+        give(controller, locks, "shut", "locked")
+        give(controller, supervisor, "enabled", "allowed")
+        give(answers, controller, "order", "decided", "place")
+        give(answers, table, "connected", "owner")
+        give(answers, locks, "locked")
+        give(answers, supervisor, "enabled", "finished", "finished_done", "finished_value")
+        give(answers, self, "ready_bit", "errors", "level", "neighbour_id", "neighbour_kind")
+        give(supervisor, answers, "command", "command_valid")
+        give(supervisor, table, "mine")
+        give(supervisor, locks, "locked")
+        give(supervisor, self, "byte")
+        give(self, controller, "resume")
+        give(self, answers, "response_valid", "done", "value", "fault", "quiet", "send_ready", "neighbour")
+        give(self, supervisor, "enabled", "looped", "reset_queue", "watchdog_log", "watchdog_restart", "reset_hub",
+             "select", "offset", "pop", "clear", "clear_valid")
+        give(self, table, "targets", "mine", "connected", "owner", "ended")
+        m.d.comb += [
+            controller.finished.eq(supervisor.finished.any() & supervisor.idle),
+            *(to.eq(owner) for to, owner in zip(answers.locker, locks.owner)),
+            self.busy.eq(controller.busy | answers.busy | supervisor.busy),
+        ]
+
+        # The tables. The queue of a port hears of a command later than they do; its connections must not end before it is emptied.
+        vacated = Signal(self.ports)
+        m.d.sync += vacated.eq(supervisor.close_mine)
+        m.d.comb += [
+            *(port.eq(request.param) for port, request in zip(table.port, self.request)),
+            table.enter.eq(controller.enter | supervisor.enter),
+            table.entered_input.eq(controller.entered_input | supervisor.entered_input),
+            table.entered_output.eq(controller.entered_output | supervisor.entered_output),
+            table.close_one.eq(self.close_one),
+            table.close_mine.eq(self.close_mine | self.expired | vacated),
+            table.closed.eq(self.closed | supervisor.closed),
+            locks.change.eq(answers.change | supervisor.lock),
+            locks.who.eq(answers.who | supervisor.locker),
+            locks.release.eq(answers.release | self.expired | supervisor.release),
+            self.holding.eq(locks.holding | Cat(targets.any() for targets in table.targets)),
+        ]
+
+        # What stands still gives back its ready bits: those of the outputs that have lost their connection, if not by a close all.
+        expired = Signal()
+        spared = Signal(self.ports)
+        m.d.sync += [expired.eq(self.expired.any()), spared.eq(self.closed)]
+        recovered = Mux(expired, table.ended & ~spared, 0)
+        m.d.comb += [
+            self.ready_set.eq(answers.ready_set | supervisor.ready_set | recovered),
+            self.ready_clear.eq(answers.ready_clear | supervisor.ready_clear),
+            self.hello_ask.eq(answers.forget | supervisor.hello_ask),
+            self.forget.eq(answers.forget.any()),
+        ]
+
+        # The monitor.
+        m.d.comb += [
+            self.opened.eq(controller.opened | supervisor.opened),
+            self.unlocked.eq(locks.ended),
+            self.decision_valid.eq(answers.decision_valid | supervisor.decision_valid),
+            *(flags.eq(Cat(bits)) for flags, *bits in zip(self.flags, supervisor.enabled, supervisor.looped, supervisor.allowed, self.ready_bit,
+                                                          table.connected, locks.locked)),
+        ]
+        with m.If(answers.decision_valid):
+            m.d.comb += self.decision.eq(answers.decision)
+        with m.Else():
+            m.d.comb += self.decision.eq(supervisor.decision)
+
+        if platform == "formal":
+            self.spy = SimpleNamespace(controller=controller, answers=answers, supervisor=supervisor)
+        return m

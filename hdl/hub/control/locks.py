@@ -1,0 +1,93 @@
+"""Locks: which input alone may open each output.
+
+Source: "The Design of Nectar" (1989), section 4.2, names locks; what they do is ours (``docs/hub.md``, "Controller and status
+table").
+"""
+
+from functools import reduce
+from operator import or_
+
+from amaranth.hdl import Assert, Cat, Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from ..messages import check_ports, index_bits, one_hot_index
+
+__all__ = ["Locks"]
+
+
+class Locks(wiring.Component):
+    """The locks of a HUB.
+
+    Parameters
+    ----------
+    ports : int
+        Ports of the HUB.
+
+    Members
+    -------
+    change, who : In(ports), In(ports)
+        Outputs whose lock changes, and the input that gets it, one-hot; 0 if nobody does.
+    release : In(ports)
+        Inputs all of whose locks end.
+    held, shut : Out(ports).array(ports)
+        For each input the mask of the outputs that it has locked, and of those that others have locked.
+    holding : Out(ports)
+        Inputs that hold a lock.
+    locked, owner : Out(ports), Out(index).array(ports)
+        Outputs that are locked, and for each of them the number of the input that holds the lock.
+    ended : Out(ports)
+        Outputs whose lock was given back by ``release`` in the cycle before.
+
+    Timing
+    ------
+    What changes in cycle t shows in cycle t + 1, except that what is released shows in ``locked`` and ``shut`` in cycle t + 2. When an output's lock changes
+    in the cycle in which an input releases its locks, that input does not get it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``ports`` is not an int from 2 to 128.
+    """
+
+    def __init__(self, ports):
+        check_ports(ports)
+        self.ports = ports
+        bits = index_bits(ports)
+        super().__init__({
+            "change": In(ports), "who": In(ports), "release": In(ports),
+            "held": Out(ports).array(ports), "shut": Out(ports).array(ports), "holding": Out(ports), "locked": Out(ports), "owner": Out(bits).array(ports), "ended": Out(ports),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        ports = range(self.ports)
+
+        column = Signal(self.ports)  # outputs on which an input holds a lock
+        m.d.comb += [
+            column.eq(reduce(or_, self.held)),
+            self.holding.eq(Cat(held.any() for held in self.held)),
+            self.ended.eq(self.locked & ~column),
+        ]
+        index = Signal(range(self.ports))
+        taken = Signal()
+        m.d.comb += [index.eq(one_hot_index(self.who)), taken.eq(self.who.any())]
+        for o in ports:
+            with m.If(self.change[o]):
+                m.d.sync += [self.locked[o].eq(taken), self.owner[o].eq(index), *(self.held[i][o].eq(self.who[i]) for i in ports),
+                             *(self.shut[i][o].eq(taken & ~self.who[i]) for i in ports)]
+            with m.If(self.ended[o] & ~self.change[o]):
+                m.d.sync += [self.locked[o].eq(0), *(self.shut[i][o].eq(0) for i in ports)]
+        for i in ports:
+            with m.If(self.release[i]):
+                m.d.sync += self.held[i].eq(0)
+
+        if platform == "formal":
+            for o in ports:
+                holders = Signal(self.ports, name=f"holders_{o}")
+                m.d.comb += [
+                    holders.eq(sum(self.held[i][o] << i for i in ports)),
+                    Assert((holders & (holders - 1))[:self.ports] == 0, "one input at most holds a lock"),
+                    Assert(~holders.any() | (self.locked[o] & (holders == (1 << self.owner[o]))), "who holds a lock is known"),
+                ]
+        return m

@@ -1,0 +1,112 @@
+"""Status table: which input each output listens to.
+
+The table is kept twice, as the paper's figure suggests: per input, the mask of its outputs, which decides what happens; and,
+a cycle later, per output the number of its input, for the replies and for questions.
+
+Source: "The Design of Nectar" (1989), section 4.1.
+"""
+
+from functools import reduce
+from operator import or_
+
+from amaranth.hdl import Assert, Cat, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from ..messages import check_ports, index_bits
+
+__all__ = ["StatusTable"]
+
+
+class StatusTable(wiring.Component):
+    """The connections of a HUB.
+
+    Parameters
+    ----------
+    ports : int
+        Ports of the HUB.
+
+    Members
+    -------
+    port : In(index).array(ports)
+        For each input the output that its command names.
+    enter : In(ports)
+        Inputs whose connection to the output that they name is entered. The output is free, not the input's own port, and stays named for one
+        cycle more.
+    entered_input, entered_output : In(index), In(ports)
+        The connection that was entered in the cycle before: its input as a number, its output one-hot; all 0 if there was none.
+    close_one : In(ports)
+        Inputs whose connection to the output that they name ends, if there is one.
+    close_mine : In(ports)
+        Inputs all of whose connections end.
+    closed : In(ports)
+        Outputs whose connection ends.
+    mine : Out(ports)
+        Inputs that name an output which is connected to them.
+    targets : Out(ports).array(ports)
+        For each input the mask of the outputs connected to it.
+    connected, owner : Out(ports), Out(index).array(ports)
+        Outputs that are in use, and for each of them the number of its input, as ``targets`` were in the cycle before.
+    ended : Out(ports)
+        Outputs that were in use in the cycle before and are no longer.
+
+    Timing
+    ------
+    What is entered or closed in cycle t shows in ``targets`` in cycle t + 1, in ``connected`` and ``owner`` in t + 2. Closing wins over entering.
+    ``mine`` belongs to ``port`` in the same cycle.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``ports`` is not an int from 2 to 128.
+    """
+
+    def __init__(self, ports):
+        check_ports(ports)
+        self.ports = ports
+        bits = index_bits(ports)
+        super().__init__({
+            "port": In(bits).array(ports), "enter": In(ports), "entered_input": In(bits), "entered_output": In(ports),
+            "close_one": In(ports), "close_mine": In(ports), "closed": In(ports),
+            "mine": Out(ports), "targets": Out(ports).array(ports),
+            "connected": Out(ports), "owner": Out(bits).array(ports), "ended": Out(ports),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        ports = range(self.ports)
+
+        # An output's number is decoded in two parts; what changes goes by the first.
+        changes = Signal(self.ports)  # the bit that an input names changes
+        m.d.comb += changes.eq(self.enter | (self.close_one & self.mine))
+        for i, port in enumerate(self.port):
+            low, high, change = (Signal(-(-self.ports // 4) if name != "low" else 4, name=f"{name}_{i}") for name in ("low", "high", "change"))
+            m.d.comb += [
+                low.eq(1 << port[:2]),
+                high.eq(Cat(port[2:] == n for n in range(len(high)))),
+                change.eq(Mux(changes[i], high, 0)),
+                self.mine[i].eq(self.targets[i].bit_select(port, 1)),
+            ]
+            m.d.sync += [self.targets[i][o].eq((self.targets[i][o] ^ (change[o // 4] & low[o % 4])) & ~self.closed[o]) for o in ports if o != i]
+            with m.If(self.close_mine[i]):
+                m.d.sync += self.targets[i].eq(0)
+
+        in_use = Signal(self.ports)
+        m.d.comb += [
+            in_use.eq(reduce(or_, self.targets)),
+            self.ended.eq(self.connected & ~in_use),
+        ]
+        m.d.sync += self.connected.eq(in_use)
+        for o in ports:
+            with m.If(self.entered_output[o]):
+                m.d.sync += self.owner[o].eq(self.entered_input)
+
+        if platform == "formal":
+            for o in ports:
+                listens = Signal(self.ports, name=f"listens_{o}")
+                m.d.comb += [
+                    listens.eq(sum(self.targets[i][o] << i for i in ports)),
+                    Assert((listens & (listens - 1))[:self.ports] == 0, "an output listens to one input at most"),
+                    Assert(~self.targets[o][o], "no output listens to the input of its own port"),
+                ]
+        return m

@@ -1,0 +1,100 @@
+"""Watchdog: notices inputs at which something stands still.
+
+Source: the Meerkat report's lesson from Nectar, section 5.3.4 (switches should close connections and reset flow control after a
+maximum time); the way of measuring the time is ours (``docs/hub.md``, "Watchdog").
+"""
+
+from types import SimpleNamespace
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from ..commands import WATCHDOG_MAX
+from ..messages import check_ports
+
+__all__ = ["Watchdog"]
+
+
+class Watchdog(wiring.Component):
+    """Tells which inputs have held something for too long without moving.
+
+    Parameters
+    ----------
+    ports : int
+        Ports of the HUB.
+    longest : int
+        Largest logarithm of the time.
+
+    Members
+    -------
+    log : In(5)
+        Binary logarithm of the time in cycles, 1 to ``longest``; 0: off.
+    restart : In(1)
+        ``log`` has been set anew in the cycle before: the time begins to run, and nothing expires.
+    held, moved : In(ports)
+        Inputs that hold something; inputs at which something moves in this cycle.
+    expired : Out(ports)
+        Inputs at which something has stood still for too long.
+    active : Out(1)
+        The time runs, or is about to.
+
+    Timing
+    ------
+    A tick every 2**log cycles while anything is held. An input expires with the second tick that finds it holding something, with
+    nothing moved since the first: it has stood still for at least 2**log and at most 2**(log + 1) cycles. ``expired`` lasts one cycle
+    and comes two cycles later: what has moved in between has moved too late.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``ports`` is not an int from 2 to 128, or ``longest`` not one from 1 to 31.
+    """
+
+    def __init__(self, ports, longest=WATCHDOG_MAX):
+        check_ports(ports)
+        if not isinstance(longest, int) or isinstance(longest, bool):
+            raise TypeError(f"the longest time of a watchdog must be an int, not {longest!r}")
+        if not 1 <= longest <= WATCHDOG_MAX:
+            raise ValueError(f"the longest time of a watchdog is 2**1 to 2**{WATCHDOG_MAX} cycles, not 2**{longest}")
+        self.ports = ports
+        self.longest = longest
+        super().__init__({"log": In(range(longest + 1)), "restart": In(1), "held": In(ports), "moved": In(ports),
+                          "expired": Out(ports), "active": Out(1)})
+
+    def elaborate(self, platform):
+        m = Module()
+        # The parts of a HUB that tell of it are far away.
+        held = Signal(self.ports)
+        moved = Signal(self.ports, reset_less=True)
+        m.d.sync += [held.eq(self.held), moved.eq(self.moved)]
+
+        # The bit `log` of the cycles counted changes with every tick. It is looked up a cycle early, so the counter is one ahead.
+        # Behind a reset nothing is held, so all of this begins anew in the next cycle.
+        count = Signal(self.longest + 1, init=1, reset_less=True)
+        bit = Signal(reset_less=True)
+        last = Signal(reset_less=True)
+        runs = Signal()
+        tick = Signal()
+        m.d.comb += [
+            runs.eq(held.any() & (self.log != 0)),
+            self.active.eq((self.held | held).any() & (self.log != 0)),
+            tick.eq(runs & (bit != last) & ~self.restart),
+        ]
+        with m.If(self.restart | ~runs):
+            m.d.sync += [count.eq(1), bit.eq(0), last.eq(0)]
+        with m.Else():
+            m.d.sync += [count.eq(count + 1), bit.eq(count.bit_select(self.log, 1)), last.eq(bit)]
+
+        still = Signal(self.ports, reset_less=True)  # held at the last tick, and nothing has moved since
+        standing = held & ~moved
+        m.d.sync += [
+            still.eq(standing & (still | tick.replicate(self.ports))),
+            self.expired.eq(Mux(tick, standing & still, 0)),
+        ]
+        with m.If(self.restart):
+            m.d.sync += still.eq(0)
+
+        if platform == "formal":
+            self.spy = SimpleNamespace(held=held, moved=moved, count=count, bit=bit, last=last, still=still, tick=tick)
+        return m

@@ -1,0 +1,1 @@
+"""What a HUB counts and records, for those who look into it."""

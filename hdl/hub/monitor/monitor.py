@@ -1,0 +1,154 @@
+"""Monitor of the HUB: its counters, its record of events and the state of its ports, shown byte by byte.
+
+Source: "The Design of Nectar" (1989), section 4.1, names an instrumentation board on the HUB's backplane; what it shows and how
+is ours (``docs/monitor.md``).
+"""
+
+from functools import reduce
+from operator import or_
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from .counters import Counters
+from ..messages import check_ports, is_absent, port_mask
+from ..monitor_map import EVENT_BYTES, VERSION, Clear, Counter, Flag, Select
+from ..profile import HubProfile
+from .recorder import Decision, Recorder
+
+__all__ = ["Monitor"]
+
+_FLAG_BITS = max(Flag).bit_length()
+
+
+class Monitor(wiring.Component):
+    """Counts, records and shows.
+
+    Parameters
+    ----------
+    ports : int
+        Ports of the HUB.
+    profile : HubProfile
+        What the identity tells of the HUB's latencies.
+
+    Members
+    -------
+    events, awake : as in Counters
+        What is counted.
+    decision, decision_valid, closed, unlocked, expired : as in Recorder
+        What is recorded.
+    flags : In(6).array(ports)
+        State of each port, bits as in Flag.
+    watchdog_log : In(5)
+        Logarithm of the watchdog's time.
+    select, offset : In(8), In(8)
+        What to show, as in Select, and which byte of it; bit 7 of ``offset`` (POP) is not looked at when events are selected.
+    pop : In(1)
+        Pulse: takes out the oldest event if POP is set in ``offset`` and events are selected.
+    clear, clear_valid : In(8), In(1)
+        What to clear, as in Clear. Ports that there are not have no effect.
+    byte : Out(8)
+        The byte; 0 where there is nothing to show.
+    active : Out(1)
+        Events are recorded, or something is still to be counted; while it is 0 and ``awake`` and ``clear_valid`` are, nothing changes.
+
+    Timing
+    ------
+    ``select`` and ``offset`` of cycle t are answered by ``byte`` in cycle t + 4, as things are in cycle t and with the event that ``pop`` takes
+    out in that cycle; one reading in every cycle. *Clear* takes effect two cycles later.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``ports`` is not an int from 2 to 128, or ``profile`` not a HubProfile.
+    """
+
+    def __init__(self, ports, profile):
+        check_ports(ports)
+        if not isinstance(profile, HubProfile):
+            raise TypeError(f"profile of a HUB must be a HubProfile, not {profile!r}")
+        self.ports = ports
+        self.profile = profile
+        super().__init__({
+            "events": In(len(Counter)).array(ports), "awake": In(1),
+            "decision": In(Decision), "decision_valid": In(1), "closed": In(ports), "unlocked": In(ports), "expired": In(ports),
+            "flags": In(_FLAG_BITS).array(ports), "watchdog_log": In(5),
+            "select": In(8), "offset": In(8), "pop": In(1), "clear": In(8), "clear_valid": In(1),
+            "byte": Out(8), "active": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.counters = counters = Counters(self.ports)
+        m.submodules.recorder = recorder = Recorder(self.ports)
+
+        # The ports are far away, and what they tell of comes late in the cycle.
+        clear = Signal(self.ports)
+        start = Signal()
+        stop = Signal()
+        awake = Signal()
+        m.d.sync += [
+            awake.eq(self.awake),
+            *(ours.eq(events) for ours, events in zip(counters.events, self.events)),
+            clear.eq(Mux(self.clear_valid, port_mask(self.clear, self.ports), 0)),
+            start.eq(self.clear_valid & (self.clear == Clear.RECORD)),
+            stop.eq(self.clear_valid & (self.clear == Clear.STOP)),
+        ]
+        recorded = ("decision", "decision_valid", "closed", "unlocked", "expired")
+        m.d.comb += [
+            counters.awake.eq(awake | clear.any()),
+            counters.clear.eq(clear),
+            *(getattr(recorder, name).eq(getattr(self, name)) for name in recorded),
+            recorder.start.eq(start),
+            recorder.stop.eq(stop),
+            self.active.eq(recorder.running | counters.busy | clear.any() | start | awake),
+        ]
+
+        # Cycle t + 1: what is selected.
+        select = Signal(8, reset_less=True)
+        offset = Signal(8, reset_less=True)
+        m.d.sync += [select.eq(self.select), offset.eq(self.offset)]
+        m.d.comb += [
+            counters.port.eq(self.select),
+            counters.counter.eq(self.offset[1:]),
+            recorder.pop.eq(self.pop & self.offset[7] & (self.select == Select.EVENTS)),
+        ]
+
+        # Cycle t + 2: each part shows its byte; what is selected is told one from the other. The record's block RAM takes most of a cycle,
+        # so the event is shown whole, and which of its bytes it is to be, if any, is told beside it.
+        flags, identity = (Signal(8, name=name, reset_less=True) for name in ("flags_byte", "identity_byte"))
+        text = Signal(8 * EVENT_BYTES, reset_less=True)
+        event_bytes = Signal(EVENT_BYTES, reset_less=True)
+        places = {what: Signal(name=f"shows_{what}", reset_less=True) for what in ("counters", "flags", "identity")}
+        low = Signal(reset_less=True)  # of a counter, its low byte
+        constants = [Const(VERSION, 8), Const(self.ports, 8), Const(self.profile.transfer, 8), Const(self.profile.setup_and_transfer, 8),
+                     self.watchdog_log]
+        event = recorder.oldest
+        m.d.sync += [
+            low.eq(offset[0]),
+            text.eq(Cat(event.what.output, Const(0, 1), event.what.input, Const(0, 3), event.time, event.what.kind)),
+            event_bytes.eq(Cat(recorder.valid & (select == Select.EVENTS) & (offset[:7] == EVENT_BYTES - 1 - n) for n in range(EVENT_BYTES))),
+            flags.eq(Cat(Cat(flag[bit] for flag in self.flags).bit_select(offset[:len(counters.port)], 1) for bit in range(_FLAG_BITS))),
+            identity.eq(0),
+            places["counters"].eq(~is_absent(select, self.ports) & (offset < 2 * len(Counter))),
+            places["flags"].eq((select == Select.FLAGS) & ~is_absent(offset, self.ports)),
+            places["identity"].eq((select == Select.IDENTITY) & (offset < len(constants))),
+        ]
+        with m.Switch(offset[:3]):
+            for n, constant in enumerate(constants):
+                with m.Case(n):
+                    m.d.sync += identity.eq(constant)
+
+        # Cycle t + 3, and the byte in cycle t + 4.
+        others = Signal(8, reset_less=True)
+        count = Signal(8, reset_less=True)
+        in_counters = Signal(reset_less=True)
+        m.d.sync += [
+            others.eq(reduce(or_, (text.word_select(n, 8) & shown.replicate(8) for n, shown in enumerate(event_bytes)))
+                      | Mux(places["flags"], flags, 0) | Mux(places["identity"], identity, 0)),
+            count.eq(Mux(low, counters.value[:8], counters.value[8:])),
+            in_counters.eq(places["counters"]),
+            self.byte.eq(Mux(in_counters, count, others)),
+        ]
+        return m

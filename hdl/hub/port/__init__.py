@@ -1,0 +1,1 @@
+"""One port of a HUB: what happens to symbols that arrive, and to those that leave."""

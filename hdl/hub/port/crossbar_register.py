@@ -1,0 +1,73 @@
+"""Register between crossbar and output port, for profiles that have one.
+
+Source: "The Design of Nectar" (1989), section 4: a symbol takes five cycles through the prototype; that this is one of them is ours.
+"""
+
+from types import SimpleNamespace
+
+from amaranth.hdl import Array, Assert, Cat, Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from .entry import is_start
+from ..messages import Passage
+
+__all__ = ["CrossbarRegister"]
+
+_PLACES = 2
+
+
+class CrossbarRegister(wiring.Component):
+    """Two registers behind the crossbar, used in turns.
+
+    Members
+    -------
+    passage, push : In(Passage), In(1)
+        A symbol; only when there is ``space``.
+    space : Out(1)
+        A symbol may come in this cycle.
+    ended : In(1)
+        The mark of a close all is taken from what is here and what comes in this cycle.
+    output : Out(stream.Signature(Passage))
+        The oldest.
+    start : Out(1)
+        A start of packet is here.
+
+    Timing
+    ------
+    One cycle. ``space`` depends on registers only, and yet a stream flows without gaps.
+    """
+
+    def __init__(self):
+        super().__init__({"passage": In(Passage), "push": In(1), "space": Out(1), "ended": In(1),
+                          "output": Out(stream.Signature(Passage)), "start": Out(1)})
+
+    def elaborate(self, platform):
+        m = Module()
+        places = [Signal(Passage, name=f"place_{n}", reset_less=True) for n in range(_PLACES)]
+        pushed = Signal(range(2 * _PLACES))
+        taken = Signal(range(2 * _PLACES))
+        starts = Signal(_PLACES)
+        m.d.comb += [
+            self.space.eq((pushed - taken)[:len(pushed)] != _PLACES),
+            self.output.valid.eq(pushed != taken),
+            self.output.payload.eq(Array([place.as_value() for place in places])[taken[0]]),
+            self.start.eq(starts.any()),
+        ]
+        with m.If(self.ended):
+            m.d.sync += Cat(place.closes for place in places).eq(0)
+        with m.If(self.output.valid & self.output.ready):
+            m.d.sync += [taken.eq(taken + 1), starts.bit_select(taken[0], 1).eq(0)]
+        with m.If(self.push):
+            m.d.sync += [pushed.eq(pushed + 1), starts.bit_select(pushed[0], 1).eq(is_start(self.passage.symbol))]
+            for n, place in enumerate(places):
+                with m.If(pushed[0] == n):
+                    m.d.sync += [place.symbol.eq(self.passage.symbol), place.closes.eq(self.passage.closes & ~self.ended)]
+
+        if platform == "formal":
+            self.spy = SimpleNamespace(places=places, pushed=pushed, taken=taken, starts=starts)
+            m.d.comb += [
+                Assert((pushed - taken)[:len(pushed)] <= _PLACES, "no symbol is written over another"),
+                Assert(~(self.push & ~self.space), "the crossbar pushes only into a free place"),
+            ]
+        return m

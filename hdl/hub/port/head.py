@@ -1,0 +1,247 @@
+"""Head of a port's input queue: passes symbols on, takes commands out and sees to it that they are done.
+
+Source: "The Design of Nectar" (1989), sections 4.1 and 4.2.1; ``docs/hub.md``, "Input side of a port".
+"""
+
+from types import SimpleNamespace
+
+from amaranth.hdl import Assert, Cat, Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from ...link.symbol import SYMBOL_BITS
+from ..commands import Error, Op
+from .entry import OWN_OP_BITS, is_closing, is_command, is_start
+from ..messages import FAULTS, Passage, Reply, Request, check_ports, is_absent
+
+__all__ = ["Head"]
+
+
+class Head(wiring.Component):
+    """Works off the input queue of one port.
+
+    Parameters
+    ----------
+    ports : int
+        Ports of the HUB.
+    port : int
+        Number of this port.
+
+    Members
+    -------
+    hub_id : In(8)
+        ID of this HUB.
+    entry, own, valid, pop : In(9), In(1), In(1), Out(1)
+        The queue's head, whether it is the first entry of a command for this HUB, and that it is taken.
+    offer, offered, willing, accept : In(1), In(8), Out(1), Out(1)
+        A command that may be taken without the queue, since that is empty: its opcode, its parameter being ``entry``; that one would be, and
+        that it is.
+    halt : In(1)
+        The queue was emptied in the cycle before: nothing is taken in this cycle, and a command that waits, or of which a part was
+        taken, is given up.
+    expired : In(1)
+        A command that waits is given up.
+    targets : In(ports)
+        Outputs that are connected to this input.
+    space : In(ports)
+        Outputs that can take a symbol.
+    passage, move : Out(Passage), Out(1)
+        A symbol goes to all targets in this cycle; there may be none. ``passage`` means nothing without ``move``.
+    start_left : Out(1)
+        A start of packet leaves the queue in this cycle, passed on or dropped.
+    request, request_valid : Out(Request), Out(1)
+        A command for the controller; valid for one cycle. ``request`` holds until the response.
+    give_up : Out(1)
+        The request that waits for its response is to be refused, unless it can be granted at once.
+    resume : In(1)
+        The request is decided: symbols may pass from this cycle on. Not every request is told so before its response.
+    response_valid, done, value : In(1), In(1), In(8)
+        The controller's decision, at any time after the request; value is an error code if not done.
+    fault, quiet : In(len(FAULTS)), In(1)
+        With the decision: the error, if it is one of ``FAULTS``, one-hot in their order; a command of this opcode is never answered.
+    mine : In(1)
+        The low bits of ``request``'s parameter, as many as a port's number has, name an output that is connected to this input.
+    close_one, close_mine : Out(1), Out(1)
+        The connection to that output ends; all connections of this input end.
+    answer : Out(stream.Signature(Reply))
+        A reply to the sender of a command.
+    unknown, bad_port, not_mine, not_allowed, disabled : Out(1)
+        A command is refused with an error that is counted; at most one in a cycle.
+    dropped : Out(1)
+        A run of symbols begins that are dropped as no output is connected.
+    moved : Out(1)
+        Something leaves the head: a symbol, a command, or one that waited.
+    holds : Out(1)
+        A command or a close all is under way.
+    busy : Out(1)
+        The same, or an answer waits.
+
+    Timing
+    ------
+    A symbol a cycle. A command is taken in cycles t and t + 1, or, accepted, in t + 1 alone; it stands in the request register in t + 2;
+    one that closes is done in t + 3 with ``mine`` of t + 2, and the next entry may leave in t + 4. All others go to the controller, and hold the head until
+    ``resume`` or the cycle after its response. A command waits for the response and the answer to the one before.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``ports`` is not an int from 2 to 128, or ``port`` not a port of them.
+    """
+
+    def __init__(self, ports, port):
+        check_ports(ports)
+        if not isinstance(port, int) or isinstance(port, bool):
+            raise TypeError(f"number of a port must be an int, not {port!r}")
+        if not 0 <= port < ports:
+            raise ValueError(f"a HUB of {ports} ports has no port {port}")
+        self.ports = ports
+        self.port = port
+        super().__init__({
+            "hub_id": In(8), "entry": In(SYMBOL_BITS), "own": In(1), "valid": In(1), "pop": Out(1),
+            "offer": In(1), "offered": In(8), "willing": Out(1), "accept": Out(1), "halt": In(1), "expired": In(1),
+            "targets": In(ports), "space": In(ports), "passage": Out(Passage), "move": Out(1), "start_left": Out(1),
+            "request": Out(Request), "request_valid": Out(1), "give_up": Out(1),
+            "resume": In(1), "response_valid": In(1), "done": In(1), "value": In(8), "fault": In(len(FAULTS)), "quiet": In(1),
+            "mine": In(1), "close_one": Out(1), "close_mine": Out(1), "answer": Out(stream.Signature(Reply)),
+            **{name: Out(1) for name in FAULTS.values()}, "dropped": Out(1), "moved": Out(1), "holds": Out(1), "busy": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+
+        op = Signal(8, reset_less=True)
+        param = Signal(8, reset_less=True)
+        asked = Signal()      # the response to the request is still to come
+        answering = Signal()  # an answer waits for its way out: op with done in bit 0, and param as the value
+        # What it does now, one of these: passes on; takes the parameter of a command; asks for it, or looks at it; ends connections; waits for the
+        # decision; waits for the end of the connections.
+        passes, parameter, executes, ends, waits, closing = (
+            Signal(name=name, init=name == "passes") for name in ("passes", "parameter", "executes", "ends", "waits", "closing"))
+        next_parameter, next_executes, next_ends, next_waits, next_closing = (
+            Signal(name=f"next_{name}") for name in ("parameter", "executes", "ends", "waits", "closing"))
+        connected = Signal()
+        blocked = Signal()
+        may = Signal()
+        # a symbol leaves; a command is taken out; so is its parameter
+        leaves = Signal()
+        takes = Signal()
+        loads = Signal()
+        m.d.comb += [
+            connected.eq(self.targets.any()),
+            blocked.eq((self.targets & ~self.space).any()),
+            may.eq((passes | waits & self.resume) & ~self.halt & ~blocked),
+            # In a cycle of ``resume`` the response is still to come.
+            self.willing.eq(passes & ~self.halt & ~asked & ~answering),
+            leaves.eq(may & self.valid & ~self.own),
+            takes.eq(self.willing & self.valid & self.own),
+            self.accept.eq(self.willing & self.offer),
+            loads.eq(parameter & self.valid & ~self.halt),
+            # While a parameter is waited for neither of the two is 1.
+            self.pop.eq(self.valid & (Mux(self.own, self.willing, may) | parameter & ~self.halt)),
+            self.moved.eq(leaves | takes | self.accept | self.resume | self.response_valid),
+        ]
+
+        # Symbols. Behind the opcode of a close all, which is marked, come its last two.
+        closes = Signal()
+        last_but_one = Signal()
+        last = Signal()
+        drops = Signal()      # a symbol is dropped
+        in_run = Signal()     # the symbols before were dropped, and have been counted
+        m.d.comb += [
+            closes.eq(is_closing(self.entry)),
+            self.move.eq(leaves),
+            drops.eq(leaves & ~connected & ~closes & ~last_but_one & ~last),
+            self.passage.symbol.eq(Cat(self.entry[:8], self.entry[8] & ~closes)),
+            self.passage.closes.eq(last),
+            self.start_left.eq(leaves & is_start(self.entry)),
+            self.dropped.eq(drops & ~is_command(self.entry) & ~in_run),
+        ]
+        with m.If(self.halt):
+            m.d.sync += [last_but_one.eq(0), last.eq(0)]
+        with m.Elif(leaves):
+            m.d.sync += [last_but_one.eq(closes), last.eq(last_but_one)]
+        # The opcode tells whether a command is a close all, so it counts for the control code before it, too.
+        with m.If(leaves | takes | self.accept):
+            m.d.sync += in_run.eq(drops & (in_run | ~is_command(self.entry)))
+
+        # Commands that close are done here: first it is looked at what they name, then they act.
+        group = Signal()
+        close_one = Signal()
+        here = Signal()
+        bad = Signal()
+        not_done = Signal()
+        was_bad = Signal(reset_less=True)
+        m.d.comb += [
+            group.eq(op[4:] == Op.CLOSE >> 4),
+            close_one.eq(group & (op[1:4] == (Op.CLOSE & 0xF) >> 1)),
+            here.eq(close_one | group & ((op[1:4] == (Op.CLOSE_MINE & 0xF) >> 1) | (op[:4] == Op.CLOSE_ALL_REPLY & 0xF))),
+            bad.eq(is_absent(param, self.ports) | (param == self.port)),
+        ]
+        m.d.sync += [
+            self.close_one.eq(executes & close_one & self.mine & ~bad),
+            self.close_mine.eq(executes & here & ~close_one),
+            not_done.eq(executes & close_one & (bad | ~self.mine)),
+            was_bad.eq(bad),
+        ]
+        refused = {name: self.response_valid & fault for name, fault in zip(FAULTS.values(), self.fault)}
+        refused["bad_port"] |= not_done & was_bad
+        refused["not_mine"] |= not_done & ~was_bad
+        m.d.comb += [getattr(self, name).eq(signal) for name, signal in refused.items()]
+
+        # The command under way, and the answer to it.
+        m.d.comb += [
+            self.request.op.eq(op),
+            self.request.param.eq(param),
+            self.request_valid.eq(executes & ~here),
+            self.answer.payload.op.eq(op),
+            self.answer.payload.hub.eq(self.hub_id),
+            self.answer.payload.value.eq(param),
+            self.answer.valid.eq(answering),
+        ]
+        # While no command is under way they may follow what comes, which is known long before it is known whether a command is taken.
+        idle = Signal()
+        m.d.comb += idle.eq(passes & ~asked & ~answering)
+        with m.If(idle):
+            m.d.sync += op.eq(Mux(self.valid, Cat(self.entry[:OWN_OP_BITS], self.entry[8]), self.offered))
+        with m.Elif(parameter):
+            m.d.sync += op[OWN_OP_BITS].eq(self.entry[8])
+        with m.If(idle | parameter | self.response_valid | not_done):
+            m.d.sync += param.eq(Mux(self.response_valid, self.value, Mux(ends, Mux(was_bad, Error.BAD_PORT, Error.NOT_MINE), self.entry[:8])))
+        with m.If(self.response_valid | not_done):
+            m.d.sync += op[0].eq(self.response_valid & self.done)
+        m.d.sync += [
+            asked.eq(self.request_valid | asked & ~self.response_valid),
+            answering.eq(self.response_valid & op[0] & ~self.quiet | ends & op[0] | answering & ~self.answer.ready),
+            self.give_up.eq(next_waits & (self.give_up | self.halt | self.expired)),
+        ]
+
+        m.d.comb += [
+            next_parameter.eq(takes | parameter & ~self.valid & ~self.halt),
+            next_executes.eq(self.accept | loads),
+            next_ends.eq(executes & here),
+            next_waits.eq(self.request_valid | waits & ~self.resume & ~self.response_valid),
+            next_closing.eq(leaves & last & connected | closing & connected),
+        ]
+        m.d.sync += [
+            parameter.eq(next_parameter),
+            executes.eq(next_executes),
+            ends.eq(next_ends),
+            waits.eq(next_waits),
+            closing.eq(next_closing),
+            passes.eq(~(next_parameter | next_executes | next_ends | next_waits | next_closing)),
+        ]
+        m.d.comb += [
+            self.holds.eq(~passes),
+            self.busy.eq(self.holds | asked | answering),
+        ]
+
+        if platform == "formal":
+            self.spy = SimpleNamespace(states=Cat(passes, parameter, executes, ends, waits, closing), last_but_one=last_but_one, last=last, asked=asked,
+                                       answering=answering)
+            m.d.comb += [
+                Assert(~self.pop | self.valid, "only what is there is taken"),
+                Assert(~self.move | ~(self.targets & ~self.space).any(), "no symbol goes where there is no space"),
+                Assert(~(self.close_one | self.close_mine | not_done) | ends),
+                Assert(~(self.pop & self.halt), "nothing is taken while the queue is emptied"),
+            ]
+        return m

@@ -1,0 +1,238 @@
+"""Input side of a port: receiver, queue, head, the replies that arrived, and what there is to count.
+
+Source: "The Design of Nectar" (1989), section 4.1; ``docs/hub.md``, "Input side of a port" and "Errors".
+"""
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from ...link.queue import QUEUE_DEPTH
+from ...link.symbol import SYMBOL_BITS
+from .bypass import Bypass
+from ..commands import Error
+from .entry import is_own
+from .head import Head
+from .input_register import Kind
+from ..messages import FAULTS, LEVEL_BITS, Passage, Reply, Request
+from ..monitor_map import Counter
+from .input_queue import InputQueue
+from .symbol_decoder import Receiver
+from .reply_buffer import ReplyBuffer, ReplySource
+
+__all__ = ["InputPort", "ERROR_BITS"]
+
+#: Bits of the sum of errors; one bit more tells that it is greater.
+ERROR_BITS = 8
+
+_COUNTER_OF = {Error.UNKNOWN: Counter.UNKNOWN, Error.BAD_PORT: Counter.BAD_PORT, Error.NOT_MINE: Counter.NOT_MINE,
+               Error.NOT_ALLOWED: Counter.NOT_ALLOWED, Error.DISABLED: Counter.DISABLED}
+
+
+class InputPort(wiring.Component):
+    """What a port does with the symbols that arrive.
+
+    Parameters
+    ----------
+    ports, port : int
+        Ports of the HUB; number of this one.
+    capacity : int
+        Symbols that the queue holds.
+    bypass : bool
+        What finds the queue empty need not go through it.
+
+    Members
+    -------
+    coming, rx_symbol, rx_kind : In(9), In(9), In(Kind)
+        The input register, and what enters it.
+    enabled : In(1)
+        The port is in use.
+    hub_id, targets, space, passage, move, request, request_valid, give_up, resume, response_valid, done, value, fault, quiet, mine, close_one,
+    close_mine, answer
+        As in Head.
+    reset_queue : In(1)
+        What is in the queue is thrown away, a command that waits is given up, and a ready signal is sent.
+    expired : In(1)
+        What stands still is given up.
+    send_ready : Out(1)
+        A ready signal is to be sent.
+    ready_arrived : Out(1)
+        A ready signal has arrived.
+    reply_source : Out(ReplySource())
+        Replies that arrived.
+    no_route, reply_lost : In(1), In(1)
+        The reply bus could not deliver a reply of this port: there was no connection, or no room.
+    moved : Out(1)
+        Something leaves the head.
+    held : Out(1)
+        There is something in the queue or at its head, be it part of a command.
+    errors : Out(9)
+        Errors counted; with bit 8 set there have been more than 255.
+    level : Out(10)
+        As in InputQueue.
+    events : Out(len(Counter))
+        What is to be counted in this cycle, by Counter. The bit of OPENED is 0: the controller knows of it.
+    busy : Out(1)
+        A symbol, a command or a reply is under way.
+
+    Timing
+    ------
+    A symbol in the input register in cycle t can move in cycle t + 2, with ``bypass`` in t if the queue is empty. A command for this
+    HUB of which the last symbol is in the input register in cycle t stands in the request register in t + 4, or t + 1.
+    ``errors`` follows two cycles later than what it counts.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As Head and InputQueue; TypeError if ``bypass`` is not a bool.
+    """
+
+    def __init__(self, ports, port, capacity=QUEUE_DEPTH, bypass=False):
+        if not isinstance(bypass, bool):
+            raise TypeError(f"whether there is a bypass must be True or False, not {bypass!r}")
+        self._head = Head(ports, port)
+        self._queue = InputQueue(capacity)
+        self._bypass = bypass
+        super().__init__({
+            "coming": In(SYMBOL_BITS), "rx_symbol": In(SYMBOL_BITS), "rx_kind": In(Kind), "enabled": In(1), "hub_id": In(8),
+            "targets": In(ports), "space": In(ports), "passage": Out(Passage), "move": Out(1),
+            "request": Out(Request), "request_valid": Out(1), "give_up": Out(1),
+            "resume": In(1), "response_valid": In(1), "done": In(1), "value": In(8), "fault": In(len(FAULTS)), "quiet": In(1),
+            "mine": In(1), "close_one": Out(1), "close_mine": Out(1), "answer": Out(stream.Signature(Reply)),
+            "reset_queue": In(1), "expired": In(1), "send_ready": Out(1), "ready_arrived": Out(1),
+            "reply_source": Out(ReplySource()), "no_route": In(1), "reply_lost": In(1),
+            "moved": Out(1), "held": Out(1), "errors": Out(ERROR_BITS + 1), "level": Out(LEVEL_BITS),
+            "events": Out(len(Counter)), "busy": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.receiver = receiver = Receiver()
+        m.submodules.queue = queue = self._queue
+        m.submodules.head = head = self._head
+        m.submodules.replies = replies = ReplyBuffer()
+
+        clear = Signal()
+        halt = Signal()
+        m.d.comb += clear.eq(receiver.flush | self.reset_queue)
+        m.d.sync += halt.eq(clear)
+
+        m.d.comb += [
+            receiver.hub_id.eq(self.hub_id),
+            receiver.enabled.eq(self.enabled),
+            receiver.coming.eq(self.coming),
+            receiver.symbol.eq(self.rx_symbol),
+            receiver.kind.eq(self.rx_kind),
+            receiver.discard.eq(self.reset_queue | self.expired),
+            receiver.full.eq(queue.full),
+            receiver.tight.eq(queue.tight),
+            self.ready_arrived.eq(receiver.ready),
+            queue.entry.eq(receiver.entry),
+            queue.place.eq(receiver.place),
+            queue.amount.eq(receiver.amount),
+            queue.write.eq(receiver.write),
+            queue.commit.eq(receiver.commit),
+            queue.clear.eq(clear),
+            self.level.eq(queue.level),
+        ]
+
+        m.d.comb += [
+            head.hub_id.eq(self.hub_id),
+            head.targets.eq(self.targets),
+            head.space.eq(self.space),
+            head.halt.eq(halt),
+            head.expired.eq(self.expired),
+            head.resume.eq(self.resume),
+            head.response_valid.eq(self.response_valid),
+            head.done.eq(self.done),
+            head.value.eq(self.value),
+            head.fault.eq(self.fault),
+            head.quiet.eq(self.quiet),
+            head.mine.eq(self.mine),
+            self.passage.eq(head.passage),
+            self.move.eq(head.move),
+            self.request.eq(head.request),
+            self.request_valid.eq(head.request_valid),
+            self.give_up.eq(head.give_up),
+            self.close_one.eq(head.close_one),
+            self.close_mine.eq(head.close_mine),
+            self.send_ready.eq(head.start_left | halt),
+            self.moved.eq(head.moved),
+        ]
+        wiring.connect(m, head.answer, wiring.flipped(self.answer))
+
+        # From the queue to the head.
+        waits = Signal()  # something waits between queue and head
+        if self._bypass:
+            m.submodules.bypass = bypass = Bypass()
+            m.d.comb += [
+                bypass.coming.eq(self.coming),
+                bypass.plain.eq(receiver.plain),
+                bypass.oldest.eq(queue.oldest),
+                bypass.oldest_valid.eq(queue.valid),
+                bypass.empty.eq(queue.empty),
+                bypass.clear.eq(clear),
+                bypass.pop.eq(head.pop),
+                queue.pop.eq(bypass.pop_queue),
+                receiver.past.eq(bypass.open),
+                receiver.taken.eq(head.willing & bypass.clean),
+                head.entry.eq(bypass.entry),
+                head.own.eq(bypass.own),
+                head.valid.eq(bypass.valid),
+                head.offer.eq(receiver.own & ~receiver.flush & bypass.clean),
+                head.offered.eq(receiver.op),
+                waits.eq(bypass.busy),
+            ]
+        else:
+            m.d.comb += [
+                queue.pop.eq(head.pop),
+                head.entry.eq(queue.oldest),
+                head.own.eq(is_own(queue.oldest)),
+                head.valid.eq(queue.valid),
+            ]
+
+        m.d.comb += [
+            replies.byte.eq(self.rx_symbol),
+            replies.place.eq(receiver.reply_place),
+            replies.strobe.eq(receiver.reply_strobe),
+            self.held.eq(~queue.empty | waits | receiver.partial | head.holds),
+        ]
+        wiring.connect(m, replies.source, wiring.flipped(self.reply_source))
+
+        # What there is to count.
+        events = {
+            Counter.PACKETS: head.start_left,
+            Counter.RESERVED: receiver.reserved,
+            Counter.OVERRUN: receiver.overrun,
+            Counter.COMMAND_CUT: receiver.command_cut,
+            Counter.REPLY_CUT: receiver.reply_cut,
+            Counter.NO_CONNECTION: head.dropped,
+            Counter.NO_ROUTE: self.no_route,
+            Counter.REPLY_LOST: self.reply_lost | replies.lost,
+            Counter.TIMED_OUT: self.expired,
+            Counter.FLUSHED: halt,
+        }
+        for error, name in FAULTS.items():
+            events[_COUNTER_OF[error]] = getattr(head, name)
+        events[Counter.DISABLED] |= receiver.refused
+        m.d.comb += self.events.eq(Cat(events.get(counter, 0) for counter in sorted(Counter)))
+
+        # At most one error of each line in a cycle.
+        errors = (receiver.reserved | receiver.overrun | receiver.refused | replies.lost,
+                  receiver.command_cut,
+                  receiver.reply_cut,
+                  head.dropped,
+                  Cat(getattr(head, name) for name in FAULTS.values()).any(),
+                  self.no_route | self.reply_lost,
+                  self.expired)
+        fresh = Signal(len(errors))
+        total = Signal(ERROR_BITS + 1)
+        m.d.comb += total.eq(self.errors[:ERROR_BITS] + sum(fresh))
+        m.d.sync += [
+            fresh.eq(Cat(errors)),
+            self.errors.eq(Cat(total[:ERROR_BITS], total[ERROR_BITS] | self.errors[ERROR_BITS])),
+        ]
+
+        m.d.comb += self.busy.eq(self.rx_kind.as_value().any() | ~queue.empty | waits | head.busy | halt | replies.source.valid
+                                 | (fresh != 0))
+        return m

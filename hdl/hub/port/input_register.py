@@ -1,0 +1,87 @@
+"""Input register of a port: what arrives from the fiber, or in loop back from the port's own output, and what it is.
+
+Source: "The Design of Nectar" (1989), section 4.1. What a symbol is is decoded in front of the register, where there is
+time for it.
+"""
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from ...link.symbol import SYMBOL_BITS, Control
+
+__all__ = ["Kind", "InputRegister"]
+
+
+class Kind(data.Struct):
+    """What a symbol is: at most one bit is set, none if nothing arrives or if it is an idle."""
+
+    byte: 1
+    frame: 1  # a start or an end of packet
+    command: 1
+    reply: 1
+    ready: 1
+    reserved: 1
+    refused: 1  # a start, command or reply at a disabled port, which takes nothing else
+
+
+#: Kinds of control codes, and the codes that are refused at a disabled port.
+_HEARD = {"frame": (Control.START, Control.END), "command": (Control.COMMAND,), "reply": (Control.REPLY,), "ready": (Control.READY,)}
+_REFUSED = (Control.START, Control.COMMAND, Control.REPLY)
+
+
+class InputRegister(wiring.Component):
+    """Registers what arrives.
+
+    Members
+    -------
+    rx_payload, rx_valid : In(9), In(1)
+        The pins.
+    looped, loop_symbol, loop_valid : In(1), In(9), In(1)
+        In loop back, what leaves the port is heard instead of the pins.
+    enabled : In(1)
+        The port is in use.
+    coming : Out(9)
+        What arrives, if anything does.
+    symbol, kind : Out(9), Out(Kind)
+        What arrived in the cycle before.
+    valid : Out(1)
+        Something arrived in the cycle before, be it an idle.
+
+    Timing
+    ------
+    One cycle. ``symbol`` means nothing while no bit of ``kind`` is set.
+    """
+
+    def __init__(self):
+        super().__init__({
+            "rx_payload": In(SYMBOL_BITS), "rx_valid": In(1), "looped": In(1), "loop_symbol": In(SYMBOL_BITS), "loop_valid": In(1),
+            "enabled": In(1), "coming": Out(SYMBOL_BITS), "symbol": Out(SYMBOL_BITS), "kind": Out(Kind), "valid": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        symbol = self.coming
+        valid = Signal()
+        kind = Signal(Kind)
+        held = Signal(SYMBOL_BITS, reset_less=True)
+        m.d.comb += [
+            symbol.eq(Mux(self.looped, self.loop_symbol, self.rx_payload)),
+            valid.eq(Mux(self.looped, self.loop_valid, self.rx_valid)),
+            self.symbol.eq(held),
+        ]
+        # A control code of those that are sent has a number below 8.
+        number = symbol[:3]
+        known = Signal()
+        m.d.comb += [
+            known.eq(valid & symbol[8] & ~symbol[3:8].any()),
+            kind.byte.eq(valid & ~symbol[8]),
+            kind.reserved.eq(valid & symbol[8] & ~(known & Cat(number == code & 7 for code in Control).any())),
+            *(getattr(kind, name).eq(known & Cat(number == code & 7 for code in codes).any()) for name, codes in (*_HEARD.items(), ("refused", _REFUSED))),
+        ]
+        m.d.sync += [held.eq(symbol), self.valid.eq(valid), self.kind.eq(kind)]
+        with m.If(self.enabled):
+            m.d.sync += self.kind.refused.eq(0)
+        with m.Else():
+            m.d.sync += [getattr(self.kind, name).eq(0) for name in ("byte", "reserved", *_HEARD)]
+        return m

@@ -1,0 +1,1 @@
+"""What is claimed about a whole HUB, by subject; verification/hub/test_hub.py simulates it."""

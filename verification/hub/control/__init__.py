@@ -1,0 +1,1 @@
+"""Benches of hdl/hub/control, and a model of its whole."""

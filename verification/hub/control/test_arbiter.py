@@ -1,0 +1,84 @@
+"""Bench of hdl/hub/control/arbiter.py: turns."""
+
+import random
+
+import cocotb
+import pytest
+
+from nectar.hdl.hub.control.arbiter import Arbiter
+from nectar.verification.bench import Bench, inside
+from nectar.verification.hub.lockstep import Lockstep
+
+SIZES = {"1": 1, "3": 3, "16": 16}
+
+
+class Model:
+    """Turns as a walk around a ring."""
+
+    def __init__(self, count):
+        self.count = count
+        self.last = count - 1
+        self.waited = [0] * count
+
+    def parts(self, asks):
+        """In each group of four the one that a walk from behind the last comes to first; the group of the one picked."""
+        inner, group = 0, 0
+        for begin in range(0, self.count, 4):
+            own = sorted((n for n in asks if begin <= n < begin + 4), key=lambda n: (n <= self.last, n))
+            if own:
+                inner |= 1 << own[0]
+        if asks:
+            group = 1 << min(asks, key=lambda n: (n <= self.last, n)) // 4
+        return {"inner": inner, "group": group}
+
+    def step(self, inputs):
+        """Who is picked, and the same in parts; also notes how many others went before each that asks."""
+        asks = [n for n in range(self.count) if inputs["asks"] >> n & 1]
+        parts = self.parts(asks)
+        for distance in range(1, self.count + 1):
+            n = (self.last + distance) % self.count
+            if n in asks:
+                break
+        else:
+            return {"pick": 0} | parts
+        if inputs.get("keep"):
+            return {"pick": 1 << n} | parts
+        self.last = n
+        for other in range(self.count):
+            self.waited[other] = self.waited[other] + 1 if other in asks and other != n else 0
+        assert max(self.waited) < self.count, "the model itself lets somebody wait too long"
+        return {"pick": 1 << n} | parts
+
+
+async def start(dut):
+    lockstep = Lockstep(dut, ["asks", "keep"])
+    await lockstep.reset()
+    return lockstep, Model(SIZES[inside()])
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def takes_turns_by_number(dut):
+    """docs/hub.md: the controller takes turns, round robin by port number, so that a port waits for at most N - 1 others."""
+    lockstep, model = await start(dut)
+    for share in (0.1, 0.5, 0.9):
+        await lockstep.run(model, lambda model: {"asks": sum((random.random() < share) << n for n in range(model.count)),
+                                                   "keep": random.random() < 0.2}, 400)
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def serves_all_that_ask_without_pause_equally(dut):
+    """With all asking all the time each is picked once in ``count`` cycles."""
+    lockstep, model = await start(dut)
+    picks = []
+    for _ in range(4 * model.count):
+        [pick] = await lockstep.step({"asks": (1 << model.count) - 1}, outputs=["pick"])
+        picks.append(pick)
+    assert picks == [1 << n for n in range(model.count)] * 4
+
+
+bench = Bench(__name__, {name: lambda count=count: Arbiter(count) for name, count in SIZES.items()}, ports_only=True)
+
+
+@pytest.mark.parametrize("configuration, claim", bench.cases())
+def test_arbiter(configuration, claim):
+    bench.check(configuration, claim)

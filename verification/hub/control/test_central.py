@@ -1,0 +1,353 @@
+"""Bench of hdl/hub/control/central.py: every command of the controller, alone and together with one from another port, against a model that
+executes one after the other."""
+
+import copy
+import itertools
+import random
+
+import cocotb
+import pytest
+
+from nectar.hdl.hub.control.central import Central
+from nectar.hdl.hub.commands import BY_OPCODE, FORCE, HELLO, HELLO_ASK, STATUS_IN_USE, Error, Executor, Group, Op
+from nectar.hdl.hub.messages import FAULTS
+from nectar.verification.bench import Bench, inside
+from nectar.verification.hub.control.central_model import PULSES, UNKNOWN, Model, decision, effects
+from nectar.verification.hub.lockstep import Lockstep
+
+CONFIGURATIONS = {"3 ports": (3, 1), "5 ports without backplane": (5, 0)}
+COMMANDS = [int(op) for op, row in BY_OPCODE.items()
+            if (row.executor is Executor.CONTROLLER or row.group is Group.ECHO or op == Op.FLUSH_REPLY) and op != Op.RESET_HUB]
+#: Commands that take outputs and locks, and those that need them.
+HELD = [Op.OPEN, Op.LOCK, Op.UNLOCK, Op.UNLOCK_REPLY, Op.RAISE_READY, Op.LOWER_READY, Op.REPAIR_READY]
+#: Commands that look at ready bits.
+TESTS = [Op.TEST_OPEN, Op.TEST_OPEN_REPLY, Op.AWAIT_READY_REPLY]
+#: Cycles in which every command is decided, carried out and answered.
+LONG = 30
+#: What is watched beside the responses.
+WATCHED = (*PULSES, "decision_valid", "decision", "busy", "fault", "quiet", "neighbour", "offset", "clear")
+
+
+class Environment:
+    """The ports around the centre: they hold their ready bits, ask, and give up."""
+
+    def __init__(self, dut, watches):
+        self.ports, _ = CONFIGURATIONS[inside()]
+        self.model = Model(self.ports)
+        self.ready = (1 << self.ports) - 1
+        self.requests = [0] * self.ports
+        self.lockstep = Lockstep(dut, ["request_valid", "give_up", "expired", "close_one", "close_mine", "closed", "ready", "ready_bit",
+                                       "neighbour_id", "neighbour_kind", "byte",
+                                       *(f"{name}__{n}" for name in ("request", "errors", "level") for n in range(self.ports))])
+        self.facts = {}
+        self.seen = set()
+        self.trace = []     # what the pins of ``WATCHED`` showed in each cycle, if anybody watches
+        self.watches = watches
+
+    async def restart(self, dut):
+        """Begins anew."""
+        dut.rst.value = 1
+        await self.cycle()
+        dut.rst.value = 0
+        self.model = Model(self.ports)
+        self.ready = (1 << self.ports) - 1
+        await self.cycle()
+
+    async def cycle(self, **inputs):
+        """One cycle; returns {port: (done, value)} of a response in it."""
+        inputs |= {"ready": self.ready & ~sum(1 << o for o in self.model.starting), "ready_bit": self.ready}
+        inputs |= {f"request__{n}": request for n, request in enumerate(self.requests)}
+        inputs |= {f"errors__{n}": value for n, value in enumerate(self.facts.get(Op.STATUS_ERRORS, ()))}
+        inputs |= {f"level__{n}": 1 - value & 0x1FF | (value > 255) << 9 for n, value in enumerate(self.facts.get(Op.STATUS_QUEUE, ()))}
+        for op, name in ((Op.STATUS_NEIGHBOUR, "neighbour_id"), (Op.STATUS_KIND, "neighbour_kind")):
+            if op in self.facts:
+                inputs[name] = self.facts[op][0]
+        inputs["byte"] = self.facts.get(Op.MONITOR_READ_REPLY, 0)
+        pins = ["response_valid", "done", "value", "ready_set", "ready_clear", *(WATCHED if self.watches else ())]
+        valid, done, value, raised, lowered, *rest = await self.lockstep.step(inputs, None, pins)
+        if self.watches:
+            self.trace.append(dict(zip(WATCHED, rest)))
+        self.ready = (self.ready | raised) & ~lowered
+        return {valid.bit_length() - 1: (bool(done), value)} if valid else {}
+
+    async def give(self, commands):
+        """Gives {port: (op, param)} in one cycle; returns the responses. What waits is given up after a while."""
+        for port, (op, param) in commands.items():
+            self.requests[port] = op << 8 | param
+        responses = await self.cycle(request_valid=sum(1 << port for port in commands))
+        rest = LONG // 2    # in which nothing more may be answered
+        for now in range(2 * LONG):
+            late = sum(1 << port for port in commands if port not in responses) if now > LONG else 0
+            for port, response in (await self.cycle(give_up=late)).items():
+                assert port in commands and port not in responses, f"port {port} was answered and had not asked"
+                responses[port] = response
+            rest -= responses.keys() == commands.keys()
+            if not rest:
+                break
+        assert responses.keys() == commands.keys(), f"no answer: {commands}, {responses}"
+        return responses
+
+    async def check(self, commands):
+        """Gives commands in one cycle; the responses and the state must be those of some order of execution."""
+        self.draw_facts()
+        responses = await self.give(commands)
+        possible = []
+        for order in itertools.permutations(commands):
+            model = copy.deepcopy(self.model)
+            results = {port: model.execute(port, *commands[port], self.facts) for port in order}
+            # What waits is decided again when the others have been: it may succeed then.
+            for port in order:
+                if results[port][0] == Error.GIVEN_UP:
+                    results[port] = model.execute(port, *commands[port], self.facts)
+            possible.append((model, {port: (not error, error or int(value)) for port, (error, value) in results.items()}))
+        shown = {name: self.lockstep.read(name) for name in self.model.state()}
+        fits = [(model, expected) for model, expected in possible if responses == expected and shown == model.state()]
+        for output in range(self.ports):
+            if len({model.locked.get(output) for model, _ in fits}) > 1:   # the order has made a difference that does not show
+                _, holder = (await self.give({0: (Op.STATUS_LOCK, output)}))[0]
+                fits = [fit for fit in fits if holder == (STATUS_IN_USE | fit[0].locked[output] if output in fit[0].locked else 0)]
+        if fits:
+            self.model, expected = fits[0]
+            self.seen |= {(commands[port][0], 0 if done else value) for port, (done, value) in expected.items()}
+            return
+        differs = {name: (hex(got), hex(value)) for name, value in possible[0][0].state().items() if (got := shown[name]) != value}
+        raise AssertionError(f"{commands} gave {responses}, expected one of {[expected for _, expected in possible]}; state (got, expected): {differs}")
+
+    def draw_facts(self):
+        """New answers to questions about ports; sums of more than 255 are answered as 255."""
+        self.facts = {op: [random.randrange(256)] * self.ports for op in (Op.STATUS_NEIGHBOUR, Op.STATUS_KIND)}
+        self.facts |= {op: [random.choice((random.randrange(256), random.randrange(256), random.randrange(250, 512))) for _ in range(self.ports)]
+                       for op in (Op.STATUS_ERRORS, Op.STATUS_QUEUE)}
+        self.facts[Op.MONITOR_READ_REPLY] = random.randrange(256)
+
+    async def alone(self, port, op, param):
+        """Gives one command while nothing else is under way, and looks at all pins; returns the response. The state must be that of the model."""
+        self.draw_facts()
+        before, self.trace, self.requests[port] = copy.deepcopy(self.model), [], op << 8 | param
+        responses = await self.cycle(request_valid=1 << port)
+        answered, last = 0, None
+        while not responses or last["busy"]:
+            responses |= await self.cycle(give_up=(not responses and len(self.trace) > LONG // 2) << port)
+            last = self.trace[-1]
+            answered = answered or (last if responses else 0)
+            assert responses or last["busy"], f"{op:#x} {param:#x}: not busy before the response"
+            assert len(self.trace) < 3 * LONG, f"{op:#x} {param:#x}: busy for ever"
+        for _ in range(3):
+            assert not await self.cycle() and not self.trace[-1]["busy"]
+        error, value = self.model.execute(port, op, param, self.facts)
+        assert responses == {port: (not error, error or int(value))}, f"{op:#x} {param:#x}"
+        assert answered["fault"] == (1 << list(FAULTS).index(error) if error in FAULTS else 0)
+        assert answered["quiet"] == (op in (HELLO, HELLO_ASK))
+        self.check_pins(before, port, op, param, error)
+        return responses[port]
+
+    def check_pins(self, before, port, op, param, error):
+        """What was watched, and the state that was come to."""
+        told, happened = f"port {port}: {op:#x} {param:#x}", effects(before, self.model, port, op, param, error)
+        for name in PULSES:
+            seen = [bit for cycle in self.trace for bit in range(self.ports) if cycle[name] >> bit & 1]
+            due = [bit for bit in range(self.ports) if happened.get(name, 0) >> bit & 1]
+            assert sorted(seen) == due or op in UNKNOWN and name == "resume", f"{told}: {name} of {seen}, expected {happened}"
+        recorded = [(cycle["decision"] >> 14, cycle["decision"] >> 7 & 0x7F, cycle["decision"] & 0x7F) for cycle in self.trace if cycle["decision_valid"]]
+        due = decision(before, port, op, param, error)
+        assert recorded == ([due] if due else []), told
+        assert all(cycle["offset" if cycle["pop"] else "clear"] == param for cycle in self.trace if cycle["pop"] or cycle["clear_valid"])
+        if not error and op in (Op.STATUS_NEIGHBOUR, Op.STATUS_KIND):
+            assert param in [cycle["neighbour"] for cycle in self.trace]
+        self.check_state(told)
+
+    def check_state(self, told=""):
+        """The state is that of the model, also as the replies and the ports are told of it."""
+        for name, value in self.model.state().items():
+            assert (got := self.lockstep.read(name)) == value, f"{told}: {name} is {got:#x}, expected {value:#x}"
+        opened, mine = self.model.opened, self.lockstep.read("mine")
+        assert {o: self.lockstep.read(f"owner__{o}") for o in opened} == opened, told
+        for i, output in ((i, request & 0xFF) for i, request in enumerate(self.requests)):
+            assert output >= self.ports or mine >> i & 1 == (opened.get(output) == i), told
+
+    def draw(self, ops=COMMANDS):
+        """A random command."""
+        op = random.choice(ops)
+        param = random.choice([*range(self.ports), *range(self.ports), *(FORCE | n for n in range(self.ports)), random.randrange(256)])
+        return op, param
+
+
+async def begun(dut, watches=False):
+    """An Environment out of reset; whether it ``watches`` the pins of ``WATCHED``."""
+    environment = Environment(dut, watches)
+    await environment.lockstep.reset()
+    return environment
+
+
+@cocotb.test(timeout_time=60, timeout_unit="ms")
+async def every_pin_shows_what_a_command_does_and_nothing_else(dut):
+    """docs/hub.md, docs/monitor.md: pulses to ports and monitor, what is recorded, faults, and busy until the last of it."""
+    environment = await begun(dut, watches=True)
+    for n in range(400):
+        if n % 20 == 0:
+            await environment.restart(dut)
+        environment.model.starting = {o for o in range(environment.ports) if random.random() < 0.3}
+        for _ in range(2):
+            await environment.cycle()
+        op, param = environment.draw(random.choice((COMMANDS, HELD, UNKNOWN, TESTS)))
+        await environment.alone(random.randrange(environment.ports), op, param % environment.ports if op in TESTS else param)
+
+
+@cocotb.test(timeout_time=60, timeout_unit="ms")
+async def what_is_known_of_a_port_is_answered_for_that_port(dut):
+    """docs/hub.md, docs/commands.md: errors, entries of the queue, up to 255, the neighbour, and the byte that the monitor shows."""
+    environment = await begun(dut, watches=True)
+    for n in range(30):
+        for output in range(environment.ports):
+            for op in (Op.STATUS_ERRORS, Op.STATUS_QUEUE):
+                await environment.alone(n % environment.ports, op, output)
+        await environment.alone(n % environment.ports, random.choice((Op.STATUS_NEIGHBOUR, Op.STATUS_KIND)), n % environment.ports)
+        await environment.alone(n % environment.ports, Op.MONITOR_READ_REPLY, random.randrange(256))
+
+
+@cocotb.test(timeout_time=60, timeout_unit="ms")
+async def a_command_about_one_port_leaves_the_others_alone(dut):
+    """docs/hub.md, supervisor commands: every output is in use and locked before, by the input next to it."""
+    environment = await begun(dut, watches=True)
+    ports = environment.ports
+    for output in range(ports):
+        for op, force in ((Op.DISABLE_REPLY, 0), (Op.RESET_PORT_REPLY, 0), *itertools.product((Op.FORCE_CONNECTION_REPLY, Op.FORCE_LOCK_REPLY), (0, FORCE))):
+            forced = op in (Op.FORCE_CONNECTION_REPLY, Op.FORCE_LOCK_REPLY)
+            for giver in [(output + n) % ports for n in range(3)] if forced else [random.randrange(ports)]:
+                await environment.restart(dut)
+                for n in range(ports):
+                    for taking in (Op.OPEN, Op.LOCK):
+                        await environment.alone(n, taking, (n + 1) % ports)
+                for _ in range(1 + forced):   # what is so already is recorded as a command
+                    await environment.alone(giver, op, force | output)
+                for question in (Op.STATUS_LOCK, Op.STATUS_OUTPUT):
+                    await environment.alone(0, question, output)
+
+
+@cocotb.test(timeout_time=60, timeout_unit="ms")
+async def a_reset_of_the_hub_is_for_those_who_may_give_it(dut):
+    """docs/hub.md: it is told and recorded once, whatever the parameter; from others it is refused."""
+    environment = await begun(dut, watches=True)
+    for port in range(environment.ports):
+        other, param = (port + 1) % environment.ports, random.randrange(environment.ports)
+        await environment.alone(other, Op.ALLOW_SUPERVISOR_REPLY, port)
+        assert await environment.alone(port, Op.RESET_HUB, param) == (False, Error.NOT_ALLOWED)
+        await environment.alone(other, Op.ALLOW_SUPERVISOR_REPLY, FORCE | port)
+        before, environment.trace, environment.requests[port] = copy.deepcopy(environment.model), [], Op.RESET_HUB << 8 | param
+        await environment.cycle(request_valid=1 << port)
+        for _ in range(LONG):
+            await environment.cycle()
+        environment.check_pins(before, port, Op.RESET_HUB, param, 0)
+
+
+@cocotb.test(timeout_time=60, timeout_unit="ms")
+async def what_ports_close_and_what_expires_ends_for_these_alone(dut):
+    """H9, H20: a close of one connection, of an input's and of an output's; only what expires sets ready bits, but none that a close all has ended."""
+    environment = await begun(dut, watches=True)
+    ports = environment.ports
+    for n in range(120):
+        await environment.restart(dut)
+        for _ in range(2 * ports):
+            await environment.alone(random.randrange(ports), random.choice((Op.OPEN, Op.OPEN, Op.LOCK)), random.randrange(ports))
+        environment.ready = random.getrandbits(ports)
+        environment.requests = [random.randrange(ports) for _ in range(ports)]
+        environment.trace = []
+        model = environment.model
+        model.ready = [bool(environment.ready >> o & 1) for o in range(ports)]
+        opened, locked = dict(model.opened), dict(model.locked)
+        what, mask, closed = ("close_one", "close_mine", "closed", "expired")[n % 4], random.getrandbits(ports), random.getrandbits(ports)
+        expired = what == "expired" and mask
+        await environment.cycle(**({"expired": mask, "closed": closed} if expired else {what: mask}))
+        for _ in range(6):
+            await environment.cycle()
+        ends = {"close_one": lambda o, i: mask >> i & 1 and environment.requests[i] == o, "closed": lambda o, i: mask >> o & 1,
+                "close_mine": lambda o, i: mask >> i & 1, "expired": lambda o, i: mask >> i & 1 or expired and closed >> o & 1}[what]
+        ended = sum(1 << o for o, i in opened.items() if ends(o, i))
+        unlocked = sum(1 << o for o, i in locked.items() if expired and mask >> i & 1)
+        recovered = ended & ~closed if expired else 0
+        model.opened = {o: i for o, i in opened.items() if not ended >> o & 1}
+        model.locked = {o: i for o, i in locked.items() if not unlocked >> o & 1}
+        model.ready = [ready or recovered >> o & 1 for o, ready in enumerate(model.ready)]
+        seen = {name: [cycle[name] for cycle in environment.trace if cycle[name]] for name in (*PULSES, "decision_valid")}
+        due = {"ended": ended, "unlocked": unlocked, "ready_set": recovered}
+        assert seen == {name: [due[name]] if due.get(name) else [] for name in seen}, (what, mask, closed)
+        assert environment.trace[1]["ready_set"] == recovered
+        environment.check_state(what)
+
+
+@cocotb.test(timeout_time=60, timeout_unit="ms")
+async def executes_every_command_as_the_table_says(dut):
+    """H7, H9, H10, H19: answer, errors and state after each of the controller's commands, in every state that the others lead to."""
+    environment = await begun(dut)
+    for n in range(1500):
+        if n % 40 == 0:
+            await environment.restart(dut)   # or nobody might be left who can give supervisor commands
+        # What needs a connection or a lock of its own comes more often, and behind commands that give one.
+        ops = COMMANDS if random.random() < 0.4 else HELD
+        await environment.check({random.randrange(environment.ports): environment.draw(ops)})
+    for op in random.sample(COMMANDS, len(COMMANDS)):
+        # What it may need is there: a port whose connection and lock are the input's own.
+        await environment.restart(dut)
+        port, output = random.sample(range(environment.ports), 2)
+        for taking in (Op.OPEN, Op.LOCK):
+            await environment.check({port: (taking, output)})
+        param = random.choice((0, *range(4, 32))) if op == Op.WATCHDOG_TIME_REPLY else output
+        await environment.check({port: (op, param)})
+    done = {op for op, error in environment.seen if not error}
+    # What has not been done yet by chance is done now.
+    await environment.restart(dut)
+    await environment.check({0: (Op.OPEN, 1)})
+    for op in set(COMMANDS) - done:
+        for param in (1, 5):
+            await environment.check({0: (op, param)})
+    done = {op for op, error in environment.seen if not error}
+    assert done == set(COMMANDS), [Op(op).name for op in set(COMMANDS) - done]
+
+
+@cocotb.test(timeout_time=60, timeout_unit="ms")
+async def the_same_command_from_two_ports_at_once_is_as_one_after_the_other(dut):
+    """docs/hub.md: what comes in one cycle is decided one by one."""
+    environment = await begun(dut)
+    for n in range(4):
+        for op in random.sample(COMMANDS, len(COMMANDS)):
+            _, param = environment.draw()
+            two = random.sample(range(environment.ports), 2)
+            await environment.check({port: (op, param) for port in two})
+            if not all(environment.model.allowed):
+                await environment.restart(dut)
+
+
+@cocotb.test(timeout_time=60, timeout_unit="ms")
+async def what_expires_gives_back_connections_locks_and_ready_bits(dut):
+    """H20: in one cycle the input's connections and locks end, and its outputs are ready again; what waits is refused."""
+    environment = await begun(dut)
+    for port in range(environment.ports):
+        last, other = random.sample([n for n in range(environment.ports) if n != port], 2)
+        await environment.check({port: (Op.OPEN, last)})
+        await environment.check({port: (Op.LOCK, other)})
+        await environment.check({port: (Op.LOWER_READY, last)})
+        assert not environment.ready >> last & 1
+        await environment.cycle(expired=1 << port)
+        for _ in range(4):
+            await environment.cycle()
+        environment.model = Model(environment.ports)
+        assert {name: environment.lockstep.read(name) for name in environment.model.state()} == environment.model.state()
+        assert environment.ready >> last & 1
+        environment.ready &= ~(1 << last)
+        environment.requests[port] = Op.TEST_OPEN_RETRY_REPLY << 8 | last
+        await environment.cycle(request_valid=1 << port)
+        for _ in range(5):
+            assert not await environment.cycle()
+        responses = await environment.cycle(expired=1 << port, give_up=1 << port)
+        for _ in range(LONG):
+            responses |= await environment.cycle(give_up=1 << port)
+        assert responses == {port: (False, Error.GIVEN_UP)}
+        assert environment.ready >> last & 1, "the ready bit that was waited for was not set"
+
+
+bench = Bench(__name__, {name: lambda parameters=parameters: Central(*parameters) for name, parameters in CONFIGURATIONS.items()}, ports_only=True)
+
+
+@pytest.mark.parametrize("configuration, claim", bench.cases())
+def test_central(configuration, claim):
+    bench.check(configuration, claim)

@@ -1,0 +1,333 @@
+"""Bench of hdl/hub/control/controller.py: decisions, turns, what waits and what is given up."""
+
+import random
+
+import cocotb
+import pytest
+
+from nectar.hdl.hub.commands import RETRY, TEST, Op
+from nectar.hdl.hub.control.controller import Controller
+from nectar.verification.bench import Bench, inside
+from nectar.verification.hub.lockstep import Lockstep
+
+CONFIGURATIONS = {"16 ports": (16, 1), "5 ports": (5, 1), "3 ports": (3, 1), "5 ports without backplane": (5, 0)}
+OPENS, LOCKS = range(8), (*range(0x20, 0x24), int(Op.TEST_LOCK_REPLY))
+WAITING = [op for op in (*OPENS, *LOCKS) if op & RETRY] + [int(Op.AWAIT_READY_REPLY)]
+OTHERS = [int(Op.UNLOCK), int(Op.UNLOCK_MINE), int(Op.STATUS_OUTPUT), int(Op.RAISE_READY), int(Op.ECHO_REPLY), 0x08, 0x26, 0x77]
+SUPERVISOR = [int(Op.DISABLE_REPLY), int(Op.RESET_HUB), 0xE0]
+
+
+def opens(op):
+    return op in OPENS
+
+
+def locks(op):
+    return op in LOCKS or op in (0x24, 0x26, 0x27)
+
+
+class Tables:
+    """Status table and locks, as late as the real ones show what changes. ``opened`` and ``locked`` map outputs to inputs."""
+
+    def __init__(self, ports):
+        self.ports = ports
+        self.opened, self.before = {}, {}
+        self.locked = {}
+
+    def pins(self, requests):
+        """What the controller sees, and ``named__N``, the output that port N names, as a mask; ``requests``: port → (op, param)."""
+        ports = range(self.ports)
+        size = 1 << max(1, (self.ports - 1).bit_length())
+        names = {n: requests[n][1] % size if n in requests else 0 for n in ports}
+        pins = {
+            "connected": sum(1 << o for o in self.before),
+            "locked": sum(1 << o for o in self.locked),
+            "mine": sum((self.opened.get(names[n]) == n) << n for n in ports),
+        }
+        for n in ports:
+            pins[f"named__{n}"] = 1 << names[n] if names[n] < self.ports else 0
+            pins[f"shut__{n}"] = sum(1 << o for o, i in self.locked.items() if i != n)
+        return pins
+
+
+class Model:
+    """The controller. A request is checked in one cycle and decided in the next or later."""
+
+    def __init__(self, ports, backplane):
+        self.ports, self.backplane = ports, backplane
+        self.cycle = 0
+        self.requests = {}     # port → (op, param, first cycle in which it is checked)
+        self.checked = {}      # port → (it can be done, it is decided at once, it has it already), of the cycle before
+        self.last = ports - 1
+        self.decided = None    # (port, op, param, done, had, entered) of the cycle before
+        self.before = None     # and of the one before that
+        self.resumes = {}      # cycle → port
+        self.frozen = False
+        self.allowed = 0       # ports that might give supervisor commands in the cycle before
+        self.given_up = set()  # ports that the watchdog met while they were waiting
+        self.in_vain = 0  # picks of those whose output had just been taken
+        self.kept = (
+            set()
+        )  # False: a lock was decided just before an open of what its port had; True: one cycle before that
+        self.seen = set()      # (op, done) that were decided
+        self.given_up_ops = set()
+
+    def _check(self, n, inputs):
+        op, param, _ = self.requests[n]
+        named = inputs[f"named__{n}"]
+        mine = bool(inputs["mine"] >> n & 1)
+        free = not named & inputs[f"shut__{n}"]
+        ready, usable = bool(named & inputs["ready"]), bool(named & inputs["enabled"])
+        bad = param >= self.ports or (opens(op) or locks(op)) and param == n
+        waits = op in WAITING
+        if opens(op):
+            can = usable and (mine or free and not named & inputs["connected"]) and (ready or not op & TEST)
+        elif locks(op):
+            can = usable and free
+        else:
+            can = op == Op.AWAIT_READY_REPLY and ready
+        hopeless = (opens(op) or locks(op)) and not usable
+        if waits and inputs["give_up"] >> n & 1 and not (can or bad or hopeless):
+            self.given_up_ops.add(op)
+        return can and not bad, bad or hopeless or not waits or bool(inputs["give_up"] >> n & 1), mine
+
+    def _takes(self, decision, n, had):
+        """Whether ``decision`` took what the request of port ``n`` wants. An open of what it ``had`` wants nothing."""
+        if decision is None:
+            return False
+        _, op, param, done, *_ = decision
+        mine, wanted, _ = self.requests[n]
+        size = 1 << max(1, (self.ports - 1).bit_length())
+        if not done or (param - wanted) % size:
+            return False
+        lasts = locks(op) and not op & TEST
+        if had and opens(mine):
+            if lasts:
+                self.kept.add(decision is self.before)
+            return False
+        if decision is self.before:
+            return (opens(mine) or locks(mine)) and lasts
+        return opens(mine) and (opens(op) or lasts) or locks(mine) and lasts
+
+    def step(self, inputs):
+        """Outputs of this cycle; and then what is decided in it: (port, op, param, done, had, entered) or None."""
+        shown = {"enter": 0, "opened": 0, "decided": 0, "entered_output": 0, "resume": 0}
+        locked_before = self.before and self.before[3] and locks(self.before[1]) and not self.before[1] & TEST
+        shown["busy"] = bool(self.decided or locked_before or self.frozen or self.resumes or self.requests)
+        if self.cycle in self.resumes:
+            shown["resume"] = 1 << self.resumes.pop(self.cycle)
+        freeze = self.frozen
+        if self.decided:
+            port, op, param, done, had, entered = self.decided
+            named = param % (1 << max(1, (self.ports - 1).bit_length()))
+            supervisor = bool(op & 0x80 and self.allowed >> port & 1)
+            freeze |= supervisor
+            had_lock = done and locks(op) and not op & TEST and bool(1 << named & inputs["locked"])
+            shown |= {
+                "decided": 1 << port, "place": 1 << named if named < self.ports else 0,
+                "opened": entered << port, "entered_input": port, "entered_output": (1 << named) * (done and opens(op)),
+                "order": None,
+            }
+            shown["order_fields"] = (op, param, port, done, done and opens(op) and not entered or had_lock, port in self.given_up, supervisor,
+                                     done and locks(op) and not op & TEST)
+            self.given_up.discard(port)
+        for n in range(self.ports):
+            if inputs["request_valid"] >> n & 1:
+                request = inputs[f"request__{n}"]
+                self.requests[n] = request >> 8, request & 0xFF, self.cycle + self.backplane
+        waiting = [n for n, request in self.requests.items() if request[2] < self.cycle]
+        self.given_up |= {n for n in waiting if inputs["expired"] >> n & 1}
+        chosen = turn = None
+        for n in ((self.last + distance) % self.ports for distance in range(1, self.ports + 1)):
+            can, now, had = self.checked.get(n, (False, False, False))
+            if can or now:
+                done = can and not self._takes(self.decided, n, had)
+                turn = n
+                if done or now:
+                    self.last = n
+                    op, param, _ = self.requests[n]
+                    entered = done and opens(op) and not had
+                    chosen = n, op, param, done, had, entered
+                else:
+                    self.in_vain += 1
+                break
+        looked = {n: self._check(n, inputs) for n, request in self.requests.items() if request[2] <= self.cycle}
+        self.checked = {
+            n: (can and not self._takes(self.decided, n, had) and not self._takes(self.before, n, had), now, had)
+            for n, (can, now, had) in looked.items()
+            if not freeze and n != turn
+        }
+        if chosen:
+            n, op, param, done, had, entered = chosen
+            self.seen.add((op, bool(done)))
+            shown["enter"] = entered << n
+            if opens(op) or locks(op):
+                self.resumes[self.cycle + 1 + self.backplane] = n
+            del self.requests[n]
+        self.before, self.decided = self.decided, chosen
+        self.frozen, self.allowed = freeze and not inputs["finished"], inputs["allowed"]
+        self.cycle += 1
+        return shown, chosen
+
+
+class Environment:
+    """Ports that ask at random and hold their requests until they are decided; connections and locks that end; a supervisor."""
+
+    def __init__(self, dut):
+        self._forget()
+        ports = range(self.model.ports)
+        self.lockstep = Lockstep(dut, ["request_valid", "give_up", "expired", "mine", "connected", "locked", "ready", "enabled", "allowed", "finished",
+                                       *(f"{name}__{n}" for name in ("request", "shut") for n in ports)])
+
+    def _forget(self):
+        self.model = Model(*CONFIGURATIONS[inside()])
+        self.tables = Tables(self.model.ports)
+        self.asked = {}     # port → (op, param) until two cycles after its decision
+        self.ends = {}      # port → cycle in which it may ask anew
+        self.enabled = (1 << self.model.ports) - 1
+        self.allowed = random.getrandbits(self.model.ports)
+        self.finish = None
+        self.most_waiting = 0
+
+    async def restart(self):
+        """A reset of one cycle, in the midst of what goes on."""
+        await self.lockstep.restart()
+        self._forget()
+
+    def _inputs(self, ask, ready, give_up, ops, params):
+        model, ports = self.model, range(self.model.ports)
+        for n in [n for n, at in self.ends.items() if at <= model.cycle]:
+            del self.ends[n], self.asked[n]
+        inputs = {"request_valid": 0, "enabled": self.enabled, "allowed": self.allowed,
+                  "ready": sum((random.random() < ready) << n for n in ports),
+                  "give_up": sum((random.random() < give_up) << n for n in ports),
+                  "expired": sum((random.random() < give_up) << n for n in ports),
+                  "finished": self.finish == model.cycle}
+        if random.random() < 0.02:
+            self.enabled ^= 1 << random.choice(ports)
+        if random.random() < 0.05:
+            self.allowed ^= 1 << random.choice(ports)
+        for n in ports:
+            if n not in self.asked and random.random() < ask:
+                anything = [*ports, *ports, random.randrange(model.ports, model.ports + 4), random.randrange(256)]
+                self.asked[n] = random.choice(ops), random.choice(params or anything)
+                inputs["request_valid"] |= 1 << n
+            op, param = self.asked.get(n, (0, 0))
+            inputs[f"request__{n}"] = op << 8 | param
+        return inputs | self.tables.pins(self.asked)
+
+    async def run(self, cycles, ask, close, ready, give_up=0.0, ops=(*OPENS,), params=()):
+        """``ask``, ``close``, ``ready``, ``give_up``: probabilities per cycle. ``params``: the parameters to choose
+        from, if not all."""
+        model, tables = self.model, self.tables
+        for _ in range(cycles):
+            inputs = self._inputs(ask, ready, give_up, ops, params)
+            locking = model.before and model.before[3] and locks(model.before[1]) and not model.before[1] & TEST and model.before
+            shown, chosen = model.step(inputs)
+            fields = shown.pop("order_fields", None)
+            read = await self.lockstep.step({name: value for name, value in inputs.items() if not name.startswith("named")}, {name: value for name, value in shown.items() if name != "order"}, ["order"])
+            if fields:
+                self._check_order(read[0], fields)
+            # The tables: what was entered in this cycle, what was locked by the decision before, what ends.
+            tables.before = dict(tables.opened)
+            for o in [o for o in tables.opened if random.random() < close]:
+                del tables.opened[o]
+            for o in [o for o in tables.locked if random.random() < close]:
+                del tables.locked[o]
+            if locking:
+                port, _, param, *_ = locking
+                assert tables.locked.get(param, port) == port, f"output {param} was locked by another input"
+                tables.locked[param] = port
+            if chosen:
+                port, op, param, done, _, entered = chosen
+                self.ends[port] = model.cycle + 2
+                if entered:
+                    assert param not in tables.opened and param not in tables.before, f"output {param} was in use"
+                    tables.opened[param] = port
+                if op & 0x80 and inputs["allowed"] >> port & 1:
+                    self.finish = model.cycle + random.randrange(3, 12)
+            self.most_waiting = max(self.most_waiting, len(model.requests))
+
+    def _check_order(self, order, fields):
+        """The order's bits: parameter, opcode, port, done, had, expired, supervisor, locks."""
+        bits = max(1, (self.model.ports - 1).bit_length())
+        op, param, port, *flags = fields
+        expected = param | op << 8 | port << 16
+        for n, flag in enumerate(flags):
+            expected |= bool(flag) << 16 + bits + n
+        if not opens(op) and not locks(op) and op != Op.AWAIT_READY_REPLY:
+            mask = ~(1 << 16 + bits)   # `done` means nothing for other commands
+            order, expected = order & mask, expected & mask
+        assert order == expected, f"cycle {self.lockstep.cycle - 1}: order {order:#x}, expected {expected:#x}: {fields}"
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def decides_one_request_a_cycle_in_turns(dut):
+    """H4, H9, H10, docs/hub.md: every decision, connection, lock, refusal and wait in the cycle in which it is due."""
+    environment = Environment(dut)
+    await environment.lockstep.reset()
+    ops = [*OPENS, *LOCKS, *WAITING, *OTHERS]
+    # Opcodes that differ in one bit from one that waits are none that waits.
+    ops += [op for op in (Op.AWAIT_READY_REPLY ^ 1 << bit for bit in range(7)) if op not in ops]
+    for ask, close, ready, give_up in ((0.5, 0.1, 0.7, 0), (0.05, 0.02, 0.3, 0.05), (1, 0.3, 0.7, 0.3), (0.8, 0.05, 0.2, 0.2), (0.7, 0.03, 0.1, 0.3), (1, 0.9, 1, 0)):
+        await environment.run(1500, ask, close, ready, give_up, ops)
+    # Locks that have just been granted stand in the way of all that takes the output, and of nothing else.
+    await environment.run(1500, 1, 0.6, 1, 0, [*LOCKS, *LOCKS, Op.OPEN_RETRY, Op.AWAIT_READY_REPLY])
+    # And not in the way of an open of what the input has.
+    await environment.run(4500, 1, 0.1, 0.9, 0, [*OPENS, *OPENS, *LOCKS], params=[0])
+    model = environment.model
+    assert model.kept, "no lock was decided just before an open of what the input has"
+    for op in WAITING:
+        # Outputs and locks that are never given back, and nothing is ready: whatever can wait does so until it is given up.
+        for _ in range(50):
+            if op in model.given_up_ops:
+                break
+            await environment.run(40, 1, 0, 0, 0.2, [op, Op.OPEN, Op.LOCK])
+    assert {(op, done) for op in (*OPENS, *LOCKS, Op.AWAIT_READY_REPLY) for done in (True, False)} <= model.seen
+    assert model.given_up_ops == set(WAITING), "not everything that waits was given up"
+    assert model.in_vain > 0, "nobody was picked in vain"
+    assert {op for op, _ in model.seen} >= set(OTHERS)
+    environment.enabled = (1 << environment.model.ports) - 1
+    await environment.run(100 + 20 * environment.model.ports, 0, 1, 1)
+    assert not environment.model.requests and environment.lockstep.read("busy") == 0
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def what_must_wait_delays_nobody(dut):
+    """docs/hub.md: with every output taken, retried opens wait and all else is decided at full rate nevertheless."""
+    environment = Environment(dut)
+    await environment.lockstep.reset()
+    model = environment.model
+    await environment.run(200, 1, 0, 1, 0, [Op.OPEN])
+    await environment.run(20 + 8 * model.ports, 1, 0, 1, 0, [Op.OPEN_RETRY, Op.STATUS_OUTPUT, Op.STATUS_OUTPUT])
+    assert environment.most_waiting > 1
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def nothing_is_decided_while_a_supervisor_command_is_carried_out(dut):
+    """docs/hub.md: behind a supervisor command of a port that may give it, one more decision at most comes before it is finished."""
+    environment = Environment(dut)
+    await environment.lockstep.reset()
+    for ask, close in ((1, 0.1), (0.1, 0.1)):
+        await environment.run(700, ask, close, 0.9, 0.01, [*OPENS, *LOCKS, *OTHERS, *SUPERVISOR])
+    assert {op for op, _ in environment.model.seen} >= set(SUPERVISOR)
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def a_reset_of_one_cycle_ends_whatever_is_under_way(dut):
+    """docs/hub.md, "Reset hub": afterwards the controller decides as after the first reset."""
+    environment = Environment(dut)
+    await environment.lockstep.reset()
+    for _ in range(60):
+        await environment.run(random.randrange(4, 16), 1, 0.3, 0.9, 0.05, random.choice([(*OPENS, *LOCKS), (*OPENS, *SUPERVISOR)]))
+        await environment.restart()
+        await environment.run(3, 0, 0, 1)
+    await environment.run(100, 0.7, 0.3, 0.9)
+
+
+bench = Bench(__name__, {name: lambda parameters=parameters: Controller(*parameters) for name, parameters in CONFIGURATIONS.items()},
+              ports_only=True)
+
+
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("5 ports without backplane",)))
+def test_controller(configuration, claim):
+    bench.check(configuration, claim)

@@ -1,0 +1,226 @@
+"""Bench of hdl/hub/control/response_unit.py: what every command is answered, and what the commands for flow control do."""
+
+import copy
+import random
+
+import cocotb
+import pytest
+
+from nectar.hdl.hub.control.response_unit import Answers
+from nectar.hdl.hub.commands import BY_OPCODE, RETRY, STATUS_IN_USE, TEST, Error, Executor, Group, Op
+from nectar.hdl.hub.messages import FAULTS
+from nectar.hdl.hub.monitor_map import Event
+from nectar.verification.bench import Bench, inside
+from nectar.verification.hub.lockstep import Lockstep
+
+SIZES = {"3 ports": 3, "16 ports": 16}
+COMMANDS = [int(op) for op, row in BY_OPCODE.items() if row.executor is Executor.CONTROLLER or row.group is Group.ECHO or op == Op.FLUSH_REPLY]
+UNKNOWN = [op for op in range(256) if op not in BY_OPCODE]
+LOCKS = (*range(0x20, 0x24), int(Op.TEST_LOCK_REPLY))
+
+
+def bits_of(ports):
+    return max(1, (ports - 1).bit_length())
+
+
+def pack(ports, order):
+    """The layout Order as a number."""
+    bits = bits_of(ports)
+    number = order["param"] | order["op"] << 8 | order["port"] << 16
+    for n, flag in enumerate(("done", "had", "expired", "supervisor", "locks")):
+        number |= order[flag] << 16 + bits + n
+    return number
+
+
+def level_pin(entries):
+    """What a queue that holds ``entries`` tells; with many of them only bit 9 counts."""
+    return 1 - entries & 0x1FF if entries < 256 else 1 - entries & 0x1FF | 1 << 9 if random.random() < 0.9 or entries > 257 else 1 - entries & 0x1FF
+
+
+class World:
+    """Tables at random, as they are in one cycle."""
+
+    def __init__(self, ports):
+        self.ports = ports
+        some = lambda: {o: random.randrange(ports) for o in range(ports) if random.random() < 0.6}
+        self.connected, self.locked = some(), some()
+        self.ready_bit, self.enabled = random.getrandbits(ports), random.getrandbits(ports) | random.getrandbits(ports)
+        self.errors, self.level = ([random.randrange(512) for _ in range(ports)] for _ in range(2))
+
+    def pins(self):
+        """Inputs; what an unconnected output tells of its owner means nothing."""
+        pins = {"connected": sum(1 << o for o in self.connected), "locked": sum(1 << o for o in self.locked),
+                "ready_bit": self.ready_bit, "enabled": self.enabled}
+        for n in range(self.ports):
+            pins |= {f"owner__{n}": self.connected.get(n, random.randrange(self.ports)), f"errors__{n}": self.errors[n],
+                     f"locker__{n}": self.locked.get(n, random.randrange(self.ports)), f"level__{n}": level_pin(self.level[n])}
+        return pins
+
+    def behind(self, before, order):
+        """The world as ``order`` finds it right behind the World and order ``before``, or None: a lock that was changed by that shows already."""
+        if before is None:
+            return self
+        world, last = before
+        found = copy.copy(self)
+        found.locked = dict(self.locked)
+        name = last["param"] % (1 << bits_of(self.ports))
+        if name == order["param"] % (1 << bits_of(self.ports)):
+            if last["locks"]:
+                found.locked[name] = last["port"]
+            elif last["op"] in (Op.UNLOCK, Op.UNLOCK_REPLY) and not world.answer(last, (0, 0))[0]:
+                found.locked.pop(name, None)
+        return found
+
+    def answer(self, order, neighbour):
+        """(error, value) of an order."""
+        op, param, port = order["op"], order["param"], order["port"]
+        bad = param >= self.ports
+        if op not in BY_OPCODE:
+            return Error.UNKNOWN, None
+        if op & 0x80:
+            return Error.NOT_ALLOWED, None
+        if op in range(8) or op in LOCKS:
+            return self._open_or_lock(order), param
+        if op in (Op.UNLOCK, Op.UNLOCK_REPLY):
+            return Error.BAD_PORT if bad else 0 if self.locked.get(param) == port else Error.NOT_MINE, param
+        if op == Op.AWAIT_READY_REPLY:
+            return Error.BAD_PORT if bad else 0 if order["done"] else Error.GIVEN_UP, param
+        if op in (Op.RAISE_READY, Op.LOWER_READY, Op.REPAIR_READY):
+            mine = self.connected.get(param) == port or op == Op.REPAIR_READY and param == port
+            return Error.BAD_PORT if bad else 0 if mine else Error.NOT_MINE, param
+        if BY_OPCODE[op].group is Group.STATUS:
+            return (Error.BAD_PORT, None) if bad else (0, self._status(op, param, neighbour))
+        return 0, {Op.IDENTITY_REPLY: port, Op.SIZE_REPLY: self.ports}.get(op, param)
+
+    def _open_or_lock(self, order):
+        op, param, port = order["op"], order["param"], order["port"]
+        if order["done"]:
+            return 0
+        if param >= self.ports or param == port:
+            return Error.BAD_PORT
+        if not self.enabled >> param & 1:
+            return Error.DISABLED
+        if op & RETRY:
+            return Error.GIVEN_UP
+        if op in LOCKS:
+            return Error.LOCKED
+        owner = self.connected.get(param)
+        if owner not in (None, port):
+            return Error.BUSY
+        if owner is None and self.locked.get(param, port) != port:
+            return Error.LOCKED
+        return Error.NOT_READY if op & TEST else Error.BUSY
+
+    def _status(self, op, param, neighbour):
+        holder = lambda table: STATUS_IN_USE | table[param] if param in table else 0
+        return {
+            Op.STATUS_OUTPUT: holder(self.connected), Op.STATUS_LOCK: holder(self.locked),
+            Op.STATUS_ERRORS: min(self.errors[param], 255), Op.STATUS_QUEUE: min(self.level[param], 255),
+            Op.STATUS_INPUT: list(self.connected.values()).count(param), Op.STATUS_READY: self.ready_bit >> param & 1,
+            Op.STATUS_NEIGHBOUR: neighbour[0], Op.STATUS_KIND: neighbour[1],
+        }[op]
+
+
+def recorded(world, order):
+    """(kind or None) of what the monitor is told."""
+    op, done, had = order["op"], order["done"], order["had"]
+    if op in (Op.UNLOCK, Op.UNLOCK_REPLY):
+        return Event.UNLOCKED if world.locked.get(order["param"]) == order["port"] else None
+    if op in range(8):
+        return None if had else Event.OPENED if done else Event.REFUSED
+    if op in LOCKS:
+        return None if had or done and op & TEST else Event.LOCKED if done else Event.REFUSED
+    return None
+
+
+def some_order(ports):
+    op = random.choice(COMMANDS if random.random() < 0.9 else UNKNOWN)
+    port = random.randrange(ports)
+    param = random.choice([*range(ports), port, random.randrange(256)])
+    reachable = param < ports and (param != port or op == Op.AWAIT_READY_REPLY)
+    done = reachable and (op in range(8) or op in LOCKS or op == Op.AWAIT_READY_REPLY) and random.random() < 0.5
+    return {"op": op, "param": param, "port": port, "done": done, "had": done and random.random() < 0.3,
+            "locks": done and op in LOCKS and not op & TEST, "expired": random.random() < 0.5, "supervisor": bool(op & 0x80) and random.random() < 0.5}
+
+
+def response(port, done, value):
+    """What a port is told of its command; ``value`` is the error if not done."""
+    return {"busy": 1, "response_valid": 1 << port, "done": done, "value": value, "fault": 0 if done else sum((value == error) << n for n, error in enumerate(FAULTS))}
+
+
+def expectations(ports, world, order, neighbour):
+    """Outputs in the cycle after ``order``, and two cycles later."""
+    error, value = world.answer(order, neighbour)
+    op, place, giver = order["op"], 1 << order["param"] % (1 << bits_of(ports)), 1 << order["port"]
+    unlocks = op in (Op.UNLOCK, Op.UNLOCK_REPLY) and not error
+    now = {"busy": 1, "command_valid": 0, "lock": order["locks"], "unlock": unlocks,
+           "change": place if order["locks"] or unlocks else 0, "who": giver if order["locks"] else 0,
+           "forget": place if op == Op.STATUS_NEIGHBOUR and not error else 0, "release": giver if op == Op.UNLOCK_MINE else 0}
+    later = response(order["port"], error == 0, error or value) | {"quiet": op in (0x60, 0x61)}
+    if order["supervisor"]:
+        now |= {"command_valid": 1, "command": op << 8 | order["param"] | (place & (1 << ports) - 1) << 16 | giver << 16 + ports, "forget": 0, "release": 0}
+        later = {}
+    elif not error:
+        later |= {name: place for name, acts in (("ready_set", Op.RAISE_READY), ("ready_clear", Op.LOWER_READY), ("send_ready", Op.REPAIR_READY))
+                  if op == acts}
+    elif error == Error.GIVEN_UP and order["expired"] and (op == Op.AWAIT_READY_REPLY or op in range(8) and op & TEST):
+        later["ready_set"] = place if world.connected.get(order["param"], order["port"]) == order["port"] else 0
+    kind = recorded(world, order)
+    now["decision_valid"] = kind is not None
+    if kind is not None:
+        now["decision"] = order["param"] & 0x7F | order["port"] << 7 | kind << 14
+    return now, later
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def answers_every_command(dut):
+    """H10, docs/hub.md: value or error of every command in every state of the tables, one a cycle; effects of flow control.
+    A reset of one cycle ends what is under way."""
+    ports = SIZES[inside()]
+    lockstep = Lockstep(dut, ["order", "decided", "place", "connected", "locked", "ready_bit", "enabled", "neighbour_id", "neighbour_kind",
+                              "finished", "finished_done", "finished_value",
+                              *(f"{name}__{n}" for name in ("owner", "locker", "errors", "level") for n in range(ports))])
+    await lockstep.reset()
+    idle = {name: 0 for name in ("busy", "response_valid", "command_valid", "forget", "release", "decision_valid", "lock", "unlock", "change", "who",
+                                 "ready_set", "ready_clear", "send_ready")}
+    seen, last, due, stays = set(), None, {}, {}
+    for cycle in range(30_000):
+        world, neighbour = World(ports), (random.randrange(256), random.randrange(256))
+        order = some_order(ports) if random.random() < 0.8 else None
+        inputs = world.pins() | {"neighbour_id": neighbour[0], "neighbour_kind": neighbour[1]}
+        shown = idle | due.pop(cycle, {})
+        if last:
+            now, due[cycle + 2] = expectations(ports, *last, neighbour)
+            shown |= now
+            # A supervisor command stays until the next order; any other is at work for two cycles more.
+            stays = {"command": now["command"]} if "command" in now else {}
+            if not last[1]["supervisor"]:
+                due.setdefault(cycle + 1, {})["busy"] = 1
+            seen.add((last[1]["op"], last[0].answer(last[1], neighbour)[0]))
+        shown |= stays
+        if "response_valid" not in due.get(cycle + 1, {}) and random.random() < 0.3:
+            port, done, value = random.randrange(ports), random.random() < 0.5, random.choice([*Error, random.randrange(256)])
+            inputs |= {"finished": 1 << port, "finished_done": done, "finished_value": value}
+            due.setdefault(cycle + 1, {}).update(response(port, done, value))
+        shape = order or some_order(ports)   # where nothing is decided the order means nothing
+        name = shape["param"] % (1 << bits_of(ports))
+        inputs |= {"order": pack(ports, shape), "decided": 1 << order["port"] if order else 0, "place": 1 << name if name < ports else 0}
+        if cycle % 1000 == 999:
+            await lockstep.restart(inputs)
+            last, due, stays = None, {}, {}
+            continue
+        await lockstep.step(inputs, shown)
+        last = (world.behind(last, order), order) if order else None
+    for op in COMMANDS:
+        for error in BY_OPCODE[op].errors:
+            expected = Error.NOT_ALLOWED if op & 0x80 else error
+            assert (op, expected) in seen, f"{BY_OPCODE[op].name} was never refused with {expected.name}"
+        assert op & 0x80 or (op, 0) in seen, f"{BY_OPCODE[op].name} was never done"
+
+
+bench = Bench(__name__, {name: lambda ports=ports: Answers(ports) for name, ports in SIZES.items()}, ports_only=True)
+
+
+@pytest.mark.parametrize("configuration, claim", bench.cases())
+def test_answers(configuration, claim):
+    bench.check(configuration, claim)

@@ -1,0 +1,73 @@
+"""Bench of hdl/hub/port/reply_buffer.py: replies come and go by the byte, in order, each whole."""
+
+import random
+from collections import deque
+
+import cocotb
+import pytest
+
+from nectar.hdl.hub.port.reply_buffer import ARRIVED_ROOM, ReplyBuffer
+from nectar.verification.bench import Bench
+from nectar.verification.hub.lockstep import Lockstep
+
+
+class Model:
+    """A deque of replies (three bytes); one that arrives is a list of the bytes that have come."""
+
+    def __init__(self):
+        self.waiting = deque()
+        self.arriving = []
+        self.refused = False
+        self.seen = {"lost": 0, "kept": 0, "cut": 0}
+
+    def step(self, inputs):
+        """Outputs of this cycle; then what it changes."""
+        place = inputs["source__place"]
+        shown = {"lost": False, "source__valid": bool(self.waiting),
+                 "source__byte": self.waiting[0][place - 1] if self.waiting and place else None}
+        room = len(self.waiting) < ARRIVED_ROOM
+        if inputs["source__pop"]:
+            self.waiting.popleft()
+        if inputs["strobe"]:
+            if inputs["place"] == 1:
+                self.seen["cut"] += bool(self.arriving)
+                self.arriving, self.refused = [], not room
+            self.arriving.append(inputs["byte"])
+            if len(self.arriving) == 3:
+                shown["lost"] = self.refused
+                self.seen["lost" if self.refused else "kept"] += 1
+                if not self.refused:
+                    self.waiting.append(self.arriving)
+                self.arriving = []
+        return shown
+
+
+class Stimulus:
+    """Bytes of replies, some of which are cut short, and takers that look at any byte."""
+
+    def __init__(self, arrive, take):
+        self.arrive, self.take = arrive, take
+
+    def __call__(self, model):
+        place = 1 if random.random() < 0.05 else len(model.arriving) + 1
+        return {"strobe": random.random() < self.arrive, "place": place, "byte": random.getrandbits(8), "source__place": random.randrange(4),
+                "source__pop": bool(model.waiting) and random.random() < self.take}
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def keeps_order_and_loses_only_replies_that_find_no_room(dut):
+    """docs/hub.md, Replies: a reply that arrives while four wait is lost and told, all others leave in order."""
+    lockstep, model = Lockstep(dut, ["byte", "place", "strobe", "source__place", "source__pop"]), Model()
+    await lockstep.reset()
+    for arrive, take in ((0.3, 0.3), (1, 0.3), (1, 0.05), (0.5, 0.1), (0, 1)):
+        await lockstep.run(model, Stimulus(arrive, take), 600)
+    assert all(model.seen.values()), model.seen
+    assert not model.waiting and lockstep.read("source__valid") == 0
+
+
+bench = Bench(__name__, {"buffer": ReplyBuffer}, ports_only=True)
+
+
+@pytest.mark.parametrize("configuration, claim", bench.cases())
+def test_reply_buffer(configuration, claim):
+    bench.check(configuration, claim)
