@@ -1,6 +1,6 @@
 """A top on a board: clocks, pins, lights.
 
-Source: ours. ``given`` tells how a top and a board find each other.
+Source: ours. ``interface`` tells how a top and a board find each other.
 """
 
 from amaranth.build import Attrs, Pins, Resource, Subsignal
@@ -32,7 +32,7 @@ class Assembly(wiring.Component):
     Parameters
     ----------
     top : Component
-        See ``given``.
+        See ``interface``.
     board : Board
         From the catalogue.
     clocks : Clocks

@@ -1,6 +1,6 @@
 """From a board and a top to files that program the FPGA: what ``nectar build`` does.
 
-Open tools, from PyPI: yosys, nextpnr, and the packers of the families. What they find is kept by the content of what they were given (``tools.kept``).
+Open tools, from PyPI: yosys, nextpnr, and the packers of the families. What they find is kept by the content of what they were interface (``tools.kept``).
 """
 
 import contextlib
@@ -15,9 +15,9 @@ from ..sim.cache import Progress, digest
 from .assembly import Assembly, fibers_of, pins_of
 from .catalogue import BOARDS
 from .clocks import MHZ, plan
-from .collisions import unchecked
+from .rdw_check import unchecked
 from .flows import FLOWS, PACKERS, with_suffix
-from .given import Given
+from .interface import BoardInterface
 from .tools import TimeUp, ToolError, critical_path, kept, needs, run, versions, yosys
 from .tops import TOPS, make
 
@@ -99,8 +99,8 @@ def design(board, top, *, parameters=None, mhz=None, mbaud=None):
     baud = round((kind.mbaud if mbaud is None else mbaud) * MHZ) if serial else None
     try:
         clocks = plan(kind.family, int(platform.default_clk_frequency), sync, baud)
-        given = Given(clocks.sync_hz, clocks.line_hz or 0, clocks.samples, clocks.oversampling, clocks.one_clock, len(kind.leds))
-        component = make(top, given, **parameters)
+        interface = BoardInterface(clocks.sync_hz, clocks.line_hz or 0, clocks.samples, clocks.oversampling, clocks.one_clock, len(kind.leds))
+        component = make(top, interface, **parameters)
     except (TypeError, ValueError) as error:
         raise Refused(str(error)) from error
     fibers = fibers_of(component)

@@ -16,8 +16,8 @@ from ..hdl.link.transmitter import INTERVAL_CAB
 from .cluster import bit_cycles
 from .fiber import Fiber
 from .gate import BoardGate
-from .given import UART, Given
-from .glow import Glow
+from .interface import UART, BoardInterface
+from .led_stretcher import LedStretcher
 
 __all__ = ["CabTop", "DEPTH", "PROGRAM_BYTES"]
 
@@ -35,7 +35,7 @@ class CabTop(wiring.Component):
 
     Parameters
     ----------
-    given : Given
+    interface : BoardInterface
         The board.
     phy : str
         ``serial`` or ``parallel``.
@@ -63,14 +63,14 @@ class CabTop(wiring.Component):
         If a parameter is not one of those.
     """
 
-    def __init__(self, given=Given(), phy="serial", data_bytes=32768, baud=BAUD):
-        period_ps = round(1e12 / given.clock_hz)
+    def __init__(self, interface=BoardInterface(), phy="serial", data_bytes=32768, baud=BAUD):
+        period_ps = round(1e12 / interface.clock_hz)
         self.cab = Cab(data_bytes, PROGRAM_BYTES, domains=4, pages=256)
-        self.fiber = Fiber(given, phy, INTERVAL_CAB)
+        self.fiber = Fiber(interface, phy, INTERVAL_CAB)
         sizes = exact_log2(data_bytes) << 24 | exact_log2(PROGRAM_BYTES) << 16 | exact_log2(BUFFER_WORDS) << 8
-        self.cable = Cable(1, [1 << 24, period_ps, sizes, self.fiber.symbol_ps], bit_cycles(given.clock_hz, baud))
+        self.cable = Cable(1, [1 << 24, period_ps, sizes, self.fiber.symbol_ps], bit_cycles(interface.clock_hz, baud))
         self._name = "line_0" if phy == "serial" else "wires_0"
-        super().__init__({"uart": Out(UART), self._name: Out(self.fiber.signature.members["pins"].signature), "leds": Out(given.leds)})
+        super().__init__({"uart": Out(UART), self._name: Out(self.fiber.signature.members["pins"].signature), "leds": Out(interface.leds)})
 
     def elaborate(self, platform):
         m = Module()
@@ -98,7 +98,7 @@ class CabTop(wiring.Component):
             fiber.port.tx.payload.eq(cab.fiber.tx.payload), fiber.port.tx.valid.eq(cab.fiber.tx.valid & cable.tick),
             cab.fiber.tx.ready.eq(fiber.port.tx.ready),
         ]
-        m.submodules.busy = busy = Glow()
+        m.submodules.busy = busy = LedStretcher()
         lost = Signal()
         with m.If(arriving.w_en & ~arriving.w_rdy):
             m.d.sync += lost.eq(1)

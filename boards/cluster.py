@@ -8,11 +8,11 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
 from ..hdl.host.cluster import Cluster
-from ..hdl.host.conductor import check_cabs
+from ..hdl.host.host_controller import check_cabs
 from ..hdl.host.numbers import BAUD
 from .gate import BoardGate
-from .given import UART, Given
-from .glow import Glow
+from .interface import UART, BoardInterface
+from .led_stretcher import LedStretcher
 from .hub import check_hub_id, hub_profile
 
 __all__ = ["ClusterTop", "bit_cycles"]
@@ -37,7 +37,7 @@ class ClusterTop(wiring.Component):
 
     Parameters
     ----------
-    given : Given
+    interface : BoardInterface
         The board.
     cabs : int
         CABs; each hangs on a port of the HUB.
@@ -67,18 +67,18 @@ class ClusterTop(wiring.Component):
         If a parameter is not one of those.
     """
 
-    def __init__(self, given=Given(), cabs=4, profile="modern", hub_id=1, data_bytes=32768, baud=BAUD):
+    def __init__(self, interface=BoardInterface(), cabs=4, profile="modern", hub_id=1, data_bytes=32768, baud=BAUD):
         check_cabs(cabs)
         check_hub_id(hub_id)
-        self.cluster = Cluster(cabs=cabs, profile=hub_profile(profile), hub_id=hub_id, data_bytes=data_bytes, period_ps=round(1e12 / given.clock_hz),
-                               bit_cycles=bit_cycles(given.clock_hz, baud), gate=BoardGate)
-        super().__init__({"uart": Out(UART), "leds": Out(given.leds)})
+        self.cluster = Cluster(cabs=cabs, profile=hub_profile(profile), hub_id=hub_id, data_bytes=data_bytes, period_ps=round(1e12 / interface.clock_hz),
+                               bit_cycles=bit_cycles(interface.clock_hz, baud), gate=BoardGate)
+        super().__init__({"uart": Out(UART), "leds": Out(interface.leds)})
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.cluster = cluster = self.cluster
-        m.submodules.busy = busy = Glow()
-        m.submodules.sending = sending = Glow()
+        m.submodules.busy = busy = LedStretcher()
+        m.submodules.sending = sending = LedStretcher()
         m.d.comb += [
             cluster.rx.eq(self.uart.rx),
             self.uart.tx.eq(cluster.tx),

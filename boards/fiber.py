@@ -14,7 +14,7 @@ from ..hdl.link.parallel import CYCLES, ParallelPhy
 from ..hdl.link.port import FiberPort
 from ..hdl.link.serial import SerialPhy
 from ..hdl.link.transmitter import INTERVAL_HUB
-from .given import PHYS, WIRES, Given, line
+from .interface import PHYS, WIRES, BoardInterface, line
 
 __all__ = ["Fiber", "check_phy"]
 
@@ -30,7 +30,7 @@ class Fiber(wiring.Component):
 
     Parameters
     ----------
-    given : Given
+    interface : BoardInterface
         The board.
     phy : str
         ``serial`` or ``parallel``.
@@ -58,13 +58,13 @@ class Fiber(wiring.Component):
         If there is no such fiber.
     """
 
-    def __init__(self, given=Given(), phy="serial", interval=INTERVAL_HUB):
+    def __init__(self, interface=BoardInterface(), phy="serial", interval=INTERVAL_HUB):
         check_phy(phy)
         self.serial = phy == "serial"
-        self.one_clock = given.one_clock
-        self.symbol_ps = round(1e12 * (WORD_BITS / given.baud if self.serial else CYCLES / given.clock_hz))
-        self._phy = SerialPhy(given.samples, given.oversampling, interval) if self.serial else ParallelPhy()
-        super().__init__({"port": In(FiberPort()), "pins": Out(line(given.samples) if self.serial else WIRES), "up": Out(1)})
+        self.one_clock = interface.one_clock
+        self.symbol_ps = round(1e12 * (WORD_BITS / interface.baud if self.serial else CYCLES / interface.clock_hz))
+        self._phy = SerialPhy(interface.samples, interface.oversampling, interval) if self.serial else ParallelPhy()
+        super().__init__({"port": In(FiberPort()), "pins": Out(line(interface.samples) if self.serial else WIRES), "up": Out(1)})
 
     def elaborate(self, platform):
         m = Module()

@@ -11,8 +11,8 @@ from ..hdl.hub.hub import Hub
 from ..hdl.hub.profile import HUB_PROFILES
 from ..hdl.link.symbol import ANY_HUB
 from .fiber import Fiber
-from .given import Given
-from .glow import Glow
+from .interface import BoardInterface
+from .led_stretcher import LedStretcher
 
 __all__ = ["HubTop", "check_hub_id", "hub_profile"]
 
@@ -37,7 +37,7 @@ class HubTop(wiring.Component):
 
     Parameters
     ----------
-    given : Given
+    interface : BoardInterface
         The board.
     ports : int
         Ports, 2 to 128.
@@ -65,15 +65,15 @@ class HubTop(wiring.Component):
         If a parameter is not one of those.
     """
 
-    def __init__(self, given=Given(), ports=8, profile="modern", phy="serial", hub_id=1):
+    def __init__(self, interface=BoardInterface(), ports=8, profile="modern", phy="serial", hub_id=1):
         check_hub_id(hub_id)
         self.hub = Hub(ports=ports, profile=hub_profile(profile))
         self.hub_id = hub_id
-        self.fibers = [Fiber(given, phy) for _ in range(ports)]
+        self.fibers = [Fiber(interface, phy) for _ in range(ports)]
         name = "line" if phy == "serial" else "wires"
         self._names = [f"{name}_{n}" for n in range(ports)]
         pins = {name: Out(fiber.signature.members["pins"].signature) for name, fiber in zip(self._names, self.fibers, strict=True)}
-        super().__init__({**pins, "leds": Out(given.leds)})
+        super().__init__({**pins, "leds": Out(interface.leds)})
 
     def elaborate(self, platform):
         m = Module()
@@ -83,6 +83,6 @@ class HubTop(wiring.Component):
             m.submodules[f"fiber_{n}"] = fiber
             connect(m, getattr(hub, f"port_{n}"), fiber.port)
             connect(m, flipped(getattr(self, name)), fiber.pins)
-        m.submodules.busy = busy = Glow()
+        m.submodules.busy = busy = LedStretcher()
         m.d.comb += [busy.event.eq(~hub.idle), self.leds.eq(Cat(busy.light, *(fiber.up for fiber in self.fibers)))]
         return m

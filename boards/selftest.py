@@ -10,7 +10,7 @@ from amaranth.lib.wiring import Out
 from ..hdl.hub.hub import Hub
 from .checker import Checker
 from .generator import Generator
-from .given import Given
+from .interface import BoardInterface
 from .hub import check_hub_id, hub_profile
 
 __all__ = ["SelftestTop"]
@@ -21,7 +21,7 @@ class SelftestTop(wiring.Component):
 
     Parameters
     ----------
-    given : Given
+    interface : BoardInterface
         The board.
     ports : int
         Ports, 2 to 128.
@@ -52,7 +52,7 @@ class SelftestTop(wiring.Component):
         If a parameter is not one of those.
     """
 
-    def __init__(self, given=Given(), ports=4, profile="modern", hub_id=1, enough=255, patience=20, hub=None):
+    def __init__(self, interface=BoardInterface(), ports=4, profile="modern", hub_id=1, enough=255, patience=20, hub=None):
         check_hub_id(hub_id)
         if not 1 <= enough <= 255:
             raise ValueError(f"enough is 1 to 255 packets, not {enough}")
@@ -61,7 +61,7 @@ class SelftestTop(wiring.Component):
         self.enough = enough
         self.generators = [Generator(port, ports, hub_id, patience) for port in range(ports)]
         self.checkers = [Checker(port, ports, patience) for port in range(ports)]
-        super().__init__({"leds": Out(given.leds)})
+        super().__init__({"leds": Out(interface.leds)})
 
     def elaborate(self, platform):
         m = Module()

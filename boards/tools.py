@@ -46,7 +46,7 @@ class ToolError(RuntimeError):
 
 
 class TimeUp(ToolError):
-    """A tool has taken more time than it was given, and was ended."""
+    """A tool has taken more time than it was interface, and was ended."""
 
 
 def versions(packages):

@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 
-from .given import Given
+from .interface import BoardInterface
 
 __all__ = ["TOPS", "Top", "make"]
 
 
 @dataclass(frozen=True)
 class Top:
-    """``purpose`` in a few words; ``make(given, **parameters)`` gives the component; ``defaults``: its parameters with their values by default;
+    """``purpose`` in a few words; ``make(interface, **parameters)`` gives the component; ``defaults``: its parameters with their values by default;
     ``crowded``: it is hard to route, and built as ``Flow.crowded`` says."""
 
     purpose: str
@@ -18,24 +18,24 @@ class Top:
     crowded: bool = False
 
 
-def _hub(given, **parameters):
+def _hub(interface, **parameters):
     from .hub import HubTop
-    return HubTop(given, **parameters)
+    return HubTop(interface, **parameters)
 
 
-def _cab(given, **parameters):
+def _cab(interface, **parameters):
     from .cab import CabTop
-    return CabTop(given, **parameters)
+    return CabTop(interface, **parameters)
 
 
-def _selftest(given, **parameters):
+def _selftest(interface, **parameters):
     from .selftest import SelftestTop
-    return SelftestTop(given, **parameters)
+    return SelftestTop(interface, **parameters)
 
 
-def _cluster(given, **parameters):
+def _cluster(interface, **parameters):
     from .cluster import ClusterTop
-    return ClusterTop(given, **parameters)
+    return ClusterTop(interface, **parameters)
 
 
 #: Name → Top.
@@ -50,7 +50,7 @@ TOPS = {
 }
 
 
-def make(name, given=Given(), **parameters):
+def make(name, interface=BoardInterface(), **parameters):
     """The top called ``name`` for a board. Raises ValueError or TypeError for what there is not."""
     if name not in TOPS:
         raise ValueError(f"there is no top {name!r}; there are {', '.join(TOPS)}")
@@ -58,4 +58,4 @@ def make(name, given=Given(), **parameters):
     for parameter in parameters:
         if parameter not in top.defaults:
             raise TypeError(f"the top {name} has no {parameter.replace('_', ' ')} to choose; it has {', '.join(top.defaults)}")
-    return top.make(given, **{**top.defaults, **parameters})
+    return top.make(interface, **{**top.defaults, **parameters})

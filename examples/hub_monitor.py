@@ -5,7 +5,7 @@
 The first CAB of the system is the one that looks. Everything is read by HUB commands, over the fiber, as a program on a real CAB would.
 """
 
-from nectar.hdl.hub.monitor_map import Counter, Event
+from nectar.hdl.hub.monitor_map import CounterId, Event
 from nectar.software import ProgramError
 from nectar.software.monitor import HubMonitor, events_text, spans
 
@@ -81,10 +81,10 @@ def report(system, hub, names, identity, events, counters):
         begin, end = (f"{time / 1000:10.3f}" if time is not None else "         ?" for time in (span.begin_ns, span.end_ns))
         length = f"{(span.end_ns - span.begin_ns) / 1000:8.3f}" if span.begin_ns is not None and span.end_ns is not None else "       ?"
         print(f"{names.get(span.input, '?'):12}{names.get(span.output, '?'):12}{begin}{length:>10}{'' if end.strip() != '?' else '  still there'}")
-    shown = [counter for counter in Counter if any(counts[counter] for counts in counters.values())]
+    shown = [counter for counter in CounterId if any(counts[counter] for counts in counters.values())]
     print("port        " + "".join(f"{counter.name.lower():>15}" for counter in shown))
     for port, counts in counters.items():
         print(f"P{port:<3}{names[port]:8}" + "".join(f"{counts[counter]:15}" for counter in shown))
     system.report("hub_monitor.connections", len(connections))
     system.report("hub_monitor.refused", sum(event.kind == Event.REFUSED for event in events))
-    system.report("hub_monitor.packets", sum(counts[Counter.PACKETS] for counts in counters.values()))
+    system.report("hub_monitor.packets", sum(counts[CounterId.PACKETS] for counts in counters.values()))

@@ -77,7 +77,7 @@ void nectar_stop(Handle* handle, int board) { handle->engine.stop(board); }
 
 // A fault on a direction of a fiber; `numbers` are the members of Fault from key to delay.
 int nectar_fault(Handle* handle, int fiber, int harm, int of, const std::int64_t* numbers) {
-    nectar::Fault fault{static_cast<nectar::Harm>(harm), static_cast<nectar::Of>(of),
+    nectar::Fault fault{static_cast<nectar::FaultEffect>(harm), static_cast<nectar::SymbolClass>(of),
                         static_cast<std::uint64_t>(numbers[0]), numbers[1], static_cast<std::uint64_t>(numbers[2]),
                         static_cast<std::uint64_t>(numbers[3]), static_cast<std::uint64_t>(numbers[4]), numbers[5], numbers[6], numbers[7]};
     return handle->engine.fault(fiber, fault);
@@ -99,8 +99,8 @@ std::int64_t nectar_fault_symbols(Handle* handle, int fiber, int number) {
 
 void nectar_reset(Handle* handle, int board) { handle->engine.reset(board); }
 
-int nectar_order(Handle* handle, int board, const std::uint16_t* symbols, std::size_t count) {
-    return handle->engine.order(board, symbols, count);
+int nectar_inject(Handle* handle, int board, const std::uint16_t* symbols, std::size_t count) {
+    return handle->engine.inject(board, symbols, count);
 }
 
 void nectar_pass(Handle* handle, std::int64_t time) {

@@ -177,7 +177,7 @@ int Engine::fault(int fiber, const Fault& fault) {
     Port& port = *senders[fiber];
     if (!port.faults) port.faults = std::make_unique<Faults>();
     port.faults->all.push_back(fault);
-    if (fault.harm == Harm::CUT) port.faults->all.back().hits = port.faults->all.back().symbols = port.cut(fault.from);
+    if (fault.harm == FaultEffect::CUT) port.faults->all.back().hits = port.faults->all.back().symbols = port.cut(fault.from);
     return static_cast<int>(port.faults->all.size()) - 1;
 }
 
@@ -195,7 +195,7 @@ void Engine::reset(int index) {
     wake(board, edge);
 }
 
-bool Engine::order(int index, const std::uint16_t* symbols, std::size_t count) {
+bool Engine::inject(int index, const std::uint16_t* symbols, std::size_t count) {
     Board& board = *boards[index];
     for (int number = 0; board.service < 0 && number < static_cast<int>(board.pins.ports.size()); ++number) {
         const std::uint8_t* pin = board.pins.ports[number].rx_valid;

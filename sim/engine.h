@@ -112,7 +112,7 @@ class Engine {
     int fault(int fiber, const Fault& fault);
     void reset(int board);
     // Has a HUB take symbols in at a port without fiber; false if it has none.
-    bool order(int board, const std::uint16_t* symbols, std::size_t count);
+    bool inject(int board, const std::uint16_t* symbols, std::size_t count);
     // Simulated time goes on to `time` while all is quiet.
     void pass(std::int64_t time) { now_ = std::max(now_, time); }
 

@@ -17,7 +17,7 @@ from .profile import PROTOTYPE
 from .waves import WaveFile
 from .wiring import TopologyError
 
-__all__ = ["Engine", "Code", "Result", "LogEntry", "Harm", "Of", "node_name"]
+__all__ = ["Engine", "Code", "Result", "LogEntry", "FaultEffect", "SymbolClass", "node_name"]
 
 _FOREVER = 2**63 - 1
 #: Packs so many operations, of four words each.
@@ -25,7 +25,7 @@ _PACKED = [struct.Struct(f"{4 * count}q") for count in range(64)]
 _chain = itertools.chain.from_iterable
 _kind = operator.itemgetter(0)
 _LOW = 2**63 - 1   # of a number that is too large, what counts for any access
-_WRITE_BLOCK = 2   # the one operation with bytes (nectar.software.door.Kind)
+_WRITE_BLOCK = 2   # the one operation with bytes (nectar.software.door.OperationKind)
 
 
 class Code(IntEnum):
@@ -49,7 +49,7 @@ class Result(IntEnum):
     BUS_ERROR = 3
 
 
-class Harm(IntEnum):
+class FaultEffect(IntEnum):
     """What a fault does to symbols (docs/faults.md)."""
 
     ERRORS = 0
@@ -59,7 +59,7 @@ class Harm(IntEnum):
     DELAY = 4
 
 
-class Of(IntEnum):
+class SymbolClass(IntEnum):
     """What it does that to."""
 
     SYMBOL = 0
@@ -298,7 +298,7 @@ class Engine:
         return ctypes.string_at(self.exchange[NUMBER]).decode()
 
     # -- faults (docs/faults.md) ---------------------------------------------------------------------
-    def add_fault(self, ends, harm, of=Of.SYMBOL, *, key=0, threshold=None, nth=1, times=1, length=1, begin_ps=0, end_ps=None, delay_ps=0):
+    def add_fault(self, ends, harm, of=SymbolClass.SYMBOL, *, key=0, threshold=None, nth=1, times=1, length=1, begin_ps=0, end_ps=None, delay_ps=0):
         """Puts a fault on the direction ``ends`` of a fiber: (sending end, receiving end). Returns what ``fault_end`` and ``fault_count`` want.
 
         ``key``: of its random numbers; ``threshold``: the rate times 2**53, None: by place.
@@ -324,9 +324,9 @@ class Engine:
         """Resets ``board`` for four clock edges; a CAB's CPU has no software then. Not while software has a turn."""
         self._library.nectar_reset(self._opened(), self._index[board])
 
-    def order(self, hub, symbols):
+    def inject(self, hub, symbols):
         """Has ``hub`` take in ``symbols`` at a port without fiber. False: it has none."""
-        return bool(self._library.nectar_order(self._opened(), self._index[hub], (ctypes.c_uint16 * len(symbols))(*symbols), len(symbols)))
+        return bool(self._library.nectar_inject(self._opened(), self._index[hub], (ctypes.c_uint16 * len(symbols))(*symbols), len(symbols)))
 
     def skip(self, time_ps):
         """Simulated time goes on to ``time_ps`` while all is quiet."""

@@ -1,14 +1,14 @@
 """Writes the Verilog of a board to a file: ``python -m nectar.sim.export cab|vmecab|hub|cluster|desk [parameters] MODULE FILE``.
 
 Of a CAB with VME the period of its clock is given, of a HUB its ports and its profile, of a cluster and of a desk
-what Cluster and Desk take, as ``cabs=2``.
+what Cluster and BenchSetup take, as ``cabs=2``.
 
 A process of its own for each board, so that several are converted at once, and Amaranth is loaded only when it is needed.
 """
 
 import sys
 
-from ..boards.desk import Desk
+from ..boards.bench_setup import BenchSetup
 from ..hdl.cab.cab import Cab
 from ..hdl.host.cluster import Cluster
 from ..hdl.hub.hub import Hub
@@ -29,7 +29,7 @@ def _cluster(*parameters):
 
 def _desk(*parameters):
     profile, values = _values(parameters)
-    return Desk(profile=profile, **values)
+    return BenchSetup(profile=profile, **values)
 
 
 _MAKERS = {

@@ -28,14 +28,14 @@ std::uint16_t damaged(std::uint16_t symbol, unsigned bit) {
     return VIOLATION;
 }
 
-Of kind_of(std::uint16_t symbol) {
+SymbolClass kind_of(std::uint16_t symbol) {
     switch (symbol) {
-        case 0x102: return Of::START;
-        case 0x103: return Of::END;
-        case 0x104: return Of::READY;
-        case 0x105: return Of::COMMAND;
-        case 0x106: return Of::REPLY;
-        default: return symbol & 0x100 ? Of::SYMBOL : Of::DATA;
+        case 0x102: return SymbolClass::START;
+        case 0x103: return SymbolClass::END;
+        case 0x104: return SymbolClass::READY;
+        case 0x105: return SymbolClass::COMMAND;
+        case 0x106: return SymbolClass::REPLY;
+        default: return symbol & 0x100 ? SymbolClass::SYMBOL : SymbolClass::DATA;
     }
 }
 
@@ -44,7 +44,7 @@ Of kind_of(std::uint16_t symbol) {
 Faults::Fate Faults::next(std::uint64_t n, std::int64_t start, std::int64_t arrival, std::uint16_t symbol) {
     Place place = place_of(symbol);
     for (const Fault& fault : all) {
-        if (fault.harm == Harm::DELAY && fault.holds(start)) arrival += fault.delay;
+        if (fault.harm == FaultEffect::DELAY && fault.holds(start)) arrival += fault.delay;
     }
     arrived_ = arrival = std::max(arrival, arrived_);
 
@@ -55,8 +55,8 @@ Faults::Fate Faults::next(std::uint64_t n, std::int64_t start, std::int64_t arri
         bool hit;
         std::uint64_t random = 0;
         switch (fault.harm) {
-            case Harm::DELAY: hit = fault.holds(start); break;
-            case Harm::CUT: hit = start < fault.until && arrival > fault.from; break;
+            case FaultEffect::DELAY: hit = fault.holds(start); break;
+            case FaultEffect::CUT: hit = start < fault.until && arrival > fault.from; break;
             default: {
                 const bool struck = fault.strikes(n, start, place.kind);
                 if (fault.framed()) {
@@ -66,12 +66,12 @@ Faults::Fate Faults::next(std::uint64_t n, std::int64_t start, std::int64_t arri
                     }
                     hit = fault.frame && place.frame && place.frame->of == fault.of;
                     random = fault.random;
-                    if (fault.harm == Harm::ERRORS) hit = hit && random / 10 % 4 == place.position;
+                    if (fault.harm == FaultEffect::ERRORS) hit = hit && random / 10 % 4 == place.position;
                 } else {
                     if (struck) fault.left = fault.length;
                     hit = fault.left > 0 && start < fault.until;
                     fault.left -= hit;
-                    if (hit && fault.harm == Harm::ERRORS) random = draw(fault.key, 2 * n + 1);
+                    if (hit && fault.harm == FaultEffect::ERRORS) random = draw(fault.key, 2 * n + 1);
                 }
                 fault.hits += struck;
             }
@@ -79,11 +79,11 @@ Faults::Fate Faults::next(std::uint64_t n, std::int64_t start, std::int64_t arri
         if (!hit) continue;
         ++fault.symbols;
         switch (fault.harm) {
-            case Harm::ERRORS: fate.symbol = damaged(fate.symbol, static_cast<unsigned>(random % 10)); break;
-            case Harm::DELAY: ++fault.hits; break;
-            case Harm::CUT: ++fault.hits; [[fallthrough]];
-            case Harm::LOST: lost = true; break;
-            case Harm::DOUBLED:
+            case FaultEffect::ERRORS: fate.symbol = damaged(fate.symbol, static_cast<unsigned>(random % 10)); break;
+            case FaultEffect::DELAY: ++fault.hits; break;
+            case FaultEffect::CUT: ++fault.hits; [[fallthrough]];
+            case FaultEffect::LOST: lost = true; break;
+            case FaultEffect::DOUBLED:
                 if (fault.framed()) {
                     place.frame->again = true;
                 } else {
@@ -106,13 +106,13 @@ Faults::Fate Faults::next(std::uint64_t n, std::int64_t start, std::int64_t arri
 Faults::Place Faults::place_of(std::uint16_t symbol) {
     Place place{kind_of(symbol), nullptr, 0};
     if (symbol & 0x100) {
-        if (place.kind == Of::READY || symbol == 0x100) return place;
+        if (place.kind == SymbolClass::READY || symbol == 0x100) return place;
         reply_.missing = 0;
-        if (place.kind == Of::REPLY) {
+        if (place.kind == SymbolClass::REPLY) {
             place.frame = &reply_;
-        } else if (place.kind != Of::SYMBOL) {
+        } else if (place.kind != SymbolClass::SYMBOL) {
             command_.missing = 0;
-            if (place.kind == Of::COMMAND) place.frame = &command_;
+            if (place.kind == SymbolClass::COMMAND) place.frame = &command_;
         }
         if (place.frame) {
             place.frame->missing = 3;
@@ -122,13 +122,13 @@ Faults::Place Faults::place_of(std::uint16_t symbol) {
     } else if (reply_.missing || command_.missing) {
         place.frame = reply_.missing ? &reply_ : &command_;
         place.position = 4 - place.frame->missing--;
-        place.kind = Of::SYMBOL;
+        place.kind = SymbolClass::SYMBOL;
     }
     return place;
 }
 
-bool Fault::strikes(std::uint64_t n, std::int64_t start, Of kind) {
-    if (!holds(start) || (of != Of::SYMBOL && of != kind)) return false;
+bool Fault::strikes(std::uint64_t n, std::int64_t start, SymbolClass kind) {
+    if (!holds(start) || (of != SymbolClass::SYMBOL && of != kind)) return false;
     if (threshold >= 0) return static_cast<std::int64_t>(draw(key, 2 * n) >> 11) < threshold;
     ++seen;
     return seen >= nth && seen - nth < times;

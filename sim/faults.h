@@ -10,12 +10,12 @@ namespace nectar {
 constexpr std::uint16_t VIOLATION = 0x1FF;
 
 // Numbered as engine.py has them.
-enum class Harm : int { ERRORS, LOST, DOUBLED, CUT, DELAY };
-enum class Of : int { SYMBOL, DATA, START, END, READY, COMMAND, REPLY };
+enum class FaultEffect : int { ERRORS, LOST, DOUBLED, CUT, DELAY };
+enum class SymbolClass : int { SYMBOL, DATA, START, END, READY, COMMAND, REPLY };
 
 struct Fault {
-    Harm harm;
-    Of of;
+    FaultEffect harm;
+    SymbolClass of;
     std::uint64_t key;         // of its random numbers
     std::int64_t threshold;    // rate * 2**53; -1: by place
     std::uint64_t nth;         // the first and
@@ -32,10 +32,10 @@ struct Fault {
     bool frame = false;        // the frame under way is struck
     std::uint64_t random = 0;  // what was drawn for it
 
-    bool framed() const { return of == Of::COMMAND || of == Of::REPLY; }
+    bool framed() const { return of == SymbolClass::COMMAND || of == SymbolClass::REPLY; }
     bool holds(std::int64_t start) const { return start >= from && start < until; }
     // Whether it strikes symbol n of its direction, counting it.
-    bool strikes(std::uint64_t n, std::int64_t start, Of kind);
+    bool strikes(std::uint64_t n, std::int64_t start, SymbolClass kind);
 };
 
 class Faults {
@@ -59,7 +59,7 @@ class Faults {
 
   private:
     struct Frame {
-        Of of;
+        SymbolClass of;
         unsigned missing = 0;  // bytes
         bool again = false;
         int count = 0;
@@ -67,15 +67,15 @@ class Faults {
     };
 
     struct Place {
-        Of kind;
+        SymbolClass kind;
         Frame* frame;
         unsigned position;
     };
 
     Place place_of(std::uint16_t symbol);
 
-    Frame command_{Of::COMMAND};
-    Frame reply_{Of::REPLY};
+    Frame command_{SymbolClass::COMMAND};
+    Frame reply_{SymbolClass::REPLY};
     std::int64_t arrived_ = 0;  // when the symbol before arrives
 };
 

@@ -46,7 +46,7 @@ class Shape(_Boards):
 
 @dataclass(frozen=True)
 class DeskShape(_Boards):
-    """What is on the desk; as in ``nectar.boards.desk.Desk``."""
+    """What is on the desk; as in ``nectar.boards.bench_setup.Desk``."""
 
     clock_hz: int = 16_000_000
 

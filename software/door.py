@@ -11,7 +11,7 @@ interrupt handlers). How long Python code takes is never measured: software says
 from enum import IntEnum
 from typing import NamedTuple
 
-__all__ = ["Kind", "Operation", "Door", "BusError", "Runner", "THREAD", "INTERRUPT"]
+__all__ = ["OperationKind", "Operation", "Door", "BusError", "Runner", "THREAD", "INTERRUPT"]
 
 #: Level of the kernel and its threads.
 THREAD = 0
@@ -29,7 +29,7 @@ class BusError(Exception):
         self.write = write
 
 
-class Kind(IntEnum):
+class OperationKind(IntEnum):
     """Kinds of operation; the numbers are what back ends in other languages see."""
 
     MODE = 0          # value: 1 supervisor mode, 0 user mode; of level 0; takes no time
@@ -55,9 +55,9 @@ class Operation(NamedTuple):
 
 # Faster than Operation(…): doors make some ten of these for every packet.
 _new = tuple.__new__
-_WRITE, _WRITE_BLOCK, _SPEND, _READ, _READ_BLOCK = Kind.WRITE, Kind.WRITE_BLOCK, Kind.SPEND, Kind.READ, Kind.READ_BLOCK
-_RETURN, _MASK, _UNMASK = Operation(Kind.RETURN), Operation(Kind.MASK, 0, 0, 1), Operation(Kind.MASK)
-_SUPERVISOR, _USER = Operation(Kind.MODE, 0, 0, 1), Operation(Kind.MODE)
+_WRITE, _WRITE_BLOCK, _SPEND, _READ, _READ_BLOCK = OperationKind.WRITE, OperationKind.WRITE_BLOCK, OperationKind.SPEND, OperationKind.READ, OperationKind.READ_BLOCK
+_RETURN, _MASK, _UNMASK = Operation(OperationKind.RETURN), Operation(OperationKind.MASK, 0, 0, 1), Operation(OperationKind.MASK)
+_SUPERVISOR, _USER = Operation(OperationKind.MODE, 0, 0, 1), Operation(OperationKind.MODE)
 
 
 class _Value:
@@ -164,11 +164,11 @@ class Door:
 
     def now(self):
         """Awaitable: CPU cycles since reset, once everything posted is done."""
-        return _Value(Operation(Kind.NOW))
+        return _Value(Operation(OperationKind.NOW))
 
     def wait(self):
         """Awaitable: sleeps until an interrupt handler has run since this level was last resumed."""
-        return _Value(Operation(Kind.WAIT))
+        return _Value(Operation(OperationKind.WAIT))
 
     # -- interrupts ----------------------------------------------------------------------------------
     def attach(self, handler):

@@ -7,7 +7,7 @@ crossbar).
 from collections import namedtuple
 
 from ..hdl.hub.commands import Op
-from ..hdl.hub.monitor_map import COUNTER_BITS, EVENT_BYTES, POP, TIME_BITS, Clear, Counter, Event, Flag, Select
+from ..hdl.hub.monitor_map import COUNTER_BITS, EVENT_BYTES, POP, TIME_BITS, Clear, CounterId, Event, Flag, Select
 from .errors import CommandRefused, NoReply
 
 __all__ = ["HubMonitor", "Identity", "Record", "Span", "decode_counters", "decode_events", "events_text", "spans"]
@@ -31,11 +31,11 @@ _WHOLE_TIME = 1 << TIME_BITS + 2 * _PORT_BITS
 
 
 def decode_counters(data):
-    """Counts by Counter, of the bytes that MONITOR_READ gives while a port is selected. ValueError if they are not all there."""
+    """Counts by CounterId, of the bytes that MONITOR_READ gives while a port is selected. ValueError if they are not all there."""
     size = COUNTER_BITS // 8
-    if len(data) != size * len(Counter):
-        raise ValueError(f"the counters of a port are {size * len(Counter)} bytes, not {len(data)}")
-    return {counter: int.from_bytes(data[size * counter:size * (counter + 1)], "big") for counter in Counter}
+    if len(data) != size * len(CounterId):
+        raise ValueError(f"the counters of a port are {size * len(CounterId)} bytes, not {len(data)}")
+    return {counter: int.from_bytes(data[size * counter:size * (counter + 1)], "big") for counter in CounterId}
 
 
 def decode_events(entries, period_ns):
@@ -161,8 +161,8 @@ class HubMonitor:
         return [Flag(value) for value in await self._read(Select.FLAGS, ports)]
 
     async def counters(self, port):
-        """What the port has counted, by Counter."""
-        return decode_counters(await self._read(port, COUNTER_BITS // 8 * len(Counter)))
+        """What the port has counted, by CounterId."""
+        return decode_counters(await self._read(port, COUNTER_BITS // 8 * len(CounterId)))
 
     async def clear(self, port):
         """Clears the counters of a port."""

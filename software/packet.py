@@ -9,7 +9,7 @@ from struct import Struct
 from ..hdl.cab.addresses import CRC_BYTES, HEADER_BYTES
 from ..hdl.link.symbol import MAX_PACKET
 
-__all__ = ["HEADER", "EXCHANGE", "STREAM", "WINDOW_UNIT", "Protocol", "Kind", "Flag", "Refusal", "Reason", "ASK", "LAST_FRAGMENT", "ANY_CAB", "MAX_DATA", "LENGTH_BITS", "pack", "unpack", "COMMAND", "AREA", "RESULT", "Code", "Status"]
+__all__ = ["HEADER", "EXCHANGE", "STREAM", "WINDOW_UNIT", "Protocol", "PacketKind", "Flag", "Refusal", "Reason", "ASK", "LAST_FRAGMENT", "ANY_CAB", "MAX_DATA", "LENGTH_BITS", "pack", "unpack", "COMMAND", "AREA", "RESULT", "Code", "Status"]
 
 
 class Protocol(IntEnum):
@@ -22,7 +22,7 @@ class Protocol(IntEnum):
     MULTICAST = 4
 
 
-class Kind(IntEnum):
+class PacketKind(IntEnum):
     """What a packet of the request-response and the multicast protocol is: low bits of byte 3 (docs/transports.md)."""
 
     REQUEST = 1     # a fragment of a request, or of a multicast message

@@ -10,7 +10,6 @@ import argparse
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 from ..sim.build import cores
 from .imports import HARNESS, HOUSE, ROOT, closure

@@ -49,7 +49,7 @@ def _mutation(folder, *groups):
     campaign = "mutation/test_campaign.py::test_mutants_are_found_or_explained"
     for number, group in enumerate(groups, 1):
         minutes, *names = group.split()
-        names = [name if folder == "hub" else f"{folder}/{name}" for name in names]
+        names = [f"{folder}/{name}" for name in names]
         yield Job(
             f"mutation-{folder.rpartition('/')[2]}-{number}",
             f"all mutants of {', '.join(names)}",
@@ -159,22 +159,25 @@ JOBS = (
         ),
     ),
     *_mutation(
-        "hub",
-        "20 answers arbiter bypass central",
-        "20 controller counters crossbar crossbar_register",
-        "20 head input_port input_register locks",
-        "20 monitor neighbours output_port queue",
-        "20 receiver recorder reply_buffer reply_bus",
-        "20 reply_sender status_table supervisor watchdog",
+        "hub/control",
+        "20 arbiter central controller locks",
+        "20 neighbours response_unit status_table supervisor watchdog",
     ),
+    *_mutation("hub/monitor", "20 counters monitor recorder"),
+    *_mutation(
+        "hub/port",
+        "20 bypass crossbar_register head input_port",
+        "20 input_queue input_register output_port reply_buffer reply_sender symbol_decoder",
+    ),
+    *_mutation("hub", "20 crossbar reply_bus"),
     *_mutation(
         "cab",
         "16 bus counter crc32 demux",
-        "16 emitter errors fiber_in",
-        "16 fiber_out gather internet",
+        "16 tx_serializer errors fiber_in",
+        "16 fiber_out tx_reader internet",
         "16 interrupts memory output program",
-        "16 protection receiver registers scatter",
-        "16 slots store timers",
+        "16 protection packet_receiver registers scatter",
+        "16 slots rx_writer timers",
     ),
     *_mutation(
         "cab/vme",
@@ -183,7 +186,7 @@ JOBS = (
         "16 slave sync transfer",
         "16 vme window",
     ),
-    *_mutation("link", "8 aligner bits decoder elastic encoder", "8 queue receiver serial transmitter"),
+    *_mutation("link", "8 aligner bits decoder elastic encoder", "8 queue serial_receiver serial transmitter"),
     *(
         Job(
             f"benches-{number:02}",

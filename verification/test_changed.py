@@ -11,7 +11,9 @@ from nectar.verification.imports import ROOT, closure, dependencies
 def test_a_component_touches_its_bench_first_and_whatever_is_built_of_it():
     found, reason = touched(["hdl/hub/control/arbiter.py"])
     assert reason is None
-    bench, controller, hub = (found[f"verification/hub/test_{name}.py"] for name in ("arbiter", "controller", "hub"))
+    bench, controller, hub = (
+        found[f"verification/hub/{name}.py"] for name in ("control/test_arbiter", "control/test_controller", "test_hub")
+    )
     assert bench == 1 and bench < controller < hub
     assert "verification/formal/test_arbiter.py" in found and "verification/system/test_send_file.py" in found
     assert "verification/cab/test_slots.py" not in found and "verification/link/test_symbol.py" not in found, (

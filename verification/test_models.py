@@ -1,6 +1,5 @@
 """Compiled models: the same is compiled once, and nothing is kept that is not whole."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path

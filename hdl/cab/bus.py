@@ -15,7 +15,7 @@ from .access import WINDOW_BITS, Access, AccessPort, WindowPort
 from .addresses import ADDRESS_BITS, KERNEL_PAGE, REGIONS, REGISTERS
 from .memory import LANES, SlotPort, check_data_bytes
 from .protection import KEPT, Trap
-from .regions import DOMAIN_BITS, KERNEL, PAGE_BITS, Kind, Right
+from .regions import DOMAIN_BITS, KERNEL, PAGE_BITS, AccessKind, Right
 from .registers import WORD_BITS, Area
 
 __all__ = ["CpuBus", "CpuPort"]
@@ -337,7 +337,7 @@ class CpuBus(wiring.Component):
         with m.If(to_walk & denied):
             m.d.sync += [
                 trap.payload.address.eq(Cat(Mux(seen_first, area.address[:PAGE_BITS], 0), seen_page)),
-                trap.payload.kind.eq(Mux(area.write, Kind.WRITE, Kind.READ)),
+                trap.payload.kind.eq(Mux(area.write, AccessKind.WRITE, AccessKind.READ)),
             ]
 
         # 7. The window: the CPU waits there, not here.
@@ -391,7 +391,7 @@ class CpuBus(wiring.Component):
             Assert(~(self.memory.valid & self.program.valid), "an access goes to one place"),
         ]
         if platform == "formal":
-            self.spy = SimpleNamespace(
+            self.probes = SimpleNamespace(
                 at_work=at_work, where=where, valid=valid, ends=ends, leaves=leaves, held=held, spare=spare, cpu_begins=cpu_begins,
                 vme_begins=vme_begins, hears=walk.ongoing("HEAR"), begins=walk.ongoing("BEGIN"), walking=walking, walked=walked, passed=passed, denied=denied, area=area, page=page,
                 ahead=ahead, at_first=at_first, last_page=last_page, seen_page=seen_page, seen_first=seen_first, waits=waits, answers_cpu=answers_cpu,
@@ -416,7 +416,7 @@ class CpuBus(wiring.Component):
 
     @staticmethod
     def _kind(access):
-        return Mux(access.write, Kind.WRITE, Mux(access.execute, Kind.EXECUTE, Kind.READ))
+        return Mux(access.write, AccessKind.WRITE, Mux(access.execute, AccessKind.EXECUTE, AccessKind.READ))
 
     @staticmethod
     def _within(address, name, size=None):

@@ -15,10 +15,10 @@ from .addresses import REG, REGIONS
 from .demux import Demux, ReplyWord
 from .errors import EVENT_BITS
 from .memory import StorePort, check_data_bytes
-from .receiver import RECEIVER_REGISTERS, Queued, Receiver
+from .packet_receiver import RECEIVER_REGISTERS, Queued, PacketReceiver
 from .scatter import SCATTER_REGISTERS, Scatter
 from .registers import WORD_BITS, RegisterPort
-from .store import Store
+from .rx_writer import RxWriter
 
 __all__ = ["REPLIES", "FiberIn"]
 
@@ -38,7 +38,7 @@ class FiberIn(wiring.Component):
     -------
     rx : Out
         The pins; registered before anything else.
-    rx_control, rx_status, reply, rx_count, those of ``Receiver`` and ``Scatter`` : In(RegisterPort)
+    rx_control, rx_status, reply, rx_count, those of ``PacketReceiver`` and ``Scatter`` : In(RegisterPort)
         Its registers.
     memory : Out(StorePort(data_bytes))
     ready : Out(1)
@@ -122,9 +122,9 @@ class FiberIn(wiring.Component):
             m.d.sync += lost.eq(queue.overflow)
 
         # 4. Packets.
-        m.submodules.receiver = receiver = Receiver()
+        m.submodules.receiver = receiver = PacketReceiver()
         m.submodules.scatter = scatter = Scatter(self.data_bytes)
-        m.submodules.store = store = Store(self.data_bytes)
+        m.submodules.store = store = RxWriter(self.data_bytes)
         for name in RECEIVER_REGISTERS:
             connect(m, flipped(getattr(self, name)), getattr(receiver, name))
         for name in SCATTER_REGISTERS:

@@ -12,8 +12,8 @@ from amaranth.utils import exact_log2
 from ..link.port import FiberPort
 from .addresses import ADDRESS_BITS, REG, REGIONS, TX_LIST_DEPTH
 from .counter import Counter
-from .emitter import Emitter
-from .gather import Entry, Gather, Item, Kind
+from .tx_serializer import TxSerializer
+from .tx_reader import Entry, TxReader, Item, EntryKind
 from .memory import FetchPort, area_inside, check_data_bytes
 from .output import OutputRegister
 from .registers import WORD_BITS, RegisterPort
@@ -38,7 +38,7 @@ class FiberOut(wiring.Component):
     tx_status, tx_command, tx_address, tx_area, tx_symbol, tx_ready, tx_control, tx_progress, tx_threshold, tx_count : In(RegisterPort)
         Its registers.
     memory, memory_data
-        As in ``Gather``.
+        As in ``TxReader``.
     tx : Out
         The pins.
     ready : In(1)
@@ -116,14 +116,14 @@ class FiberOut(wiring.Component):
             entry.wait_ready.eq(command.wait_ready),
         ]
         with m.If(self.tx_command.write):
-            m.d.comb += [entry.kind.eq(Kind.COMMAND), entry.value.eq(command.as_value()), entry.notify.eq(command.notify)]
+            m.d.comb += [entry.kind.eq(EntryKind.COMMAND), entry.value.eq(command.as_value()), entry.notify.eq(command.notify)]
         with m.Elif(self.tx_symbol.write):
-            m.d.comb += [entry.kind.eq(Kind.SYMBOL), entry.value.eq(self.tx_symbol.data.symbol)]
+            m.d.comb += [entry.kind.eq(EntryKind.SYMBOL), entry.value.eq(self.tx_symbol.data.symbol)]
         with m.Else():
-            m.d.comb += [entry.kind.eq(Kind.AREA), entry.value.eq(area.length), entry.notify.eq(area.notify)]
+            m.d.comb += [entry.kind.eq(EntryKind.AREA), entry.value.eq(area.length), entry.notify.eq(area.notify)]
 
         # 2. From entries to items, some ahead of the fiber.
-        gather = Gather(self.data_bytes)
+        gather = TxReader(self.data_bytes)
         m.submodules.gather = whole(gather)
         items = fifo.SyncFIFO(width=Shape.cast(Item).width, depth=_ITEMS)
         m.submodules.items = whole(items)
@@ -139,7 +139,7 @@ class FiberOut(wiring.Component):
         connect(m, gather.memory, flipped(self.memory))
 
         # 3. From items to symbols.
-        m.submodules.emitter = emitter = Emitter()
+        m.submodules.emitter = emitter = TxSerializer()
         m.submodules.output = output = OutputRegister()
         m.d.comb += [
             emitter.items.payload.eq(items.r_data),

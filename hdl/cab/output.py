@@ -92,5 +92,5 @@ class OutputRegister(wiring.Component):
             Assert(~self.push.valid | (self.push.payload.start == (self.push.payload.symbol == Control.START)), "a start of packet is marked"),
         ]
         if platform == "formal":
-            self.spy = SimpleNamespace(front=front, spare=spare, front_valid=front_valid, spare_valid=spare_valid)
+            self.probes = SimpleNamespace(front=front, spare=spare, front_valid=front_valid, spare_valid=spare_valid)
         return m

@@ -168,7 +168,7 @@ class Protection(wiring.Component):
 
         if platform == "formal":
             look = table.read_port(domain="comb")
-            self.spy = SimpleNamespace(address=look.addr, data=look.data, domain=domain, place=place, inside=inside, chosen=chosen, read=read.data)
+            self.probes = SimpleNamespace(address=look.addr, data=look.data, domain=domain, place=place, inside=inside, chosen=chosen, read=read.data)
 
         # 3. The current domain, and the domains whose rights count.
         m.d.comb += [

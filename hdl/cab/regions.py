@@ -8,7 +8,7 @@ domains. The base addresses are ours.
 from dataclasses import dataclass
 from enum import IntEnum
 
-__all__ = ["ADDRESS_BITS", "DOMAINS", "DOMAIN_BITS", "KERNEL", "PAGE_BITS", "PAGES", "Kind", "Region", "REGIONS", "Right"]
+__all__ = ["ADDRESS_BITS", "DOMAINS", "DOMAIN_BITS", "KERNEL", "PAGE_BITS", "PAGES", "AccessKind", "Region", "REGIONS", "Right"]
 
 ADDRESS_BITS = 24
 #: Bits of a byte address within a page of 1 kbyte.
@@ -30,7 +30,7 @@ class Right(IntEnum):
     EXECUTE = 4
 
 
-class Kind(IntEnum):
+class AccessKind(IntEnum):
     """Kinds of access, as TRAP_INFO tells them: which right it needs."""
 
     READ = 0

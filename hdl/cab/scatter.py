@@ -114,5 +114,5 @@ class Scatter(wiring.Component):
         with m.If(self.clear):
             m.d.sync += [running.eq(0), final_waits.eq(0), emptying.eq(1)]
         if platform == "formal":
-            self.spy = SimpleNamespace(final=final, final_waits=final_waits, running=running, emptying=emptying)
+            self.probes = SimpleNamespace(final=final, final_waits=final_waits, running=running, emptying=emptying)
         return m

@@ -68,7 +68,7 @@ class Slots(wiring.Component):
                 m.d.comb += self.given[user.value].eq(self.wants[user.value] & ~earlier)
                 earlier = earlier | self.wants[user.value]
         if platform == "formal":
-            self.spy = SimpleNamespace(count=count)
+            self.probes = SimpleNamespace(count=count)
         m.d.comb += [
             Assert((self.given & ~self.wants) == 0, "nobody gets what he does not want"),
             Assert((self.given & (self.given - 1)) == 0, "one access in a cycle"),

@@ -8,7 +8,7 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..cab.bus import CpuPort
-from .conductor import Conductor, check_cabs
+from .host_controller import HostController, check_cabs
 from .deframer import Deframer
 from .framer import Framer
 from .numbers import FRAME_WORDS
@@ -27,7 +27,7 @@ class Cable(wiring.Component):
     cabs : int
         CABs, 1 to 16.
     identity : list of int
-        As in ``Conductor``.
+        As in ``HostController``.
     bit_cycles : int
         Clock cycles of a bit on the line, 4 to 65536.
 
@@ -61,7 +61,7 @@ class Cable(wiring.Component):
         self.cabs = cabs
         self._receiver = UartReceiver(bit_cycles)
         self._transmitter = UartTransmitter(bit_cycles)
-        self._conductor = Conductor(cabs, identity)
+        self._conductor = HostController(cabs, identity)
         super().__init__({
             "rx": In(1), "tx": Out(1, init=1),
             **{f"bus_{n}": In(CpuPort()) for n in range(cabs)}, "irq": In(cabs),

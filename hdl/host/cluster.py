@@ -13,7 +13,7 @@ from ..hub.hub import Hub
 from ..hub.profile import HUB_PROFILES, PROTOTYPE
 from ..link.symbol import SYMBOL_BITS
 from .cable import Cable
-from .conductor import check_cabs
+from .host_controller import check_cabs
 from .gate import ClockGate
 from .numbers import BUFFER_WORDS
 

@@ -10,7 +10,7 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from .messages import Passage, check_ports, index_bits
+from .messages import CrossbarBeat, check_ports, index_bits
 
 __all__ = ["Crossbar"]
 
@@ -28,11 +28,11 @@ class Crossbar(wiring.Component):
 
     Members
     -------
-    passage, move : In(Passage).array(ports), In(ports)
+    passage, move : In(CrossbarBeat).array(ports), In(ports)
         For each input what it sends, and that it goes to all outputs connected in this cycle.
     targets, owner : as in StatusTable
         The status table. No input is connected to the output of its own port.
-    out, push : Out(Passage).array(ports), Out(ports)
+    out, push : Out(CrossbarBeat).array(ports), Out(ports)
         For each output what its input sends, and that it comes in this cycle.
 
     Timing
@@ -50,9 +50,9 @@ class Crossbar(wiring.Component):
         self.ports = ports
         self.early = early
         super().__init__({
-            "passage": In(Passage).array(ports), "move": In(ports),
+            "passage": In(CrossbarBeat).array(ports), "move": In(ports),
             "targets": In(ports).array(ports), "owner": In(index_bits(ports)).array(ports),
-            "out": Out(Passage).array(ports), "push": Out(ports),
+            "out": Out(CrossbarBeat).array(ports), "push": Out(ports),
         })
 
     def elaborate(self, platform):

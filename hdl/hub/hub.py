@@ -14,7 +14,7 @@ from .port.input_port import InputPort
 from .port.input_register import InputRegister
 from .messages import check_ports
 from .monitor.monitor import Monitor
-from .monitor_map import Counter
+from .monitor_map import CounterId
 from .control.neighbours import Neighbours
 from .port.output_port import OutputPort
 from .profile import PROTOTYPE, HubProfile
@@ -158,7 +158,7 @@ class Hub(wiring.Component):
                 pin.tx.valid.eq(sink.tx.valid),
                 sink.tx.ready.eq(pin.tx.ready),
                 monitor.events[n].eq(source.events),
-                monitor.events[n][Counter.OPENED].eq(central.opened[n]),
+                monitor.events[n][CounterId.OPENED].eq(central.opened[n]),
                 monitor.flags[n].eq(central.flags[n]),
                 crossbar.targets[n].eq(central.targets[n]),
                 crossbar.owner[n].eq(central.owner[n]),

@@ -10,7 +10,7 @@ from amaranth.utils import bits_for
 from ..link.symbol import SYMBOL_BITS
 from .commands import Error
 
-__all__ = ["FAULTS", "LEVEL_BITS", "Request", "Reply", "Passage", "check_ports", "index_bits", "is_absent", "port_mask", "one_hot_index"]
+__all__ = ["FAULTS", "LEVEL_BITS", "Request", "Reply", "CrossbarBeat", "check_ports", "index_bits", "is_absent", "port_mask", "one_hot_index"]
 
 #: Refusals that are counted as errors, and the names of the pulses that tell of them. Where they come one-hot it is in this order.
 FAULTS = {Error.UNKNOWN: "unknown", Error.BAD_PORT: "bad_port", Error.NOT_MINE: "not_mine", Error.NOT_ALLOWED: "not_allowed",
@@ -34,7 +34,7 @@ class Reply(data.Struct):
     op: 8
 
 
-class Passage(data.Struct):
+class CrossbarBeat(data.Struct):
     """What passes the crossbar."""
 
     symbol: SYMBOL_BITS

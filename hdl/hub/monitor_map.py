@@ -7,10 +7,10 @@ events of the crossbar and its controller); what it records and how it is read i
 
 from enum import IntEnum, IntFlag
 
-__all__ = ["Counter", "ERRORS", "COUNTER_BITS", "Event", "EVENT_DEPTH", "EVENT_BYTES", "TIME_BITS", "Select", "Clear", "Flag", "POP", "VERSION"]
+__all__ = ["CounterId", "ERRORS", "COUNTER_BITS", "Event", "EVENT_DEPTH", "EVENT_BYTES", "TIME_BITS", "Select", "Clear", "Flag", "POP", "VERSION"]
 
 
-class Counter(IntEnum):
+class CounterId(IntEnum):
     """Counters of a port; each has 16 bits and stops at 65535."""
 
     OPENED = 0         # connections of this input that were entered into the status table
@@ -32,7 +32,7 @@ class Counter(IntEnum):
 
 
 #: Counters that count errors: those of which STATUS_ERRORS tells the sum.
-ERRORS = tuple(c for c in Counter if c not in (Counter.OPENED, Counter.PACKETS, Counter.FLUSHED))
+ERRORS = tuple(c for c in CounterId if c not in (CounterId.OPENED, CounterId.PACKETS, CounterId.FLUSHED))
 #: Bits of a counter.
 COUNTER_BITS = 16
 

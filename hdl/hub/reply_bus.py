@@ -199,6 +199,6 @@ class ReplyBus(wiring.Component):
             m.d.sync += fits.eq(room)
 
         if platform == "formal":
-            self.spy = SimpleNamespace(turns=turns, origin=origin, place=place, asks=asks)
+            self.probes = SimpleNamespace(turns=turns, origin=origin, place=place, asks=asks)
             m.d.comb += Assert((target & (target - 1))[:self.ports] == 0, "a reply goes to one port")
         return m

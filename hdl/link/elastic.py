@@ -73,6 +73,6 @@ class ElasticBuffer(wiring.Component):
             m.d.sync += over.eq(0)
         if platform == "formal":
             look = storage.read_port(domain="comb")
-            self.spy = SimpleNamespace(level=level, over=over, newest_first=newest_first, leaves=leaves, address=look.addr, data=look.data, popped=popped)
+            self.probes = SimpleNamespace(level=level, over=over, newest_first=newest_first, leaves=leaves, address=look.addr, data=look.data, popped=popped)
             m.d.comb += Assert(level <= DEPTH, "no more symbols than there is room for")
         return m

@@ -114,7 +114,7 @@ class SymbolQueue(wiring.Component):
 
         if platform == "formal":
             look = data.read_port(domain="comb")
-            self.spy = SimpleNamespace(address=look.addr, data=look.data, taken=taken, ahead=ahead)
+            self.probes = SimpleNamespace(address=look.addr, data=look.data, taken=taken, ahead=ahead)
             count = Signal(range(size))
             m.d.comb += [
                 count.eq(written - taken),

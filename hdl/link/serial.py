@@ -9,7 +9,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from .port import FiberPort
-from .receiver import Receiver
+from .serial_receiver import SerialReceiver
 from .transmitter import INTERVAL_HUB, Transmitter
 
 __all__ = ["SerialPhy"]
@@ -52,7 +52,7 @@ class SerialPhy(wiring.Component):
 
     def __init__(self, samples=4, oversampling=4, interval=INTERVAL_HUB):
         self.transmitter = Transmitter(samples, oversampling, interval)
-        self.receiver = Receiver(samples, oversampling)
+        self.receiver = SerialReceiver(samples, oversampling)
         super().__init__({
             "fiber": In(FiberPort()),
             "line": Out(wiring.Signature({"rx": In(samples), "tx": Out(samples)})),

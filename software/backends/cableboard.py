@@ -9,7 +9,7 @@ from collections import deque
 from ...hdl.cab.addresses import REGIONS
 from ...hdl.host.numbers import BAUD, BUFFER_WORDS, FRAME_WORDS, RESET_EDGES, Item, Reason, Request, Turn
 from ...hdl.hub.profile import HUB_PROFILES
-from ..door import INTERRUPT, THREAD, BusError, Door, Kind, Runner
+from ..door import INTERRUPT, THREAD, BusError, Door, OperationKind, Runner
 from ..errors import CableError
 from .cableline import Line
 from .cablewords import TurnWords, encode, turns, value
@@ -160,7 +160,7 @@ class Board:
         cpu.results = []
         try:
             given = encode(step(cpu.runner))
-            if level == INTERRUPT and given.awaited is not None and given.awaited.kind == Kind.WAIT:
+            if level == INTERRUPT and given.awaited is not None and given.awaited.kind == OperationKind.WAIT:
                 raise RuntimeError(f"{self.names[index]}: an interrupt handler cannot wait for an interrupt: it holds all of them off")
         except BaseException:
             self._items.append([Item.HALT << 28 | index << 24])

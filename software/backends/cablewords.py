@@ -8,7 +8,7 @@ import zlib
 from typing import NamedTuple
 
 from ...hdl.host.numbers import BUFFER_WORDS, ESCAPE, ESCAPED, FLAG, RESIDUE, SPEND_BITS, Turn, operation, second
-from ..door import Kind
+from ..door import OperationKind
 
 __all__ = ["Deframer", "Given", "TurnWords", "encode", "frame", "turns", "value"]
 
@@ -82,30 +82,30 @@ def encode(operations):
     awaited = None
     for item in operations:
         kind, address, size, data = item
-        if kind >= Kind.READ and kind != Kind.RETURN:
+        if kind >= OperationKind.READ and kind != OperationKind.RETURN:
             awaited = item
-        if kind == Kind.SPEND:
+        if kind == OperationKind.SPEND:
             while data:
                 part = min(data, (1 << SPEND_BITS) - 1)
                 words.append(operation(kind, part))
                 data -= part
-        elif kind == Kind.MODE or kind == Kind.MASK:
+        elif kind == OperationKind.MODE or kind == OperationKind.MASK:
             words.append(operation(kind, int(bool(data))))
-        elif kind == Kind.WRITE:
+        elif kind == OperationKind.WRITE:
             shift = 4 - size - (address & 3)
             words.append(operation(kind, address, (1 << size) - 1 << shift))
             words.append((data & (1 << 8 * size) - 1) << 8 * shift)
-        elif kind == Kind.READ:
+        elif kind == OperationKind.READ:
             words.append(operation(kind, address, (1 << size) - 1 << 4 - size - (address & 3)))
-        elif kind == Kind.READ_BLOCK and not size:
-            words.append(operation(Kind.NOW))
-        elif kind == Kind.WRITE_BLOCK or kind == Kind.READ_BLOCK:
+        elif kind == OperationKind.READ_BLOCK and not size:
+            words.append(operation(OperationKind.NOW))
+        elif kind == OperationKind.WRITE_BLOCK or kind == OperationKind.READ_BLOCK:
             lead = address & 3
             count = (lead + size + 3) // 4
             words.append(operation(kind, address, 0xF >> lead))
             joined.add(len(words))
             words.append(second(0xF << 4 * count - lead - size & 0xF, count))
-            if kind == Kind.WRITE_BLOCK:
+            if kind == OperationKind.WRITE_BLOCK:
                 words += struct.unpack(f">{count}I", (bytes(lead) + data).ljust(4 * count, b"\0"))
         else:
             words.append(operation(kind))
@@ -127,11 +127,11 @@ def _cut(words, joined):
 def value(awaited, results, edges):
     """What software gets that awaits the operation ``awaited``, given the words read and the clock edges since reset."""
     kind, address, size, _ = awaited
-    if kind == Kind.NOW:
+    if kind == OperationKind.NOW:
         return edges - 1
-    if kind == Kind.READ:
+    if kind == OperationKind.READ:
         return results[0] >> 8 * (4 - size - (address & 3)) & (1 << 8 * size) - 1
-    if kind == Kind.READ_BLOCK:
+    if kind == OperationKind.READ_BLOCK:
         lead = address & 3
         return struct.pack(f">{len(results)}I", *results)[lead:lead + size]
     return None

@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 
 from ...hdl.hub.commands import Op
 from ...hdl.link.symbol import command
-from ...sim.engine import ADDRESS, BOARD, LEVEL, NUMBER, RESULT, WRITE, Code, Engine, Harm, Of, Result
+from ...sim.engine import ADDRESS, BOARD, LEVEL, NUMBER, RESULT, WRITE, Code, Engine, FaultEffect, SymbolClass, Result
 from ...sim.profile import PROTOTYPE
 from ..door import BusError, Door, Runner
 from ..errors import FaultError
@@ -179,19 +179,19 @@ class EngineMachine:
 
     def fault(self, ends, fault, key, begin_ps, end_ps):
         """Puts a fault on a direction of a fiber."""
-        number = self.engine.add_fault(ends, Harm[fault.what.upper()], Of[(fault.kind or "symbol").upper()], key=key,
+        number = self.engine.add_fault(ends, FaultEffect[fault.what.upper()], SymbolClass[(fault.kind or "symbol").upper()], key=key,
                                        threshold=None if fault.rate is None else threshold(fault.rate), nth=fault.nth, times=fault.times,
                                        length=fault.length, begin_ps=begin_ps, end_ps=end_ps, delay_ps=fault.delay_ps)
         return _FiberFault(self.engine, number)
 
     def check_enable(self, hub):
         """Raises FaultError if all ports of a HUB have a fiber."""
-        if not self.engine.order(hub, ()):
+        if not self.engine.inject(hub, ()):
             raise FaultError(f"{hub} has a fiber at each of its ports, so that nobody could tell it to disable one: give it one port more")
 
     def enable(self, hub, port, on):
         """Has a HUB enable or disable a port."""
-        self.engine.order(hub, command(Op.ENABLE_REPLY if on else Op.DISABLE_REPLY, self._hub_ids[hub], port))
+        self.engine.inject(hub, command(Op.ENABLE_REPLY if on else Op.DISABLE_REPLY, self._hub_ids[hub], port))
 
     def reset(self, hub):
         """Resets a HUB."""

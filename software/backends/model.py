@@ -8,7 +8,7 @@ from heapq import heapify, heappop, heappush
 
 from ...hdl.cab.addresses import REGIONS
 from ...hdl.link.symbol import COMMAND_LENGTH
-from ..door import Door, Kind
+from ..door import Door, OperationKind
 from ..machine import QUIET, STOPPED, TIME, node_name
 from .modelcab import ModelCab
 from .modelfiber import ModelFiber
@@ -37,7 +37,7 @@ class _Cpu:
         """``Processor.direct``: a block of data memory is done at once, in the time that it takes word by word."""
         words = self.board.block(operation, kernel)
         if words:
-            write = operation.kind == Kind.WRITE_BLOCK
+            write = operation.kind == OperationKind.WRITE_BLOCK
             self.answers.append((self.processor.edges + self.board.answer(write, len(words)), words[-1], False))
         return words
 

@@ -7,7 +7,7 @@ from functools import partialmethod
 from struct import unpack
 
 from ...hdl.cab.addresses import ID_VALUE, REG, REGIONS, VME_REGISTERS, Irq
-from ...hdl.cab.regions import DOMAINS, PAGES, Kind
+from ...hdl.cab.regions import DOMAINS, PAGES, AccessKind
 from .. import door
 from .modelguard import Guard
 from .modelport import ModelPort
@@ -23,7 +23,7 @@ _BY_ADDRESS = {register.address: register for register in REG.values() if regist
 _ANSWER = 3
 _STATES = (1 << Irq.PACKET) | (1 << Irq.RECEIVED) | (1 << Irq.REPLY) | (1 << Irq.INPUT)
 #: As plain numbers: these are asked for at every access, and enumerations are slow.
-_DATA_BASE, _PROGRAM_BASE, _READ, _WRITE = _DATA.base, _PROGRAM.base, int(Kind.READ), int(Kind.WRITE)
+_DATA_BASE, _PROGRAM_BASE, _READ, _WRITE = _DATA.base, _PROGRAM.base, int(AccessKind.READ), int(AccessKind.WRITE)
 _PACKET, _RECEIVED, _REPLY = int(Irq.PACKET), int(Irq.RECEIVED), int(Irq.REPLY)
 
 
@@ -133,7 +133,7 @@ class ModelCab(ModelTimers, ModelPort):
         if first < 0 or end > len(self.memory):
             return None
         low, high = first & ~3, end + 3 & ~3
-        if operation.kind == door.Kind.WRITE_BLOCK:
+        if operation.kind == door.OperationKind.WRITE_BLOCK:
             self.memory[first:end] = operation.value
             return [0] * (high - low >> 2)
         return list(unpack(f">{high - low >> 2}I", self.memory[low:high]))
@@ -154,10 +154,10 @@ class ModelCab(ModelTimers, ModelPort):
 
     def vme_block(self, operation):
         """As ``block``, for the node."""
-        write = operation.kind == door.Kind.WRITE_BLOCK
+        write = operation.kind == door.OperationKind.WRITE_BLOCK
         self._guard.vme = True
         try:
-            free = self._guard.permits(operation.address, operation.size, Kind.WRITE if write else Kind.READ)
+            free = self._guard.permits(operation.address, operation.size, AccessKind.WRITE if write else AccessKind.READ)
             return self._move(operation) if free else None
         finally:
             self._guard.vme = False

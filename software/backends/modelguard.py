@@ -1,13 +1,13 @@
 """The protection of the pure-Python model's CAB, as ``docs/cab.md`` says: table, domains, record of what was refused."""
 
 from ...hdl.cab.addresses import KERNEL_PAGE, REG, REGIONS
-from ...hdl.cab.regions import DOMAINS, KERNEL, PAGE_BITS, Kind, Right
+from ...hdl.cab.regions import DOMAINS, KERNEL, PAGE_BITS, AccessKind, Right
 
 __all__ = ["Guard"]
 
 _TABLE, _REGISTERS = REGIONS["protection"], REGIONS["registers"]
 _PAGE_NUMBERS = 14
-_NEEDS = {Kind.READ: Right.READ, Kind.WRITE: Right.WRITE}
+_NEEDS = {AccessKind.READ: Right.READ, AccessKind.WRITE: Right.WRITE}
 
 
 class Guard:
@@ -43,7 +43,7 @@ class Guard:
         return self._domain() == KERNEL
 
     def allows(self, address, kind):
-        """Whether the CPU may make an access of that Kind; if not, it is recorded."""
+        """Whether the CPU may make an access of that AccessKind; if not, it is recorded."""
         domain = self._domain()
         if domain == KERNEL:
             return True

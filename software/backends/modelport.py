@@ -8,7 +8,7 @@ import zlib
 from collections import deque
 
 from ...hdl.cab.addresses import CRC_BYTES, HEADER_BYTES, REG, REGIONS, RX_LIST_DEPTH, TX_LIST_DEPTH, Check, Irq
-from ...hdl.cab.regions import Kind
+from ...hdl.cab.regions import AccessKind
 from ...hdl.link.symbol import COMMAND_LENGTH, Control
 from .modelfiber import Arrival, Command, Stretch
 from .modelnet import QUEUE
@@ -83,7 +83,7 @@ class ModelPort:
         length = register.length.get(value)
         if length and not self._inside(self._tx_address, length) or len(self._tx_list) >= TX_LIST_DEPTH:
             return False
-        if not self._guard.allows_area(self._tx_address, length, Kind.READ):
+        if not self._guard.allows_area(self._tx_address, length, AccessKind.READ):
             return False
         return self._tx_add(register, value, self._tx_address)
 
@@ -294,7 +294,7 @@ class ModelPort:
     def _write_rx_start(self, limit):
         if not self._rx_shown or (limit and not self._inside(self._rx_address, limit)):
             return False
-        if not self._guard.allows_area(self._rx_address, limit, Kind.WRITE):
+        if not self._guard.allows_area(self._rx_address, limit, AccessKind.WRITE):
             return False
         self._rx_areas.append((self._rx_address, limit))
         self._rx_begin()
@@ -303,7 +303,7 @@ class ModelPort:
     def _write_rx_area(self, length):
         if self._rx_running or len(self._rx_areas) >= RX_LIST_DEPTH or length and not self._inside(self._rx_address, length):
             return False
-        if not self._guard.allows_area(self._rx_address, length, Kind.WRITE):
+        if not self._guard.allows_area(self._rx_address, length, AccessKind.WRITE):
             return False
         self._rx_areas.append((self._rx_address, length))
         return True

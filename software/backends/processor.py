@@ -8,7 +8,7 @@ Source: "The Design of Nectar" (1989), section 5.2 (the CPU bus); the rules are 
 
 from typing import NamedTuple
 
-from ..door import INTERRUPT, THREAD, BusError, Kind, Runner
+from ..door import INTERRUPT, THREAD, BusError, OperationKind, Runner
 
 __all__ = ["Processor", "Request", "FOREVER"]
 
@@ -18,7 +18,7 @@ FOREVER = 1 << 62
 # What the level that runs is doing.
 _FETCH, _ACCESS, _SPEND, _WAIT, _ENDED = range(5)
 
-_LOADS = (Kind.READ, Kind.READ_BLOCK)
+_LOADS = (OperationKind.READ, OperationKind.READ_BLOCK)
 
 
 class Request(NamedTuple):
@@ -179,15 +179,15 @@ class Processor:
             self._state = _ENDED
             return False
         kind = operation.kind
-        if kind == Kind.SPEND:
+        if kind == OperationKind.SPEND:
             if operation.value:
                 self._until = at + operation.value
                 self._state = _SPEND
-        elif kind == Kind.MASK:
+        elif kind == OperationKind.MASK:
             self._masked = bool(operation.value)
-        elif kind == Kind.MODE:
+        elif kind == OperationKind.MODE:
             self._supervisor = bool(operation.value)
-        elif kind == Kind.RETURN:
+        elif kind == OperationKind.RETURN:
             self._report(level)
             self._level = THREAD
             self._handled = True
@@ -200,18 +200,18 @@ class Processor:
             else:
                 self._state = _FETCH
             return True
-        elif kind >= Kind.READ and self._errors[level] is not None:
+        elif kind >= OperationKind.READ and self._errors[level] is not None:
             self._resume(level)
-        elif kind == Kind.NOW:
+        elif kind == OperationKind.NOW:
             self._resume(level, at)
-        elif kind == Kind.WAIT:
+        elif kind == OperationKind.WAIT:
             if level == INTERRUPT:
                 raise RuntimeError("an interrupt handler cannot wait for an interrupt: it holds all of them off")
             if self._handled:
                 self._resume(level)
             else:
                 self._state = _WAIT
-        elif kind == Kind.READ_BLOCK and not operation.size:
+        elif kind == OperationKind.READ_BLOCK and not operation.size:
             self._resume(level, b"")
         else:
             self._begin(operation)
@@ -228,7 +228,7 @@ class Processor:
     def _begin(self, operation):
         kind = operation.kind
         kernel = self._level == INTERRUPT or self._supervisor
-        if kind == Kind.WRITE or kind == Kind.READ:
+        if kind == OperationKind.WRITE or kind == OperationKind.READ:
             self._words = (_single(operation, kernel),)
         else:
             words = self.direct(operation, kernel) if self.direct is not None else None
@@ -259,7 +259,7 @@ class Processor:
         operation = self._access
         self._state = _FETCH
         if operation.kind in _LOADS:
-            if operation.kind == Kind.READ:
+            if operation.kind == OperationKind.READ:
                 value = self._answers[0] >> (4 - operation.size - (operation.address & 3)) * 8
                 value &= (1 << 8 * operation.size) - 1
             else:
@@ -273,7 +273,7 @@ def _single(operation, kernel):
     """The request of a single access: 1, 2 or 4 bytes in their lanes."""
     size, offset = operation.size, operation.address & 3
     shift = 4 - size - offset
-    write = operation.kind == Kind.WRITE
+    write = operation.kind == OperationKind.WRITE
     data = (operation.value & (1 << 8 * size) - 1) << 8 * shift if write else 0
     return Request(operation.address & ~3, write, ((1 << size) - 1) << shift, data, kernel)
 
@@ -281,7 +281,7 @@ def _single(operation, kernel):
 def _block(operation, kernel):
     """The requests of a block: words, with byte selects at its ends."""
     first, end = operation.address, operation.address + operation.size
-    write = operation.kind == Kind.WRITE_BLOCK
+    write = operation.kind == OperationKind.WRITE_BLOCK
     base = first & ~3
     length = (end + 3 & ~3) - base
     data = bytes(first - base) + operation.value if write else b""

@@ -13,13 +13,13 @@ from .circuits import Circuits
 from .discovery import Discovery
 from .fiberin import FiberIn
 from .fiberout import FiberOut
-from .options import Counters, Options
+from .options import DatalinkCounters, Options
 from .questions import Questions
 from .recovery import Recovery
 from .replies import Replies
 from .route import CLOSE_ALL, Route
 from .routes import Table
-from .watch import Watch
+from .watchdog_timer import WatchdogTimer
 
 __all__ = ["Datalink", "Switching"]
 
@@ -49,13 +49,13 @@ class Datalink:
 
     Members
     -------
-    counters : Counters
+    counters : DatalinkCounters
     discovery : Discovery
         Explores the network, if asked to.
     recovery : Recovery
         Looks after ways on which nothing arrives.
     out : FiberOut
-    watch : Watch
+    watch : WatchdogTimer
     """
 
     __slots__ = ("kernel", "table", "options", "names", "counters", "out", "watch", "discovery", "recovery",
@@ -67,8 +67,8 @@ class Datalink:
         self.table = table if isinstance(table, Table) else Table(table)
         self.options = options
         self.names = names or {}
-        self.counters = counters = Counters()
-        self.watch = watch = Watch(timers, interrupts, options.watch_us * cycles)
+        self.counters = counters = DatalinkCounters()
+        self.watch = watch = WatchdogTimer(timers, interrupts, options.watch_us * cycles)
         self.out = FiberOut(kernel, memory, interrupts, watch, counters, max(1, options.ready_us // options.watch_us))
         self._in = FiberIn(kernel, timers, interrupts, watch, counters, options.hold_us * cycles,
                            max(1, options.stall_us // options.watch_us), options.spare_ready)
@@ -132,12 +132,12 @@ class Datalink:
             self.discovery.want(cab)
             return None
 
-    def suspect(self, cab):
+    def report_unresponsive(self, cab):
         """A transport has not been answered by that CAB several times: the datalink looks at the way there, and mends it or takes another.
 
         From both levels; returns at once. A packet that was sent over a route found before keeps to it: ask for the route anew.
         """
-        self.recovery.suspect(cab)
+        self.recovery.report_unresponsive(cab)
 
     async def send(self, route, header, areas, last=True, done=None, argument=None):
         """Sends one packet by packet switching: the 16 bytes of ``header``, then ``areas``, each (byte address, bytes), 1004 bytes at most.

@@ -53,7 +53,7 @@ class FiberOut:
     lock : Lock
     posted : deque
         Packets that were posted and wait for the lock or for room: (opens, header, areas, done, argument), the oldest first.
-    doubted : bool
+    link_suspect : bool
         A transport hears no answers: a ready signal that does not come is taken for lost much sooner, and then at every look of the watch, until the
         list is empty and the way can be looked at. What is damaged if that is wrong will be sent again. Ends when there is progress.
     still : bool
@@ -66,7 +66,7 @@ class FiberOut:
 
     __slots__ = ("kernel", "door", "memory", "interrupts", "watch", "counters", "lock", "posted", "_patience", "_free", "_queued", "_uncounted", "_sent",
                  "_done", "_room", "_wanted", "_finishing", "_headers", "_header", "_status", "_stalled", "_seen", "_recent", "_unclosed",
-                 "_between", "doubted", "still", "hello", "_asked", "_forced")
+                 "_between", "link_suspect", "still", "hello", "_asked", "_forced")
 
     def __init__(self, kernel, memory, interrupts, watch, counters, patience):
         self.kernel = kernel
@@ -95,13 +95,13 @@ class FiberOut:
         self._recent = False             # whether anything was written since the last look of the watch
         self._unclosed = False           # whether the close all of a quiet time is still to be sent
         self._between = True             # no thread is in the midst of writing: a handler may write
-        self.doubted = False
+        self.link_suspect = False
         self._forced = False             # and packets have been sent though no ready signal had come
         self.still = False
         self.hello = ()
         self._asked = False              # a hello is asked for and not yet written
         interrupts.on_status = self._on_status
-        memory.on_shortage = self.hurry
+        memory.on_shortage = self.flush_completions
         watch.watchers.append(self._tick)
 
     @property
@@ -348,7 +348,7 @@ class FiberOut:
         self._finishing -= 1
         self.kernel.wake(thread)
 
-    async def hurry(self):
+    async def flush_completions(self):
         """Sees to it that ``done`` of what leaves is called at once, from now on until no thread waits for memory."""
         self._look(await self.door.read(_STATUS))
         if self._done:
@@ -366,13 +366,13 @@ class FiberOut:
             moved = (seen[0] != before[0] or seen[1] > before[1]) and not self._forced
             if not self._status & _WAITING or moved:
                 self._stalled = 0
-                self.doubted = self._forced = False
+                self.link_suspect = self._forced = False
             else:
                 self._stalled += 1
-                if self._stalled >= (min(_DOUBT, self._patience) if self.doubted else self._patience):
+                if self._stalled >= (min(_DOUBT, self._patience) if self.link_suspect else self._patience):
                     # The ready signal of the last packet got lost (or its HUB holds it for longer than anyone should).
-                    self._forced = self.doubted
-                    self._stalled = _DOUBT if self.doubted else 0
+                    self._forced = self.link_suspect
+                    self._stalled = _DOUBT if self.link_suspect else 0
                     self.counters.ready_recovered += 1
                     self.door.write(REG["TX_CONTROL"].address, REG["TX_CONTROL"].set_ready.mask)
             self._seen = seen

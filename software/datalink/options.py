@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-__all__ = ["Options", "Counters"]
+__all__ = ["Options", "DatalinkCounters"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Options:
 
 
 @dataclass(slots=True)
-class Counters:
+class DatalinkCounters:
     """What the datalink of one CAB has seen."""
 
     packets_sent: int = 0

@@ -63,11 +63,11 @@ class Recovery:
         self._suspects = []      # CABs whose ways are to be looked at
         self._thread = None
 
-    def suspect(self, cab):
+    def report_unresponsive(self, cab):
         """See ``Datalink.suspect``."""
         if cab in self.datalink.routes and cab not in self._suspects:
             self._suspects.append(cab)
-            self.datalink.out.doubted = True
+            self.datalink.out.link_suspect = True
             if self._thread is None:
                 self._thread = self.kernel.spawn(self._work, name="looking after routes")
 

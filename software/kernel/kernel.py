@@ -9,14 +9,14 @@ import inspect
 from collections import deque
 
 from ..costs import PROTOTYPE
-from ..door import BusError, Kind, Operation
+from ..door import BusError, OperationKind, Operation
 from ..errors import EndThread, Fault, ProgramError, TimedOut
 from .thread import BLOCK, Thread
 
 __all__ = ["Kernel", "checked", "forgo", "not_async"]
 
-_WAIT = Operation(Kind.WAIT)
-_NOW = Operation(Kind.NOW)
+_WAIT = Operation(OperationKind.WAIT)
+_NOW = Operation(OperationKind.NOW)
 _FOREIGN = ("a task can await only what its CAB offers, not what asyncio or another library does: "
             "'await cab.sleep(microseconds)' waits in simulated time")
 
@@ -167,7 +167,7 @@ class Kernel:
             raise not_async(function)
         self.spawned += 1
         thread = Thread(self, coroutine, name or f"{getattr(function, '__name__', 'thread')} {self.spawned}")
-        thread._back = _nothing
+        thread._on_undelivered = _nothing
         self._threads[thread] = None
         self._ready.append(thread)
         self.door.spend(self.costs.thread_spawn)
@@ -176,21 +176,21 @@ class Kernel:
     def wake(self, thread, value=None):
         """Lets a blocked ``thread`` go on with ``value``. From threads and from interrupt level; costs nothing by itself."""
         thread._value = value
-        thread._leave = None
+        thread._on_cancel = None
         self._ready.append(thread)
 
     def fail(self, thread, error):
         """Raises ``error`` in the wait of a thread that its waker has taken out of its queue. From both levels, as ``wake``."""
-        thread._leave = thread._back = None
+        thread._on_cancel = thread._on_undelivered = None
         thread._raise = error
         self._ready.append(thread)
 
     async def pause(self):
         """Lets the other threads that are ready run first."""
         await self.door.now()    # else time would stand still while threads that only compute take turns
-        self.heed()
+        self.check_pending()
         thread = self.current
-        thread._back = _nothing
+        thread._on_undelivered = _nothing
         self._ready.append(thread)
         await BLOCK
 
@@ -214,37 +214,37 @@ class Kernel:
             raise ValueError(f"a time-out of {microseconds} us is longer than a timer reaches: wait in several steps")
         return cycles
 
-    async def block(self, what, leave, back=_nothing, timeout=None):
+    async def block(self, what, on_cancel, on_undelivered=_nothing, timeout=None):
         """Gives the CPU away until somebody wakes the current thread; returns what ``wake`` was given.
 
-        ``what`` is shown of a thread that waits for ever. The caller has put the thread into a queue before; ``leave()`` takes it out of it. That
-        is called, at either level, when ``timeout`` CPU cycles are over (TimedOut is raised) or when the thread is ended. ``back(value)`` is called in
+        ``what`` is shown of a thread that waits for ever. The caller has put the thread into a queue before; ``on_cancel()`` takes it out of it. That
+        is called, at either level, when ``timeout`` CPU cycles are over (TimedOut is raised) or when the thread is ended. ``on_undelivered(value)`` is called in
         place of a return when the thread has been woken with ``value`` but is ended before it runs: it gives the value to whoever is next.
 
-        Without ``leave`` (None) the wait can be neither ended nor timed: for waits that are bounded otherwise.
+        Without ``on_cancel`` (None) the wait can be neither ended nor timed: for waits that are bounded otherwise.
         """
         thread = self.current
         thread.waits_for = what
-        if leave is None:
+        if on_cancel is None:
             return await BLOCK
         if thread._pending is not None and not self._guarded(thread):
-            leave()
+            on_cancel()
             self._deliver(thread)
         if timeout is None:
-            thread._leave, thread._back = leave, back
+            thread._on_cancel, thread._on_undelivered = on_cancel, on_undelivered
             return await BLOCK
         if timeout <= 0:
-            leave()
+            on_cancel()
             raise self._timed_out(thread)
-        thread._leave, thread._back = leave, back
+        thread._on_cancel, thread._on_undelivered = on_cancel, on_undelivered
         try:
             timer = await self.timers.after(timeout, self._expire, thread)
         except BusError:    # of a store that was posted before: the wait does not come about
-            if thread._leave is None:
-                back(await BLOCK)
+            if thread._on_cancel is None:
+                on_undelivered(await BLOCK)
             else:
-                thread._leave = thread._back = None
-                leave()
+                thread._on_cancel = thread._on_undelivered = None
+                on_cancel()
             raise
         try:
             return await BLOCK
@@ -252,7 +252,7 @@ class Kernel:
             self.timers.cancel(timer)
 
     def _expire(self, thread, now):
-        if thread._leave is not None:
+        if thread._on_cancel is not None:
             self._throw(thread, self._timed_out(thread))
 
     def _timed_out(self, thread):
@@ -280,13 +280,13 @@ class Kernel:
         """Raises ``error`` in a wait of ``thread``: the one that it is in if that may be ended, else the next that may. From both levels."""
         if self._guarded(thread):
             self._keep(thread, error)
-        elif thread._leave is not None:
+        elif thread._on_cancel is not None:
             self._throw(thread, error)
-        elif thread._back is not None:
-            back, value = thread._back, thread._value
-            thread._back = thread._value = None
+        elif thread._on_undelivered is not None:
+            on_undelivered, value = thread._on_undelivered, thread._value
+            thread._on_undelivered = thread._value = None
             thread._raise = error
-            back(value)
+            on_undelivered(value)
         else:
             self._keep(thread, error)
 
@@ -297,7 +297,7 @@ class Kernel:
         if not isinstance(thread._pending, EndThread):
             thread._pending = error
 
-    def heed(self):
+    def check_pending(self):
         """Raises what has been kept for the next wait of the current thread: at the start of each call that might wait."""
         if self.current._pending is not None:
             self._deliver(self.current)
@@ -308,7 +308,7 @@ class Kernel:
             raise error
 
     def _throw(self, thread, error):
-        thread._leave()
+        thread._on_cancel()
         self.door.spend(self.costs.wake)
         self.fail(thread, error)
 
@@ -336,7 +336,7 @@ class Kernel:
                 self.current = thread
                 value, thread._value = thread._value, None
                 error, thread._raise = thread._raise, None
-                thread._back = None
+                thread._on_undelivered = None
                 coroutine = thread._coroutine
                 send = coroutine.send
                 try:

@@ -42,7 +42,7 @@ class Lock:
     async def acquire(self, timeout_us=None):
         """Waits until the lock is free, and takes it. TimedOut after ``timeout_us`` microseconds."""
         if not self._guard:
-            self.kernel.heed()
+            self.kernel.check_pending()
         await self._take(self._guard, self.kernel.cycles(timeout_us))
 
     async def _take(self, surely, timeout=None):
@@ -55,8 +55,8 @@ class Lock:
             return
         waiting = self._waiting
         waiting.append(thread)
-        leave = None if surely else lambda: waiting.remove(thread)
-        await kernel.block(self, leave, lambda _: self.release(), timeout)
+        on_cancel = None if surely else lambda: waiting.remove(thread)
+        await kernel.block(self, on_cancel, lambda _: self.release(), timeout)
 
     def _give(self, thread):
         self.holder = thread

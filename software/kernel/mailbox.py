@@ -206,7 +206,7 @@ class Mailbox:
 
     async def _reserve(self, length, paged):
         kernel, memory = self.kernel, self.kernel.memory
-        kernel.heed()
+        kernel.check_pending()
         self._check()
         self._check_length(length)
         if self._writers or not self._fits(length):
@@ -296,7 +296,7 @@ class Mailbox:
 
         Raises MailboxFull after ``timeout_us`` microseconds, MailboxClosed, MessageTooLong if it would never find room; the message is still the caller's then.
         """
-        self.kernel.heed()
+        self.kernel.check_pending()
         if not self.try_put(message):
             self._check_length(message.length)
             kernel = self.kernel
@@ -392,7 +392,7 @@ class Mailbox:
         """
         kernel = self.kernel
         message = None
-        kernel.heed()
+        kernel.check_pending()
         self._check()
         if self._messages:
             message = self.try_take(match)

@@ -91,7 +91,7 @@ class Memory:
         """
         if size > self.size:
             raise OutOfMemory(f"{self.kernel.name} has {self.size} bytes of data memory and cannot give {size}: use smaller pieces")
-        self.kernel.heed()
+        self.kernel.check_pending()
         if not self._waiting:
             address = self.try_allocate(size)
             if address is not None:

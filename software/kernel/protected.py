@@ -6,20 +6,19 @@ Specification: docs/kernel.md. Source: "The Design of Nectar" (1989), section 5.
 from struct import Struct
 
 from ...hdl.cab.addresses import REG, REGIONS, Irq
-from ...hdl.cab.regions import PAGE_BITS, Kind
-from ..door import BusError, Operation
-from ..door import Kind as Do
+from ...hdl.cab.regions import PAGE_BITS, AccessKind
+from ..door import BusError, Operation, OperationKind
 from ..errors import EndThread, Fault, NotYours, ProgramError, ReceiverEnded
 from .thread import BLOCK, close
 
 __all__ = ["ProtectedTask"]
 
-_NOW = Operation(Do.NOW)
+_NOW = Operation(OperationKind.NOW)
 _INFO = REG["TRAP_INFO"]
 _RECORD = Struct(">II")
-_READ_RECORD = Operation(Do.READ_BLOCK, REG["TRAP_ADDRESS"].address, _RECORD.size)
+_READ_RECORD = Operation(OperationKind.READ_BLOCK, REG["TRAP_ADDRESS"].address, _RECORD.size)
 _PENDING = REG["IRQ_PENDING"].address
-_ACTS = {Kind.READ: "read", Kind.WRITE: "write", Kind.EXECUTE: "execute"}
+_ACTS = {AccessKind.READ: "read", AccessKind.WRITE: "write", AccessKind.EXECUTE: "execute"}
 #: Operations that the code of a task that has been ended may still ask for, in ``finally`` clauses; none of them is done.
 _STRIKES = 8
 #: Methods of things that protocols give a task: the first that there is ends it.
@@ -141,7 +140,7 @@ class ProtectedTask:
         self.door.write(_PENDING, 1 << Irq.TRAP)
         act = "write" if failure.write else "read"
         if _INFO.valid.get(info) and not _INFO.vme.get(info) and _INFO.domain.get(info) == self.domain:
-            act = _ACTS[Kind(_INFO.kind.get(info))]
+            act = _ACTS[AccessKind(_INFO.kind.get(info))]
             if address ^ failure.address > 3:
                 failure = BusError(address, act == "write")
         self.back()
@@ -287,7 +286,7 @@ class _Code:
                     else:
                         value = yield operation
                         if task.user:
-                            task.kernel.heed()      # so that one that never calls the kernel can be ended
+                            task.kernel.check_pending()      # so that one that never calls the kernel can be ended
                 except BusError as failure:
                     error = (yield from task.fault(failure)) if task.user else failure
                 except EndThread as end:

@@ -75,7 +75,7 @@ class Thread:
     """
 
     __slots__ = ("name", "ended", "waits_for", "task", "_kernel", "_coroutine", "_value", "_raise", "_result", "_error", "_joiners",
-                 "_leave", "_back", "_pending", "_locks")
+                 "_on_cancel", "_on_undelivered", "_pending", "_locks")
 
     def __init__(self, kernel, coroutine, name):
         self.name = name
@@ -89,8 +89,8 @@ class Thread:
         self._result = None
         self._error = None
         self._joiners = {}      # threads that wait for its end, in order (a dict as an ordered set)
-        self._leave = None      # blocked, and may be ended: takes it out of the queue in which it waits
-        self._back = _nothing   # woken, and has not run since: gives back what it was woken with
+        self._on_cancel = None      # blocked, and may be ended: takes it out of the queue in which it waits
+        self._on_undelivered = _nothing   # woken, and has not run since: gives back what it was woken with
         self._pending = None    # an exception for its next wait
         self._locks = {}        # locks that it holds (a dict as an ordered set)
 

@@ -78,7 +78,7 @@ class NodeFiles:
     async def ask(self, code, handle, data, length, mode, timeout_us, path):
         """Has the node do something: (value, bytes that it has read). ``data``: bytes for it. Raises as ``open``."""
         kernel = self.kernel
-        kernel.heed()
+        kernel.check_pending()
         if self._port is None:
             raise NodeAbsent(f"{self.cab.name} has no node: name it in the program's NODES")
         end = kernel.cycles(timeout_us) + await kernel.door.now()

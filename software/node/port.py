@@ -34,7 +34,7 @@ class _Refused(Exception):
 
 
 @dataclass(slots=True)
-class Counters:
+class NodeCounters:
     """What a CAB has seen of its node."""
 
     bells: int = 0
@@ -54,7 +54,7 @@ class NodePort:
 
     Members
     -------
-    counters : Counters
+    counters : NodeCounters
     on_bell : list of coroutine functions
         Called at interrupt level when the node has called.
     """
@@ -66,7 +66,7 @@ class NodePort:
         self.cab = cab
         self.kernel = cab.kernel
         self.door = cab.door
-        self.counters = Counters()
+        self.counters = NodeCounters()
         self.on_bell = []
         self.boot = boot
         self._boxes = {}

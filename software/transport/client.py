@@ -5,11 +5,11 @@ What keeps a call going is the client's timer alone: servers only answer. Source
 
 from ..errors import (AnswerLost, CallCancelled, CallTimeout, ServerRestarted, ServerSilent, ServiceEnded, ServiceFull,
                       ServiceMissing)
-from ..packet import ASK, Kind, Reason
+from ..packet import ASK, PacketKind, Reason
 from .datagram import MAX_MESSAGE
 from .fragments import count, lacking
-from .parcel import Incoming, pack_up
-from .replay import SPAN, ahead
+from .fragmentation import Reassembly, pack_up
+from .sequence import SPAN, ahead
 from .retry import Retry
 
 __all__ = ["Client", "Call"]
@@ -67,7 +67,7 @@ class Call:
         self._parcel = parcel
         self._number = None
         self._boot = peer.boot
-        self._incoming = None      # Incoming of the answer
+        self._incoming = None      # Reassembly of the answer
         self._answer = None        # Message
         self._bytes = None
         self._begun = None         # CPU cycle
@@ -134,7 +134,7 @@ class Client:
     async def start(self, server, service, data, timeout_us):
         """See ``Requests.start``."""
         requests, kernel = self.requests, self.kernel
-        kernel.heed()
+        kernel.check_pending()
         options = requests.options
         timeout_us = options.timeout_us if timeout_us is None else timeout_us
         if not timeout_us > 0:
@@ -178,7 +178,7 @@ class Client:
 
     def _fragment(self, call, index, ask=0):
         """What ``Requests.post`` and ``send`` want for it."""
-        return call._parcel, index, call._server, Kind.REQUEST | ask, call._service, call._number, self.requests.boot, call._boot
+        return call._parcel, index, call._server, PacketKind.REQUEST | ask, call._service, call._number, self.requests.boot, call._boot
 
     def _send(self, call, index, ask=0):
         self.requests.post(*self._fragment(call, index, ask))
@@ -206,7 +206,7 @@ class Client:
             counters.failed += 1
         if tell:
             call._tries = 0
-            self._tell(call, Kind.CANCEL)
+            self._tell(call, PacketKind.CANCEL)
         else:
             self._forget(call)
         for thread in call._waiting:
@@ -238,7 +238,7 @@ class Client:
             if call._tries >= options.cancel_attempts:
                 self._forget(call)
                 return
-            self._tell(call, Kind.CANCEL)
+            self._tell(call, PacketKind.CANCEL)
             self._arm(call, now + peer.retry.timeout(call._tries))
             return
         waits = call._incoming is None and call._parcel.flying      # for fiber out, not for the server
@@ -252,7 +252,7 @@ class Client:
         else:
             call._tries += 1
             if call._silent >= _SUSPECT or waits and call._tries >= _SUSPECT:
-                requests.datalink.suspect(call._server)
+                requests.datalink.report_unresponsive(call._server)
             if not waits:
                 self._ask(call)
         call._heard = call._progress = False
@@ -263,7 +263,7 @@ class Client:
         call._resent = True
         self.requests.counters.retries += 1
         if call._incoming is not None:
-            self._tell(call, Kind.LACKS, call._incoming.assembly.word)
+            self._tell(call, PacketKind.LACKS, call._incoming.assembly.word)
         else:
             self._send(call, len(call._parcel.parts) - 1, ASK)
 
@@ -287,13 +287,13 @@ class Client:
         return None if peer is None else peer.calls.get(packet.number)
 
     def expect(self, packet):
-        """A fragment of an answer has begun: the Incoming that takes it, or None."""
+        """A fragment of an answer has begun: the Reassembly that takes it, or None."""
         call = self._call(packet)
         if call is None or call.over or packet.server_boot != call._boot:
             return None
         incoming = call._incoming
         if incoming is None:
-            return Incoming.begin(self.memory, packet.length)
+            return Reassembly.begin(self.memory, packet.length)
         return incoming if incoming.assembly.length == packet.length and incoming.assembly.wants(packet.index) else None
 
     def take(self, packet, incoming):
@@ -304,24 +304,24 @@ class Client:
             incoming = None
         if call is None:
             self._uncalled(packet)
-        elif packet.kind is Kind.REFUSED:
+        elif packet.kind is PacketKind.REFUSED:
             self._refused(call, packet)
         elif packet.server_boot != call._boot:
             self.requests.counters.stale += 1
         elif not call.over:
             self._hear(call)
-            if packet.kind is Kind.ANSWER:
+            if packet.kind is PacketKind.ANSWER:
                 self._take_answer(call, packet, incoming)
-            elif packet.kind is Kind.HAVE:
+            elif packet.kind is PacketKind.HAVE:
                 self._send_again(call, packet.word)
 
     def _uncalled(self, packet):
         """What comes late: a server that still keeps an answer is told that it need not."""
         counters = self.requests.counters
-        if packet.kind is Kind.ANSWER and packet.client_boot == self.requests.boot:
+        if packet.kind is PacketKind.ANSWER and packet.client_boot == self.requests.boot:
             counters.duplicates += 1
             if packet.tell:
-                self.requests.tell(packet.source, Kind.ACK, packet.service, packet.number, packet.client_boot, packet.server_boot)
+                self.requests.tell(packet.source, PacketKind.ACK, packet.service, packet.number, packet.client_boot, packet.server_boot)
 
     def _hear(self, call):
         """Something was heard of the server."""
@@ -343,13 +343,13 @@ class Client:
             incoming.assembly.add(packet.index)
             call._progress = True
             if not incoming.assembly.missing:
-                self._tell(call, Kind.ACK)
+                self._tell(call, PacketKind.ACK)
                 call._answer = incoming.message(call._server, call._number)
                 call._incoming = None
                 self._end(call)
                 return
         if packet.tell:
-            self._tell(call, Kind.LACKS, call._incoming.assembly.word)
+            self._tell(call, PacketKind.LACKS, call._incoming.assembly.word)
 
     def _send_again(self, call, word):
         """The server lacks fragments."""

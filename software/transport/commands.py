@@ -65,7 +65,7 @@ class Command(NamedTuple):
 
 
 @dataclass(slots=True)
-class Counters:
+class CommandCounters:
     """What the command mailbox has seen."""
 
     commands: int = 0            # understood
@@ -83,14 +83,14 @@ class Commands:
 
     Members
     -------
-    counters : Counters
+    counters : CommandCounters
     """
 
     __slots__ = ("cab", "counters", "_thread", "_connections", "_next", "_running", "_idle")
 
     def __init__(self, cab):
         self.cab = cab
-        self.counters = Counters()
+        self.counters = CommandCounters()
         self._thread = None
         self._connections = {}   # number -> (Connection, Lock)
         self._next = 1

@@ -3,9 +3,9 @@
 from ..errors import ConnectionAborted, ConnectionClosed
 from ..kernel.lock import Lock
 from ..kernel.message import areas_of
-from ..packet import MAX_DATA, Flag, Refusal
+from ..packet import MAX_DATA, Refusal
 from .endpoint import State
-from .patience import Patience
+from .retransmission import RetransmissionTimers
 from .sendqueue import MOST_PIECES
 
 __all__ = ["Connection"]
@@ -14,7 +14,7 @@ __all__ = ["Connection"]
 _CHUNK = 8 * MAX_DATA
 
 
-class Connection(Patience):
+class Connection(RetransmissionTimers):
     """Made by ``Stream.connect`` and ``Listener.accept``.
 
     Members

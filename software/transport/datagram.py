@@ -12,7 +12,7 @@ from ..datalink.fiberin import Answer
 from ..errors import MessageTooLong, ProgramError
 from ..kernel.lock import Lock
 from ..kernel.mailbox import Mailbox
-from ..kernel.message import Message, areas_of
+from ..kernel.message import areas_of
 from ..packet import ANY_CAB, LAST_FRAGMENT, MAX_DATA, Protocol, pack, unpack
 from .fragments import fragments
 
@@ -29,7 +29,7 @@ _DATAGRAM = int(Protocol.DATAGRAM)
 
 
 @dataclass(slots=True)
-class Counters:
+class DatagramCounters:
     """What the datagram protocol of one CAB has seen."""
 
     messages_sent: int = 0
@@ -94,7 +94,7 @@ class Datagram:
         self.memory = memory
         self.datalink = datalink
         self.mailboxes = mailboxes
-        self.counters = Counters()
+        self.counters = DatagramCounters()
         self._patience = patience
         self._streams = {}       # destination -> _Stream
         self._incoming = {}      # source << 8 | destination -> Message that is being put together
@@ -130,7 +130,7 @@ class Datagram:
         """
         cabs, mailbox = self.datalink.destination(destination, "mailbox")
         kernel = self.kernel
-        kernel.heed()
+        kernel.check_pending()
         own = isinstance(data, (bytes, bytearray, memoryview))
         areas = () if own else tuple(areas_of(data, self.memory))
         length = len(data) if own else sum(size for _, size in areas)

@@ -4,7 +4,7 @@ Ours; docs/transports.md has the header (``EXCHANGE`` in ``software.packet``).
 """
 
 from ..datalink.fiberin import Answer
-from ..packet import ANY_CAB, ASK, EXCHANGE, LENGTH_BITS, Kind
+from ..packet import ANY_CAB, ASK, EXCHANGE, LENGTH_BITS, PacketKind
 from .datagram import MAX_MESSAGE
 from .fragments import count, size
 
@@ -101,7 +101,7 @@ class Exchange:
             return Answer.DISCARD
         packet = None
         if kind & ~ASK in self.KINDS and source not in (self.number, ANY_CAB):
-            packet = self._parse(source, destination, Kind(kind & ~ASK), bool(kind & ASK), *fields)
+            packet = self._parse(source, destination, PacketKind(kind & ~ASK), bool(kind & ASK), *fields)
         if packet is None:
             counters.malformed += 1
             return Answer.DISCARD
@@ -125,7 +125,7 @@ class Exchange:
         if not good:
             counters.damaged += 1
         elif (length != (size(packet.length, packet.index) if packet.kind in self.DATA else 0)
-                or packet.kind is Kind.REFUSED and packet.word not in self.REASONS):
+                or packet.kind is PacketKind.REFUSED and packet.word not in self.REASONS):
             counters.malformed += 1
         else:
             return self._take(packet, incoming if wanted else None)

@@ -5,9 +5,9 @@ Ours; docs/transports.md has the rules. ``Members.heard`` is called at interrupt
 
 from ..errors import TimedOut
 from ..kernel.condition import Condition
-from ..packet import ASK, Kind
-from .parcel import empty
-from .replay import ahead
+from ..packet import ASK, PacketKind
+from .fragmentation import empty
+from .sequence import ahead
 
 __all__ = ["Members"]
 
@@ -75,7 +75,7 @@ class Members:
         multicast, door, datalink = self.multicast, self.kernel.door, self.multicast.datalink
         for member in members:
             boot = self.boots.get(member, 0) if group else 0
-            header = multicast.header(member, Kind.JOIN | ASK, 0, 0, multicast.boot, group, boot)
+            header = multicast.header(member, PacketKind.JOIN | ASK, 0, 0, multicast.boot, group, boot)
             await empty(self.kernel, multicast.memory).send(datalink, datalink.route(member), header, 0)
         end = await door.now() + patience
         try:
@@ -92,7 +92,7 @@ class Members:
         known = self.boots.get(member)
         if known is not None and ahead(boot, known) < 0:
             return None
-        joined = self._joining.get(packet.word) if packet.kind is Kind.WORKING else None
+        joined = self._joining.get(packet.word) if packet.kind is PacketKind.WORKING else None
         if joined is not None:
             joined.add(member)
         if boot != known:

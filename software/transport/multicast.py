@@ -7,7 +7,7 @@ several CABs and sends the same packet to all of them. How it is made reliable i
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..packet import ANY_CAB, Kind, Protocol, Reason
+from ..packet import ANY_CAB, PacketKind, Protocol, Reason
 from .exchange import Exchange, Fragment
 from .multicastin import MulticastIn
 from .multicastout import MulticastOut
@@ -17,7 +17,7 @@ __all__ = ["Multicast", "Packet"]
 
 
 @dataclass(slots=True)
-class Counters:
+class MulticastCounters:
     """What reliable multicast has seen on one CAB."""
 
     sent: int = 0                # messages that all members have
@@ -39,7 +39,7 @@ class Counters:
 
 class _Fields(NamedTuple):
     source: int
-    kind: Kind
+    kind: PacketKind
     ask: bool
     mailbox: int
     number: int
@@ -67,18 +67,18 @@ class Multicast(Exchange):
     -------
     options : MulticastOptions
         May be replaced before the first message.
-    counters : Counters
+    counters : MulticastCounters
     """
 
     __slots__ = ("mailbox", "_out", "_in")
 
-    KINDS = (Kind.REQUEST, Kind.HAVE, Kind.WORKING, Kind.ACK, Kind.REFUSED, Kind.JOIN)
-    DATA = (Kind.REQUEST,)
+    KINDS = (PacketKind.REQUEST, PacketKind.HAVE, PacketKind.WORKING, PacketKind.ACK, PacketKind.REFUSED, PacketKind.JOIN)
+    DATA = (PacketKind.REQUEST,)
     REASONS = (Reason.FULL, Reason.MISSING, Reason.ROOM, Reason.GROUP, Reason.BOOT)
     EVERYONE = (ANY_CAB,)
 
     def __init__(self, number, boot, kernel, memory, timers, interrupts, datalink, mailbox, waste, options=MulticastOptions()):
-        super().__init__(Protocol.MULTICAST, number, boot, kernel, memory, timers, interrupts, datalink, waste, options, Counters(),
+        super().__init__(Protocol.MULTICAST, number, boot, kernel, memory, timers, interrupts, datalink, waste, options, MulticastCounters(),
                          (kernel.costs.multicast_match, kernel.costs.multicast_received))
         self.mailbox = mailbox
         self._out = MulticastOut(self)
@@ -100,7 +100,7 @@ class Multicast(Exchange):
     # -- what has come -------------------------------------------------------------------------------
     def _parse(self, source, destination, kind, ask, *fields):
         everyone = destination == ANY_CAB
-        answers = kind not in (Kind.REQUEST, Kind.JOIN)
+        answers = kind not in (PacketKind.REQUEST, PacketKind.JOIN)
         if everyone and kind not in self.DATA or answers and not fields[3]:
             return None
         return Packet(source, kind, ask, *fields, everyone)
@@ -109,10 +109,10 @@ class Multicast(Exchange):
         return self._in.expect(packet)
 
     def _take(self, packet, incoming):
-        if packet.kind is Kind.REQUEST:
+        if packet.kind is PacketKind.REQUEST:
             self._in.take(packet, incoming)
             return not packet.tell
-        if packet.kind is Kind.JOIN:
+        if packet.kind is PacketKind.JOIN:
             self._in.join(packet)
             return True
         self._out.take(packet)

@@ -2,9 +2,9 @@
 
 from collections import deque
 
-from ..packet import Kind, Reason
-from .parcel import Incoming
-from .replay import ahead
+from ..packet import PacketKind, Reason
+from .fragmentation import Reassembly
+from .sequence import ahead
 
 __all__ = ["MulticastIn"]
 
@@ -24,7 +24,7 @@ class _Sender:
         self.groups = deque(maxlen=_GROUPS)    # of which this CAB is a member
         self.newest = None       # number of the newest message that has begun
         self.done = False        # whether it is in its mailbox
-        self.incoming = None     # Incoming, while it is put together
+        self.incoming = None     # Reassembly, while it is put together
         self.box = None          # its Mailbox, where a place is kept
         self.looks = 0           # at its age, since the last fragment
 
@@ -41,7 +41,7 @@ class MulticastIn:
         self._sweeping = False
 
     def expect(self, packet):
-        """A fragment has begun: the Incoming that takes it, or None."""
+        """A fragment has begun: the Reassembly that takes it, or None."""
         sender = self._senders.get(packet.source)
         if not packet.everyone and packet.group != self.multicast.boot:
             return None
@@ -57,7 +57,7 @@ class MulticastIn:
         box = self.multicast.mailbox(packet.mailbox)
         if box.full or box.closed:
             return None
-        return Incoming.begin(self.multicast.memory, packet.length)
+        return Reassembly.begin(self.multicast.memory, packet.length)
 
     def take(self, packet, incoming):
         """A fragment has arrived unharmed; ``incoming`` has it, or None."""
@@ -68,7 +68,7 @@ class MulticastIn:
             counters.strays += 1
             if packet.tell:
                 counters.refused += 1
-                self._tell(packet, Kind.REFUSED, Reason.GROUP)
+                self._tell(packet, PacketKind.REFUSED, Reason.GROUP)
             return
         if sender is None or sender.newest is not None and ahead(packet.number, sender.newest) < 0:
             counters.stale += 1
@@ -77,11 +77,11 @@ class MulticastIn:
             counters.stale += 1
             if packet.tell:
                 counters.refused += 1
-                self._tell(packet, Kind.REFUSED, Reason.BOOT)
+                self._tell(packet, PacketKind.REFUSED, Reason.BOOT)
         elif packet.number == sender.newest and sender.done:
             counters.duplicates += 1
             if packet.tell:
-                self._tell(packet, Kind.ACK)
+                self._tell(packet, PacketKind.ACK)
         elif packet.number == sender.newest and sender.incoming is not None:
             self._go_on(sender, packet, incoming)
         else:
@@ -95,7 +95,7 @@ class MulticastIn:
         """This start of this CAB is in a group, as it is told. Who does not know which start this is hears it."""
         if packet.word != self.multicast.boot:
             if packet.ask:
-                self._tell(packet, Kind.REFUSED, Reason.BOOT)
+                self._tell(packet, PacketKind.REFUSED, Reason.BOOT)
             return
         sender = self._known(packet)
         if sender is None:
@@ -103,7 +103,7 @@ class MulticastIn:
         if packet.group not in sender.groups:
             sender.groups.append(packet.group)
         if packet.ask:
-            self._tell(packet, Kind.WORKING, packet.group)
+            self._tell(packet, PacketKind.WORKING, packet.group)
 
     def _known(self, packet):
         """What is known of the packet's sender; None if the packet is of an earlier start of it."""
@@ -129,7 +129,7 @@ class MulticastIn:
         if reason is not None:
             if packet.tell:
                 counters.refused += 1
-                self._tell(packet, Kind.REFUSED, reason)
+                self._tell(packet, PacketKind.REFUSED, reason)
             return
         sender.incoming, sender.box = incoming, box
         if not self._sweeping:
@@ -148,15 +148,15 @@ class MulticastIn:
                 if sender.box.arrive(incoming.message(packet.source, packet.number, sender.box)):
                     counters.received += 1
                     sender.done = True
-                    self._tell(packet, Kind.ACK)
+                    self._tell(packet, PacketKind.ACK)
                 else:
                     counters.refused += 1
-                    self._tell(packet, Kind.REFUSED, Reason.MISSING)
+                    self._tell(packet, PacketKind.REFUSED, Reason.MISSING)
                 return
         else:
             counters.duplicates += 1
         if packet.tell:
-            self._tell(packet, Kind.HAVE, sender.incoming.assembly.word)
+            self._tell(packet, PacketKind.HAVE, sender.incoming.assembly.word)
 
     def _drop(self, sender):
         """Its sender does not care for an incomplete message any more."""

@@ -1,11 +1,11 @@
 """The sender's side of reliable multicast. Source: see ``software.transport.multicast``."""
 
 from ..errors import CircuitError, MessageTooLong, MulticastFailed, NoRoute, TimedOut
-from ..packet import ANY_CAB, ASK, LENGTH_BITS, Kind, Reason
+from ..packet import ANY_CAB, ASK, LENGTH_BITS, PacketKind, Reason
 from .datagram import MAX_MESSAGE
 from .fragments import NOTHING, lacking
 from .members import Members
-from .parcel import pack_up
+from .fragmentation import pack_up
 from .retry import Retry
 from .turns import Turns
 
@@ -106,7 +106,7 @@ class MulticastOut:
     async def send(self, members, mailbox, data, timeout_us):
         """See ``Multicast.send``."""
         multicast, kernel = self.multicast, self.kernel
-        kernel.heed()
+        kernel.check_pending()
         options = multicast.options
         members = sorted(set(members))
         timeout_us = options.timeout_us if timeout_us is None else timeout_us
@@ -264,7 +264,7 @@ class MulticastOut:
         message, group = sending.message, sending.boots[members[0]] if one else sending.group
         return multicast.header(
             members[0] if one else ANY_CAB,
-            Kind.REQUEST | ask,
+            PacketKind.REQUEST | ask,
             message.mailbox,
             sending.number,
             multicast.boot,
@@ -277,7 +277,7 @@ class MulticastOut:
         multicast = self.multicast
         for member in members:
             self._tell(
-                member, multicast.header(member, Kind.JOIN | ASK, 0, sending.number, multicast.boot, 0, 0), False
+                member, multicast.header(member, PacketKind.JOIN | ASK, 0, sending.number, multicast.boot, 0, 0), False
             )
 
     def _tell(self, member, header, wait=True):
@@ -340,7 +340,7 @@ class MulticastOut:
         sending.tries += 1
         if sending.tries >= _SUSPECT and not sending.tries & sending.tries - 1:      # more and more rarely
             for member in sending.left:
-                multicast.datalink.suspect(member)
+                multicast.datalink.report_unresponsive(member)
             self._stir(message)
         waits = sending.first or bool(message.parcel.flying)       # for fiber out
         if not waits:
@@ -373,25 +373,25 @@ class MulticastOut:
         if new is None:
             multicast.counters.stale += 1
             return
-        for sending in list(self._sendings.values()) if new or packet.kind is Kind.WORKING else ():
+        for sending in list(self._sendings.values()) if new or packet.kind is PacketKind.WORKING else ():
             if member in sending.left and sending.doubted:
                 # It is there, and late: what it has been sent has perhaps been dropped on its way.
                 if sending.boots[member]:
                     self._send_again(sending, member, NOTHING)
                 else:
                     self._begin_anew(sending, member, boot)
-        if packet.kind is Kind.WORKING:
+        if packet.kind is PacketKind.WORKING:
             return
         sending = self._sendings.get(packet.number)
-        refused = packet.kind is Kind.REFUSED
+        refused = packet.kind is PacketKind.REFUSED
         if sending is None or member not in sending.left:
             multicast.counters.stale += not (refused and packet.word == Reason.BOOT)
-        elif packet.kind is Kind.ACK:
+        elif packet.kind is PacketKind.ACK:
             self._leave(sending, member)
         elif boot != sending.boots[member]:
             self._begin_anew(sending, member, boot)
         elif refused and packet.word == Reason.GROUP:
-            self._tell(member, multicast.header(member, Kind.JOIN, 0, 0, multicast.boot, sending.group, boot))
+            self._tell(member, multicast.header(member, PacketKind.JOIN, 0, 0, multicast.boot, sending.group, boot))
             self._send_again(sending, member, NOTHING)
         elif refused and packet.word == Reason.BOOT:
             multicast.counters.stale += 1       # of a copy for an earlier start
@@ -424,7 +424,7 @@ class MulticastOut:
         # No: there was one copy of each fragment, and it is this start that tells of it. Or there was none.
         sending.boots[member] = boot
         if sending.group:
-            self._tell(member, multicast.header(member, Kind.JOIN, 0, 0, multicast.boot, sending.group, boot))
+            self._tell(member, multicast.header(member, PacketKind.JOIN, 0, 0, multicast.boot, sending.group, boot))
         self._send_again(sending, member, NOTHING)
         sending.again.discard(member)
 

@@ -7,7 +7,7 @@ after A. Birrell, B. Nelson, "Implementing Remote Procedure Calls" (1984) and VM
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..packet import LENGTH_BITS, Kind, Protocol, Reason
+from ..packet import LENGTH_BITS, PacketKind, Protocol, Reason
 from .client import Client
 from .exchange import Exchange, Fragment
 from .options import RequestOptions
@@ -16,11 +16,11 @@ from .server import Server
 __all__ = ["Requests", "Packet"]
 
 #: Kinds for the server; all others are for the client.
-_TO_SERVER = (Kind.REQUEST, Kind.ACK, Kind.CANCEL, Kind.LACKS)
+_TO_SERVER = (PacketKind.REQUEST, PacketKind.ACK, PacketKind.CANCEL, PacketKind.LACKS)
 
 
 @dataclass(slots=True)
-class Counters:
+class RequestCounters:
     """What the request-response protocol of one CAB has seen."""
 
     calls: int = 0               # begun, as a client
@@ -43,7 +43,7 @@ class Counters:
 
 class _Fields(NamedTuple):
     source: int
-    kind: Kind
+    kind: PacketKind
     ask: bool            # whether a word on how far the other side is, is wanted
     service: int
     number: int
@@ -67,17 +67,17 @@ class Requests(Exchange):
     -------
     options : RequestOptions
         May be replaced before the first call.
-    counters : Counters
+    counters : RequestCounters
     """
 
     __slots__ = ("_client", "_server")
 
-    KINDS = frozenset(Kind) - {Kind.JOIN}
-    DATA = (Kind.REQUEST, Kind.ANSWER)
+    KINDS = frozenset(PacketKind) - {PacketKind.JOIN}
+    DATA = (PacketKind.REQUEST, PacketKind.ANSWER)
     REASONS = frozenset(Reason) - {Reason.GROUP}
 
     def __init__(self, number, boot, kernel, memory, timers, interrupts, datalink, waste, options=RequestOptions()):
-        super().__init__(Protocol.REQUEST, number, boot, kernel, memory, timers, interrupts, datalink, waste, options, Counters(),
+        super().__init__(Protocol.REQUEST, number, boot, kernel, memory, timers, interrupts, datalink, waste, options, RequestCounters(),
                          (kernel.costs.request_match, kernel.costs.request_received))
         self._client = Client(self)
         self._server = Server(self)
@@ -111,7 +111,7 @@ class Requests(Exchange):
 
     # -- what client and server send -----------------------------------------------------------------
     def post(self, parcel, index, peer, kind, *fields):
-        """Posts fragment ``index`` of a Parcel; ``fields`` are those of a header up to the boot numbers."""
+        """Posts fragment ``index`` of an OutgoingMessage; ``fields`` are those of a header up to the boot numbers."""
         route = self._way(peer)
         if route is not None:
             parcel.post(self.datalink, route, self.header(peer, kind, *fields, index << LENGTH_BITS | parcel.length), index)
@@ -137,7 +137,7 @@ class Requests(Exchange):
         return Packet(source, kind, ask, *fields)
 
     def _expect(self, packet):
-        return (self._server if packet.kind is Kind.REQUEST else self._client).expect(packet)
+        return (self._server if packet.kind is PacketKind.REQUEST else self._client).expect(packet)
 
     def _take(self, packet, incoming):
         (self._server if packet.kind in _TO_SERVER else self._client).take(packet, incoming)

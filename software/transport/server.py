@@ -4,11 +4,11 @@ A request is known by its client's CAB, boot number and number. It is executed a
 ``software.transport.request``.
 """
 
-from ..packet import ASK, Kind, Reason
+from ..packet import ASK, PacketKind, Reason
 from .datagram import MAX_MESSAGE
 from .fragments import lacking
-from .parcel import Incoming, pack_up
-from .replay import Window, ahead
+from .fragmentation import Reassembly, pack_up
+from .sequence import SequenceWindow, ahead
 from .service import Request, Service, State
 
 __all__ = ["Server"]
@@ -24,7 +24,7 @@ class _Client:
 
     def __init__(self, boot):
         self.boot = boot
-        self.window = Window()     # numbers of requests that were accepted or refused
+        self.window = SequenceWindow()     # numbers of requests that were accepted or refused
         self.works = {}            # number -> Request
 
 
@@ -145,11 +145,11 @@ class Server:
             request.message = None
         request._state, request._reason = State.REFUSED, Reason.ENDED
         self._keep(request)
-        self._say(request, Kind.REFUSED, Reason.ENDED)
+        self._say(request, PacketKind.REFUSED, Reason.ENDED)
 
     def _fragment(self, request, index, ask=0):
         """What ``Requests.post`` and ``send`` want for it."""
-        return (request._parcel, index, request.source, Kind.ANSWER | ask, request._service.number, request.number, request._boot,
+        return (request._parcel, index, request.source, PacketKind.ANSWER | ask, request._service.number, request.number, request._boot,
                 self.requests.boot)
 
     def _send(self, request, index, ask=0):
@@ -162,11 +162,11 @@ class Server:
     def _refuse(self, packet, reason):
         """Tells a client why its packet was not taken."""
         self.requests.counters.refused += 1
-        self.requests.tell(packet.source, Kind.REFUSED, packet.service, packet.number, packet.client_boot, self.requests.boot, reason)
+        self.requests.tell(packet.source, PacketKind.REFUSED, packet.service, packet.number, packet.client_boot, self.requests.boot, reason)
 
     # -- packets, at interrupt level -----------------------------------------------------------------
     def expect(self, packet):
-        """A fragment of a request has begun: the Incoming that takes it, or None."""
+        """A fragment of a request has begun: the Reassembly that takes it, or None."""
         client = self._clients.get(packet.source)
         if packet.server_boot != self.requests.boot:
             return None
@@ -180,7 +180,7 @@ class Server:
         service = self._services.get(packet.service)
         if service is None or service.over or service.full:
             return None
-        return Incoming.begin(self.memory, packet.length)
+        return Reassembly.begin(self.memory, packet.length)
 
     def take(self, packet, incoming):
         """A packet from a client has arrived unharmed; ``incoming`` has its fragment."""
@@ -188,7 +188,7 @@ class Server:
         request = None if client is None else client.works.get(packet.number)
         if client is None:
             pass
-        elif packet.kind is Kind.REQUEST:
+        elif packet.kind is PacketKind.REQUEST:
             if request is None:
                 request = self._begin(client, packet, incoming)
             elif request._incoming is None or request._incoming is not incoming:
@@ -198,10 +198,10 @@ class Server:
             if request is not None and request._incoming is not None and request._incoming is incoming:
                 self._go_on(client, request, packet)
                 return
-        elif packet.kind is Kind.ACK:
+        elif packet.kind is PacketKind.ACK:
             if request is not None and request._state is State.ANSWERED:
                 self._drop(request)
-        elif packet.kind is Kind.LACKS:
+        elif packet.kind is PacketKind.LACKS:
             self._send_again(request, packet)
         else:
             self._cancel(client, request, packet)
@@ -212,9 +212,9 @@ class Server:
         """The client that a packet is from; None if the packet is for or from another start of a CAB."""
         requests = self.requests
         if packet.server_boot != requests.boot:
-            if packet.kind is Kind.CANCEL:
+            if packet.kind is PacketKind.CANCEL:
                 self._refuse(packet, Reason.CANCELLED if not packet.server_boot else Reason.BOOT)
-            elif packet.kind is Kind.LACKS or (packet.kind is Kind.REQUEST and packet.tell):
+            elif packet.kind is PacketKind.LACKS or (packet.kind is PacketKind.REQUEST and packet.tell):
                 self._refuse(packet, Reason.BOOT)
             requests.counters.stale += bool(packet.server_boot)
             return None
@@ -274,7 +274,7 @@ class Server:
         request._looks = 0
         if incoming.assembly.missing:
             if packet.tell:
-                self._say(request, Kind.HAVE, incoming.assembly.word)
+                self._say(request, PacketKind.HAVE, incoming.assembly.word)
             return
         client.window.add(packet.number)
         request._incoming = None
@@ -287,13 +287,13 @@ class Server:
         """Tells a client that asks how far its request is."""
         state = request._state
         if state is State.COMING:
-            self._say(request, Kind.HAVE, request._incoming.assembly.word)
+            self._say(request, PacketKind.HAVE, request._incoming.assembly.word)
         elif state is State.ANSWERED and not request._parcel.flying:
             self._send(request, len(request._parcel.parts) - 1)
         elif state is State.REFUSED:
-            self._say(request, Kind.REFUSED, request._reason)
+            self._say(request, PacketKind.REFUSED, request._reason)
         elif state is State.ANSWERED or not self._abandoned(request):
-            self._say(request, Kind.WORKING)
+            self._say(request, PacketKind.WORKING)
 
     def _abandoned(self, request):
         """Whether nobody will answer; then the client is told."""

@@ -116,7 +116,7 @@ class Service:
     async def receive(self):
         """The oldest request; waits until there is one. Raises ServiceEnded when the service is closed."""
         kernel = self._server.kernel
-        kernel.heed()
+        kernel.check_pending()
         task = kernel.current
         if task not in self._tasks:
             self._tasks = [other for other in self._tasks if not getattr(other, "ended", False)] + [task]

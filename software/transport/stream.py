@@ -24,7 +24,7 @@ _STEP, _BOOT = 0x0137_1B2D, 0x9E37_79B1
 
 
 @dataclass(slots=True)
-class Counters:
+class StreamCounters:
     """What the byte stream of one CAB has seen."""
 
     opened: int = 0              # connections set up from here
@@ -108,7 +108,7 @@ class Stream:
     listeners : dict of int → Listener
     connections : dict
         By (peer, number, whether the peer has opened it).
-    counters : Counters
+    counters : StreamCounters
     """
 
     __slots__ = ("number", "kernel", "memory", "timers", "interrupts", "datalink", "options", "sequence", "listeners", "connections", "counters",
@@ -125,7 +125,7 @@ class Stream:
         self.sequence = boot * _BOOT & _WORD
         self.listeners = {}
         self.connections = {}
-        self.counters = Counters()
+        self.counters = StreamCounters()
         self._last = 0           # number of the connection opened last
         self._header = None      # of the packet under way: (what is wrong with it or None, its fields)
         self._target = None      # (connection, position, bytes at most) that it is stored to

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import Out
 from nectar.boards.assembly import Assembly, pins_of
 from nectar.boards.catalogue import BOARDS
 from nectar.boards.clocks import MHZ, plan
-from nectar.boards.given import UART, WIRES, line
+from nectar.boards.interface import UART, WIRES, line
 from nectar.boards.tops import TOPS
 from nectar.verification.bench import ROOT
 

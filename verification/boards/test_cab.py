@@ -10,21 +10,21 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from nectar.boards.cab import CabTop
 from nectar.boards.fiber import Fiber
-from nectar.boards.given import Given
+from nectar.boards.interface import BoardInterface
 from nectar.hdl.cab.addresses import REG
 from nectar.hdl.host.numbers import Request
 from nectar.hdl.link.port import FiberPort
 from nectar.hdl.link.symbol import Control
-from nectar.software.door import Kind, Operation
+from nectar.software.door import OperationKind, Operation
 from nectar.verification.bench import Bench
 from nectar.verification.host.session import Session
 
 #: A bit of the cable has four cycles.
-GIVEN, BAUD = Given(clock_hz=20_000_000, one_clock=True), 5_000_000
+GIVEN, BAUD = BoardInterface(clock_hz=20_000_000, one_clock=True), 5_000_000
 DIRECT = 1 << 8
 VALID = 1 << 31
 #: The last of a list of operations has to give a value.
-NOW = Operation(Kind.NOW)
+NOW = Operation(OperationKind.NOW)
 
 
 class Rig(wiring.Component):
@@ -46,16 +46,16 @@ class Rig(wiring.Component):
 
 def read(name):
     """An operation that reads a register."""
-    return Operation(Kind.READ, REG[name].address, 4)
+    return Operation(OperationKind.READ, REG[name].address, 4)
 
 
 def write(name, value):
     """One that writes it."""
-    return Operation(Kind.WRITE, REG[name].address, 4, value)
+    return Operation(OperationKind.WRITE, REG[name].address, 4, value)
 
 
 class Far:
-    """The far end: sends what it is given, notes what comes."""
+    """The far end: sends what it is interface, notes what comes."""
 
     def __init__(self, dut):
         self.dut = dut
@@ -104,7 +104,7 @@ async def what_arrives_while_time_stands_still_is_kept(dut):
         far.offer()
         await session.cycle()
     assert not far.out
-    await session.do({0: [Operation(Kind.SPEND, 0, 0, 3000), NOW]})
+    await session.do({0: [Operation(OperationKind.SPEND, 0, 0, 3000), NOW]})
     found = []
     for _ in range(len(sent)):
         value = (await session.do({0: [read("RX_QUEUE")]}))[0]
@@ -126,7 +126,7 @@ async def what_has_arrived_for_another_program_is_gone_after_a_reset(dut):
     for _ in range(200):
         await session.cycle()
     await session.ask(Request.RESET)
-    await session.do({0: [write("RX_MODE", DIRECT), Operation(Kind.SPEND, 0, 0, 500), NOW]})
+    await session.do({0: [write("RX_MODE", DIRECT), Operation(OperationKind.SPEND, 0, 0, 500), NOW]})
     assert not (await session.do({0: [read("RX_QUEUE")]}))[0] & VALID
 
 
@@ -136,10 +136,10 @@ async def what_the_cab_sends_leaves_once_and_in_order(dut):
     far, session, _ = await connected(dut)
     sent = [random.randrange(256) for _ in range(24)]
     for symbol in sent:
-        await session.do({0: [write("TX_SYMBOL", symbol), Operation(Kind.SPEND, 0, 0, random.randrange(1, 60)), NOW]})
+        await session.do({0: [write("TX_SYMBOL", symbol), Operation(OperationKind.SPEND, 0, 0, random.randrange(1, 60)), NOW]})
         for _ in range(random.randrange(100)):
             await session.cycle()
-    await session.do({0: [Operation(Kind.SPEND, 0, 0, 2000), NOW]})
+    await session.do({0: [Operation(OperationKind.SPEND, 0, 0, 2000), NOW]})
     assert far.got == sent
 
 

@@ -3,7 +3,7 @@
 import pytest
 from nectar.boards.cluster import ClusterTop, bit_cycles
 from nectar.boards.gate import BoardGate
-from nectar.boards.given import Given
+from nectar.boards.interface import BoardInterface
 from nectar.boards.tops import TOPS, make
 from nectar.hdl.host.numbers import BAUD
 from nectar.hdl.verilog import convert
@@ -16,14 +16,14 @@ class Ecp5:
 
 
 def test_the_top_has_a_line_and_lights():
-    top = make("cluster", Given(clock_hz=40_000_000, leds=3), cabs=1)
+    top = make("cluster", BoardInterface(clock_hz=40_000_000, leds=3), cabs=1)
     assert isinstance(top, ClusterTop) and set(top.signature.members) == {"uart", "leds"} and len(top.leds) == 3
     assert TOPS["cluster"].defaults["baud"] == BAUD
 
 
 def test_a_slow_clock_will_do():
     """A CAB without VME goes by no other clock than its own: an iCEBreaker's 12 MHz are enough."""
-    make("cluster", Given(clock_hz=12_000_000), cabs=1, baud=1_000_000)
+    make("cluster", BoardInterface(clock_hz=12_000_000), cabs=1, baud=1_000_000)
 
 
 def test_the_gate_is_the_global_clock_buffer_of_an_ecp5_and_logic_elsewhere():

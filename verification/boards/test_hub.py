@@ -11,7 +11,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
 
 from nectar.boards.fiber import Fiber
-from nectar.boards.given import Given
+from nectar.boards.interface import BoardInterface
 from nectar.boards.hub import HubTop
 from nectar.hdl.hub.commands import Op
 from nectar.hdl.link.port import FiberPort
@@ -24,20 +24,20 @@ HUB, PORTS = 9, 2
 class Rig(wiring.Component):
     """A HUB as a top, and the far end of each of its fibers; with two clocks, ``line_clk`` is that of the lines."""
 
-    def __init__(self, given, phy):
-        self.given = given
+    def __init__(self, interface, phy):
+        self.interface = interface
         self.phy = phy
-        super().__init__({"line_clk": In(1), "leds": Out(given.leds), **{f"far_{n}": In(FiberPort()) for n in range(PORTS)}, "far_up": Out(PORTS)})
+        super().__init__({"line_clk": In(1), "leds": Out(interface.leds), **{f"far_{n}": In(FiberPort()) for n in range(PORTS)}, "far_up": Out(PORTS)})
 
     def elaborate(self, platform):
         m = Module()
-        if not self.given.one_clock:
+        if not self.interface.one_clock:
             m.domains.line = ClockDomain()
             m.d.comb += [ClockSignal("line").eq(self.line_clk), ResetSignal("line").eq(ResetSignal())]
-        m.submodules.top = top = HubTop(self.given, ports=PORTS, phy=self.phy, hub_id=HUB)
+        m.submodules.top = top = HubTop(self.interface, ports=PORTS, phy=self.phy, hub_id=HUB)
         m.d.comb += self.leds.eq(top.leds)
         for n in range(PORTS):
-            m.submodules[f"far_{n}"] = far = Fiber(self.given, self.phy)
+            m.submodules[f"far_{n}"] = far = Fiber(self.interface, self.phy)
             connect(m, flipped(getattr(self, f"far_{n}")), far.port)
             m.d.comb += self.far_up[n].eq(far.up)
             near = getattr(top, f"line_{n}" if self.phy == "serial" else f"wires_{n}")
@@ -117,9 +117,9 @@ async def fibers_come_up_and_packets_go_from_each_to_each(dut):
 
 
 bench = Bench(__name__, {
-    "serial, one clock": lambda: Rig(Given(one_clock=True), "serial"),
-    "serial, two clocks, four samples": lambda: Rig(Given(samples=4, leds=5), "serial"),
-    "parallel": lambda: Rig(Given(one_clock=True), "parallel"),
+    "serial, one clock": lambda: Rig(BoardInterface(one_clock=True), "serial"),
+    "serial, two clocks, four samples": lambda: Rig(BoardInterface(samples=4, leds=5), "serial"),
+    "parallel": lambda: Rig(BoardInterface(one_clock=True), "parallel"),
 }, ports_only=True)
 
 

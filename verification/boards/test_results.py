@@ -16,7 +16,7 @@ class Found:
 @pytest.fixture
 def builds(monkeypatch):
     """Sets what building gives: a rate that is met, or an exception."""
-    def given(outcome):
+    def interface(outcome):
         def build(found, *, seed, limit_s, progress):
             if isinstance(outcome, Exception):
                 raise outcome
@@ -26,7 +26,7 @@ def builds(monkeypatch):
             return built
         monkeypatch.setattr(results, "build", build)
     monkeypatch.setattr(results, "design", Found)
-    return given
+    return interface
 
 
 @pytest.mark.parametrize("outcome, columns", [

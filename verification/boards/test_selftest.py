@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, FallingEdge
 
-from nectar.boards.given import Given
+from nectar.boards.interface import BoardInterface
 from nectar.boards.selftest import SelftestTop
 from nectar.verification.bench import Bench
 from nectar.verification.boards.broken import FAULTS, BrokenHub
@@ -27,7 +27,7 @@ class Rig(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         hub = BrokenHub(PORTS)
-        m.submodules.top = top = SelftestTop(Given(leds=8), ports=PORTS, enough=ENOUGH, patience=PATIENCE, hub=hub)
+        m.submodules.top = top = SelftestTop(BoardInterface(leds=8), ports=PORTS, enough=ENOUGH, patience=PATIENCE, hub=hub)
         m.d.comb += [hub.fault.eq(self.fault), self.leds.eq(top.leds)]
         return m
 

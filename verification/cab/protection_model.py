@@ -1,11 +1,11 @@
 """Reference model of the protection, written from docs/cab.md: who may do what, and what is recorded."""
 
 from nectar.hdl.cab.addresses import KERNEL_PAGE, REG, REGIONS
-from nectar.hdl.cab.regions import KERNEL, PAGES, Kind, Right
+from nectar.hdl.cab.regions import KERNEL, PAGES, AccessKind, Right
 
 __all__ = ["ProtectionModel", "Refused"]
 
-_NEEDS = {Kind.READ: Right.READ, Kind.WRITE: Right.WRITE, Kind.EXECUTE: Right.EXECUTE}
+_NEEDS = {AccessKind.READ: Right.READ, AccessKind.WRITE: Right.WRITE, AccessKind.EXECUTE: Right.EXECUTE}
 _WINDOWS = "prom", "program", "data", "registers"
 
 

@@ -8,7 +8,7 @@ from the input queue as far as software lets them. The real board must show the 
 from functools import partial
 
 from nectar.hdl.cab.addresses import ID_VALUE, REG, REGIONS, REGISTERS, Irq
-from nectar.hdl.cab.regions import DOMAINS, KERNEL, PAGES, Kind, Right
+from nectar.hdl.cab.regions import DOMAINS, KERNEL, PAGES, AccessKind, Right
 from nectar.hdl.cab.vme.registers import VME_LIST_DEPTH, VME_REG, VME_REGISTERS
 from nectar.verification.cab.protection_model import ProtectionModel, Refused
 from nectar.verification.cab.reference_fiber import INPUT_QUEUE, BusFault, FiberInModel, FiberOutModel, fields, word
@@ -48,7 +48,7 @@ class Board(FiberOutModel, FiberInModel):
     # -- accesses --------------------------------------------------------------------------------------
     def read(self, address, select=0xF, kernel=False, execute=False, vme=False):
         """The word that a read gives; BusFault. Reading REPLY takes a reply out."""
-        address, domain = self._begin(address, Kind.EXECUTE if execute else Kind.READ, kernel, vme)
+        address, domain = self._begin(address, AccessKind.EXECUTE if execute else AccessKind.READ, kernel, vme)
         for memory, offset in self._memories(address):
             return int.from_bytes(memory[offset:offset + 4], "big")
         offset = address - REGIONS["protection"].base
@@ -61,7 +61,7 @@ class Board(FiberOutModel, FiberInModel):
 
     def write(self, address, value, select=0xF, kernel=False, execute=False, vme=False):
         """Writes the bytes of ``value`` that ``select`` names; BusFault, and then nothing has happened."""
-        address, domain = self._begin(address, Kind.WRITE, kernel, vme)
+        address, domain = self._begin(address, AccessKind.WRITE, kernel, vme)
         for memory, offset in self._memories(address):
             if memory is self.prom:
                 raise BusFault
@@ -135,7 +135,7 @@ class Board(FiberOutModel, FiberInModel):
 
     def _allowed(self, address, length, right):
         """Refused unless the domain that writes a register may let DMA work on an area."""
-        self.protection.check_area(address, length, Kind.WRITE if right == Right.WRITE else Kind.READ, self._domain, self._vme)
+        self.protection.check_area(address, length, AccessKind.WRITE if right == Right.WRITE else AccessKind.READ, self._domain, self._vme)
 
     # -- interrupts and errors -----------------------------------------------------------------------
     @property

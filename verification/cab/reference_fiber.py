@@ -3,7 +3,7 @@
 import zlib
 from collections import deque
 
-from nectar.hdl.cab.addresses import CRC_BYTES, HEADER_BYTES, REG, REGIONS, RX_LIST_DEPTH, TX_LIST_DEPTH, Check, Irq
+from nectar.hdl.cab.addresses import CRC_BYTES, HEADER_BYTES, REG, RX_LIST_DEPTH, TX_LIST_DEPTH, Check, Irq
 from nectar.hdl.cab.regions import Right
 from nectar.hdl.link.symbol import Control, is_control
 

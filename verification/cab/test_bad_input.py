@@ -9,7 +9,7 @@ from nectar.hdl.cab.addresses import REG, REGIONS, REGISTERS, Irq
 from nectar.hdl.cab.cab import Cab
 from nectar.hdl.cab.vme.registers import VME_REGISTERS
 from nectar.hdl.link.symbol import Control, packet
-from nectar.verification.bench import Bench, inside
+from nectar.verification.bench import Bench
 from nectar.verification.cab.driver import Access, BoardDriver
 from nectar.verification.cab.reference import fields
 from nectar.verification.cab.scenario import put, with_crc

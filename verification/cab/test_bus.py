@@ -9,7 +9,7 @@ import pytest
 from nectar.hdl.cab.addresses import ADDRESS_BITS, KERNEL_PAGE, LENGTH_BITS, REGIONS
 from nectar.hdl.cab.bus import CpuBus
 from nectar.verification.bench import Bench, inside
-from nectar.verification.cab.bus_world import AREAS, SIZE, World, names_area, place, random_request
+from nectar.verification.cab.bus_environment import AREAS, SIZE, BusEnvironment, names_area, place, random_request
 
 LATENCY = 3      # cycles from the one in which an access is taken to the one of its response
 AREA_CYCLES = 3  # that an access takes more, beside one for each page, if it names an area in a domain other than the kernel's
@@ -17,7 +17,7 @@ AREA_CYCLES = 3  # that an access takes more, beside one for each page, if it na
 
 def world(dut):
     """The bench's world for this configuration."""
-    return World(dut, inside() == "with window")
+    return BusEnvironment(dut, inside() == "with window")
 
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")

@@ -1,7 +1,6 @@
 """Bench of hdl/cab/cab.py: the whole board against the reference model."""
 
 import random
-import zlib
 
 import cocotb
 import pytest

@@ -8,7 +8,7 @@ import pytest
 
 from nectar.hdl.cab.addresses import HEADER_BYTES, REG, REGIONS, Irq
 from nectar.hdl.cab.fiber_in import REPLIES, FiberIn
-from nectar.hdl.cab.receiver import RECEIVER_REGISTERS
+from nectar.hdl.cab.packet_receiver import RECEIVER_REGISTERS
 from nectar.hdl.cab.scatter import SCATTER_REGISTERS
 from nectar.hdl.link.queue import QUEUE_DEPTH
 from nectar.hdl.link.symbol import Control, packet, reply

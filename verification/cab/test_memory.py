@@ -8,10 +8,10 @@ import pytest
 from nectar.hdl.cab.bus import CpuBus
 from nectar.hdl.cab.fiber_in import FiberIn
 from nectar.hdl.cab.fiber_out import FiberOut
-from nectar.hdl.cab.gather import Gather
+from nectar.hdl.cab.tx_reader import TxReader
 from nectar.hdl.cab.memory import DataMemory
 from nectar.hdl.cab.scatter import Scatter
-from nectar.hdl.cab.store import Store
+from nectar.hdl.cab.rx_writer import RxWriter
 from nectar.verification.bench import Bench, inside
 from nectar.verification.cab.lockstep import HandClock, lockstep
 
@@ -112,7 +112,7 @@ def test_memory(configuration, claim):
     bench.check(configuration, claim)
 
 
-@pytest.mark.parametrize("component", [DataMemory, CpuBus, Gather, FiberOut, Store, Scatter, FiberIn])
+@pytest.mark.parametrize("component", [DataMemory, CpuBus, TxReader, FiberOut, RxWriter, Scatter, FiberIn])
 def test_every_user_of_the_memory_refuses_a_size_that_it_cannot_have(component):
     """docs/cab.md, data memory: 4 kbyte to 1 Mbyte, a power of two."""
     for size in (2 << 10, 12 << 10, 2 << 20):

@@ -7,7 +7,7 @@ import pytest
 
 from nectar.hdl.cab.addresses import REG
 from nectar.hdl.cab.protection import WINDOWS, Protection, Trap
-from nectar.hdl.cab.regions import PAGE_BITS, PAGES, REGIONS, Kind
+from nectar.hdl.cab.regions import PAGE_BITS, PAGES, REGIONS, AccessKind
 from nectar.verification.bench import Bench, inside
 from nectar.verification.cab.lockstep import HandClock, lockstep
 from nectar.verification.cab.protection_model import ProtectionModel, Refused
@@ -54,7 +54,7 @@ class Reference:
         if inputs["trap__valid"]:
             bits = inputs["trap__payload"]
             try:
-                model.refuse(bits & 0xFFFFFF, Kind(bits >> 29 & 3), bits >> 24 & 31, bits >> 31)
+                model.refuse(bits & 0xFFFFFF, AccessKind(bits >> 29 & 3), bits >> 24 & 31, bits >> 31)
             except Refused:
                 pass
         return {name: value for name, value in outputs.items() if value is not None}

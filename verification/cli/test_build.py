@@ -17,7 +17,7 @@ from amaranth.lib.wiring import Out
 from nectar.boards import build as building
 from nectar.boards import tools
 from nectar.boards.catalogue import BOARDS
-from nectar.boards.given import line
+from nectar.boards.interface import line
 from nectar.boards.tops import TOPS
 from nectar.cli import main
 

@@ -14,7 +14,7 @@ __all__ = ["ArbiterProof", "waiting"]
 
 def last_number(arbiter, count):
     """Number of the one that ``arbiter`` picked last; after a reset, the last of all."""
-    return Mux(arbiter.spy.last == 0, count - 1, sum(Mux(arbiter.spy.last[n], n, 0) for n in range(count)))
+    return Mux(arbiter.probes.last == 0, count - 1, sum(Mux(arbiter.probes.last[n], n, 0) for n in range(count)))
 
 
 def waiting(m, arbiter, count, port):

@@ -45,7 +45,7 @@ class ControllerProof(wiring.Component):
         m.submodules.controller = look_into(dut, platform)
         m.submodules.table = look_into(table, platform)
         m.submodules.locks = look_into(locks, platform)
-        spy = dut.spy
+        probes = dut.probes
 
         # The surroundings: ports, and the rest of the HUB.
         outstanding, decided = Signal(ports), Signal(ports)  # asked and not answered; decided and not answered
@@ -53,7 +53,7 @@ class ControllerProof(wiring.Component):
         m.d.comb += answered.eq(AnySeq(ports) & decided)
         m.d.sync += [
             outstanding.eq((outstanding | dut.request_valid) & ~answered),
-            decided.eq((decided | spy.turns.pick & spy.counts) & ~answered),
+            decided.eq((decided | probes.turns.pick & probes.counts) & ~answered),
         ]
         # A lock is taken two cycles after its decision.
         unlocks, locks_now, named, locker = Signal(), Signal(), Signal(ports), Signal(ports)
@@ -69,8 +69,8 @@ class ControllerProof(wiring.Component):
             unlocks.eq(AnySeq(1)),
             locks.change.eq(Mux(locks_now | unlocks, named, 0)),
             locks.who.eq(Mux(locks_now, locker, 0)),
-            Assert(locks_now == spy.locked_before),
-            Assert(~locks_now | (named == 1 << spy.output_before)),
+            Assert(locks_now == probes.locked_before),
+            Assert(~locks_now | (named == 1 << probes.output_before)),
             locks.release.eq(AnySeq(ports)),
         ]
         requests = []
@@ -93,8 +93,8 @@ class ControllerProof(wiring.Component):
         m.d.comb += [
             this.eq(1 << port),
             Cat(param, op).eq(Array(requests)[port]),
-            has_turn.eq((spy.turns.pick & this).any()),
-            picked.eq(has_turn & (spy.counts & this).any()),
+            has_turn.eq((probes.turns.pick & this).any()),
+            picked.eq(has_turn & (probes.counts & this).any()),
             travels[0].eq((dut.request_valid & this).any()),
         ]
         m.d.sync += [travels[1:].eq(travels), waits.eq((waits | travels[-1]) & ~picked)]
@@ -103,13 +103,13 @@ class ControllerProof(wiring.Component):
             Assert((places & (places - 1))[:len(places)] == 0, "a request is in one place"),
             Assert((outstanding & this).any() == places.any(), "and it is in one until it is answered"),
             Assert(~(travels[1:].any() | waits) | dut.busy, "the controller is busy with it"),
-            Assert((spy.waiting & this).any() == waits),
-            *(Assert((register & this).any() == travels[n + 1]) for n, register in enumerate(spy.crossing[:self.backplane])),
-            *(Assert((register & (~outstanding | spy.waiting | decided)) == 0) for register in spy.crossing[:self.backplane]),
-            *(Assert((one & other) == 0) for n, one in enumerate(spy.crossing[:self.backplane]) for other in spy.crossing[:n]),
-            Assert(((spy.turns.pick | decided) & ~outstanding) == 0),
-            Assert((spy.waiting & ~outstanding) == 0),
-            Assert((spy.waiting & decided) == 0),
+            Assert((probes.waiting & this).any() == waits),
+            *(Assert((register & this).any() == travels[n + 1]) for n, register in enumerate(probes.crossing[:self.backplane])),
+            *(Assert((register & (~outstanding | probes.waiting | decided)) == 0) for register in probes.crossing[:self.backplane]),
+            *(Assert((one & other) == 0) for n, one in enumerate(probes.crossing[:self.backplane]) for other in probes.crossing[:n]),
+            Assert(((probes.turns.pick | decided) & ~outstanding) == 0),
+            Assert((probes.waiting & ~outstanding) == 0),
+            Assert((probes.waiting & decided) == 0),
         ]
 
         # What docs/hub.md says of it: what the tables and the ready bit allow, and what is decided at once.
@@ -125,7 +125,6 @@ class ControllerProof(wiring.Component):
             usable.eq((mask & dut.enabled).any()),
             ready.eq((mask & dut.ready).any()),
         ]
-        others = [Mux(port == n, 0, targets) for n, targets in enumerate(table.targets)]
         mine = (Array(table.targets)[port] & mask).any()
         has = opens & mine  # it asks for what it has: that takes nothing
         held_by_others = [Mux(port == n, 0, held) for n, held in enumerate(locks.held)]
@@ -138,9 +137,9 @@ class ControllerProof(wiring.Component):
         taken, stands_in_the_way, stood_in_the_way, hits = (
             Signal(name=name) for name in ("taken", "stands_in_the_way", "stood_in_the_way", "hits"))
         m.d.comb += [
-            checked.eq((travels[-1] | waits) & ~has_turn & ~spy.freeze),
-            stood_in_the_way.eq((param[:len(spy.output)] == spy.output_before) & spy.locked_before & wants & ~has),
-            taken.eq((param[:len(spy.output)] == spy.output) & (spy.opened & opens | spy.locked & wants)),
+            checked.eq((travels[-1] | waits) & ~has_turn & ~probes.freeze),
+            stood_in_the_way.eq((param[:len(probes.output)] == probes.output_before) & probes.locked_before & wants & ~has),
+            taken.eq((param[:len(probes.output)] == probes.output) & (probes.opened & opens | probes.locked & wants)),
             stands_in_the_way.eq(taken & ~has),
             hits.eq(taken & ~(opens & had)),
             may_take.eq(~bad & Mux(opens, usable & (mine | free) & (ready | ~test),
@@ -155,7 +154,7 @@ class ControllerProof(wiring.Component):
             was_ready.eq(ready), was_usable.eq(usable), had.eq((table.mine & this).any()), was_allowed.eq((dut.allowed & this).any()),
         ]
         takes_part = Signal()
-        m.d.comb += takes_part.eq((spy.turns.asks & this).any())
+        m.d.comb += takes_part.eq((probes.turns.asks & this).any())
         with m.If(opens | locking | (op == Op.AWAIT_READY_REPLY) | (op == Op.TEST_LOCK_REPLY)):
             m.d.comb += Assert(takes_part == (must | could), "nothing delays what can be decided but the turns")
         with m.Elif(_is_in(op, _USER)):
@@ -164,11 +163,11 @@ class ControllerProof(wiring.Component):
             Assert(~takes_part | waits),
             Assert(~(could | must) | waits),
         ]
-        waited = waiting(m, spy.turns, ports, port)
+        waited = waiting(m, probes.turns, ports, port)
 
         # How long an output that a waiting open names has been free for it, without pause and with nobody else taking it.
         usable_for = Signal(range(2 * ports + 4))
-        with m.If(waits & ~picked & opens & (param == o) & ~bad & usable & (ready | ~test) & ~spy.freeze & ~stands_in_the_way & ~stood_in_the_way
+        with m.If(waits & ~picked & opens & (param == o) & ~bad & usable & (ready | ~test) & ~probes.freeze & ~stands_in_the_way & ~stood_in_the_way
                   & ~Cat(row.bit_select(o, 1) for row in table.targets).any() & ~Cat(row.bit_select(o, 1) for row in held_by_others).any()):
             m.d.sync += usable_for.eq(usable_for + 1)
         with m.Else():
@@ -180,7 +179,7 @@ class ControllerProof(wiring.Component):
                 "a pick is in vain only for what waits, when its output has just been taken",
             ),
             Assert(
-                ~(picked & waiting_op) | must | (spy.done & this).any(),
+                ~(picked & waiting_op) | must | (probes.done & this).any(),
                 "what waits is decided when it is granted, and not before, save at once",
             ),
             Assert(
@@ -190,7 +189,7 @@ class ControllerProof(wiring.Component):
                 usable_for <= 2 * ports + 1,
                 "a retry is decided in the cycle 2 * ports + 2 in which its output is free for it at the latest",
             ),
-            Assert(~(picked & (usable_for >= 2) & ~hits) | (spy.done & this).any(), "and is granted then"),
+            Assert(~(picked & (usable_for >= 2) & ~hits) | (probes.done & this).any(), "and is granted then"),
         ]
 
         # The decision, and what it does.
@@ -203,7 +202,7 @@ class ControllerProof(wiring.Component):
             ),
             Assert(~(picked & opens & could & ~hits & ~had) | enters, "and if it can be it is"),
             Assert(
-                ~(picked & opens & had & ~bad & was_usable & (was_ready | ~test)) | (spy.done & this).any() & ~enters,
+                ~(picked & opens & had & ~bad & was_usable & (was_ready | ~test)) | (probes.done & this).any() & ~enters,
                 "an open of what the input has is done, whatever else is decided, and enters nothing",
             ),
         ]
@@ -213,7 +212,7 @@ class ControllerProof(wiring.Component):
                 Assert(sum(row.bit_select(o, 1) for row in held_by_others) == 0, "and not locked by another"),
             ]
         was_picked, had_entered, had_done = Signal(), Signal(), Signal()
-        m.d.sync += [was_picked.eq(picked), had_entered.eq(enters), had_done.eq((spy.done & this).any())]
+        m.d.sync += [was_picked.eq(picked), had_entered.eq(enters), had_done.eq((probes.done & this).any())]
         with m.If(was_picked):
             m.d.comb += [
                 Assert(dut.decided == this, "every decision is told, in turn"),

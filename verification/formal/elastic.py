@@ -33,8 +33,8 @@ class ElasticProof(wiring.Component):
         m = Module()
         buffer = self.buffer
         m.submodules.buffer = look_into(buffer, platform)
-        spy = buffer.spy
-        level, leaves, places = spy.level, spy.leaves, DEPTH
+        probes = buffer.probes
+        level, leaves, places = probes.level, probes.leaves, DEPTH
 
         # This clock.
         since_slot = Signal(range(TIME))
@@ -51,45 +51,45 @@ class ElasticProof(wiring.Component):
             Assume(~runs | ~comes | (since_word >= TIME - 2)), Assume(~runs | comes | (since_word < TIME)),
             Assume(runs | ~comes | (level == 0)),
             buffer.push.payload.eq(AnySeq(9)), buffer.push.valid.eq(comes & ~is_idle), buffer.idle.eq(~runs & ~comes | comes & is_idle),
-            gained.eq(Mux(spy.over, 0, gain + (TIME - 1) - since_word)),
+            gained.eq(Mux(probes.over, 0, gain + (TIME - 1) - since_word)),
             Assume(~buffer.push.valid | Mux(fast, (gained >= -1) & (gained <= DRIFT), (gained >= -DRIFT) & (gained <= 1))),
-            Assert(Mux(fast, (gain >= -1) & (gain <= DRIFT), (gain >= -DRIFT) & (gain <= 1))), Assert(since_word <= TIME), Assert(runs | spy.over),
+            Assert(Mux(fast, (gain >= -1) & (gain <= DRIFT), (gain >= -DRIFT) & (gain <= 1))), Assert(since_word <= TIME), Assert(runs | probes.over),
             Assert(runs | (since_word == 0)),
         ]
         m.d.sync += [runs.eq((runs | comes) & (~stops | comes)), since_word.eq(Mux(comes | ~runs | stops, 0, since_word + 1))]
         with m.If(buffer.push.valid):
             m.d.sync += gain.eq(gained)
-        m.d.comb += Assume(~stops | spy.over)
+        m.d.comb += Assume(~stops | probes.over)
 
         # How many of the symbols inside are of the run that has come last, and whether its first one has left.
         last_run, started = Signal(range(places + 1)), Signal()
         of_last = Signal()
         m.d.comb += of_last.eq(leaves & (last_run == level))
-        with m.If(buffer.push.valid & spy.over):
+        with m.If(buffer.push.valid & probes.over):
             m.d.sync += [last_run.eq(1), started.eq(0)]
         with m.Else():
             m.d.sync += [last_run.eq(last_run + buffer.push.valid - of_last), started.eq(started | of_last)]
-        m.d.comb += [Assert(last_run <= level), Assert(~started | (last_run == level)), Assert(spy.over | started | (last_run != 0))]
+        m.d.comb += [Assert(last_run <= level), Assert(~started | (last_run == level)), Assert(probes.over | started | (last_run != 0))]
         m.d.comb += [
             Assert((level == 0) | (last_run != 0), "the newest is of the run that has come last"),
-            Assert((level == 0) | (spy.newest_first == ((last_run == 1) & ~started)), "the first one of a run, and no other, is marked"),
+            Assert((level == 0) | (probes.newest_first == ((last_run == 1) & ~started)), "the first one of a run, and no other, is marked"),
         ]
 
         # The lead.
         lead = Signal(range(-TIME, TIME * (places + 2)))
         m.d.comb += [
             lead.eq(level * TIME + since_word - since_slot),
-            Assert(lead <= Mux(spy.over, MOST - 1, MOST + gain), "what is inside stays bounded"),
-            Assert(~started | spy.over | (lead >= TIME + 1 - Mux(fast, DRIFT, 1) + gain), "a run that has begun to leave keeps its head start"),
+            Assert(lead <= Mux(probes.over, MOST - 1, MOST + gain), "what is inside stays bounded"),
+            Assert(~started | probes.over | (lead >= TIME + 1 - Mux(fast, DRIFT, 1) + gain), "a run that has begun to leave keeps its head start"),
             Assert(~buffer.overflow, "nothing is lost"),
-            Assert(~buffer.slot | ~started | spy.over | (level != 0), "no run is torn"),
+            Assert(~buffer.slot | ~started | probes.over | (level != 0), "no run is torn"),
             Assert(~buffer.slot | (level < 2) | leaves, "no slot is wasted"),
         ]
 
         # Order and content: a symbol is followed from where it enters to where it leaves.
         follows, word, ahead = Signal(), Signal(9), Signal(range(places))
         leaving = Signal()
-        m.d.comb += spy.address.eq(spy.popped + ahead)
+        m.d.comb += probes.address.eq(probes.popped + ahead)
         m.d.sync += leaving.eq(0)
         with m.If(~follows):
             m.d.sync += [follows.eq(buffer.push.valid & AnySeq(1)), word.eq(buffer.push.payload), ahead.eq(level - leaves)]
@@ -100,7 +100,7 @@ class ElasticProof(wiring.Component):
         before = Signal(9)
         m.d.sync += before.eq(word)
         m.d.comb += [
-            Assert(~follows | (ahead < level) & (spy.data == word), "it is still there, unchanged"),
+            Assert(~follows | (ahead < level) & (probes.data == word), "it is still there, unchanged"),
             Assert(~leaving | buffer.output.valid & (buffer.output.payload == before), "and leaves behind those before it"),
         ]
         return m

@@ -1,4 +1,4 @@
-"""Proof of hdl/cab/gather.py: the DMA of fiber out reads the words of its areas and no others, and passes their bytes on in order.
+"""Proof of hdl/cab/tx_reader.py: the DMA of fiber out reads the words of its areas and no others, and passes their bytes on in order.
 
 Statement: docs/cab.md, "Fiber out" (gather, areas at any byte with any length).
 """
@@ -9,7 +9,7 @@ from amaranth.lib import wiring
 from amaranth.utils import exact_log2
 
 from ...hdl.cab.addresses import LENGTH_BITS
-from ...hdl.cab.gather import Kind
+from ...hdl.cab.tx_reader import EntryKind
 from ...hdl.cab.memory import LANES
 from .prove import look_into
 
@@ -27,7 +27,7 @@ class GatherProof(wiring.Component):
         m = Module()
         gather, size = self.gather, self.gather.data_bytes
         m.submodules.gather = look_into(gather, platform)
-        spy, memory, item, entry = gather.spy, gather.memory, gather.items.payload, gather.entries.payload
+        probes, memory, item, entry = gather.probes, gather.memory, gather.items.payload, gather.entries.payload
         bits = exact_log2(size)
 
         foreign = Signal(bits - 2)    # a word of no area
@@ -39,7 +39,7 @@ class GatherProof(wiring.Component):
             gather.entries.valid.eq(AnySeq(1)), entry.eq(AnySeq(len(entry.as_value()))),
             gather.memory_data.eq(AnySeq(32)), memory.ready.eq(AnySeq(1) & memory.valid), gather.items.ready.eq(AnySeq(1)),
             length.eq(entry.value),
-            area.eq(entry.kind.as_value() == Kind.AREA.value),
+            area.eq(entry.kind.as_value() == EntryKind.AREA.value),
             Assume(~area | (entry.value < 1 << LENGTH_BITS) & (entry.bytes == (entry.value != 0))),
             Assume(~area | (length == 0) | (entry.address + length <= size)),
             Assume(~area | (length == 0) | (foreign < entry.address[2:]) | (foreign > (entry.address + length - 1)[2:LENGTH_BITS])),
@@ -59,22 +59,22 @@ class GatherProof(wiring.Component):
             m.d.sync += [at.eq(at + count), left.eq(left - count), first.eq(0)]
         final = count == left
         m.d.comb += [
-            Assert((spy.reads | spy.passes) == works, "an area is worked on until its last byte"),
-            Assert(~(spy.reads & spy.passes)),
+            Assert((probes.reads | probes.passes) == works, "an area is worked on until its last byte"),
+            Assert(~(probes.reads & probes.passes)),
             Assert(gather.busy == works),
-            Assert(~works | ((spy.address == at[2:]) & (spy.first == at[:2]) & (spy.remaining == left) & (at + left <= size))),
+            Assert(~works | ((probes.address == at[2:]) & (probes.first == at[:2]) & (probes.remaining == left) & (at + left <= size))),
             Assert(~works | (foreign < at[2:]) | (foreign > (at + left - 1)[2:bits + 1])),
             Assert(~memory.valid | (works & gather.items.ready & (memory.address == at[2:])), "only words of the area are read"),
             Assert(~(memory.valid & (memory.address == foreign)), "what is in no area is not read"),
-            Assert(~spy.passes | gather.items.valid & item.lanes & (item.first == at[:2]) & (item.last == (at[:2] + count - 1)[:2])
+            Assert(~probes.passes | gather.items.valid & item.lanes & (item.first == at[:2]) & (item.last == (at[:2] + count - 1)[:2])
                    & (item.word == gather.memory_data), "all bytes of the word that are the area's, and no others"),
-            Assert(~spy.passes | ((item.prefix == (first & begun.start)) & (item.end == (final & begun.end))
+            Assert(~probes.passes | ((item.prefix == (first & begun.start)) & (item.end == (final & begun.end))
                                   & (item.crc == (final & begun.crc)) & (item.notify == (final & begun.notify)))),
-            Assert(~spy.passes | room_stays),
-            Assert(~spy.reads | ~gather.items.valid),
-            Assert(works | (gather.items.valid == (gather.entries.valid & (entry.kind.as_value() <= Kind.SYMBOL.value) & ~(area & (length != 0))))),
+            Assert(~probes.passes | room_stays),
+            Assert(~probes.reads | ~gather.items.valid),
+            Assert(works | (gather.items.valid == (gather.entries.valid & (entry.kind.as_value() <= EntryKind.SYMBOL.value) & ~(area & (length != 0))))),
             Assert(~(works & gather.entries.ready), "entries wait for the one before"),
         ]
         for kept in ("start", "end", "crc", "notify"):
-            m.d.comb += Assert(~works | (getattr(spy, kept) == (getattr(begun, kept) & (first if kept == "start" else 1))))
+            m.d.comb += Assert(~works | (getattr(probes, kept) == (getattr(begun, kept) & (first if kept == "start" else 1))))
         return m

@@ -31,7 +31,7 @@ class HeadProof(wiring.Component):
         m = Module()
         head, ports = self.head, self.ports
         m.submodules.head = look_into(head, platform)
-        spy = head.spy
+        probes = head.probes
         for signal in (head.entry, head.valid, head.hub_id, head.targets, head.space, head.done, head.value, head.answer.ready,
                        head.offered, head.halt, head.expired, head.mine):
             m.d.comb += signal.eq(AnySeq(len(signal)))
@@ -146,15 +146,15 @@ class HeadProof(wiring.Component):
             Assert(head.holds == ~passes),
             Assert(head.busy == (~passes | asked | answers)),
             Assert((states != 0) & ((states & (states - 1))[:6] == 0)),
-            Assert(spy.states == states),
-            Assert((spy.answering == answers) & (spy.asked == asked)),
+            Assert(probes.states == states),
+            Assert((probes.answering == answers) & (probes.asked == asked)),
             Assert(~(executes | ends | waits | asked | takes_parameter) | ~answers, "no answer is written over another"),
             Assert(~(executes | ends | takes_parameter) | ~asked),
             Assert(~waits | asked),
             Assert(giving_up <= waits),
             Assert(~(executes | ends | takes_parameter | waits) | (place == 0)),
             Assert(~takes_parameter | (head.request.op[:OWN_OP_BITS] == command.op[:OWN_OP_BITS])),
-            Assert((spy.last_but_one == (closing_command & (place == 2))) & (spy.last == last)),
+            Assert((probes.last_but_one == (closing_command & (place == 2))) & (probes.last == last)),
         ]
         for error, name in FAULTS.items():
             refused = (value == error) & responds & ~done

@@ -26,7 +26,7 @@ class HonestSenderProof(wiring.Component):
         m = Module()
         queue, longest = self.queue, self.longest
         m.submodules.queue = look_into(queue, platform)
-        spy = queue.spy
+        probes = queue.probes
 
         # The sender: what is left of the packet that it is sending.
         left, length = Signal(range(longest + 1)), Signal(range(longest + 1))
@@ -69,9 +69,9 @@ class HonestSenderProof(wiring.Component):
         level = leaving + behind
         m.d.comb += [
             Assert(~(queue.write & queue.full), "nothing finds the queue full"),
-            Assert(spy.level == level),
+            Assert(probes.level == level),
             Assert(queue.valid | (level <= 1)),
-            Assert(~spy.late & (spy.count == 1 - level + queue.valid)),
+            Assert(~probes.late & (probes.count == 1 - level + queue.valid)),
             Assert((lost <= self.stolen) & (left <= longest)),
             Assert(ready == (behind == 0), "one packet at a time waits behind the one that leaves"),
             Assert(behind + Mux(ready, 0, left) <= longest),

@@ -27,7 +27,7 @@ class InputOrderProof(wiring.Component):
         queue, bypass = self.queue, self.bypass
         m.submodules.queue = look_into(queue, platform)
         m.submodules.bypass = look_into(bypass, platform)
-        inside, near = queue.spy, bypass.spy
+        inside, near = queue.probes, bypass.probes
 
         came = Signal(SYMBOL_BITS)  # what is in the input register
         kept, clear, enters = Signal(), Signal(), Signal()

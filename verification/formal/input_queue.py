@@ -25,7 +25,7 @@ class InputQueueProof(wiring.Component):
         m = Module()
         queue, capacity = self.queue, self.queue.capacity
         m.submodules.queue = look_into(queue, platform)
-        spy = queue.spy
+        probes = queue.probes
 
         level, gone, commits, late = Signal(range(capacity + 1)), Signal(range(capacity + 1)), Signal(), Signal()
         m.d.comb += [
@@ -49,9 +49,9 @@ class InputQueueProof(wiring.Component):
         ]
         m.d.comb += [
             shown.eq(1 - level + queue.valid + late),
-            Assert(spy.level == level),
-            Assert(spy.count == shown),
-            Assert(spy.late == late),
+            Assert(probes.level == level),
+            Assert(probes.count == shown),
+            Assert(probes.late == late),
             Assert(~late | ~queue.valid & (level == 2)),
             Assert(queue.valid | (level <= COMMAND_LENGTH), "the oldest is read as soon as it can be"),
             Assert(level <= capacity, "it never overflows"),
@@ -64,7 +64,7 @@ class InputQueueProof(wiring.Component):
 
         # The entry that is followed: how many are before it.
         follows, word, ahead = Signal(), Signal(SYMBOL_BITS), Signal(range(capacity + COMMAND_LENGTH))
-        m.d.comb += spy.address.eq(spy.committed + 1 - level + ahead)
+        m.d.comb += probes.address.eq(probes.committed + 1 - level + ahead)
         with m.If(~follows):
             m.d.sync += [
                 follows.eq(queue.write & AnySeq(1)),
@@ -77,7 +77,7 @@ class InputQueueProof(wiring.Component):
             m.d.sync += ahead.eq(ahead - gone)
         with m.If(follows):
             m.d.comb += [
-                Assert(spy.data == word, "unchanged"),
+                Assert(probes.data == word, "unchanged"),
                 Assert(ahead < capacity + COMMAND_LENGTH),
                 Assert(~((ahead == 0) & queue.valid) | (queue.oldest == word), "it is the oldest when its turn comes"),
             ]

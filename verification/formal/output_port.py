@@ -8,7 +8,7 @@ from amaranth.asserts import AnySeq
 from amaranth.hdl import Array, Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
-from ...hdl.hub.messages import Passage
+from ...hdl.hub.messages import CrossbarBeat
 from ...hdl.hub.port.output_port import READY_LIMIT
 from ...hdl.link.symbol import SYMBOL_BITS, Control
 from .prove import look_into
@@ -33,11 +33,11 @@ class OutputPortProof(wiring.Component):
         m = Module()
         port = self.port
         m.submodules.port = look_into(port, platform)
-        spy, sender = port.spy, port.spy.replies
+        probes, sender = port.probes, port.probes.replies
         must = Signal()
         m.d.sync += must.eq(port.answer.valid & ~port.answer.ready)
         m.d.comb += [
-            port.passage.eq(AnySeq(Passage.as_shape().size)),
+            port.passage.eq(AnySeq(CrossbarBeat.as_shape().size)),
             Assume(is_sent(port.passage.symbol)),
             port.push.eq(AnySeq(1) & port.space),
             port.answer.valid.eq(AnySeq(1) | must),
@@ -46,7 +46,7 @@ class OutputPortProof(wiring.Component):
                 port.send_ready, port.repair, port.ready_arrived, port.ready_set, port.ready_clear, port.ended, port.looped,
                 port.reply_byte, port.tx.ready)),
         ]
-        byte_place, replies = Signal(2, init=1), sender.spy
+        byte_place, replies = Signal(2, init=1), sender.probes
         m.d.comb += [
             port.reply_place.eq(byte_place),
             port.reply_push.eq((byte_place != 1) | AnySeq(1)),
@@ -58,7 +58,7 @@ class OutputPortProof(wiring.Component):
 
         # What came through the crossbar and has not left, the oldest first.
         most = 3 if self.register else 1
-        listed = [Signal(Passage, name=f"listed_{n}") for n in range(most)]
+        listed = [Signal(CrossbarBeat, name=f"listed_{n}") for n in range(most)]
         count = Signal(range(most + 1))
 
         # The place beside the output register: what is in it.
@@ -67,7 +67,7 @@ class OutputPortProof(wiring.Component):
         readies = Signal(range(READY_LIMIT + 1))
         valid, symbol = Signal(), Signal(SYMBOL_BITS)
         loads, takes_ready, takes_reply, leaves = Signal(), Signal(), Signal(), Signal()
-        comes, oldest = Signal(), Signal(Passage)
+        comes, oldest = Signal(), Signal(CrossbarBeat)
         place_is_free = Signal()
         m.d.comb += [
             loads.eq(~valid | port.tx.ready | port.looped),
@@ -136,19 +136,19 @@ class OutputPortProof(wiring.Component):
 
         # What ties the model to the registers.
         m.d.comb += [
-            Assert(spy.readies == readies),
-            Assert(spy.valid == valid),
-            Assert(~spy.fresh | ~valid | (started == (symbol == Control.START))),
-            Assert(spy.fresh | ~started),
+            Assert(probes.readies == readies),
+            Assert(probes.valid == valid),
+            Assert(~probes.fresh | ~valid | (started == (symbol == Control.START))),
+            Assert(probes.fresh | ~started),
             Assert(~valid | is_sent(symbol) | (symbol == Control.READY) | (symbol == Control.REPLY)),
-            Assert(spy.taken == (inserted | waits_beside)),
-            Assert(~inserted | (spy.beside.symbol == inserted_symbol) & ~spy.beside.closes),
+            Assert(probes.taken == (inserted | waits_beside)),
+            Assert(~inserted | (probes.beside.symbol == inserted_symbol) & ~probes.beside.closes),
             Assert(~inserted | ~inserted_symbol[-1] | (inserted_symbol == Control.READY) | (inserted_symbol == Control.REPLY)),
-            Assert(~waits_beside | (spy.beside.as_value() == listed[0].as_value())),
+            Assert(~waits_beside | (probes.beside.as_value() == listed[0].as_value())),
             *(Assert((count <= n) | is_sent(place.symbol)) for n, place in enumerate(listed)),
         ]
         if self.register:
-            behind = spy.behind.spy
+            behind = probes.behind.probes
             in_register = count - waits_beside
             m.d.comb += Assert((behind.pushed - behind.taken)[:2] == in_register)
             for n in range(2):

@@ -23,7 +23,7 @@ class OutputRegisterProof(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.output = look_into(self.output, platform)
-        output, spy = self.output, self.output.spy
+        output, probes = self.output, self.output.probes
         push, tx = output.push, output.tx
         m.d.comb += [
             push.payload.eq(AnySeq(len(push.payload.as_value()))), push.valid.eq(AnySeq(1)), tx.ready.eq(AnySeq(1)),
@@ -45,9 +45,9 @@ class OutputRegisterProof(wiring.Component):
         inside = starts | ((count != 0) & (oldest.symbol == Control.START)) | ((count == 2) & (newest.symbol == Control.START))
         m.d.comb += [
             Assert((output.room == (count != 2)) & (count <= 2), "there is room for two"),
-            Assert((tx.valid == (count != 0)) & (spy.front_valid == (count != 0)) & (spy.spare_valid == (count == 2))),
-            Assert((count == 0) | ((tx.payload == oldest.symbol) & (spy.front == oldest)), "the oldest is offered, unchanged"),
-            Assert((count != 2) | (spy.spare == newest)),
+            Assert((tx.valid == (count != 0)) & (probes.front_valid == (count != 0)) & (probes.spare_valid == (count == 2))),
+            Assert((count == 0) | ((tx.payload == oldest.symbol) & (probes.front == oldest)), "the oldest is offered, unchanged"),
+            Assert((count != 2) | (probes.spare == newest)),
             Assert((output.taken == before) & (output.left == told) & (output.start_left == starts), "what has left is told"),
             Assert(output.start_inside == inside, "and a start that has not"),
             Assert(output.empty == ((count == 0) & ~told & ~starts)),

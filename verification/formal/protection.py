@@ -13,7 +13,7 @@ from amaranth.utils import exact_log2
 
 from ...hdl.cab.addresses import ADDRESS_BITS, KERNEL_PAGE, LENGTH_BITS, REG, REGIONS
 from ...hdl.cab.protection import WINDOWS
-from ...hdl.cab.regions import DOMAIN_BITS, KERNEL, PAGE_BITS, PAGES, Kind, Right
+from ...hdl.cab.regions import DOMAIN_BITS, KERNEL, PAGE_BITS, PAGES, AccessKind, Right
 from .prove import look_into
 
 __all__ = ["ProtectionProof"]
@@ -46,8 +46,8 @@ class ProtectionProof(wiring.Component):
         m.submodules.bus = look_into(bus, platform)
         m.submodules.protection = ResetInserter(reset)(look_into(protection, platform))
         m.submodules.decoder = decoder
-        spy = bus.spy
-        work, valid = spy.at_work, spy.valid
+        probes = bus.probes
+        work, valid = probes.at_work, probes.valid
         access = work.access
         m.d.comb += reset.eq(AnySeq(1))    # by RESET or SYSRESET
 
@@ -59,10 +59,10 @@ class ProtectionProof(wiring.Component):
         was_denied, was_refused, area_written = Signal(), Signal(), Signal()
         self._done, self._moved, self._moved_then = done, Signal(), Signal()
         m.d.sync += [
-            done.eq(spy.ends), doing.eq(work), left.eq(spy.leaves), was_denied.eq(spy.to_walk & spy.denied), was_refused.eq(spy.refused),
+            done.eq(probes.ends), doing.eq(work), left.eq(probes.leaves), was_denied.eq(probes.to_walk & probes.denied), was_refused.eq(probes.refused),
             asks_memory.eq(bus.memory.valid & bus.memory.ready), asks_program.eq(bus.program.valid),
-            asks_registers.eq(bus.registers.valid), area_written.eq(spy.area.write),
-            self._moved_then.eq((self._moved | reset) & spy.ends),
+            asks_registers.eq(bus.registers.valid), area_written.eq(probes.area.write),
+            self._moved_then.eq((self._moved | reset) & probes.ends),
         ]
         self._wire(m, reset)
         register_write = asks_registers & bus.may & did.write & ~decoder.error
@@ -73,18 +73,18 @@ class ProtectionProof(wiring.Component):
         began, domain_then = Signal(), Signal(DOMAIN_BITS)
         with m.If(~follows):
             with m.If(bus.bus.valid & bus.bus.ready & AnySeq(1)):
-                m.d.sync += [follows.eq(1), began.eq(spy.cpu_begins), asked_kernel.eq(bus.bus.kernel), from_vme.eq(0),
+                m.d.sync += [follows.eq(1), began.eq(probes.cpu_begins), asked_kernel.eq(bus.bus.kernel), from_vme.eq(0),
                              *(asked[name].eq(getattr(bus.bus, name)) for name in access.shape().as_shape().members)]
             with m.Elif(bus.vme.valid & bus.vme.ready & AnySeq(1)):
                 m.d.sync += [follows.eq(1), began.eq(1), asked_kernel.eq(0), from_vme.eq(1),
                              *(asked[name].eq(getattr(bus.vme, name)) for name in access.shape().as_shape().members)]
             m.d.sync += domain_then.eq(bus.protection.current)
         with m.Elif(~began):
-            m.d.sync += [began.eq(spy.cpu_begins), domain_then.eq(bus.protection.current)]
-        with m.Elif(spy.ends):
+            m.d.sync += [began.eq(probes.cpu_begins), domain_then.eq(bus.protection.current)]
+        with m.Elif(probes.ends):
             m.d.sync += follows.eq(0)
         with m.If(follows & ~began):
-            m.d.comb += Assert(spy.held & (spy.spare.access == asked) & (spy.spare.kernel == asked_kernel) & ~from_vme,
+            m.d.comb += Assert(probes.held & (probes.spare.access == asked) & (probes.spare.kernel == asked_kernel) & ~from_vme,
                                "what was taken and cannot begin waits")
         with m.If(follows & began):
             m.d.comb += [
@@ -108,10 +108,10 @@ class ProtectionProof(wiring.Component):
         whole = by_kernel & did.select.all()
         m.d.comb += [
             Assert(bus.protection.current == current, "the kernel, and nobody else, sets the current domain"),
-            Assert(~((spy.cpu_begins | spy.vme_begins) & ((valid & self._changes(access)) | (done & self._changes(did)))),
+            Assert(~((probes.cpu_begins | probes.vme_begins) & ((valid & self._changes(access)) | (done & self._changes(did)))),
                    "the next access finds what the one before has done to the protection"),
-            Assert(~bus.protection.write | spy.settling),
-            Assert(~spy.settling | ~valid),
+            Assert(~bus.protection.write | probes.settling),
+            Assert(~probes.settling | ~valid),
         ]
         with m.If(whole & (did.address[2:] == REG["DOMAIN"].address >> 2) & (did.write_data[:DOMAIN_BITS] < self.domains)):
             m.d.sync += current.eq(did.write_data[:DOMAIN_BITS])
@@ -128,7 +128,7 @@ class ProtectionProof(wiring.Component):
         with m.If(by_kernel & covered & _in_region(did.address, "protection") & (did.address[2:19] == offset[2:])
                   & did.select.bit_select(lane, 1)):
             m.d.sync += content.eq(did.write_data.word_select(lane, 8)[:len(Right)])
-        look = protection.spy
+        look = protection.probes
         m.d.comb += [
             look.address.eq(Cat(index[2:], domain)),
             Assert(~covered | (look.data.word_select(lane, len(Right)) == content), "the kernel, and nobody else, writes the table"),
@@ -142,23 +142,23 @@ class ProtectionProof(wiring.Component):
 
         # 3. What the followed domain does on the followed page is what the table allows.
         rights = Signal(len(Right))
-        kind, right, effect = Signal(Kind), Signal(), Signal()
+        kind, right, effect = Signal(AccessKind), Signal(), Signal()
         here, moved, right_then, here_then, traps = Signal(), self._moved, Signal(), Signal(), bus.protection.trap.valid
         m.d.comb += [
             rights.eq(Mux(on & covered, content, 0)),
-            kind.eq(Mux(access.write, Kind.WRITE, Mux(access.execute, Kind.EXECUTE, Kind.READ))),
+            kind.eq(Mux(access.write, AccessKind.WRITE, Mux(access.execute, AccessKind.EXECUTE, AccessKind.READ))),
             here.eq(valid & (work.domain == domain) & (access.address[PAGE_BITS:] == page)),
             right.eq(rights.bit_select(kind, 1) & ~_in_region(access.address, "protection")
                      & ~(_in_region(access.address, "registers") & (access.address[PAGE_BITS:12] == KERNEL_PAGE >> PAGE_BITS))),
             effect.eq(bus.may & (asks_memory | asks_program | (asks_registers & ~decoder.error)) | bus.protection.write),
             Assert(~effect | done),
             Assert(~effect | ~here_then | right_then | self._moved_then, "what a domain may not do does nothing"),
-            Assert(~spy.leaves | ~here | right, "nor on the VME bus"),
+            Assert(~probes.leaves | ~here | right, "nor on the VME bus"),
             Assert(~traps | (done & ~doing.kernel), "the kernel may do everything"),
             Assert(~(traps & here_then & ~was_denied) | ~right_then, "what it may do is not refused"),
             Assert(~done | (bus.may == ~traps), "what is not told may be done"),
         ]
-        m.d.sync += [right_then.eq(right), here_then.eq(here & spy.ends)]
+        m.d.sync += [right_then.eq(right), here_then.eq(here & probes.ends)]
         trapped, trapped_vme = Signal(), Signal()
         m.d.sync += [trapped.eq(traps), trapped_vme.eq(doing.vme)]
         for port, by_vme in ((bus.bus, 0), (bus.vme, 1)):
@@ -171,49 +171,49 @@ class ProtectionProof(wiring.Component):
                 (bus.memory.valid, valid & _in_region(access.address, "data", self.size)), (bus.program.valid, valid & at_program),
                 (asks_registers, done & _in_region(did.address, "registers")), (left, done & at_window))),
             *(Assert(~place | asked_for, "and gets there") for asked_for, place in (
-                (bus.memory.valid & bus.memory.ready, spy.ends & _in_region(access.address, "data", self.size)),
-                (bus.program.valid, spy.ends & at_program),
+                (bus.memory.valid & bus.memory.ready, probes.ends & _in_region(access.address, "data", self.size)),
+                (bus.program.valid, probes.ends & at_program),
                 (asks_registers | was_refused, done & ~traps & _in_region(did.address, "registers")), (left, done & ~traps & at_window))),
             Assert(~bus.protection.write | (done & doing.kernel)),
-            Assert(~spy.waits | ~(valid & ~work.vme | spy.answers_cpu), "while the CPU waits for the window it does nothing else"),
+            Assert(~probes.waits | ~(valid & ~work.vme | probes.answers_cpu), "while the CPU waits for the window it does nothing else"),
         ]
 
         # 4. DMA: an area is let in only when each of its pages is allowed; the followed page is one of them.
-        area, now = spy.area, decoder.area
+        area, now = probes.area, decoder.area
         first, last, inside, allowed = Signal(_PAGE_NUMBER_BITS), Signal(_PAGE_NUMBER_BITS), Signal(), Signal()
         first_then, last_then = Signal(_PAGE_NUMBER_BITS), Signal(_PAGE_NUMBER_BITS)
         length_then = did.write_data[:LENGTH_BITS]
-        heard = spy.begins | spy.walking | spy.walked
+        heard = probes.begins | probes.walking | probes.walked
         m.d.comb += [
             first.eq(area.address >> PAGE_BITS),
             last.eq((area.address + area.length - 1)[PAGE_BITS:ADDRESS_BITS]),
             inside.eq((area.length != 0) & ~area.refused & (first <= page) & (page <= last)),
-            allowed.eq(Mux(area.write, rights[Kind.WRITE], rights[Kind.READ])),
+            allowed.eq(Mux(area.write, rights[AccessKind.WRITE], rights[AccessKind.READ])),
             first_then.eq(now.address >> PAGE_BITS),
             last_then.eq((now.address + length_then - 1)[PAGE_BITS:ADDRESS_BITS]),
             Assert(~(register_write & ~doing.kernel & self._names_area(did) & (doing.domain == domain) & (length_then != 0)
                      & (first_then <= page) & (page <= last_then) & ~self._moved_then)
-                   | Mux(now.write, rights[Kind.WRITE], rights[Kind.READ]), "DMA gets no area with a page that its domain may not read or write"),
-            Assert(~(spy.hears | heard) | (valid & spy.to_walk & ~done & (spy.hears + spy.begins + spy.walking + spy.walked == 1))),
-            Assert(~(spy.hears | heard) | (now.length == Mux(self._whole_area(access), access.write_data[:LENGTH_BITS], 0))),
+                   | Mux(now.write, rights[AccessKind.WRITE], rights[AccessKind.READ]), "DMA gets no area with a page that its domain may not read or write"),
+            Assert(~(probes.hears | heard) | (valid & probes.to_walk & ~done & (probes.hears + probes.begins + probes.walking + probes.walked == 1))),
+            Assert(~(probes.hears | heard) | (now.length == Mux(self._whole_area(access), access.write_data[:LENGTH_BITS], 0))),
             Assert(~heard | moved | (Cat(area.address, area.length, area.write) == Cat(now.address, now.length, now.write))),
             Assert(~(heard & ~area.refused) | (area.address + area.length <= 1 << ADDRESS_BITS)),
-            Assert(~((spy.hears | spy.begins) & spy.denied)),
-            Assert(~(spy.hears | spy.begins) | ~here | spy.passed | ~right),
-            Assert(~(spy.hears | spy.begins) | moved | ~here | ~spy.passed | right),
-            Assert(~(spy.walking | spy.walked & (spy.passed | spy.denied)) | moved | ~here | right),
-            Assert(~(spy.walked & ~spy.passed & ~spy.denied) | ~here | ~right),
-            Assert(~(spy.walking & spy.denied)), Assert(~(spy.passed & spy.denied & spy.walked)),
+            Assert(~((probes.hears | probes.begins) & probes.denied)),
+            Assert(~(probes.hears | probes.begins) | ~here | probes.passed | ~right),
+            Assert(~(probes.hears | probes.begins) | moved | ~here | ~probes.passed | right),
+            Assert(~(probes.walking | probes.walked & (probes.passed | probes.denied)) | moved | ~here | right),
+            Assert(~(probes.walked & ~probes.passed & ~probes.denied) | ~here | ~right),
+            Assert(~(probes.walking & probes.denied)), Assert(~(probes.passed & probes.denied & probes.walked)),
         ]
         with m.If((work.domain == domain) & inside & ~moved):
             m.d.comb += [
-                Assert(~(spy.walked & spy.passed) | allowed, "all pages of the area were looked at"),
-                Assert(~(spy.walking & (page < spy.page)) | allowed, "all before the one that is looked at now"),
-                Assert(~(spy.walked & spy.denied & (spy.seen_page == page)) | ~allowed),
+                Assert(~(probes.walked & probes.passed) | allowed, "all pages of the area were looked at"),
+                Assert(~(probes.walking & (page < probes.page)) | allowed, "all before the one that is looked at now"),
+                Assert(~(probes.walked & probes.denied & (probes.seen_page == page)) | ~allowed),
             ]
         m.d.comb += Assert(~(traps & was_denied & (doing.domain == domain) & ~self._moved_then
                              & (bus.protection.trap.payload.address[PAGE_BITS:] == page))
-                           | ~Mux(area_written, rights[Kind.WRITE], rights[Kind.READ]), "what is told is not allowed")
+                           | ~Mux(area_written, rights[AccessKind.WRITE], rights[AccessKind.READ]), "what is told is not allowed")
         looked, looked_domain, needed = (Signal(width, reset_less=True) for width in (_PAGE_NUMBER_BITS, DOMAIN_BITS, len(Right)))
         looked_covered, looked_index = self._place(looked)
         begun = Signal(reset_less=True)    # something has been looked up
@@ -222,12 +222,12 @@ class ProtectionProof(wiring.Component):
             m.d.sync += [begun.eq(1), looked.eq(bus.protection.page), looked_domain.eq(bus.protection.page_domain),
                          needed.eq(bus.protection.needed)]
         m.d.comb += [
-            Assert(~spy.begins | (spy.ahead == first)),
-            Assert(~spy.walking | ((area.length != 0) & ~area.refused & (spy.page >= first) & (spy.page <= last) & (spy.last_page == last)
-                                   & (spy.ahead == (spy.page + 1)[:_PAGE_NUMBER_BITS]))),
+            Assert(~probes.begins | (probes.ahead == first)),
+            Assert(~probes.walking | ((area.length != 0) & ~area.refused & (probes.page >= first) & (probes.page <= last) & (probes.last_page == last)
+                                   & (probes.ahead == (probes.page + 1)[:_PAGE_NUMBER_BITS]))),
             Assert(begun | ~valid),
-            Assert(~spy.walking | ((looked == spy.page) & (looked_domain == work.domain) & (needed == Mux(area.write, Right.WRITE, Right.READ)))),
-            Assert(~(valid & ~work.kernel & ~(spy.walking | spy.walked))
+            Assert(~probes.walking | ((looked == probes.page) & (looked_domain == work.domain) & (needed == Mux(area.write, Right.WRITE, Right.READ)))),
+            Assert(~(valid & ~work.kernel & ~(probes.walking | probes.walked))
                    | (needed == 1 << kind)
                    & (_in_region(access.address, "protection") | (looked == access.address[PAGE_BITS:]) & (looked_domain == work.domain))),
             Assert(~(valid & work.kernel & _in_region(access.address, "protection"))
@@ -237,7 +237,7 @@ class ProtectionProof(wiring.Component):
             *(Assert(~begun | (look.chosen.word_select(_LANES - 1 - n, len(Right)) == Mux(looked[:2] == n, needed, 0))) for n in range(_LANES)),
             Assert(~same_word | (look.read.word_select(lane, len(Right)) == content), "what was looked up is what is there"),
             Assert(~(valid & (looked == page) & (looked_domain == domain)) | (protection.granted == (rights & needed).any()), "the table says what was written"),
-            *(Assert(~valid | (getattr(spy.where, name) == value)) for name, value in (
+            *(Assert(~valid | (getattr(probes.where, name) == value)) for name, value in (
                 ("memory", _in_region(access.address, "data", self.size)), ("program", _in_region(access.address, "program", self.size)),
                 ("rom", _in_region(access.address, "prom") & ~access.write), ("registers", _in_region(access.address, "registers")),
                 ("table", _in_region(access.address, "protection") & work.kernel), ("window", _in_region(access.address, "vme") & ~work.vme),
@@ -268,7 +268,7 @@ class ProtectionProof(wiring.Component):
             bus.registers.area.eq(decoder.area),
         ]
         # Where an area begins says a register, which only an access that is done can write; after a reset the area is refused.
-        with m.If(bus.spy.ends | ~bus.spy.valid):
+        with m.If(bus.probes.ends | ~bus.probes.valid):
             m.d.sync += self._moved.eq(0)
         with m.Elif(reset):
             m.d.sync += self._moved.eq(1)

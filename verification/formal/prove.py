@@ -3,7 +3,7 @@
 A proof is a component around the one under proof: it says with ``Assume`` what the surroundings promise and with
 ``Assert`` what must hold. Assertions in the component itself are proved along with it, and help as invariants. All
 components are elaborated with the platform "formal"; those that a proof looks into then leave signals in an attribute
-``spy`` (see ``look_into``). The reset is free: it may come at any time.
+``probes`` (see ``look_into``). The reset is free: it may come at any time.
 
 A proof that cannot fail proves nothing. ``broken`` makes a component with a deliberate fault, by changing one place of its
 source, so that a test can show that the proof finds it.
@@ -155,7 +155,7 @@ class _Elaborated(Elaboratable):
 
 
 def look_into(component, platform):
-    """What to make a submodule instead of ``component``, which is elaborated at once and has left its ``spy`` when this returns."""
+    """What to make a submodule instead of ``component``, which is elaborated at once and has left its ``probes`` when this returns."""
     return _Elaborated(Fragment.get(component, platform))
 
 

@@ -31,7 +31,7 @@ class ReceiverProof(wiring.Component):
         receiver, register = self.receiver, self.register
         m.submodules.register = look_into(register, platform)
         m.submodules.receiver = look_into(receiver, platform)
-        spy = receiver.spy
+        probes = receiver.probes
 
         # The surroundings. What arrives is kept here, too, and sorted out by itself.
         enabled, symbol, heard, arrived = Signal(), Signal(SYMBOL_BITS), Signal(), Signal()
@@ -150,15 +150,15 @@ class ReceiverProof(wiring.Component):
             Assert(~(receiver.overrun & commits) | flush),
             Assert(~(plain & receiver.full) | receiver.overrun, "what finds no room is told of"),
             # What ties the model to the registers.
-            Assert(spy.place == place),
-            Assert(spy.outside == ((place == 0) & (in_reply == 0))),
-            Assert(~byte | (spy.named == (symbol[:8] == receiver.hub_id)) & (spy.for_all == (symbol[:8] == ANY_HUB))),
+            Assert(probes.place == place),
+            Assert(probes.outside == ((place == 0) & (in_reply == 0))),
+            Assert(~byte | (probes.named == (symbol[:8] == receiver.hub_id)) & (probes.for_all == (symbol[:8] == ANY_HUB))),
             Assert(receiver.reply_place == in_reply),
-            Assert((place == 0) | (spy.spoiled == spoiled)),
-            Assert(spy.void == lost),
-            Assert((place < 2) | (spy.op == op) & (spy.never == (op == Op.CLOSE_ALL)) & (spy.flushes == (op == Op.FLUSH_REPLY))),
-            Assert((place < 2) | (spy.for_any == Cat(op == row.op for row in COMMANDS if row.any_hub).any())),
-            Assert((place != 3) | (spy.ours == ours)),
+            Assert((place == 0) | (probes.spoiled == spoiled)),
+            Assert(probes.void == lost),
+            Assert((place < 2) | (probes.op == op) & (probes.never == (op == Op.CLOSE_ALL)) & (probes.flushes == (op == Op.FLUSH_REPLY))),
+            Assert((place < 2) | (probes.for_any == Cat(op == row.op for row in COMMANDS if row.any_hub).any())),
+            Assert((place != 3) | (probes.ours == ours)),
         ]
         with m.If(place != 0):
             m.d.comb += [

@@ -29,7 +29,7 @@ class ReplyBufferProof(wiring.Component):
         m = Module()
         buffer = self.buffer
         m.submodules.buffer = look_into(buffer, platform)
-        spy = buffer.spy
+        probes = buffer.probes
 
         place, strobe = Signal(2, init=1), Signal()  # place of the next byte
         begins, completes = Signal(), Signal()
@@ -52,11 +52,11 @@ class ReplyBufferProof(wiring.Component):
         m.d.sync += level.eq(level + kept - buffer.source.pop)
         m.d.comb += [
             Assert(place != 0),
-            Assert(spy.no_room == no_room),
+            Assert(probes.no_room == no_room),
             Assert((place == 1) | no_room | (level < ARRIVED_ROOM)),
             Assert(buffer.lost == (completes & no_room), "a reply is lost only if it found no room, and that is told"),
             Assert(buffer.source.valid == (level != 0)),
-            Assert((spy.pushed - spy.popped)[:3] == level),
+            Assert((probes.pushed - probes.popped)[:3] == level),
         ]
 
         # One byte of one reply.
@@ -65,7 +65,7 @@ class ReplyBufferProof(wiring.Component):
         m.d.comb += [
             which.eq(AnyConst(2)),
             Assume(which != 0),
-            spy.address.eq(Cat(which, (spy.popped + ahead)[:2])),
+            probes.address.eq(Cat(which, (probes.popped + ahead)[:2])),
             buffer.source.place.eq(which),
         ]
         here = strobe & (buffer.place == which) & ~Mux(which == 1, level == ARRIVED_ROOM, no_room)
@@ -87,7 +87,7 @@ class ReplyBufferProof(wiring.Component):
                     m.d.sync += follows.eq(0)
         with m.If(follows):
             m.d.comb += [
-                Assert((spy.data == word) & (ahead <= ARRIVED_ROOM - 1)),
+                Assert((probes.data == word) & (ahead <= ARRIVED_ROOM - 1)),
                 Assert(Mux(complete, ahead < level, (ahead == level) & (place > which) & ~no_room)),
                 Assert(~complete | (ahead != 0) | (buffer.source.byte == word), "it leaves unchanged, in its turn"),
             ]
@@ -106,7 +106,7 @@ class ReplyBusProof(wiring.Component):
         m = Module()
         bus, ports = self.bus, self.ports
         m.submodules.bus = look_into(bus, platform)
-        spy = bus.spy
+        probes = bus.probes
         m.d.comb += [bus.connected.eq(AnySeq(ports)), bus.full.eq(AnySeq(ports)), bus.hub_id.eq(AnyConst(8)), bus.ask.eq(AnySeq(ports))]
         for source, owner in zip(bus.source, bus.owner):
             must = Signal()  # has not been taken yet
@@ -127,11 +127,11 @@ class ReplyBusProof(wiring.Component):
         anybody = Signal()
         m.d.comb += [
             picking.eq(phase == 0),
-            anybody.eq(spy.asks.any() | Cat(source.valid for source in bus.source).any()),
-            picked.eq(picking & (spy.turns.pick & this).any()),
-            Assert(phase == spy.place),
-            Assert((spy.asks & this).any() == asked),
-            Assert(~picking | ((spy.turns.asks & this).any() == (valid | asked)), "everybody who has a reply takes part in the turns"),
+            anybody.eq(probes.asks.any() | Cat(source.valid for source in bus.source).any()),
+            picked.eq(picking & (probes.turns.pick & this).any()),
+            Assert(phase == probes.place),
+            Assert((probes.asks & this).any() == asked),
+            Assert(~picking | ((probes.turns.asks & this).any() == (valid | asked)), "everybody who has a reply takes part in the turns"),
         ]
         m.d.sync += [
             phase.eq(Mux(picking, anybody, phase + 1)),
@@ -145,7 +145,7 @@ class ReplyBusProof(wiring.Component):
                 m.d.sync += others.eq(others + 1)
             with m.Else():
                 m.d.sync += others.eq(0)
-        last = Mux(spy.turns.spy.last == 0, ports - 1, sum(Mux(spy.turns.spy.last[n], n, 0) for n in range(ports)))
+        last = Mux(probes.turns.probes.last == 0, ports - 1, sum(Mux(probes.turns.probes.last[n], n, 0) for n in range(ports)))
         distance = Mux(port > last, port - last, port + ports - last)
         m.d.comb += [
             Assert(others + distance <= ports),
@@ -158,8 +158,8 @@ class ReplyBusProof(wiring.Component):
         with m.If(picking):
             m.d.sync += [turn.eq(picked), asking.eq(asked)]
         m.d.comb += [
-            Assert(picking | ((spy.origin & this).any() == turn)),
-            Assert(picking | ((spy.origin & (spy.origin - 1))[:ports] == 0)),
+            Assert(picking | ((probes.origin & this).any() == turn)),
+            Assert(picking | ((probes.origin & (probes.origin - 1))[:ports] == 0)),
             Assert(pop == (turn & (phase == _LAST) & ~asking), "a reply is taken in its turn, with its last byte"),
             Assert(picking | ~turn | asking | valid),
         ]

@@ -32,7 +32,7 @@ class ReplySenderProof(wiring.Component):
         m = Module()
         sender = self.sender
         m.submodules.sender = look_into(sender, platform)
-        spy = sender.spy
+        probes = sender.probes
 
         level, come = Signal(range(REPLY_ROOM + 1)), Signal(2, init=1)
         taken, completes, leaves = Signal(), Signal(), Signal()
@@ -70,8 +70,8 @@ class ReplySenderProof(wiring.Component):
             Assert(come != 0),
             Assert((come == 1) | (level < REPLY_ROOM)),
             Assert((at == 0) | Mux(own, must, level != 0)),
-            Assert((spy.come - spy.sent)[:3] == level),
-            Assert((spy.at == at) & (spy.own == own)),
+            Assert((probes.come - probes.sent)[:3] == level),
+            Assert((probes.at == at) & (probes.own == own)),
             Assert(sender.full == (level == REPLY_ROOM), "it takes a reply when there is room"),
             Assert(sender.waiting == ((level != 0) | sender.answer.valid), "it has something to send whenever something waits"),
             Assert(sender.answer.ready == (last & own), "an answer is taken with its last symbol"),
@@ -86,7 +86,7 @@ class ReplySenderProof(wiring.Component):
         m.d.comb += [
             which.eq(AnyConst(2)),
             Assume(which != 0),
-            spy.address.eq(Cat(which, (spy.sent + ahead)[:2])),
+            probes.address.eq(Cat(which, (probes.sent + ahead)[:2])),
             left.eq(8 * ahead + Mux(at == 0, Mux(own, 4, 8), Mux(own, 8 - at, 4 - at))),
         ]
         with m.If(~follows):
@@ -106,7 +106,7 @@ class ReplySenderProof(wiring.Component):
                 m.d.sync += [ahead.eq(ahead - 1), follows.eq(ahead != 0)]
         with m.If(follows):
             m.d.comb += [
-                Assert((spy.data == word) & (ahead < REPLY_ROOM)),
+                Assert((probes.data == word) & (ahead < REPLY_ROOM)),
                 Assert(Mux(complete, ahead < level, (ahead == level) & (come > which) & (waited == 0))),
                 Assert(~complete | (ahead != 0) | own | (at != which) | sender.muted | (sender.symbol == word), "it is sent unchanged, in its turn"),
                 Assert(~complete | (waited + left <= MOST_SYMBOLS), "within so many symbols"),

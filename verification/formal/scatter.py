@@ -84,7 +84,7 @@ class ScatterProof(wiring.Component):
 
         with mock.patch.object(self.module.fifo, "SyncFIFO", row), mock.patch.object(self.module, "RX_LIST_DEPTH", self.depth):
             m.submodules.scatter = look_into(scatter, platform)
-        spy, [list_] = scatter.spy, rows
+        probes, [list_] = scatter.probes, rows
         areas = scatter.areas
         wants = Signal(2)
         m.d.comb += [wants.eq(AnySeq(2)), scatter.waits.eq(AnySeq(1)), scatter.clear.eq(AnySeq(1)), areas.ready.eq(AnySeq(1))]
@@ -113,9 +113,9 @@ class ScatterProof(wiring.Component):
         layout = areas.payload.shape()
         m.d.comb += [
             *(Assert((n >= list_.level) | good(layout(list_.places[n]))) for n in range(list_.depth)),
-            Assert(~spy.final_waits | good(spy.final)),
+            Assert(~probes.final_waits | good(probes.final)),
             Assert(~areas.valid | good(areas.payload), "no area but those that were named"),
-            Assert(~spy.final_waits | spy.running),
+            Assert(~probes.final_waits | probes.running),
         ]
 
         # One of the areas is followed, be it RX_START's: how many are before it.
@@ -135,18 +135,18 @@ class ScatterProof(wiring.Component):
         with m.Elif(follows & takes):
             m.d.sync += follows.eq(0)
         # Another RX_START comes only for another packet.
-        m.d.comb += [Assume(~(scatter.rx_start.write & spy.running)), forgotten.eq(scatter.clear)]
+        m.d.comb += [Assume(~(scatter.rx_start.write & probes.running)), forgotten.eq(scatter.clear)]
         with m.If(forgotten):
             m.d.sync += follows.eq(0)
         with m.If(follows):
             m.d.comb += [
-                Assert(~is_last | (spy.running & spy.final_waits & (ahead == list_.level) & (spy.final == named)), "the last one waits for its turn"),
-                Assert(is_last | ((ahead < list_.level) & (Array(list_.places)[ahead] == named.as_value()) & ~spy.emptying), "one of the list, too"),
+                Assert(~is_last | (probes.running & probes.final_waits & (ahead == list_.level) & (probes.final == named)), "the last one waits for its turn"),
+                Assert(is_last | ((ahead < list_.level) & (Array(list_.places)[ahead] == named.as_value()) & ~probes.emptying), "one of the list, too"),
                 Assert(~(takes & (ahead == 0)) | (areas.payload == named), "each is given once, in order"),
             ]
         m.d.comb += [
-            Assert(~takes | spy.running, "none before RX_START"),
-            Assert(~(spy.running & ~spy.emptying & (spy.final_waits | (list_.level != 0))) | areas.valid, "and none is held back then"),
+            Assert(~takes | probes.running, "none before RX_START"),
+            Assert(~(probes.running & ~probes.emptying & (probes.final_waits | (list_.level != 0))) | areas.valid, "and none is held back then"),
             Assert(LENGTH_BITS >= len(areas.payload.address)),
         ]
         return m

@@ -47,7 +47,7 @@ class SlotsProof(wiring.Component):
             distance.eq(user - slot),
             Assert(~(wants.bit_select(user, 1) & (slot == user)) | (given == 1 << user), "one cycle in each frame is his"),
             Assert(waited < SLOTS, "who waits is served within a frame"),
-            Assert(slots.spy.count == cycles),
+            Assert(slots.probes.count == cycles),
             Assert((waited == 0) | (waited + distance < SLOTS), "he has waited since his slot at the most"),
         ]
         with m.If(wants.bit_select(user, 1) & ~given.bit_select(user, 1)):

@@ -1,4 +1,4 @@
-"""Proof of hdl/cab/store.py: the DMA of fiber in writes the bytes that it took to the areas that it was given, and nothing else.
+"""Proof of hdl/cab/rx_writer.py: the DMA of fiber in writes the bytes that it took to the areas that it was given, and nothing else.
 
 Statement: docs/cab.md, "Fiber in" (scatter, at any byte address). One arbitrary byte of the memory lies in none of the areas: it
 is never written. One arbitrary byte that is taken is followed until it is in memory.
@@ -27,7 +27,7 @@ class StoreProof(wiring.Component):
         m = Module()
         store, size = self.store, self.store.data_bytes
         m.submodules.store = look_into(store, platform)
-        spy, memory, area = store.spy, store.memory, store.areas.payload
+        probes, memory, area = store.probes, store.memory, store.areas.payload
         bits = exact_log2(size)
 
         foreign = Signal(bits)    # a byte of no area
@@ -59,13 +59,13 @@ class StoreProof(wiring.Component):
             return lane(select, address) & (word.word_select(~address[:2], 8) == value)
 
         m.d.comb += [
-            Assert((spy.address == at) & (spy.remaining == left)),
+            Assert((probes.address == at) & (probes.remaining == left)),
             Assert(~takes | (left != 0), "no byte is taken for which there is no room"),
             Assert((left == 0) | (at + left <= size), "the area at work lies in memory"),
             Assert((left == 0) | (foreign < at) | (foreign >= at + left)),
-            Assert((spy.select == 0) | ((at[:2] != 0) & (left != 0)), "bytes wait for more of their word"),
-            *(Assert(~spy.select[LANES - 1 - n] | (n < at[:2])) for n in range(LANES)),
-            Assert(~(lane(spy.select, foreign) & (foreign[2:] == at[2:]))),
+            Assert((probes.select == 0) | ((at[:2] != 0) & (left != 0)), "bytes wait for more of their word"),
+            *(Assert(~probes.select[LANES - 1 - n] | (n < at[:2])) for n in range(LANES)),
+            Assert(~(lane(probes.select, foreign) & (foreign[2:] == at[2:]))),
             Assert(~(memory.valid & lane(memory.select, foreign) & (memory.address == foreign[2:])), "what is in no area is not written"),
             Assert(store.exhausted == ((left == 0) & ~store.areas.valid)),
         ]
@@ -78,7 +78,7 @@ class StoreProof(wiring.Component):
             m.d.sync += [value.eq(store.data), place.eq(at)]
         moves = Signal()    # the word that is put together goes to the memory
         free = ~memory.valid | memory.ready
-        m.d.comb += moves.eq((takes & ((at[:2] == LANES - 1) | (left == 1))) | (store.flush & (spy.select != 0) & free))
+        m.d.comb += moves.eq((takes & ((at[:2] == LANES - 1) | (left == 1))) | (store.flush & (probes.select != 0) & free))
         m.d.sync += [
             together.eq((together | starts) & ~moves & ~store.forget),
             waits.eq(((together | starts) & moves) | (waits & ~done)),
@@ -86,7 +86,7 @@ class StoreProof(wiring.Component):
         m.d.comb += [
             Assert(~(moves & ~free), "no word is lost for the next one"),
             Assert(~(together & waits)),
-            Assert(~together | (holds(spy.select, spy.word, place, value) & (place[2:] == at[2:])), "what was taken is there"),
+            Assert(~together | (holds(probes.select, probes.word, place, value) & (place[2:] == at[2:])), "what was taken is there"),
             Assert(~waits | (memory.valid & (memory.address == place[2:]) & holds(memory.select, memory.data, place, value)),
                    "and is written to its place, unchanged"),
             Assert(~store.empty | ~(together | waits), "it is not told to be written before it is"),

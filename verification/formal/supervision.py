@@ -27,7 +27,7 @@ class SupervisionProof(wiring.Component):
         m = Module()
         dut, ports = self.central, self.ports
         m.submodules.central = look_into(dut, platform)
-        controller, answers, supervisor = dut.spy.controller, dut.spy.answers, dut.spy.supervisor
+        controller, answers, supervisor = dut.probes.controller, dut.probes.answers, dut.probes.supervisor
 
         outstanding, commands = commanding_ports(m, dut)
         now, before = commands[0]
@@ -42,20 +42,20 @@ class SupervisionProof(wiring.Component):
                         supervisor.ready_set, supervisor.ready_clear).any(), "nothing is forced"),
             Assert(~answers.command_valid & ~supervisor.busy, "no supervisor command is ever carried out"),
             Assert(~(controller.decided.any() & controller.order.supervisor)),
-            Assert(((controller.decided | controller.spy.waiting) & ~outstanding) == 0),
-            Assert((controller.spy.waiting & controller.decided) == 0),
+            Assert(((controller.decided | controller.probes.waiting) & ~outstanding) == 0),
+            Assert((controller.probes.waiting & controller.decided) == 0),
         ]
         stages = [controller.decided, *(Signal(ports, name=f"decided_{n}") for n in (1, 2, 3))]
         m.d.sync += [later.eq(now) for now, later in zip(stages, stages[1:])]
         m.d.comb += [
             Assert(dut.response_valid == stages[-1], "each decision is answered three cycles later"),
-            Assert(answers.spy.giver == Mux(stages[1].any(), stages[1], answers.spy.giver)),
-            Assert(answers.spy.asker == stages[2]),
-            Assert(answers.spy.valid == stages[1].any()),
+            Assert(answers.probes.giver == Mux(stages[1].any(), stages[1], answers.probes.giver)),
+            Assert(answers.probes.asker == stages[2]),
+            Assert(answers.probes.valid == stages[1].any()),
         ]
         for n, stage in enumerate(stages):
             m.d.comb += [
-                Assert((stage & (controller.spy.waiting | ~outstanding)) == 0),
+                Assert((stage & (controller.probes.waiting | ~outstanding)) == 0),
                 *(Assert((stage & other) == 0) for other in stages[:n]),
             ]
         return m

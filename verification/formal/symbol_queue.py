@@ -23,7 +23,7 @@ class SymbolQueueProof(wiring.Component):
         m = Module()
         queue, depth, width = self.queue, self.queue.depth, self.queue.width
         m.submodules.queue = look_into(queue, platform)
-        spy = queue.spy
+        probes = queue.probes
         m.d.comb += [
             queue.push.payload.eq(AnySeq(width)),
             queue.push.valid.eq(AnySeq(1)),
@@ -40,7 +40,7 @@ class SymbolQueueProof(wiring.Component):
             Assert(queue.level == level),
             Assert(queue.overflow == (queue.push.valid & (level == depth)), "what finds no room, and only that, is lost"),
             Assert(queue.output.valid == (level > fresh + younger), "an entry is offered from the third cycle on"),
-            Assert(spy.ahead == (level > queue.output.valid + fresh), "it is read in the second"),
+            Assert(probes.ahead == (level > queue.output.valid + fresh), "it is read in the second"),
         ]
         m.d.sync += [level.eq(level + stores - pops), fresh.eq(stores), younger.eq(fresh)]
         with m.If(queue.clear):
@@ -51,7 +51,7 @@ class SymbolQueueProof(wiring.Component):
         in_register = Signal()
         m.d.comb += [
             in_register.eq((ahead == 0) & queue.output.valid),
-            spy.address.eq(spy.taken + ahead - queue.output.valid),
+            probes.address.eq(probes.taken + ahead - queue.output.valid),
         ]
         with m.If(queue.clear):
             m.d.sync += follows.eq(0)
@@ -64,7 +64,7 @@ class SymbolQueueProof(wiring.Component):
         with m.If(follows):
             m.d.comb += [
                 Assert(ahead < level, "what was taken is still there"),
-                Assert(in_register | (spy.data == word), "unchanged"),
+                Assert(in_register | (probes.data == word), "unchanged"),
                 Assert(~in_register | (queue.output.payload == word), "it leaves behind those that were before it"),
             ]
         return m

@@ -1,8 +1,8 @@
-"""Proof of hdl/cab/gather.py."""
+"""Proof of hdl/cab/tx_reader.py."""
 
 import pytest
 
-from nectar.hdl.cab.gather import Gather
+from nectar.hdl.cab.tx_reader import TxReader
 from nectar.verification.formal.faults import cases
 from nectar.verification.formal.gather import GatherProof
 from nectar.verification.formal.prove import broken, prove
@@ -19,12 +19,12 @@ FAULTS = {
 @pytest.mark.parametrize("data_bytes", [4 << 10, 1 << 20])
 def test_reads_its_areas_and_nothing_else(data_bytes):
     """docs/cab.md, "Fiber out"."""
-    outcome = prove(GatherProof(Gather, data_bytes), f"gather {data_bytes}")
+    outcome = prove(GatherProof(TxReader, data_bytes), f"gather {data_bytes}")
     assert outcome.passed, outcome
 
 
 @pytest.mark.parametrize("fault", cases(FAULTS))
 def test_the_proof_finds(fault):
-    faulty = broken("nectar.hdl.cab.gather", *FAULTS[fault]).Gather
+    faulty = broken("nectar.hdl.cab.tx_reader", *FAULTS[fault]).Gather
     outcome = prove(GatherProof(faulty, 4 << 10), f"gather {fault}", mode="bmc", depth=8, timeout=60)
     assert outcome.status == "FAIL", outcome

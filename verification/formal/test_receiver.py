@@ -2,7 +2,7 @@
 
 import pytest
 
-from nectar.hdl.hub.port.symbol_decoder import Receiver
+from nectar.hdl.hub.port.symbol_decoder import SymbolDecoder
 from nectar.verification.formal.faults import cases
 from nectar.verification.formal.prove import broken, prove
 from nectar.verification.formal.receiver import ReceiverProof
@@ -27,7 +27,7 @@ REGISTER_FAULTS = {
 
 def test_writes_whole_commands_and_nothing_into_a_full_queue():
     """docs/wire.md, "Frames"; H15."""
-    outcome = prove(ReceiverProof(Receiver), "receiver")
+    outcome = prove(ReceiverProof(SymbolDecoder), "receiver")
     assert outcome.passed, outcome
 
 
@@ -41,5 +41,5 @@ def test_the_proof_finds(fault):
 @pytest.mark.parametrize("fault", cases(REGISTER_FAULTS))
 def test_the_proof_finds_in_the_input_register(fault):
     faulty = broken("nectar.hdl.hub.port.input_register", *REGISTER_FAULTS[fault]).InputRegister
-    outcome = prove(ReceiverProof(Receiver, faulty), f"input register {fault}", mode="bmc", depth=5)
+    outcome = prove(ReceiverProof(SymbolDecoder, faulty), f"input register {fault}", mode="bmc", depth=5)
     assert outcome.status == "FAIL", outcome

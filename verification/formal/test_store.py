@@ -1,8 +1,8 @@
-"""Proof of hdl/cab/store.py."""
+"""Proof of hdl/cab/rx_writer.py."""
 
 import pytest
 
-from nectar.hdl.cab.store import Store
+from nectar.hdl.cab.rx_writer import RxWriter
 from nectar.verification.formal.faults import cases
 from nectar.verification.formal.prove import broken, prove
 from nectar.verification.formal.store import StoreProof
@@ -21,12 +21,12 @@ FAULTS = {
 @pytest.mark.parametrize("data_bytes", [4 << 10, 1 << 20])
 def test_writes_what_it_took_where_it_may_and_nothing_else(data_bytes):
     """docs/cab.md, "Fiber in"."""
-    outcome = prove(StoreProof(Store, data_bytes), f"store {data_bytes}")
+    outcome = prove(StoreProof(RxWriter, data_bytes), f"store {data_bytes}")
     assert outcome.passed, outcome
 
 
 @pytest.mark.parametrize("fault", cases(FAULTS))
 def test_the_proof_finds(fault):
-    faulty = broken("nectar.hdl.cab.store", *FAULTS[fault]).Store
+    faulty = broken("nectar.hdl.cab.rx_writer", *FAULTS[fault]).Store
     outcome = prove(StoreProof(faulty, 4 << 10), f"store {fault}", mode="bmc", depth=8)
     assert outcome.status == "FAIL", outcome

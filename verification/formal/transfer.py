@@ -62,22 +62,22 @@ class TransferProof(wiring.Component):
             m.submodules[f"head_{n}"] = look_into(head, platform)
             m.submodules[f"output_{n}"] = look_into(port, platform)
             entry, own = Signal(9, name=f"entry_{n}"), Signal(name=f"own_{n}")
-            waits = head.spy.states[4]
-            outside = ~(head.spy.last_but_one | head.spy.last)  # the next entry is not part of a close all
+            waits = head.probes.states[4]
+            outside = ~(head.probes.last_but_one | head.probes.last)  # the next entry is not part of a close all
             fresh = table.enter[n] if self.direct else table.enter[n] | entered[n]  # the connection does not stand yet
             m.d.comb += [
                 entry.eq(AnySeq(9)),
                 own.eq(AnySeq(1)),
-                Assume(is_sent(entry) | own | (entry == CLOSES | Op.CLOSE_ALL) & outside | head.spy.states[1]),
+                Assume(is_sent(entry) | own | (entry == CLOSES | Op.CLOSE_ALL) & outside | head.probes.states[1]),
                 Assume(~own | entry[7] & entry[8] & outside),
-                Assert(head.spy.states[0] | outside),
-                Assert(((head.spy.states & (head.spy.states - 1))[:6] == 0) & ~(head.spy.last_but_one & head.spy.last)),
+                Assert(head.probes.states[0] | outside),
+                Assert(((head.probes.states & (head.probes.states - 1))[:6] == 0) & ~(head.probes.last_but_one & head.probes.last)),
                 head.entry.eq(entry),
                 head.valid.eq(AnySeq(1)),
                 head.offer.eq(AnySeq(1) & ~head.valid & outside), head.offered.eq(AnySeq(8)),
                 head.halt.eq(AnySeq(1)), head.expired.eq(AnySeq(1)),
                 head.resume.eq(AnySeq(1) & waits & ~fresh),
-                head.response_valid.eq(AnySeq(1) & head.spy.asked & ~(waits & fresh)),
+                head.response_valid.eq(AnySeq(1) & head.probes.asked & ~(waits & fresh)),
                 head.done.eq(AnySeq(1)), head.value.eq(AnySeq(8)), head.fault.eq(AnySeq(5)), head.quiet.eq(AnySeq(1)),
                 head.answer.ready.eq(AnySeq(1)),
                 head.targets.eq(table.targets[n]),
@@ -88,7 +88,7 @@ class TransferProof(wiring.Component):
                 table.close_mine[n].eq(head.close_mine | AnySeq(1)),
                 table.closed[n].eq(port.closed | AnySeq(1)),
                 Assume(~table.enter[n] | waits),
-                Assert(~waits | head.spy.asked),
+                Assert(~waits | head.probes.asked),
                 *([] if self.direct else [Assert(~entered[n] | waits)]),
                 crossbar.passage[n].eq(head.passage),
                 crossbar.move[n].eq(head.move),
@@ -103,7 +103,7 @@ class TransferProof(wiring.Component):
                 port.tx.ready.eq(AnySeq(1)),
                 port.looped.eq(AnySeq(1)),
             ]
-            sender = port.spy.replies.spy
+            sender = port.probes.replies.probes
             m.d.comb += Assert((sender.at == 0) & (sender.come == sender.sent))  # ready signals stand for all that is inserted
 
         m.d.comb += [
@@ -113,14 +113,14 @@ class TransferProof(wiring.Component):
             *(Assert(~table.targets[i][o] | (Mux(table.entered_output[o], table.entered_input, table.owner[o]) == i)) for i in ports for o in ports),
         ]
 
-        closing = Cat(head.spy.states[5] for head in self.heads)
+        closing = Cat(head.probes.states[5] for head in self.heads)
         under_way = Signal(self.ports)  # the end of a close all is in the output port
         for o, port in zip(ports, self.outputs):
-            spy = port.spy
-            marks = [spy.taken & spy.beside.closes]  # the oldest first
-            standing = [spy.taken]
+            probes = port.probes
+            marks = [probes.taken & probes.beside.closes]  # the oldest first
+            standing = [probes.taken]
             if not self.direct:
-                behind = spy.behind.spy
+                behind = probes.behind.probes
                 count = (behind.pushed - behind.taken)[:2]
                 for place in range(2):
                     number = (behind.taken + place)[0]

@@ -26,7 +26,7 @@ class VmeTransferProof(wiring.Component):
         m = Module()
         transfer, size = self.transfer, self.transfer.data_bytes
         m.submodules.transfer = look_into(transfer, platform)
-        spy, memory, port, job = transfer.spy, transfer.memory, transfer.port, transfer.job
+        probes, memory, port, job = transfer.probes, transfer.memory, transfer.port, transfer.job
         bits = exact_log2(size)
 
         foreign = Signal(bits)    # a byte that is not the job's
@@ -34,7 +34,7 @@ class VmeTransferProof(wiring.Component):
             foreign.eq(AnyConst(bits)),
             job.eq(AnySeq(len(job.as_value()))), transfer.start.eq(AnySeq(1) & ~transfer.busy), transfer.stop.eq(AnySeq(1)),
             transfer.memory_data.eq(AnySeq(32)), memory.ready.eq(AnySeq(1) & memory.valid),
-            port.ready.eq(AnySeq(1) & (~spy.flying | port.done)), port.done.eq(AnySeq(1) & spy.flying),
+            port.ready.eq(AnySeq(1) & (~probes.flying | port.done)), port.done.eq(AnySeq(1) & probes.flying),
             port.berr.eq(AnySeq(1)), port.timeout.eq(AnySeq(1)), port.read_data.eq(AnySeq(32)),
             Assume((job.length == 0) | (job.address + job.length <= size)),
         ]
@@ -47,23 +47,23 @@ class VmeTransferProof(wiring.Component):
         with m.Elif(memory.valid & memory.ready):
             m.d.sync += at.eq(at + count)
 
-        busy, flying = transfer.busy, Mux(spy.flying, 1 << spy.flying_size, 0)
+        busy, flying = transfer.busy, Mux(probes.flying, 1 << probes.flying_size, 0)
         cut = transfer.berr | transfer.timeout | transfer.stopped
         m.d.comb += [
-            Assert(~busy | ((spy.near == at[:bits]) & (at + spy.near_left == end) & (begin <= at) & (end <= size))),
-            Assert(~memory.valid | (busy & (count != 0) & (count <= spy.near_left) & (memory.write == ~spy.send) & (memory.address == at[2:bits]))),
+            Assert(~busy | ((probes.near == at[:bits]) & (at + probes.near_left == end) & (begin <= at) & (end <= size))),
+            Assert(~memory.valid | (busy & (count != 0) & (count <= probes.near_left) & (memory.write == ~probes.send) & (memory.address == at[2:bits]))),
             Assert(~(memory.valid & memory.select.bit_select(~foreign[:2], 1) & (memory.address == foreign[2:]))
                    | ((foreign >= begin) & (foreign < end)), "what is not the entry's is neither read nor written"),
             *(Assert(~(memory.valid & memory.select[3 - n]) | ((n >= at[:2]) & (n < at[:2] + count)), "in order") for n in range(4)),
             # What is on its way.
-            Assert(~spy.flying | busy & (spy.flying_size < 3)),
-            Assert(~spy.reading | busy & spy.send & (spy.read_count <= 4)),
-            Assert(~(busy & spy.send) | (spy.near_left + Mux(spy.reading, spy.read_count, 0) + spy.level == spy.far_left)),
-            Assert(~(busy & ~spy.send) | (spy.level + flying + spy.far_left <= spy.near_left)),
-            Assert(~(busy & ~spy.send & ~cut) | (spy.level + flying + spy.far_left == spy.near_left)),
-            Assert(spy.level + Mux(spy.reading, spy.read_count, 0) + Mux(spy.send, 0, flying) <= HELD_BYTES, "the aligner has room"),
-            Assert(~busy | (spy.ends == cut), "a job is cut short only by an error or a stop"),
-            Assert(~(transfer.ended & ~cut) | ((spy.near_left == 0) & (spy.far_left == 0) & (at == end)), "otherwise all of it has been moved"),
+            Assert(~probes.flying | busy & (probes.flying_size < 3)),
+            Assert(~probes.reading | busy & probes.send & (probes.read_count <= 4)),
+            Assert(~(busy & probes.send) | (probes.near_left + Mux(probes.reading, probes.read_count, 0) + probes.level == probes.far_left)),
+            Assert(~(busy & ~probes.send) | (probes.level + flying + probes.far_left <= probes.near_left)),
+            Assert(~(busy & ~probes.send & ~cut) | (probes.level + flying + probes.far_left == probes.near_left)),
+            Assert(probes.level + Mux(probes.reading, probes.read_count, 0) + Mux(probes.send, 0, flying) <= HELD_BYTES, "the aligner has room"),
+            Assert(~busy | (probes.ends == cut), "a job is cut short only by an error or a stop"),
+            Assert(~(transfer.ended & ~cut) | ((probes.near_left == 0) & (probes.far_left == 0) & (at == end)), "otherwise all of it has been moved"),
             Assert(~transfer.ended | ~memory.valid, "nothing is moved behind the end"),
         ]
         return m

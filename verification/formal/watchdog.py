@@ -25,13 +25,13 @@ class WatchdogProof(wiring.Component):
         m = Module()
         dut, ports, time = self.watchdog, self.ports, 1 << self.log
         m.submodules.watchdog = look_into(dut, platform)
-        spy = dut.spy
+        probes = dut.probes
         port = any_port(m, ports, "any_port")
         held, moved, expired = (Signal(name=name) for name in ("held", "moved", "expired"))
         m.d.comb += [
             dut.log.eq(self.log),
             dut.held.eq(AnySeq(ports)), dut.moved.eq(AnySeq(ports)),
-            held.eq(spy.held.bit_select(port, 1)), moved.eq(spy.moved.bit_select(port, 1)), expired.eq(dut.expired.bit_select(port, 1)),
+            held.eq(probes.held.bit_select(port, 1)), moved.eq(probes.moved.bit_select(port, 1)), expired.eq(dut.expired.bit_select(port, 1)),
         ]
         # A reset ends what is held; the rest of it, here and there, follows a cycle later.
         before, moved_before = Signal(ports), Signal(ports, reset_less=True)
@@ -43,7 +43,7 @@ class WatchdogProof(wiring.Component):
         with m.Elif(still != 4 * time + 3):
             m.d.sync += still.eq(still + 1)
         since = Signal(range(4 * time + 4), reset_less=True)  # the same, since it last expired
-        with m.If(~held | moved | spy.tick & spy.still.bit_select(port, 1)):
+        with m.If(~held | moved | probes.tick & probes.still.bit_select(port, 1)):
             m.d.sync += since.eq(0)
         with m.Else():
             m.d.sync += since.eq(since + 1)
@@ -51,19 +51,19 @@ class WatchdogProof(wiring.Component):
             Assert(~expired | (still > time), "nothing expires that has not stood still for its time"),
             Assert(since <= 2 * time, "what stands still for twice its time expires"),
             Assert(dut.active == (dut.held | before).any()),
-            Assert((spy.held == before) & (spy.moved == moved_before)),
+            Assert((probes.held == before) & (probes.moved == moved_before)),
         ]
 
         # What ties this to the registers: the cycles since the last tick, counted from 1.
-        cycles = Signal.like(spy.count)
+        cycles = Signal.like(probes.count)
         marked, fresh, phase = Signal(), Signal(), Signal(range(time + 1))
         m.d.comb += [
-            marked.eq(spy.still.bit_select(port, 1)),
-            cycles.eq(spy.count - 1),
-            fresh.eq((cycles == 0) & ~spy.last),
+            marked.eq(probes.still.bit_select(port, 1)),
+            cycles.eq(probes.count - 1),
+            fresh.eq((cycles == 0) & ~probes.last),
             phase.eq(Mux(fresh, 0, Mux(cycles[:self.log] == 0, time, cycles[:self.log]))),
-            Assert(fresh | (spy.last == (cycles - 1)[self.log])),
-            Assert(spy.bit == cycles[self.log]),
+            Assert(fresh | (probes.last == (cycles - 1)[self.log])),
+            Assert(probes.bit == cycles[self.log]),
             Assert(still <= 4 * time + 3),
             Assert(~marked | (still >= phase)),
             Assert(since <= phase + Mux(marked, time, 0)),

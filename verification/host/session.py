@@ -6,13 +6,13 @@ from cocotb.triggers import Timer
 
 from nectar.hdl.host.numbers import REQUEST, Item, Reason, Request, Turn, header
 from nectar.software.backends.cablewords import Deframer, encode, frame, turns, value
-from nectar.software.door import Kind, Operation
+from nectar.software.door import OperationKind, Operation
 
 __all__ = ["Session", "disturbed"]
 
 _HALF_PS = 5000
 #: What a processor does that has nothing to do.
-_FILLER = [Operation(Kind.SPEND, 0, 0, 20), Operation(Kind.NOW)]
+_FILLER = [Operation(OperationKind.SPEND, 0, 0, 20), Operation(OperationKind.NOW)]
 
 
 class Session:

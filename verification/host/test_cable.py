@@ -7,7 +7,7 @@ import pytest
 
 from nectar.hdl.host.cable import Cable
 from nectar.hdl.host.numbers import Reason, Request
-from nectar.software.door import Kind, Operation
+from nectar.software.door import OperationKind, Operation
 from nectar.verification.bench import Bench, inside
 from nectar.verification.host.session import Session, disturbed
 
@@ -80,8 +80,8 @@ async def _session(dut, rate, blocks):
         work, written = {}, {}
         for cab in range(len(bus.memories.pins)):
             address, data, single = random.randrange(1 << 20), random.randbytes(random.choice((1, 5, 30, 100))), random.getrandbits(32)
-            work[cab] = [Operation(Kind.WRITE_BLOCK, address, len(data), data), Operation(Kind.SPEND, 0, 0, 50),
-                         Operation(Kind.WRITE, 0x200000, 4, single), Operation(Kind.READ_BLOCK, address, len(data))]
+            work[cab] = [Operation(OperationKind.WRITE_BLOCK, address, len(data), data), Operation(OperationKind.SPEND, 0, 0, 50),
+                         Operation(OperationKind.WRITE, 0x200000, 4, single), Operation(OperationKind.READ_BLOCK, address, len(data))]
             written[cab] = address, data, single
             bus.memories.stores[cab].clear()
         assert await bus.do(work) == {cab: data for cab, (_, data, _) in written.items()}

@@ -9,7 +9,7 @@ from nectar.hdl.cab.addresses import REG, REGIONS
 from nectar.hdl.host.cluster import Cluster
 from nectar.hdl.host.numbers import Request
 from nectar.hdl.hub.profile import HUB_PROFILES, MODERN
-from nectar.software.door import Kind, Operation
+from nectar.software.door import OperationKind, Operation
 from nectar.verification.bench import Bench
 from nectar.verification.host.session import Session
 
@@ -32,13 +32,13 @@ async def each_cab_is_reached_and_time_stands_still_between(dut):
     for _ in range(2):
         await session.ask(Request.RESET)
         data = [random.randbytes(40) for _ in range(2)]
-        await session.do({cab: [Operation(Kind.WRITE_BLOCK, DATA, 40, data[cab]), Operation(Kind.NOW)] for cab in range(2)})
+        await session.do({cab: [Operation(OperationKind.WRITE_BLOCK, DATA, 40, data[cab]), Operation(OperationKind.NOW)] for cab in range(2)})
         for _ in range(random.randrange(300)):
             await session.cycle()
-        assert await session.do({cab: [Operation(Kind.READ_BLOCK, DATA, 40)] for cab in range(2)}) == dict(enumerate(data))
-        config = await session.do({cab: [Operation(Kind.READ, REG["CONFIG"].address, 4)] for cab in range(2)})
+        assert await session.do({cab: [Operation(OperationKind.READ_BLOCK, DATA, 40)] for cab in range(2)}) == dict(enumerate(data))
+        config = await session.do({cab: [Operation(OperationKind.READ, REG["CONFIG"].address, 4)] for cab in range(2)})
         assert all(REG["CONFIG"].data.get(word) == 12 for word in config.values())
-        taken.append(await session.do({cab: [Operation(Kind.NOW)] for cab in range(2)}))
+        taken.append(await session.do({cab: [Operation(OperationKind.NOW)] for cab in range(2)}))
     assert taken[0] == taken[1]
 
 

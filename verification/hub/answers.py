@@ -5,7 +5,7 @@ from collections import deque
 from typing import NamedTuple
 
 from nectar.hdl.hub.commands import HELLO, HELLO_ASK, HELLO_HUB, KIND_UNKNOWN, STATUS_IN_USE, Op
-from nectar.hdl.hub.monitor_map import Counter
+from nectar.hdl.hub.monitor_map import CounterId
 from nectar.hdl.link.symbol import reply
 
 from .history import SLACK, Window
@@ -158,5 +158,5 @@ def _transit(replay):
         for frame, at in queue:
             if any(t.certain(at, at + turns) for t in replay.outputs[came].tenures):
                 raise Violation(f"port {came}: reply {frame} of cycle {at} was lost")
-            replay.error(came, at, Counter.NO_ROUTE)
+            replay.error(came, at, CounterId.NO_ROUTE)
             replay.verdict.lost += 1

@@ -3,26 +3,26 @@
 from nectar.hdl.hub.commands import HELLO, Error, Group, Op
 from nectar.hdl.link.symbol import Control
 
-from .imitation import Imitation
+from .cycle_model import CycleModel
 
 __all__ = ["FAULTY"]
 
 
-class IgnoresReadyBit(Imitation):
+class IgnoresReadyBit(CycleModel):
     """Test open succeeds without a ready signal."""
 
     def _must_wait(self, port, row, param):
         return self.owner[param] not in (None, port) if row.group is Group.OPEN else super()._must_wait(port, row, param)
 
 
-class TakesAway(Imitation):
+class TakesAway(CycleModel):
     """An open takes an output from the input that has it."""
 
     def _blocked(self, port, row, o):
         return None if self.now % 7 == 0 and any(p.hold for p in self.ports) else super()._blocked(port, row, o)
 
 
-class ClosesAtTheHead(Imitation):
+class ClosesAtTheHead(CycleModel):
     """Close all closes as it leaves the queue: it overtakes what is held up in front of it."""
 
     def _pass(self, port):
@@ -31,7 +31,7 @@ class ClosesAtTheHead(Imitation):
             self._close(port.index, Op.CLOSE_MINE, 0)
 
 
-class ForgetsReady(Imitation):
+class ForgetsReady(CycleModel):
     """No ready for a start that is dropped."""
 
     def _pass(self, port):
@@ -41,14 +41,14 @@ class ForgetsReady(Imitation):
             port.readies = before
 
 
-class RefusesFree(Imitation):
+class RefusesFree(CycleModel):
     """An open that does not wait is refused although the output is free."""
 
     def _error(self, port, row, op, param):
         return Error.BUSY if op == Op.OPEN and param < self.size else super()._error(port, row, op, param)
 
 
-class UnevenCopies(Imitation):
+class UnevenCopies(CycleModel):
     """A multicast leaves out outputs that are not ready."""
 
     def _pass(self, port):
@@ -61,7 +61,7 @@ class UnevenCopies(Imitation):
         self.owner = kept
 
 
-class Answers(Imitation):
+class Answers(CycleModel):
     """Changes answers."""
 
     def changed(self, port, op, answer):
@@ -93,7 +93,7 @@ class StaleStatus(Answers):
         return answer._replace(value=0x80 | port) if op == Op.STATUS_OUTPUT and answer.done else answer
 
 
-class LockOfAnybody(Imitation):
+class LockOfAnybody(CycleModel):
     """A lock is granted to everybody."""
 
     def _must_wait(self, port, row, param):
@@ -104,7 +104,7 @@ class LockOfAnybody(Imitation):
         return None if error == Error.LOCKED else error
 
 
-class LockThatKeepsNobodyOut(Imitation):
+class LockThatKeepsNobodyOut(CycleModel):
     """Opens do not look at locks."""
 
     def _blocked(self, port, row, o):
@@ -112,7 +112,7 @@ class LockThatKeepsNobodyOut(Imitation):
         return None if error == Error.LOCKED else error
 
 
-class LockThatKeepsItsUserOut(Imitation):
+class LockThatKeepsItsUserOut(CycleModel):
     """An open of what the input has looks at the lock."""
 
     def _blocked(self, port, row, o):
@@ -121,7 +121,7 @@ class LockThatKeepsItsUserOut(Imitation):
         )
 
 
-class ClosesByAccident(Imitation):
+class ClosesByAccident(CycleModel):
     """A reply to close all reply closes nothing."""
 
     def _pass_reply(self, port, frame):
@@ -130,7 +130,7 @@ class ClosesByAccident(Imitation):
         self.owner[port.index] = owner
 
 
-class FlushWithoutReady(Imitation):
+class FlushWithoutReady(CycleModel):
     """A flush sends no ready signal."""
 
     def _flush(self, port):
@@ -138,7 +138,7 @@ class FlushWithoutReady(Imitation):
         port.readies -= 1
 
 
-class PassesHello(Imitation):
+class PassesHello(CycleModel):
     """A neighbour's hello is passed on like other replies."""
 
     def _pass_reply(self, port, frame):
@@ -148,7 +148,7 @@ class PassesHello(Imitation):
             self.ports[owner].replies.append([int(Control.REPLY), *frame])
 
 
-class ForgetsToUnlock(Imitation):
+class ForgetsToUnlock(CycleModel):
     """Unlock mine leaves a lock."""
 
     def _lock(self, port, op, param):

@@ -9,7 +9,7 @@ import copy
 from collections import deque
 
 from nectar.hdl.hub.commands import HELLO, HELLO_ASK, HELLO_HUB, Error, Op
-from nectar.hdl.hub.monitor_map import Counter
+from nectar.hdl.hub.monitor_map import CounterId
 from nectar.hdl.link.symbol import COMMAND_LENGTH, CONTROL_BIT, Control, reply
 
 from .streams import CODES, Violation, owns
@@ -78,13 +78,13 @@ class Model(Tables):
         if symbol == Control.IDLE:
             return
         if not self.enabled[number]:
-            self.count(number, Counter.DISABLED, int(symbol in (Control.START, Control.COMMAND, Control.REPLY)))
+            self.count(number, CounterId.DISABLED, int(symbol in (Control.START, Control.COMMAND, Control.REPLY)))
             return
         if symbol == Control.READY:
             self.ready[number] = True
             return
         if port.fragment is not None and symbol & CONTROL_BIT:
-            self.count(number, Counter.REPLY_CUT)
+            self.count(number, CounterId.REPLY_CUT)
             port.fragment = None
         if symbol == Control.REPLY:
             port.fragment = []
@@ -94,13 +94,13 @@ class Model(Tables):
                 frame, port.fragment = port.fragment, None
                 self._reply(number, frame)
         elif symbol & CONTROL_BIT and symbol not in CODES:
-            self.count(number, Counter.RESERVED)
+            self.count(number, CounterId.RESERVED)
         else:
             self._enqueue(number, port, symbol)
 
     def _enqueue(self, number, port, symbol):
         if port.arriving and symbol & CONTROL_BIT:
-            self.count(number, Counter.COMMAND_CUT)
+            self.count(number, CounterId.COMMAND_CUT)
             port.arriving = []
         port.missing = 0 if symbol & CONTROL_BIT else port.missing
         if port.missing:
@@ -114,7 +114,7 @@ class Model(Tables):
             return
         frame, port.arriving = tuple(port.arriving), []
         if frame[1] == Op.FLUSH_REPLY and frame[2] == self.hub:
-            self.count(number, Counter.FLUSHED)
+            self.count(number, CounterId.FLUSHED)
             self.throw_queue(number)
         port.queue.append(frame)
 
@@ -193,14 +193,14 @@ class Model(Tables):
         port = self._ports[number]
         targets = self.targets(number)
         if not targets and not port.dropping and not closing:
-            self.count(number, Counter.NO_CONNECTION)
+            self.count(number, CounterId.NO_CONNECTION)
         port.dropping = not targets and not closing
         for o in targets:
             if symbol == Control.START:
                 self.ready[o] = False
             self._emit(o, self.data, symbol, [symbol])
         if symbol == Control.START:
-            self.count(number, Counter.PACKETS)
+            self.count(number, CounterId.PACKETS)
             self.send_ready(number)
 
     # Output side
@@ -242,7 +242,7 @@ class Model(Tables):
         if frame[0] == Op.CLOSE_ALL_REPLY:
             self.owner[number] = None
         if owner is None:
-            self.count(number, Counter.NO_ROUTE)
+            self.count(number, CounterId.NO_ROUTE)
         else:
             where = self.answers if frame[1] == self.hub else self.passed  # an answer out of a looped port comes back
             self._emit(owner, where, frame, [int(Control.REPLY), *frame])

@@ -1,7 +1,7 @@
 """Far ends of the fibers of a HUB under test, and a record of all that passes its pins.
 
-``Endpoint`` stands at the other end of a port; ``Bed`` joins one endpoint to each port and records; ``pins.Pins``
-drives a HUB in cocotb, ``Bed.simulate`` a HUB written in Python. A cycle is the time up to a rising edge of the clock:
+``Endpoint`` stands at the other end of a port; ``Agents`` joins one endpoint to each port and records; ``pins.Pins``
+drives a HUB in cocotb, ``Agents.simulate`` a HUB written in Python. A cycle is the time up to a rising edge of the clock:
 what a HUB offers and what endpoints drive in cycle c meets at the edge that ends cycle c.
 """
 
@@ -12,7 +12,7 @@ from nectar.hdl.link.symbol import Control
 
 from .streams import Sent, Violation, name
 
-__all__ = ["QUIET", "Endpoint", "Recording", "Bed", "always", "seven_of_eight", "randomly"]
+__all__ = ["QUIET", "Endpoint", "Recording", "Agents", "always", "seven_of_eight", "randomly"]
 
 
 #: Cycles in which nothing moves, and four for each port, after which nothing will.
@@ -146,7 +146,7 @@ class Recording:
                     self.stalls[port].append(now)
 
 
-class Bed:
+class Agents:
     """Endpoints at all ports of a HUB, with a recording of what happens.
 
     Parameters

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..bench import elaborated
 from ..system.verilog import pins
-from .monitors import Bed
+from .monitors import Agents
 from .streams import Violation
 
 __all__ = ["PACKED", "Pins", "packed", "packed_hub"]
@@ -107,7 +107,7 @@ class Pins:
         for _ in range(cycles - 1):
             await self._edge
         self._resets = cycles
-        self.bed = Bed(endpoints)
+        self.bed = Agents(endpoints)
         return self.bed
 
     def _look(self):

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from nectar.hdl.hub.commands import HELLO, HELLO_ASK, Op
-from nectar.hdl.hub.monitor_map import Counter
+from nectar.hdl.hub.monitor_map import CounterId
 from nectar.hdl.hub.profile import PROTOTYPE
 from nectar.hdl.link.symbol import Control
 
@@ -36,7 +36,7 @@ __all__ = ["LOOK", "Verdict", "Violation", "judge"]
 class Verdict:
     """What the model found in a legal recording.
 
-    ``errors[port]``: (cycle, Counter) of the symbols whose errors are counted at the port; ``packets``: starts that came out; ``grants``:
+    ``errors[port]``: (cycle, CounterId) of the symbols whose errors are counted at the port; ``packets``: starts that came out; ``grants``:
     connections made; ``locks``: locks taken; ``refused``: opens and locks refused; ``replies``: replies that came out; ``lost``: replies with nowhere to go.
     """
 
@@ -49,7 +49,7 @@ class Verdict:
     lost: int = 0
 
     def counters(self, port):
-        """{Counter: number} of the errors of a port."""
+        """{CounterId: number} of the errors of a port."""
         names = [counter for _, counter in self.errors[port]]
         return {counter: names.count(counter) for counter in set(names)}
 
@@ -166,7 +166,7 @@ class Replay(Orders):
         elif isinstance(action, Order):
             done = self.order(port, source, action)
         else:
-            done = self.error(port, action.at, Counter.COMMAND_CUT)
+            done = self.error(port, action.at, CounterId.COMMAND_CUT)
         source.place += done
         return done
 
@@ -175,7 +175,7 @@ class Replay(Orders):
         if any(output.place == len(output.data) for output in outputs):
             return False
         if not outputs and not source.dropping and not action.closing:
-            self.error(port, action.at, Counter.NO_CONNECTION)
+            self.error(port, action.at, CounterId.NO_CONNECTION)
         source.dropping = not outputs and not action.closing
         copies = {}
         for o in source.held:

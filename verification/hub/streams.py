@@ -6,7 +6,7 @@ Plain Python. Nothing here knows of the other ports; reference.py puts the strea
 from typing import NamedTuple
 
 from nectar.hdl.hub.commands import BY_OPCODE, Op
-from nectar.hdl.hub.monitor_map import Counter
+from nectar.hdl.hub.monitor_map import CounterId
 from nectar.hdl.link.symbol import ANY_HUB, COMMAND_LENGTH, CONTROL_BIT, Control
 
 __all__ = ["Violation", "Sent", "Arrivals", "Departures", "Pass", "Order", "Fault", "CODES", "name", "owns", "arrivals",
@@ -31,7 +31,7 @@ class Sent(NamedTuple):
 
 class Arrivals(NamedTuple):
     """What arrived at a port: ``queue`` [(symbol, cycle)], ``readies`` [cycle], ``replies`` [(three bytes, cycle)],
-    ``errors`` [(cycle, Counter)]."""
+    ``errors`` [(cycle, CounterId)]."""
 
     queue: list
     readies: list
@@ -97,7 +97,7 @@ def arrivals(symbols):
             found.readies.append(at)
             continue
         if fragment is not None and symbol & CONTROL_BIT:
-            found.errors.append((at, Counter.REPLY_CUT))
+            found.errors.append((at, CounterId.REPLY_CUT))
             fragment = None
         if symbol == Control.REPLY:
             fragment = []
@@ -107,7 +107,7 @@ def arrivals(symbols):
                 found.replies.append((tuple(fragment), at))
                 fragment = None
         elif symbol & CONTROL_BIT and symbol not in CODES:
-            found.errors.append((at, Counter.RESERVED))
+            found.errors.append((at, CounterId.RESERVED))
         else:
             found.queue.append((symbol, at))
     return found

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from nectar.hdl.hub.commands import (BY_OPCODE, FORCE, HELLO_ASK, KIND_UNKNOWN, REPLY, STATUS_IN_USE, TEST, WATCHDOG_DEFAULT,
                                      WATCHDOG_MAX, Error, Executor, Group, Op)
-from nectar.hdl.hub.monitor_map import COUNTER_BITS, ERRORS, Clear, Counter, Flag, Select
+from nectar.hdl.hub.monitor_map import COUNTER_BITS, ERRORS, Clear, CounterId, Flag, Select
 
 __all__ = ["Answer", "Tables", "COUNTED", "answered"]
 
 #: Refusals that are errors, and where they are counted; the others are no errors.
-COUNTED = {Error.UNKNOWN: Counter.UNKNOWN, Error.BAD_PORT: Counter.BAD_PORT, Error.NOT_MINE: Counter.NOT_MINE,
-           Error.NOT_ALLOWED: Counter.NOT_ALLOWED, Error.DISABLED: Counter.DISABLED}
+COUNTED = {Error.UNKNOWN: CounterId.UNKNOWN, Error.BAD_PORT: CounterId.BAD_PORT, Error.NOT_MINE: CounterId.NOT_MINE,
+           Error.NOT_ALLOWED: CounterId.NOT_ALLOWED, Error.DISABLED: CounterId.DISABLED}
 #: Commands whose parameter is a port, but not the own one.
 _OTHER = {Op.CLOSE, Op.CLOSE_REPLY, Op.LOCK, Op.LOCK_REPLY, Op.LOCK_RETRY, Op.LOCK_RETRY_REPLY, Op.TEST_LOCK_REPLY}
 #: Commands whose parameter is a port in its low seven bits.
@@ -69,7 +69,7 @@ class Tables:
         self.neighbour = [None] * self.size
         self.watchdog = WATCHDOG_DEFAULT
         self.selected = 0
-        self.counters = [[0] * len(Counter) for _ in ports]
+        self.counters = [[0] * len(CounterId) for _ in ports]
         self.sums = [0] * self.size
 
     def targets(self, port):
@@ -99,7 +99,7 @@ class Tables:
 
     def expire(self, port, waiting=None):
         """The watchdog ends what stands still at ``port``, where the command ``waiting`` (opcode, parameter) waits."""
-        self.count(port, Counter.TIMED_OUT)
+        self.count(port, CounterId.TIMED_OUT)
         outputs = self.targets(port)
         if waiting and (waiting[0] == Op.AWAIT_READY_REPLY or waiting[0] & TEST) and self.owner[waiting[1]] is None:
             outputs.append(waiting[1])
@@ -185,7 +185,7 @@ class Tables:
     def _connect(self, port, o):
         if self.owner[o] != port:
             self.owner[o] = port
-            self.count(port, Counter.OPENED)
+            self.count(port, CounterId.OPENED)
 
     def _leave(self, port):
         """Closes the connections of an input and gives its locks back."""
@@ -249,7 +249,7 @@ class Tables:
         if op in (Op.ENABLE_REPLY, Op.RESET_PORT_REPLY):
             self.ready[o] = True  # before a command is given up that may wait for it
         if op in (Op.DISABLE_REPLY, Op.RESET_QUEUE_REPLY, Op.RESET_PORT_REPLY):
-            self.count(o, Counter.FLUSHED)
+            self.count(o, CounterId.FLUSHED)
             self.throw_queue(o)
         if op in (Op.DISABLE_REPLY, Op.ENABLE_REPLY):
             self.enabled[o] = op == Op.ENABLE_REPLY
@@ -280,14 +280,14 @@ class Tables:
         if op == Op.MONITOR_SELECT_REPLY:
             self.selected = param
         elif op == Op.MONITOR_CLEAR_REPLY and param < self.size:
-            self.counters[param] = [0] * len(Counter)
+            self.counters[param] = [0] * len(CounterId)
         elif op == Op.MONITOR_READ_REPLY:
             return self._shown(param)
         return param
 
     def _shown(self, offset):
         """A byte of what the monitor shows: counters and flags; the rest is the recorder's."""
-        if self.selected < self.size and offset < 2 * len(Counter):
+        if self.selected < self.size and offset < 2 * len(CounterId):
             return self.counters[self.selected][offset >> 1] >> (0 if offset & 1 else 8) & 0xFF
         if self.selected == Select.FLAGS and offset < self.size:
             return self.flags(offset)

@@ -15,7 +15,7 @@ from nectar.hdl.link.symbol import ANY_HUB, Control, command, packet
 from nectar.verification import seeds
 from nectar.verification.hub.fuzz import HUB, REPLY_TIME, Noise, Watch, batch
 from nectar.verification.hub.harness import VALID, Harness
-from nectar.verification.hub.monitors import Bed, Endpoint, always, randomly, seven_of_eight
+from nectar.verification.hub.monitors import Agents, Endpoint, always, randomly, seven_of_eight
 from nectar.verification.hub.reference import judge
 from nectar.verification.hub.streams import Violation, departures
 from nectar.verification.hub.traffic import Neighbour, audit, transactions
@@ -43,7 +43,7 @@ def legal(profile, rng, count, ports):
     harness = Harness(ports, profile, HUB & 0x7F)
     gap, late = rng.choice([0, 0, 0.1, 0.3]), rng.choice([0.1, 0.5])
     takes = [rng.choice([always, seven_of_eight, randomly(rng, rng.choice([0.4, 0.7, 0.9]))]) for _ in range(ports)]
-    bed = Bed([Neighbour(port, rng, transactions(port, ports, HUB & 0x7F, rng, count), gap=gap, late=late, take=takes[port])
+    bed = Agents([Neighbour(port, rng, transactions(port, ports, HUB & 0x7F, rng, count), gap=gap, late=late, take=takes[port])
                for port in range(ports)])
     try:
         harness.play(bed, lambda: bed.quiet, 200_000)
@@ -72,7 +72,7 @@ class Talk:
 
     def __init__(self, harness):
         self.harness = harness
-        self.bed = Bed([Endpoint() for _ in range(harness.ports)])
+        self.bed = Agents([Endpoint() for _ in range(harness.ports)])
 
     def send(self, streams):
         """Sends ``streams`` ({port: symbols}) until nothing moves any more; returns what came out of each port, as Departures."""

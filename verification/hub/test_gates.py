@@ -8,7 +8,7 @@ from nectar.hdl.hub.profile import HUB_PROFILES
 from nectar.verification.bench import Bench
 from nectar.verification.hub import gates, test_hub
 from nectar.verification.hub.pins import PACKED, packed
-from nectar.verification.hub.scene import NEEDED
+from nectar.verification.hub.testbench import NEEDED
 
 globals().update({name: getattr(test_hub, name) for name in test_hub.bench.claims()})
 

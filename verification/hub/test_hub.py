@@ -30,7 +30,7 @@ from nectar.verification.hub.claims import (
 from nectar.verification.hub.monitors import always, randomly, seven_of_eight
 from nectar.verification.hub.pins import PACKED, Pins, packed_hub
 from nectar.verification.hub.reference import judge
-from nectar.verification.hub.scene import HUB, NEEDED, profile_inside
+from nectar.verification.hub.testbench import HUB, NEEDED, profile_inside
 from nectar.verification.hub.traffic import Neighbour, audit, transactions
 
 for module in (commands, network, misuse, table, together, sequence, locks, flow,

@@ -12,7 +12,7 @@ from nectar.hdl.link.symbol import ANY_HUB, Control, command, packet
 from nectar.verification.bench import Bench
 from nectar.verification.hub.monitors import Endpoint
 from nectar.verification.hub.pins import PACKED, Pins, packed_hub
-from nectar.verification.hub.scene import profile_inside as profile
+from nectar.verification.hub.testbench import profile_inside as profile
 
 HUB = 0x21
 OPENS = [op for op, row in BY_OPCODE.items() if row.group is Group.OPEN]

@@ -3,7 +3,7 @@
 import pytest
 
 from nectar.hdl.hub.commands import BY_OPCODE, COMMANDS, HELLO, HELLO_ASK, Error, Op
-from nectar.hdl.hub.monitor_map import Counter, Flag, Select
+from nectar.hdl.hub.monitor_map import CounterId, Flag, Select
 from nectar.hdl.link.symbol import ANY_HUB, Control, command, packet, reply
 from nectar.verification.hub.history import Lock, ReadyBit, Window
 from nectar.verification.hub.model import Model, explain
@@ -30,8 +30,8 @@ def ask(hub, port, op, param):
 
 
 def counted(hub, port):
-    """{Counter: number} of a port."""
-    return {Counter(number): count for number, count in enumerate(hub.counters[port]) if count}
+    """{CounterId: number} of a port."""
+    return {CounterId(number): count for number, count in enumerate(hub.counters[port]) if count}
 
 
 def test_a_connection_carries_a_packet_and_close_all_ends_it(hub):
@@ -39,7 +39,7 @@ def test_a_connection_carries_a_packet_and_close_all_ends_it(hub):
     hub.arrive(0, *command(Op.TEST_OPEN_RETRY, HUB, 2), *packet(b"ab"), *CLOSE_ALL)
     assert hub.data[2] == packet(b"ab") + CLOSE_ALL and hub.owner == [None] * 4
     assert hub.readies == [1, 0, 0, 0] and hub.ready == [True, True, False, True]
-    assert counted(hub, 0) == {Counter.OPENED: 1, Counter.PACKETS: 1}
+    assert counted(hub, 0) == {CounterId.OPENED: 1, CounterId.PACKETS: 1}
 
 
 @pytest.mark.parametrize("op, error", [(Op.OPEN_REPLY, Error.BUSY), (Op.TEST_OPEN_REPLY, Error.BUSY), (Op.LOCK_REPLY, Error.LOCKED),
@@ -48,7 +48,7 @@ def test_what_another_input_has_is_refused(hub, op, error):
     """The first of BUSY, LOCKED and NOT_READY that is true."""
     hub.arrive(0, *command(Op.OPEN, HUB, 2), *command(Op.LOCK, HUB, 2))
     assert ask(hub, 1, op, 2) == (REFUSED, error)
-    assert counted(hub, 1) == ({Counter.NOT_MINE: 1} if error is Error.NOT_MINE else {})
+    assert counted(hub, 1) == ({CounterId.NOT_MINE: 1} if error is Error.NOT_MINE else {})
 
 
 def test_refusals_of_an_open_come_in_their_order(hub):
@@ -62,7 +62,7 @@ def test_refusals_of_an_open_come_in_their_order(hub):
     assert ask(hub, 3, Op.DISABLE_REPLY, 2) == (DONE, 2)
     assert ask(hub, 1, Op.TEST_OPEN_REPLY, 2) == (REFUSED, Error.DISABLED)
     assert ask(hub, 1, Op.TEST_OPEN_REPLY, 1) == (REFUSED, Error.BAD_PORT) == ask(hub, 1, Op.OPEN_RETRY_REPLY, 4)
-    assert counted(hub, 1) == {Counter.DISABLED: 1, Counter.BAD_PORT: 2}
+    assert counted(hub, 1) == {CounterId.DISABLED: 1, CounterId.BAD_PORT: 2}
 
 
 def test_a_lock_keeps_the_next_one_out_and_lets_its_holder_in(hub):
@@ -87,7 +87,7 @@ def test_a_flush_ends_what_waits_and_throws_the_rest_away(hub):
     assert hub.queue_level(1) == 10 and not hub.answers[1]
     hub.arrive(1, *command(Op.FLUSH_REPLY, HUB, 0x55))
     assert hub.answers[1] == [[Op.OPEN_RETRY_REPLY & ~1, HUB, Error.GIVEN_UP], [Op.FLUSH_REPLY, HUB, 0x55]]
-    assert hub.readies[1] == 1 and counted(hub, 1) == {Counter.FLUSHED: 1}
+    assert hub.readies[1] == 1 and counted(hub, 1) == {CounterId.FLUSHED: 1}
 
 
 def test_a_reply_runs_back_and_close_all_reply_takes_the_connection_down(hub):
@@ -97,7 +97,7 @@ def test_a_reply_runs_back_and_close_all_reply_takes_the_connection_down(hub):
     assert hub.owner[2] == 0
     hub.arrive(2, *reply(Op.CLOSE_ALL_REPLY, 9, 1), *reply(1, 9, 1))
     assert hub.passed[0] == [[0x14, 9, 1], [0x15, 9, 1]] and hub.owner[2] is None
-    assert counted(hub, 2) == {Counter.NO_ROUTE: 1}
+    assert counted(hub, 2) == {CounterId.NO_ROUTE: 1}
 
 
 def test_neighbours_say_hello(hub):
@@ -120,7 +120,7 @@ def test_a_disabled_port_hears_nothing_and_counts_frames(hub):
     assert hub.owner == [None] * 4 == hub.lock and hub.readies[2] == 1
     hub.ready[2] = False
     hub.arrive(2, *packet(b"abc"), *command(Op.OPEN, HUB, 0), *reply(1, 9, 9), int(Control.READY), 0x101)
-    assert counted(hub, 2) == {Counter.OPENED: 1, Counter.FLUSHED: 1, Counter.DISABLED: 3}
+    assert counted(hub, 2) == {CounterId.OPENED: 1, CounterId.FLUSHED: 1, CounterId.DISABLED: 3}
     assert not hub.ready[2] and not hub.answers[2]
     assert ask(hub, 3, Op.ENABLE_REPLY, 2) == (DONE, 2) and hub.ready[2] and hub.hellos[2] == [[HELLO_ASK, HUB, 0x82]]
 
@@ -131,7 +131,7 @@ def test_a_looped_port_meets_itself(hub):
     hub.arrive(2, *command(Op.OPEN, HUB, 0))
     assert hub.owner[0] is None
     hub.arrive(0, *command(Op.OPEN, HUB, 2), *command(Op.FLUSH_REPLY, 9, 0), *packet(b"x"))
-    assert not hub.data[2] and hub.ready[2] and counted(hub, 2)[Counter.NO_CONNECTION] == 1
+    assert not hub.data[2] and hub.ready[2] and counted(hub, 2)[CounterId.NO_CONNECTION] == 1
     assert ask(hub, 0, Op.STATUS_NEIGHBOUR, 2) == (DONE, 0) and ask(hub, 0, Op.STATUS_KIND, 2) == (DONE, 0x82)
     assert ask(hub, 0, Op.LOOP_BACK_REPLY, 2) == (DONE, 2) and not hub.looped[2]
 
@@ -144,7 +144,7 @@ def test_supervisor_commands_are_for_those_who_may(hub):
         if row.supervisor and row.op != Op.RESET_HUB:
             assert ask(hub, 1, row.op, 0x99) == (REFUSED, Error.NOT_ALLOWED)
     hub.arrive(1, *command(Op.RESET_HUB, HUB, 0))
-    assert counted(hub, 1) == {Counter.NOT_ALLOWED: 14} and hub.allowed == [True, False, True, True]
+    assert counted(hub, 1) == {CounterId.NOT_ALLOWED: 14} and hub.allowed == [True, False, True, True]
     for name in ("owner", "lock", "ready", "enabled", "looped", "watchdog", "selected"):
         assert getattr(hub, name) == getattr(before, name)
 
@@ -168,7 +168,7 @@ def test_the_watchdog_frees_what_a_port_holds(hub):
     hub.expire(0)
     assert hub.owner == [None] * 4 == hub.lock and hub.ready == [True] * 4
     assert hub.answers[0] == [[Op.TEST_OPEN_RETRY_REPLY & ~1, HUB, Error.GIVEN_UP]] and hub.queue_level(0) == 0
-    assert counted(hub, 0) == {Counter.OPENED: 1, Counter.PACKETS: 1, Counter.TIMED_OUT: 1, Counter.NO_CONNECTION: 1}
+    assert counted(hub, 0) == {CounterId.OPENED: 1, CounterId.PACKETS: 1, CounterId.TIMED_OUT: 1, CounterId.NO_CONNECTION: 1}
 
 
 def test_the_monitor_shows_counters_and_flags(hub):
@@ -176,7 +176,7 @@ def test_the_monitor_shows_counters_and_flags(hub):
     for _ in range(300):
         hub.arrive(1, *command(Op.CLOSE, HUB, 0))
     assert ask(hub, 0, Op.MONITOR_SELECT_REPLY, 1) == (DONE, 1)
-    place = 2 * Counter.NOT_MINE
+    place = 2 * CounterId.NOT_MINE
     assert (ask(hub, 0, Op.MONITOR_READ_REPLY, place), ask(hub, 0, Op.MONITOR_READ_REPLY, place + 1)) == ((DONE, 1), (DONE, 44))
     assert ask(hub, 0, Op.STATUS_ERRORS, 1) == (DONE, 255)
     assert ask(hub, 0, Op.MONITOR_CLEAR_REPLY, 1) == (DONE, 1) and counted(hub, 1) == {}
@@ -192,7 +192,7 @@ def test_unknown_opcodes_are_refused_and_a_question_of_a_neighbour_is_no_command
         before = len(hub.answers[0])
         hub.arrive(0, *command(op, HUB, 0))
         assert hub.answers[0][before:] == ([[op & ~1, HUB, Error.UNKNOWN]] if op & 1 and op != HELLO_ASK else [])
-    assert counted(hub, 0) == {Counter.UNKNOWN: 256 - 52}
+    assert counted(hub, 0) == {CounterId.UNKNOWN: 256 - 52}
 
 
 def test_an_order_is_found_if_there_is_one(hub):

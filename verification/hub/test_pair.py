@@ -9,7 +9,7 @@ from nectar.hdl.verilog import convert
 from nectar.verification.bench import Bench
 from nectar.verification.hub.pair import Pair
 from nectar.verification.hub.pins import PACKED, packed
-from nectar.verification.hub.scene import CLOSE_ALL, HUB, claim
+from nectar.verification.hub.testbench import CLOSE_ALL, HUB, claim
 
 #: The two HUBs, and the ports by which they are joined.
 FIRST, SECOND, WAY, BACK = HUB, HUB + 1, 2, 0

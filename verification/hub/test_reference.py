@@ -4,12 +4,12 @@
 import pytest
 
 from nectar.hdl.hub.commands import BY_OPCODE, Group, Op
-from nectar.hdl.hub.monitor_map import Counter
+from nectar.hdl.hub.monitor_map import CounterId
 from nectar.hdl.link.symbol import ANY_HUB, CONTROL_BIT, REPLY_BIT, Control, command, packet, reply
 
 from nectar.verification.hub.faulty import FAULTY
-from nectar.verification.hub.imitation import Imitation
-from nectar.verification.hub.monitors import Bed, Endpoint, always, randomly, seven_of_eight
+from nectar.verification.hub.cycle_model import CycleModel
+from nectar.verification.hub.monitors import Agents, Endpoint, always, randomly, seven_of_eight
 from nectar.verification import seeds
 from nectar.verification.hub.reference import Violation, judge
 from nectar.verification.hub.streams import Fault, Order, Pass, Sent, actions, arrivals, departures
@@ -20,10 +20,10 @@ HUB = 9
 _TRIES = [op ^ bit for op in (Op.OPEN_REPLY, Op.TEST_OPEN_REPLY, Op.LOCK_REPLY, Op.TEST_LOCK_REPLY) for bit in (0, REPLY_BIT)]
 
 
-def record(seed, ports=5, count=15, make=Imitation, limit=20000, **options):
+def record(seed, ports=5, count=15, make=CycleModel, limit=20000, **options):
     """Recording of random traffic through a HUB in Python, and of the error counters afterwards."""
     rng = seeds.rng(seed)
-    bed = Bed([Neighbour(port, rng, transactions(port, ports, HUB, rng, count, longest=200), **options) for port in range(ports)])
+    bed = Agents([Neighbour(port, rng, transactions(port, ports, HUB, rng, count, longest=200), **options) for port in range(ports)])
     device = make(ports, HUB)
     bed.simulate(device, limit)
     bed.endpoints[seed % ports].then(audit(ports, HUB))
@@ -62,7 +62,7 @@ def test_arrivals_are_taken_apart_at_the_pins():
     found = arrivals(list(enumerate([0x100, 0x102, 0x106, 1, 0x104, 2, 3, 0x101, 7, 0x106, 4, 0x103, 0x104])))
     assert found.queue == [(0x102, 1), (7, 8), (0x103, 11)]
     assert found.replies == [((1, 2, 3), 6)] and found.readies == [4, 12]
-    assert found.errors == [(7, Counter.RESERVED), (11, Counter.REPLY_CUT)]
+    assert found.errors == [(7, CounterId.RESERVED), (11, CounterId.REPLY_CUT)]
 
 
 def test_a_head_sees_commands_and_what_cuts_them_short():
@@ -85,7 +85,7 @@ def test_a_port_that_sends_torn_replies_or_odd_codes_is_found(torn):
 def test_an_offer_that_changes_before_it_is_taken_is_found():
     """docs/wire.md, pins: once valid is 1 both hold until the symbol is taken."""
     for second in (5, None):
-        bed = Bed([Endpoint(take=lambda cycle: False), Endpoint()])
+        bed = Agents([Endpoint(take=lambda cycle: False), Endpoint()])
         bed.step([4, None], False)
         bed.step([4, None], False)
         with pytest.raises(Violation, match="changed it in cycle 2"):
@@ -275,12 +275,12 @@ def test_a_faulty_hub_is_found(faulty):
 
 def test_replies_that_wander_are_judged_by_the_connection():
     """H12: a reply that arrives at a port goes to the input connected to its output; without one it is counted."""
-    bed = Bed([Endpoint() for _ in range(3)])
+    bed = Agents([Endpoint() for _ in range(3)])
     bed.endpoints[0].send(command(Op.OPEN, HUB, 2), packet(b"abc"), [None] * 60, command(Op.CLOSE_ALL, ANY_HUB, 0))
     bed.endpoints[2].send([None] * 20, reply(Op.OPEN_RETRY_REPLY, neighbour_hub(2), 1), [None] * 100, reply(1, neighbour_hub(2), 2))
-    bed.simulate(Imitation(3, HUB), 500)
+    bed.simulate(CycleModel(3, HUB), 500)
     verdict = judge(bed.recording, HUB)
-    assert verdict.replies == 1 and verdict.lost == 1 and verdict.counters(2) == {Counter.NO_ROUTE: 1}
+    assert verdict.replies == 1 and verdict.lost == 1 and verdict.counters(2) == {CounterId.NO_ROUTE: 1}
     bed.recording.rx[2] = [item for item in bed.recording.rx[2] if item[0] > 100]
     with pytest.raises(Violation, match="no business there"):
         judge(bed.recording, HUB)

@@ -1,6 +1,6 @@
 """Runs the mutants of the targets against benches and proofs: which are killed, by what, and which survive.
 
-As a program, ``python -m nectar.verification.mutation.campaign arbiter head``, it prints that, and the survivors as ``survivors.toml`` wants them.
+As a program, ``python -m nectar.verification.mutation.campaign hub/control/arbiter``, it prints that, and the survivors as ``survivors.toml`` wants them.
 """
 
 import argparse
@@ -75,7 +75,7 @@ def whole_hub(material, numbers):
     from ...hdl.hub.hub import Hub
     from ...hdl.hub.profile import HUB_PROFILES
     from ..hub.pins import packed
-    from ..hub.scene import NEEDED
+    from ..hub.testbench import NEEDED
     ports = material.target.ports
     if ports is None:
         return {}

@@ -10,7 +10,7 @@ __all__ = ["TARGETS", "Target"]
 
 @dataclass(frozen=True)
 class Target:
-    """A component, ``name`` as its file is called in ``hdl/hub``; those of other folders with the folder, "cab/vme/slave".
+    """A component, ``name`` as its file is called in ``hdl``: "hub/control/arbiter", "cab/vme/slave".
 
     ``configuration``: that of its bench which is mutated. ``ports``: size of the HUB whose bench has to find what the component's own does
     not, or None: it has no such component with these parameters. ``count``: how many mutants. ``checks``: names of ``campaign.CHECKS``, in turn
@@ -27,9 +27,9 @@ class Target:
 
     @property
     def place(self):
-        """Folder and file: "hub", "arbiter"."""
+        """Folder and file: "hub/control", "arbiter"."""
         folder, _, file = self.name.rpartition("/")
-        return folder or "hub", file
+        return folder, file
 
     @property
     def bench(self):
@@ -64,50 +64,50 @@ def _link(name, configuration):
 
 
 TARGETS = {target.name: target for target in (
-    Target("answers", "3 ports", 3),
-    Target("arbiter", "16", None),
-    Target("bypass", "bypass", 5),
-    Target("central", "3 ports", None),
-    Target("controller", "5 ports", 5),
-    Target("counters", "3 ports", 3),
-    Target("crossbar", "5 ports", 5),
-    Target("crossbar_register", "register", 5),
-    Target("head", "port 3 of 5", 5),
-    Target("input_port", "with bypass", None),
-    Target("input_register", "register", 5),
-    Target("locks", "5 ports", 5),
-    Target("monitor", "3 ports", 3),
-    Target("neighbours", "5 ports", 5),
-    Target("output_port", "with register", 5),
-    Target("queue", "13 symbols", None),
-    Target("receiver", "receiver", 5),
-    Target("recorder", "5 ports", 5),
-    Target("reply_buffer", "buffer", 5),
-    Target("reply_bus", "5 ports", 5),
-    Target("reply_sender", "sender", 5),
-    Target("status_table", "5 ports", 5),
-    Target("supervisor", "3 ports", 3),
-    Target("watchdog", "2 ports, short", None),
+    Target("hub/control/arbiter", "16", None),
+    Target("hub/control/central", "3 ports", None),
+    Target("hub/control/controller", "5 ports", 5),
+    Target("hub/control/locks", "5 ports", 5),
+    Target("hub/control/neighbours", "5 ports", 5),
+    Target("hub/control/response_unit", "3 ports", 3),
+    Target("hub/control/status_table", "5 ports", 5),
+    Target("hub/control/supervisor", "3 ports", 3),
+    Target("hub/control/watchdog", "2 ports, short", None),
+    Target("hub/crossbar", "5 ports", 5),
+    Target("hub/monitor/counters", "3 ports", 3),
+    Target("hub/monitor/monitor", "3 ports", 3),
+    Target("hub/monitor/recorder", "5 ports", 5),
+    Target("hub/port/bypass", "bypass", 5),
+    Target("hub/port/crossbar_register", "register", 5),
+    Target("hub/port/head", "port 3 of 5", 5),
+    Target("hub/port/input_port", "with bypass", None),
+    Target("hub/port/input_queue", "13 symbols", None),
+    Target("hub/port/input_register", "register", 5),
+    Target("hub/port/output_port", "with register", 5),
+    Target("hub/port/reply_buffer", "buffer", 5),
+    Target("hub/port/reply_sender", "sender", 5),
+    Target("hub/port/symbol_decoder", "receiver", 5),
+    Target("hub/reply_bus", "5 ports", 5),
     _cab("bus", "with window"),
     _cab("counter", "9 bits"),
     _cab("crc32", "crc"),
     _cab("demux", "demux"),
-    _cab("emitter", "emitter"),
+    _cab("tx_serializer", "emitter"),
     _cab("errors", "errors"),
     _cab("fiber_in", "fiber in"),
     _cab("fiber_out", "fiber out"),
-    _cab("gather", "gather"),
+    _cab("tx_reader", "gather"),
     _cab("internet", "internet"),
     _cab("interrupts", "interrupts"),
     _cab("memory", "4 kbyte"),
     _cab("output", "output register"),
     _cab("program", "short PROM", count=60),
     _cab("protection", "4 domains, 256 pages"),
-    _cab("receiver", "receiver"),
+    _cab("packet_receiver", "receiver"),
     _cab("registers", "with VME"),
     _cab("scatter", "1 Mbyte"),
     _cab("slots", "slots"),
-    _cab("store", "store"),
+    _cab("rx_writer", "store"),
     _cab("timers", "timers"),
     _cab("vme/align", "align"),
     _cab("vme/dma", "16 MHz", "VmeDma"),
@@ -128,7 +128,7 @@ TARGETS = {target.name: target for target in (
     _link("elastic", "buffer"),
     _link("encoder", "encoder"),
     _link("queue", "depth 13"),
-    _link("receiver", "4 of 4"),
+    _link("serial_receiver", "4 of 4"),
     _link("serial", "4 of 4"),
     _link("transmitter", "4 of 4"),
 )}

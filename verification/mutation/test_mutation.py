@@ -275,7 +275,7 @@ def test_what_is_left_meets_a_hub_that_the_whole_bench_has(monkeypatch, tmp_path
     """In the first profile with such a component, and with the claims that can show something on a HUB of that size."""
     met = []
     monkeypatch.setattr(Trial, "put", lambda trial, numbers: met.append((trial.configuration, numbers)) or {})
-    for name in ("locks", "bypass"):
+    for name in ("hub/control/locks", "hub/port/bypass"):
         text, mutants = mutate(TARGETS[name].component(), tmp_path / name, 1)
         assert CHECKS["hub"](Material(TARGETS[name], mutants, text, tmp_path / name), [1]) == {}
     assert met == [("5 ports prototype", [1]), ("5 ports modern", [1])]
@@ -337,7 +337,7 @@ def test_a_campaign_puts_each_check_to_what_is_left(monkeypatch):
 
 
 def test_survivors_are_what_is_left():
-    report = Report(TARGETS["arbiter"], [type("M", (), {"number": n})() for n in range(1, 11)], {n: Kill("a", "b", "bench") for n in range(1, 7)}, {7, 8})
+    report = Report(TARGETS["hub/control/arbiter"], [type("M", (), {"number": n})() for n in range(1, 11)], {n: Kill("a", "b", "bench") for n in range(1, 7)}, {7, 8})
     assert [mutant.number for mutant in report.survivors] == [9, 10] and report.share == 6 / 8
 
 

@@ -10,7 +10,7 @@ from nectar.hdl.cab.addresses import REG, REGIONS, Irq
 from nectar.sim.topology import Topology
 from nectar.software.backends.engine import EngineMachine
 from nectar.software.backends.processor import Processor
-from nectar.software.door import BusError, Door, Kind
+from nectar.software.door import BusError, Door, OperationKind
 from nectar.verification import seeds
 from nectar.verification.sim.traffic import run
 from nectar.verification.sim.vcd import read
@@ -142,4 +142,4 @@ def test_the_numbers_of_the_operations_are_those_of_the_door():
     from importlib.resources import files
     text = files("nectar.sim").joinpath("processor.h").read_text()
     names = re.search(r"enum class Op : std::uint8_t \{ MODE = 0, WRITE = 1, (.*?) \};", text)[1].split(", ")
-    assert ["MODE", "WRITE", *names] == [kind.name for kind in Kind] and [int(kind) for kind in Kind] == list(range(10))
+    assert ["MODE", "WRITE", *names] == [kind.name for kind in OperationKind] and [int(kind) for kind in OperationKind] == list(range(10))

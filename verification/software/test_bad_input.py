@@ -8,7 +8,6 @@ import pytest
 from nectar.software import errors
 from nectar.software.kernel.mailbox import Mailbox
 from nectar.software.transport.datagram import MAX_MESSAGE
-from nectar.software.transport.options import StreamOptions
 from nectar.verification.software.helpers import BACKENDS, drive, held, model, pattern
 
 PAGE = Path(__file__).parents[2] / "docs" / "errors.md"

@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from nectar.hdl.host.numbers import BUFFER_WORDS, SPEND_BITS, Turn
 from nectar.software.backends.cablewords import Deframer, encode, frame, turns, value
-from nectar.software.door import Kind, Operation
+from nectar.software.door import OperationKind, Operation
 
 WORDS = st.lists(st.one_of(st.integers(0, (1 << 32) - 1), st.sampled_from([0x7E7E7E7E, 0x7D5E7D5D, 0x7E7D0000])), min_size=1, max_size=40)
 FAST = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -44,9 +44,9 @@ def test_noise_alone_is_no_frame(noise):
 
 @FAST
 @given(st.lists(st.one_of(
-    st.builds(lambda a, data: Operation(Kind.WRITE_BLOCK, a, len(data), data), st.integers(0, 1 << 20), st.binary(min_size=1, max_size=3000)),
-    st.builds(lambda a, v: Operation(Kind.WRITE, 4 * a, 4, v), st.integers(0, 1 << 20), st.integers(0, (1 << 32) - 1)),
-    st.builds(lambda n: Operation(Kind.SPEND, 0, 0, n), st.integers(0, 1 << SPEND_BITS + 2))), max_size=12))
+    st.builds(lambda a, data: Operation(OperationKind.WRITE_BLOCK, a, len(data), data), st.integers(0, 1 << 20), st.binary(min_size=1, max_size=3000)),
+    st.builds(lambda a, v: Operation(OperationKind.WRITE, 4 * a, 4, v), st.integers(0, 1 << 20), st.integers(0, (1 << 32) - 1)),
+    st.builds(lambda n: Operation(OperationKind.SPEND, 0, 0, n), st.integers(0, 1 << SPEND_BITS + 2))), max_size=12))
 def test_lists_of_any_length_are_cut_where_they_may_be(operations):
     """docs/cable.md: at most BUFFER_WORDS at once, a block's two words together; joined again they are what was asked for."""
     loads = encode(operations).loads
@@ -59,10 +59,10 @@ def test_lists_of_any_length_are_cut_where_they_may_be(operations):
     read, at = [], 0
     while at < len(words):
         kind, select, low = words[at] >> 28, words[at] >> 24 & 0xF, words[at] & 0xFFFFFF
-        if kind == Kind.SPEND:
+        if kind == OperationKind.SPEND:
             read.append(("spend", words[at] & (1 << SPEND_BITS) - 1))
             at += 1
-        elif kind == Kind.WRITE:
+        elif kind == OperationKind.WRITE:
             assert select == 0xF
             read.append(("store", low, words[at + 1].to_bytes(4, "big")))
             at += 2
@@ -78,10 +78,10 @@ def test_lists_of_any_length_are_cut_where_they_may_be(operations):
             at += 2 + count
     expected = []
     for kind, address, _, data in operations:
-        if kind == Kind.SPEND:
+        if kind == OperationKind.SPEND:
             expected += [("spend", data)] * bool(data)
         else:
-            expected.append(("store", address, data if kind == Kind.WRITE_BLOCK else data.to_bytes(4, "big")))
+            expected.append(("store", address, data if kind == OperationKind.WRITE_BLOCK else data.to_bytes(4, "big")))
     assert _joined(read) == _joined(expected)
 
 
@@ -98,13 +98,13 @@ def _joined(items):
 
 @pytest.mark.parametrize("size, address, word, expected", [(1, 2, 0x11223344, 0x33), (2, 2, 0x11223344, 0x3344), (2, 0, 0x11223344, 0x1122), (4, 0, 0x11223344, 0x11223344)])
 def test_a_load_takes_its_bytes_from_their_lanes(size, address, word, expected):
-    assert value(Operation(Kind.READ, address, size, 0), [word], 5) == expected
+    assert value(Operation(OperationKind.READ, address, size, 0), [word], 5) == expected
 
 
 def test_values_of_the_other_kinds():
-    assert value(Operation(Kind.NOW), [], 8) == 7
-    assert value(Operation(Kind.WAIT), [], 8) is None
-    assert value(Operation(Kind.READ_BLOCK, 0x1001, 5, 0), [0x00112233, 0x44550000], 8) == bytes([0x11, 0x22, 0x33, 0x44, 0x55])
+    assert value(Operation(OperationKind.NOW), [], 8) == 7
+    assert value(Operation(OperationKind.WAIT), [], 8) is None
+    assert value(Operation(OperationKind.READ_BLOCK, 0x1001, 5, 0), [0x00112233, 0x44550000], 8) == bytes([0x11, 0x22, 0x33, 0x44, 0x55])
 
 
 @pytest.mark.parametrize("words", [[1 << 28], [1 << 28 | 2, 0, 5], [9 << 28, 0]])

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from nectar.hdl.hub.commands import Op
-from nectar.hdl.hub.monitor_map import POP, Clear, Counter, Event, Flag, Select
+from nectar.hdl.hub.monitor_map import POP, Clear, CounterId, Event, Flag, Select
 from nectar.software import NoReply
 from nectar.software.monitor import HubMonitor, Span, decode_counters, decode_events, events_text, spans
 from nectar.verification import seeds
@@ -20,7 +20,7 @@ def entry(kind, time, source=0, output=0):
 def test_counters_are_two_bytes_each_the_high_one_first():
     data = bytes(range(32))
     counts = decode_counters(data)
-    assert counts[Counter.OPENED] == 0x0001 and counts[Counter.FLUSHED] == 0x1E1F and len(counts) == 16
+    assert counts[CounterId.OPENED] == 0x0001 and counts[CounterId.FLUSHED] == 0x1E1F and len(counts) == 16
     with pytest.raises(ValueError, match="32 bytes, not 31"):
         decode_counters(data[:-1])
 

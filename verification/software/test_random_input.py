@@ -127,7 +127,7 @@ def test_random_replies_end_no_run():
 
     async def ask(cab):
         for _ in range(30):
-            cab.datalink.suspect(2)
+            cab.datalink.report_unresponsive(2)
             for action in (
                 cab.datalink.discovery.seek(77),
                 cab.datalink.command(Op.IDENTITY_REPLY, 255),

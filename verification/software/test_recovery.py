@@ -25,7 +25,7 @@ async def send_and_look(cab, target, count, pause_us, looks=3):
         await cab.datagram.send((target, 1), bytes([number]) * 40)
         await cab.sleep(pause_us)
         if number < looks:
-            cab.datalink.suspect(target)
+            cab.datalink.report_unresponsive(target)
             await cab.sleep(pause_us)
 
 
@@ -155,17 +155,17 @@ def test_a_ready_signal_lost_between_hubs_is_made_up_for(backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("doubted", [True, False])
-def test_a_ready_signal_lost_on_the_own_fiber_is_made_up_for_sooner_if_a_transport_is_in_doubt(doubted, backend):
+@pytest.mark.parametrize("link_suspect", [True, False])
+def test_a_ready_signal_lost_on_the_own_fiber_is_made_up_for_sooner_if_a_transport_is_in_doubt(link_suspect, backend):
     """With the times as they are: after some 10 ms in place of 100."""
     with model("hub:2", backend=backend) as system:
         lost = system.faults.lose("HUB1.P0->CAB1", kind="ready", nth=2)
-        system.spawn("CAB1", send_and_look, 2, 6, 2500, 6 if doubted else 0)
+        system.spawn("CAB1", send_and_look, 2, 6, 2500, 6 if link_suspect else 0)
         receiver = system.spawn("CAB2", collect, 5)
         system.go()
         got, at_us = receiver.result
         assert lost.hits == 1 and got == list(range(6))
-        assert (at_us < 50_000) == doubted and at_us < 150_000
+        assert (at_us < 50_000) == link_suspect and at_us < 150_000
         assert system.cab("CAB1").datalink.counters.ready_recovered == 1
 
 
@@ -192,7 +192,7 @@ def test_a_queue_that_is_stuck_is_flushed(backend):
         await cab.sleep(200)
         await cab.datagram.send((3, 1), b"stuck")
         await cab.sleep(300)
-        cab.datalink.suspect(3)
+        cab.datalink.report_unresponsive(3)
         await cab.sleep(3000)
         await cab.datagram.send((2, 1), b"past it")
 
@@ -261,9 +261,9 @@ def test_a_hub_that_is_reset_under_traffic_costs_messages_and_nothing_else(backe
 def test_a_way_is_not_looked_at_all_the_time():
     async def doubt(cab):
         for _ in range(20):
-            cab.datalink.suspect(2)
+            cab.datalink.report_unresponsive(2)
             await cab.sleep(100)
-        cab.datalink.suspect(77)
+        cab.datalink.report_unresponsive(77)
         return cab.datalink.counters.looked
 
     with model("hub:2", options=QUICK) as system:
@@ -281,7 +281,7 @@ def test_looking_at_a_way_under_traffic_loses_nothing(backend):
         for number in range(30):
             await cab.datagram.send((4, 1), bytes([cab.id, number]) * 250)
             if not number % 5:
-                cab.datalink.suspect(4)
+                cab.datalink.report_unresponsive(4)
 
     with model("mesh:2x2", backend=backend, options=QUICK) as system:
         for name in ("CAB1", "CAB2", "CAB3"):
@@ -296,7 +296,7 @@ def test_looking_at_a_way_under_traffic_loses_nothing(backend):
 def test_registers_are_as_after_a_reset_when_all_is_done():
     """Nothing stays in the fiber-out list, and no interrupt enabled that nobody waits for."""
     async def look(cab):
-        cab.datalink.suspect(2)
+        cab.datalink.report_unresponsive(2)
         await cab.sleep(5000)
         return await cab.door.read(REG["TX_STATUS"].address)
 

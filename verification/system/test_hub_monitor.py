@@ -1,12 +1,12 @@
 """examples/hub_monitor.py: what a program reads from a HUB's monitor by commands is what the fibers show."""
 
 import importlib.util
-from collections import Counter as Count
+from collections import Counter
 from statistics import median
 
 import pytest
 
-from nectar.hdl.hub.monitor_map import Counter, Event
+from nectar.hdl.hub.monitor_map import CounterId, Event
 from nectar.hdl.link.symbol import Control
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import load
@@ -57,7 +57,7 @@ def seen():
 def test_every_message_was_a_connection_and_every_connection_has_ended(seen):
     """H18: two messages from each of three CABs to each other one; nothing refused, locked, lost or timed out."""
     found = spans(seen.events)
-    assert Count((span.input, span.output) for span in found) == {(a, b): len(seen.sizes) for a in TALKERS for b in TALKERS if a != b}
+    assert Counter((span.input, span.output) for span in found) == {(a, b): len(seen.sizes) for a in TALKERS for b in TALKERS if a != b}
     assert all(span.what == "connection" and span.end_ns is not None for span in found)
     assert {event.kind for event in seen.events} <= {Event.OPENED, Event.CLOSED, Event.SUPERVISOR}
     times = [event.cycle for event in seen.events]
@@ -106,5 +106,5 @@ def test_counters_tell_connections_and_packets(seen):
     for port, counts in seen.counters.items():
         expected = len(seen.sizes) * 2 if port in TALKERS else 0
         assert {counter: count for counter, count in counts.items() if count} == (
-            {Counter.OPENED: expected, Counter.PACKETS: expected} if expected else {})
+            {CounterId.OPENED: expected, CounterId.PACKETS: expected} if expected else {})
     assert seen.identity == (1, 16, 5, 10, 20)

@@ -182,7 +182,7 @@ class Transfer(wiring.Component):
                 near.eq(job.address), near_left.eq(job.length), far.eq(job.remote), far_left.eq(job.length),
             ]
         if platform == "formal":
-            self.spy = SimpleNamespace(
+            self.probes = SimpleNamespace(
                 near=near, near_left=near_left, far_left=far_left, send=send, ends=ends, flying=flying, flying_size=flying_size,
                 reading=reading, read_count=read_count, level=align.level, size=size)
         return m

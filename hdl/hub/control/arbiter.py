@@ -104,7 +104,7 @@ class Arbiter(wiring.Component):
             last = Signal(self.count)  # the one picked last; none after a reset, as if it were the last of all
             with m.If(self.asks.any() & ~self.keep):
                 m.d.sync += last.eq(self.pick)
-            self.spy = SimpleNamespace(last=last)
+            self.probes = SimpleNamespace(last=last)
             m.d.comb += [
                 Assert((last & (last - 1))[:self.count] == 0, "at most one was picked last"),
                 Assert(behind == Cat(last[:n].any() if n else 0 for n in range(self.count)), "those behind the last are known"),

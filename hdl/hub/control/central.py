@@ -9,11 +9,11 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from .response_unit import Answers
+from .response_unit import ResponseUnit
 from ..commands import WATCHDOG_DEFAULT
 from .controller import Controller
 from .locks import Locks
-from ..messages import FAULTS, LEVEL_BITS, Request, check_ports, index_bits, is_absent
+from ..messages import FAULTS, LEVEL_BITS, Request, check_ports, index_bits
 from ..monitor_map import Flag
 from ..monitor.recorder import Decision
 from .status_table import StatusTable
@@ -36,7 +36,7 @@ class Central(wiring.Component):
     -------
     request, request_valid, give_up : as in Controller
         A command of each port.
-    resume, response_valid, done, value, fault, quiet : as in Controller and Answers
+    resume, response_valid, done, value, fault, quiet : as in Controller and ResponseUnit
         Its decision and its response.
     expired : In(ports)
         Inputs whose connections and locks end since the watchdog has expired.
@@ -44,14 +44,14 @@ class Central(wiring.Component):
         The status table.
     holding : Out(ports)
         Inputs that hold a connection or a lock.
-    ready, ready_bit, errors, level : as in Controller and Answers
+    ready, ready_bit, errors, level : as in Controller and ResponseUnit
         What is looked at.
     ready_set, ready_clear, send_ready, reset_queue, hello_ask : Out(ports)
         Pulses to the ports: their ready bits; a ready signal to send; their queues to empty; their neighbours to ask.
     enabled, looped : Out(ports)
         State of the ports.
     neighbour, neighbour_id, neighbour_kind, forget : Out(index), In(8), In(8), Out(1)
-        As in Answers; to forget the neighbour.
+        As in ResponseUnit; to forget the neighbour.
     watchdog_log, watchdog_restart, reset_hub, select, offset, pop, clear, clear_valid, byte : as in Supervisor
     decision, decision_valid, opened, unlocked, flags : as in Monitor
         What the monitor is told; ``opened`` has a bit for each input that got a connection.
@@ -92,7 +92,7 @@ class Central(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.controller = controller = self._controller
-        m.submodules.answers = answers = Answers(self.ports)
+        m.submodules.answers = answers = ResponseUnit(self.ports)
         m.submodules.supervisor = supervisor = self._supervisor
         m.submodules.table = table = StatusTable(self.ports)
         m.submodules.locks = locks = Locks(self.ports)
@@ -175,5 +175,5 @@ class Central(wiring.Component):
             m.d.comb += self.decision.eq(supervisor.decision)
 
         if platform == "formal":
-            self.spy = SimpleNamespace(controller=controller, answers=answers, supervisor=supervisor)
+            self.probes = SimpleNamespace(controller=controller, answers=answers, supervisor=supervisor)
         return m

@@ -101,7 +101,6 @@ class Controller(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        ports = range(self.ports)
         bits = index_bits(self.ports)
 
         def cross(signal):
@@ -268,7 +267,7 @@ class Controller(wiring.Component):
         m.d.comb += self.busy.eq(waiting.any() | some | locked_before | frozen | Cat(*crossing).any())
 
         if platform == "formal":
-            self.spy = SimpleNamespace(turns=turns, counts=counts, waiting=waiting, crossing=crossing, possible=possible, at_once=at_once, done=done,
+            self.probes = SimpleNamespace(turns=turns, counts=counts, waiting=waiting, crossing=crossing, possible=possible, at_once=at_once, done=done,
                                        opened=opened, locked=locked, output=output, locked_before=locked_before, output_before=output_before,
                                        freeze=freeze, was_done=was_done, entered=entered)
             m.d.comb += [

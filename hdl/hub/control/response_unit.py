@@ -17,7 +17,7 @@ from ..messages import FAULTS, LEVEL_BITS, Request, check_ports, index_bits, is_
 from ..monitor_map import Event
 from ..monitor.recorder import Decision
 
-__all__ = ["Answers", "SupervisorCommand"]
+__all__ = ["ResponseUnit", "SupervisorCommand"]
 
 
 def _group(group, *, below=0x100):
@@ -49,7 +49,7 @@ def SupervisorCommand(ports):
     })
 
 
-class Answers(wiring.Component):
+class ResponseUnit(wiring.Component):
     """Looks up what a command is answered, and sends the response to its port.
 
     Parameters
@@ -294,5 +294,5 @@ class Answers(wiring.Component):
                                  self.decision_valid.eq(~order.had & ~(test & order.done))]
 
         if platform == "formal":
-            self.spy = SimpleNamespace(valid=valid, giver=giver, asker=asker)
+            self.probes = SimpleNamespace(valid=valid, giver=giver, asker=asker)
         return m

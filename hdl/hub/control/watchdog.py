@@ -96,5 +96,5 @@ class Watchdog(wiring.Component):
             m.d.sync += still.eq(0)
 
         if platform == "formal":
-            self.spy = SimpleNamespace(held=held, moved=moved, count=count, bit=bit, last=last, still=still, tick=tick)
+            self.probes = SimpleNamespace(held=held, moved=moved, count=count, bit=bit, last=last, still=still, tick=tick)
         return m

@@ -12,12 +12,12 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..messages import check_ports, index_bits
-from ..monitor_map import COUNTER_BITS, Counter
+from ..monitor_map import COUNTER_BITS, CounterId
 
-__all__ = ["Counters"]
+__all__ = ["PortCounters"]
 
 #: Counters whose events a port adds up until the walker comes, and how many cycles there are from one event to the next at least.
-_SUMMED = {Counter.OPENED: 4, Counter.PACKETS: 4}
+_SUMMED = {CounterId.OPENED: 4, CounterId.PACKETS: 4}
 
 
 def _room(events):
@@ -25,7 +25,7 @@ def _room(events):
     return next(3 << n for n in range(8) if 3 << n >= events)
 
 
-class Counters(wiring.Component):
+class PortCounters(wiring.Component):
     """Counts events of all ports by name.
 
     Parameters
@@ -36,7 +36,7 @@ class Counters(wiring.Component):
     Members
     -------
     events : In(16).array(ports)
-        Events of each port, by number of the Counter; any of them in any cycle in which ``awake`` is 1.
+        Events of each port, by number of the CounterId; any of them in any cycle in which ``awake`` is 1.
     awake : In(1)
         There may be an event.
     clear : In(ports)
@@ -66,13 +66,13 @@ class Counters(wiring.Component):
         self.ports = ports
         self.room = {kind: _room(3 * ports // apart) for kind, apart in _SUMMED.items()}
         super().__init__({
-            "events": In(len(Counter)).array(ports), "awake": In(1), "clear": In(ports),
-            "port": In(range(ports)), "counter": In(range(len(Counter))), "value": Out(COUNTER_BITS), "busy": Out(1),
+            "events": In(len(CounterId)).array(ports), "awake": In(1), "clear": In(ports),
+            "port": In(range(ports)), "counter": In(range(len(CounterId))), "value": Out(COUNTER_BITS), "busy": Out(1),
         })
 
     def elaborate(self, platform):
         m = Module()
-        kinds = len(Counter)
+        kinds = len(CounterId)
         # Two copies of the same content: one to add to, one to look at. What the first reads is never written in the same cycle.
         depth = kinds << index_bits(self.ports)
         m.submodules.memory = storage = memory.Memory(shape=COUNTER_BITS, depth=depth, init=[], attrs={"no_rw_check": 1})
@@ -138,9 +138,9 @@ class Counters(wiring.Component):
             visit.eq(last & ~(at[0] & clean) | idle & (self.busy | self.awake)),
             load.eq(visit & ~next_dirty),
         ]
-        packets = Signal.like(carried[Counter.PACKETS], reset_less=True)
+        packets = Signal.like(carried[CounterId.PACKETS], reset_less=True)
         m.d.sync += [
-            packets.eq(carried[Counter.PACKETS]),
+            packets.eq(carried[CounterId.PACKETS]),
             kind.eq(kind + 1),
             found.eq(Mux(kind == 1, arrived << 1, found >> 1)),
             cleared.eq(clearing & (kind == kinds - 1)),
@@ -185,9 +185,9 @@ class Counters(wiring.Component):
         old = Signal(COUNTER_BITS, reset_less=True)
         new = Signal(COUNTER_BITS + 1)
         with m.Switch(address_1[:len(kind)]):
-            with m.Case(Counter.OPENED):
-                m.d.comb += amount_1.eq(carried[Counter.OPENED])
-            with m.Case(Counter.PACKETS):
+            with m.Case(CounterId.OPENED):
+                m.d.comb += amount_1.eq(carried[CounterId.OPENED])
+            with m.Case(CounterId.PACKETS):
                 m.d.comb += amount_1.eq(packets)
             with m.Default():
                 m.d.comb += amount_1.eq(found[0])

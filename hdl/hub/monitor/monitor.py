@@ -11,9 +11,9 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from .counters import Counters
+from .counters import PortCounters
 from ..messages import check_ports, is_absent, port_mask
-from ..monitor_map import EVENT_BYTES, VERSION, Clear, Counter, Flag, Select
+from ..monitor_map import EVENT_BYTES, VERSION, Clear, CounterId, Flag, Select
 from ..profile import HubProfile
 from .recorder import Decision, Recorder
 
@@ -34,7 +34,7 @@ class Monitor(wiring.Component):
 
     Members
     -------
-    events, awake : as in Counters
+    events, awake : as in PortCounters
         What is counted.
     decision, decision_valid, closed, unlocked, expired : as in Recorder
         What is recorded.
@@ -71,7 +71,7 @@ class Monitor(wiring.Component):
         self.ports = ports
         self.profile = profile
         super().__init__({
-            "events": In(len(Counter)).array(ports), "awake": In(1),
+            "events": In(len(CounterId)).array(ports), "awake": In(1),
             "decision": In(Decision), "decision_valid": In(1), "closed": In(ports), "unlocked": In(ports), "expired": In(ports),
             "flags": In(_FLAG_BITS).array(ports), "watchdog_log": In(5),
             "select": In(8), "offset": In(8), "pop": In(1), "clear": In(8), "clear_valid": In(1),
@@ -80,7 +80,7 @@ class Monitor(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.counters = counters = Counters(self.ports)
+        m.submodules.counters = counters = PortCounters(self.ports)
         m.submodules.recorder = recorder = Recorder(self.ports)
 
         # The ports are far away, and what they tell of comes late in the cycle.
@@ -131,7 +131,7 @@ class Monitor(wiring.Component):
             event_bytes.eq(Cat(recorder.valid & (select == Select.EVENTS) & (offset[:7] == EVENT_BYTES - 1 - n) for n in range(EVENT_BYTES))),
             flags.eq(Cat(Cat(flag[bit] for flag in self.flags).bit_select(offset[:len(counters.port)], 1) for bit in range(_FLAG_BITS))),
             identity.eq(0),
-            places["counters"].eq(~is_absent(select, self.ports) & (offset < 2 * len(Counter))),
+            places["counters"].eq(~is_absent(select, self.ports) & (offset < 2 * len(CounterId))),
             places["flags"].eq((select == Select.FLAGS) & ~is_absent(offset, self.ports)),
             places["identity"].eq((select == Select.IDENTITY) & (offset < len(constants))),
         ]

@@ -173,7 +173,6 @@ class Recorder(wiring.Component):
         count = Signal(range(EVENT_DEPTH + 1))
         full = Signal()
         something = Signal()
-        room = Signal()
         m.d.comb += [
             full.eq(count[-1]),
             something.eq(decided | picked_valid),

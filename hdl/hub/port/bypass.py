@@ -132,7 +132,7 @@ class Bypass(wiring.Component):
 
         if platform == "formal":
             look = storage.read_port(domain="comb")
-            self.spy = SimpleNamespace(address=look.addr, data=look.data, pushed=pushed, popped=popped, owns=owns)
+            self.probes = SimpleNamespace(address=look.addr, data=look.data, pushed=pushed, popped=popped, owns=owns)
             m.d.comb += [
                 Assert((pushed - popped)[:len(pushed)] <= BYPASS_ROOM, "no symbol is written over another"),
                 Assert(~(self.divert & self.pop_queue), "one symbol at a time comes in"),

@@ -10,7 +10,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from .entry import is_start
-from ..messages import Passage
+from ..messages import CrossbarBeat
 
 __all__ = ["CrossbarRegister"]
 
@@ -22,13 +22,13 @@ class CrossbarRegister(wiring.Component):
 
     Members
     -------
-    passage, push : In(Passage), In(1)
+    passage, push : In(CrossbarBeat), In(1)
         A symbol; only when there is ``space``.
     space : Out(1)
         A symbol may come in this cycle.
     ended : In(1)
         The mark of a close all is taken from what is here and what comes in this cycle.
-    output : Out(stream.Signature(Passage))
+    output : Out(stream.Signature(CrossbarBeat))
         The oldest.
     start : Out(1)
         A start of packet is here.
@@ -39,12 +39,12 @@ class CrossbarRegister(wiring.Component):
     """
 
     def __init__(self):
-        super().__init__({"passage": In(Passage), "push": In(1), "space": Out(1), "ended": In(1),
-                          "output": Out(stream.Signature(Passage)), "start": Out(1)})
+        super().__init__({"passage": In(CrossbarBeat), "push": In(1), "space": Out(1), "ended": In(1),
+                          "output": Out(stream.Signature(CrossbarBeat)), "start": Out(1)})
 
     def elaborate(self, platform):
         m = Module()
-        places = [Signal(Passage, name=f"place_{n}", reset_less=True) for n in range(_PLACES)]
+        places = [Signal(CrossbarBeat, name=f"place_{n}", reset_less=True) for n in range(_PLACES)]
         pushed = Signal(range(2 * _PLACES))
         taken = Signal(range(2 * _PLACES))
         starts = Signal(_PLACES)
@@ -65,7 +65,7 @@ class CrossbarRegister(wiring.Component):
                     m.d.sync += [place.symbol.eq(self.passage.symbol), place.closes.eq(self.passage.closes & ~self.ended)]
 
         if platform == "formal":
-            self.spy = SimpleNamespace(places=places, pushed=pushed, taken=taken, starts=starts)
+            self.probes = SimpleNamespace(places=places, pushed=pushed, taken=taken, starts=starts)
             m.d.comb += [
                 Assert((pushed - taken)[:len(pushed)] <= _PLACES, "no symbol is written over another"),
                 Assert(~(self.push & ~self.space), "the crossbar pushes only into a free place"),

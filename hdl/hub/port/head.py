@@ -12,7 +12,7 @@ from amaranth.lib.wiring import In, Out
 from ...link.symbol import SYMBOL_BITS
 from ..commands import Error, Op
 from .entry import OWN_OP_BITS, is_closing, is_command, is_start
-from ..messages import FAULTS, Passage, Reply, Request, check_ports, is_absent
+from ..messages import FAULTS, CrossbarBeat, Reply, Request, check_ports, is_absent
 
 __all__ = ["Head"]
 
@@ -45,7 +45,7 @@ class Head(wiring.Component):
         Outputs that are connected to this input.
     space : In(ports)
         Outputs that can take a symbol.
-    passage, move : Out(Passage), Out(1)
+    passage, move : Out(CrossbarBeat), Out(1)
         A symbol goes to all targets in this cycle; there may be none. ``passage`` means nothing without ``move``.
     start_left : Out(1)
         A start of packet leaves the queue in this cycle, passed on or dropped.
@@ -99,7 +99,7 @@ class Head(wiring.Component):
         super().__init__({
             "hub_id": In(8), "entry": In(SYMBOL_BITS), "own": In(1), "valid": In(1), "pop": Out(1),
             "offer": In(1), "offered": In(8), "willing": Out(1), "accept": Out(1), "halt": In(1), "expired": In(1),
-            "targets": In(ports), "space": In(ports), "passage": Out(Passage), "move": Out(1), "start_left": Out(1),
+            "targets": In(ports), "space": In(ports), "passage": Out(CrossbarBeat), "move": Out(1), "start_left": Out(1),
             "request": Out(Request), "request_valid": Out(1), "give_up": Out(1),
             "resume": In(1), "response_valid": In(1), "done": In(1), "value": In(8), "fault": In(len(FAULTS)), "quiet": In(1),
             "mine": In(1), "close_one": Out(1), "close_mine": Out(1), "answer": Out(stream.Signature(Reply)),
@@ -236,7 +236,7 @@ class Head(wiring.Component):
         ]
 
         if platform == "formal":
-            self.spy = SimpleNamespace(states=Cat(passes, parameter, executes, ends, waits, closing), last_but_one=last_but_one, last=last, asked=asked,
+            self.probes = SimpleNamespace(states=Cat(passes, parameter, executes, ends, waits, closing), last_but_one=last_but_one, last=last, asked=asked,
                                        answering=answering)
             m.d.comb += [
                 Assert(~self.pop | self.valid, "only what is there is taken"),

@@ -13,11 +13,11 @@ from .bypass import Bypass
 from ..commands import Error
 from .entry import is_own
 from .head import Head
-from .input_register import Kind
-from ..messages import FAULTS, LEVEL_BITS, Passage, Reply, Request
-from ..monitor_map import Counter
+from .input_register import SymbolKind
+from ..messages import FAULTS, LEVEL_BITS, CrossbarBeat, Reply, Request
+from ..monitor_map import CounterId
 from .input_queue import InputQueue
-from .symbol_decoder import Receiver
+from .symbol_decoder import SymbolDecoder
 from .reply_buffer import ReplyBuffer, ReplySource
 
 __all__ = ["InputPort", "ERROR_BITS"]
@@ -25,8 +25,8 @@ __all__ = ["InputPort", "ERROR_BITS"]
 #: Bits of the sum of errors; one bit more tells that it is greater.
 ERROR_BITS = 8
 
-_COUNTER_OF = {Error.UNKNOWN: Counter.UNKNOWN, Error.BAD_PORT: Counter.BAD_PORT, Error.NOT_MINE: Counter.NOT_MINE,
-               Error.NOT_ALLOWED: Counter.NOT_ALLOWED, Error.DISABLED: Counter.DISABLED}
+_COUNTER_OF = {Error.UNKNOWN: CounterId.UNKNOWN, Error.BAD_PORT: CounterId.BAD_PORT, Error.NOT_MINE: CounterId.NOT_MINE,
+               Error.NOT_ALLOWED: CounterId.NOT_ALLOWED, Error.DISABLED: CounterId.DISABLED}
 
 
 class InputPort(wiring.Component):
@@ -43,7 +43,7 @@ class InputPort(wiring.Component):
 
     Members
     -------
-    coming, rx_symbol, rx_kind : In(9), In(9), In(Kind)
+    coming, rx_symbol, rx_kind : In(9), In(9), In(SymbolKind)
         The input register, and what enters it.
     enabled : In(1)
         The port is in use.
@@ -70,8 +70,8 @@ class InputPort(wiring.Component):
         Errors counted; with bit 8 set there have been more than 255.
     level : Out(10)
         As in InputQueue.
-    events : Out(len(Counter))
-        What is to be counted in this cycle, by Counter. The bit of OPENED is 0: the controller knows of it.
+    events : Out(len(CounterId))
+        What is to be counted in this cycle, by CounterId. The bit of OPENED is 0: the controller knows of it.
     busy : Out(1)
         A symbol, a command or a reply is under way.
 
@@ -94,20 +94,20 @@ class InputPort(wiring.Component):
         self._queue = InputQueue(capacity)
         self._bypass = bypass
         super().__init__({
-            "coming": In(SYMBOL_BITS), "rx_symbol": In(SYMBOL_BITS), "rx_kind": In(Kind), "enabled": In(1), "hub_id": In(8),
-            "targets": In(ports), "space": In(ports), "passage": Out(Passage), "move": Out(1),
+            "coming": In(SYMBOL_BITS), "rx_symbol": In(SYMBOL_BITS), "rx_kind": In(SymbolKind), "enabled": In(1), "hub_id": In(8),
+            "targets": In(ports), "space": In(ports), "passage": Out(CrossbarBeat), "move": Out(1),
             "request": Out(Request), "request_valid": Out(1), "give_up": Out(1),
             "resume": In(1), "response_valid": In(1), "done": In(1), "value": In(8), "fault": In(len(FAULTS)), "quiet": In(1),
             "mine": In(1), "close_one": Out(1), "close_mine": Out(1), "answer": Out(stream.Signature(Reply)),
             "reset_queue": In(1), "expired": In(1), "send_ready": Out(1), "ready_arrived": Out(1),
             "reply_source": Out(ReplySource()), "no_route": In(1), "reply_lost": In(1),
             "moved": Out(1), "held": Out(1), "errors": Out(ERROR_BITS + 1), "level": Out(LEVEL_BITS),
-            "events": Out(len(Counter)), "busy": Out(1),
+            "events": Out(len(CounterId)), "busy": Out(1),
         })
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.receiver = receiver = Receiver()
+        m.submodules.receiver = receiver = SymbolDecoder()
         m.submodules.queue = queue = self._queue
         m.submodules.head = head = self._head
         m.submodules.replies = replies = ReplyBuffer()
@@ -201,21 +201,21 @@ class InputPort(wiring.Component):
 
         # What there is to count.
         events = {
-            Counter.PACKETS: head.start_left,
-            Counter.RESERVED: receiver.reserved,
-            Counter.OVERRUN: receiver.overrun,
-            Counter.COMMAND_CUT: receiver.command_cut,
-            Counter.REPLY_CUT: receiver.reply_cut,
-            Counter.NO_CONNECTION: head.dropped,
-            Counter.NO_ROUTE: self.no_route,
-            Counter.REPLY_LOST: self.reply_lost | replies.lost,
-            Counter.TIMED_OUT: self.expired,
-            Counter.FLUSHED: halt,
+            CounterId.PACKETS: head.start_left,
+            CounterId.RESERVED: receiver.reserved,
+            CounterId.OVERRUN: receiver.overrun,
+            CounterId.COMMAND_CUT: receiver.command_cut,
+            CounterId.REPLY_CUT: receiver.reply_cut,
+            CounterId.NO_CONNECTION: head.dropped,
+            CounterId.NO_ROUTE: self.no_route,
+            CounterId.REPLY_LOST: self.reply_lost | replies.lost,
+            CounterId.TIMED_OUT: self.expired,
+            CounterId.FLUSHED: halt,
         }
         for error, name in FAULTS.items():
             events[_COUNTER_OF[error]] = getattr(head, name)
-        events[Counter.DISABLED] |= receiver.refused
-        m.d.comb += self.events.eq(Cat(events.get(counter, 0) for counter in sorted(Counter)))
+        events[CounterId.DISABLED] |= receiver.refused
+        m.d.comb += self.events.eq(Cat(events.get(counter, 0) for counter in sorted(CounterId)))
 
         # At most one error of each line in a cycle.
         errors = (receiver.reserved | receiver.overrun | receiver.refused | replies.lost,

@@ -136,7 +136,7 @@ class InputQueue(wiring.Component):
             look = storage.read_port(domain="comb")
             level = Signal(bits)
             m.d.comb += level.eq(1 - count + late + self.valid)
-            self.spy = SimpleNamespace(address=look.addr, data=look.data, level=level, committed=committed, count=count, late=late)
+            self.probes = SimpleNamespace(address=look.addr, data=look.data, level=level, committed=committed, count=count, late=late)
             m.d.comb += [
                 Assert(level <= self.capacity, "the queue holds no more than its capacity"),
                 Assert(self.empty == (level == 0), "empty is told at once"),

@@ -10,10 +10,10 @@ from amaranth.lib.wiring import In, Out
 
 from ...link.symbol import SYMBOL_BITS, Control
 
-__all__ = ["Kind", "InputRegister"]
+__all__ = ["SymbolKind", "InputRegister"]
 
 
-class Kind(data.Struct):
+class SymbolKind(data.Struct):
     """What a symbol is: at most one bit is set, none if nothing arrives or if it is an idle."""
 
     byte: 1
@@ -43,7 +43,7 @@ class InputRegister(wiring.Component):
         The port is in use.
     coming : Out(9)
         What arrives, if anything does.
-    symbol, kind : Out(9), Out(Kind)
+    symbol, kind : Out(9), Out(SymbolKind)
         What arrived in the cycle before.
     valid : Out(1)
         Something arrived in the cycle before, be it an idle.
@@ -56,14 +56,14 @@ class InputRegister(wiring.Component):
     def __init__(self):
         super().__init__({
             "rx_payload": In(SYMBOL_BITS), "rx_valid": In(1), "looped": In(1), "loop_symbol": In(SYMBOL_BITS), "loop_valid": In(1),
-            "enabled": In(1), "coming": Out(SYMBOL_BITS), "symbol": Out(SYMBOL_BITS), "kind": Out(Kind), "valid": Out(1),
+            "enabled": In(1), "coming": Out(SYMBOL_BITS), "symbol": Out(SYMBOL_BITS), "kind": Out(SymbolKind), "valid": Out(1),
         })
 
     def elaborate(self, platform):
         m = Module()
         symbol = self.coming
         valid = Signal()
-        kind = Signal(Kind)
+        kind = Signal(SymbolKind)
         held = Signal(SYMBOL_BITS, reset_less=True)
         m.d.comb += [
             symbol.eq(Mux(self.looped, self.loop_symbol, self.rx_payload)),

@@ -12,7 +12,7 @@ from amaranth.lib.wiring import In, Out
 from ...link.symbol import SYMBOL_BITS, Control
 from .crossbar_register import CrossbarRegister
 from .entry import is_start
-from ..messages import Passage, Reply
+from ..messages import CrossbarBeat, Reply
 from .reply_sender import ReplySender
 
 __all__ = ["OutputPort", "READY_LIMIT"]
@@ -36,7 +36,7 @@ class OutputPort(wiring.Component):
 
     Members
     -------
-    passage, push : In(Passage), In(1)
+    passage, push : In(CrossbarBeat), In(1)
         A symbol from the crossbar; only when there is ``space``.
     space : Out(1)
         A symbol may come in this cycle.
@@ -85,7 +85,7 @@ class OutputPort(wiring.Component):
             raise TypeError(f"whether there is a register must be True or False, not {register!r}")
         self.register = register
         super().__init__({
-            "passage": In(Passage), "push": In(1), "space": Out(1),
+            "passage": In(CrossbarBeat), "push": In(1), "space": Out(1),
             "send_ready": In(1), "repair": In(1), "ready_arrived": In(1), "ready_set": In(1), "ready_clear": In(1),
             "reply_byte": In(8), "reply_place": In(2), "reply_push": In(1), "reply_full": Out(1),
             "answer": In(stream.Signature(Reply)), "ended": In(1),
@@ -97,7 +97,7 @@ class OutputPort(wiring.Component):
         m = Module()
 
         # What comes from the crossbar.
-        came = Signal(Passage)
+        came = Signal(CrossbarBeat)
         comes = Signal()
         free = Signal()          # the place beside the output register is empty
         start_behind = Signal()  # a start waits behind the crossbar
@@ -148,7 +148,7 @@ class OutputPort(wiring.Component):
 
         # The place beside the output register takes what is inserted when that register is loaded, and at other times a symbol that comes.
         payload = Signal(SYMBOL_BITS, reset_less=True)
-        beside = Signal(Passage, reset_less=True)
+        beside = Signal(CrossbarBeat, reset_less=True)
         valid = Signal()
         taken = Signal()
         m.d.comb += [
@@ -204,7 +204,7 @@ class OutputPort(wiring.Component):
         m.d.comb += self.busy.eq(valid | taken | waits_behind | (readies != 0) | replies.waiting | self.closed)
 
         if platform == "formal":
-            self.spy = SimpleNamespace(beside=beside, taken=taken, readies=readies, fresh=fresh, replies=replies, payload=payload, valid=valid,
+            self.probes = SimpleNamespace(beside=beside, taken=taken, readies=readies, fresh=fresh, replies=replies, payload=payload, valid=valid,
                                        behind=behind if self.register else None)
             m.d.comb += Assert(~(self.push & ~self.space), "the crossbar pushes only into a free place")
         return m

@@ -89,7 +89,7 @@ class ReplyBuffer(wiring.Component):
 
         if platform == "formal":
             look = storage.read_port(domain="comb")
-            self.spy = SimpleNamespace(address=look.addr, data=look.data, pushed=pushed, popped=popped, no_room=no_room)
+            self.probes = SimpleNamespace(address=look.addr, data=look.data, pushed=pushed, popped=popped, no_room=no_room)
             m.d.comb += [
                 Assert((pushed - popped)[:len(pushed)] <= ARRIVED_ROOM, "no reply is written over another"),
                 Assert(some == (pushed != popped)),

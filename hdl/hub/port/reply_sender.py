@@ -105,7 +105,7 @@ class ReplySender(wiring.Component):
 
         if platform == "formal":
             look = storage.read_port(domain="comb")
-            self.spy = SimpleNamespace(address=look.addr, data=look.data, come=come, sent=sent, at=at, own=own)
+            self.probes = SimpleNamespace(address=look.addr, data=look.data, come=come, sent=sent, at=at, own=own)
             m.d.comb += [
                 Assert((come - sent)[:len(come)] <= REPLY_ROOM, "no reply is written over another"),
                 Assert(some == (come != sent)),

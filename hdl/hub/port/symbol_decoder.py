@@ -1,4 +1,4 @@
-"""Receiver of a port: sorts the symbols that arrive into ready signals, replies and what enters the queue.
+"""Decoder of a port: sorts the symbols that arrive into ready signals, replies and what enters the queue.
 
 Commands are recognised here and not at the queue's head: their symbols are written to the queue as they arrive, but
 stay invisible to the head until the command is complete. So a fragment never reaches the head: it is written over
@@ -18,14 +18,14 @@ from amaranth.lib.wiring import In, Out
 from ...link.symbol import ANY_HUB, COMMAND_LENGTH, SYMBOL_BITS
 from ..commands import COMMANDS, Op
 from .entry import OWN_OP_BITS
-from .input_register import Kind
+from .input_register import SymbolKind
 
-__all__ = ["Receiver"]
+__all__ = ["SymbolDecoder"]
 
 _LAST = COMMAND_LENGTH - 1
 
 
-class Receiver(wiring.Component):
+class SymbolDecoder(wiring.Component):
     """Sorts what arrives at a port.
 
     Members
@@ -34,7 +34,7 @@ class Receiver(wiring.Component):
         ID of this HUB.
     enabled : In(1)
         The port is in use; while it is not, nothing is under way here.
-    coming, symbol, kind : In(9), In(9), In(Kind)
+    coming, symbol, kind : In(9), In(9), In(SymbolKind)
         What the port's input register holds in the next cycle, and what it holds.
     discard : In(1)
         What has arrived of a command is forgotten; the rest of it, beginning with this cycle's, is dropped.
@@ -68,7 +68,7 @@ class Receiver(wiring.Component):
 
     def __init__(self):
         super().__init__({
-            "hub_id": In(8), "enabled": In(1), "coming": In(SYMBOL_BITS), "symbol": In(SYMBOL_BITS), "kind": In(Kind), "discard": In(1),
+            "hub_id": In(8), "enabled": In(1), "coming": In(SYMBOL_BITS), "symbol": In(SYMBOL_BITS), "kind": In(SymbolKind), "discard": In(1),
             "write": Out(1), "entry": Out(SYMBOL_BITS), "place": Out(range(1, COMMAND_LENGTH + 1)), "commit": Out(1),
             "amount": Out(range(1, COMMAND_LENGTH + 1)),
             "full": In(1), "tight": In(1), "past": In(1), "taken": In(1),
@@ -182,6 +182,6 @@ class Receiver(wiring.Component):
             m.d.comb += self.place.eq(place + 1)
 
         if platform == "formal":
-            self.spy = SimpleNamespace(place=place, spoiled=spoiled, void=void, op=op, ours=ours, for_any=for_any, never=never,
+            self.probes = SimpleNamespace(place=place, spoiled=spoiled, void=void, op=op, ours=ours, for_any=for_any, never=never,
                                        flushes=flushes, named=named, for_all=for_all, outside=outside)
         return m

@@ -10,7 +10,7 @@ from nectar.hdl.cab.vme.registers import VME_LIST_DEPTH, VME_REG
 from nectar.verification.bench import inside
 from nectar.verification.cab.vme.asking import entry
 from nectar.verification.cab.vme.boards import BusSlave
-from nectar.verification.cab.vme.rig import DATA_BYTES, Rig
+from nectar.verification.cab.vme.testbench import DATA_BYTES, VmeTestbench
 from nectar.verification.cab.vme.waiting import between, pause, until
 
 __all__ = ["BASE", "MAP", "RESULT", "STATUS", "modifiers", "settled"]
@@ -48,7 +48,7 @@ def modifiers():
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def a_list_that_stop_empties_is_told_as_that(dut):
     """docs/vme.md, DMA: whenever *stop* comes, each entry has either ended, or VME_ERROR and VD_RESULT tell that the list was emptied before its end."""
-    rig = await Rig(dut, inside()).start()
+    rig = await VmeTestbench(dut, inside()).start()
     BusSlave(rig.bus, BASE, 1024, delay=(31, 31))
     events, failed = rig.inside.events, 0
     met = set()
@@ -79,7 +79,7 @@ async def a_list_that_stop_empties_is_told_as_that(dut):
 async def registers_keep_what_is_written_until_a_reset(dut):
     """docs/vme.md, DMA channel; docs/cab.md, reset: each register keeps its own bits, tells the protection the area's address, and is 0 behind a reset, which
     forgets the list and what is under way."""
-    rig = await Rig(dut, inside(), cut_short=True).start()
+    rig = await VmeTestbench(dut, inside(), cut_short=True).start()
     plug, inner = rig.plug, rig.inside
     BusSlave(rig.bus, BASE, 1024)
     now = {"vd_address": 0, "vd_remote": 0, "vd_threshold": 0}
@@ -121,7 +121,7 @@ async def registers_keep_what_is_written_until_a_reset(dut):
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def entries_with_notify_are_counted_modulo_256(dut):
     """docs/vme.md, registers: VD_STATUS.done and VME_DONE count entries with *notify*, and no others."""
-    rig = await Rig(dut, inside(), slow=0).start()
+    rig = await VmeTestbench(dut, inside(), slow=0).start()
     count = 0
     for number in range(290):
         notify = number % 16 != 5
@@ -138,7 +138,7 @@ async def entries_with_notify_are_counted_modulo_256(dut):
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def areas_are_looked_at_bit_by_bit(dut):
     """docs/vme.md, DMA: of all addresses and lengths just those areas that lie in data memory are accepted, by both registers; none after an error."""
-    rig = await Rig(dut, inside(), slow=0).start()
+    rig = await VmeTestbench(dut, inside(), slow=0).start()
     plug = rig.plug
 
     async def refused(name, length):
@@ -175,7 +175,7 @@ async def areas_are_looked_at_bit_by_bit(dut):
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 async def entries_reach_any_address_with_any_modifier(dut):
     """docs/vme.md, DMA: each entry keeps all bits of its own address on VME, its modifier, width and direction, while those before it are worked on."""
-    rig = await Rig(dut, inside(), slow=0).start()
+    rig = await VmeTestbench(dut, inside(), slow=0).start()
     rig.plug.put(select__a24=0, select__a32=0)
     slave = BusSlave(rig.bus, 0, 0, delay=(31, 31))
     slave.size, slave.bytes = 1 << 32, Sparse()
@@ -207,7 +207,7 @@ async def entries_reach_any_address_with_any_modifier(dut):
 async def progress_and_what_is_told_agree_in_every_cycle(dut):
     """docs/vme.md, DMA: VME_THRESHOLD comes in the cycle in which VD_PROGRESS reaches VD_THRESHOLD, once for each entry; the board is not idle while there is
     an entry; *owner* is 1 in each transfer; *free* counts."""
-    rig = await Rig(dut, inside(), slow=0).start()
+    rig = await VmeTestbench(dut, inside(), slow=0).start()
     plug, bus = rig.plug, rig.bus
     BusSlave(bus, BASE, 4096, delay=(31, 31))
     told, limit, wrong = [], [0], []

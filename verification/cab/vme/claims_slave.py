@@ -8,7 +8,7 @@ from cocotb.triggers import RisingEdge
 from nectar.hdl.cab.vme.numbers import Modifier
 from nectar.verification.bench import inside
 from nectar.verification.cab.vme.boards import BusMaster, BusSlave
-from nectar.verification.cab.vme.rig import A24_BASE, A32_BASE, DATA_BYTES, Rig
+from nectar.verification.cab.vme.testbench import A24_BASE, A32_BASE, DATA_BYTES, VmeTestbench
 from nectar.verification.cab.vme.waiting import between, pause, until
 
 __all__ = ["MAP", "rig_with_bus", "some_place"]
@@ -17,7 +17,7 @@ MAP = 0x100000       # data memory in the board's map
 
 
 async def rig_with_bus(dut, **options):
-    rig = await Rig(dut, inside(), **options).start()
+    rig = await VmeTestbench(dut, inside(), **options).start()
     await rig.node.get_bus()
     return rig
 

@@ -13,7 +13,7 @@ from nectar.verification.cab.vme import claims_dma
 from nectar.verification.cab.vme.asking import entry
 from nectar.verification.cab.vme.boards import BusMaster, BusSlave
 from nectar.verification.cab.vme.claims_dma import BASE, MAP, RESULT, STATUS, modifiers, settled
-from nectar.verification.cab.vme.rig import A24_BASE, DATA_BYTES, Rig, configurations
+from nectar.verification.cab.vme.testbench import A24_BASE, DATA_BYTES, VmeTestbench, configurations
 from nectar.verification.cab.vme.waiting import between, pause
 
 globals().update({name: item for name, item in vars(claims_dma).items() if hasattr(item, "expect_fail")})
@@ -23,7 +23,7 @@ globals().update({name: item for name, item in vars(claims_dma).items() if hasat
 async def lists_of_areas_move_every_byte_to_its_place(dut):
     """C2, docs/vme.md: any alignment on both sides, any length from 0, single transfers and blocks, 16 and 32 bits, in
     order, beside another master and a memory that is often taken."""
-    rig = await Rig(dut, inside(), slow=random.choice((0, 0.3, 0.8))).start()
+    rig = await VmeTestbench(dut, inside(), slow=random.choice((0, 0.3, 0.8))).start()
     slave = BusSlave(rig.bus, BASE, 2048)
     near, far = bytearray(rig.inside.memory), bytearray(slave.bytes)
     stop = []
@@ -65,7 +65,7 @@ async def lists_of_areas_move_every_byte_to_its_place(dut):
 async def an_error_empties_the_list_and_tells_how_far_it_came(dut):
     """docs/vme.md, DMA: bytes before the one that failed have arrived, those after it have not; nothing is entered until
     the result has been forgotten."""
-    rig = await Rig(dut, inside()).start()
+    rig = await VmeTestbench(dut, inside()).start()
     slave = BusSlave(rig.bus, BASE, 1024)
     for number in range(14):
         send = random.randrange(2)
@@ -98,7 +98,7 @@ async def an_error_empties_the_list_and_tells_how_far_it_came(dut):
 @cocotb.test(timeout_time=6, timeout_unit="ms")
 async def stop_ends_after_the_transfer_under_way(dut):
     """docs/vme.md, DMA: stopped at any time, the bus is let go, the rest of the list is forgotten, progress is exact."""
-    rig = await Rig(dut, inside()).start()
+    rig = await VmeTestbench(dut, inside()).start()
     slave = BusSlave(rig.bus, BASE, 1024)
     stopped = 0
     for _ in range(20):
@@ -134,7 +134,7 @@ async def stop_ends_after_the_transfer_under_way(dut):
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def what_cannot_be_done_is_refused_when_it_is_written(dut):
     """C2, docs/vme.md, DMA: areas outside of data memory, a full list; an area of no bytes lies anywhere."""
-    rig = await Rig(dut, inside()).start()
+    rig = await VmeTestbench(dut, inside()).start()
     rig.arbiter.levels = ()
     for near, length in ((MAP - 1, 1), (MAP + DATA_BYTES, 1), (MAP + DATA_BYTES - 4, 5), (0x80000, 4), (0x200000, 4), (MAP, 4097),
                          (MAP, 0xFFFFF)):
@@ -155,7 +155,7 @@ async def an_entry_that_runs_does_not_see_what_is_written_for_the_next(dut):
     """docs/vme.md, DMA: VD_ADDRESS and VD_REMOTE are taken with the entry. They are overwritten at any time while it runs, with places of the next and
     with places where nothing may be moved; each entry moves just its own bytes.
     """
-    rig = await Rig(dut, inside()).start()
+    rig = await VmeTestbench(dut, inside()).start()
     slave = BusSlave(rig.bus, BASE, 1024)
     met = 0
     for _ in range(12):
@@ -182,7 +182,7 @@ async def an_entry_that_runs_does_not_see_what_is_written_for_the_next(dut):
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def the_threshold_is_told_once_when_it_is_passed(dut):
     """docs/vme.md, DMA: VME_THRESHOLD, once for each entry that comes so far."""
-    rig = await Rig(dut, inside()).start()
+    rig = await VmeTestbench(dut, inside()).start()
     BusSlave(rig.bus, BASE, 1024)
     told = 0
     for _ in range(20):
@@ -199,7 +199,7 @@ async def the_threshold_is_told_once_when_it_is_passed(dut):
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def blocks_run_at_ten_mbyte_a_second(dut):
     """C7: 10 Mbyte/s to and from a slave that answers at once, at any alignment in data memory."""
-    rig = await Rig(dut, inside(), slow=0).start()
+    rig = await VmeTestbench(dut, inside(), slow=0).start()
     slave = BusSlave(rig.bus, BASE, 1024, delay=(31, 31))
     slave.release = (1, 1)
     falls, rates = [], []

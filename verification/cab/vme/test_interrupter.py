@@ -9,7 +9,7 @@ from nectar.hdl.cab.vme.registers import VME_REG
 from nectar.verification.bench import Bench, inside
 from nectar.verification.cab.vme.backplane import point
 from nectar.verification.cab.vme.boards import BusMaster
-from nectar.verification.cab.vme.rig import Rig, configurations
+from nectar.verification.cab.vme.testbench import VmeTestbench, configurations
 from nectar.verification.cab.vme.waiting import between, pause, until
 
 REGISTER = VME_REG["VME_INTERRUPT"]
@@ -23,7 +23,7 @@ def raising(level, vector):
 async def each_interrupt_is_acknowledged_once_with_its_vector(dut):
     """C7, ANSI/IEEE 1014 chapter 4: the first board in the chain that asks at the level answers; the line falls with the
     acknowledgment; the rules of the bus are kept, with transfers in between."""
-    rig = await Rig(dut, inside()).start()
+    rig = await VmeTestbench(dut, inside()).start()
     await rig.node.get_bus()
     master = BusMaster(rig.bus, slack=100)
     ours, others = {}, {}
@@ -60,7 +60,7 @@ async def each_interrupt_is_acknowledged_once_with_its_vector(dut):
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def an_acknowledgment_for_nobody_goes_on(dut):
     """ANSI/IEEE 1014 chapter 4: a board that does not ask at the level passes IACKIN* on; the bus timer ends it."""
-    rig = await Rig(dut, inside()).start()
+    rig = await VmeTestbench(dut, inside()).start()
     await rig.node.get_bus()
     rig.timer.ns = 3000
     master = BusMaster(rig.bus)
@@ -76,7 +76,7 @@ async def an_acknowledgment_for_nobody_goes_on(dut):
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def an_acknowledgment_cut_short_leaves_the_interrupt(dut):
     """docs/vme.md: an interrupt ends with the DTACK* of its acknowledgment, not before."""
-    rig = await Rig(dut, inside(), cut_short=True).start()
+    rig = await VmeTestbench(dut, inside(), cut_short=True).start()
     await rig.node.get_bus()
     master = BusMaster(rig.bus)
     rig.timer.ns = 3000
@@ -103,7 +103,7 @@ async def an_acknowledgment_cut_short_leaves_the_interrupt(dut):
 async def an_interrupt_ends_with_dtack_that_the_node_can_see_or_stays(dut):
     """docs/vme.md, interrupter: DS0* rises in every quarter of a cycle from IACKIN* until behind DTACK*. DTACK* falls while DS0* is low, with the status/ID, and the interrupt has ended; or it
     does not fall, and the interrupt waits. Data are driven while DS0* is low only, and valid a cycle before DTACK*, which falls 3 to 4 cycles after IACKIN*."""
-    rig = await Rig(dut, inside(), cut_short=True).start()
+    rig = await VmeTestbench(dut, inside(), cut_short=True).start()
     rig.chain.delay = (1e9, 1e9)
     await rig.node.get_bus()
     bus, falls, told = rig.bus, [], 0
@@ -157,7 +157,7 @@ async def an_interrupt_ends_with_dtack_that_the_node_can_see_or_stays(dut):
 async def an_acknowledgment_right_behind_one_cut_short_is_another(dut):
     """docs/vme.md, interrupter: AS* and DS0* are high for 40 ns only, IACKIN* for little more. The next acknowledgment, of the same level or another, waits for its own IACKIN*,
     and gets its own status/ID within 6 cycles, or goes on within 5."""
-    rig = await Rig(dut, inside(), cut_short=True).start()
+    rig = await VmeTestbench(dut, inside(), cut_short=True).start()
     rig.chain.delay = (1e9, 1e9)
     await rig.node.get_bus()
     bus, ours, changes = rig.bus, {}, []
@@ -205,7 +205,7 @@ async def an_acknowledgment_right_behind_one_cut_short_is_another(dut):
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def a_level_that_waits_or_is_none_is_refused(dut):
     """docs/vme.md, VME_INTERRUPT: levels 1 to 7, each once."""
-    rig = await Rig(dut, inside()).start()
+    rig = await VmeTestbench(dut, inside()).start()
     assert not await rig.inside.write("vme_interrupt", raising(0, 1))
     for level in range(1, 8):
         assert await rig.inside.write("vme_interrupt", raising(level, level))
@@ -221,7 +221,7 @@ async def a_level_that_waits_or_is_none_is_refused(dut):
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def an_acknowledgment_is_four_lines(dut):
     """docs/vme.md, interrupter: AS*, DS0*, IACK* and IACKIN*; with one of them high nothing is answered and nothing goes on, whether the level waits or not."""
-    rig = await Rig(dut, inside(), cut_short=True).start()
+    rig = await VmeTestbench(dut, inside(), cut_short=True).start()
     rig.chain.delay = (1e9, 1e9)
     await rig.node.get_bus()
     bus = rig.bus
@@ -244,7 +244,7 @@ async def an_acknowledgment_is_four_lines(dut):
 async def acknowledgments_follow_each_other_closely(dut):
     """docs/vme.md, interrupter: AS* is high for little more than 40 ns between them, or two cycles behind one that was cut short. A level that waits gets its
     status/ID, with 1 on D15 to D08, and lets go of IRQ* and raises VME_TAKEN with DTACK*; any other goes on within 4 cycles (Interrupter, timing: 3), but not before it has been seen."""
-    rig = await Rig(dut, inside(), cut_short=True).start()
+    rig = await VmeTestbench(dut, inside(), cut_short=True).start()
     await rig.node.get_bus()
     bus, ours, changes = rig.bus, {}, {}
 
@@ -306,7 +306,7 @@ async def acknowledgments_follow_each_other_closely(dut):
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def a_level_that_is_raised_when_its_acknowledgment_comes_is_answered_or_waits(dut):
     """docs/vme.md, interrupter: raised in every cycle around an acknowledgment of it, which is answered, or goes on and is not answered any more, however long it lasts."""
-    rig = await Rig(dut, inside(), cut_short=True).start()
+    rig = await VmeTestbench(dut, inside(), cut_short=True).start()
     rig.chain.delay = (1e9, 1e9)
     await rig.node.get_bus()
     bus, onward = rig.bus, point("iackin", 2)
@@ -338,7 +338,7 @@ async def a_level_that_is_raised_when_its_acknowledgment_comes_is_answered_or_wa
 async def a_reset_lets_go_of_everything_at_once(dut):
     """docs/vme.md, reset of the board: whatever waits is forgotten, and DTACK* and data are let go with the next clock edge, before an answer and behind it. An acknowledgment that is still
     there is looked at as a new one, which nothing waits for; levels can be raised anew."""
-    rig = await Rig(dut, inside(), cut_short=True).start()
+    rig = await VmeTestbench(dut, inside(), cut_short=True).start()
     rig.chain.delay = (1e9, 1e9)
     await rig.node.get_bus()
     bus, plug, onward = rig.bus, rig.plug, point("iackin", 2)

@@ -12,7 +12,7 @@ from nectar.hdl.cab.vme.registers import VME_REG
 from nectar.verification.bench import Bench, inside
 from nectar.verification.cab.vme.asking import entry, look, set_window
 from nectar.verification.cab.vme.boards import BusMaster, BusSlave
-from nectar.verification.cab.vme.rig import DATA_BYTES, Rig, configurations
+from nectar.verification.cab.vme.testbench import DATA_BYTES, VmeTestbench, configurations
 from nectar.verification.cab.vme.waiting import between, pause, until
 
 BASE = 0x400000
@@ -24,7 +24,7 @@ SELECTS = {0b1111: (0, 4), 0b1100: (0, 2), 0b0011: (2, 2), 0b1000: (0, 1), 0b010
 async def single_transfers_reach_a_slave_of_any_speed(dut):
     """C7, ANSI/IEEE 1014 chapter 2: bytes, halfwords and words, against a memory in Python; every rule of the bus is
     kept."""
-    rig = await Rig(dut, inside()).start()
+    rig = await VmeTestbench(dut, inside()).start()
     slave = BusSlave(rig.bus, BASE, 1024)
     for _ in range(120):
         slave.delay = random.choice(((31, 31), (31, 300), (500, 2000)))
@@ -52,7 +52,7 @@ async def single_transfers_reach_a_slave_of_any_speed(dut):
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def berr_is_an_error_and_the_next_transfer_works(dut):
     """docs/vme.md, master: a slave's or the bus timer's BERR* ends the cycle."""
-    rig = await Rig(dut, inside()).start()
+    rig = await VmeTestbench(dut, inside()).start()
     slave = BusSlave(rig.bus, BASE, 1024, berr=lambda address: address & 0x100)
     await set_window(rig.inside, BASE, Modifier.A24_USER_DATA)
     before = bytes(slave.bytes)
@@ -72,7 +72,7 @@ async def berr_is_an_error_and_the_next_transfer_works(dut):
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def nobody_answers_and_no_bus_timer_either(dut):
     """docs/vme.md, bus time-out: the master gives up by itself; the bus is free again."""
-    rig = await Rig(dut, inside(), cut_short=True).start()
+    rig = await VmeTestbench(dut, inside(), cut_short=True).start()
     rig.timer.ns = 10_000_000
     await set_window(rig.inside, BASE, Modifier.A24_USER_DATA)
     began = rig.bus.now()
@@ -89,7 +89,7 @@ async def nobody_answers_and_no_bus_timer_either(dut):
 async def the_bus_is_not_granted(dut):
     """docs/vme.md, bus time-out: the CPU gets an error; a grant that comes later is taken and given back when somebody
     wants the bus."""
-    rig = await Rig(dut, inside()).start()
+    rig = await VmeTestbench(dut, inside()).start()
     rig.arbiter.levels = ()
     slave = BusSlave(rig.bus, BASE, 1024)
     await set_window(rig.inside, BASE, Modifier.A24_USER_DATA)
@@ -122,7 +122,7 @@ async def result(rig, before=None):
 async def blocks_reach_a_slave_of_any_speed(dut):
     """C7, ANSI/IEEE 1014 chapter 2: blocks of 16 and 32 bits, one transfer to 256 bytes, anywhere in 32 bits of address, with every modifier of blocks, read and
     written; the slave sees just these transfers in one cycle each, and the rules are kept."""
-    rig = await Rig(dut, inside()).start()
+    rig = await VmeTestbench(dut, inside()).start()
     rig.plug.put(select__a24=0, select__a32=0)
     slave = BusSlave(rig.bus, 0, 256)
     falls = []
@@ -157,7 +157,7 @@ async def blocks_reach_a_slave_of_any_speed(dut):
 async def what_went_wrong_is_told_as_what_it_was(dut):
     """docs/vme.md, master: BERR* is one error, no answer and an answer of before that stays are another, in a single transfer and in a block; then the lines are
     let go, and the next transfer works."""
-    rig = await Rig(dut, inside(), cut_short=True).start()
+    rig = await VmeTestbench(dut, inside(), cut_short=True).start()
     rig.timer.ns = 10_000_000
     bus = rig.bus
     slave = BusSlave(bus, BASE, 256, delay=(31, 31))
@@ -199,7 +199,7 @@ async def what_went_wrong_is_told_as_what_it_was(dut):
 async def waits_are_as_long_as_they_must_be(dut):
     """docs/vme.md, master: no answer for `timeout_ns`, in a single transfer or in the midst of a block, no grant for `grant_ns`: an error then, a few cycles later
     at most, and each wait from its own beginning; an answer just before that is one."""
-    rig = await Rig(dut, inside(), cut_short=True).start()
+    rig = await VmeTestbench(dut, inside(), cut_short=True).start()
     rig.timer.ns = 10_000_000
     slow, bus, falls, rises = rig.timeout_ns, rig.bus, [], []
     bus.watch(lambda name, old, new: (rises if new else falls).append(bus.now()) if name == "ds0" and old != new else None)
@@ -237,7 +237,7 @@ async def waits_are_as_long_as_they_must_be(dut):
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def the_transfers_of_a_block_follow_each_other_as_soon_as_they_may(dut):
     """docs/vme.md, rate: to a slave that reacts at once, one each 6 cycles of 62.5 ns, and 29 Mbyte/s at 12.5 ns, read and written."""
-    rig = await Rig(dut, inside(), slow=0).start()
+    rig = await VmeTestbench(dut, inside(), slow=0).start()
     slave = BusSlave(rig.bus, BASE, 256, delay=(31, 31))
     slave.release = (1, 1)
     falls = []
@@ -254,7 +254,7 @@ async def the_transfers_of_a_block_follow_each_other_as_soon_as_they_may(dut):
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def a_reset_lets_the_bus_go_at_once(dut):
     """docs/vme.md, reset of the board: at any time of a transfer all lines are let go; the next transfer is as usual."""
-    rig = await Rig(dut, inside(), cut_short=True).start()
+    rig = await VmeTestbench(dut, inside(), cut_short=True).start()
     bus, plug = rig.bus, rig.plug
     slave = BusSlave(bus, 0, 1 << 23, delay=(31, 200))
     slave.release = (1, 2)
@@ -282,7 +282,7 @@ async def a_reset_lets_the_bus_go_at_once(dut):
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def an_answer_that_stays_in_the_midst_of_a_block_is_a_time_out(dut):
     """docs/vme.md, master: DTACK* or BERR* that stays low: no new transfer, and the bus is let go after `timeout_ns`."""
-    rig = await Rig(dut, inside(), slow=0).start()
+    rig = await VmeTestbench(dut, inside(), slow=0).start()
     bus = rig.bus
     slave = BusSlave(bus, BASE, 256, delay=(31, 31))
     slave.release = (1, 2)
@@ -309,7 +309,7 @@ async def an_answer_that_stays_in_the_midst_of_a_block_is_a_time_out(dut):
 async def a_block_that_ends_before_its_end_is_over(dut):
     """docs/vme.md, master and DMA channel: BERR* and *stop* end a block's cycle, also while it waits for data; an access of the CPU that waits for the bus meanwhile
     is a transfer of its own, to its own address, and another board gets the bus."""
-    rig = await Rig(dut, inside(), cut_short=True).start()
+    rig = await VmeTestbench(dut, inside(), cut_short=True).start()
     bus, plug = rig.bus, rig.plug
     slave, other = BusSlave(bus, BASE, 1024, delay=(31, 31)), BusSlave(bus, 0x10000, 1024, delay=(31, 31), name="other slave")
     slave.release = other.release = (1, 2)
@@ -341,7 +341,7 @@ async def a_block_that_ends_before_its_end_is_over(dut):
 async def another_board_gets_the_bus_after_the_cycle_under_way(dut):
     """docs/vme.md, requester: the bus is given between cycles, after each, to who asks for it, however much there is still to do, but not before DTACK* is high; no line
     is driven while another board has it."""
-    rig = await Rig(dut, inside(), slow=0).start()
+    rig = await VmeTestbench(dut, inside(), slow=0).start()
     bus = rig.bus
     slave, master = BusSlave(bus, BASE, 1024, delay=(31, 31)), BusMaster(bus, rig.node.name)
     falls, early, ours = [], [], [False]
@@ -376,7 +376,7 @@ async def another_board_gets_the_bus_after_the_cycle_under_way(dut):
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def the_lines_are_set_up_for_as_many_cycles_as_the_table_says(dut):
     """docs/vme.md, the clock: 2 cycles of 62.5 ns, or 4 of 12.5, from the address to AS*, and from the data of a block's transfer to the data strobes at least."""
-    rig = await Rig(dut, inside(), slow=0).start()
+    rig = await VmeTestbench(dut, inside(), slow=0).start()
     bus, steps = rig.bus, []
     slave = BusSlave(bus, BASE, 256, delay=(31, 31))
     slave.release = (1, 1)

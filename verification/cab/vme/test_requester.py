@@ -12,7 +12,7 @@ from nectar.verification.bench import Bench, inside
 from nectar.verification.cab.vme.asking import entry, look, set_window
 from nectar.verification.cab.vme.backplane import point
 from nectar.verification.cab.vme.boards import BusMaster, BusSlave
-from nectar.verification.cab.vme.rig import Rig, configurations
+from nectar.verification.cab.vme.testbench import VmeTestbench, configurations
 from nectar.verification.cab.vme.waiting import between, pause, until
 
 BASE = 0x400000
@@ -23,7 +23,7 @@ async def three_masters_share_the_bus(dut):
     """ANSI/IEEE 1014 chapter 3: at every level, beside others at the same or another level before and behind it in the
     chain, each gets the bus; nobody drives a line that is another's."""
     for level in random.sample(range(4), 4):
-        rig = await Rig(dut, inside(), level=level).start()
+        rig = await VmeTestbench(dut, inside(), level=level).start()
         for board in (rig.node, rig.other):
             board.level = random.choice((level, random.randrange(4)))
         slave = BusSlave(rig.bus, BASE, 3 * 64)
@@ -58,7 +58,7 @@ async def three_masters_share_the_bus(dut):
 async def the_bus_is_kept_until_somebody_wants_it(dut):
     """ANSI/IEEE 1014 chapter 3, release on request: one grant for many transfers; BBSY* is let go when a request, or
     BCLR*, is seen."""
-    rig = await Rig(dut, inside()).start()
+    rig = await VmeTestbench(dut, inside()).start()
     BusSlave(rig.bus, BASE, 64)
     await set_window(rig.inside, BASE, Modifier.A24_USER_DATA)
     for _ in range(10):
@@ -89,7 +89,7 @@ async def a_grant_for_others_goes_on_in_time_and_once(dut):
     """docs/vme.md, requester: at its level within 4 cycles, at another one straight through. The next grant may come 70 ns after the one before has ended
     (30 ns of BBSY*, 40 ns of the arbiter), at the same level or another one: it goes on once, too, and as ever not before it has been seen."""
     for level in range(4):
-        rig = await Rig(dut, inside(), level=level).start()
+        rig = await VmeTestbench(dut, inside(), level=level).start()
         changes = []
         rig.bus.watch(lambda name, old, new, rig=rig, changes=changes: changes.append((name, new, rig.bus.now())) if "bg" in name and old != new else None)
         for line in random.choices((level, level, level, *range(4)), k=24):
@@ -124,7 +124,7 @@ async def a_grant_for_others_goes_on_in_time_and_once(dut):
 async def a_request_at_any_level_gets_the_bus_behind_the_cycle_under_way(dut):
     """docs/vme.md, requester: asks at the level of its switch only; another BR*, whichever, or BCLR* makes it let go, between cycles only, and then at once."""
     for level, wish in ((level, wish) for level in range(4) for wish in ("br0", "br1", "br2", "br3", "bclr")):
-        rig = await Rig(dut, inside(), level=level).start()
+        rig = await VmeTestbench(dut, inside(), level=level).start()
         slave = BusSlave(rig.bus, BASE, 64, delay=(40 * rig.period, 40 * rig.period))
         slave.release = (1, 2)
         await set_window(rig.inside, BASE, Modifier.A24_USER_DATA)
@@ -149,7 +149,7 @@ async def only_its_own_grant_is_taken_and_given_back_when_nobody_needs_it(dut):
     """docs/vme.md, requester: a grant that had gone on when the wish came stays with others; while it asks, grants at other levels go straight through, whatever
     BR* and BCLR* are. A grant that comes when the wish is gone is taken, not given on, and the bus let go as soon as 90 ns and the grant are over."""
     for level in random.choices(range(4), k=4) + list(range(4)):
-        rig = await Rig(dut, inside(), level=level).start()
+        rig = await VmeTestbench(dut, inside(), level=level).start()
         rig.arbiter.levels = ()
         bus, mine = rig.bus, point(f"bg{level}", 1)
         falls = {}
@@ -196,7 +196,7 @@ async def a_reset_lets_go_of_the_bus_at_once(dut):
     """docs/vme.md, reset of the board: a request, and BBSY*, end with the next clock edge, while nobody has answered, while the grant is there, or behind it. A grant that is still
     there, or comes then, goes on; the bus is asked for anew when somebody needs it."""
     for level, stage in ((level, stage) for level in range(4) for stage in ("asked", "granted", "owned")):
-        rig = await Rig(dut, inside(), level=level).start()
+        rig = await VmeTestbench(dut, inside(), level=level).start()
         rig.arbiter.levels = ()
         bus, plug, grant, onward = rig.bus, rig.plug, point(f"bg{level}", 0), point(f"bg{level}", 2)
         assert await entry(rig.inside, 0, 0x100000, BASE, 4, Modifier.A24_USER_DATA)

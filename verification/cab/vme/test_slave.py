@@ -11,7 +11,7 @@ from nectar.verification.bench import Bench
 from nectar.verification.cab.vme import claims_slave
 from nectar.verification.cab.vme.boards import BusMaster, BusSlave
 from nectar.verification.cab.vme.claims_slave import MAP, rig_with_bus, some_place
-from nectar.verification.cab.vme.rig import A24_BASE, A32_BASE, DATA_BYTES, configurations
+from nectar.verification.cab.vme.testbench import A24_BASE, A32_BASE, DATA_BYTES, configurations
 from nectar.verification.cab.vme.waiting import between, pause, until
 
 globals().update({name: item for name, item in vars(claims_slave).items() if hasattr(item, "expect_fail")})

@@ -13,7 +13,7 @@ from nectar.verification.bench import Bench, inside
 from nectar.verification.cab.vme.asking import entry, look, set_window
 from nectar.verification.cab.vme.boards import BusMaster, BusSlave
 from nectar.verification.cab.vme.hosting import Host
-from nectar.verification.cab.vme.rig import A24_BASE, A32_BASE, Rig, configurations
+from nectar.verification.cab.vme.testbench import A24_BASE, A32_BASE, VmeTestbench, configurations
 from nectar.verification.cab.vme.waiting import between, pause
 
 BASE, MAP = 0x400000, 0x100000
@@ -24,7 +24,7 @@ INTERRUPT, STATUS = VME_REG["VME_INTERRUPT"], VME_REG["VD_STATUS"]
 async def everything_at_once_keeps_every_rule_and_every_byte(dut):
     """C2, C7: the node reads, writes and acknowledges; DMA both ways; the CPU's window; a host on the synchronous port;
     each has bytes of its own, and no rule of the bus is broken."""
-    rig = await Rig(dut, inside(), level=random.randrange(4)).start()
+    rig = await VmeTestbench(dut, inside(), level=random.randrange(4)).start()
     slave = BusSlave(rig.bus, BASE, 2048, delay=(31, 300))
     near, far = bytearray(rig.inside.memory), bytearray(slave.bytes)
     await set_window(rig.inside, BASE, Modifier.A24_USER_DATA)
@@ -104,7 +104,7 @@ async def everything_at_once_keeps_every_rule_and_every_byte(dut):
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def a_board_reaches_itself_over_the_bus(dut):
     """docs/vme.md, rate: master and slave of boards with the same clock; here they are the same board."""
-    rig = await Rig(dut, inside(), slow=0).start()
+    rig = await VmeTestbench(dut, inside(), slow=0).start()
     model = bytearray(rig.inside.memory)
     await set_window(rig.inside, A24_BASE, Modifier.A24_USER_DATA)
     assert await look(rig.plug, MAP + 8) == int.from_bytes(model[8:12], "big")
@@ -129,7 +129,7 @@ async def a_board_reaches_itself_over_the_bus(dut):
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def the_host_asks_the_map_for_the_address_that_it_has(dut):
     """docs/vme.md, host port: 24 bits of address, whatever lies there."""
-    rig = await Rig(dut, inside()).start()
+    rig = await VmeTestbench(dut, inside()).start()
     port = Host(rig.plug, "host")
     for _ in range(40):
         address = random.getrandbits(22) << 2
@@ -140,7 +140,7 @@ async def the_host_asks_the_map_for_the_address_that_it_has(dut):
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 async def status_registers_show_their_fields_and_nothing_else(dut):
     """registers.VME_INTERRUPT, VD_STATUS: what is written besides the fields is ignored, and reads as 0; how many entries have ended is told while others wait."""
-    rig = await Rig(dut, inside()).start()
+    rig = await VmeTestbench(dut, inside()).start()
     levels = 0
     for level in random.sample(range(1, 8), 7):
         fields = INTERRUPT.level.put(level) | INTERRUPT.vector.put(random.getrandbits(8))
@@ -162,7 +162,7 @@ async def status_registers_show_their_fields_and_nothing_else(dut):
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def the_bell_and_sysreset_and_idle_are_told(dut):
     """docs/vme.md: the node's way to call the CAB; SYSRESET*; nothing under way."""
-    rig = await Rig(dut, inside()).start()
+    rig = await VmeTestbench(dut, inside()).start()
     await pause(10 * rig.period)
     assert rig.plug.get("idle") == 1
     assert await rig.inside.write("vme_bell", 0)

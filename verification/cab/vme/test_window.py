@@ -11,7 +11,7 @@ from nectar.hdl.cab.vme.registers import VME_REG
 from nectar.verification.bench import Bench, inside
 from nectar.verification.cab.vme.asking import entry, look, set_window
 from nectar.verification.cab.vme.boards import BusSlave
-from nectar.verification.cab.vme.rig import Rig, configurations
+from nectar.verification.cab.vme.testbench import VmeTestbench, configurations
 from nectar.verification.cab.vme.waiting import between, pause
 
 REGISTER = VME_REG["VME_WINDOW"]
@@ -20,7 +20,7 @@ REGISTER = VME_REG["VME_WINDOW"]
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def the_window_lies_where_its_register_says(dut):
     """docs/vme.md, window: bits 22 to 2 of the address are the access's, bits 31 to 23 and the modifier the register's."""
-    rig = await Rig(dut, inside()).start()
+    rig = await VmeTestbench(dut, inside()).start()
     rig.plug.put(select__a24=0, select__a32=0)
     slave = BusSlave(rig.bus, 0, 1 << 20)
     for _ in range(40):
@@ -39,7 +39,7 @@ async def the_window_lies_where_its_register_says(dut):
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def what_is_no_single_transfer_is_an_error_at_once(dut):
     """docs/vme.md, window: sets of bytes that are no byte, aligned halfword or word; modifiers of block transfers."""
-    rig = await Rig(dut, inside()).start()
+    rig = await VmeTestbench(dut, inside()).start()
     slave = BusSlave(rig.bus, 0x400000, 64)
     await set_window(rig.inside, 0x400000, Modifier.A24_USER_DATA)
     for select in (0b0000, 0b0101, 0b0110, 0b0111, 0b1001, 0b1010, 0b1011, 0b1101, 0b1110):
@@ -70,7 +70,7 @@ async def counted(plug, offset, select, value):
 async def every_set_of_bytes_is_one_transfer_or_an_error_in_the_first_cycle(dut):
     """docs/vme.md, window: bytes, aligned halfwords and words, each with every modifier that is no block transfer's, are one transfer of just these bytes; all else is
     an error at once, and nothing happens on the bus."""
-    rig = await Rig(dut, inside(), slow=0).start()
+    rig = await VmeTestbench(dut, inside(), slow=0).start()
     rig.plug.put(select__a24=0, select__a32=0)
     slave = BusSlave(rig.bus, 0, 64, delay=(31, 60))
     singles = {0b1111: (0, 4), 0b1100: (0, 2), 0b0011: (2, 2), 0b1000: (0, 1), 0b0100: (1, 1), 0b0010: (2, 1), 0b0001: (3, 1)}
@@ -106,7 +106,7 @@ async def every_set_of_bytes_is_one_transfer_or_an_error_in_the_first_cycle(dut)
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def what_is_not_answered_or_answered_with_berr_is_an_error(dut):
     """docs/vme.md, master: BERR*, or no answer for the time-out, ends an access of the window with an error; the next one is what it is by itself."""
-    rig = await Rig(dut, inside(), slow=0, cut_short=True).start()
+    rig = await VmeTestbench(dut, inside(), slow=0, cut_short=True).start()
     rig.timer.ns = 1e9
     slave = BusSlave(rig.bus, 0x400000, 64, berr=lambda address: address & 32)
     await set_window(rig.inside, 0x400000, Modifier.A24_USER_DATA)
@@ -121,7 +121,7 @@ async def what_is_not_answered_or_answered_with_berr_is_an_error(dut):
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def a_reset_ends_an_access_and_forgets_the_window(dut):
     """docs/vme.md, window and reset of the board: the register is 0 again, and an access that comes then is one of its own."""
-    rig = await Rig(dut, inside(), slow=0).start()
+    rig = await VmeTestbench(dut, inside(), slow=0).start()
     slave = BusSlave(rig.bus, 0x400000, 64, delay=(200, 400))
     await set_window(rig.inside, 0x400000, Modifier.A24_USER_DATA)
     for half in range(24):
@@ -142,7 +142,7 @@ async def a_reset_ends_an_access_and_forgets_the_window(dut):
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 async def the_cpu_gets_in_between_the_blocks_of_the_dma(dut):
     """docs/vme.md, window: while the DMA channel works, an access waits for one cycle of the bus at most, a block of 64 transfers; both end right."""
-    rig = await Rig(dut, inside(), slow=0).start()
+    rig = await VmeTestbench(dut, inside(), slow=0).start()
     slave = BusSlave(rig.bus, 0x400000, 2048, delay=(31, 60))
     await set_window(rig.inside, 0x400000, Modifier.A24_USER_DATA)
     near, far = bytearray(rig.inside.memory), bytearray(slave.bytes)

@@ -5,7 +5,7 @@ import random
 from nectar.hdl.hub.commands import BY_OPCODE, COMMANDS, REPLY, STATUS_IN_USE, Error, Group, Op
 from nectar.hdl.link.symbol import ANY_HUB, REPLY_BIT, Control, command, packet, reply
 
-from ..scene import CLOSE_ALL, HUB, claim
+from ..testbench import CLOSE_ALL, HUB, claim
 from ..tables import answered
 
 OPENS = [row.op for row in COMMANDS if not row.supervisor and row.group is Group.OPEN]

@@ -5,7 +5,7 @@ import random
 from nectar.hdl.hub.commands import STATUS_IN_USE, Error, Op
 from nectar.hdl.link.symbol import ANY_HUB, MAX_PACKET, Control, command, packet
 
-from ..scene import CLOSE_ALL, HUB, claim
+from ..testbench import CLOSE_ALL, HUB, claim
 
 READY = [int(Control.READY)]
 

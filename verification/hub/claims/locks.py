@@ -6,7 +6,7 @@ import random
 from nectar.hdl.hub.commands import FORCE, Error, Op
 from nectar.hdl.link.symbol import command, packet
 
-from ..scene import CLOSE_ALL, HUB, claim
+from ..testbench import CLOSE_ALL, HUB, claim
 
 
 @claim(ports=3)

@@ -5,7 +5,7 @@ import random
 from nectar.hdl.hub.commands import COMMANDS, REPLY, Error, Op
 from nectar.hdl.link.symbol import CONTROL_BIT, MAX_PACKET, Control, command, packet, reply
 
-from ..scene import CLOSE_ALL, HUB, claim
+from ..testbench import CLOSE_ALL, HUB, claim
 from ..streams import CODES
 from ..traffic import neighbour_hub
 

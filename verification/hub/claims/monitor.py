@@ -7,7 +7,7 @@ from nectar.hdl.hub.monitor_map import EVENT_BYTES, POP, Clear, Event, Select
 from nectar.hdl.link.symbol import Control, command, packet
 from nectar.software.monitor import decode_events, spans
 
-from ..scene import CLOSE_ALL, HUB, claim
+from ..testbench import CLOSE_ALL, HUB, claim
 
 
 async def record(scene, manager):

@@ -5,7 +5,7 @@ import random
 from nectar.hdl.hub.commands import HELLO, HELLO_ASK, HELLO_HUB, KIND_UNKNOWN, Op
 from nectar.hdl.link.symbol import Control, reply
 
-from ..scene import CLOSE_ALL, HUB, claim
+from ..testbench import CLOSE_ALL, HUB, claim
 
 
 def hello(opcode, board, kind):

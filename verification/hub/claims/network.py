@@ -5,7 +5,7 @@ import random
 from nectar.hdl.hub.commands import SUPERVISOR, Op
 from nectar.hdl.link.symbol import MAX_PACKET, Control, command, packet, reply
 
-from ..scene import CLOSE_ALL, HUB, claim
+from ..testbench import CLOSE_ALL, HUB, claim
 from ..traffic import neighbour_hub
 
 #: Cycles that a reply needs through a HUB in which nothing else happens, at most; to this come the other ports' turns.

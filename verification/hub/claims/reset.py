@@ -7,7 +7,7 @@ from nectar.hdl.hub.commands import FORCE, Op
 from nectar.hdl.link.symbol import Control, command, packet, reply
 
 from ..monitors import always, randomly
-from ..scene import CLOSE_ALL, HUB, claim
+from ..testbench import CLOSE_ALL, HUB, claim
 from ..streams import Violation
 
 

@@ -8,7 +8,7 @@ from nectar.hdl.hub.commands import BY_OPCODE, COMMANDS, FORCE, HELLO, HELLO_ASK
 from nectar.hdl.hub.monitor_map import Select
 from nectar.hdl.link.symbol import ANY_HUB, CONTROL_BIT, Control, command, packet, reply
 
-from ..scene import CLOSE_ALL, HUB, claim
+from ..testbench import CLOSE_ALL, HUB, claim
 from ..streams import CODES
 from ..traffic import neighbour_hub
 

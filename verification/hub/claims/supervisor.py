@@ -3,10 +3,10 @@
 import random
 
 from nectar.hdl.hub.commands import COMMANDS, FORCE, HELLO, HELLO_ASK, HELLO_HUB, Error, Op
-from nectar.hdl.hub.monitor_map import Counter, Flag, Select
+from nectar.hdl.hub.monitor_map import CounterId, Flag, Select
 from nectar.hdl.link.symbol import CONTROL_BIT, Control, command, packet, reply
 
-from ..scene import CLOSE_ALL, HUB, claim
+from ..testbench import CLOSE_ALL, HUB, claim
 from ..traffic import neighbour_hub
 
 READY = [int(Control.READY)]
@@ -33,7 +33,7 @@ async def a_disabled_port_drops_what_arrives_and_nobody_opens_it(scene):
     assert await scene.errors(broken, manager) == before + 5, "two commands, a packet, a reply, a close all"
     for op in (Op.OPEN_REPLY, Op.OPEN_RETRY_REPLY, Op.TEST_OPEN_RETRY_REPLY, Op.LOCK_REPLY, Op.LOCK_RETRY_REPLY, Op.TEST_LOCK_REPLY):
         assert await scene.ask(other, op, broken) == (False, Error.DISABLED)
-    assert await scene.counter(other, Counter.DISABLED, manager) >= 1
+    assert await scene.counter(other, CounterId.DISABLED, manager) >= 1
     assert await scene.ask(manager, Op.ENABLE_REPLY, broken) == (True, broken)
     await scene.drain()
     assert scene.hellos(broken) == [[HELLO_ASK, HUB, HELLO_HUB | broken]] and await scene.ready_bit(broken, manager) == 1
@@ -86,7 +86,7 @@ async def a_port_that_is_disabled_in_the_middle_of_its_stream_counts_no_error_fo
         await scene.run(20 * scene.ports)
         passed.add(len(scene.data(target)) - before)
         counted = await scene.counters(broken, manager)
-        assert not {Counter.NO_CONNECTION, Counter.BAD_PORT, Counter.NOT_MINE} & set(counted), counted
+        assert not {CounterId.NO_CONNECTION, CounterId.BAD_PORT, CounterId.NOT_MINE} & set(counted), counted
     assert len(passed) > 4 and max(passed) < 200, "it was in the middle"
     scene.order(manager, Op.RESET_HUB, 0)
     await scene.finish(judged=False)
@@ -152,7 +152,7 @@ async def reset_queue_frees_a_queue_that_its_source_cannot_reach(scene):
         assert scene.readies(stuck) == readies + 1 and await scene.done(manager, Op.STATUS_QUEUE, stuck) == 0
         assert await scene.owner(target, manager) == owner and await scene.locker(owner, manager) == stuck
     assert await scene.errors(stuck, manager) == 0, "the rest of the command that was thrown away is no data"
-    assert await scene.counter(stuck, Counter.FLUSHED, manager) >= 1
+    assert await scene.counter(stuck, CounterId.FLUSHED, manager) >= 1
     await scene.done(manager, Op.FORCE_READY_REPLY, FORCE | target)
     scene.send(owner, CLOSE_ALL, command(Op.UNLOCK_MINE, HUB, 0))
     scene.order(stuck, Op.UNLOCK_MINE, 0)
@@ -248,7 +248,7 @@ async def a_forced_connection_takes_the_output_and_the_frame_under_way_is_cut(sc
     assert await scene.ask(locker, Op.FORCE_CONNECTION_REPLY, target) == (True, target), "there is nothing to close, which is no error"
     scene.order(locker, Op.UNLOCK_MINE, 0)
     await scene.drain()
-    assert await scene.counter(manager, Counter.OPENED, locker) == 1
+    assert await scene.counter(manager, CounterId.OPENED, locker) == 1
     await scene.finish(judged=False)
 
 
@@ -328,19 +328,19 @@ async def every_misuse_is_counted_under_its_name(scene):
     end = [int(Control.END)]
     await scene.done(manager, Op.ALLOW_SUPERVISOR_REPLY, source)
     misuses = {
-        Counter.RESERVED: lambda: [random.choice(reserved)],
-        Counter.COMMAND_CUT: lambda: [*command(Op.OPEN, HUB, target)[:random.randrange(1, 4)], *CLOSE_ALL],
-        Counter.REPLY_CUT: lambda: [*reply(1, 2, 3)[:random.randrange(1, 4)], *CLOSE_ALL],
-        Counter.NO_CONNECTION: lambda: [*random.randbytes(random.randrange(1, 9)), *end, *CLOSE_ALL],
-        Counter.UNKNOWN: lambda: command(random.choice([0x60, 0x61, 0x7F, 0x50, 0x80, 0xFF]), HUB, target),
-        Counter.BAD_PORT: lambda: command(random.choice([Op.OPEN, Op.CLOSE, Op.LOCK, Op.STATUS_READY, Op.RAISE_READY]), HUB, scene.ports),
-        Counter.NOT_MINE: lambda: command(random.choice([Op.CLOSE, Op.UNLOCK, Op.RAISE_READY, Op.LOWER_READY, Op.REPAIR_READY]), HUB, target),
-        Counter.NO_ROUTE: lambda: reply(1, neighbour_hub(source), 2),
-        Counter.NOT_ALLOWED: lambda: command(random.choice([row.op for row in COMMANDS if row.supervisor]), HUB, target),
-        Counter.DISABLED: lambda: command(random.choice([Op.OPEN, Op.OPEN_RETRY, Op.LOCK, Op.TEST_LOCK_REPLY]), HUB, target),
+        CounterId.RESERVED: lambda: [random.choice(reserved)],
+        CounterId.COMMAND_CUT: lambda: [*command(Op.OPEN, HUB, target)[:random.randrange(1, 4)], *CLOSE_ALL],
+        CounterId.REPLY_CUT: lambda: [*reply(1, 2, 3)[:random.randrange(1, 4)], *CLOSE_ALL],
+        CounterId.NO_CONNECTION: lambda: [*random.randbytes(random.randrange(1, 9)), *end, *CLOSE_ALL],
+        CounterId.UNKNOWN: lambda: command(random.choice([0x60, 0x61, 0x7F, 0x50, 0x80, 0xFF]), HUB, target),
+        CounterId.BAD_PORT: lambda: command(random.choice([Op.OPEN, Op.CLOSE, Op.LOCK, Op.STATUS_READY, Op.RAISE_READY]), HUB, scene.ports),
+        CounterId.NOT_MINE: lambda: command(random.choice([Op.CLOSE, Op.UNLOCK, Op.RAISE_READY, Op.LOWER_READY, Op.REPAIR_READY]), HUB, target),
+        CounterId.NO_ROUTE: lambda: reply(1, neighbour_hub(source), 2),
+        CounterId.NOT_ALLOWED: lambda: command(random.choice([row.op for row in COMMANDS if row.supervisor]), HUB, target),
+        CounterId.DISABLED: lambda: command(random.choice([Op.OPEN, Op.OPEN_RETRY, Op.LOCK, Op.TEST_LOCK_REPLY]), HUB, target),
     }
     for counter, misuse in misuses.items():
-        await scene.done(manager, Op.DISABLE_REPLY if counter is Counter.DISABLED else Op.ENABLE_REPLY, target)
+        await scene.done(manager, Op.DISABLE_REPLY if counter is CounterId.DISABLED else Op.ENABLE_REPLY, target)
         await scene.done(manager, Op.MONITOR_CLEAR_REPLY, source)
         await scene.run(40 * scene.ports)
         sums = await scene.errors(source, manager)
@@ -368,6 +368,6 @@ async def a_lost_reply_is_counted_under_its_name(scene):
     scene.ends[source].take = lambda cycle: True
     await scene.drain()
     got = len(scene.replies(source))
-    assert 4 <= got <= 9 and await scene.counters(target, manager) == {Counter.REPLY_LOST: 12 - got}
+    assert 4 <= got <= 9 and await scene.counters(target, manager) == {CounterId.REPLY_LOST: 12 - got}
     scene.send(source, CLOSE_ALL)
     await scene.finish(judged=False)

@@ -6,7 +6,7 @@ from nectar.hdl.hub.commands import COMMANDS, FORCE, REPLY, RETRY, TEST, Error, 
 from nectar.hdl.hub.monitor_map import Clear, Flag, Select
 from nectar.hdl.link.symbol import command, packet
 
-from ..scene import CLOSE_ALL, HUB, claim
+from ..testbench import CLOSE_ALL, HUB, claim
 from ..tables import COUNTED, Tables
 
 #: What a command needs to be done, beyond a free output: given by its own port before it.

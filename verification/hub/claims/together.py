@@ -7,7 +7,7 @@ from nectar.hdl.link.symbol import command
 
 from .table import NEEDS, good
 from ..model import explain
-from ..scene import CLOSE_ALL, HUB, claim
+from ..testbench import CLOSE_ALL, HUB, claim
 from ..streams import Violation
 
 #: Nobody is left to give commands, or to be asked, after these.

@@ -1,10 +1,10 @@
 """Claims about the watchdog (H20): what stands still is ended after its time and before twice of it, and fresh traffic works. Run by ``test_hub.py``."""
 
 from nectar.hdl.hub.commands import FORCE, Error, Op
-from nectar.hdl.hub.monitor_map import Counter
+from nectar.hdl.hub.monitor_map import CounterId
 from nectar.hdl.link.symbol import Control, command, packet
 
-from ..scene import CLOSE_ALL, HUB, claim
+from ..testbench import CLOSE_ALL, HUB, claim
 
 #: Binary logarithm of the time that the claims set, and the time, in cycles.
 LOG = 9
@@ -52,7 +52,7 @@ async def a_connection_that_stands_still_is_closed_in_time(scene):
         scene.send(source, packet([1]))
         await scene.drain()
         assert len(scene.data(target)) == before and await scene.errors(source, manager) == sums + 2
-    assert await scene.counters(source, manager) == {Counter.OPENED: 3, Counter.PACKETS: 3, Counter.NO_CONNECTION: 3, Counter.TIMED_OUT: 3}
+    assert await scene.counters(source, manager) == {CounterId.OPENED: 3, CounterId.PACKETS: 3, CounterId.NO_CONNECTION: 3, CounterId.TIMED_OUT: 3}
     await scene.connects(source, [target])
     await scene.finish(judged=False)
 
@@ -131,7 +131,7 @@ async def commands_that_wait_behind_one_another_are_given_up_one_in_twice_of_the
         assert timely(cycles), f"number {number} was given up after {cycles} cycles"
     await scene.run(30)
     assert await scene.done(manager, Op.STATUS_QUEUE, source) == 0
-    assert await scene.counter(source, Counter.TIMED_OUT, manager) == len(ops)
+    assert await scene.counter(source, CounterId.TIMED_OUT, manager) == len(ops)
     scene.ends[owner].outbox.clear()
     scene.send(owner, CLOSE_ALL)
     await scene.finish(judged=False)
@@ -155,7 +155,7 @@ async def half_a_command_is_taken_back_in_time(scene):
         await scene.drain()
         assert not scene.replies(source) and await scene.owner(target, manager) is None
         assert await scene.errors(source, manager) == sums + 1
-    assert await scene.counters(source, manager) == {Counter.TIMED_OUT: 3}
+    assert await scene.counters(source, manager) == {CounterId.TIMED_OUT: 3}
     await scene.connects(source, [target])
     await scene.finish(judged=False)
 

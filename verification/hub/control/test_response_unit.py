@@ -6,7 +6,7 @@ import random
 import cocotb
 import pytest
 
-from nectar.hdl.hub.control.response_unit import Answers
+from nectar.hdl.hub.control.response_unit import ResponseUnit
 from nectar.hdl.hub.commands import BY_OPCODE, RETRY, STATUS_IN_USE, TEST, Error, Executor, Group, Op
 from nectar.hdl.hub.messages import FAULTS
 from nectar.hdl.hub.monitor_map import Event
@@ -218,9 +218,9 @@ async def answers_every_command(dut):
         assert op & 0x80 or (op, 0) in seen, f"{BY_OPCODE[op].name} was never done"
 
 
-bench = Bench(__name__, {name: lambda ports=ports: Answers(ports) for name, ports in SIZES.items()}, ports_only=True)
+bench = Bench(__name__, {name: lambda ports=ports: ResponseUnit(ports) for name, ports in SIZES.items()}, ports_only=True)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())
-def test_answers(configuration, claim):
+def test_response_unit(configuration, claim):
     bench.check(configuration, claim)

@@ -1,19 +1,19 @@
-"""Bench of hdl/hub/monitor/counters.py: what is counted, what is shown, and when (docs/monitor.md, "Counters")."""
+"""Bench of hdl/hub/monitor/counters.py: what is counted, what is shown, and when (docs/monitor.md, "PortCounters")."""
 
 import random
 
 import cocotb
 import pytest
 
-from nectar.hdl.hub.monitor.monitor.counters import Counters
-from nectar.hdl.hub.monitor_map import Counter
+from nectar.hdl.hub.monitor.counters import PortCounters
+from nectar.hdl.hub.monitor_map import CounterId
 from nectar.verification.bench import Bench, inside
 from nectar.verification.hub.lockstep import Lockstep
 
 PORTS = {"2 ports": 2, "3 ports": 3, "16 ports": 16}
 MOST = 65535
 #: Cycles from one event to the next of the same name at a port, from which on all are counted.
-APART = {Counter.OPENED: 4, Counter.PACKETS: 4}
+APART = {CounterId.OPENED: 4, CounterId.PACKETS: 4}
 
 
 class Watcher:
@@ -22,7 +22,7 @@ class Watcher:
     def __init__(self, dut):
         self.ports = PORTS[inside()]
         self.lockstep = Lockstep(dut, [*(f"events__{n}" for n in range(self.ports)), "awake", "clear", "port", "counter"])
-        self.happened = {(n, kind): 0 for n in range(self.ports) for kind in Counter}
+        self.happened = {(n, kind): 0 for n in range(self.ports) for kind in CounterId}
         #: A round of the walker in which every port has something of every name to count, or is cleared.
         self.longest_round = 40 * self.ports
 
@@ -34,7 +34,7 @@ class Watcher:
         for n, kind in events:
             self.happened[n, kind] += 1
         for n in clear:
-            for kind in Counter:
+            for kind in CounterId:
                 self.happened[n, kind] = 0
         return (await self.lockstep.step(inputs, outputs=["value"]))[0]
 
@@ -77,7 +77,7 @@ async def all_is_0_after_a_reset_and_events_from_the_first_cycle_count(dut):
     dut.rst.value = 0
     for n, kind in pairs:
         assert watcher.lockstep.read("value") == 0
-        await watcher.cycle([(n, kind)] if kind != Counter.TIMED_OUT else ())
+        await watcher.cycle([(n, kind)] if kind != CounterId.TIMED_OUT else ())
     await watcher.check()
 
 
@@ -142,13 +142,13 @@ async def clearing_at_any_moment_leaves_what_happens_afterwards(dut):
     await watcher.lockstep.reset()
     target = random.randrange(watcher.ports)
     for gap in range(0, 3 * watcher.longest_round, 7 if watcher.ports > 4 else 1):
-        await watcher.cycle([(target, kind) for kind in Counter])
+        await watcher.cycle([(target, kind) for kind in CounterId])
         for _ in range(gap % 61):
             await watcher.cycle(awake=random.random() < 0.5)
-        await watcher.cycle(clear=[target], events=[((target + 1) % watcher.ports, Counter.OVERRUN)])
-        after = random.sample(list(Counter), 3)
+        await watcher.cycle(clear=[target], events=[((target + 1) % watcher.ports, CounterId.OVERRUN)])
+        after = random.sample(list(CounterId), 3)
         await watcher.cycle([(target, kind) for kind in after])
-        seen = random.choice([kind for kind in Counter if kind not in after])
+        seen = random.choice([kind for kind in CounterId if kind not in after])
         assert await watcher.read(target, seen) == 0
         if gap % 5 == 0:
             await watcher.check()
@@ -165,13 +165,13 @@ async def clearing_after_a_rest_of_any_length_is_not_forgotten(dut):
     await watcher.lockstep.reset()
     for target in (0, watcher.ports - 1):
         for gap in range(18):
-            await watcher.cycle([(target, Counter.OVERRUN), (1, Counter.PACKETS)])
+            await watcher.cycle([(target, CounterId.OVERRUN), (1, CounterId.PACKETS)])
             await watcher.settle()
             for _ in range(gap):
                 await watcher.cycle()
             await watcher.cycle(clear=[target])
             await watcher.settle()
-            assert await watcher.read(target, Counter.OVERRUN) == 0
+            assert await watcher.read(target, CounterId.OVERRUN) == 0
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
@@ -200,7 +200,7 @@ async def a_counter_stops_at_its_end(dut):
     await watcher.settle()
     if watcher.ports > 3:
         return
-    n, kind = random.randrange(watcher.ports), Counter.PACKETS
+    n, kind = random.randrange(watcher.ports), CounterId.PACKETS
     for cycles in (*(random.randrange(10_000, 35_000) for _ in range(6)), 200_000):
         before = watcher.happened[n, kind]
         await watcher.lockstep.rest(cycles, {f"events__{n}": 1 << kind, "awake": 1})
@@ -260,7 +260,7 @@ async def what_it_counts_does_not_depend_on_how_long_there_was_nothing(dut):
     assert len(found) == 1
 
 
-bench = Bench(__name__, {name: lambda ports=ports: Counters(ports) for name, ports in PORTS.items()}, ports_only=True)
+bench = Bench(__name__, {name: lambda ports=ports: PortCounters(ports) for name, ports in PORTS.items()}, ports_only=True)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("2 ports",)))
@@ -272,6 +272,6 @@ def test_parameters():
     """H1: a HUB has 2 to 128 ports."""
     for ports in (1, 129):
         with pytest.raises(ValueError, match="2 to 128 ports"):
-            Counters(ports)
+            PortCounters(ports)
     with pytest.raises(TypeError, match="must be an int"):
-        Counters("4")
+        PortCounters("4")

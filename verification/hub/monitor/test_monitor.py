@@ -5,8 +5,8 @@ import random
 import cocotb
 import pytest
 
-from nectar.hdl.hub.monitor.monitor.monitor import Monitor
-from nectar.hdl.hub.monitor_map import EVENT_DEPTH, POP, VERSION, Clear, Counter, Event, Select
+from nectar.hdl.hub.monitor.monitor import Monitor
+from nectar.hdl.hub.monitor_map import EVENT_DEPTH, POP, VERSION, Clear, CounterId, Event, Select
 from nectar.hdl.hub.profile import PROTOTYPE
 from nectar.verification.bench import Bench, inside
 from nectar.verification.hub.lockstep import Lockstep
@@ -77,25 +77,25 @@ async def counters_are_shown_high_byte_first(dut):
     watcher = Watcher(dut)
     await watcher.start()
     await watcher.settle()
-    counts = {(n, kind): random.randrange(3) for n in range(watcher.ports) for kind in Counter}
-    counts[1, Counter.PACKETS] = 300
+    counts = {(n, kind): random.randrange(3) for n in range(watcher.ports) for kind in CounterId}
+    counts[1, CounterId.PACKETS] = 300
     for cycle in range(7200):
         inputs = {}
         for n in range(watcher.ports):
-            mask = sum(1 << kind for kind in Counter if cycle % 3000 == 0 and counts[n, kind] > cycle // 3000)
+            mask = sum(1 << kind for kind in CounterId if cycle % 3000 == 0 and counts[n, kind] > cycle // 3000)
             if n == 1:
-                mask = mask & ~(1 << Counter.PACKETS) | (cycle % 24 == 0) << Counter.PACKETS
+                mask = mask & ~(1 << CounterId.PACKETS) | (cycle % 24 == 0) << CounterId.PACKETS
             inputs[f"events__{n}"] = mask
         await watcher.cycle(**inputs)
     await watcher.settle()
     for n in range(watcher.ports):
         shown = await watcher.read(n, *range(256))
-        expected = [byte for kind in Counter for byte in counts[n, kind].to_bytes(2, "big")]
+        expected = [byte for kind in CounterId for byte in counts[n, kind].to_bytes(2, "big")]
         assert shown == expected + [0] * (256 - len(expected))
     await watcher.clear(1)
     await watcher.cycle()
     assert await watcher.read(1, *range(32)) == [0] * 32
-    assert any(await watcher.read(0, *range(32))) or not any(counts[0, kind] for kind in Counter)
+    assert any(await watcher.read(0, *range(32))) or not any(counts[0, kind] for kind in CounterId)
     await watcher.settle()
     assert await watcher.read(1, *range(32)) == [0] * 32
 
@@ -221,9 +221,9 @@ async def a_counter_shows_all_its_bits(dut):
     await watcher.start()
     if watcher.ports > 3:
         return
-    await watcher.lockstep.rest(220_000, {"events__1": 1 << Counter.PACKETS, "awake": 1})
+    await watcher.lockstep.rest(220_000, {"events__1": 1 << CounterId.PACKETS, "awake": 1})
     await watcher.settle()
-    assert await watcher.read(1, *range(32)) == [255 * (kind == Counter.PACKETS) for kind in Counter for _ in range(2)]
+    assert await watcher.read(1, *range(32)) == [255 * (kind == CounterId.PACKETS) for kind in CounterId for _ in range(2)]
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")

@@ -7,7 +7,7 @@ import cocotb
 import pytest
 
 from nectar.hdl.hub.monitor_map import EVENT_DEPTH, TIME_BITS, Event
-from nectar.hdl.hub.monitor.monitor.recorder import Recorder
+from nectar.hdl.hub.monitor.recorder import Recorder
 from nectar.verification.bench import Bench, inside
 from nectar.verification.hub.lockstep import Lockstep
 from nectar.verification.hub.record import REPLACED_BY, Decided, Item, compare

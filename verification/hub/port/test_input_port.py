@@ -12,7 +12,7 @@ import pytest
 from nectar.hdl.hub.commands import HELLO, HELLO_ASK, Error, Group, Op
 from nectar.hdl.hub.port.input_port import InputPort
 from nectar.hdl.hub.messages import FAULTS
-from nectar.hdl.hub.monitor_map import ERRORS, Counter
+from nectar.hdl.hub.monitor_map import ERRORS, CounterId
 from nectar.hdl.hub.port.reply_buffer import ARRIVED_ROOM
 from nectar.hdl.link.symbol import ANY_HUB, COMMAND_LENGTH, Control, command, packet, reply
 from nectar.verification.bench import Bench, inside
@@ -43,7 +43,7 @@ class Surroundings:
         self.given = []     # values of the responses
         self.answers = []
         self.replies = []
-        self.counted = dict.fromkeys(Counter, 0)
+        self.counted = dict.fromkeys(CounterId, 0)
         self.readies = self.closes = self.heard = 0
         self.sums = deque([0, 0])   # of errors, as they are to be shown two cycles later
         self.closing = None  # cycle in which no output is connected
@@ -93,7 +93,7 @@ class Surroundings:
             self.replies.append(b"")
         if self.place:
             self.replies[-1] += bytes([byte])
-        for counter in Counter:
+        for counter in CounterId:
             self.counted[counter] += events >> counter & 1
         self.readies += ready
         self.heard += heard
@@ -182,7 +182,7 @@ async def does_with_every_symbol_what_the_wire_demands(dut):
         answers = [(r >> 16 & 0xFF, r >> 8 & 0xFF, r & 0xFF) for r in surroundings.answers]
         assert answers == [(order.op, HUB, value) for order, value in zip(orders, surroundings.given, strict=True) if order.op & 1]
         assert surroundings.heard == len(found.readies)
-        assert surroundings.readies == surroundings.counted[Counter.PACKETS] == sum(action.symbol == Control.START for action in passes)
+        assert surroundings.readies == surroundings.counted[CounterId.PACKETS] == sum(action.symbol == Control.START for action in passes)
         faults = sum(not isinstance(action, (Pass, Order)) for action in todo)
         assert surroundings.errors == min(MAX_ERRORS, faults + len(found.errors)) > length // 15
         assert surroundings.counted_errors == faults + len(found.errors)
@@ -289,11 +289,11 @@ async def drops_what_finds_the_queue_full(dut):
     surroundings = await start(dut)
     room = CAPACITY + WAITING[inside()]
     for _ in range(3):
-        before = surroundings.counted[Counter.OVERRUN]
+        before = surroundings.counted[CounterId.OVERRUN]
         await surroundings.send([n & 0xFF for n in range(room - 3)], space=False)
         await surroundings.send(command(Op.OPEN, 0x99, 1), space=False)
         await surroundings.send([0x66] * 10, space=False)
-        assert surroundings.counted[Counter.OVERRUN] - before in (10, 11) and surroundings.moved == []
+        assert surroundings.counted[CounterId.OVERRUN] - before in (10, 11) and surroundings.moved == []
         await surroundings.settle()
         assert [symbol for symbol, _ in surroundings.moved] == [*(n & 0xFF for n in range(room - 3)), 0x66, 0x66, 0x66]
         surroundings.moved.clear()
@@ -317,7 +317,7 @@ async def a_flush_overtakes_all_that_waits(dut):
             assert [op for op, *_ in surroundings.requests] == [op for op in waiting[1:2] if gives_up] + [Op.FLUSH_REPLY]
             assert surroundings.answers == [Op.FLUSH_REPLY << 16 | HUB << 8 | surroundings.given[-1]]
             assert [symbol for symbol, _ in surroundings.moved] == [0x11, *command(Op.OPEN, 0x99, 1), 0x22]
-            assert surroundings.readies == surroundings.counted[Counter.FLUSHED] == 1 and surroundings.counted_errors == 0
+            assert surroundings.readies == surroundings.counted[CounterId.FLUSHED] == 1 and surroundings.counted_errors == 0
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
@@ -332,8 +332,8 @@ async def a_flush_needs_no_room(dut):
         assert [(op, param) for op, param, _ in surroundings.requests] == [(Op.FLUSH_REPLY, 0x5A)]
         assert surroundings.answers == [Op.FLUSH_REPLY << 16 | HUB << 8 | surroundings.given[-1]]
         assert [symbol for symbol, _ in surroundings.moved] == [0x11, *command(Op.OPEN, 0x99, 1), 0x22]
-        assert surroundings.readies == surroundings.counted[Counter.FLUSHED] == 1
-        assert surroundings.counted_errors == surroundings.counted[Counter.OVERRUN] == (0 if spare >= 4 else 4)
+        assert surroundings.readies == surroundings.counted[CounterId.FLUSHED] == 1
+        assert surroundings.counted_errors == surroundings.counted[CounterId.OVERRUN] == (0 if spare >= 4 else 4)
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
@@ -345,11 +345,11 @@ async def a_reset_empties_the_queue_at_any_time(dut):
         for symbol in soup(random.randrange(40)):
             await surroundings.cycle(symbol, space=random.random() < share, respond=random.random() < share)
         await surroundings.cycle(Control.END, space=False)
-        flushed, readies, packets = (surroundings.counted[Counter.FLUSHED], surroundings.readies, surroundings.counted[Counter.PACKETS])
+        flushed, readies, packets = (surroundings.counted[CounterId.FLUSHED], surroundings.readies, surroundings.counted[CounterId.PACKETS])
         await surroundings.cycle(space=False, reset_queue=1)
         await surroundings.send([None] * 20, space=False)
-        assert surroundings.counted[Counter.FLUSHED] == flushed + 1
-        assert surroundings.readies == readies + 1 + surroundings.counted[Counter.PACKETS] - packets
+        assert surroundings.counted[CounterId.FLUSHED] == flushed + 1
+        assert surroundings.readies == readies + 1 + surroundings.counted[CounterId.PACKETS] - packets
         surroundings.moved.clear()
         await surroundings.settle()
         moved = [symbol for symbol, _ in surroundings.moved]
@@ -381,7 +381,7 @@ async def tells_how_much_it_holds(dut):
         assert not surroundings.lockstep.read("held")
         await surroundings.send([Control.END])
     await surroundings.settle()
-    assert surroundings.counted[Counter.TIMED_OUT] == surroundings.counted[Counter.COMMAND_CUT] == 3
+    assert surroundings.counted[CounterId.TIMED_OUT] == surroundings.counted[CounterId.COMMAND_CUT] == 3
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")

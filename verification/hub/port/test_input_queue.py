@@ -146,5 +146,5 @@ bench = Bench(__name__, {name: lambda capacity=capacity: InputQueue(capacity) fo
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("9 symbols",)))
-def test_queue(configuration, claim):
+def test_input_queue(configuration, claim):
     bench.check(configuration, claim)

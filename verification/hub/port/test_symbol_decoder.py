@@ -7,7 +7,7 @@ import pytest
 
 from nectar.hdl.hub.commands import Op
 from nectar.hdl.hub.port.entry import CLOSES, OWN
-from nectar.hdl.hub.port.symbol_decoder import Receiver
+from nectar.hdl.hub.port.symbol_decoder import SymbolDecoder
 from nectar.hdl.link.symbol import ANY_HUB, CONTROL_BIT, Control, command, packet, reply
 from nectar.verification.bench import Bench
 from nectar.verification.hub.lockstep import Lockstep
@@ -248,9 +248,9 @@ async def what_arrives_in_the_cycle_of_a_disabling_is_dropped(dut):
             await lockstep.step({"hub_id": model.hub}, {"partial": 0})
 
 
-bench = Bench(__name__, {"receiver": Receiver}, ports_only=True)
+bench = Bench(__name__, {"receiver": SymbolDecoder}, ports_only=True)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())
-def test_receiver(configuration, claim):
+def test_symbol_decoder(configuration, claim):
     bench.check(configuration, claim)

@@ -7,7 +7,7 @@ import pytest
 
 from nectar.software.errors import MessageTooLong, MulticastFailed, NoRoute
 from nectar.software.kernel.mailbox import Mailbox
-from nectar.software.packet import ASK, EXCHANGE, MAX_DATA, Kind, Protocol, Reason
+from nectar.software.packet import ASK, EXCHANGE, MAX_DATA, PacketKind, Protocol, Reason
 from nectar.software.transport.datagram import MAX_MESSAGE
 from nectar.verification import seeds
 from nectar.verification.software.helpers import BACKENDS, pattern, receive_all
@@ -19,7 +19,7 @@ SIZES = [0, 1, MAX_DATA - 1, MAX_DATA, MAX_DATA + 1, 5 * MAX_DATA, MAX_MESSAGE]
 
 
 def kind(header):
-    """The Kind of a packet of the protocol."""
+    """The PacketKind of a packet of the protocol."""
     return header[3] & ~ASK
 
 
@@ -150,7 +150,7 @@ def test_all_arrives_once_for_many_seeds(seed):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("lost", [Kind.REQUEST, Kind.ACK, Kind.HAVE])
+@pytest.mark.parametrize("lost", [PacketKind.REQUEST, PacketKind.ACK, PacketKind.HAVE])
 def test_what_one_member_lacks_it_alone_is_sent(lost, backend):
     """The third of five fragments is lost at one of three members; or all, or its acknowledgment, or what it says of its lack."""
     data = pattern(5 * MAX_DATA)
@@ -214,7 +214,7 @@ def test_a_packet_that_strays_to_another_cab_is_not_taken_there(backend):
 
     async def sender(cab):
         datalink = cab.datalink
-        stray = EXCHANGE.pack(Protocol.MULTICAST, 1, 255, Kind.REQUEST | ASK, BOX, 0, 1, 1, 0)
+        stray = EXCHANGE.pack(Protocol.MULTICAST, 1, 255, PacketKind.REQUEST | ASK, BOX, 0, 1, 1, 0)
         datalink.post(datalink.route(4), stray)
         await cab.multicast.send(([2, 3], BOX), data)
         assert cab.multicast.counters.repeated == 0 and system.cab("CAB3").multicast.counters.strays == 0
@@ -229,7 +229,7 @@ def test_a_packet_that_strays_to_another_cab_is_not_taken_there(backend):
     with whole("hub:4", backend=backend) as system:
         tamperer = Tamperer(system, [Protocol.MULTICAST])
         tamperer.rules.append(
-            Rule(lambda receiver, header: receiver == 3 and kind(header) == Kind.JOIN and any(header[12:]))
+            Rule(lambda receiver, header: receiver == 3 and kind(header) == PacketKind.JOIN and any(header[12:]))
         )
         system.spawn("CAB1", sender)
         receivers = [system.spawn(name, receive_all, BOX, 3) for name in ("CAB2", "CAB3")]
@@ -310,7 +310,7 @@ def test_a_sender_that_starts_anew_counts_anew(backend):
             await cab.multicast.send(([2, 3], BOX), data)
         if cab.multicast.boot == 2:
             for number in range(3):
-                head = EXCHANGE.pack(Protocol.MULTICAST, 1, 2, Kind.REQUEST | ASK, BOX, number, 1, 0, 0)
+                head = EXCHANGE.pack(Protocol.MULTICAST, 1, 2, PacketKind.REQUEST | ASK, BOX, number, 1, 0, 0)
                 cab.datalink.post(cab.datalink.route(2), head)
             await cab.sleep(500)
 
@@ -326,24 +326,24 @@ def test_a_sender_that_starts_anew_counts_anew(backend):
         assert len(system.cab("CAB2").mailbox(BOX)) == 0 and system.cab("CAB2").multicast.counters.stale == 3
 
 
-GOOD = dict(protocol=Protocol.MULTICAST, source=1, destination=2, kind=Kind.REQUEST | ASK, mailbox=BOX, number=1, boot=1, group=1, word=0)
+GOOD = dict(protocol=Protocol.MULTICAST, source=1, destination=2, kind=PacketKind.REQUEST | ASK, mailbox=BOX, number=1, boot=1, group=1, word=0)
 MALFORMED = {
     "kind 0": (dict(kind=0), 0, "malformed"),
-    "kind of another protocol": (dict(kind=Kind.ANSWER), 0, "malformed"),
+    "kind of another protocol": (dict(kind=PacketKind.ANSWER), 0, "malformed"),
     "source is nobody": (dict(source=255), 0, "malformed"),
     "source is the receiver": (dict(source=2), 0, "malformed"),
     "for another CAB": (dict(destination=3), 0, "misdelivered"),
     "for all of a group that is not known": (dict(destination=255, group=77), 0, "strays"),
-    "an acknowledgment for all": (dict(destination=255, kind=Kind.ACK), 0, "malformed"),
-    "makes all members": (dict(destination=255, kind=Kind.JOIN), 0, "malformed"),
+    "an acknowledgment for all": (dict(destination=255, kind=PacketKind.ACK), 0, "malformed"),
+    "makes all members": (dict(destination=255, kind=PacketKind.JOIN), 0, "malformed"),
     "too long": (dict(word=MAX_MESSAGE + 1), 4, "malformed"),
     "fragment beyond the end": (dict(word=1 << 24 | 100), 4, "malformed"),
     "fewer bytes than it says": (dict(word=100), 50, "malformed"),
     "more bytes than it says": (dict(word=10), 50, "damaged"),
-    "acknowledges with data": (dict(kind=Kind.ACK), 8, "damaged"),
-    "refused for no reason": (dict(kind=Kind.REFUSED, word=Reason.CANCELLED), 0, "malformed"),
-    "acknowledges nothing": (dict(kind=Kind.ACK), 0, "stale"),
-    "lacks of nothing": (dict(kind=Kind.HAVE, word=0xFFFFFFFF), 0, "stale"),
+    "acknowledges with data": (dict(kind=PacketKind.ACK), 8, "damaged"),
+    "refused for no reason": (dict(kind=PacketKind.REFUSED, word=Reason.CANCELLED), 0, "malformed"),
+    "acknowledges nothing": (dict(kind=PacketKind.ACK), 0, "stale"),
+    "lacks of nothing": (dict(kind=PacketKind.HAVE, word=0xFFFFFFFF), 0, "stale"),
     "of an earlier start": (dict(boot=65535), 0, "stale"),
     "of an earlier message": (dict(number=65535), 0, "stale"),
     "of the last message": (dict(number=0), 0, "duplicates"),

@@ -7,7 +7,7 @@ Sources: docs/transports.md, docs/errors.md.
 import pytest
 
 from nectar.software.errors import MulticastFailed
-from nectar.software.packet import Kind, Protocol
+from nectar.software.packet import PacketKind, Protocol
 from nectar.verification import seeds
 from nectar.verification.software.helpers import model, receive_all
 from nectar.verification.software.tamper import Rule, Tamperer
@@ -118,7 +118,7 @@ def test_what_a_member_has_read_before_it_was_stopped_is_not_delivered_to_its_ne
 
     with whole("hub:3", backend=backend) as system:
         tamperer = Tamperer(system, [Protocol.MULTICAST])
-        tamperer.rules.append(Rule(lambda receiver, header: header[1] == 2 and header[3] == Kind.ACK, count=100))
+        tamperer.rules.append(Rule(lambda receiver, header: header[1] == 2 and header[3] == PacketKind.ACK, count=100))
         system.on_restart = lambda cab: hasten(cab).spawn(read)
         system.cab("CAB2").spawn(read)
         system.faults.stop("CAB2", at_us=800, for_us=300)

@@ -7,7 +7,7 @@ import pytest
 
 from nectar.software.errors import MessageTooLong, NoRoute
 from nectar.software.kernel.message import Message
-from nectar.software.packet import ASK, MAX_DATA, Kind, Protocol
+from nectar.software.packet import ASK, MAX_DATA, PacketKind, Protocol
 from nectar.software.transport.datagram import MAX_MESSAGE
 from nectar.verification import seeds
 from nectar.verification.software.helpers import BACKENDS, pattern
@@ -19,7 +19,7 @@ SIZES = [0, 1, 3, 4, MAX_DATA - 1, MAX_DATA, MAX_DATA + 1, 2 * MAX_DATA, 30_000,
 
 
 def kind(header):
-    """The Kind of a packet of the protocol."""
+    """The PacketKind of a packet of the protocol."""
     return header[3] & ~ASK
 
 
@@ -190,13 +190,13 @@ def test_each_request_is_executed_once_for_many_seeds(seed):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("lost", [Kind.REQUEST, Kind.ANSWER, Kind.ACK, Kind.REFUSED])
+@pytest.mark.parametrize("lost", [PacketKind.REQUEST, PacketKind.ANSWER, PacketKind.ACK, PacketKind.REFUSED])
 @pytest.mark.parametrize("size", [0, 5 * MAX_DATA])
 def test_any_one_packet_may_be_lost(size, lost, backend):
     """The first and every later one of a kind, one at a time, in a call of several fragments each way; also damaged instead."""
     data = pattern(size)
     for action in ("drop", "damage"):
-        for skip in range(max(1, size // MAX_DATA) if lost in (Kind.REQUEST, Kind.ANSWER) else 1):
+        for skip in range(max(1, size // MAX_DATA) if lost in (PacketKind.REQUEST, PacketKind.ANSWER) else 1):
             if backend == "engine" and skip not in (0, 4):
                 continue
             executed = []
@@ -208,7 +208,7 @@ def test_any_one_packet_may_be_lost(size, lost, backend):
                 system.go()
                 assert client.result == [data[::-1]] and executed == [(1, data)]
                 settled_hits = rule.hits
-            assert settled_hits == 1 or lost is Kind.ACK
+            assert settled_hits == 1 or lost is PacketKind.ACK
 
 
 def test_a_server_that_takes_longer_than_a_time_out_says_so():
@@ -216,13 +216,13 @@ def test_a_server_that_takes_longer_than_a_time_out_says_so():
     executed, kinds = [], []
     with whole() as system:
         tamperer = Tamperer(system, [Protocol.REQUEST])
-        tamperer.rules.append(Rule(lambda receiver, header: kinds.append((receiver, Kind(kind(header)))), count=1))
+        tamperer.rules.append(Rule(lambda receiver, header: kinds.append((receiver, PacketKind(kind(header)))), count=1))
         system.cab("CAB2").spawn(echo, executed, 40_000)
         client = system.spawn("CAB1", call_all, 2, [b"abc"])
         system.go()
         assert client.result == [b"cba"] and executed == [(1, b"abc")]
-        working = kinds.count((1, Kind.WORKING))
-        assert 8 <= working <= 16 and kinds.count((2, Kind.REQUEST)) == working + 2
+        working = kinds.count((1, PacketKind.WORKING))
+        assert 8 <= working <= 16 and kinds.count((2, PacketKind.REQUEST)) == working + 2
 
 
 def test_the_time_out_follows_the_round_trip():
@@ -232,7 +232,7 @@ def test_the_time_out_follows_the_round_trip():
     async def client(cab, tamperer):
         for number in range(12):
             if number == 11:
-                tamperer.rules.append(Rule(lambda receiver, header: kind(header) == Kind.REQUEST))
+                tamperer.rules.append(Rule(lambda receiver, header: kind(header) == PacketKind.REQUEST))
             begin = await cab.now_us()
             await cab.request.call((2, SERVICE), b"")
             times.append(await cab.now_us() - begin)

@@ -7,7 +7,7 @@ import pytest
 
 from nectar.software.errors import (AnswerLost, CallCancelled, CallTimeout, MessageTooLong, ServerRestarted, ServerSilent,
                                     ServiceEnded, ServiceFull, ServiceMissing)
-from nectar.software.packet import ASK, EXCHANGE, MAX_DATA, Kind, Protocol, Reason
+from nectar.software.packet import ASK, EXCHANGE, MAX_DATA, PacketKind, Protocol, Reason
 from nectar.software.transport.datagram import MAX_MESSAGE
 from nectar.verification.software.helpers import BACKENDS, pattern
 from nectar.verification.software.tamper import Rule, Tamperer
@@ -18,7 +18,7 @@ LONG = pattern(5 * MAX_DATA)
 
 
 def kind(header):
-    """The Kind of a packet of the protocol."""
+    """The PacketKind of a packet of the protocol."""
     return header[3] & ~ASK
 
 
@@ -204,8 +204,8 @@ def vanishing(when, backend):
 STATES = {
     "at once": lambda receiver, header: receiver == 2,
     "with part of the request": lambda receiver, header: receiver == 2 and header[12] == 3,
-    "while it works": lambda receiver, header: kind(header) == Kind.WORKING,
-    "with part of the answer": lambda receiver, header: kind(header) == Kind.ANSWER and header[12] == 3,
+    "while it works": lambda receiver, header: kind(header) == PacketKind.WORKING,
+    "with part of the answer": lambda receiver, header: kind(header) == PacketKind.ANSWER and header[12] == 3,
 }
 
 
@@ -255,7 +255,7 @@ def test_a_call_is_cancelled(state, lost, backend):
             await cab.sleep(30_000)
         call = await cab.request.start((2, SERVICE), LONG)
         if state == "coming":
-            tamperer.rules.append(Rule(lambda receiver, header: kind(header) == Kind.REQUEST and header[12] == 2, count=100))
+            tamperer.rules.append(Rule(lambda receiver, header: kind(header) == PacketKind.REQUEST and header[12] == 2, count=100))
             await cab.sleep(350)
         elif state == "waiting":
             await cab.sleep(2000)
@@ -263,12 +263,12 @@ def test_a_call_is_cancelled(state, lost, backend):
             await first.result()
             await cab.sleep(2000)
         elif state == "answered":
-            tamperer.rules.append(Rule(lambda receiver, header: kind(header) == Kind.ANSWER and header[12] == 4, count=100))
+            tamperer.rules.append(Rule(lambda receiver, header: kind(header) == PacketKind.ANSWER and header[12] == 4, count=100))
             await cab.sleep(25_000)
         else:
             await cab.sleep(30_000)
         if lost:
-            tamperer.rules.insert(0, Rule(lambda receiver, header: kind(header) == Kind.CANCEL))
+            tamperer.rules.insert(0, Rule(lambda receiver, header: kind(header) == PacketKind.CANCEL))
         call.cancel()
         call.cancel()
         if state == "over":
@@ -298,12 +298,12 @@ def test_a_call_is_cancelled_before_its_server_has_heard_of_it(backend):
 
     async def client(cab, tamperer):
         await cab.request.call((2, SERVICE), b"warm")
-        tamperer.rules.append(Rule(lambda receiver, header: kind(header) == Kind.REQUEST, count=100))
+        tamperer.rules.append(Rule(lambda receiver, header: kind(header) == PacketKind.REQUEST, count=100))
         call = await cab.request.start((2, SERVICE), b"never")
         call.cancel()
         await cab.sleep(5000)
         tamperer.calm()
-        head = EXCHANGE.pack(Protocol.REQUEST, 1, 2, Kind.REQUEST | ASK, SERVICE, 1, 1, 1, 0)
+        head = EXCHANGE.pack(Protocol.REQUEST, 1, 2, PacketKind.REQUEST | ASK, SERVICE, 1, 1, 1, 0)
         cab.datalink.post(cab.datalink.route(2), head)
         with pytest.raises(CallCancelled):
             await call.result()
@@ -332,7 +332,7 @@ def test_a_server_cab_that_starts_anew_executes_no_old_duplicate(busy, backend):
             await cab.sleep(12_000)
             await fails(cab, ServerRestarted, "whether the request was executed before is not known", b"first")
         for number in range(3):
-            head = EXCHANGE.pack(Protocol.REQUEST, 1, 2, Kind.REQUEST | ASK, SERVICE, number, 1, 1, 0)
+            head = EXCHANGE.pack(Protocol.REQUEST, 1, 2, PacketKind.REQUEST | ASK, SERVICE, number, 1, 1, 0)
             cab.datalink.post(cab.datalink.route(2), head)
         await cab.sleep(1000)
         return await cab.request.call((2, SERVICE), b"after")
@@ -379,7 +379,7 @@ def test_answers_are_kept_up_to_a_bound(backend):
     async def clients(cab, tamperer):
         await cab.request.call((2, SERVICE), b"warm")
         await cab.sleep(1000)
-        tamperer.rules.append(Rule(lambda receiver, header: kind(header) == Kind.ANSWER, count=3))
+        tamperer.rules.append(Rule(lambda receiver, header: kind(header) == PacketKind.ANSWER, count=3))
         calls = [await cab.request.start((2, SERVICE), bytes([number])) for number in range(3)]
         with pytest.raises(AnswerLost, match="does not keep the answer") as caught:
             await calls[0].result()
@@ -395,7 +395,7 @@ def test_answers_are_kept_up_to_a_bound(backend):
 
 
 # -- malformed headers -------------------------------------------------------------------------------
-GOOD = dict(protocol=Protocol.REQUEST, source=1, destination=2, kind=Kind.REQUEST | ASK, service=SERVICE, number=5, client=1, server=1, word=0)
+GOOD = dict(protocol=Protocol.REQUEST, source=1, destination=2, kind=PacketKind.REQUEST | ASK, service=SERVICE, number=5, client=1, server=1, word=0)
 MALFORMED = {
     "kind 0": (dict(kind=0), 0, "malformed"),
     "kind unknown": (dict(kind=0x7F), 0, "malformed"),
@@ -408,15 +408,15 @@ MALFORMED = {
     "fewer bytes than it says": (dict(word=100), 50, "malformed"),
     "none of the bytes that it says": (dict(word=100), 0, "malformed"),
     "more bytes than it says": (dict(word=10), 50, "damaged"),
-    "control with data": (dict(kind=Kind.ACK), 8, "damaged"),
-    "refused for no reason": (dict(kind=Kind.REFUSED, word=99), 0, "malformed"),
+    "control with data": (dict(kind=PacketKind.ACK), 8, "damaged"),
+    "refused for no reason": (dict(kind=PacketKind.REFUSED, word=99), 0, "malformed"),
     "a server's boot of before": (dict(server=9), 0, "stale"),
-    "an answer that nobody asked for": (dict(kind=Kind.ANSWER), 0, "duplicates"),
-    "an acknowledgment of nothing": (dict(kind=Kind.ACK), 0, None),
-    "lacks of nothing": (dict(kind=Kind.LACKS, word=0xFFFFFFFF), 0, "refused"),
-    "has of nothing": (dict(kind=Kind.HAVE, word=0xFFFFFFFF), 0, None),
-    "refused, which nobody was": (dict(kind=Kind.REFUSED, word=Reason.FULL), 0, None),
-    "cancels nothing": (dict(kind=Kind.CANCEL), 0, "refused"),
+    "an answer that nobody asked for": (dict(kind=PacketKind.ANSWER), 0, "duplicates"),
+    "an acknowledgment of nothing": (dict(kind=PacketKind.ACK), 0, None),
+    "lacks of nothing": (dict(kind=PacketKind.LACKS, word=0xFFFFFFFF), 0, "refused"),
+    "has of nothing": (dict(kind=PacketKind.HAVE, word=0xFFFFFFFF), 0, None),
+    "refused, which nobody was": (dict(kind=PacketKind.REFUSED, word=Reason.FULL), 0, None),
+    "cancels nothing": (dict(kind=PacketKind.CANCEL), 0, "refused"),
 }
 
 

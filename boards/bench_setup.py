@@ -7,18 +7,18 @@ from amaranth.hdl import Cat, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..hdl.host.conductor import check_cabs
+from ..hdl.host.host_controller import check_cabs
 from .cab import CabTop
-from .given import Given
+from .interface import BoardInterface
 from .hub import HubTop
 
-__all__ = ["Desk"]
+__all__ = ["BenchSetup"]
 
 #: Samples of a fiber in a cycle, and of a bit on it: a bit takes a cycle.
 _SAMPLES = 4
 
 
-class Desk(wiring.Component):
+class BenchSetup(wiring.Component):
     """A ``HubTop`` and 1 to 16 ``CabTop``, joined at the pins of their serial fibers: CAB number N, from 0, hangs on port N.
 
     Parameters
@@ -57,9 +57,9 @@ class Desk(wiring.Component):
 
     def __init__(self, cabs=2, profile="prototype", hub_id=1, data_bytes=32768, clock_hz=16_000_000, bit_cycles=4):
         check_cabs(cabs)
-        given = Given(clock_hz=clock_hz, line_hz=clock_hz, samples=_SAMPLES, oversampling=_SAMPLES, one_clock=True)
-        self._hub = HubTop(given, ports=max(2, cabs), profile=profile, hub_id=hub_id)
-        self._cabs = [CabTop(given, data_bytes=data_bytes, baud=clock_hz // bit_cycles) for _ in range(cabs)]
+        interface = BoardInterface(clock_hz=clock_hz, line_hz=clock_hz, samples=_SAMPLES, oversampling=_SAMPLES, one_clock=True)
+        self._hub = HubTop(interface, ports=max(2, cabs), profile=profile, hub_id=hub_id)
+        self._cabs = [CabTop(interface, data_bytes=data_bytes, baud=clock_hz // bit_cycles) for _ in range(cabs)]
         super().__init__({"rx": In(cabs), "tx": Out(cabs, init=(1 << cabs) - 1), "busy": Out(1), "lost": Out(cabs)})
 
     def elaborate(self, platform):

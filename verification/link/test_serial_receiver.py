@@ -1,4 +1,4 @@
-"""Bench of hdl/link/receiver.py: what is delivered is what was sent, whatever a fiber may do to it; what was damaged is told; and the link comes up in time."""
+"""Bench of hdl/link/serial_receiver.py: what is delivered is what was sent, whatever a fiber may do to it; what was damaged is told; and the link comes up in time."""
 
 import random
 from itertools import accumulate
@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import cocotb
 import pytest
 from cocotb.triggers import FallingEdge
-from nectar.hdl.link.receiver import Receiver
+from nectar.hdl.link.serial_receiver import SerialReceiver
 from nectar.verification.bench import Bench, inside
 from nectar.verification.link.channel import CODES, IDLE, VIOLATION, Cable, levels, paced, sample, word_bits
 from nectar.verification.link.lines import WRONG, begin, random_symbols, raw
@@ -314,15 +314,15 @@ async def full_rate_without_loss_at_any_clock_and_jitter(dut):
             assert seen.symbols == symbols and not seen.violations and len(seen.ups) == 1
 
 
-bench = Bench(__name__, {name: lambda sizes=sizes: Receiver(*sizes) for name, sizes in CONFIGURATIONS.items()}, ports_only=True)
+bench = Bench(__name__, {name: lambda sizes=sizes: SerialReceiver(*sizes) for name, sizes in CONFIGURATIONS.items()}, ports_only=True)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())
-def test_receiver(configuration, claim):
+def test_serial_receiver(configuration, claim):
     bench.check(configuration, claim)
 
 
 @pytest.mark.parametrize("sizes, message", [((4, 5), "a bit of 5 samples does not take a whole number of cycles of 4"), ((1, 3), "oversampling must be 4 to 8, not 3")])
 def test_samples_that_do_not_fit_are_refused(sizes, message):
     with pytest.raises(ValueError, match=message):
-        Receiver(*sizes)
+        SerialReceiver(*sizes)

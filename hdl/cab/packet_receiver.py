@@ -15,7 +15,7 @@ from .internet import SUM_BITS, SUM_BYTES, InternetSum
 from .memory import LANES
 from .registers import RegisterPort
 
-__all__ = ["RECEIVER_REGISTERS", "Queued", "Receiver", "State"]
+__all__ = ["RECEIVER_REGISTERS", "Queued", "PacketReceiver", "State"]
 
 _HEADERS = tuple(f"rx_header{number}" for number in range(HEADER_BYTES // LANES))
 
@@ -40,7 +40,7 @@ class State(enum.Enum, shape=3):
     FINISH = 4   # the last words are being written
 
 
-class Receiver(wiring.Component):
+class PacketReceiver(wiring.Component):
     """Takes packets from the input queue.
 
     Members

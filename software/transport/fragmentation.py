@@ -10,11 +10,11 @@ from ..kernel.thread import BLOCK
 from ..packet import MAX_DATA
 from .fragments import Assembly, parts
 
-__all__ = ["Parcel", "Incoming", "empty", "pack_up"]
+__all__ = ["OutgoingMessage", "Reassembly", "empty", "pack_up"]
 
 
 async def pack_up(kernel, memory, data, limit, most_areas, timeout_us=None):
-    """A Parcel of ``data``: bytes, which are stored into a block of their own, a Message, or a list of (byte address, bytes), which stay where they are.
+    """An OutgoingMessage of ``data``: bytes, which are stored into a block of their own, a Message, or a list of (byte address, bytes), which stay where they are.
 
     Waits for data memory as ``Memory.allocate`` does, ``timeout_us`` at most (TimedOut). Raises MessageTooLong for more than ``limit`` bytes or, in a packet, more than ``most_areas``
     areas; TypeError, ValueError for what is no message.
@@ -27,11 +27,11 @@ async def pack_up(kernel, memory, data, limit, most_areas, timeout_us=None):
         block = await memory.allocate(length, timeout_us)
         memory.write(block, data)
         await kernel.door.now()       # the bytes are there when a handler posts a packet of them
-        return Parcel(kernel, memory, ((block, length),), length, block)
+        return OutgoingMessage(kernel, memory, ((block, length),), length, block)
     areas = tuple(areas_of(data, memory))
     length = sum(size for _, size in areas)
     _check(length, limit)
-    parcel = Parcel(kernel, memory, areas, length)
+    parcel = OutgoingMessage(kernel, memory, areas, length)
     longest = max(len(part) for part in parcel.parts)
     if longest > most_areas:
         raise MessageTooLong(f"a packet on this route may have {most_areas} areas, not {longest}: send fewer and larger ones")
@@ -39,8 +39,8 @@ async def pack_up(kernel, memory, data, limit, most_areas, timeout_us=None):
 
 
 def empty(kernel, memory):
-    """A Parcel without a byte."""
-    return Parcel(kernel, memory, (), 0)
+    """A OutgoingMessage without a byte."""
+    return OutgoingMessage(kernel, memory, (), 0)
 
 
 def _check(length, limit):
@@ -48,7 +48,7 @@ def _check(length, limit):
         raise MessageTooLong(f"a message has at most {limit} bytes, not {length}: send it in parts")
 
 
-class Parcel:
+class OutgoingMessage:
     """A message to send. Its owner gives it up by ``release``; a block of its own is freed when no packet needs it either.
 
     Members
@@ -127,7 +127,7 @@ class Parcel:
             await BLOCK
 
 
-class Incoming:
+class Reassembly:
     """A message that is being put together in data memory.
 
     Members

@@ -1,9 +1,9 @@
 """One coarse timer for all that may get stuck: it runs only while something is under way."""
 
-__all__ = ["Watch"]
+__all__ = ["WatchdogTimer"]
 
 
-class Watch:
+class WatchdogTimer:
     """Calls each of ``watchers`` every ``period`` CPU cycles at interrupt level, as long as one of them returns True.
 
     Members

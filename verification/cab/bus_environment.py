@@ -4,13 +4,13 @@ import random
 from collections import deque
 
 from nectar.hdl.cab.addresses import KERNEL_PAGE, REGIONS, REGISTERS
-from nectar.hdl.cab.regions import Kind, Right
+from nectar.hdl.cab.regions import AccessKind, Right
 from nectar.hdl.cab.registers import Area
 from nectar.verification import seeds
 from nectar.verification.cab.lockstep import HandClock
 from nectar.verification.cab.structures import pack
 
-__all__ = ["AREAS", "SIZE", "World", "names_area", "place", "random_request"]
+__all__ = ["AREAS", "SIZE", "BusEnvironment", "names_area", "place", "random_request"]
 
 SIZE = 4 << 10
 SIZES = {"data": SIZE, "program": SIZE}
@@ -59,7 +59,7 @@ def register_fails(request):
     return request["write_data"] >> 31 if request["write"] else request["address"] >> 2 & 1
 
 
-class World:
+class BusEnvironment:
     """What surrounds the bus: rights, registers, memories; and what must become of each access."""
 
     def __init__(self, dut, window):
@@ -97,7 +97,7 @@ class World:
         domain = VME_DOMAIN if port == "vme" else 0 if request["kernel"] else self.current
         kernel = port == "bus" and domain == 0
         where = place(request["address"])
-        kind = Kind.WRITE if request["write"] else Kind.EXECUTE if request["execute"] else Kind.READ
+        kind = AccessKind.WRITE if request["write"] else AccessKind.EXECUTE if request["execute"] else AccessKind.READ
         trap = {"address": request["address"], "domain": domain, "kind": kind, "vme": port == "vme"}
         offset = request["address"] - REGIONS["registers"].base
         forbidden = where == "protection" or where == "registers" and offset & 0xC00 == KERNEL_PAGE
@@ -109,7 +109,7 @@ class World:
             first = area["address"]
             for page in range(first >> 10, (first + area["length"] - 1 >> 10) + 1):
                 if not self.rights(domain, page) & (Right.WRITE if area["write"] else Right.READ):
-                    return None, trap | {"address": max(first, page << 10), "kind": Kind.WRITE if area["write"] else Kind.READ}
+                    return None, trap | {"address": max(first, page << 10), "kind": AccessKind.WRITE if area["write"] else AccessKind.READ}
         if where == "prom" and request["write"] or where == "vme" and (port == "vme" or not self.window):
             where = None
         if where == "registers" and register_fails(request):

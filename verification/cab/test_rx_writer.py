@@ -1,4 +1,4 @@
-"""Bench of hdl/cab/store.py: bytes at any address of any areas, none twice and none astray, at a symbol a cycle."""
+"""Bench of hdl/cab/rx_writer.py: bytes at any address of any areas, none twice and none astray, at a symbol a cycle."""
 
 import random
 from collections import deque
@@ -7,7 +7,7 @@ import cocotb
 import pytest
 
 from nectar.hdl.cab.scatter import scatter_area
-from nectar.hdl.cab.store import Store
+from nectar.hdl.cab.rx_writer import RxWriter
 from nectar.verification.bench import Bench
 from nectar.verification.cab.lockstep import HandClock
 from nectar.verification.cab.structures import pack
@@ -173,10 +173,10 @@ async def what_was_not_written_is_forgotten(dut):
         await store.cycle(forget=True)
 
 
-bench = Bench(__name__, {"store": lambda: Store(SIZE)}, ports_only=True)
+bench = Bench(__name__, {"store": lambda: RxWriter(SIZE)}, ports_only=True)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())
-def test_store(configuration, claim):
+def test_rx_writer(configuration, claim):
     """Each claim."""
     bench.check(configuration, claim)

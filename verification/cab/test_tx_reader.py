@@ -1,4 +1,4 @@
-"""Bench of hdl/cab/gather.py: what each entry becomes, and how often it reads the memory."""
+"""Bench of hdl/cab/tx_reader.py: what each entry becomes, and how often it reads the memory."""
 
 import random
 from collections import deque
@@ -6,7 +6,7 @@ from collections import deque
 import cocotb
 import pytest
 
-from nectar.hdl.cab.gather import Entry, Gather, Item, Kind
+from nectar.hdl.cab.tx_reader import Entry, TxReader, Item, EntryKind
 from nectar.hdl.link.symbol import Control
 from nectar.verification.bench import Bench
 from nectar.verification.cab.lockstep import HandClock
@@ -18,12 +18,12 @@ ROOM = 4
 
 def random_entry():
     """An entry as the registers make them."""
-    kind = random.choice([Kind.COMMAND, Kind.SYMBOL, Kind.AREA, Kind.AREA, Kind.AREA])
+    kind = random.choice([EntryKind.COMMAND, EntryKind.SYMBOL, EntryKind.AREA, EntryKind.AREA, EntryKind.AREA])
     flags = {name: random.getrandbits(1) for name in ("start", "crc", "internet", "end", "notify")}
-    if kind == Kind.COMMAND:
+    if kind == EntryKind.COMMAND:
         return {"kind": kind.value, "value": random.getrandbits(24), "notify": flags["notify"],
                 "wait_ready": random.getrandbits(1)}
-    if kind == Kind.SYMBOL:
+    if kind == EntryKind.SYMBOL:
         return {"kind": kind.value, "value": random.choice([random.getrandbits(9), int(Control.IDLE), int(Control.START)])}
     length = random.choice([0, 1, 2, 3, 4, 5, 8, random.randrange(40)])
     address = random.choice([random.randrange(SIZE - 40), SIZE - length]) % SIZE
@@ -33,11 +33,11 @@ def random_entry():
 def meaning(entry, memory):
     """What an entry must put on the fiber, part by part, as docs/cab.md says."""
     notify = [("notify",)] if entry.get("notify") else []
-    if entry["kind"] == Kind.COMMAND.value:
+    if entry["kind"] == EntryKind.COMMAND.value:
         wait = [("wait",)] if entry["wait_ready"] else []
         bytes_ = [("command", byte) for byte in entry["value"].to_bytes(3, "big")]
         return [*wait, ("command", int(Control.COMMAND)), *bytes_, *notify]
-    if entry["kind"] == Kind.SYMBOL.value:
+    if entry["kind"] == EntryKind.SYMBOL.value:
         return [("symbol", entry["value"])] if entry["value"] != Control.IDLE else []
     area = memory[entry["address"]:entry["address"] + entry["value"]]
     return [*([("symbol", int(Control.START))] if entry["start"] else []), *(("symbol", byte) for byte in area),
@@ -120,7 +120,7 @@ async def entries_become_what_the_specification_says(dut):
         around.busy = True
         await around.finish(grant, drain)
         assert around.out == around.expected
-        areas = [entry for entry in entries if entry["kind"] == Kind.AREA.value and entry["value"]]
+        areas = [entry for entry in entries if entry["kind"] == EntryKind.AREA.value and entry["value"]]
         assert len(around.reads) == sum((e["address"] + e["value"] - 1) // 4 - e["address"] // 4 + 1 for e in areas)
         assert all(b - a >= 2 for a, b in zip(around.reads, around.reads[1:])), "the memory is asked in two cycles in a row"
 
@@ -132,7 +132,7 @@ async def an_area_may_be_the_whole_memory(dut):
     around = Surroundings(dut, memory)
     await around.start()
     for address, length in ((0, SIZE), (3, SIZE - 3), *((random.randrange(9), random.randrange(least, 2 * least - 9)) for least in (256, 512, 1024, 2048))):
-        entry = {"kind": Kind.AREA.value, "value": length, "bytes": 1, "address": address, "start": 0, "crc": 0, "end": 1}
+        entry = {"kind": EntryKind.AREA.value, "value": length, "bytes": 1, "address": address, "start": 0, "crc": 0, "end": 1}
         around.entries.append(entry)
         around.out, around.expected, around.busy = [], meaning(entry, memory), True
         await around.finish(0.9, 0.9)
@@ -144,17 +144,17 @@ async def a_long_area_takes_two_cycles_a_word(dut):
     """C1: twice the rate that the fiber needs."""
     around = Surroundings(dut, bytes(SIZE))
     await around.start()
-    around.entries.append({"kind": Kind.AREA.value, "value": 400, "bytes": 1, "address": 0})
+    around.entries.append({"kind": EntryKind.AREA.value, "value": 400, "bytes": 1, "address": 0})
     around.expected = [("symbol", 0)] * 400
     around.busy = True
     cycles = await around.finish(1, 1)
     assert len(around.out) == 400 and cycles <= 200 + 3
 
 
-bench = Bench(__name__, {"gather": lambda: Gather(SIZE)}, ports_only=True)
+bench = Bench(__name__, {"gather": lambda: TxReader(SIZE)}, ports_only=True)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())
-def test_gather(configuration, claim):
+def test_tx_reader(configuration, claim):
     """Each claim."""
     bench.check(configuration, claim)

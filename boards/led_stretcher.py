@@ -7,10 +7,10 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["Glow"]
+__all__ = ["LedStretcher"]
 
 
-class Glow(wiring.Component):
+class LedStretcher(wiring.Component):
     """A light that stays on long enough to be seen.
 
     Parameters

@@ -15,7 +15,7 @@ from .elastic import ElasticBuffer
 from .symbol import SYMBOL_BITS, Control
 from .transmitter import line_rate
 
-__all__ = ["Receiver", "TRIAL", "WORSE", "WORST"]
+__all__ = ["SerialReceiver", "TRIAL", "WORSE", "WORST"]
 
 #: Words without a violation that must come before any symbol is delivered.
 TRIAL = 32
@@ -23,7 +23,7 @@ TRIAL = 32
 WORSE, WORST = 4, 15
 
 
-class Receiver(wiring.Component):
+class SerialReceiver(wiring.Component):
     """Receiver of a serial fiber.
 
     Parameters

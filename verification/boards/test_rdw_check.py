@@ -1,4 +1,4 @@
-"""boards/collisions.py: which memories may give any value for a word that is read while it is written, and that synthesis then needs nothing beside them."""
+"""boards/rdw_check.py: which memories may give any value for a word that is read while it is written, and that synthesis then needs nothing beside them."""
 
 import json
 
@@ -8,7 +8,7 @@ from amaranth.hdl import ClockDomain, Module
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from nectar.boards.collisions import unchecked
+from nectar.boards.rdw_check import unchecked
 from nectar.boards.tools import yosys
 
 

@@ -12,7 +12,7 @@ from .framer import LastWord
 from .numbers import (ANSWER, BUFFER_WORDS, FRAME_WORDS, MAX_CABS, QUIET_EDGES, REQUEST, RESET_EDGES, VERSION, Answer, Item, Reason, Request, Turn)
 from .processor import HostPort
 
-__all__ = ["Conductor", "check_cabs"]
+__all__ = ["HostController", "check_cabs"]
 
 _EDGE_BITS = 64
 _LIMIT_BITS = 32
@@ -28,7 +28,7 @@ def check_cabs(cabs):
         raise ValueError(f"a cluster has 1 to {MAX_CABS} CABs, not {cabs}")
 
 
-class Conductor(wiring.Component):
+class HostController(wiring.Component):
     """Master of the processors and of their boards' time.
 
     Parameters

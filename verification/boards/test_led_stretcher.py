@@ -1,4 +1,4 @@
-"""Bench of boards/glow.py."""
+"""Bench of boards/led_stretcher.py."""
 
 import random
 
@@ -7,7 +7,7 @@ import pytest
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
 
-from nectar.boards.glow import Glow
+from nectar.boards.led_stretcher import LedStretcher
 from nectar.verification.bench import Bench
 
 BITS = 4
@@ -30,15 +30,15 @@ async def it_is_on_for_as_long_as_it_says_after_the_last_event(dut):
         assert int(dut.light.value) == (since is not None and since < 2 ** BITS), since
 
 
-bench = Bench(__name__, {"4 bits": lambda: Glow(BITS)}, ports_only=True)
+bench = Bench(__name__, {"4 bits": lambda: LedStretcher(BITS)}, ports_only=True)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())
-def test_glow(configuration, claim):
+def test_led_stretcher(configuration, claim):
     bench.check(configuration, claim)
 
 
 @pytest.mark.parametrize("bits", [0, 33])
 def test_a_light_of_another_length_is_refused(bits):
     with pytest.raises(ValueError, match=rf"a light glows for 2\*\*1 to 2\*\*32 cycles, not 2\*\*{bits}"):
-        Glow(bits)
+        LedStretcher(bits)

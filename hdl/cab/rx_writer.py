@@ -15,12 +15,12 @@ from .memory import LANES, StorePort, check_data_bytes
 from .registers import WORD_BITS
 from .scatter import scatter_area
 
-__all__ = ["Store"]
+__all__ = ["RxWriter"]
 
 _LANE_BITS = exact_log2(LANES)
 
 
-class Store(wiring.Component):
+class RxWriter(wiring.Component):
     """Writes bytes to consecutive addresses of areas, at most one word in four bytes apart from the ends of areas.
 
     Parameters
@@ -128,5 +128,5 @@ class Store(wiring.Component):
             Assert(~(self.flush & self.valid), "no byte comes while the last ones are written"),
         ]
         if platform == "formal":
-            self.spy = SimpleNamespace(address=address, remaining=remaining, word=Cat(C(0, 8), word), select=select)
+            self.probes = SimpleNamespace(address=address, remaining=remaining, word=Cat(C(0, 8), word), select=select)
         return m

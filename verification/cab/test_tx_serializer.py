@@ -1,4 +1,4 @@
-"""Bench of hdl/cab/emitter.py: what each item puts on the fiber, with CRC, waits, ready signals and resets."""
+"""Bench of hdl/cab/tx_serializer.py: what each item puts on the fiber, with CRC, waits, ready signals and resets."""
 
 import random
 import zlib
@@ -9,10 +9,10 @@ import pytest
 from cocotb.clock import Clock
 from cocotb.triggers import Timer
 
-from nectar.hdl.cab.emitter import READY_LIMIT, Emitter
-from nectar.hdl.cab.gather import Item
+from nectar.hdl.cab.tx_serializer import READY_LIMIT, TxSerializer
+from nectar.hdl.cab.tx_reader import Item
 from nectar.hdl.cab.output import Outgoing
-from nectar.hdl.link.symbol import Control, command, is_control
+from nectar.hdl.link.symbol import Control, is_control
 from nectar.verification.bench import Bench
 from nectar.verification.cab.lockstep import HandClock
 from nectar.verification.cab.reference_fiber import internet_checksum
@@ -292,10 +292,10 @@ async def progress_counts_the_bytes_of_a_long_packet(dut):
             await around.clock.edge()
 
 
-bench = Bench(__name__, {"emitter": Emitter}, ports_only=True)
+bench = Bench(__name__, {"emitter": TxSerializer}, ports_only=True)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())
-def test_emitter(configuration, claim):
+def test_tx_serializer(configuration, claim):
     """Each claim."""
     bench.check(configuration, claim)

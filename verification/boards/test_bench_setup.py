@@ -1,9 +1,9 @@
-"""boards/desk.py: what is on a desk. That it works is shown with software: verification/software/test_cable_desk.py, verification/cli/test_run_desk.py."""
+"""boards/bench_setup.py: what is on a desk. That it works is shown with software: verification/software/test_cable_desk.py, verification/cli/test_run_desk.py."""
 
 import pytest
-from nectar.boards.desk import Desk
+from nectar.boards.bench_setup import BenchSetup
 from nectar.boards.fiber import Fiber
-from nectar.boards.given import Given
+from nectar.boards.interface import BoardInterface
 
 
 @pytest.mark.parametrize("parameters, error, message", [
@@ -12,16 +12,16 @@ from nectar.boards.given import Given
     ({"bit_cycles": 3}, ValueError, "makes no serial line of 5333333 baud")])
 def test_parameters_that_cannot_be_are_refused(parameters, error, message):
     with pytest.raises(error, match=message):
-        Desk(**parameters)
+        BenchSetup(**parameters)
 
 
 def test_each_cab_has_a_line_and_a_light():
-    desk = Desk(cabs=3)
+    desk = BenchSetup(cabs=3)
     assert (len(desk.rx), len(desk.tx), len(desk.lost), len(desk.busy)) == (3, 3, 3, 1)
 
 
-@pytest.mark.parametrize("given, phy, symbol_ps", [
-    (Given(), "serial", 400_000), (Given(line_hz=125_000_000, samples=4), "serial", 80_000), (Given(clock_hz=25_000_000), "parallel", 80_000)])
-def test_a_fiber_tells_the_time_of_a_symbol(given, phy, symbol_ps):
+@pytest.mark.parametrize("interface, phy, symbol_ps", [
+    (BoardInterface(), "serial", 400_000), (BoardInterface(line_hz=125_000_000, samples=4), "serial", 80_000), (BoardInterface(clock_hz=25_000_000), "parallel", 80_000)])
+def test_a_fiber_tells_the_time_of_a_symbol(interface, phy, symbol_ps):
     """docs/serial.md: ten bits, or two cycles of the clock."""
-    assert Fiber(given, phy).symbol_ps == symbol_ps
+    assert Fiber(interface, phy).symbol_ps == symbol_ps

@@ -11,11 +11,11 @@ from amaranth.lib.wiring import In, Out
 from ..link.symbol import SYMBOL_BITS, Control
 from .addresses import LENGTH_BITS
 from .crc32 import Crc32
-from .gather import Item
+from .tx_reader import Item
 from .internet import SUM_BYTES, InternetSum
 from .output import Outgoing
 
-__all__ = ["CRC_BYTES_LAST", "Emitter", "READY_LIMIT"]
+__all__ = ["CRC_BYTES_LAST", "TxSerializer", "READY_LIMIT"]
 
 #: Ready signals that can wait at once.
 READY_LIMIT = 255
@@ -23,7 +23,7 @@ READY_LIMIT = 255
 CRC_BYTES_LAST = 3
 
 
-class Emitter(wiring.Component):
+class TxSerializer(wiring.Component):
     """Sends the parts of each item, one symbol a cycle, and ready signals between any two symbols.
 
     Members

@@ -10,14 +10,14 @@ from ..errors import ConnectTimeout, NoRoute, PeerSilent
 from ..packet import Flag
 from .endpoint import Endpoint, State
 
-__all__ = ["Patience"]
+__all__ = ["RetransmissionTimers"]
 
 _OPEN, _ACK, _ASK = int(Flag.OPEN), int(Flag.ACK), int(Flag.ASK)
 #: Repetitions in vain after which the datalink is told to look whether the way to the peer is in order.
 _SUSPECT = 2
 
 
-class Patience(Endpoint):
+class RetransmissionTimers(Endpoint):
     """An end with its times. There is one timer; it goes off at the first of them, or at one that has been put off since."""
 
     __slots__ = ()
@@ -109,7 +109,7 @@ class Patience(Endpoint):
         """Nothing was heard of what was sent: sends it again, or asks; by another way if there is one."""
         datalink = self.stream.datalink
         if self._tries % _SUSPECT == 0:
-            datalink.suspect(self.peer)
+            datalink.report_unresponsive(self.peer)
         with suppress(NoRoute):
             self.route = datalink.route(self.peer)
         if self.state is State.OPENING:

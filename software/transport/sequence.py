@@ -3,7 +3,7 @@
 Ours; the method is that of windows against replay: a bit for each of the last numbers, and everything older counts as seen.
 """
 
-__all__ = ["Window", "ahead", "SPAN"]
+__all__ = ["SequenceWindow", "ahead", "SPAN"]
 
 #: Numbers that a window remembers; a sender has no two numbers that far apart under way.
 SPAN = 64
@@ -15,7 +15,7 @@ def ahead(number, other):
     return (number - other + _NUMBERS // 2) % _NUMBERS - _NUMBERS // 2
 
 
-class Window:
+class SequenceWindow:
     """The numbers (of 16 bits, counted up, beginning anew after 65535) of one sender."""
 
     __slots__ = ("_newest", "_bits")

@@ -7,13 +7,13 @@ no arbiter, replies no bus. Supervisor commands that concern ports are not imita
 from collections import deque
 
 from nectar.hdl.hub.commands import HELLO, HELLO_ASK, HELLO_HUB, Op
-from nectar.hdl.hub.monitor_map import Counter
+from nectar.hdl.hub.monitor_map import CounterId
 from nectar.hdl.link.symbol import COMMAND_LENGTH, CONTROL_BIT, Control, reply
 
 from .streams import CODES, owns
 from .tables import Tables, answered
 
-__all__ = ["Imitation"]
+__all__ = ["CycleModel"]
 
 #: Cycles from the pins to the head of the queue, and from a decision to the next move of the head.
 INPUT, DECISION = 3, 5
@@ -35,7 +35,7 @@ class _Port:
         self.replies = deque()
 
 
-class Imitation(Tables):
+class CycleModel(Tables):
     """A HUB of ``ports`` ports with ID ``hub``; see Bed.simulate for how it is driven."""
 
     def __init__(self, ports, hub):
@@ -97,7 +97,7 @@ class Imitation(Tables):
             self.ready[port.index] = True
             return
         if port.reply is not None and symbol & CONTROL_BIT:
-            self.count(port.index, Counter.REPLY_CUT)
+            self.count(port.index, CounterId.REPLY_CUT)
             port.reply = None
         if symbol == Control.REPLY:
             port.reply = []
@@ -107,7 +107,7 @@ class Imitation(Tables):
                 frame, port.reply = port.reply, None
                 self._pass_reply(port, frame)
         elif symbol & CONTROL_BIT and symbol not in CODES:
-            self.count(port.index, Counter.RESERVED)
+            self.count(port.index, CounterId.RESERVED)
         else:
             port.queue.append((symbol, self.now + INPUT))
             if [queued for queued, _ in list(port.queue)[-4:-1]] == [Control.COMMAND, Op.FLUSH_REPLY, self.hub] and not symbol & CONTROL_BIT:
@@ -121,7 +121,7 @@ class Imitation(Tables):
             return
         owner = self.owner[port.index]
         if owner is None:
-            self.count(port.index, Counter.NO_ROUTE)
+            self.count(port.index, CounterId.NO_ROUTE)
             return
         self.ports[owner].replies.append([int(Control.REPLY), *frame])
         if frame[0] == Op.CLOSE_ALL_REPLY:
@@ -153,7 +153,7 @@ class Imitation(Tables):
         known = [symbol for symbol, at in list(port.queue)[:COMMAND_LENGTH] if at <= self.now]
         cut = next((length for length in range(1, len(known)) if known[length] & CONTROL_BIT), None)
         if cut:
-            self.count(port.index, Counter.COMMAND_CUT)
+            self.count(port.index, CounterId.COMMAND_CUT)
         elif len(known) < COMMAND_LENGTH:
             return
         elif not owns(self.hub, known[1], known[2]):
@@ -173,7 +173,7 @@ class Imitation(Tables):
         if any(output.crossbar for output in outputs):
             return
         if not outputs and not port.dropping and not port.closing:
-            self.count(port.index, Counter.NO_CONNECTION)
+            self.count(port.index, CounterId.NO_CONNECTION)
         port.dropping = not outputs and not port.closing
         port.queue.popleft()
         port.passing -= port.passing > 0

@@ -1,4 +1,4 @@
-"""Bench of hdl/cab/receiver.py: packets from the head of the queue to memory, against the reference model."""
+"""Bench of hdl/cab/packet_receiver.py: packets from the head of the queue to memory, against the reference model."""
 
 import random
 from collections import deque
@@ -9,7 +9,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import Timer
 
 from nectar.hdl.cab.addresses import HEADER_BYTES, LENGTH_BITS, REG, REGIONS, Check
-from nectar.hdl.cab.receiver import RECEIVER_REGISTERS, Queued, Receiver
+from nectar.hdl.cab.packet_receiver import RECEIVER_REGISTERS, Queued, PacketReceiver
 from nectar.hdl.link.symbol import Control, packet
 from nectar.verification.bench import Bench
 from nectar.verification.cab.ports import RegisterPorts
@@ -266,10 +266,10 @@ async def a_long_packet_is_counted_to_its_last_byte(dut):
         assert await queue.read("RX_PROGRESS") == length
 
 
-bench = Bench(__name__, {"receiver": Receiver}, ports_only=True)
+bench = Bench(__name__, {"receiver": PacketReceiver}, ports_only=True)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())
-def test_receiver(configuration, claim):
+def test_packet_receiver(configuration, claim):
     """Each claim."""
     bench.check(configuration, claim)

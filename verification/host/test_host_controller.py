@@ -1,11 +1,11 @@
-"""Bench of hdl/host/conductor.py: requests, repeated, out of order and senseless ones among them, with processors that do what they like."""
+"""Bench of hdl/host/host_controller.py: requests, repeated, out of order and senseless ones among them, with processors that do what they like."""
 
 import random
 
 import cocotb
 import pytest
 
-from nectar.hdl.host.conductor import Conductor
+from nectar.hdl.host.host_controller import HostController
 from nectar.hdl.host.numbers import (ANSWER, FRAME_WORDS, QUIET_EDGES, REQUEST, RESET_EDGES, VERSION, Answer, Item, Reason, Request, Turn, header)
 from nectar.software.backends.cablewords import turns
 from nectar.verification.bench import Bench, inside
@@ -328,12 +328,12 @@ async def it_does_not_hang_whatever_a_request_says(dut):
             assert answer[0] & 0xFF in (Answer.STATUS, Answer.BUSY)
 
 
-bench = Bench(__name__, {"1 cab": lambda: Conductor(1, IDENTITY), "3 cabs": lambda: Conductor(3, IDENTITY)}, ports_only=True)
+bench = Bench(__name__, {"1 cab": lambda: HostController(1, IDENTITY), "3 cabs": lambda: HostController(3, IDENTITY)}, ports_only=True)
 
 
 @pytest.mark.parametrize("configuration, claim", [
     pytest.param(*case, marks=pytest.mark.nightly) if case[0] == "1 cab" else case for case in bench.cases()])
-def test_conductor(configuration, claim):
+def test_host_controller(configuration, claim):
     """Each claim."""
     bench.check(configuration, claim)
 
@@ -341,7 +341,7 @@ def test_conductor(configuration, claim):
 @pytest.mark.parametrize("cabs, error, message", [(0, ValueError, "1 to 16 CABs, not 0"), (17, ValueError, "not 17"), ("2", TypeError, "an integer, not '2'")])
 def test_a_number_of_cabs_that_cannot_be_is_refused(cabs, error, message):
     with pytest.raises(error, match=message):
-        Conductor(cabs, IDENTITY)
+        HostController(cabs, IDENTITY)
 
 
 def test_the_numbers_are_those_of_the_protocol():

@@ -11,7 +11,7 @@ import random
 import cocotb
 
 from nectar.hdl.hub.commands import HELLO, HELLO_ASK, REPLY, STATUS_IN_USE, Op
-from nectar.hdl.hub.monitor_map import Counter
+from nectar.hdl.hub.monitor_map import CounterId
 from nectar.hdl.hub.profile import HUB_PROFILES
 from nectar.hdl.link.symbol import ANY_HUB, command, packet
 
@@ -23,7 +23,7 @@ from .reference import judge
 from .streams import Departing, departures
 from .traffic import neighbour_hub
 
-__all__ = ["HUB", "CLOSE_ALL", "NEEDED", "Scene", "claim", "profile_inside"]
+__all__ = ["HUB", "CLOSE_ALL", "NEEDED", "Testbench", "claim", "profile_inside"]
 
 #: HUB ID of the HUB under test.
 HUB = 7
@@ -39,13 +39,13 @@ def profile_inside():
 
 
 def claim(ports=2, *, timeout_ms=5):
-    """Makes a cocotb test of a coroutine that takes a Scene; on smaller HUBs than ``ports`` there is nothing to show."""
+    """Makes a cocotb test of a coroutine that takes a Testbench; on smaller HUBs than ``ports`` there is nothing to show."""
     def decorate(function):
         NEEDED[function.__name__] = ports
 
         @functools.wraps(function)
         async def run(dut):
-            scene = Scene(dut)
+            scene = Testbench(dut)
             if scene.ports >= ports:
                 await scene.start()
                 await function(scene)
@@ -53,7 +53,7 @@ def claim(ports=2, *, timeout_ms=5):
     return decorate
 
 
-class Scene:
+class Testbench:
     """Endpoints, the pins between them and the HUB, and short ways to say what a claim needs."""
 
     def __init__(self, dut):
@@ -176,8 +176,8 @@ class Scene:
         return (await self._counters(port, [counter], reader))[counter]
 
     async def counters(self, port, reader):
-        """{Counter: number} of ``port`` as far as not 0."""
-        return {counter: number for counter, number in (await self._counters(port, Counter, reader)).items() if number}
+        """{CounterId: number} of ``port`` as far as not 0."""
+        return {counter: number for counter, number in (await self._counters(port, CounterId, reader)).items() if number}
 
     async def _counters(self, port, which, reader):
         """One wait serves all: nothing is counted while they are read, but what the reader's own commands do."""

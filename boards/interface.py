@@ -12,7 +12,7 @@ A *top* is a ``wiring.Component`` that knows no board. What it wants of one it s
     Parallel fibers as of ``ParallelPhy.wires``, by the clock ``sync``.
 
 Its clock domains are ``sync``, and ``line`` if it has serial fibers; both come with a reset, which ends at the same time in both, some microseconds after
-the FPGA has been loaded. ``boards.fiber.Fiber`` makes a fiber of a ``FiberPort``. Plain numbers of the board come as ``Given``.
+the FPGA has been loaded. ``boards.fiber.Fiber`` makes a fiber of a ``FiberPort``. Plain numbers of the board come as ``BoardInterface``.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..hdl.link.symbol import SYMBOL_BITS
 
-__all__ = ["Given", "PHYS", "UART", "WIRES", "line"]
+__all__ = ["BoardInterface", "PHYS", "UART", "WIRES", "line"]
 
 #: Kinds of fiber that pins can be.
 PHYS = ("serial", "parallel")
@@ -38,7 +38,7 @@ def line(samples):
 
 
 @dataclass(frozen=True)
-class Given:
+class BoardInterface:
     """Numbers of the board that a top is made for.
 
     Parameters

@@ -15,13 +15,13 @@ from .addresses import LENGTH_BITS, REGIONS
 from .memory import LANES, FetchPort, check_data_bytes
 from .registers import WORD_BITS
 
-__all__ = ["Entry", "Gather", "Item", "Kind"]
+__all__ = ["Entry", "TxReader", "Item", "EntryKind"]
 
 _COMMAND_BITS = 8 * (COMMAND_LENGTH - 1)
 _LANE_BITS = exact_log2(LANES)
 
 
-class Kind(enum.Enum, shape=2):
+class EntryKind(enum.Enum, shape=2):
     """Kinds of entry."""
 
     AREA = 0
@@ -36,7 +36,7 @@ class Entry(data.Struct):
     the start of data memory. The other members are the fields of TX_COMMAND and TX_AREA.
     """
 
-    kind: Kind
+    kind: EntryKind
     value: _COMMAND_BITS
     bytes: 1
     address: LENGTH_BITS
@@ -70,7 +70,7 @@ class Item(data.Struct):
     command: 1
 
 
-class Gather(wiring.Component):
+class TxReader(wiring.Component):
     """Turns entries into items.
 
     Parameters
@@ -153,7 +153,7 @@ class Gather(wiring.Component):
                     notify.eq(entry.notify),
                 ]
                 with m.Switch(entry.kind):
-                    with m.Case(Kind.COMMAND):
+                    with m.Case(EntryKind.COMMAND):
                         m.d.comb += [
                             self.items.valid.eq(self.entries.valid),
                             item.prefix.eq(1),
@@ -162,13 +162,13 @@ class Gather(wiring.Component):
                             item.wait_ready.eq(entry.wait_ready),
                             item.command.eq(1),
                         ]
-                    with m.Case(Kind.SYMBOL):
+                    with m.Case(EntryKind.SYMBOL):
                         m.d.comb += [
                             self.items.valid.eq(self.entries.valid),
                             item.symbol.eq(symbol),
                             item.prefix.eq(symbol != Control.IDLE),
                         ]
-                    with m.Case(Kind.AREA):
+                    with m.Case(EntryKind.AREA):
                         m.d.comb += [
                             self.items.valid.eq(self.entries.valid & ~entry.bytes),
                             item.prefix.eq(entry.start),
@@ -210,7 +210,7 @@ class Gather(wiring.Component):
                     m.next = "READ"
             m.d.comb += self.busy.eq(~fsm.ongoing("NEXT"))
         if platform == "formal":
-            self.spy = SimpleNamespace(
+            self.probes = SimpleNamespace(
                 reads=fsm.ongoing("READ"), passes=fsm.ongoing("PASS_ON"), address=address, first=first, remaining=remaining,
                 start=start, end=end, crc=crc, notify=notify)
         return m

@@ -8,7 +8,7 @@ from .checker import Checker
 from .controller import Arbiter, Board, BusTimer, ChainDriver
 from .waiting import now
 
-__all__ = ["A24_BASE", "A32_BASE", "DATA_BYTES", "PERIODS", "Rig", "configurations"]
+__all__ = ["A24_BASE", "A32_BASE", "DATA_BYTES", "PERIODS", "VmeTestbench", "configurations"]
 
 #: Clocks that the benches run at: the prototype's, and one of an FPGA.
 PERIODS = {"16 MHz": 62_500, "80 MHz": 12_500}
@@ -25,7 +25,7 @@ def configurations():
             for name, period in PERIODS.items()}
 
 
-class Rig:
+class VmeTestbench:
     """Three slots: the node's board 0 with arbiter and bus timer, the component, another board.
 
     Parameters
