@@ -21,6 +21,9 @@ __all__ = ["choose", "touched"]
 LIMIT = 120
 #: Share of them that the chosen units may take by what they took before: collecting comes on top, and times vary.
 _SHARE = 0.7
+#: By how much what has not been measured here may take longer than is assumed.
+_UNSURE = 2
+_INTERRUPTED = 130
 #: What every test stands on.
 _EVERYTHING = (
     "pyproject.toml",
@@ -33,6 +36,10 @@ _EVERYTHING = (
 _ALWAYS = ("verification/test_house.py",)
 #: Files that no test depends on.
 _NOTHING = (".gitignore", "LICENSE", "CHANGELOG.md")
+
+
+#: Folders of the project besides those of the package.
+_OTHERS = ("docs", "examples", ".ci", ".github")
 
 
 def _beside(*patterns):
@@ -62,7 +69,8 @@ def _also():
 
 
 def changed(base):
-    """Files that differ from the commit ``base``, new ones among them: a list of names."""
+    """Files that differ from the commit ``base``: a list of names, new ones among them; and those that are new and lie
+    where nothing of the project does, as what a user has written here."""
 
     def git(*words):
         done = subprocess.run(["git", *words], cwd=ROOT, text=True, capture_output=True, check=False)
@@ -72,7 +80,15 @@ def changed(base):
             )
         return done.stdout.splitlines()
 
-    return sorted({*git("diff", "--name-only", base, "--"), *git("ls-files", "--others", "--exclude-standard")})
+    new = set(git("ls-files", "--others", "--exclude-standard"))
+    foreign = {
+        name
+        for name in new
+        if name.partition("/")[0] not in {*HOUSE, *_OTHERS}
+        and name not in _EVERYTHING
+        and ("/" in name or not name.endswith(".md"))
+    }
+    return sorted({*git("diff", "--name-only", base, "--"), *new} - foreign), sorted(foreign)
 
 
 def touched(names):
@@ -145,15 +161,27 @@ def _collected(files):
     return units
 
 
+def _run(command):
+    """Runs a command to its end, which comes with Ctrl-C, too; its exit code."""
+    process = subprocess.Popen(command, cwd=ROOT)
+    try:
+        return process.wait()
+    except KeyboardInterrupt:
+        process.wait()  # it has been interrupted as well, and ends what it has started
+        raise
+
+
 def main():
-    """The program."""
+    """Runs the tests that are asked for; returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m nectar.verification.changed", description=__doc__.partition("\n")[0]
     )
     parser.add_argument("--base", default="HEAD", help="compare with this commit; by default with the last one")
     parser.add_argument("--list", action="store_true", help="only tell what would be run")
     options = parser.parse_args()
-    names = changed(options.base)
+    names, foreign = changed(options.base)
+    if foreign:
+        print(f"check: no test looks at {', '.join(foreign)}", flush=True)
     if not names:
         print(f"check: nothing differs from {options.base}; BASE=main compares with another commit")
         return 0
@@ -161,13 +189,15 @@ def main():
     python = [sys.executable, "-m", "pytest", "-n", "auto", "-m", "not nightly"]
     if reason:
         print(f"check: the whole regression, since {reason}", flush=True)
-        return 0 if options.list else subprocess.run(python, cwd=ROOT, check=False).returncode
+        return 0 if options.list else _run(python)
     units = _collected(sorted({name.partition("[")[0] for name in [*found, *_ALWAYS]}))
     durations = Durations()
     builds = any(name.startswith("hdl/") for name in names)
-    run, left = choose(
-        found, units, lambda name, tests: durations.seconds(name, tests, build=builds), LIMIT * _SHARE * cores()
-    )
+
+    def seconds(name, tests):
+        return durations.seconds(name, tests, build=builds) * (1 if name in durations else _UNSURE)
+
+    run, left = choose(found, units, seconds, LIMIT * _SHARE * cores())
     near, far = (sum(units[name] for name in names) for names in (run, left))
     print(f"check: {len(names)} files changed; {near} tests in {len(run)} places touch them most closely", flush=True)
     if left:
@@ -180,12 +210,19 @@ def main():
     chosen.parent.mkdir(exist_ok=True)
     chosen.write_text("\n".join(run))
     try:
-        return subprocess.run(
-            [*python, "--units", str(chosen), *sorted({name.partition("[")[0] for name in run})], cwd=ROOT, check=False
-        ).returncode
+        return _run([*python, "--units", str(chosen), *sorted({name.partition("[")[0] for name in run})])
     finally:
         chosen.unlink()
 
 
+def program():
+    """The program, and what it says of Ctrl-C."""
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("check: interrupted", file=sys.stderr)
+        sys.exit(_INTERRUPTED)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    program()

