@@ -102,7 +102,7 @@ _FUNCTIONS = {
     "fault_hits": (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int, ctypes.c_int),
     "fault_symbols": (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int, ctypes.c_int),
     "reset": (None, ctypes.c_void_p, ctypes.c_int),
-    "order": (ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t),
+    "inject": (ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t),
     "pass": (None, ctypes.c_void_p, ctypes.c_int64),
     "run": (ctypes.c_int, ctypes.c_void_p),
     "evaluated": (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int),
