@@ -8,6 +8,7 @@ about, means the whole regression.
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 
@@ -34,6 +35,9 @@ _EVERYTHING = (
 )
 #: Looks at the text of all files: for every change.
 _ALWAYS = ("verification/test_house.py",)
+#: Runs the proofs that the modules beside it list, each of which is touched by what its module stands on.
+_PROOFS = ROOT / "verification" / "formal" / "test_proofs.py"
+_PROOF = re.compile(r'\bProof\(\s*"(\w+)"')
 #: Files that no test depends on.
 _NOTHING = (".gitignore", "LICENSE", "CHANGELOG.md")
 
@@ -94,7 +98,8 @@ def changed(base):
 def touched(names):
     """What a change of files ``names`` touches: test file → steps to the nearest of them; and None, or why all is run.
 
-    A document or an example is not followed further: it touches the pages of test_documents that have its name.
+    A document or an example is not followed further: it touches the pages of test_documents that have its name. Of the
+    proofs, those are touched whose module depends on it: "verification/formal/test_proofs.py[head]" are those of head.
     """
     found, wanted = {}, set()
     for name in names:
@@ -117,17 +122,26 @@ def touched(names):
         near = [steps[path] for path in wanted if path in steps]
         if near:
             found[test.relative_to(ROOT).as_posix()] = min(near)
+    for module in sorted(_PROOFS.parent.glob("*.py")):
+        names, steps = _PROOF.findall(module.read_text()), closure(module, also)
+        near = [steps[path] for path in wanted if path in steps]
+        if near:
+            found |= {f"{_PROOFS.relative_to(ROOT).as_posix()}[{name}]": 1 + min(near) for name in names}
     return found, None
 
 
 def choose(found, units, seconds, limit):
     """Units to run, and those for which there is no room: the nearest first, of those the shortest.
 
-    ``found``: test file or unit → steps. ``units``: name → number of tests. ``seconds``: called with a unit and its
-    number of tests. ``limit``: seconds for all together. The nearest unit is always among them.
+    ``found``: test file, unit or, of proofs, beginning of units → steps. ``units``: name → number of tests.
+    ``seconds``: called with a unit and its number of tests. ``limit``: seconds for all together. The nearest unit is
+    always among them.
     """
     steps = {
-        name: min((found[key] for key in (name, name.partition("[")[0]) if key in found), default=None)
+        name: min(
+            (found[key] for key in (name, name.partition("[")[0], f"{name.partition('-')[0]}]") if key in found),
+            default=None,
+        )
         for name in units
     }
     order = sorted(

@@ -1,9 +1,9 @@
 """In which order pytest-xdist gives the tests to its workers, and how long each part of the regression took.
 
 What is given out is a unit: a test file; of a bench, one configuration, whose claims share a simulation; of the
-documents, one page. The longest come first, so that no worker is left alone with a long one at the end. How long a unit
-takes is what it took in the last run here (``build/durations.json``); one that has not run yet counts as ``HEAVY``
-says, or else by its number of tests.
+documents, one page; of the proofs, one configuration or one fault. The longest come first, so that no worker is left
+alone with a long one at the end. How long a unit takes is what it took in the last run here (``build/durations.json``);
+one that has not run yet counts as ``HEAVY`` says, or else by its number of tests.
 """
 
 import json
@@ -53,8 +53,8 @@ HEAVY = {
     "verification/hub/test_pair.py[pair prototype]": 10,
     "verification/hub/test_pair.py[pair modern]": 10,
     "verification/test_product_cab.py[CAB with VME]": 10,
-    "verification/formal/test_transfer_vme.py": 10,
     "verification/cli/test_bench.py": 10,
+    "verification/formal/test_proofs.py[status_table-16 ports]": 10,
     "verification/cab/vme/test_slave.py[80 MHz]": 10,
 }
 #: Seconds of a test of which nothing is known.
@@ -65,7 +65,7 @@ _BY_PARAMETER = {
     f"verification/{name}.py"
     for name in (
         "test_documents",
-        "formal/test_input_side",
+        "formal/test_proofs",
         "hub/test_fuzz",
         "mutation/test_campaign",
         "software/test_soak",

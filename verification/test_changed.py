@@ -19,7 +19,7 @@ def test_a_component_touches_its_bench_first_and_whatever_is_built_of_it():
         found[f"verification/hub/{name}.py"] for name in ("control/test_arbiter", "control/test_controller", "test_hub")
     )
     assert bench == 1 and bench < controller < hub
-    assert "verification/formal/test_arbiter.py" in found and "verification/system/test_send_file.py" in found
+    assert "verification/formal/test_proofs.py[arbiter]" in found and "verification/system/test_send_file.py" in found
     assert "verification/cab/test_slots.py" not in found and "verification/link/test_symbol.py" not in found, (
         "though the harness could build an engine"
     )
@@ -64,6 +64,17 @@ def test_modules_that_are_named_in_strings_count():
     )
     assert ROOT / "sim" / "build.py" in closure(ROOT / "verification" / "sim" / "test_build.py")
     assert ROOT / "verification" / "models.py" in dependencies(ROOT / "verification" / "test_models.py")
+
+
+def test_proofs_are_touched_by_what_their_module_stands_on():
+    proofs = "verification/formal/test_proofs.py"
+    found, _ = touched(["hdl/cab/slots.py"])
+    assert f"{proofs}[slots]" in found and proofs not in found and f"{proofs}[arbiter]" not in found
+    found, _ = touched(["hdl/hub/reply_bus.py"])
+    assert f"{proofs}[reply_bus]" in found and f"{proofs}[reply_sender]" not in found
+    assert proofs in touched(["verification/formal/prove.py"])[0]
+    units = {f"{proofs}[slots-slots]": 1, f"{proofs}[slots-a slot that is not wanted is lost]": 1, f"{proofs}[a-b]": 1}
+    assert choose({f"{proofs}[slots]": 1}, units, lambda name, tests: 1, 9) == (sorted(units)[1:], [])
 
 
 def test_the_nearest_are_chosen_and_the_rest_is_told():

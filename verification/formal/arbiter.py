@@ -4,12 +4,15 @@ Statement: docs/hub.md, "Controller and status table": turns by port number; who
 """
 
 from amaranth.asserts import AnyConst, AnySeq
-from amaranth.hdl import Assert, Assume, Module, Mux, Signal
+from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
+from ...hdl.hub.control.arbiter import Arbiter
+from .faults import Fault
+from .proof import Attempt, Proof
 from .prove import look_into
 
-__all__ = ["ArbiterProof", "waiting"]
+__all__ = ["PROOFS", "ArbiterProof", "waiting"]
 
 
 def last_number(arbiter, count):
@@ -40,9 +43,9 @@ def waiting(m, arbiter, count, port):
 
 
 class ArbiterProof(wiring.Component):
-    """An arbiter of class ``Arbiter`` among ``count`` that ask as they like."""
+    """An arbiter among ``count`` that ask as they like."""
 
-    def __init__(self, Arbiter, count):
+    def __init__(self, count):
         self.arbiter = Arbiter(count)
         self.count = count
         super().__init__({})
@@ -73,3 +76,33 @@ class ArbiterProof(wiring.Component):
             Assert(~pick.bit_select(port, 1) | asks.bit_select(port, 1) & (number == port), "who is picked asks, and is the only one"),
         ]
         return m
+
+
+def _lowest(mask):
+    """The lowest bit of ``mask`` that is 1."""
+    return mask & (~mask + 1)
+
+
+PROOFS = [
+    Proof(
+        "arbiter",
+        "it takes turns, and at most N - 1 others go before who asks without pause",
+        'docs/hub.md, "Controller and status table"',
+        holds={
+            "1": Attempt(lambda: ArbiterProof(1)),
+            "3": Attempt(lambda: ArbiterProof(3)),
+            "9": Attempt(lambda: ArbiterProof(9)),
+            "16": Attempt(lambda: ArbiterProof(16), nightly=True),
+        },
+        search=Attempt(lambda: ArbiterProof(6), mode="bmc", depth=6),
+        faults={
+            # Groups are of four.
+            "the lowest number always wins": Fault(
+                Arbiter, "inner", lambda was, s: Cat(_lowest(s.asks[:4]), _lowest(s.asks[4:]))
+            ),
+            "no turn is taken": Fault(Arbiter, "behind", lambda was, s: s.behind),
+            "nobody is picked when all behind are silent": Fault(Arbiter, "pick", lambda was, s: was & s.behind),
+            "two groups pick at once": Fault(Arbiter, "later_{n}", lambda was, s, n: ~s.first[n:].any()),
+        },
+    )
+]

@@ -7,17 +7,22 @@ Statements: H10; docs/hub.md, "Controller and status table". The first cycles af
 from amaranth.hdl import Assert, Assume, Cat, Module, Signal
 from amaranth.lib import wiring
 
+from ...hdl.hub.control.central import Central
 from ...hdl.hub.commands import Op
+from ...hdl.hub.control.supervisor import Supervisor
 from .commanding import commanding_ports
+from .faults import Fault
+from .proof import Attempt, Proof
 from .prove import look_into
 
-__all__ = ["CentreProof"]
+__all__ = ["PROOFS", "CentreProof"]
 
 
 class CentreProof(wiring.Component):
-    """A centre of class ``Central`` to which ports give any command, though none that resets the HUB, at any time when they have been answered."""
+    """A centre to which ports give any command, though none that resets the HUB, at any time when they have been
+    answered."""
 
-    def __init__(self, Central, ports, backplane):
+    def __init__(self, ports, backplane):
         self.central = Central(ports, backplane)
         self.ports = ports
         super().__init__({})
@@ -45,3 +50,26 @@ class CentreProof(wiring.Component):
             Assert((outstanding == 0) | dut.busy, "no command is forgotten"),
         ]
         return m
+
+
+PROOFS = [
+    Proof(
+        "centre",
+        "an output has one input whatever is forced, and each command one response, in the first cycles after a reset",
+        "H10",
+        holds={
+            "15 cycles": Attempt(lambda: CentreProof(3, 0), mode="bmc", depth=15),
+            "26 cycles": Attempt(lambda: CentreProof(3, 0), mode="bmc", depth=26, nightly=True),
+        },
+        search=Attempt(lambda: CentreProof(3, 0), mode="bmc", depth=26),
+        faults={
+            "two supervisor commands in a row get one response": Fault(
+                Supervisor, "begins", lambda was, s: was & ~s.step.any()
+            ),
+            "a connection is forced beside another": Fault(
+                Supervisor, "does_closed", lambda was, s: was & ~(s.is_force_connection_reply & s.force)
+            ),
+        },
+        everyday=1,
+    )
+]

@@ -9,14 +9,17 @@ from amaranth.hdl import Array, Assert, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.hub.commands import RETRY, SUPERVISOR, TEST, Op
+from ...hdl.hub.control.controller import Controller
 from ...hdl.hub.control.locks import Locks
 from ...hdl.hub.control.status_table import StatusTable
 from .arbiter import waiting
+from .faults import Fault
 from .locks import lock_properties
+from .proof import Attempt, Proof
 from .prove import look_into
 from .status_table import any_port, table_properties
 
-__all__ = ["ControllerProof"]
+__all__ = ["PROOFS", "ControllerProof"]
 
 
 def _is_in(value, ops):
@@ -30,10 +33,10 @@ _USER = [op for op in Op if not op & SUPERVISOR]
 
 
 class ControllerProof(wiring.Component):
-    """A controller of class ``Controller`` with table and locks. Connections end, locks are given back, ready bits and enabled ports change, and
-    commands are given up at any time; a port asks again only after the response to its last request, which comes some time after the decision."""
+    """A controller with table and locks. Connections end, locks are given back, ready bits and enabled ports change,
+    and commands are given up at any time; a port asks again only after the response to its last request, which comes some time after the decision."""
 
-    def __init__(self, Controller, ports, backplane=1):
+    def __init__(self, ports, backplane):
         self.controller = Controller(ports, backplane)
         self.ports = ports
         self.backplane = backplane
@@ -125,6 +128,7 @@ class ControllerProof(wiring.Component):
             usable.eq((mask & dut.enabled).any()),
             ready.eq((mask & dut.ready).any()),
         ]
+        others = [Mux(port == n, 0, targets) for n, targets in enumerate(table.targets)]
         mine = (Array(table.targets)[port] & mask).any()
         has = opens & mine  # it asks for what it has: that takes nothing
         held_by_others = [Mux(port == n, 0, held) for n, held in enumerate(locks.held)]
@@ -233,3 +237,51 @@ class ControllerProof(wiring.Component):
             Assert(~was_picked | (decided & this).any()),
         ]
         return m
+
+
+PROOFS = [
+    Proof(
+        "controller",
+        "it decides one request a cycle, grants truly and starves nobody",
+        'H4, H9, H10; docs/hub.md, "Controller and status table"',
+        holds={
+            "3 ports": Attempt(lambda: ControllerProof(3, 0), depth=5),
+            "3 ports and a backplane register": Attempt(lambda: ControllerProof(3, 1), depth=5),
+            "4 ports and two backplane registers": Attempt(lambda: ControllerProof(4, 2), depth=5, nightly=True),
+            "6 ports and a backplane register": Attempt(lambda: ControllerProof(6, 1), depth=5, nightly=True),
+        },
+        search=Attempt(lambda: ControllerProof(3, 0), mode="bmc", depth=8),
+        faults={
+            "what was decided in the cycle before is forgotten": Fault(Controller, "hit", lambda was, s: 0),
+            "an open that is refused takes the output": Fault(
+                Controller, "enter", lambda was, s: s["turns.pick"] & s.opening
+            ),
+            "a lock shuts nobody out": Fault(Controller, "free_{n}", lambda was, s, n: 1),
+            "a test open does not look at the ready bit": Fault(
+                Controller, "ready_{n}", lambda was, s, n: was | s.opens[n]
+            ),
+            "a port opens itself": Fault(
+                Controller,
+                "usable_{n}",
+                lambda was, s, n: was | (s.enabled[n] & (s[f"request__{n}"].param[: len(s.output)] == n)),
+            ),
+            "a retry is refused at once": Fault(Controller, "now_{n}", lambda was, s, n: 1),
+            "a request that comes with a decision is lost": Fault(
+                Controller, "waiting", lambda was, s: Mux(s["turns.pick"].any(), was & s.waiting, was)
+            ),
+            "who is not allowed to supervises": Fault(
+                Controller,
+                "supervising",
+                lambda was, s: s["turns.pick"] & Cat(s[f"request__{n}"].op[7] for n in range(len(was))),
+            ),
+            "a lock that is under way is forgotten": Fault(Controller, "same_before_{n}", lambda was, s, n: 0),
+            "a lock that is decided keeps an input from what it has": Fault(
+                Controller, "wanting", lambda was, s: s.opens | s.locks
+            ),
+            "a lock that is under way keeps an input from what it has": Fault(
+                Controller, "can_{n}", lambda was, s, n: was & (s[f"clear_{n}"] | ~s.opens[n])
+            ),
+            "who is picked in vain is decided": Fault(Controller, "counts", lambda was, s: -1),
+        },
+    )
+]

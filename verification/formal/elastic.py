@@ -11,10 +11,12 @@ from amaranth.asserts import AnyConst, AnySeq
 from amaranth.hdl import Assert, Assume, Module, Mux, Signal
 from amaranth.lib import wiring
 
-from ...hdl.link.elastic import DEPTH
+from ...hdl.link.elastic import DEPTH, ElasticBuffer
+from .faults import Fault
+from .proof import Attempt, Proof
 from .prove import look_into
 
-__all__ = ["ElasticProof"]
+__all__ = ["PROOFS", "ElasticProof"]
 
 #: Cycles of a symbol, and what the distant clock gains or loses in a run at most.
 TIME, DRIFT = 8, 4
@@ -23,9 +25,9 @@ MOST = 2 * TIME + 2 + DRIFT
 
 
 class ElasticProof(wiring.Component):
-    """A buffer of class ``ElasticBuffer`` with slots of this clock, and words of another."""
+    """A buffer with slots of this clock, and words of another."""
 
-    def __init__(self, ElasticBuffer):
+    def __init__(self):
         self.buffer = ElasticBuffer()
         super().__init__({})
 
@@ -104,3 +106,29 @@ class ElasticProof(wiring.Component):
             Assert(~leaving | buffer.output.valid & (buffer.output.payload == before), "and leaves behind those before it"),
         ]
         return m
+
+
+def _leaves(s, enough):
+    """Whether a symbol leaves, if the first of a run waits until ``enough``."""
+    return s.slot & (s.level != 0) & (~s.newest_first | s.over | enough)
+
+
+PROOFS = [
+    Proof(
+        "elastic",
+        "it neither overflows nor tears a run",
+        'docs/serial.md, "Elastic buffer"',
+        holds={"elastic buffer": Attempt(ElasticProof)},
+        search=Attempt(ElasticProof, mode="bmc", depth=60),
+        faults={
+            "a run leaves without a head start": Fault(
+                ElasticBuffer, "leaves", lambda was, s: _leaves(s, s.level >= 1)
+            ),
+            "too large a head start": Fault(ElasticBuffer, "leaves", lambda was, s: _leaves(s, s.level >= 7)),
+            "the wrong place is read": Fault(
+                ElasticBuffer, "read__addr", lambda was, s: (s.popped + s.level)[: len(was)]
+            ),
+            "idles do not end a run": Fault(ElasticBuffer, "over", lambda was, s: Mux(s.idle, 0, was)),
+        },
+    )
+]

@@ -9,18 +9,20 @@ from amaranth.lib import wiring
 from amaranth.utils import exact_log2
 
 from ...hdl.cab.addresses import LENGTH_BITS
-from ...hdl.cab.tx_reader import EntryKind
+from ...hdl.cab.tx_reader import TxReader, EntryKind
 from ...hdl.cab.memory import LANES
+from .faults import Fault, with_fields
+from .proof import Attempt, Proof
 from .prove import look_into
 
-__all__ = ["GatherProof"]
+__all__ = ["PROOFS", "GatherProof"]
 
 
 class GatherProof(wiring.Component):
-    """A gathering of class ``Gather``: entries whose areas lie in data memory, room and the memory's cycles at any time."""
+    """A gathering: entries whose areas lie in data memory, room and the memory's cycles at any time."""
 
-    def __init__(self, Gather, data_bytes):
-        self.gather = Gather(data_bytes)
+    def __init__(self, data_bytes):
+        self.gather = TxReader(data_bytes)
         super().__init__({})
 
     def elaborate(self, platform):
@@ -78,3 +80,28 @@ class GatherProof(wiring.Component):
         for kept in ("start", "end", "crc", "notify"):
             m.d.comb += Assert(~works | (getattr(probes, kept) == (getattr(begun, kept) & (first if kept == "start" else 1))))
         return m
+
+
+PROOFS = [
+    Proof(
+        "gather",
+        "it reads its areas and nothing else",
+        'docs/cab.md, "Fiber out"',
+        holds={
+            "4 kbyte": Attempt(lambda: GatherProof(4 << 10)),
+            "1 Mbyte": Attempt(lambda: GatherProof(1 << 20)),
+        },
+        search=Attempt(lambda: GatherProof(4 << 10), mode="bmc", depth=8, timeout=60),
+        faults={
+            "a word more than the area has is read": Fault(TxReader, "final", lambda was, s: s.reach < LANES),
+            "the second word begins where the first did": Fault(
+                TxReader, "first", lambda was, s: Mux(s.passes, s.first, was)
+            ),
+            "the last word is sent whole": Fault(
+                TxReader, "items__payload", lambda was, s: Mux(s.passes, with_fields(was, last=LANES - 1), was)
+            ),
+            "a word is read without room for it": Fault(TxReader, "memory__valid", lambda was, s: s.reads),
+            "every word begins a packet": Fault(TxReader, "start", lambda was, s: Mux(s.passes, s.start, was)),
+        },
+    )
+]

@@ -9,19 +9,22 @@ from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.hub.commands import HELLO, REPLY, Error, Op
-from ...hdl.hub.port.entry import CLOSES, OWN_OP_BITS
+from ...hdl.hub.port.entry import CLOSES, OWN_OP_BITS, is_command, is_start
+from ...hdl.hub.port.head import Head
 from ...hdl.hub.messages import FAULTS, Reply, Request
 from ...hdl.link.symbol import CONTROL_BIT, Control
+from .faults import Fault, with_fields
 from .output_port import is_sent
+from .proof import Attempt, Proof
 from .prove import look_into
 
-__all__ = ["HeadProof"]
+__all__ = ["PROOFS", "HeadProof"]
 
 
 class HeadProof(wiring.Component):
-    """A head of class ``Head``. Entries, space, connections, decisions and the way of the answers do as they like."""
+    """A head. Entries, space, connections, decisions and the way of the answers do as they like."""
 
-    def __init__(self, Head, ports, port=0):
+    def __init__(self, ports, port=0):
         self.head = Head(ports, port)
         self.ports = ports
         self.port = port
@@ -161,3 +164,38 @@ class HeadProof(wiring.Component):
             m.d.comb += Assert(getattr(head, name) == refused, "each refusal that is an error is counted once, under its name")
         m.d.comb += Assume(~head.response_valid | head.done | (head.value < 16))
         return m
+
+
+PROOFS = [
+    Proof(
+        "head",
+        "it obeys commands, passes on the rest and holds what follows a close all",
+        'H13, H15; docs/hub.md, "Input side of a port"',
+        holds={
+            "4 ports": Attempt(lambda: HeadProof(4)),
+            "16 ports": Attempt(lambda: HeadProof(16), nightly=True),
+        },
+        search=Attempt(lambda: HeadProof(3), mode="bmc", depth=8),
+        faults={
+            "nothing waits for a close all": Fault(Head, "next_closing", lambda was, s: s.closing & s.connected),
+            "a ready signal is sent for what still waits": Fault(
+                Head, "start_left", lambda was, s: s.valid & is_start(s.entry)
+            ),
+            "no ready signal for a start that is dropped": Fault(Head, "start_left", lambda was, s: was & s.connected),
+            "a symbol goes on when one output can take it": Fault(
+                Head, "blocked", lambda was, s: s.connected & ~(s.targets & s.space).any()
+            ),
+            "a command is taken before the one before is answered": Fault(
+                Head, "willing", lambda was, s: s.passes & ~s.halt & ~s.answering
+            ),
+            "an answer is written over another": Fault(Head, "willing", lambda was, s: s.passes & ~s.halt & ~s.asked),
+            "a close of a port that there is not closes another": Fault(
+                Head, "close_one", lambda was, s: s.executes & s.local("close_one") & s.mine
+            ),
+            "a close all is marked too early": Fault(
+                Head, "passage", lambda was, s: with_fields(was, closes=s.last_but_one)
+            ),
+            "every command is a close all": Fault(Head, "closes", lambda was, s: is_command(s.entry)),
+        },
+    )
+]

@@ -8,16 +8,19 @@ from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Assume, Module, Mux, Signal
 from amaranth.lib import wiring
 
+from ...hdl.hub.port.input_queue import InputQueue
+from ...hdl.link.queue import QUEUE_DEPTH
+from .proof import Attempt, Proof
 from .prove import look_into
 
-__all__ = ["HonestSenderProof"]
+__all__ = ["PROOFS", "HonestSenderProof"]
 
 
 class HonestSenderProof(wiring.Component):
-    """A queue of class ``InputQueue``. Packets have 1 to ``longest`` symbols, framing and commands included; at most ``stolen``
+    """A queue. Packets have 1 to ``longest`` symbols, framing and commands included; at most ``stolen``
     cycles are stolen from each. The first symbol of a packet may wait at the head for as long as it likes."""
 
-    def __init__(self, InputQueue, capacity, longest, stolen):
+    def __init__(self, capacity, longest, stolen):
         self.queue = InputQueue(capacity)
         self.longest, self.stolen = longest, stolen
         super().__init__({})
@@ -79,3 +82,20 @@ class HonestSenderProof(wiring.Component):
             Assert(leaving + Mux(ready, left, 0) <= longest - 1 + lost),
         ]
         return m
+
+
+PROOFS = [
+    Proof(
+        "honest_sender",
+        "there is room for all that a sender sends who honours the ready bit",
+        "H14, H15",
+        holds={
+            "9 entries": Attempt(lambda: HonestSenderProof(9, 7, 2)),
+            "full size": Attempt(lambda: HonestSenderProof(QUEUE_DEPTH, 1024 + 64, 64)),
+        },
+        search=Attempt(lambda: HonestSenderProof(9, 9, 1), mode="bmc", depth=32),
+        # Nothing is wrong with the queue: what must be found is that the room is too small.
+        faults={"a packet is longer by a symbol": (), "a stolen cycle more": ()},
+        searches={"a stolen cycle more": Attempt(lambda: HonestSenderProof(9, 8, 2), mode="bmc", depth=32)},
+    )
+]

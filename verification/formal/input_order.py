@@ -8,17 +8,21 @@ from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Module, Mux, Signal
 from amaranth.lib import wiring
 
+from ...hdl.hub.port.bypass import Bypass
 from ...hdl.hub.port.entry import is_own
+from ...hdl.hub.port.input_queue import InputQueue
 from ...hdl.link.symbol import SYMBOL_BITS
+from .faults import Fault
+from .proof import Attempt, Proof
 from .prove import look_into
 
-__all__ = ["InputOrderProof"]
+__all__ = ["PROOFS", "InputOrderProof"]
 
 
 class InputOrderProof(wiring.Component):
-    """A queue of class ``InputQueue`` and a bypass of class ``Bypass``, wired as in InputPort."""
+    """A queue and a bypass, wired as in InputPort."""
 
-    def __init__(self, InputQueue, Bypass, capacity):
+    def __init__(self, capacity):
         self.queue, self.bypass = InputQueue(capacity), Bypass()
         super().__init__({})
 
@@ -102,3 +106,26 @@ class InputOrderProof(wiring.Component):
                     Assert(bypass.own == own, "and known for what it is"),
                 ]
         return m
+
+
+PROOFS = [
+    Proof(
+        "input_order",
+        "the way past the queue keeps the order",
+        "H14",
+        holds={
+            "9 entries": Attempt(lambda: InputOrderProof(9), depth=3),
+            "64 entries": Attempt(lambda: InputOrderProof(64), depth=3, nightly=True),
+        },
+        search=Attempt(lambda: InputOrderProof(9), mode="bmc", depth=9),
+        faults={
+            "a symbol goes past the queue": Fault(Bypass, "open", lambda was, s: s.fresh & ~s.full),
+            "what was overwritten counts as there": Fault(Bypass, "fresh", lambda was, s: 1),
+            "it takes more than it has places": Fault(Bypass, "pop_queue", lambda was, s: s.oldest_valid),
+            "a command is taken for a symbol": Fault(
+                Bypass, "newest", lambda was, s: (s.pushed + s.divert)[: len(s.popped)] == s.popped
+            ),
+            "a clearing leaves one": Fault(Bypass, "popped", lambda was, s: Mux(s.clear, s.pushed, was)),
+        },
+    )
+]

@@ -8,16 +8,20 @@ from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal, signed
 from amaranth.lib import wiring
 
+from ...hdl.hub.port.input_queue import InputQueue
+from ...hdl.link.queue import QUEUE_DEPTH
 from ...hdl.link.symbol import COMMAND_LENGTH, SYMBOL_BITS
+from .faults import Fault
+from .proof import Attempt, Proof
 from .prove import look_into
 
-__all__ = ["InputQueueProof"]
+__all__ = ["PROOFS", "InputQueueProof"]
 
 
 class InputQueueProof(wiring.Component):
-    """A queue of class ``InputQueue``; entries are written where there is room for them, committed, taken and cleared at any time."""
+    """A queue; entries are written where there is room for them, committed, taken and cleared at any time."""
 
-    def __init__(self, InputQueue, capacity):
+    def __init__(self, capacity):
         self.queue = InputQueue(capacity)
         super().__init__({})
 
@@ -82,3 +86,30 @@ class InputQueueProof(wiring.Component):
                 Assert(~((ahead == 0) & queue.valid) | (queue.oldest == word), "it is the oldest when its turn comes"),
             ]
         return m
+
+
+PROOFS = [
+    Proof(
+        "input_queue",
+        "it keeps order and content, and never overflows",
+        'H14; docs/hub.md, "Input side of a port"; section 4.2.3',
+        holds={
+            "9 entries": Attempt(lambda: InputQueueProof(9)),
+            "full size": Attempt(lambda: InputQueueProof(QUEUE_DEPTH), nightly=True),
+        },
+        search=Attempt(lambda: InputQueueProof(9), mode="bmc", depth=9),
+        faults={
+            # The count goes down from 1, and one entry more has been read: it is -7 when all nine places are used.
+            "it takes one more than it has room for": Fault(InputQueue, "full", lambda was, s: s.count == -8),
+            "the head sees what is not committed": Fault(InputQueue, "commits", lambda was, s: s.write),
+            "only the last place is committed": Fault(
+                InputQueue, "committed", lambda was, s: s.committed + s.commits
+            ),
+            "an entry is offered twice": Fault(InputQueue, "reads", lambda was, s: ~s.valid & s.some & ~s.late),
+            "what is committed while it is cleared is lost": Fault(
+                InputQueue, "count", lambda was, s: Mux(s.clear, 1, was)
+            ),
+            "of two that are committed while it is cleared one is lost": Fault(InputQueue, "late", lambda was, s: 0),
+        },
+    )
+]

@@ -8,18 +8,21 @@ from amaranth.asserts import AnyConst, AnySeq
 from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
+from ...hdl.hub.port.input_port import InputPort
 from ...hdl.hub.port.input_register import InputRegister
 from ...hdl.link.symbol import CONTROL_BIT, SYMBOL_BITS, Control
+from .faults import Fault
+from .proof import Attempt, Proof
 from .prove import look_into
 
-__all__ = ["InputSideProof"]
+__all__ = ["PROOFS", "InputSideProof"]
 
 
 class InputSideProof(wiring.Component):
-    """An input port of class ``InputPort`` behind an input register. Packets, ready signals and idles arrive, no commands; connections and space
-    change at any time."""
+    """An input port behind an input register. Packets, ready signals and idles arrive, no commands; connections and
+    space change at any time."""
 
-    def __init__(self, InputPort, bypass, capacity):
+    def __init__(self, bypass, capacity):
         self.register = InputRegister()
         self.port = InputPort(2, 0, capacity, bypass)
         super().__init__({})
@@ -62,3 +65,31 @@ class InputSideProof(wiring.Component):
             Assert((left == came) | port.held | port.moved | enters, "what has come and not left is held"),
         ]
         return m
+
+
+PROOFS = [
+    Proof(
+        "input_side",
+        "symbols leave in order, and ready signals with starts, in the first cycles after a reset",
+        "H14, H15",
+        holds={
+            f"{depth} cycles {way} bypass": Attempt(
+                lambda way=way: InputSideProof(way == "with", 24),
+                mode="bmc",
+                depth=depth,
+                timeout=3600,
+                nightly=depth > 9,
+            )
+            for depth in (9, 16)
+            for way in ("without", "with")
+        },
+        search=Attempt(lambda: InputSideProof(True, 24), mode="bmc", depth=9),
+        faults={
+            "what passes the queue enters it, too": Fault(InputPort, "receiver.past", lambda was, s: 0),
+            "a ready signal is asked for when a start arrives": Fault(
+                InputPort, "send_ready", lambda was, s: s.rx_kind.frame | s.halt
+            ),
+            "what comes is not what passes": Fault(InputPort, "bypass.coming", lambda was, s: s.rx_symbol),
+        },
+    )
+]

@@ -7,10 +7,13 @@ from amaranth.asserts import AnySeq
 from amaranth.hdl import Array, Assert, Assume, Module, Mux, Signal
 from amaranth.lib import wiring
 
+from ...hdl.hub.control.locks import Locks
+from .faults import Fault
+from .proof import Attempt, Proof
 from .prove import look_into
 from .status_table import any_port
 
-__all__ = ["LocksProof", "lock_properties"]
+__all__ = ["PROOFS", "LocksProof", "lock_properties"]
 
 
 def lock_properties(m, locks, i, o):
@@ -39,9 +42,9 @@ def lock_properties(m, locks, i, o):
 
 
 class LocksProof(wiring.Component):
-    """Locks of class ``Locks`` that change at any time, one for one input a cycle, and are given back at any time."""
+    """Locks that change at any time, one for one input a cycle, and are given back at any time."""
 
-    def __init__(self, Locks, ports):
+    def __init__(self, ports):
         self.locks = Locks(ports)
         self.ports = ports
         super().__init__({})
@@ -58,3 +61,33 @@ class LocksProof(wiring.Component):
         ]
         lock_properties(m, locks, any_port(m, ports, "any_input"), any_port(m, ports, "any_output"))
         return m
+
+
+PROOFS = [
+    Proof(
+        "locks",
+        "an output is locked by one input, and both sides agree",
+        'docs/hub.md, "Controller and status table"',
+        holds={
+            "3 ports": Attempt(lambda: LocksProof(3)),
+            "16 ports": Attempt(lambda: LocksProof(16), nightly=True),
+        },
+        search=Attempt(lambda: LocksProof(3), mode="bmc", depth=5),
+        faults={
+            "a lock is taken beside another's": Fault(
+                Locks, "held__{n}", lambda was, s, n: Mux(s.release[n], was, was | s[f"held__{n}"])
+            ),
+            "what is given back stays": Fault(
+                Locks,
+                "held__{n}",
+                lambda was, s, n: Mux(
+                    s.release[n] & s.change.any(), s[f"held__{n}"] & ~s.change | Mux(s.who[n], s.change, 0), was
+                ),
+            ),
+            "what is given back stays locked": Fault(
+                Locks, "locked", lambda was, s: was | s.locked & s.ended & ~s.change
+            ),
+            "a lock shuts nobody out": Fault(Locks, "shut__{n}", lambda was, s, n: was & ~s.change),
+        },
+    )
+]

@@ -9,11 +9,13 @@ from amaranth.hdl import Array, Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.hub.messages import CrossbarBeat
-from ...hdl.hub.port.output_port import READY_LIMIT
+from ...hdl.hub.port.output_port import READY_LIMIT, OutputPort
 from ...hdl.link.symbol import SYMBOL_BITS, Control
+from .faults import Fault, with_fields
+from .proof import Attempt, Proof
 from .prove import look_into
 
-__all__ = ["OutputPortProof", "is_sent"]
+__all__ = ["PROOFS", "OutputPortProof", "is_sent"]
 
 
 def is_sent(symbol):
@@ -22,9 +24,9 @@ def is_sent(symbol):
 
 
 class OutputPortProof(wiring.Component):
-    """An output port of class ``OutputPort``; symbols come at any time when there is space, all else at any time."""
+    """An output port; symbols come at any time when there is space, all else at any time."""
 
-    def __init__(self, OutputPort, register):
+    def __init__(self, register):
         self.port = OutputPort(register=register)
         self.register = register
         super().__init__({})
@@ -160,3 +162,43 @@ class OutputPortProof(wiring.Component):
                     Assert(behind.starts.bit_select(number, 1) == (is_there & (here[:SYMBOL_BITS] == Control.START))),
                 ]
         return m
+
+
+PROOFS = [
+    Proof(
+        "output_port",
+        "it sends all in the right order, and closes behind it",
+        'H12, H13, H15; docs/hub.md, "Output side of a port"',
+        holds={
+            "with the crossbar's register": Attempt(lambda: OutputPortProof(True)),
+            "without it": Attempt(lambda: OutputPortProof(False)),
+        },
+        search=Attempt(lambda: OutputPortProof(False), mode="bmc", depth=8),
+        faults={
+            "a reply waits for data": Fault(
+                OutputPort,
+                "stays",
+                lambda was, s: Mux(s.load, (s.readies != 0) | s["replies.waiting"] & ~s.comes, s.taken),
+            ),
+            "it closes although the register was not loaded": Fault(
+                OutputPort, "closes_beside", lambda was, s: s.taken & s.beside.closes & ~s.ended
+            ),
+            "a start does not clear the ready bit": Fault(OutputPort, "start_enters", lambda was, s: 0),
+            "a ready signal that was sent sets the ready bit": Fault(
+                OutputPort, "ready_bit", lambda was, s: was | s.send_ready & ~(s.start_enters | s.ready_clear)
+            ),
+            "a start on its way does not count": Fault(
+                OutputPort, "ready", lambda was, s: s.ready_bit & ~s.start_enters
+            ),
+            "a mark outlives its connection": Fault(
+                OutputPort,
+                "beside",
+                lambda was, s: Mux(~s.load & s.free, with_fields(was, closes=CrossbarBeat(s.came).closes), was),
+            ),
+            "too many ready signals wipe out all": Fault(OutputPort, "readies", lambda was, s: s.rest + s.send_ready),
+        },
+        searches={
+            "too many ready signals wipe out all": Attempt(lambda: OutputPortProof(False), mode="bmc", depth=20),
+        },
+    )
+]

@@ -4,19 +4,22 @@ Statement: docs/cab.md, "Fiber out"; the docstring of OutputRegister.
 """
 
 from amaranth.asserts import AnySeq
-from amaranth.hdl import Assert, Assume, Module, Signal
+from amaranth.hdl import Assert, Assume, Module, Mux, Signal
 from amaranth.lib import wiring
 
+from ...hdl.cab.output import OutputRegister
 from ...hdl.link.symbol import Control
+from .faults import Fault
+from .proof import Attempt, Proof
 from .prove import look_into
 
-__all__ = ["OutputRegisterProof"]
+__all__ = ["PROOFS", "OutputRegisterProof"]
 
 
 class OutputRegisterProof(wiring.Component):
-    """A register of class ``OutputRegister``: symbols, but the idle one, and a fiber that takes them, at any time."""
+    """A register: symbols, but the idle one, and a fiber that takes them, at any time."""
 
-    def __init__(self, OutputRegister):
+    def __init__(self):
         self.output = OutputRegister()
         super().__init__({})
 
@@ -55,3 +58,27 @@ class OutputRegisterProof(wiring.Component):
             *(Assert((count < number) | (kept.start == (kept.symbol == Control.START))) for number, kept in ((1, oldest), (2, newest))),
         ]
         return m
+
+
+PROOFS = [
+    Proof(
+        "output_register",
+        "it keeps order and content of two",
+        'docs/cab.md, "Fiber out"',
+        holds={"output register": Attempt(OutputRegisterProof)},
+        search=Attempt(OutputRegisterProof, mode="bmc", depth=6),
+        faults={
+            "a third symbol is asked for": Fault(OutputRegister, "room", lambda was, s: 1),
+            "a third symbol fills over the second": Fault(
+                OutputRegister, "spare", lambda was, s: Mux(s.push__valid, s.push__payload, s.spare)
+            ),
+            "the second is lost": Fault(OutputRegister, "spare_valid", lambda was, s: was & s.spare_valid),
+            "a start that waits behind is not seen": Fault(
+                OutputRegister, "start_inside", lambda was, s: s.start_left | s.front_valid & s.front.start
+            ),
+            "what stays is told to have left": Fault(
+                OutputRegister, "left", lambda was, s: s.front_valid & s.front.notify
+            ),
+        },
+    )
+]

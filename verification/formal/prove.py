@@ -5,11 +5,9 @@ A proof is a component around the one under proof: it says with ``Assume`` what 
 components are elaborated with the platform "formal"; those that a proof looks into then leave signals in an attribute
 ``probes`` (see ``look_into``). The reset is free: it may come at any time.
 
-A proof that cannot fail proves nothing. ``broken`` makes a component with a deliberate fault, by changing one place of its
-source, so that a test can show that the proof finds it.
+A proof that cannot fail proves nothing: see ``faults``.
 """
 
-import importlib
 import linecache
 import os
 import re
@@ -17,7 +15,6 @@ import shutil
 import signal
 import subprocess
 import time
-import types
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +23,7 @@ from amaranth.hdl import Elaboratable, Fragment
 
 from ...boards.tools import environment, yosys_here
 
-__all__ = ["Outcome", "prove", "look_into", "broken"]
+__all__ = ["Outcome", "prove", "look_into"]
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 _BUILD = ROOT / "build" / "formal"
@@ -157,20 +154,3 @@ class _Elaborated(Elaboratable):
 def look_into(component, platform):
     """What to make a submodule instead of ``component``, which is elaborated at once and has left its ``probes`` when this returns."""
     return _Elaborated(Fragment.get(component, platform))
-
-
-def broken(module, old, new):
-    """The module ``module``, with ``old``, which must occur once in its source, replaced by ``new``; line numbers stay.
-
-    Raises ValueError if ``old`` does not occur exactly once or the number of lines changes.
-    """
-    original = importlib.import_module(module)
-    source = Path(original.__file__).read_text()
-    if source.count(old) != 1:
-        raise ValueError(f"{old!r} occurs {source.count(old)} times in {module}, not once")
-    if old.count("\n") != new.count("\n"):
-        raise ValueError("the fault must not move lines")
-    copy = types.ModuleType(module)
-    copy.__file__, copy.__package__ = original.__file__, original.__package__
-    exec(compile(source.replace(old, new), original.__file__, "exec"), vars(copy))
-    return copy

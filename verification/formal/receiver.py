@@ -10,20 +10,23 @@ from amaranth.lib import wiring
 from ...hdl.hub.commands import COMMANDS, Op
 from ...hdl.hub.port.entry import CLOSES, OWN, OWN_OP_BITS
 from ...hdl.hub.port.input_register import InputRegister
+from ...hdl.hub.port.symbol_decoder import SymbolDecoder
 from ...hdl.link.symbol import ANY_HUB, COMMAND_LENGTH, CONTROL_BIT, SYMBOL_BITS, Control
+from .faults import Fault, with_fields
+from .proof import Attempt, Proof
 from .prove import look_into
 
-__all__ = ["ReceiverProof"]
+__all__ = ["PROOFS", "ReceiverProof"]
 
 _LAST = COMMAND_LENGTH - 1
 
 
 class ReceiverProof(wiring.Component):
-    """An input register and a receiver of class ``Receiver``; any symbol arrives at any time, the port is enabled and disabled, what has come of
-    a command is to be discarded, and the queue is full when it likes."""
+    """An input register and a receiver; any symbol arrives at any time, the port is enabled and disabled, what has come
+    of a command is to be discarded, and the queue is full when it likes."""
 
-    def __init__(self, Receiver, InputRegister=InputRegister):
-        self.receiver, self.register = Receiver(), InputRegister()
+    def __init__(self):
+        self.receiver, self.register = SymbolDecoder(), InputRegister()
         super().__init__({})
 
     def elaborate(self, platform):
@@ -168,3 +171,63 @@ class ReceiverProof(wiring.Component):
                 Assert((place != 3) | ~ours | (loose[0] == Cat(op[:OWN_OP_BITS], Const(OWN >> OWN_OP_BITS, 2)))),
             ]
         return m
+
+
+_SOURCE = 'docs/wire.md, "Frames"; H15'
+PROOFS = [
+    Proof(
+        "receiver",
+        "it writes whole commands, and nothing into a full queue",
+        _SOURCE,
+        holds={"receiver": Attempt(ReceiverProof)},
+        search=Attempt(ReceiverProof, mode="bmc", depth=9),
+        faults={
+            "a fragment stays": Fault(
+                SymbolDecoder,
+                "next_place",
+                lambda was, s: Mux(
+                    s.enabled & s.kind.command & ~s.kind.frame & (s.local("place") != 0),
+                    s.local("place") + s.inside,
+                    was,
+                ),
+            ),
+            "a command is shown byte by byte": Fault(
+                SymbolDecoder,
+                "commit",
+                lambda was, s: (s.plain & ~s.full & ~s.past)
+                | s.inside & Mux(s.ours, s.flushes | ~s.spoiled & ~s.taken, ~s.spoiled),
+            ),
+            "a command without room enters the queue": Fault(
+                SymbolDecoder, "commit", lambda was, s: was | s.last & ~s.ours
+            ),
+            "a flush needs room": Fault(
+                SymbolDecoder, "commit", lambda was, s: was & ~(s.last & s.ours & (s.spoiled | s.taken))
+            ),
+            "close all is taken out of the stream": Fault(
+                SymbolDecoder, "for_us", lambda was, s: s.named | s.for_all & s.for_any
+            ),
+            "commands for others are taken out too": Fault(
+                SymbolDecoder, "for_us", lambda was, s: ~s.never | s.for_all & s.for_any
+            ),
+            "a full queue takes a symbol": Fault(SymbolDecoder, "commit", lambda was, s: was | s.plain & ~s.past),
+            "what goes past the queue enters it, too": Fault(
+                SymbolDecoder, "commit", lambda was, s: was | s.plain & ~s.full
+            ),
+            "a command is taken twice": Fault(
+                SymbolDecoder, "commit", lambda was, s: was | s.last & s.ours & ~s.spoiled
+            ),
+            "what was discarded goes on": Fault(SymbolDecoder, "alive", lambda was, s: s.enabled & ~s.discard),
+        },
+    ),
+    Proof(
+        "input_register",
+        "a disabled port hears nothing, and a reserved code is told",
+        _SOURCE,
+        holds={},
+        search=Attempt(ReceiverProof, mode="bmc", depth=5),
+        faults={
+            "a disabled port hears": Fault(InputRegister, "enabled", lambda was, s: 1),
+            "a reserved code is nothing": Fault(InputRegister, "kind", lambda was, s: with_fields(was, reserved=0)),
+        },
+    ),
+]

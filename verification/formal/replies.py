@@ -8,20 +8,23 @@ from amaranth.hdl import Array, Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.hub.commands import HELLO, HELLO_ASK, HELLO_HUB, Op
-from ...hdl.hub.port.reply_buffer import ARRIVED_ROOM
+from ...hdl.hub.port.reply_buffer import ARRIVED_ROOM, ReplyBuffer
+from ...hdl.hub.reply_bus import ReplyBus
 from ...hdl.link.symbol import COMMAND_LENGTH
+from .faults import Fault
+from .proof import Attempt, Proof
 from .prove import look_into
 
-__all__ = ["ReplyBufferProof", "ReplyBusProof"]
+__all__ = ["PROOFS", "ReplyBufferProof", "ReplyBusProof"]
 
 _LAST = COMMAND_LENGTH - 1
 
 
 class ReplyBufferProof(wiring.Component):
-    """A buffer of class ``ReplyBuffer``; bytes of replies come in their order, any of them may be the last that comes of a reply, and the
+    """A buffer; bytes of replies come in their order, any of them may be the last that comes of a reply, and the
     oldest reply leaves, at any time."""
 
-    def __init__(self, ReplyBuffer):
+    def __init__(self):
         self.buffer = ReplyBuffer()
         super().__init__({})
 
@@ -95,9 +98,9 @@ class ReplyBufferProof(wiring.Component):
 
 
 class ReplyBusProof(wiring.Component):
-    """A bus of class ``ReplyBus``; replies, routes, room and hellos that are asked for as they like. A reply stays until it is taken."""
+    """A bus; replies, routes, room and hellos that are asked for as they like. A reply stays until it is taken."""
 
-    def __init__(self, ReplyBus, ports):
+    def __init__(self, ports):
         self.bus = ReplyBus(ports)
         self.ports = ports
         super().__init__({})
@@ -212,3 +215,52 @@ class ReplyBusProof(wiring.Component):
                 Assert((bus.hello.index == port) & (bus.hello.byte == read)),
             ]
         return m
+
+
+PROOFS = [
+    Proof(
+        "reply_buffer",
+        "it keeps replies in order, and tells of what it loses",
+        'docs/hub.md, "Replies"',
+        holds={"reply buffer": Attempt(ReplyBufferProof)},
+        search=Attempt(ReplyBufferProof, mode="bmc", depth=18),
+        faults={
+            "a reply is written over another": Fault(ReplyBuffer, "port__en", lambda was, s: s.strobe),
+            "a lost reply is not told of": Fault(ReplyBuffer, "lost", lambda was, s: 0),
+            "a reply that is cut short is kept": Fault(
+                ReplyBuffer, "comes", lambda was, s: s.strobe & (s.place != 1) & ~s.no_room
+            ),
+        },
+    ),
+    Proof(
+        "reply_bus",
+        "it takes every reply to its output in bounded time",
+        "H12",
+        holds={
+            "3 ports": Attempt(lambda: ReplyBusProof(3), depth=6),
+            "16 ports": Attempt(lambda: ReplyBusProof(16), depth=6, nightly=True),
+        },
+        search=Attempt(lambda: ReplyBusProof(3), mode="bmc", depth=9),
+        faults={
+            "a reply goes where there is no room": Fault(
+                ReplyBus, "goes", lambda was, s: s.routed & (s.out_place != 0)
+            ),
+            "a lost reply is not told of": Fault(ReplyBus, "lost", lambda was, s: 0),
+            "a hello is passed on": Fault(
+                ReplyBus,
+                "routed",
+                lambda was, s: Mux(s.opcode, s.greets | (s.connected & s.read_origin).any(), was),
+            ),
+            "a reply stays on the bus's list": Fault(
+                ReplyBus,
+                "source__{n}__pop",
+                lambda was, s, n: s.origin[n] & (s.local("place") == COMMAND_LENGTH - 1) & s.asking,
+            ),
+            "any reply closes its connection": Fault(
+                ReplyBus,
+                "close",
+                lambda was, s: Mux(s.opcode & ~s.read_asking, s.connected & s.read_origin, 0),
+            ),
+        },
+    ),
+]

@@ -8,11 +8,13 @@ from amaranth.hdl import Array, Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.hub.messages import Reply
-from ...hdl.hub.port.reply_sender import REPLY_ROOM
+from ...hdl.hub.port.reply_sender import REPLY_ROOM, ReplySender
 from ...hdl.link.symbol import COMMAND_LENGTH, Control
+from .faults import Fault
+from .proof import Attempt, Proof
 from .prove import look_into
 
-__all__ = ["ReplySenderProof", "MOST_SYMBOLS"]
+__all__ = ["PROOFS", "ReplySenderProof", "MOST_SYMBOLS"]
 
 _LAST = COMMAND_LENGTH - 1
 #: Symbols of replies within which a reply is sent once the port has it: those of all that wait, and of an answer before each.
@@ -22,9 +24,10 @@ _MOST_OF_ANSWER = 2 * COMMAND_LENGTH
 
 
 class ReplySenderProof(wiring.Component):
-    """A sender of class ``ReplySender``. Opcodes of replies come at any time, the other bytes if there was room; answers at any time, and stay until they are taken."""
+    """A sender. Opcodes of replies come at any time, the other bytes if there was room; answers at any time, and stay
+    until they are taken."""
 
-    def __init__(self, ReplySender):
+    def __init__(self):
         self.sender = ReplySender()
         super().__init__({})
 
@@ -122,3 +125,30 @@ class ReplySenderProof(wiring.Component):
         with m.If(sender.answer.valid):
             m.d.comb += Assert(answer_waited + answer_left <= _MOST_OF_ANSWER, "an answer waits for one reply at most")
         return m
+
+
+PROOFS = [
+    Proof(
+        "reply_sender",
+        "it sends replies and answers in turns, unchanged and in bounded time",
+        "H12",
+        holds={"reply sender": Attempt(ReplySenderProof)},
+        search=Attempt(ReplySenderProof, mode="bmc", depth=16),
+        faults={
+            "answers always go first": Fault(ReplySender, "turn", lambda was, s: s.answer__valid),
+            "the bytes of an answer change places": Fault(
+                ReplySender,
+                "symbol",
+                lambda was, s: Mux(s.others, Mux(s.at[1], s.answer__payload.op, s.answer__payload.value), was),
+            ),
+            "a reply that finds no room is written over another": Fault(
+                ReplySender, "port__en", lambda was, s: s.push
+            ),
+            "the last place for a reply is not used": Fault(
+                ReplySender,
+                "full",
+                lambda was, s: ~s.goes & (s.full | s.comes & ((s.come - s.sent)[: len(s.come)] == REPLY_ROOM - 2)),
+            ),
+        },
+    )
+]

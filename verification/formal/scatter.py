@@ -4,6 +4,7 @@ Statement: docs/cab.md, "Fiber in". The list inside is Amaranth's FIFO; in its p
 search compares the two (``FifoSearch``).
 """
 
+from types import SimpleNamespace
 from unittest import mock
 
 from amaranth.asserts import AnyConst, AnySeq
@@ -12,10 +13,14 @@ from amaranth.lib import wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
+from ...hdl.cab import scatter as module
 from ...hdl.cab.addresses import ADDRESS_BITS, LENGTH_BITS, REGIONS
+from ...hdl.cab.scatter import Scatter
+from .faults import Fault
+from .proof import Attempt, Proof
 from .prove import look_into
 
-__all__ = ["FifoSearch", "Row", "ScatterProof"]
+__all__ = ["PROOFS", "FifoSearch", "Row", "ScatterProof"]
 
 
 class Row(wiring.Component):
@@ -66,11 +71,12 @@ class FifoSearch(wiring.Component):
 
 
 class ScatterProof(wiring.Component):
-    """The list ``Scatter`` of the module ``module``, with ``depth`` places: registers written, packets that wait, are over and take areas, at any time."""
+    """The list of areas, with ``depth`` places: registers written, packets that wait, are over and take areas, at any
+    time."""
 
-    def __init__(self, module, data_bytes, depth):
-        self.module, self.depth = module, depth
-        self.scatter = module.Scatter(data_bytes)
+    def __init__(self, data_bytes, depth):
+        self.depth = depth
+        self.scatter = Scatter(data_bytes)
         super().__init__({})
 
     def elaborate(self, platform):
@@ -82,7 +88,7 @@ class ScatterProof(wiring.Component):
             rows.append(Row(**parameters))
             return rows[-1]
 
-        with mock.patch.object(self.module.fifo, "SyncFIFO", row), mock.patch.object(self.module, "RX_LIST_DEPTH", self.depth):
+        with mock.patch.multiple(module, fifo=SimpleNamespace(SyncFIFO=row), RX_LIST_DEPTH=self.depth):
             m.submodules.scatter = look_into(scatter, platform)
         probes, [list_] = scatter.probes, rows
         areas = scatter.areas
@@ -150,3 +156,54 @@ class ScatterProof(wiring.Component):
             Assert(LENGTH_BITS >= len(areas.payload.address)),
         ]
         return m
+
+
+def _last_is_taken(s):
+    """Whether the area of RX_START is taken."""
+    return s.areas__valid & s.areas__ready & ~s["list.r_rdy"]
+
+
+PROOFS = [
+    Proof(
+        "scatter",
+        "it gives the areas that were named",
+        'docs/cab.md, "Fiber in"',
+        holds={
+            "4 kbyte": Attempt(lambda: ScatterProof(4 << 10, 3), timeout=100),
+            "1 Mbyte": Attempt(lambda: ScatterProof(1 << 20, 3), timeout=100),
+        },
+        search=Attempt(lambda: ScatterProof(4 << 10, 2), mode="bmc", depth=9, timeout=90),
+        faults={
+            "an area of RX_START that comes while the list is emptied is lost": Fault(
+                Scatter,
+                "final_waits",
+                lambda was, s: Mux(s.rx_start__write, was, was & ~(s.areas__ready & ~s["list.r_rdy"])),
+            ),
+            "an area may lie anywhere": Fault(
+                Scatter, "rx_area__refuse", lambda was, s: s.running | s.emptying | ~s["list.w_rdy"]
+            ),
+            "the last area goes first": Fault(
+                Scatter, "areas__payload", lambda was, s: Mux(s.final_waits, s.final, s["list.r_data"])
+            ),
+            "areas of a packet that is over are given to the next": Fault(
+                Scatter,
+                "final_waits",
+                lambda was, s: Mux(s.clear, s.rx_start__write | s.final_waits & ~_last_is_taken(s), was),
+            ),
+            "areas are taken before RX_START": Fault(Scatter, "list.r_en", lambda was, s: s.emptying | s.areas__ready),
+        },
+    ),
+    Proof(
+        "fifo",
+        "a row of registers does what the FIFO does, in the first cycles after a reset, enough to go around",
+        "Amaranth's SyncFIFO",
+        holds={
+            "2 places": Attempt(lambda: FifoSearch(4, 2), mode="bmc", depth=8, timeout=100),
+            "3 places": Attempt(lambda: FifoSearch(4, 3), mode="bmc", depth=8, timeout=100),
+        },
+        search=Attempt(
+            lambda: FifoSearch(4, 3, lambda width, depth: Row(width=width, depth=depth - 1)), mode="bmc", depth=5
+        ),
+        faults={"a FIFO with a place less": ()},
+    ),
+]

@@ -5,19 +5,21 @@ not wanted goes to the first of an order. Cycles that were slept through count, 
 """
 
 from amaranth.asserts import AnyConst, AnySeq
-from amaranth.hdl import Assert, Assume, Module, Mux, Signal
+from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
-from ...hdl.cab.slots import REUSE, SLOTS
+from ...hdl.cab.slots import REUSE, SLOTS, Slots
+from .faults import Fault
+from .proof import Attempt, Proof
 from .prove import look_into
 
-__all__ = ["SlotsProof"]
+__all__ = ["PROOFS", "SlotsProof"]
 
 
 class SlotsProof(wiring.Component):
-    """Slots of class ``Slots`` among users that want a cycle, and withdraw, as they like."""
+    """Slots among users that want a cycle, and withdraw, as they like."""
 
-    def __init__(self, Slots):
+    def __init__(self):
         self.slots = Slots()
         super().__init__({})
 
@@ -55,3 +57,30 @@ class SlotsProof(wiring.Component):
         with m.Else():
             m.d.sync += waited.eq(0)
         return m
+
+
+def _both(s):
+    """Who has a slot that its user does not want, if nobody is kept from it but by the one just before him."""
+    given = {now.value: s.wants[now.value] & ~s.wants[one.value] for one, now in zip(REUSE, REUSE[1:])}
+    given[REUSE[0].value] = s.wants[REUSE[0].value]
+    return Cat(given[n] for n in range(SLOTS))
+
+
+PROOFS = [
+    Proof(
+        "slots",
+        "it gives everybody his slot within a frame",
+        'docs/cab.md, "Data memory"',
+        holds={"slots": Attempt(SlotsProof)},
+        search=Attempt(SlotsProof, mode="bmc", depth=6),
+        faults={
+            "fiber in goes first, whosever slot it is": Fault(Slots, "owner", lambda was, s: was & ~s.wants[0]),
+            "the schedule stands still": Fault(Slots, "count", lambda was, s: s.slot),
+            "the schedule forgets the cycles that were slept through": Fault(
+                Slots, "count", lambda was, s: s.count + 1
+            ),
+            "two have a slot that is not wanted": Fault(Slots, "given", lambda was, s: Mux(s.owner, was, _both(s))),
+            "a slot that is not wanted is lost": Fault(Slots, "given", lambda was, s: Mux(s.owner, was, 0)),
+        },
+    )
+]

@@ -5,9 +5,12 @@ from amaranth.hdl import Array, Assert, Assume, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.hub.messages import one_hot_index
+from ...hdl.hub.control.status_table import StatusTable
+from .faults import Fault
+from .proof import Attempt, Proof
 from .prove import look_into
 
-__all__ = ["StatusTableProof", "any_port", "table_properties"]
+__all__ = ["PROOFS", "StatusTableProof", "any_port", "table_properties"]
 
 
 def any_port(m, ports, name):
@@ -45,9 +48,9 @@ def table_properties(m, table, i, o):
 
 
 class StatusTableProof(wiring.Component):
-    """A table of class ``StatusTable`` whose surroundings enter and close connections as its docstring allows."""
+    """A table whose surroundings enter and close connections as its docstring allows."""
 
-    def __init__(self, StatusTable, ports):
+    def __init__(self, ports):
         self.table = StatusTable(ports)
         self.ports = ports
         super().__init__({})
@@ -79,3 +82,23 @@ class StatusTableProof(wiring.Component):
         ]
         table_properties(m, table, any_port(m, ports, "any_input"), any_port(m, ports, "any_output"))
         return m
+
+
+PROOFS = [
+    Proof(
+        "status_table",
+        "an output has one input, and a grant stands in the next cycle",
+        "H10, H4",
+        holds={
+            "3 ports": Attempt(lambda: StatusTableProof(3)),
+            "16 ports": Attempt(lambda: StatusTableProof(16)),
+        },
+        search=Attempt(lambda: StatusTableProof(3), mode="bmc", depth=5),
+        faults={
+            "a close by the output leaves the mask of the input": Fault(StatusTable, "closed", lambda was, s: 0),
+            "a grant is not noted": Fault(StatusTable, "changes", lambda was, s: s.close_one & s.mine),
+            "an input closes what is not its own": Fault(StatusTable, "changes", lambda was, s: s.enter | s.close_one),
+            "the owner is not noted": Fault(StatusTable, "owner__{n}", lambda was, s, n: s[f"owner__{n}"]),
+        },
+    )
+]

@@ -5,22 +5,25 @@ is never written. One arbitrary byte that is taken is followed until it is in me
 """
 
 from amaranth.asserts import AnyConst, AnySeq
-from amaranth.hdl import Assert, Assume, Module, Signal
+from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.utils import exact_log2
 
 from ...hdl.cab.addresses import LENGTH_BITS
 from ...hdl.cab.memory import LANES
+from ...hdl.cab.rx_writer import RxWriter
+from .faults import Fault, with_fields
+from .proof import Attempt, Proof
 from .prove import look_into
 
-__all__ = ["StoreProof"]
+__all__ = ["PROOFS", "StoreProof"]
 
 
 class StoreProof(wiring.Component):
-    """A store of class ``Store``: bytes, areas in data memory, the memory's cycles, flushes and its user's giving up at any time."""
+    """A store: bytes, areas in data memory, the memory's cycles, flushes and its user's giving up at any time."""
 
-    def __init__(self, Store, data_bytes):
-        self.store = Store(data_bytes)
+    def __init__(self, data_bytes):
+        self.store = RxWriter(data_bytes)
         super().__init__({})
 
     def elaborate(self, platform):
@@ -92,3 +95,61 @@ class StoreProof(wiring.Component):
             Assert(~store.empty | ~(together | waits), "it is not told to be written before it is"),
         ]
         return m
+
+
+def _ends_word(s):
+    """Whether the byte that is offered is the last one of its word."""
+    return s.address[:2] == LANES - 1
+
+
+def _moves_on(s):
+    """Whether a word goes to the memory."""
+    free = ~s.memory__valid | s.memory__ready
+    return (s.valid & s.ready & (_ends_word(s) | s.last)) | (s.flush & (s.select != 0) & free)
+
+
+def _ends_early(s):
+    """Whether an area ends with the byte that is taken, and its word does not."""
+    return s.valid & s.ready & s.last & ~_ends_word(s)
+
+
+PROOFS = [
+    Proof(
+        "store",
+        "it writes what it took where it may, and nothing else",
+        'docs/cab.md, "Fiber in"',
+        holds={
+            "4 kbyte": Attempt(lambda: StoreProof(4 << 10)),
+            "1 Mbyte": Attempt(lambda: StoreProof(1 << 20)),
+        },
+        search=Attempt(lambda: StoreProof(4 << 10), mode="bmc", depth=8),
+        faults={
+            "an area has one byte more": Fault(
+                RxWriter, "areas__payload", lambda was, s: with_fields(was, length=was.length + 1)
+            ),
+            "bytes of the word before are written again": Fault(
+                RxWriter, "select", lambda was, s: Mux(_moves_on(s) & ~s.forget, s.select, was)
+            ),
+            "a word that ends early goes to the next place": Fault(
+                RxWriter,
+                "memory__address",
+                lambda was, s: Mux(_moves_on(s) & ~(s.valid & s.ready), (s.address + 1)[2:], was),
+            ),
+            "the end of an area does not end its word": (
+                Fault(RxWriter, "ready", lambda was, s: was | ~s.areas__ready & s.last & ~_ends_word(s)),
+                Fault(RxWriter, "select", lambda was, s: Mux(_ends_early(s) & ~s.forget, s.selected, was)),
+                Fault(
+                    RxWriter,
+                    "memory__valid",
+                    lambda was, s: Mux(_ends_early(s), s.memory__valid & ~s.memory__ready, was),
+                ),
+                *(
+                    Fault(RxWriter, name, lambda was, s, name=name: Mux(_ends_early(s), s[name], was))
+                    for name in ("memory__address", "memory__select", "memory__data")
+                ),
+            ),
+            "a word is taken while the one before waits": Fault(RxWriter, "ready", lambda was, s: ~s.areas__ready),
+            "all is told to be written too early": Fault(RxWriter, "empty", lambda was, s: s.select == 0),
+        },
+    )
+]

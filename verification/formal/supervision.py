@@ -7,18 +7,23 @@ Statement: docs/hub.md, "Controller and status table", Supervisor commands.
 from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
+from ...hdl.hub.control.response_unit import ResponseUnit
+from ...hdl.hub.control.central import Central
 from ...hdl.hub.commands import WATCHDOG_DEFAULT
+from ...hdl.hub.control.controller import Controller
 from .commanding import commanding_ports
+from .faults import Fault
+from .proof import Attempt, Proof
 from .prove import look_into
 
-__all__ = ["SupervisionProof"]
+__all__ = ["PROOFS", "SupervisionProof"]
 
 
 class SupervisionProof(wiring.Component):
-    """A centre of class ``Central`` of which only port 0 may give supervisor commands, and gives none. It gives all other commands, and the
+    """A centre of which only port 0 may give supervisor commands, and gives none. It gives all other commands, and the
     other ports give all commands, at any time when they have been answered."""
 
-    def __init__(self, Central, ports):
+    def __init__(self, ports):
         self.central = Central(ports, 0, supervisors=1)
         self.ports = ports
         super().__init__({})
@@ -59,3 +64,28 @@ class SupervisionProof(wiring.Component):
                 *(Assert((stage & other) == 0) for other in stages[:n]),
             ]
         return m
+
+
+PROOFS = [
+    Proof(
+        "supervision",
+        "a user command never changes supervisor state",
+        'docs/hub.md, "Controller and status table"',
+        holds={
+            "2 ports": Attempt(lambda: SupervisionProof(2), depth=3),
+            "4 ports": Attempt(lambda: SupervisionProof(4), depth=3, nightly=True),
+        },
+        search=Attempt(lambda: SupervisionProof(2), mode="bmc", depth=8),
+        faults={
+            "a port that may not supervises": Fault(
+                Controller,
+                "supervising",
+                lambda was, s: s["turns.pick"] & Cat(s[f"request__{n}"].op[7] for n in range(len(was))),
+            ),
+            "any command of a port that may supervises": Fault(
+                Controller, "supervising", lambda was, s: s["turns.pick"] & s.allowed
+            ),
+            "refused commands are carried out": Fault(ResponseUnit, "command_valid", lambda was, s: s.valid),
+        },
+    )
+]

@@ -4,18 +4,21 @@ An arbitrary entry is followed from the cycle in which it is pushed: how many ar
 """
 
 from amaranth.asserts import AnySeq
-from amaranth.hdl import Assert, Module, Signal
+from amaranth.hdl import Assert, Module, Mux, Signal
 from amaranth.lib import wiring
 
+from ...hdl.link.queue import QUEUE_DEPTH, SymbolQueue
+from .faults import Fault
+from .proof import Attempt, Proof
 from .prove import look_into
 
-__all__ = ["SymbolQueueProof"]
+__all__ = ["PROOFS", "SymbolQueueProof"]
 
 
 class SymbolQueueProof(wiring.Component):
-    """A queue of class ``SymbolQueue`` that is filled, emptied and cleared at any time."""
+    """A queue that is filled, emptied and cleared at any time."""
 
-    def __init__(self, SymbolQueue, depth, width=9):
+    def __init__(self, depth, width=9):
         self.queue = SymbolQueue(depth, width)
         super().__init__({})
 
@@ -68,3 +71,39 @@ class SymbolQueueProof(wiring.Component):
                 Assert(~in_register | (queue.output.payload == word), "it leaves behind those that were before it"),
             ]
         return m
+
+
+PROOFS = [
+    Proof(
+        "symbol_queue",
+        "it loses nothing but what finds it full, and keeps the order",
+        'docs/hub.md, "Input side of a port"; section 4.2.3',
+        holds={
+            "5 entries": Attempt(lambda: SymbolQueueProof(5)),
+            "full size": Attempt(lambda: SymbolQueueProof(QUEUE_DEPTH)),
+        },
+        search=Attempt(lambda: SymbolQueueProof(2), mode="bmc", depth=7),
+        faults={
+            # It has two places.
+            "the last place is not used": Fault(
+                SymbolQueue, "overflow", lambda was, s: s.push__valid & (s.level == 1)
+            ),
+            "a full queue is written over": Fault(SymbolQueue, "store", lambda was, s: s.push__valid),
+            "the head goes back when the queue is cleared": Fault(
+                SymbolQueue, "taken", lambda was, s: Mux(s.clear, s.read__addr, was)
+            ),
+            "the register is written over": (
+                Fault(SymbolQueue, "output__ready", lambda was, s: 1),
+                Fault(SymbolQueue, "pop", lambda was, s: s.output__valid & s.output__ready),
+            ),
+            "the head is read a cycle late": Fault(SymbolQueue, "read__addr", lambda was, s: s.taken),
+            "an entry is offered too early": Fault(
+                SymbolQueue,
+                "ahead",
+                lambda was, s: Mux(
+                    s.clear | s.ahead & (~s.output__valid | s.output__ready), was, s.taken != s.written + s.store
+                ),
+            ),
+        },
+    )
+]

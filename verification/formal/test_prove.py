@@ -11,7 +11,7 @@ from amaranth.lib import wiring
 
 from nectar.boards.tools import yowasp_directory
 from nectar.cache import directory
-from nectar.verification.formal.prove import broken, prove
+from nectar.verification.formal.prove import prove
 
 
 class Counter(wiring.Component):
@@ -57,13 +57,3 @@ def test_does_not_take_an_induction_that_does_not_hold_for_a_proof():
     """From 7, which cannot be reached, the count goes to 8."""
     outcome = prove(Counter(5, lambda count: count != 8), "counter without invariant", depth=2)
     assert outcome.status == "UNKNOWN" and not outcome.passed and outcome.failures
-
-
-@pytest.mark.parametrize("old, new, message", [
-    ("no such text", "", "occurs 0 times in nectar.hdl.hub.control.arbiter"),
-    ("self", "this", r"occurs \d+ times"),
-    ("m = Module()", "m =\nModule()", "must not move lines"),
-])
-def test_a_fault_changes_one_place_and_no_line(old, new, message):
-    with pytest.raises(ValueError, match=message):
-        broken("nectar.hdl.hub.control.arbiter", old, new)

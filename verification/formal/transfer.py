@@ -10,20 +10,23 @@ from amaranth.lib import wiring
 from ...hdl.hub.commands import Op
 from ...hdl.hub.crossbar import Crossbar
 from ...hdl.hub.port.entry import CLOSES
+from ...hdl.hub.port.head import Head
 from ...hdl.hub.messages import index_bits, one_hot_index
 from ...hdl.hub.port.output_port import OutputPort
 from ...hdl.hub.control.status_table import StatusTable
+from .faults import Fault
 from .output_port import is_sent
+from .proof import Attempt, Proof
 from .prove import look_into
 
-__all__ = ["TransferProof"]
+__all__ = ["PROOFS", "TransferProof"]
 
 
 class TransferProof(wiring.Component):
-    """Heads of class ``Head`` between queues and outputs; ``direct`` as in the profile. Connections are entered for heads that wait, end for whatever
-    reason, decisions come, and ready signals are sent, at any time."""
+    """Heads between queues and outputs; ``direct`` as in the profile. Connections are entered for heads that wait, end
+    for whatever reason, decisions come, and ready signals are sent, at any time."""
 
-    def __init__(self, Head, ports, direct, OutputPort=OutputPort):
+    def __init__(self, ports, direct):
         self.ports = ports
         self.direct = direct
         self.heads = [Head(ports, n) for n in range(ports)]
@@ -141,3 +144,29 @@ class TransferProof(wiring.Component):
         for n in ports:
             m.d.comb += Assert(~closing[n] | ((table.targets[n] & ~under_way) == 0), "a head waits only for outputs that will close")
         return m
+
+
+PROOFS = [
+    Proof(
+        "transfer",
+        "nothing overtakes or follows a close all",
+        "H13",
+        holds={
+            "2 ports": Attempt(lambda: TransferProof(2, False), depth=3),
+            "2 ports, direct": Attempt(lambda: TransferProof(2, True), depth=3),
+            "3 ports": Attempt(lambda: TransferProof(3, False), depth=3, nightly=True),
+            "3 ports, direct": Attempt(lambda: TransferProof(3, True), depth=3, nightly=True),
+        },
+        search=Attempt(lambda: TransferProof(2, True), mode="bmc", depth=14),
+        faults={
+            "it closes before the last symbol has left": Fault(
+                OutputPort, "closed", lambda was, s: s.push & s.passage.closes
+            ),
+            "a mark outlives its connection": Fault(
+                OutputPort, "beside", lambda was, s: Mux(s.load | s.free, was, s.beside)
+            ),
+            "nothing waits for a close all": Fault(Head, "next_closing", lambda was, s: s.closing & s.connected),
+            "a head does not look for room": Fault(Head, "blocked", lambda was, s: 0),
+        },
+    )
+]

@@ -5,20 +5,24 @@ for, and never gives one that is not there.
 """
 
 from amaranth.asserts import AnyConst, AnySeq
-from amaranth.hdl import Assert, Assume, Module, Mux, Signal
+from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.utils import exact_log2
 
+from ...hdl.cab.memory import LANES
 from ...hdl.cab.vme.align import HELD_BYTES
+from ...hdl.cab.vme.transfer import Transfer
+from .faults import Fault
+from .proof import Attempt, Proof
 from .prove import look_into
 
-__all__ = ["VmeTransferProof"]
+__all__ = ["PROOFS", "VmeTransferProof"]
 
 
 class VmeTransferProof(wiring.Component):
-    """A transfer of class ``Transfer``: jobs in data memory; slaves, memory, errors and stops at any time."""
+    """A transfer: jobs in data memory; slaves, memory, errors and stops at any time."""
 
-    def __init__(self, Transfer, data_bytes):
+    def __init__(self, data_bytes):
         self.transfer = Transfer(data_bytes)
         super().__init__({})
 
@@ -67,3 +71,54 @@ class VmeTransferProof(wiring.Component):
             Assert(~transfer.ended | ~memory.valid, "nothing is moved behind the end"),
         ]
         return m
+
+
+def _reads_early(s):
+    """Whether it would read a word if it had to have room for three bytes only."""
+    wants = s.busy & s.send & ~s.ends & (s.near_left != 0) & ~s.reading
+    return wants & (s["align.level"] == HELD_BYTES - LANES + 1)
+
+
+PROOFS = [
+    Proof(
+        "transfer_vme",
+        "it touches its entry and nothing else",
+        "docs/vme.md",
+        holds={
+            "4 kbyte": Attempt(lambda: VmeTransferProof(4 << 10)),
+            "1 Mbyte": Attempt(lambda: VmeTransferProof(1 << 20)),
+        },
+        search=Attempt(lambda: VmeTransferProof(4 << 10), mode="bmc", depth=9, timeout=60),
+        faults={
+            "whole words are written": Fault(
+                Transfer,
+                "memory__select",
+                lambda was, s: Cat(s.near[:2] < lane + 1 for lane in reversed(range(LANES))),
+            ),
+            "what flies is forgotten": Fault(
+                Transfer,
+                "port__valid",
+                lambda was, s: Mux(
+                    s.send,
+                    was,
+                    s.busy & ~s.ends & (s.far_left != 0) & (s["align.level"] + (1 << s.size) <= HELD_BYTES),
+                ),
+            ),
+            "a word is read before there is room for it": (
+                Fault(Transfer, "memory__valid", lambda was, s: was | _reads_early(s)),
+                Fault(Transfer, "reading", lambda was, s: was | _reads_early(s) & s.memory__ready),
+            ),
+            "an area is longer by one": Fault(
+                Transfer, "near_left", lambda was, s: Mux(s.start, s.job.length + 1, was)
+            ),
+            "an error does not end the job": Fault(
+                Transfer, "ends", lambda was, s: was & ~(s.port__done & (s.port__berr | s.port__timeout))
+            ),
+            "it ends while bytes are here": Fault(
+                Transfer,
+                "over",
+                lambda was, s: Mux(s.send, was, ~s.flying & ((s.near_left == 0) | s.ends)),
+            ),
+        },
+    )
+]

@@ -7,16 +7,20 @@ from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Module, Mux, Signal
 from amaranth.lib import wiring
 
+from ...hdl.hub.control.watchdog import Watchdog
+from .faults import Fault
+from .proof import Attempt, Proof
 from .prove import look_into
 from .status_table import any_port
 
-__all__ = ["WatchdogProof"]
+__all__ = ["PROOFS", "WatchdogProof"]
 
 
 class WatchdogProof(wiring.Component):
-    """A watchdog of class ``Watchdog`` set to 2**``log`` cycles; ports hold something and move at any time. One arbitrary port is looked at."""
+    """A watchdog set to 2**``log`` cycles; ports hold something and move at any time. One arbitrary port is looked
+    at."""
 
-    def __init__(self, Watchdog, ports, log):
+    def __init__(self, ports, log):
         self.watchdog = Watchdog(ports)
         self.ports, self.log = ports, log
         super().__init__({})
@@ -69,3 +73,36 @@ class WatchdogProof(wiring.Component):
             Assert(since <= phase + Mux(marked, time, 0)),
         ]
         return m
+
+
+def _still(s, held, tick):
+    """What has stood still, of what is ``held``, if it is looked at with each ``tick``."""
+    return Mux(s.restart, 0, held & (s.still | tick.replicate(len(s.still))))
+
+
+PROOFS = [
+    Proof(
+        "watchdog",
+        "what stands still expires in time, and not before",
+        "H20",
+        holds={
+            "2 cycles": Attempt(lambda: WatchdogProof(3, 1)),
+            "8 cycles": Attempt(lambda: WatchdogProof(3, 3)),
+            "1024 cycles": Attempt(lambda: WatchdogProof(3, 10)),
+        },
+        search=Attempt(lambda: WatchdogProof(2, 1), mode="bmc", depth=12),
+        faults={
+            "what has just come expires": Fault(
+                Watchdog, "expired", lambda was, s: Mux(s.tick, s.local("held") & ~s.local("moved"), 0)
+            ),
+            "what moves in time expires": Fault(
+                Watchdog, "still", lambda was, s: _still(s, s.local("held"), s.tick)
+            ),
+            "a tick is missed": Fault(
+                Watchdog,
+                "still",
+                lambda was, s: _still(s, s.local("held") & ~s.local("moved"), s.tick & ~s.bit),
+            ),
+        },
+    )
+]
