@@ -14,7 +14,8 @@ demo: .venv/running
 	@$(BIN)/nectar run examples/send_file.py README.md --output build/demo/README.copy.md \
 	    --waves build/demo/send_file.fst --wave-boards CAB3,HUB2,HUB1,CAB1 --wave-window 0us:200us
 	@$(BIN)/python -c "import hashlib as h; a, b = (h.sha256(open(f, 'rb').read()).hexdigest() for f in \
-	    ('README.md', 'build/demo/README.copy.md')); assert a == b, 'the copy differs'; print('build/demo/README.copy.md: SHA-256', a)"
+	    ('README.md', 'build/demo/README.copy.md')); assert a == b, 'the copy differs'; \
+	    print('build/demo/README.copy.md: SHA-256', a)"
 	@echo "build/demo/send_file.fst: waveforms of the first 200 us; look at them with 'gtkwave build/demo/send_file.fst'"
 	@echo "or with 'surfer build/demo/send_file.fst' (docs/getting-started.md tells what is to be seen)"
 

@@ -19,7 +19,8 @@ def fibers_of(top):
 
 
 def pins_of(top, name):
-    """[(signal of the member, direction, number of pins)] of a fiber, in the order in which they get pins: what is sent first."""
+    """[(signal of the member, direction, number of pins)] of a fiber, in the order in which they get pins: what is
+    sent first."""
     members = top.signature.members[name].signature.members
     names = sorted(members, key=lambda name: (not name.startswith("tx"), name.endswith("strobe")))
     width = {"tx_data": SYMBOL_BITS, "rx_data": SYMBOL_BITS}
@@ -61,7 +62,7 @@ class Assembly(wiring.Component):
         m.submodules.top = top
         oscillator = platform.request(platform.default_clk, dir="-")
         rate = int(platform.lookup(platform.default_clk).clock.frequency)
-        direct = board.family == "ice40" and self.clocks.pll        # such a PLL takes the pin itself
+        direct = board.family == "ice40" and self.clocks.pll  # such a PLL takes the pin itself
         m.submodules.clocks = tree = ClockTree(board.family, self.clocks, rate, oscillator.io if direct else None)
         m.domains += tree.domains()
         if not direct:
@@ -70,7 +71,7 @@ class Assembly(wiring.Component):
         if platform.default_rst is not None:
             m.submodules.reset = buffer = io.Buffer("i", platform.request(platform.default_rst, dir="-"))
             m.d.comb += tree.reset.eq(buffer.i)
-        if board.family != "gowin":         # where it would only keep the clock from the lines that are made for clocks
+        if board.family != "gowin":  # where it would only keep the clock from the lines that are made for clocks
             for net, rate in tree.nets.values():
                 platform.add_clock_constraint(net, rate)
         self._fibers(m, platform)
@@ -86,7 +87,13 @@ class Assembly(wiring.Component):
             member = getattr(self.top, name)
             for signal, direction, width in pins_of(self.top, name):
                 names = [next(free) for _ in range(width)]
-                platform.add_resources([Resource(f"{name}_{signal}", 0, Pins(" ".join(names), dir=direction), Attrs(**self.board.attributes))])
+                platform.add_resources(
+                    [
+                        Resource(
+                            f"{name}_{signal}", 0, Pins(" ".join(names), dir=direction), Attrs(**self.board.attributes)
+                        )
+                    ]
+                )
                 port = platform.request(f"{name}_{signal}", 0, dir="-")
                 self.pins += [(name, signal, bit.name) for bit in port.io.metadata]
                 m.submodules[f"{name}_{signal}"] = self._buffer(m, name, direction, port, getattr(member, signal))
@@ -108,8 +115,17 @@ class Assembly(wiring.Component):
     def _uart(self, m, platform):
         uart, pins = self.top.uart, self.board.uart
         if pins:
-            platform.add_resources([Resource("uart", 0, Subsignal("rx", Pins(pins[0], dir="i")), Subsignal("tx", Pins(pins[1], dir="o")),
-                                             Attrs(**self.board.attributes))])
+            platform.add_resources(
+                [
+                    Resource(
+                        "uart",
+                        0,
+                        Subsignal("rx", Pins(pins[0], dir="i")),
+                        Subsignal("tx", Pins(pins[1], dir="o")),
+                        Attrs(**self.board.attributes),
+                    )
+                ]
+            )
         ports = platform.request("uart", 0, dir="-")
         m.submodules.uart_rx = rx = io.Buffer("i", ports.rx)
         m.submodules.uart_tx = tx = io.Buffer("o", ports.tx)

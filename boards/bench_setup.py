@@ -1,7 +1,7 @@
 """A desk: a board with a HUB, boards with a CAB each, and the wires between them, for simulation.
 
-Source: ours. ``docs/boards.md``, "A HUB and CABs", tells how boards are wired; ``docs/cable.md``, "Without a board", how this is used.
-"""
+Source: ours. ``docs/boards.md``, "A HUB and CABs", tells how boards are wired; ``docs/cable.md``, "Without a board",
+how this is used."""
 
 from amaranth.hdl import Cat, Module
 from amaranth.lib import wiring
@@ -9,8 +9,8 @@ from amaranth.lib.wiring import In, Out
 
 from ..hdl.host.host_controller import check_cabs
 from .cab import CabTop
-from .interface import BoardInterface
 from .hub import HubTop
+from .interface import BoardInterface
 
 __all__ = ["BenchSetup"]
 
@@ -19,7 +19,9 @@ _SAMPLES = 4
 
 
 class BenchSetup(wiring.Component):
-    """A ``HubTop`` and 1 to 16 ``CabTop``, joined at the pins of their serial fibers: CAB number N, from 0, hangs on port N.
+    """A ``HubTop`` and 1 to 16 ``CabTop``, joined at the pins of their serial fibers: CAB number N, from 0, hangs on
+    port
+    N.
 
     Parameters
     ----------
@@ -57,7 +59,9 @@ class BenchSetup(wiring.Component):
 
     def __init__(self, cabs=2, profile="prototype", hub_id=1, data_bytes=32768, clock_hz=16_000_000, bit_cycles=4):
         check_cabs(cabs)
-        interface = BoardInterface(clock_hz=clock_hz, line_hz=clock_hz, samples=_SAMPLES, oversampling=_SAMPLES, one_clock=True)
+        interface = BoardInterface(
+            clock_hz=clock_hz, line_hz=clock_hz, samples=_SAMPLES, oversampling=_SAMPLES, one_clock=True
+        )
         self._hub = HubTop(interface, ports=max(2, cabs), profile=profile, hub_id=hub_id)
         self._cabs = [CabTop(interface, data_bytes=data_bytes, baud=clock_hz // bit_cycles) for _ in range(cabs)]
         super().__init__({"rx": In(cabs), "tx": Out(cabs, init=(1 << cabs) - 1), "busy": Out(1), "lost": Out(cabs)})

@@ -1,7 +1,7 @@
 """From a board and a top to files that program the FPGA: what ``nectar build`` does.
 
-Open tools, from PyPI: yosys, nextpnr, and the packers of the families. What they find is kept by the content of what they were interface (``tools.kept``).
-"""
+Open tools, from PyPI: yosys, nextpnr, and the packers of the families. What they find is kept by the content of what
+they were interface (``tools.kept``)."""
 
 import contextlib
 import difflib
@@ -15,9 +15,9 @@ from ..sim.cache import Progress, digest
 from .assembly import Assembly, fibers_of, pins_of
 from .catalogue import BOARDS
 from .clocks import MHZ, plan
-from .rdw_check import unchecked
 from .flows import FLOWS, PACKERS, with_suffix
 from .interface import BoardInterface
+from .rdw_check import unchecked
 from .tools import TimeUp, ToolError, critical_path, kept, needs, run, versions, yosys
 from .tops import TOPS, make
 
@@ -38,7 +38,8 @@ class Refused(Exception):
 
 
 class Missed(Exception):
-    """A clock that was asked for is not met; the message names the path. ``built`` has what was found, without files."""
+    """A clock that was asked for is not met; the message names the path. ``built`` has what was found, without
+    files."""
 
     def __init__(self, message, built):
         super().__init__(message)
@@ -47,7 +48,8 @@ class Missed(Exception):
 
 @dataclass(frozen=True)
 class Design:
-    """A top for a board, ready to be built: files by name, clocks, ``pins`` [(member, signal, pin)], ``parameters`` of the top."""
+    """A top for a board, ready to be built: files by name, clocks, ``pins`` [(member, signal, pin)], ``parameters``
+    of the top."""
 
     board: str
     top: str
@@ -63,8 +65,8 @@ class Design:
 class Built:
     """What came of it.
 
-    ``cells``: COMB, FF, RAM used; ``mhz``: clock → (asked, met); ``path``: of the clock that missed or came nearest, [(ns, signal)]; ``files``: name → bytes to
-    program the board with; ``versions`` of the tools.
+    ``cells``: COMB, FF, RAM used; ``mhz``: clock → (asked, met); ``path``: of the clock that missed or came nearest,
+    [(ns, signal)]; ``files``: name → bytes to program the board with; ``versions`` of the tools.
     """
 
     design: Design
@@ -78,15 +80,21 @@ class Built:
 
 def _nearest(kind, name, known):
     near = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.5)
-    hint = f", the nearest name is {near[0]}" if len(near) == 1 else f", the nearest names are {', '.join(near)}" if near else ""
+    hint = (
+        f", the nearest name is {near[0]}"
+        if len(near) == 1
+        else f", the nearest names are {', '.join(near)}"
+        if near
+        else ""
+    )
     return Refused(f"there is no {kind} {name!r}{hint}; there are {', '.join(known)}")
 
 
 def design(board, top, *, parameters=None, mhz=None, mbaud=None):
     """The Design of the top called ``top`` for the board called ``board``.
 
-    ``parameters`` of the top, where they are not those by default; ``mhz``: clock ``sync``; ``mbaud``: rate of the serial fibers. Raises Refused, MissingTool.
-    """
+    ``parameters`` of the top, where they are not those by default; ``mhz``: clock ``sync``; ``mbaud``: rate of the
+    serial fibers. Raises Refused, MissingTool."""
     if board not in BOARDS:
         raise _nearest("board", board, BOARDS)
     if top not in TOPS:
@@ -99,7 +107,9 @@ def design(board, top, *, parameters=None, mhz=None, mbaud=None):
     baud = round((kind.mbaud if mbaud is None else mbaud) * MHZ) if serial else None
     try:
         clocks = plan(kind.family, int(platform.default_clk_frequency), sync, baud)
-        interface = BoardInterface(clocks.sync_hz, clocks.line_hz or 0, clocks.samples, clocks.oversampling, clocks.one_clock, len(kind.leds))
+        interface = BoardInterface(
+            clocks.sync_hz, clocks.line_hz or 0, clocks.samples, clocks.oversampling, clocks.one_clock, len(kind.leds)
+        )
         component = make(top, interface, **parameters)
     except (TypeError, ValueError) as error:
         raise Refused(str(error)) from error
@@ -107,7 +117,10 @@ def design(board, top, *, parameters=None, mhz=None, mbaud=None):
     each = [sum(width for *_, width in pins_of(component, name)) for name in fibers]
     if sum(each) > len(kind.pins):
         most = len(kind.pins) // each[0]
-        raise Refused(f"{len(fibers)} fibers of {each[0]} pins are {sum(each)} pins, and {board} has {len(kind.pins)} on its connectors: room for {most}")
+        raise Refused(
+            f"{len(fibers)} fibers of {each[0]} pins are {sum(each)} pins, and {board} has {len(kind.pins)} on its "
+            f"connectors: room for {most}"
+        )
     assembly = Assembly(component, kind, clocks)
     with without_zeros(), with_kept_yosys():
         made = platform.prepare(assembly, NAME, emit_src=False, **FLOWS[kind.family].overrides)
@@ -127,7 +140,9 @@ def _flow(found):
 def _synthesis(found, progress):
     """Yosys: the kept netlist, and the number of each kind of cell."""
     flow = _flow(found)
-    script = f"read_rtlil {NAME}.il; {flow.synthesis} -top {NAME}; write_json {NAME}.json; tee -q -o stat.json stat -json"
+    script = (
+        f"read_rtlil {NAME}.il; {flow.synthesis} -top {NAME}; write_json {NAME}.json; tee -q -o stat.json stat -json"
+    )
 
     def make_netlist(directory):
         (directory / f"{NAME}.il").write_bytes(found.files[f"{NAME}.il"])
@@ -147,7 +162,10 @@ def _synthesis(found, progress):
 
 def estimate(family, counts):
     """COMB, FF, RAM that a netlist with so many of each kind of cell takes at least."""
-    return {kind: sum(counts.get(cell, 0) * weight for cell, weight in weights.items()) for kind, weights in FLOWS[family].weights.items()}
+    return {
+        kind: sum(counts.get(cell, 0) * weight for cell, weight in weights.items())
+        for kind, weights in FLOWS[family].weights.items()
+    }
 
 
 def _fits(found, counts):
@@ -156,30 +174,43 @@ def _fits(found, counts):
     needed = estimate(board.family, counts)
     over = [f"{needed[kind]} {kind} of {board.size[kind]}" for kind in needed if needed[kind] > board.size[kind]]
     if over:
-        raise Refused(f"{found.top} is too large for {found.board}: it takes {' and '.join(over)}, at least; "
-                      "fewer ports or smaller memories may fit")
+        raise Refused(
+            f"{found.top} is too large for {found.board}: it takes {' and '.join(over)}, at least; "
+            "fewer ports or smaller memories may fit"
+        )
     return needed
 
 
 def _taken(text, share):
     """What is taken of the FPGA's cells, according to nextpnr's ``text``, by more than a ``share``."""
-    return [f"{used} {cell} of {there}" for cell, used, there in re.findall(r"Info:\s+(\w+):\s*(\d+)/\s*(\d+)\s", text) if int(used) > share * int(there)]
+    return [
+        f"{used} {cell} of {there}"
+        for cell, used, there in re.findall(r"Info:\s+(\w+):\s*(\d+)/\s*(\d+)\s", text)
+        if int(used) > share * int(there)
+    ]
 
 
 def _endless(found, text, error):
     """What to say when nextpnr does not come to an end."""
     taken = _taken(text, 0.7)
     takes = f"; it takes {' and '.join(taken)}" if taken else ""
-    return Refused(f"{found.top} on {found.board}: {error}{takes}; fewer ports or smaller memories may fit, or another --seed")
+    return Refused(
+        f"{found.top} on {found.board}: {error}{takes}; fewer ports or smaller memories may fit, or another --seed"
+    )
 
 
 def _unplaced(found, text):
     """What to say when nextpnr gives up with ``text``."""
     lines = [line.partition("ERROR:")[2].strip() for line in text.splitlines() if "ERROR:" in line]
     over = _taken(text, 1)
-    over += [f"{used} {cell}" for used, cell in re.findall(r"Failed to expand region .* of (\d+) (\w+)", text) if not over]
+    over += [
+        f"{used} {cell}" for used, cell in re.findall(r"Failed to expand region .* of (\d+) (\w+)", text) if not over
+    ]
     if over:
-        return Refused(f"{found.top} is too large for {found.board}: it takes {' and '.join(over)}; fewer ports or smaller memories may fit")
+        return Refused(
+            f"{found.top} is too large for {found.board}: it takes {' and '.join(over)}; fewer ports or smaller "
+            f"memories may fit"
+        )
     return Refused(f"{found.top} cannot be placed on {found.board}: {(lines or text.splitlines()[-1:])[0]}")
 
 
@@ -188,8 +219,20 @@ def _placement(found, netlist, path, seed, limit_s, progress, more=()):
     flow = _flow(found)
     constraints = {name: data for name, data in found.files.items() if name.endswith((".lpf", ".pcf", ".cst"))}
     placing = next((command for command in found.commands if "nextpnr" in command[0]), [])
-    arguments = [*flow.arguments(placing), "--seed", str(seed), "--freq", f"{found.clocks.sync_hz / MHZ:g}", "--report", "report.json",
-                 "--timing-allow-fail", "-q", "-l", "log", *more]
+    arguments = [
+        *flow.arguments(placing),
+        "--seed",
+        str(seed),
+        "--freq",
+        f"{found.clocks.sync_hz / MHZ:g}",
+        "--report",
+        "report.json",
+        "--timing-allow-fail",
+        "-q",
+        "-l",
+        "log",
+        *more,
+    ]
 
     def make_placed(directory):
         shutil.copy(path / f"{NAME}.json", directory / f"{NAME}.json")
@@ -200,14 +243,18 @@ def _placement(found, netlist, path, seed, limit_s, progress, more=()):
         except ToolError as error:
             log = directory / "log"
             text = log.read_text() if log.exists() else ""
-            raise (_endless(found, text, error) if isinstance(error, TimeUp) else _unplaced(found, text + str(error))) from error
+            raise (
+                _endless(found, text, error) if isinstance(error, TimeUp) else _unplaced(found, text + str(error))
+            ) from error
         result = directory / "placed"
         result.mkdir()
         for name in ("report.json", "log", flow.routed):
             (directory / name).rename(result / name)
         return result
 
-    key = digest(netlist, repr(arguments), repr(sorted(constraints.items())), repr(sorted(versions(flow.packages).items())))
+    key = digest(
+        netlist, repr(arguments), repr(sorted(constraints.items())), repr(sorted(versions(flow.packages).items()))
+    )
     placed = kept(key, "-placed", make_placed, progress, f"place and route ({', '.join([f'seed {seed}', *more])})")
     return json.loads((placed / "report.json").read_text()), placed
 
@@ -227,7 +274,13 @@ def _packed(found, placed, progress):
             (directory / name).rename(result / name)
         return result
 
-    packed = kept(digest(placed.name, repr(packers), repr(sorted(versions(flow.packages).items()))), "-packed", make_packed, progress, "bitstream")
+    packed = kept(
+        digest(placed.name, repr(packers), repr(sorted(versions(flow.packages).items()))),
+        "-packed",
+        make_packed,
+        progress,
+        "bitstream",
+    )
     files = {name: (packed / name).read_bytes() for name in flow.products}
     if BOARDS[found.board].dfu:
         files[flow.products[0]] = with_suffix(files[flow.products[0]], *BOARDS[found.board].dfu)
@@ -247,11 +300,16 @@ def _short(clock):
 
 
 def _crossings(report):
-    """(from, to): clocks between which nextpnr has a path that it does not check, though they have the same edges: one is the other behind a gate."""
+    """(from, to): clocks between which nextpnr has a path that it does not check, though they have the same edges:
+    one is the other behind a gate."""
     for path in report["critical_paths"]:
         source, target = (path[end].removeprefix("posedge ") for end in ("from", "to"))
-        if source != target and {source, target} <= set(report["fmax"]) and sorted((_short(source), _short(target)))[0] == "boards" \
-                and "line" not in (_short(source), _short(target)):
+        if (
+            source != target
+            and {source, target} <= set(report["fmax"])
+            and sorted((_short(source), _short(target)))[0] == "boards"
+            and "line" not in (_short(source), _short(target))
+        ):
             yield source, target
 
 
@@ -280,7 +338,9 @@ def _worst(mhz):
 
 
 def _routed(found, netlist, path, seed, limit_s, progress):
-    """Place and route, once more if a clock is missed by little; of the better: report, kept directory, and what ``_met`` tells."""
+    """Place and route, once more if a clock is missed by little; of the better: report, kept directory, and what
+    ``_met`` tells."""
+
     def tried(more=()):
         report, placed = _placement(found, netlist, path, seed, limit_s, progress, more)
         return report, placed, *_met(found, report)
@@ -312,10 +372,17 @@ def build(found, *, seed=1, limit_s=LIMIT_S, progress=None):
     worst = _worst(mhz)
     way = ways[worst]
     missed = [clock for clock, (asked, met) in mhz.items() if met < asked]
-    built = Built(found, seed, cells, mhz, way, {} if missed else _packed(found, placed, progress), versions(flow.packages))
+    built = Built(
+        found, seed, cells, mhz, way, {} if missed else _packed(found, placed, progress), versions(flow.packages)
+    )
     if missed:
         asked, met = mhz[worst]
         steps = list(dict.fromkeys(signal for _, signal in way))
-        raise Missed(f"{found.top} on {found.board}: clock {worst} was asked for {asked:g} MHz and meets {met:g}; its slowest path, {way[-1][0]:g} ns, "
-                     f"goes from {steps[0]} by {len(steps) - 2} signals to {steps[-1]}; give --freq {int(met * 0.97)} or less, or another --seed", built)
+        raise Missed(
+            f"{found.top} on {found.board}: clock {worst} was asked for {asked:g} MHz and meets {met:g}; its slowest "
+            f"path, {way[-1][0]:g} ns, "
+            f"goes from {steps[0]} by {len(steps) - 2} signals to {steps[-1]}; give --freq {int(met * 0.97)} or less, "
+            f"or another --seed",
+            built,
+        )
     return built

@@ -1,7 +1,7 @@
 """A CAB with a fiber on the board's connectors, whose software runs on a computer at the board's serial line.
 
-Source: ours; the CAB is that of "The Design of Nectar" (1989), section 5. ``docs/boards.md``, "cab"; ``docs/cable.md`` for the cable.
-"""
+Source: ours; the CAB is that of "The Design of Nectar" (1989), section 5. ``docs/boards.md``, "cab"; ``docs/cable.md``
+for the cable."""
 
 from amaranth.hdl import Cat, ClockDomain, ClockSignal, DomainRenamer, Module, ResetInserter, ResetSignal, Signal
 from amaranth.lib import fifo, wiring
@@ -30,8 +30,9 @@ PROGRAM_BYTES = 4096
 class CabTop(wiring.Component):
     """One CAB, its fiber, and the cable.
 
-    The CAB's clock stands still while the host thinks, as in a ``cluster``; the fiber's never does. What arrives meanwhile waits in a queue: no more than a packet comes before the CAB
-    answers its start with ``ready``. The reset of the CAB empties the queue.
+    The CAB's clock stands still while the host thinks, as in a ``cluster``; the fiber's never does. What arrives
+    meanwhile waits in a queue: no more than a packet comes before the CAB answers its start with ``ready``. The reset
+    of the CAB empties the queue.
 
     Parameters
     ----------
@@ -51,7 +52,8 @@ class CabTop(wiring.Component):
     line_0 : Out(line(samples)), or wires_0 : Out(WIRES)
         The fiber.
     leds : Out(leds)
-        Bit 0: a request of the host is being executed. Bit 1: the neighbour is heard. Bit 2: a symbol has found no room, until the reset.
+        Bit 0: a request of the host is being executed. Bit 1: the neighbour is heard. Bit 2: a symbol has found no
+        room, until the reset.
 
     Timing
     ------
@@ -70,7 +72,13 @@ class CabTop(wiring.Component):
         sizes = exact_log2(data_bytes) << 24 | exact_log2(PROGRAM_BYTES) << 16 | exact_log2(BUFFER_WORDS) << 8
         self.cable = Cable(1, [1 << 24, period_ps, sizes, self.fiber.symbol_ps], bit_cycles(interface.clock_hz, baud))
         self._name = "line_0" if phy == "serial" else "wires_0"
-        super().__init__({"uart": Out(UART), self._name: Out(self.fiber.signature.members["pins"].signature), "leds": Out(interface.leds)})
+        super().__init__(
+            {
+                "uart": Out(UART),
+                self._name: Out(self.fiber.signature.members["pins"].signature),
+                "leds": Out(interface.leds),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -79,8 +87,12 @@ class CabTop(wiring.Component):
         m.submodules.gate = gate = BoardGate()
         m.domains.boards = ClockDomain("boards", local=True)
         m.d.comb += [
-            gate.enable.eq(cable.tick), ClockSignal("boards").eq(gate.clock), ResetSignal("boards").eq(cable.reset),
-            cable.rx.eq(self.uart.rx), self.uart.tx.eq(cable.tx), cable.quiet.eq(0),
+            gate.enable.eq(cable.tick),
+            ClockSignal("boards").eq(gate.clock),
+            ResetSignal("boards").eq(cable.reset),
+            cable.rx.eq(self.uart.rx),
+            self.uart.tx.eq(cable.tx),
+            cable.quiet.eq(0),
         ]
         cab = self.cab
         m.submodules.cab = DomainRenamer("boards")(cab)
@@ -94,8 +106,11 @@ class CabTop(wiring.Component):
         m.d.comb += [
             arriving.w_data.eq(fiber.port.rx.payload),
             arriving.w_en.eq(fiber.port.rx.valid & (fiber.port.rx.payload != Control.IDLE)),
-            cab.fiber.rx.payload.eq(arriving.r_data), cab.fiber.rx.valid.eq(arriving.r_rdy), arriving.r_en.eq(cable.tick),
-            fiber.port.tx.payload.eq(cab.fiber.tx.payload), fiber.port.tx.valid.eq(cab.fiber.tx.valid & cable.tick),
+            cab.fiber.rx.payload.eq(arriving.r_data),
+            cab.fiber.rx.valid.eq(arriving.r_rdy),
+            arriving.r_en.eq(cable.tick),
+            fiber.port.tx.payload.eq(cab.fiber.tx.payload),
+            fiber.port.tx.valid.eq(cab.fiber.tx.valid & cable.tick),
             cab.fiber.tx.ready.eq(fiber.port.tx.ready),
         ]
         m.submodules.busy = busy = LedStretcher()

@@ -17,8 +17,8 @@ __all__ = ["Checker"]
 class Checker(wiring.Component):
     """A sink of what the generators of all other ports send.
 
-    Right is: packets of other ports, whole, with the bytes of ``pattern``, each source's in the order of their numbers, none missing, with a *close all* behind;
-    and ``ready``, between any two symbols.
+    Right is: packets of other ports, whole, with the bytes of ``pattern``, each source's in the order of their numbers,
+    none missing, with a *close all* behind; and ``ready``, between any two symbols.
 
     Parameters
     ----------
@@ -42,7 +42,8 @@ class Checker(wiring.Component):
 
     Timing
     ------
-    ``answer`` and ``released`` in the cycle behind the symbol's; ``wrong`` and ``good`` one later. Behind something wrong, what follows may be called wrong, too.
+    ``answer`` and ``released`` in the cycle behind the symbol's; ``wrong`` and ``good`` one later. Behind something
+    wrong, what follows may be called wrong, too.
 
     Raises
     ------
@@ -56,10 +57,15 @@ class Checker(wiring.Component):
         self.port = port
         self.ports = ports
         self.patience = patience
-        super().__init__({
-            "symbol": In(wiring.Signature({"payload": Out(SYMBOL_BITS), "valid": Out(1)})),
-            "answer": Out(1), "released": Out(1), "wrong": Out(1), "good": Out(8),
-        })
+        super().__init__(
+            {
+                "symbol": In(wiring.Signature({"payload": Out(SYMBOL_BITS), "valid": Out(1)})),
+                "answer": Out(1),
+                "released": Out(1),
+                "wrong": Out(1),
+                "good": Out(8),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -69,7 +75,8 @@ class Checker(wiring.Component):
         m.d.sync += [
             self.released.eq(self.symbol.valid & ready),
             self.answer.eq(self.symbol.valid & (self.symbol.payload == Control.START)),
-            symbol.eq(self.symbol.payload), valid.eq(self.symbol.valid & ~ready & (self.symbol.payload != Control.IDLE)),
+            symbol.eq(self.symbol.payload),
+            valid.eq(self.symbol.valid & ~ready & (self.symbol.payload != Control.IDLE)),
         ]
 
         # The number that each source's next packet must have.

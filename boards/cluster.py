@@ -11,9 +11,9 @@ from ..hdl.host.cluster import Cluster
 from ..hdl.host.host_controller import check_cabs
 from ..hdl.host.numbers import BAUD
 from .gate import BoardGate
+from .hub import check_hub_id, hub_profile
 from .interface import UART, BoardInterface
 from .led_stretcher import LedStretcher
-from .hub import check_hub_id, hub_profile
 
 __all__ = ["ClusterTop", "bit_cycles"]
 
@@ -27,8 +27,11 @@ def bit_cycles(clock_hz, baud):
         raise TypeError(f"the rate of a serial line must be an integer, not {baud!r}")
     cycles = round(clock_hz / baud) if baud > 0 else 0
     if not 4 <= cycles <= 65536 or abs(clock_hz / cycles - baud) > _TOLERANCE * baud:
-        raise ValueError(f"a clock of {clock_hz / 1e6:g} MHz makes no serial line of {baud} baud: that must be {clock_hz // 65536 + 1} to {clock_hz // 4}, "
-                         f"and within {_TOLERANCE:.0%} of a fraction of the clock")
+        raise ValueError(
+            f"a clock of {clock_hz / 1e6:g} MHz makes no serial line of {baud} baud: that must be "
+            f"{clock_hz // 65536 + 1} to {clock_hz // 4}, "
+            f"and within {_TOLERANCE:.0%} of a fraction of the clock"
+        )
     return cycles
 
 
@@ -70,8 +73,15 @@ class ClusterTop(wiring.Component):
     def __init__(self, interface=BoardInterface(), cabs=4, profile="modern", hub_id=1, data_bytes=32768, baud=BAUD):
         check_cabs(cabs)
         check_hub_id(hub_id)
-        self.cluster = Cluster(cabs=cabs, profile=hub_profile(profile), hub_id=hub_id, data_bytes=data_bytes, period_ps=round(1e12 / interface.clock_hz),
-                               bit_cycles=bit_cycles(interface.clock_hz, baud), gate=BoardGate)
+        self.cluster = Cluster(
+            cabs=cabs,
+            profile=hub_profile(profile),
+            hub_id=hub_id,
+            data_bytes=data_bytes,
+            period_ps=round(1e12 / interface.clock_hz),
+            bit_cycles=bit_cycles(interface.clock_hz, baud),
+            gate=BoardGate,
+        )
         super().__init__({"uart": Out(UART), "leds": Out(interface.leds)})
 
     def elaborate(self, platform):

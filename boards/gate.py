@@ -24,8 +24,8 @@ class BoardGate(wiring.Component):
 
     Timing
     ------
-    As ``ClockGate``, which it is where the FPGA has nothing better. On an ECP5 ``clock`` is a global clock, with the delay of that of ``sync``.
-    """
+    As ``ClockGate``, which it is where the FPGA has nothing better. On an ECP5 ``clock`` is a global clock, with the
+    delay of that of ``sync``."""
 
     enable: In(1)
     clock: Out(1)

@@ -1,7 +1,7 @@
 """Sends packets from a port of a HUB to all others, in turns.
 
-Source: ours; the commands are those of ``docs/hub.md``, packet switching ("The Design of Nectar" (1989), section 4.2.3).
-"""
+Source: ours; the commands are those of ``docs/hub.md``, packet switching ("The Design of Nectar" (1989), section
+4.2.3)."""
 
 from amaranth.hdl import Array, Const, Module, Mux, Signal
 from amaranth.lib import wiring
@@ -17,8 +17,9 @@ __all__ = ["Generator"]
 class Generator(wiring.Component):
     """A source of packets at one port of a HUB.
 
-    Each packet is three things: *test open* of its target with retry, the packet of ``LENGTH`` bytes, *close all*. The next one begins when the HUB has
-    told, by ``ready``, that the packet's start has left its input queue. Targets take turns; the number of a packet is that of the turn.
+    Each packet is three things: *test open* of its target with retry, the packet of ``LENGTH`` bytes, *close all*. The
+    next one begins when the HUB has told, by ``ready``, that the packet's start has left its input queue. Targets take
+    turns; the number of a packet is that of the turn.
 
     Parameters
     ----------
@@ -59,10 +60,15 @@ class Generator(wiring.Component):
         self.ports = ports
         self.hub_id = hub_id
         self.patience = patience
-        super().__init__({
-            "symbol": Out(wiring.Signature({"payload": Out(SYMBOL_BITS), "valid": Out(1)})),
-            "answer": In(1), "released": In(1), "stuck": Out(1), "turns": Out(8),
-        })
+        super().__init__(
+            {
+                "symbol": Out(wiring.Signature({"payload": Out(SYMBOL_BITS), "valid": Out(1)})),
+                "answer": In(1),
+                "released": In(1),
+                "stuck": Out(1),
+                "turns": Out(8),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -70,17 +76,26 @@ class Generator(wiring.Component):
         target = Signal(range(self.ports), init=(self.port + 1) % self.ports)
         place = Signal(range(LENGTH))
         going, waited = Signal(), Signal(self.patience)
-        m.d.comb += [pattern.source.eq(self.port), pattern.number.eq(self.turns), going.eq(~self.answer),
-                     self.symbol.valid.eq(1), self.symbol.payload.eq(Control.READY)]
+        m.d.comb += [
+            pattern.source.eq(self.port),
+            pattern.number.eq(self.turns),
+            going.eq(~self.answer),
+            self.symbol.valid.eq(1),
+            self.symbol.payload.eq(Control.READY),
+        ]
 
         def say(*symbols):
             """Sends symbols one by one; true in the cycle of the last."""
             with m.If(going):
-                m.d.comb += self.symbol.payload.eq(Array(Const(symbol, SYMBOL_BITS) if isinstance(symbol, int) else symbol for symbol in symbols)[place])
+                m.d.comb += self.symbol.payload.eq(
+                    Array(Const(symbol, SYMBOL_BITS) if isinstance(symbol, int) else symbol for symbol in symbols)[
+                        place
+                    ]
+                )
                 m.d.sync += place.eq(Mux(place == len(symbols) - 1, 0, place + 1))
             return going & (place == len(symbols) - 1)
 
-        released = Signal()         # since this packet's start was sent
+        released = Signal()  # since this packet's start was sent
         with m.If(self.released):
             m.d.sync += released.eq(1)
         with m.FSM(name="sending"):

@@ -72,7 +72,10 @@ class HubTop(wiring.Component):
         self.fibers = [Fiber(interface, phy) for _ in range(ports)]
         name = "line" if phy == "serial" else "wires"
         self._names = [f"{name}_{n}" for n in range(ports)]
-        pins = {name: Out(fiber.signature.members["pins"].signature) for name, fiber in zip(self._names, self.fibers, strict=True)}
+        pins = {
+            name: Out(fiber.signature.members["pins"].signature)
+            for name, fiber in zip(self._names, self.fibers, strict=True)
+        }
         super().__init__({**pins, "leds": Out(interface.leds)})
 
     def elaborate(self, platform):

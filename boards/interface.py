@@ -1,6 +1,7 @@
 """What a board gives to a top, and how a top is joined to it.
 
-A *top* is a ``wiring.Component`` that knows no board. What it wants of one it says by the names of its members, each of which may be missing:
+A *top* is a ``wiring.Component`` that knows no board. What it wants of one it says by the names of its members, each of
+which may be missing:
 
 ``leds`` : Out(n)
     Lights; bit 0 is the one that matters most. 1 is on. A board with fewer leaves out the last ones.
@@ -11,9 +12,9 @@ A *top* is a ``wiring.Component`` that knows no board. What it wants of one it s
 ``wires_0``, ``wires_1``, ... : Out(WIRES)
     Parallel fibers as of ``ParallelPhy.wires``, by the clock ``sync``.
 
-Its clock domains are ``sync``, and ``line`` if it has serial fibers; both come with a reset, which ends at the same time in both, some microseconds after
-the FPGA has been loaded. ``boards.fiber.Fiber`` makes a fiber of a ``FiberPort``. Plain numbers of the board come as ``BoardInterface``.
-"""
+Its clock domains are ``sync``, and ``line`` if it has serial fibers; both come with a reset, which ends at the same
+time in both, some microseconds after the FPGA has been loaded. ``boards.fiber.Fiber`` makes a fiber of a ``FiberPort``.
+Plain numbers of the board come as ``BoardInterface``."""
 
 from dataclasses import dataclass
 
@@ -29,7 +30,9 @@ PHYS = ("serial", "parallel")
 #: Signature of the board's serial line.
 UART = wiring.Signature({"rx": In(1), "tx": Out(1)})
 #: Signature of a parallel fiber at the pins.
-WIRES = wiring.Signature({"tx_data": Out(SYMBOL_BITS), "tx_strobe": Out(1), "rx_data": In(SYMBOL_BITS), "rx_strobe": In(1)})
+WIRES = wiring.Signature(
+    {"tx_data": Out(SYMBOL_BITS), "tx_strobe": Out(1), "rx_data": In(SYMBOL_BITS), "rx_strobe": In(1)}
+)
 
 
 def line(samples):

@@ -1,7 +1,7 @@
 """Loads what was built into a board, by the board's own programmer.
 
-The programs are those that amaranth-boards calls: openFPGALoader, dfu-util, iceprog, openocd; environment variables of their names in capitals name others.
-"""
+The programs are those that amaranth-boards calls: openFPGALoader, dfu-util, iceprog, openocd; environment variables of
+their names in capitals name others."""
 
 import contextlib
 import subprocess
@@ -32,8 +32,14 @@ def program(board, directory):
         BOARDS[board].make().toolchain_program(_Products(directory), NAME)
     except FileNotFoundError as error:
         tool = error.filename
-        raise Refused(f"the board cannot be programmed: {tool} is not installed; install it by your system's packages, then repeat the command, which "
-                      f"builds nothing again. The files are in {directory}") from None
+        raise Refused(
+            f"the board cannot be programmed: {tool} is not installed; install it by your system's packages, then "
+            f"repeat the command, which "
+            f"builds nothing again. The files are in {directory}"
+        ) from None
     except subprocess.CalledProcessError as error:
-        raise Refused(f"the board was not programmed: {Path(error.cmd[0]).name} ended with exit code {error.returncode}; is {board} plugged in, and may "
-                      "you use its port?") from None
+        raise Refused(
+            f"the board was not programmed: {Path(error.cmd[0]).name} ended with exit code {error.returncode}; is "
+            f"{board} plugged in, and may "
+            "you use its port?"
+        ) from None

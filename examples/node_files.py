@@ -1,7 +1,8 @@
-"""Writes what CAB1 measures into a file on its node, and has the node behind CAB2 ask for it: ``nectar run examples/node_files.py [FOLDER]``.
+"""Writes what CAB1 measures into a file on its node, and has the node behind CAB2 ask for it: ``nectar run
+examples/node_files.py [FOLDER]``.
 
-A task on CAB1 has no disk: it opens, writes and reads files of its node, which is interrupted over VME for that. The node behind CAB2 calls a service of CAB1.
-"""
+A task on CAB1 has no disk: it opens, writes and reads files of its node, which is interrupted over VME for that. The
+node behind CAB2 calls a service of CAB1."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory

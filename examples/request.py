@@ -2,8 +2,8 @@
 
     nectar run examples/request.py [--server CAB1] [--calls 5] [--silent]
 
-Every other CAB is a client. With --silent the server takes a request and ends without an answer, so that its client sees what happens then.
-"""
+Every other CAB is a client. With --silent the server takes a request and ends without an answer, so that its client
+sees what happens then."""
 
 import argparse
 
@@ -52,7 +52,9 @@ async def ask_in_vain(cab, server):
 
 async def main(system, arguments):
     """Starts the tasks, tells what they found."""
-    parser = argparse.ArgumentParser(prog="nectar run examples/request.py", description=__doc__.partition("\n")[0], allow_abbrev=False)
+    parser = argparse.ArgumentParser(
+        prog="nectar run examples/request.py", description=__doc__.partition("\n")[0], allow_abbrev=False
+    )
     parser.add_argument("--server", metavar="CAB", default="CAB1", help="where the service is (default: CAB1)")
     parser.add_argument("--calls", type=int, default=5, help="calls of each client (default: 5)")
     parser.add_argument("--silent", action="store_true", help="the server ends without an answer")

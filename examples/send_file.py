@@ -17,7 +17,7 @@ from nectar.software.latency import stages
 from nectar.software.packet import MAX_DATA
 
 TOPOLOGY = "figure7"
-TRACE = True            # note when messages pass the software, and control symbols the fibers
+TRACE = True  # note when messages pass the software, and control symbols the fibers
 
 MAILBOX = 1
 #: Bytes of a message: four packets. The CPU stores a message into the CAB's memory while DMA sends the one before.
@@ -32,7 +32,7 @@ async def send(cab, destination, data, switching):
     begin = await cab.now_us()
     await cab.datagram.send(target, HEADING.pack(len(data), hashlib.sha256(data).digest()), switching)
     for offset in range(0, len(data), MESSAGE):
-        await cab.datagram.send(target, data[offset:offset + MESSAGE], switching)
+        await cab.datagram.send(target, data[offset : offset + MESSAGE], switching)
     return begin
 
 
@@ -64,7 +64,9 @@ async def main(system, arguments):
     data = read(options.file)
     if options.output is not None:
         check(options.output)
-    sender = system.spawn(source.name, send, destination.id, data, "circuit" if options.circuit else "packet", name="send")
+    sender = system.spawn(
+        source.name, send, destination.id, data, "circuit" if options.circuit else "packet", name="send"
+    )
     receiver = system.spawn(destination.name, receive, name="receive")
     await system.run()
     copy, end = receiver.result
@@ -77,7 +79,10 @@ def report(system, source, destination, copy, simulated_us, host):
     """Prints what was measured."""
     rate = len(copy) * 8 / simulated_us
     link = 8e6 / system.profile.symbol_ps
-    print(f"{len(copy)} bytes from {source.name} to {destination.name}, SHA-256 {hashlib.sha256(copy).hexdigest()}: the same at both ends")
+    print(
+        f"{len(copy)} bytes from {source.name} to {destination.name}, SHA-256 {hashlib.sha256(copy).hexdigest()}: the "
+        f"same at both ends"
+    )
     print(f"simulated time  {simulated_us / 1000:.3f} ms")
     print(f"throughput      {rate:.2f} Mbit/s, {rate / link:.1%} of the fiber's {link:.0f} Mbit/s")
     print(f"host time       {host:.2f} s")
@@ -110,7 +115,9 @@ def parse(arguments):
     parser.add_argument("file", metavar="FILE", help="the file to send")
     parser.add_argument("--output", metavar="COPY", help="where to write what has arrived")
     parser.add_argument("--from", dest="source", metavar="CAB", default="CAB3", help="the sending CAB (default: CAB3)")
-    parser.add_argument("--to", dest="destination", metavar="CAB", default="CAB1", help="the receiving CAB (default: CAB1)")
+    parser.add_argument(
+        "--to", dest="destination", metavar="CAB", default="CAB1", help="the receiving CAB (default: CAB1)"
+    )
     parser.add_argument("--circuit", action="store_true", help="circuit switching instead of packet switching")
     return parser.parse_args(arguments)
 
@@ -130,7 +137,9 @@ def check(path):
     """Whether the copy can be written, before anything is sent."""
     folder = os.path.dirname(os.path.realpath(path))
     if not path or os.path.isdir(path) or not os.access(path if os.path.exists(path) else folder, os.W_OK):
-        raise ProgramError(f"--output {path}: cannot be written there; name a file in a directory that you may write to")
+        raise ProgramError(
+            f"--output {path}: cannot be written there; name a file in a directory that you may write to"
+        )
 
 
 def write(path, data):

@@ -2,8 +2,8 @@
 
     nectar run examples/stream.py [--from CAB3] [--to CAB1] [--kbytes 100] [--pause MICROSECONDS]
 
-The receiver reads 1004 bytes at a time and rests between; the window keeps the sender from sending what there is no room for.
-"""
+The receiver reads 1004 bytes at a time and rests between; the window keeps the sender from sending what there is no
+room for."""
 
 import argparse
 
@@ -41,11 +41,19 @@ async def send(cab, destination, data):
 
 async def main(system, arguments):
     """Starts the tasks, tells what they found."""
-    parser = argparse.ArgumentParser(prog="nectar run examples/stream.py", description=__doc__.partition("\n")[0], allow_abbrev=False)
+    parser = argparse.ArgumentParser(
+        prog="nectar run examples/stream.py", description=__doc__.partition("\n")[0], allow_abbrev=False
+    )
     parser.add_argument("--from", dest="source", metavar="CAB", default="CAB3", help="who sends (default: CAB3)")
     parser.add_argument("--to", metavar="CAB", default="CAB1", help="who receives (default: CAB1)")
     parser.add_argument("--kbytes", type=int, default=100, help="1000 bytes each (default: 100)")
-    parser.add_argument("--pause", type=float, default=0, metavar="MICROSECONDS", help="that the receiver rests after each piece (default: 0)")
+    parser.add_argument(
+        "--pause",
+        type=float,
+        default=0,
+        metavar="MICROSECONDS",
+        help="that the receiver rests after each piece (default: 0)",
+    )
     options = parser.parse_args(arguments)
     if options.kbytes < 1 or options.pause < 0:
         raise ProgramError("--kbytes must be 1 at least, --pause 0 at least")
@@ -59,5 +67,8 @@ async def main(system, arguments):
     if receiver.result != (len(data), sum(data)):
         raise ProgramError("what has arrived is not what was sent")
     rate = 8 * len(data) / microseconds
-    print(f"{len(data)} bytes from {options.source} to {options.to} in {microseconds / 1000:.2f} ms, {packets} packets: {rate:.1f} Mbit/s")
+    print(
+        f"{len(data)} bytes from {options.source} to {options.to} in {microseconds / 1000:.2f} ms, {packets} packets: "
+        f"{rate:.1f} Mbit/s"
+    )
     system.report("stream.rate", rate, "Mbit/s")

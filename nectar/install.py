@@ -39,7 +39,7 @@ def check():
         refuse("Python's own module 'venv' is not installed; Debian and Ubuntu have it in the package python3-venv")
 
 
-class Telling(object):
+class Telling:
     """Says on the standard error, from time to time, what is under way: ``what``, and for how long."""
 
     def __init__(self, what):

@@ -1,8 +1,8 @@
 """What stands between a board's Verilog and the engine: a wrapper that registers its inputs, and pointers to its pins.
 
-The wrapper makes simulation fast. Verilator evaluates all logic that hangs on an input at every evaluation, a second time
-after the clock edge; behind registers there is none. The engine gives each input one edge early instead, so the board sees
-the same in every cycle as it would without wrapper.
+The wrapper makes simulation fast. Verilator evaluates all logic that hangs on an input at every evaluation, a second
+time after the clock edge; behind registers there is none. The engine gives each input one edge early instead, so the
+board sees the same in every cycle as it would without wrapper.
 """
 
 import re
@@ -11,10 +11,39 @@ __all__ = ["nameless", "wrapper", "adapter", "kinds"]
 
 #: Inputs that the wrapper passes on as they are.
 _DIRECT = ("clk", "slept", "hub_id")
-_CPU_PINS = ("bus__valid", "bus__ready", "bus__address", "bus__write", "bus__kernel", "bus__select", "bus__write_data", "bus__done",
-             "bus__read_data", "bus__error", "irq", "wake_in", "slept")
-_VME_PINS = tuple(f"vme__{pin}" for pin in ("as_n", "ds_n", "write_n", "lword_n", "iack_n", "address", "am", "data", "iackin_n", "dtack_pull",
-                                             "berr_pull", "irq_pull", "data_out"))
+_CPU_PINS = (
+    "bus__valid",
+    "bus__ready",
+    "bus__address",
+    "bus__write",
+    "bus__kernel",
+    "bus__select",
+    "bus__write_data",
+    "bus__done",
+    "bus__read_data",
+    "bus__error",
+    "irq",
+    "wake_in",
+    "slept",
+)
+_VME_PINS = tuple(
+    f"vme__{pin}"
+    for pin in (
+        "as_n",
+        "ds_n",
+        "write_n",
+        "lword_n",
+        "iack_n",
+        "address",
+        "am",
+        "data",
+        "iackin_n",
+        "dtack_pull",
+        "berr_pull",
+        "irq_pull",
+        "data_out",
+    )
+)
 #: Open-collector lines of VME that the board and the node both see: what the board pulls is on the line at once.
 _WIRED = {"vme__dtack_n": "~vme__dtack_pull", "vme__berr_n": "~vme__berr_pull"}
 _PORT_PINS = ("rx__payload", "rx__valid", "tx__payload", "tx__valid", "tx__ready")
@@ -25,8 +54,10 @@ def _pins(verilog, module):
     match = re.search(rf"^module {module}\((.*?)\);\n(.*?)^endmodule", verilog, re.M | re.S)
     if not match:
         raise ValueError(f"the Verilog has no module {module}")
-    found = {name: (direction, int(high or 0) + 1, name)
-             for direction, high, name in re.findall(r"^ *(input|output) *(?:\[(\d+):0\])? *(\w+);", match[2], re.M)}
+    found = {
+        name: (direction, int(high or 0) + 1, name)
+        for direction, high, name in re.findall(r"^ *(input|output) *(?:\[(\d+):0\])? *(\w+);", match[2], re.M)
+    }
     return [found[name.strip()] for name in match[1].split(",")]
 
 
@@ -66,14 +97,15 @@ def _member(pin):
 def adapter(verilog, module, name, prefix, root_header, source):
     """C++ text that makes boards of kind ``name`` for the engine.
 
-    ``prefix`` is that of the verilated classes, ``root_header`` the text of the header that declares their state, ``source`` that
-    of the file that evaluates it.
+    ``prefix`` is that of the verilated classes, ``root_header`` the text of the header that declares their state,
+    ``source`` that of the file that evaluates it.
     """
     names = {pin for _, _, pin in _pins(verilog, module)}
     cab = "irq" in names
     fibers = ["fiber"] if cab else [f"port_{i}" for i in range(sum(n.endswith("rx__valid") for n in names))]
     fill = [f"pins.{pin} = &model->{pin};" for pin in ("clk", "rst", "idle", *(() if cab else ("hub_id",)))]
-    # Nothing happens at a falling edge; what the model remembers of its clock is one bit. (Strobes of VME have edges, too.)
+    # Nothing happens at a falling edge; what the model remembers of its clock is one bit. (Strobes of VME have edges,
+    # too.)
     memories = re.findall(r"__Vtrigprevexpr\w*", root_header)
     clocks = memories if len(memories) == 1 else [name for name in memories if name == "__Vtrigprevexpr___TOP__clk__0"]
     fill.append(f"pins.clk_before = {f'&model->rootp->{clocks[0]}' if clocks else 'nullptr'};")
@@ -87,9 +119,17 @@ def adapter(verilog, module, name, prefix, root_header, source):
     # What a model does besides its logic takes two locks.
     root = f"{prefix}___024root"
     declared = f"void {root}___eval({root}* vlSelf);"
-    quick = f"{root}___eval(static_cast<{root}*>(state));" if declared in source else f"static_cast<{prefix}*>(state)->eval();"
+    quick = (
+        f"{root}___eval(static_cast<{root}*>(state));"
+        if declared in source
+        else f"static_cast<{prefix}*>(state)->eval();"
+    )
     state = f"static_cast<{prefix}*>(model)->rootp" if declared in source else "model"
-    rest = [f"model->{_member(pin)} = {_rest(width, pin)};" for direction, width, pin in _pins(verilog, module) if direction == "input"]
+    rest = [
+        f"model->{_member(pin)} = {_rest(width, pin)};"
+        for direction, width, pin in _pins(verilog, module)
+        if direction == "input"
+    ]
     body = "\n    ".join([*rest, "model->eval();", *fill])
     return f"""#include "board.h"
 #include "{prefix}.h"
@@ -120,5 +160,10 @@ def kinds(names):
     """C++ text of the table of all kinds of board."""
     lines = ['#include "board.h"', "", "namespace nectar {", ""]
     lines += [f"extern const Kind KIND_{name};" for name in names]
-    lines += [f"const Kind* const KINDS[] = {{{', '.join(f'&KIND_{name}' for name in names)}, nullptr}};", "", "}  // namespace nectar", ""]
+    lines += [
+        f"const Kind* const KINDS[] = {{{', '.join(f'&KIND_{name}' for name in names)}, nullptr}};",
+        "",
+        "}  // namespace nectar",
+        "",
+    ]
     return "\n".join(lines)

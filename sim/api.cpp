@@ -48,7 +48,8 @@ int nectar_add(Handle* handle, const char* kind, const char* name, int id, std::
     return handle->engine.add(kind, name, id, period, phase, recorded);
 }
 
-int nectar_connect(Handle* handle, int a, int port_a, int b, int port_b, std::int64_t symbol_ps, std::int64_t delay_ps) {
+int nectar_connect(Handle* handle, int a, int port_a, int b, int port_b, std::int64_t symbol_ps,
+                   std::int64_t delay_ps) {
     return handle->engine.connect(a, port_a, b, port_b, symbol_ps, delay_ps);
 }
 
@@ -79,7 +80,8 @@ void nectar_stop(Handle* handle, int board) { handle->engine.stop(board); }
 int nectar_fault(Handle* handle, int fiber, int harm, int of, const std::int64_t* numbers) {
     nectar::Fault fault{static_cast<nectar::FaultEffect>(harm), static_cast<nectar::SymbolClass>(of),
                         static_cast<std::uint64_t>(numbers[0]), numbers[1], static_cast<std::uint64_t>(numbers[2]),
-                        static_cast<std::uint64_t>(numbers[3]), static_cast<std::uint64_t>(numbers[4]), numbers[5], numbers[6], numbers[7]};
+                        static_cast<std::uint64_t>(numbers[3]), static_cast<std::uint64_t>(numbers[4]), numbers[5],
+                         numbers[6], numbers[7]};
     return handle->engine.fault(fiber, fault);
 }
 
@@ -112,7 +114,8 @@ int nectar_run(Handle* handle) {
     Engine& engine = handle->engine;
     Exchange& exchange = handle->exchange;
     if (exchange.operations >= 0) {
-        engine.give(static_cast<std::size_t>(exchange.operations), static_cast<std::size_t>(exchange.bytes), exchange.handler);
+        engine.give(static_cast<std::size_t>(exchange.operations), static_cast<std::size_t>(exchange.bytes),
+                    exchange.handler);
         exchange.operations = -1;
         exchange.bytes = 0;
     }

@@ -1,8 +1,8 @@
 // A board as the engine sees it: pins of a Verilated model, by pointer, and what makes and evaluates it.
 //
 // build.py writes one small file for each kind of board that fills these structures. Every model is a board inside a
-// wrapper that registers its inputs (all but slept), so that what is set before an edge counts at the edge after it, and no
-// logic hangs on the inputs.
+// wrapper that registers its inputs (all but slept), so that what is set before an edge counts at the edge after it,
+// and no logic hangs on the inputs.
 #pragma once
 
 #include <cstdint>

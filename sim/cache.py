@@ -18,9 +18,9 @@ class Progress:
 
     def __init__(self, stream=None):
         self._live = Live(stream, patience=0)
-        self._steps = {}      # those under way: name → when they began
-        self._jobs = {}       # steps that are known → how many of their jobs are still to end
-        self._sizes = {}      # the same → how many they have
+        self._steps = {}  # those under way: name → when they began
+        self._jobs = {}  # steps that are known → how many of their jobs are still to end
+        self._sizes = {}  # the same → how many they have
         self._guard = threading.RLock()
 
     def say(self, text):
@@ -61,8 +61,10 @@ class Progress:
     def _doing(self):
         """How far it is, and what is under way."""
         with self._guard:
-            names = [name if (size := self._sizes[name]) == 1 else f"{name} ({size - self._jobs[name]} of {size})"
-                     for name in self._steps]
+            names = [
+                name if (size := self._sizes[name]) == 1 else f"{name} ({size - self._jobs[name]} of {size})"
+                for name in self._steps
+            ]
             return f"{self._far()} {self._live.seconds:.0f} s: {', '.join(names) or 'starting'}"
 
     def show(self):

@@ -3,8 +3,8 @@
 //
 //     ceiling TALKERS MICROSECONDS [BYTES]
 //
-// 16 CABs on one HUB; the first TALKERS of them send packets of BYTES (1024 with the CRC) to each other in a ring, as fast
-// as the flow control lets them, with the register accesses that a datalink makes. Prints one line of JSON.
+// 16 CABs on one HUB; the first TALKERS of them send packets of BYTES (1024 with the CRC) to each other in a ring, as
+// fast as the flow control lets them, with the register accesses that a datalink makes. Prints one line of JSON.
 
 #include <chrono>
 #include <cstdio>
@@ -185,8 +185,9 @@ int main(int count, char** arguments) {
         packets += cpu.received;
         failed += cpu.failed;
     }
-    std::printf("{\"talkers\": %d, \"cycles\": %lld, \"seconds\": %.6f, \"cycles_per_second\": %.0f, \"packets\": %llu, \"bus_errors\": %llu}\n",
-                talkers, static_cast<long long>(cycles), seconds, cycles / seconds, static_cast<unsigned long long>(packets),
-                static_cast<unsigned long long>(failed));
+    std::printf("{\"talkers\": %d, \"cycles\": %lld, \"seconds\": %.6f, \"cycles_per_second\": %.0f, "
+                "\"packets\": %llu, \"bus_errors\": %llu}\n",
+                talkers, static_cast<long long>(cycles), seconds, cycles / seconds,
+                static_cast<unsigned long long>(packets), static_cast<unsigned long long>(failed));
     return 0;
 }

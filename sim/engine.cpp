@@ -148,7 +148,8 @@ Code Engine::turn_code(Turn turn) const {
     }
 }
 
-// Lets the boards whose software had to run finish their edge. Returns whether software must run again: `code` says how.
+// Lets the boards whose software had to run finish their edge. Returns whether software must run again: `code` says
+// how.
 bool Engine::turns(Code& code) {
     for (; turn_ < turns_.size(); ++turn_) {
         Asked& asked = turns_[turn_];
@@ -177,7 +178,10 @@ int Engine::fault(int fiber, const Fault& fault) {
     Port& port = *senders[fiber];
     if (!port.faults) port.faults = std::make_unique<Faults>();
     port.faults->all.push_back(fault);
-    if (fault.harm == FaultEffect::CUT) port.faults->all.back().hits = port.faults->all.back().symbols = port.cut(fault.from);
+    if (fault.harm == FaultEffect::CUT) {
+        Fault& cut = port.faults->all.back();
+        cut.hits = cut.symbols = port.cut(fault.from);
+    }
     return static_cast<int>(port.faults->all.size()) - 1;
 }
 
@@ -200,7 +204,8 @@ bool Engine::inject(int index, const std::uint16_t* symbols, std::size_t count) 
     for (int number = 0; board.service < 0 && number < static_cast<int>(board.pins.ports.size()); ++number) {
         const std::uint8_t* pin = board.pins.ports[number].rx_valid;
         Port* const end = board.ports.get() + board.wired;
-        if (std::none_of(board.ports.get(), end, [&](const Port& port) { return port.pins.rx_valid == pin; })) board.service = number;
+        const auto is_wired = [&](const Port& port) { return port.pins.rx_valid == pin; };
+        if (std::none_of(board.ports.get(), end, is_wired)) board.service = number;
     }
     if (board.service < 0) return false;
     board.orders.insert(board.orders.end(), symbols, symbols + count);
@@ -274,8 +279,8 @@ void Engine::step(Group& group) {
     group.next_ps = group.time_of(group.wake_first);
 }
 
-// Samples the outputs and sets the inputs that the board's registers will hold after this edge. Returns whether the board
-// can be evaluated at once; otherwise its software must run first.
+// Samples the outputs and sets the inputs that the board's registers will hold after this edge. Returns whether the
+// board can be evaluated at once; otherwise its software must run first.
 bool Engine::prepare(Board& board, std::int64_t edge, std::int64_t time) {
     const std::int64_t next = time + board.group->period;
     const std::int64_t left_out = edge - board.last - 1;
@@ -315,7 +320,9 @@ inline void Engine::sent(const Port& port, std::int64_t arrival) {
     Board& receiver = *port.peer->board;
     const Group& group = *receiver.group;
     // The inputs of an edge are set at the edge before it.
-    if (arrival != LOST && arrival - group.period < group.time_of(group.wake[receiver.slot])) wake(receiver, group.edge_at(arrival) - 1);
+    if (arrival != LOST && arrival - group.period < group.time_of(group.wake[receiver.slot])) {
+        wake(receiver, group.edge_at(arrival) - 1);
+    }
     if (log_mode_ == Log::OFF) return;
     const std::uint16_t symbol = *port.pins.tx_payload;
     if (log_mode_ == Log::ALL || symbol & 0x100) {

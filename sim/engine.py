@@ -24,20 +24,20 @@ _FOREVER = 2**63 - 1
 _PACKED = [struct.Struct(f"{4 * count}q") for count in range(64)]
 _chain = itertools.chain.from_iterable
 _kind = operator.itemgetter(0)
-_LOW = 2**63 - 1   # of a number that is too large, what counts for any access
-_WRITE_BLOCK = 2   # the one operation with bytes (nectar.software.door.OperationKind)
+_LOW = 2**63 - 1  # of a number that is too large, what counts for any access
+_WRITE_BLOCK = 2  # the one operation with bytes (nectar.software.door.OperationKind)
 
 
 class Code(IntEnum):
     """Why ``Engine.run`` has returned."""
 
-    TIME = 0        # the time given is reached
-    QUIET = 1       # nothing can ever happen again
-    PAUSE = 2       # some 50 ms of real time have passed; call again
-    RESUME = 3      # a level of a CAB's software gets the result of its await
-    INTERRUPT = 4   # a CAB's interrupt handler is to be called
-    UNHANDLED = 5   # a store was refused and no await of the software follows
-    FAULT = 6       # software or board have broken the rules
+    TIME = 0  # the time given is reached
+    QUIET = 1  # nothing can ever happen again
+    PAUSE = 2  # some 50 ms of real time have passed; call again
+    RESUME = 3  # a level of a CAB's software gets the result of its await
+    INTERRUPT = 4  # a CAB's interrupt handler is to be called
+    UNHANDLED = 5  # a store was refused and no await of the software follows
+    FAULT = 6  # software or board have broken the rules
 
 
 class Result(IntEnum):
@@ -74,10 +74,10 @@ class SymbolClass(IntEnum):
 class LogEntry(NamedTuple):
     """A symbol that was seen on a fiber."""
 
-    time_ps: int    # when it starts on the wire, at the sending end
-    sender: str     # sending end: "CAB1", "HUB1.P3"
-    receiver: str   # the other end
-    symbol: int     # nine bits
+    time_ps: int  # when it starts on the wire, at the sending end
+    sender: str  # sending end: "CAB1", "HUB1.P3"
+    receiver: str  # the other end
+    symbol: int  # nine bits
 
 
 # Words of the exchange: after a run whose turn it is and what goes with it, then what goes into a run.
@@ -86,8 +86,16 @@ BOARD, LEVEL, RESULT, NUMBER, LENGTH, ADDRESS, WRITE, TIME_PS, _UNTIL, _OPERATIO
 _FUNCTIONS = {
     "new": (ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_size_t),
     "free": (None, ctypes.c_void_p),
-    "add": (ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_int64, ctypes.c_int64,
-            ctypes.c_int),
+    "add": (
+        ctypes.c_int,
+        ctypes.c_void_p,
+        ctypes.c_char_p,
+        ctypes.c_char_p,
+        ctypes.c_int,
+        ctypes.c_int64,
+        ctypes.c_int64,
+        ctypes.c_int,
+    ),
     "connect": (ctypes.c_int, ctypes.c_void_p, *[ctypes.c_int] * 4, ctypes.c_int64, ctypes.c_int64),
     "begin": (None, ctypes.c_void_p),
     "exchange": (ctypes.POINTER(ctypes.c_int64 * 12), ctypes.c_void_p),
@@ -166,13 +174,26 @@ class Engine:
     cpus : list of str
         Those of all boards, and behind them what ``node_name`` gives for each; a turn's ``BOARD`` is an index into it.
     exchange : memoryview of int
-        After ``run``: whose turn it is and what goes with it, at BOARD, LEVEL, RESULT, NUMBER, LENGTH, ADDRESS, WRITE, TIME_PS.
+        After ``run``: whose turn it is and what goes with it, at BOARD, LEVEL, RESULT, NUMBER, LENGTH, ADDRESS, WRITE,
+        TIME_PS.
 
     Raises BuildError, TopologyError, ValueError.
     """
 
-    def __init__(self, topology, profile=PROTOTYPE, *, nodes=(), sleep=True, log="off", log_limit=1 << 20, waves=None, wave_boards=None,
-                 wave_window=None, wave_limit=None):
+    def __init__(
+        self,
+        topology,
+        profile=PROTOTYPE,
+        *,
+        nodes=(),
+        sleep=True,
+        log="off",
+        log_limit=1 << 20,
+        waves=None,
+        wave_boards=None,
+        wave_window=None,
+        wave_limit=None,
+    ):
         topology.check()
         modes = ("off", "control", "all")
         if log not in modes:
@@ -191,9 +212,13 @@ class Engine:
             raise ValueError("waveforms of no board at all were asked for; name one, or leave wave_boards out")
         begin, end = wave_window or (0, _FOREVER)
         if not 0 <= begin < end:
-            raise ValueError(f"a window of waveforms begins at 0 or later and ends after it begins, not {begin} to {end} ps")
+            raise ValueError(
+                f"a window of waveforms begins at 0 or later and ends after it begins, not {begin} to {end} ps"
+            )
         sizes = {hub.ports for hub in topology.hubs.values()} or {16}
-        self._library = library = _load(build.library(sizes, profile.hub_profile, profile.cab_period_ps if self._nodes else None))
+        self._library = library = _load(
+            build.library(sizes, profile.hub_profile, profile.cab_period_ps if self._nodes else None)
+        )
         self._handle = library.nectar_new(sleep, modes.index(log), log_limit)
         try:
             self._wire(topology, profile, recorded)
@@ -211,17 +236,35 @@ class Engine:
         """Puts boards and fibers into the engine."""
         library, handle = self._library, self._handle
         for hub in topology.hubs.values():
-            library.nectar_add(handle, f"hub{hub.ports}".encode(), hub.name.encode(), hub.id, profile.hub_period_ps, hub.phase_ps,
-                               hub.name in recorded)
+            library.nectar_add(
+                handle,
+                f"hub{hub.ports}".encode(),
+                hub.name.encode(),
+                hub.id,
+                profile.hub_period_ps,
+                hub.phase_ps,
+                hub.name in recorded,
+            )
         for cab in topology.cabs.values():
-            library.nectar_add(handle, b"vmecab" if cab.name in self._nodes else b"cab", cab.name.encode(), cab.id, profile.cab_period_ps, cab.phase_ps, cab.name in recorded)
+            library.nectar_add(
+                handle,
+                b"vmecab" if cab.name in self._nodes else b"cab",
+                cab.name.encode(),
+                cab.id,
+                profile.cab_period_ps,
+                cab.phase_ps,
+                cab.name in recorded,
+            )
         self._fibers = []
         for fiber in topology.fibers:
             symbol_ps = fiber.symbol_ps or profile.symbol_ps
             ends = [(self._index[end.board], end.port or 0) for end in (fiber.a, fiber.b)]
             if not library.nectar_connect(handle, *ends[0], *ends[1], symbol_ps, fiber.delay_ps):
-                raise TopologyError(f"{topology.origin}: fiber {fiber}: a symbol every {symbol_ps / 1000:g} ns is faster than a board's "
-                                    "clock, or the fiber has no length; give it a longer symbol_ns or a delay")
+                raise TopologyError(
+                    f"{topology.origin}: fiber {fiber}: a symbol every {symbol_ps / 1000:g} ns is faster than a "
+                    f"board's "
+                    "clock, or the fiber has no length; give it a longer symbol_ns or a delay"
+                )
             self._fibers += [(str(fiber.a), str(fiber.b)), (str(fiber.b), str(fiber.a))]
         library.nectar_begin(handle)
         self.exchange = memoryview(library.nectar_exchange(handle).contents).cast("B").cast("q")
@@ -231,7 +274,9 @@ class Engine:
 
     # -- running -------------------------------------------------------------------------------------
     def start(self, cab, handler=False):
-        """Software for CAB ``cab``, or for the node of that name, is there; its first turn comes at the CAB's next clock edge after reset.
+        """Software for CAB ``cab``, or for the node of that name, is there; its first turn comes at the CAB's next
+        clock
+        edge after reset.
 
         ``handler`` tells whether it has an interrupt handler already.
         """
@@ -263,7 +308,7 @@ class Engine:
             operations, exchange[_BYTES] = self._blocks(operations)
         try:
             _PACKED[count].pack_into(self._words, 0, *_chain(operations))
-        except (struct.error, IndexError):   # large numbers, or very many operations
+        except (struct.error, IndexError):  # large numbers, or very many operations
             words = [word & _LOW for word in _chain(operations)]
             self._reserve(len(words), 0)
             struct.pack_into(f"{len(words)}q", self._words, 0, *words)
@@ -298,14 +343,38 @@ class Engine:
         return ctypes.string_at(self.exchange[NUMBER]).decode()
 
     # -- faults (docs/faults.md) ---------------------------------------------------------------------
-    def add_fault(self, ends, harm, of=SymbolClass.SYMBOL, *, key=0, threshold=None, nth=1, times=1, length=1, begin_ps=0, end_ps=None, delay_ps=0):
-        """Puts a fault on the direction ``ends`` of a fiber: (sending end, receiving end). Returns what ``fault_end`` and ``fault_count`` want.
+    def add_fault(
+        self,
+        ends,
+        harm,
+        of=SymbolClass.SYMBOL,
+        *,
+        key=0,
+        threshold=None,
+        nth=1,
+        times=1,
+        length=1,
+        begin_ps=0,
+        end_ps=None,
+        delay_ps=0,
+    ):
+        """Puts a fault on the direction ``ends`` of a fiber: (sending end, receiving end). Returns what ``fault_end``
+        and
+        ``fault_count`` want.
 
         ``key``: of its random numbers; ``threshold``: the rate times 2**53, None: by place.
         """
         fiber = self._fibers.index(tuple(ends))
-        numbers = (ctypes.c_int64 * 8)(key - (key >> 63 << 64), -1 if threshold is None else threshold, nth, times, length, begin_ps,
-                                       _FOREVER if end_ps is None else end_ps, delay_ps)
+        numbers = (ctypes.c_int64 * 8)(
+            key - (key >> 63 << 64),
+            -1 if threshold is None else threshold,
+            nth,
+            times,
+            length,
+            begin_ps,
+            _FOREVER if end_ps is None else end_ps,
+            delay_ps,
+        )
         return fiber, self._library.nectar_fault(self._opened(), fiber, harm, of, numbers)
 
     def fault_end(self, fault, time_ps):
@@ -314,7 +383,9 @@ class Engine:
 
     def fault_count(self, fault):
         """(how often a fault has struck, how many symbols it has hit)."""
-        return self._library.nectar_fault_hits(self._opened(), *fault), self._library.nectar_fault_symbols(self._opened(), *fault)
+        return self._library.nectar_fault_hits(self._opened(), *fault), self._library.nectar_fault_symbols(
+            self._opened(), *fault
+        )
 
     def stop(self, cab):
         """The CPU of CAB or node ``cab`` stands still from its next edge on. Not while its software has a turn."""
@@ -326,7 +397,11 @@ class Engine:
 
     def inject(self, hub, symbols):
         """Has ``hub`` take in ``symbols`` at a port without fiber. False: it has none."""
-        return bool(self._library.nectar_inject(self._opened(), self._index[hub], (ctypes.c_uint16 * len(symbols))(*symbols), len(symbols)))
+        return bool(
+            self._library.nectar_inject(
+                self._opened(), self._index[hub], (ctypes.c_uint16 * len(symbols))(*symbols), len(symbols)
+            )
+        )
 
     def skip(self, time_ps):
         """Simulated time goes on to ``time_ps`` while all is quiet."""
@@ -351,7 +426,9 @@ class Engine:
         if not size:
             return []
         data = ctypes.string_at(address, 16 * size)
-        return [LogEntry(time, *self._fibers[fiber], symbol) for time, fiber, symbol in struct.iter_unpack("=qii", data)]
+        return [
+            LogEntry(time, *self._fibers[fiber], symbol) for time, fiber, symbol in struct.iter_unpack("=qii", data)
+        ]
 
     @property
     def log_lost(self):
@@ -361,7 +438,10 @@ class Engine:
     def cycles(self, board):
         """(clock edges at which ``board`` was evaluated, edges that it slept through) so far."""
         index = self._index[board]
-        return (self._library.nectar_evaluated(self._opened(), index), self._library.nectar_skipped(self._opened(), index))
+        return (
+            self._library.nectar_evaluated(self._opened(), index),
+            self._library.nectar_skipped(self._opened(), index),
+        )
 
     @property
     def fibers(self):

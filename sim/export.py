@@ -1,10 +1,12 @@
-"""Writes the Verilog of a board to a file: ``python -m nectar.sim.export cab|vmecab|hub|cluster|desk [parameters] MODULE FILE``.
+"""Writes the Verilog of a board to a file: ``python -m nectar.sim.export cab|vmecab|hub|cluster|desk [parameters]
+MODULE
+FILE``.
 
 Of a CAB with VME the period of its clock is given, of a HUB its ports and its profile, of a cluster and of a desk
 what Cluster and BenchSetup take, as ``cabs=2``.
 
-A process of its own for each board, so that several are converted at once, and Amaranth is loaded only when it is needed.
-"""
+A process of its own for each board, so that several are converted at once, and Amaranth is loaded only when it is
+needed."""
 
 import sys
 

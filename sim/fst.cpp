@@ -16,7 +16,8 @@ struct Writer {
     void (*timescale)(void* file, const char* text);
     void (*scope)(void* file, int type, const char* name, const char* component);
     void (*upscope)(void* file);
-    std::uint32_t (*var)(void* file, int type, int direction, std::uint32_t bits, const char* name, std::uint32_t alias);
+    std::uint32_t (*var)(void* file, int type, int direction, std::uint32_t bits, const char* name,
+                         std::uint32_t alias);
     void (*time)(void* file, std::uint64_t time);
     void (*change)(void* file, std::uint32_t handle, const void* bits);
 };
@@ -40,7 +41,8 @@ std::string declaration(std::istream& file) {
 }
 
 // "wire 8 code name [7:0]"
-void declare(const Writer& writer, void* out, const std::string& text, std::unordered_map<std::string, Variable>& variables) {
+void declare(const Writer& writer, void* out, const std::string& text,
+             std::unordered_map<std::string, Variable>& variables) {
     char type[32], code[32];
     unsigned bits = 0;
     int used = 0;
@@ -62,7 +64,8 @@ void value(const Writer& writer, void* out, std::string bits, const std::string&
 }  // namespace
 
 // Returns whether both files could be opened and the VCD was read to its end.
-extern "C" __attribute__((visibility("default"))) int nectar_vcd_to_fst(const char* from, const char* to, void* const* functions) {
+extern "C" __attribute__((visibility("default"))) int nectar_vcd_to_fst(const char* from, const char* to,
+                                                                         void* const* functions) {
     Writer writer;
     static_assert(sizeof writer == 8 * sizeof(void*), "functions only");
     std::memcpy(&writer, functions, sizeof writer);

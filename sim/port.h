@@ -56,8 +56,8 @@ struct alignas(64) Port {
         return symbol;
     }
 
-    // At an edge at `time`: samples the outputs and sets the inputs for the edge at `next`. Returns when a symbol that it
-    // sent will arrive, LOST, or NEVER. `arrived` becomes true if a symbol is on its way in.
+    // At an edge at `time`: samples the outputs and sets the inputs for the edge at `next`. Returns when a symbol that
+    // it sent will arrive, LOST, or NEVER. `arrived` becomes true if a symbol is on its way in.
     std::int64_t edge(std::int64_t time, std::int64_t next, bool& arrived) {
         const std::int64_t arrival = *pins.tx_valid & ready ? send(time, *pins.tx_payload) : NEVER;
         ready = last_start <= next;

@@ -102,7 +102,9 @@ Turn Processor::fetch() {
             return Turn::NONE;
         case Op::NOW: return resume(Result::NUMBER, static_cast<std::uint64_t>(at_));
         case Op::WAIT:
-            if (level == INTERRUPT) return fail("an interrupt handler cannot wait for an interrupt: it holds all of them off");
+            if (level == INTERRUPT) {
+                return fail("an interrupt handler cannot wait for an interrupt: it holds all of them off");
+            }
             if (handled_) return resume(Result::NOTHING);
             state_ = State::WAIT;
             return Turn::NONE;

@@ -1,8 +1,8 @@
 """Profiles of a system: which RTL its boards have and how fast their clocks are.
 
 Plain Python that imports nothing of the hardware. Source: "The Design of Nectar" (1989), section 4 (HUB cycle of 70 ns,
-fibers of 100 Mbit/s) and 5.2 (CPU at 16 MHz). ``modern`` is ours: clocks that an ECP5 of today is to reach (HUB 100 MHz, CAB
-80 MHz), and fibers of one symbol a CAB cycle (640 Mbit/s).
+fibers of 100 Mbit/s) and 5.2 (CPU at 16 MHz). ``modern`` is ours: clocks that an ECP5 of today is to reach (HUB 100
+MHz, CAB 80 MHz), and fibers of one symbol a CAB cycle (640 Mbit/s).
 """
 
 from dataclasses import dataclass

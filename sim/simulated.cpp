@@ -1,5 +1,6 @@
-// Simulated boards: the gates of a cluster, or of a desk with several boards, with a pseudo-terminal where a board has its USB serial.
-// Arguments: cycles of a bit on a line, number of lines. Prints the names of the pseudo-terminals, then runs until it is told to end.
+// Simulated boards: the gates of a cluster, or of a desk with several boards, with a pseudo-terminal where a board has
+// its USB serial. Arguments: cycles of a bit on a line, number of lines. Prints the names of the pseudo-terminals, then
+// runs until it is told to end.
 // On the standard error it tells of lights that must not go on.
 #include <fcntl.h>
 #include <poll.h>

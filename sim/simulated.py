@@ -67,7 +67,9 @@ class _Build(build._Build):
 
     def __init__(self, shape, cache, progress):
         super().__init__((), "", cache, progress)
-        self.boards = {shape.kind: (shape.kind, *(f"{name}={value}" for name, value in vars(shape).items() if value is not None))}
+        self.boards = {
+            shape.kind: (shape.kind, *(f"{name}={value}" for name, value in vars(shape).items() if value is not None))
+        }
         if shape.kind == "desk":
             self.hdl = digest(self.hdl, *build._texts(sorted(_BOARDS.glob("*.py"))))
 
@@ -117,7 +119,12 @@ class SimulatedBoard:
 
     def __init__(self, shape=Shape(), *, lights=None, cache=None, progress=None):
         made = program(shape, cache=cache, progress=progress)
-        self.process = subprocess.Popen([made, str(shape.bit_cycles), str(shape.lines)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=lights)
+        self.process = subprocess.Popen(
+            [made, str(shape.bit_cycles), str(shape.lines)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=lights,
+        )
         ready, _, _ = select.select([self.process.stdout], [], [], _PATIENCE)
         self.paths = [os.fsdecode(name) for name in self.process.stdout.readline().split()] if ready else []
         if len(self.paths) != shape.lines:

@@ -74,15 +74,23 @@ def mesh(rows=2, columns=2, cabs=1):
 def figure7():
     """The four HUBs and five CABs of Figure 7 in "The Design of Nectar" (1989).
 
-    The paper's examples name all outputs; the inputs of CAB2 and of the fibers from HUB1 to HUB4 and from HUB4 to HUB3 are ours.
-    """
+    The paper's examples name all outputs; the inputs of CAB2 and of the fibers from HUB1 to HUB4 and from HUB4 to HUB3
+    are ours."""
     topology = Topology("figure7")
     for i in range(1, 5):
         topology.hub(f"HUB{i}")
     for i in range(1, 6):
         topology.cab(f"CAB{i}")
-    for a, b in (("CAB1", "HUB1.P8"), ("CAB2", "HUB1.P2"), ("CAB3", "HUB2.P4"), ("CAB4", "HUB4.P5"), ("CAB5", "HUB3.P4"),
-                 ("HUB2.P8", "HUB1.P3"), ("HUB1.P6", "HUB4.P7"), ("HUB4.P3", "HUB3.P1")):
+    for a, b in (
+        ("CAB1", "HUB1.P8"),
+        ("CAB2", "HUB1.P2"),
+        ("CAB3", "HUB2.P4"),
+        ("CAB4", "HUB4.P5"),
+        ("CAB5", "HUB3.P4"),
+        ("HUB2.P8", "HUB1.P3"),
+        ("HUB1.P6", "HUB4.P7"),
+        ("HUB4.P3", "HUB3.P1"),
+    ):
         topology.fiber(a, b)
     return topology
 
@@ -90,16 +98,23 @@ def figure7():
 #: Built-in shapes: name → (maker, form of what may follow the colon).
 BUILT_IN = {
     "hub": (hub, re.compile(r"([0-9]+)\Z"), "hub:N, N CABs on one HUB"),
-    "chain": (chain, re.compile(r"([0-9]+)(?:x([0-9]+))?\Z"),
-              "chain:N or chain:NxK, N HUBs in a row with K CABs on each"),
-    "mesh": (mesh, re.compile(r"([0-9]+)x([0-9]+)(?:x([0-9]+))?\Z"),
-             "mesh:RxC or mesh:RxCxK, R rows of C HUBs with K CABs on each"),
+    "chain": (
+        chain,
+        re.compile(r"([0-9]+)(?:x([0-9]+))?\Z"),
+        "chain:N or chain:NxK, N HUBs in a row with K CABs on each",
+    ),
+    "mesh": (
+        mesh,
+        re.compile(r"([0-9]+)x([0-9]+)(?:x([0-9]+))?\Z"),
+        "mesh:RxC or mesh:RxCxK, R rows of C HUBs with K CABs on each",
+    ),
     "figure7": (figure7, None, "figure7, the four HUBs of the paper's examples"),
 }
 
 
 def load(text):
-    """The topology that ``text`` names: a built-in one, a ``.toml`` file or a ``.py`` file. A Topology is taken as it is.
+    """The topology that ``text`` names: a built-in one, a ``.toml`` file or a ``.py`` file. A Topology is taken as it
+    is.
 
     Raises TopologyError, also for a topology in which a CAB cannot reach another.
     """
@@ -117,8 +132,10 @@ def load(text):
         return _from_toml(path).check()
     if path.suffix == ".py":
         return _from_python(path).check()
-    raise TopologyError(f"there is no topology {text!r}; name a .toml or .py file, or one of "
-                        + "; ".join(what for _, _, what in BUILT_IN.values()))
+    raise TopologyError(
+        f"there is no topology {text!r}; name a .toml or .py file, or one of "
+        + "; ".join(what for _, _, what in BUILT_IN.values())
+    )
 
 
 def _read(path):
@@ -188,5 +205,8 @@ def _from_python(path):
     except (Exception, SystemExit) as error:
         raise TopologyError(f"{path}: {type(error).__name__}: {error}") from error
     if not isinstance(topology, Topology):
-        raise TopologyError(f"{path}: defines no topology; set topology = Topology(...), or write a function topology() that returns one")
+        raise TopologyError(
+            f"{path}: defines no topology; set topology = Topology(...), or write a function topology() that returns "
+            f"one"
+        )
     return topology

@@ -16,11 +16,12 @@ int edges(std::int64_t time, std::int64_t period) { return static_cast<int>((tim
 }  // namespace
 
 VmeBus::VmeBus(const VmePins& pins, std::int64_t period_ps)
-    : pins_(pins), setup_(edges(SETUP_PS, period_ps)), skew_(edges(SKEW_PS, period_ps)), high_(edges(HIGH_PS, period_ps)),
-      patience_(edges(TIMEOUT_PS, period_ps)) {}
+    : pins_(pins), setup_(edges(SETUP_PS, period_ps)), skew_(edges(SKEW_PS, period_ps)),
+      high_(edges(HIGH_PS, period_ps)), patience_(edges(TIMEOUT_PS, period_ps)) {}
 
 CpuPins VmeBus::cpu() {
-    return {&valid_, &ready_, &address_, &write_, &kernel_, &select_, &write_data_, &done_, &read_data_, &error_, &irq_, nullptr, nullptr, &words_};
+    return {&valid_, &ready_, &address_, &write_, &kernel_, &select_, &write_data_, &done_, &read_data_, &error_, &irq_,
+            nullptr, nullptr, &words_};
 }
 
 void VmeBus::edge() {

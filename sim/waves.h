@@ -30,8 +30,8 @@ class Waves {
     // Whether the file could be opened.
     bool good() const { return open_; }
 
-    // Called before the edges at `time`. Does what comes earlier (the window's begin or end, a falling edge) and returns
-    // true, or returns false.
+    // Called before the edges at `time`. Does what comes earlier (the window's begin or end, a falling edge) and
+    // returns true, or returns false.
     bool before(Engine& engine, std::int64_t time, std::int64_t until);
 
     // The time at which the limit ended the recording, or -1.

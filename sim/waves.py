@@ -16,7 +16,16 @@ from pathlib import Path
 __all__ = ["WaveFile"]
 
 #: The functions that fst.cpp needs, in its order.
-_WRITER = ("Create", "Close", "SetTimescaleFromString", "SetScope", "SetUpscope", "CreateVar", "EmitTimeChange", "EmitValueChange")
+_WRITER = (
+    "Create",
+    "Close",
+    "SetTimescaleFromString",
+    "SetScope",
+    "SetUpscope",
+    "CreateVar",
+    "EmitTimeChange",
+    "EmitValueChange",
+)
 
 
 class WaveFile:
@@ -32,8 +41,8 @@ class WaveFile:
     temporary : Path
         VCD file to write, in the same directory.
 
-    Raises ValueError for another suffix, OSError if the directory cannot be written or ``path`` is there and is no file. Where a
-    symbolic link leads is what is written.
+    Raises ValueError for another suffix, OSError if the directory cannot be written or ``path`` is there and is no
+    file. Where a symbolic link leads is what is written.
     """
 
     def __init__(self, path):
@@ -67,9 +76,12 @@ class WaveFile:
             self.discard()
 
     def _convert(self, library, target):
-        import pylibfst   # only who wants FST waits for it
+        import pylibfst  # only who wants FST waits for it
+
         functions = [pylibfst.ffi.addressof(pylibfst.lib, f"fstWriter{name}") for name in _WRITER]
-        addresses = (ctypes.c_void_p * len(functions))(*(int(pylibfst.ffi.cast("uintptr_t", function)) for function in functions))
+        addresses = (ctypes.c_void_p * len(functions))(
+            *(int(pylibfst.ffi.cast("uintptr_t", function)) for function in functions)
+        )
         if not library.nectar_vcd_to_fst(os.fsencode(self.temporary), os.fsencode(target), addresses):
             raise OSError(f"{self.path}: the waveforms cannot be written as FST; is the disk full?")
 
@@ -93,7 +105,7 @@ def _sweep(folder, prefix):
         if name.startswith(prefix) and name.endswith(".vcd"):
             with contextlib.suppress(OSError), open(folder / name, "rb") as held:
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                for left in names:      # what it is converted to, too
+                for left in names:  # what it is converted to, too
                     if left.startswith(name.removesuffix("vcd")):
                         (folder / left).unlink()
 

@@ -1,7 +1,7 @@
 """What is wired to what: HUBs, CABs, and the pairs of fibers between their ports.
 
-Plain Python; no simulator and no HDL. ``docs/engine.md`` describes the files and the built-in shapes. Source: "The Design
-of Nectar" (1989), section 3.1: ports to HUBs and to CABs are alike, so any shape can be wired.
+Plain Python; no simulator and no HDL. ``docs/engine.md`` describes the files and the built-in shapes. Source: "The
+Design of Nectar" (1989), section 3.1: ports to HUBs and to CABs are alike, so any shape can be wired.
 
     Topology("pair").hub("HUB1").cab("CAB1").cab("CAB2").fiber("CAB1", "HUB1.P0").fiber("CAB2", "HUB1.P1")
 """
@@ -21,7 +21,8 @@ MAX_PORTS = 128
 MAX_HUB_ID = 254
 #: CAB ID 255 stands for several CABs in a multicast.
 MAX_CAB_ID = 254
-#: Longest delay that a fiber may have, longest time of a symbol, latest first edge of a clock: more is a slip of the pen.
+#: Longest delay that a fiber may have, longest time of a symbol, latest first edge of a clock: more is a slip of the
+#: pen.
 MAX_DELAY_PS = 10**12
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -100,8 +101,8 @@ class Topology:
         self.hubs = {}
         self.cabs = {}
         self.fibers = []
-        self._wired = {}   # End → Fiber
-        self._near = {}    # board's name → its (port, End at the other side), by port
+        self._wired = {}  # End → Fiber
+        self._near = {}  # board's name → its (port, End at the other side), by port
 
     def error(self, message):
         """A TopologyError that names the topology's origin."""
@@ -117,8 +118,9 @@ class Topology:
         self._new_name(name)
         if not _whole(ports) or not 2 <= ports <= MAX_PORTS:
             raise self.error(f"{name}: a HUB has 2 to {MAX_PORTS} ports, not {ports!r}")
-        self.hubs[name] = HubBoard(name, self._id("HUB", name, id, self.hubs, MAX_HUB_ID), ports,
-                                   self._phase(name, phase_ns))
+        self.hubs[name] = HubBoard(
+            name, self._id("HUB", name, id, self.hubs, MAX_HUB_ID), ports, self._phase(name, phase_ns)
+        )
         self._near[name] = []
         return self
 
@@ -132,15 +134,16 @@ class Topology:
     def fiber(self, a, b, *, length_m=None, delay_ns=None, symbol_ns=None):
         """Joins two ports by a pair of fibers.
 
-        ``a``, ``b``: ``"HUB1.P3"`` (ports count from 0) or ``"CAB1"``. ``length_m`` (20 by default) or ``delay_ns`` gives
-        the delay, ``symbol_ns`` the time of a symbol if it is not the profile's.
-        """
+        ``a``, ``b``: ``"HUB1.P3"`` (ports count from 0) or ``"CAB1"``. ``length_m`` (20 by default) or ``delay_ns``
+        gives the delay, ``symbol_ns`` the time of a symbol if it is not the profile's."""
         where = f"fiber {a} - {b}"
         ends = self._end(where, a), self._end(where, b)
         for end in ends:
             if end in self._wired:
-                raise self.error(f"{where}: {end} is already wired by fiber {self._wired[end]}; "
-                                 + ("a CAB has one port" if end.port is None else "use another port"))
+                raise self.error(
+                    f"{where}: {end} is already wired by fiber {self._wired[end]}; "
+                    + ("a CAB has one port" if end.port is None else "use another port")
+                )
         if ends[0] == ends[1]:
             raise self.error(f"{where}: both ends are the same port; name two")
         if length_m is not None and delay_ns is not None:
@@ -150,14 +153,20 @@ class Topology:
         else:
             delay = self._number(where, "length_m", DEFAULT_LENGTH_M if length_m is None else length_m) * PS_PER_METRE
         if delay > MAX_DELAY_PS:
-            raise self.error(f"{where}: a delay of {delay / 1e12:g} s is more than the {MAX_DELAY_PS / 1e12:g} s that a fiber may have")
+            raise self.error(
+                f"{where}: a delay of {delay / 1e12:g} s is more than the {MAX_DELAY_PS / 1e12:g} s that a fiber may "
+                f"have"
+            )
         symbol = None
         if symbol_ns is not None:
             symbol = round(self._number(where, "symbol_ns", symbol_ns) * 1000)
             if symbol < 1:
                 raise self.error(f"{where}: symbol_ns must be more than 0")
             if symbol > MAX_DELAY_PS:
-                raise self.error(f"{where}: a symbol of {symbol / 1e12:g} s is longer than the {MAX_DELAY_PS / 1e12:g} s that it may take")
+                raise self.error(
+                    f"{where}: a symbol of {symbol / 1e12:g} s is longer than the {MAX_DELAY_PS / 1e12:g} s that it "
+                    f"may take"
+                )
         fiber = Fiber(*ends, round(delay), symbol)
         self.fibers.append(fiber)
         for here, there in (ends, ends[::-1]):
@@ -199,8 +208,10 @@ class Topology:
                 raise self.error(f"{where}: {name} is a CAB and has one port; write {name}")
             return End(name, None)
         if name not in self.hubs:
-            raise self.error(f"{where}: there is no board {name}; declare it first, or name one of "
-                             f"{', '.join([*self.hubs, *self.cabs]) or 'the boards that you declare'}")
+            raise self.error(
+                f"{where}: there is no board {name}; declare it first, or name one of "
+                f"{', '.join([*self.hubs, *self.cabs]) or 'the boards that you declare'}"
+            )
         ports = self.hubs[name].ports
         if port is None:
             raise self.error(f"{where}: {name} is a HUB; name its port, as in {name}.P0")
@@ -211,7 +222,7 @@ class Topology:
     def _number(self, where, what, value):
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
             raise self.error(f"{where}: {what} must be a number, 0 or more, not {value!r}")
-        return min(value, 1e30)     # finite in picoseconds, too; what is too much is for the caller
+        return min(value, 1e30)  # finite in picoseconds, too; what is too much is for the caller
 
     # -- using ---------------------------------------------------------------------------------------
     def check(self):

@@ -72,8 +72,19 @@ class Cab:
         What it does for its node.
     """
 
-    def __init__(self, name, number, door, routes, memory_bytes=REGIONS["data"].size, costs=PROTOTYPE, options=Options(), boot=1,
-                 node=False, names=None):
+    def __init__(
+        self,
+        name,
+        number,
+        door,
+        routes,
+        memory_bytes=REGIONS["data"].size,
+        costs=PROTOTYPE,
+        options=Options(),
+        boot=1,
+        node=False,
+        names=None,
+    ):
         if not 0 <= number <= 254:
             raise ValueError(f"the ID of a CAB is 0 to 254, not {number}")
         self.name = name
@@ -90,12 +101,29 @@ class Cab:
         self.port = NodePort(self, boot) if node else None
         self.node = NodeFiles(self, self.port)
         self.datalink = Datalink(self.kernel, self.memory, self.timers, interrupts, routes, options, number, names)
-        self.datagram = Datagram(number, self.kernel, self.memory, self.datalink, self.mailboxes,
-                                 max(1, options.stall_us // options.watch_us))
-        self.stream = Stream(number, boot, self.kernel, self.memory, self.timers, interrupts, self.datalink, StreamOptions.fitting(memory_bytes))
+        self.datagram = Datagram(
+            number,
+            self.kernel,
+            self.memory,
+            self.datalink,
+            self.mailboxes,
+            max(1, options.stall_us // options.watch_us),
+        )
+        self.stream = Stream(
+            number,
+            boot,
+            self.kernel,
+            self.memory,
+            self.timers,
+            interrupts,
+            self.datalink,
+            StreamOptions.fitting(memory_bytes),
+        )
         waste = self.memory.try_allocate(MAX_DATA)
         self.request = Requests(number, boot, self.kernel, self.memory, self.timers, interrupts, self.datalink, waste)
-        self.multicast = Multicast(number, boot, self.kernel, self.memory, self.timers, interrupts, self.datalink, self.mailbox, waste)
+        self.multicast = Multicast(
+            number, boot, self.kernel, self.memory, self.timers, interrupts, self.datalink, self.mailbox, waste
+        )
         self.commands = Commands(self)
 
     def __repr__(self):
@@ -106,10 +134,12 @@ class Cab:
         return self.datagram.mailbox(number)
 
     def spawn(self, task, *args, name=None, protected=False):
-        """Starts another thread on this CAB: ``task(cab, *args)``. Returns the Thread; ``await thread.join()`` gives its result.
+        """Starts another thread on this CAB: ``task(cab, *args)``. Returns the Thread; ``await thread.join()`` gives
+        its
+        result.
 
-        An exception of a thread that nobody waits for at that time ends the run. ``protected``: the task runs in a protection domain of its own,
-        and ``cab`` is what it sees of the CAB (docs/kernel.md).
+        An exception of a thread that nobody waits for at that time ends the run. ``protected``: the task runs in a
+        protection domain of its own, and ``cab`` is what it sees of the CAB (docs/kernel.md).
         """
         if not protected:
             return self.kernel.spawn(task, self, *args, name=name)

@@ -5,9 +5,8 @@ prototype's SPARC by spending these cycles. Only instructions are in here: acces
 are made on the CPU bus, which takes the time that the board takes.
 
 Sources: "The Design of Nectar" (1989), section 6.1: a thread switch takes 10 to 15 us, nearly all of it for the
-register windows; section 6.2.1: interrupts have a register window of their own. All else is an estimate of ours: an instruction
-count of straight-line code, times about 1.3 cycles (one cycle each, loads 2, stores 3).
-"""
+register windows; section 6.2.1: interrupts have a register window of their own. All else is an estimate of ours: an
+instruction count of straight-line code, times about 1.3 cycles (one cycle each, loads 2, stores 3)."""
 
 from dataclasses import dataclass, field, fields
 
@@ -54,9 +53,15 @@ class Costs(Table):
     mailbox_put: int = cost(14, "append to a FIFO, test for a reader; 11 instructions")
     mailbox_get: int = cost(14, "take off a FIFO; 11 instructions")
     mailbox_look: int = cost(5, "for each message passed over in an out-of-order read; 4 instructions")
-    system_call: int = cost(34, "a protected task's call: trap, reserved register window, save, table of calls; and back, as behind an interrupt")
+    system_call: int = cost(
+        34,
+        "a protected task's call: trap, reserved register window, save, table of calls; and back, as behind an "
+        "interrupt",
+    )
     domain_set: int = cost(3, "load the task's domain for the register DOMAIN; 2 instructions")
-    page_right: int = cost(4, "for each page given or taken: find its byte in the protection table, step; 3 instructions")
+    page_right: int = cost(
+        4, "for each page given or taken: find its byte in the protection table, step; 3 instructions"
+    )
     fault: int = cost(60, "find whose access was refused, mark the task as ended, leave its code; 46 instructions")
     copy_word: int = cost(1, "for each 32-bit word copied by the CPU beyond its bus access; unrolled double words")
     # Datalink
@@ -65,45 +70,86 @@ class Costs(Table):
     datalink_packet: int = cost(10, "start of packet: test the interrupt's cause, find the protocol; 8 instructions")
     datalink_received: int = cost(10, "end of packet: test the result's error bits, release; 8 instructions")
     datalink_reply: int = cost(10, "match a reply with what is waited for; 8 instructions")
-    datalink_route: int = cost(12, "find the route to a CAB: index a table, test, load the pointer to its commands; 9 instructions. In datagram_send")
+    datalink_route: int = cost(
+        12,
+        "find the route to a CAB: index a table, test, load the pointer to its commands; 9 instructions. In "
+        "datagram_send",
+    )
     datalink_hello: int = cost(8, "load four symbols; 6 instructions, when a HUB asks who is here")
     route_step: int = cost(12, "for each channel or HUB looked at when routes are computed; 9 instructions")
-    datalink_watch: int = cost(30, "look whether fiber out makes progress; 24 instructions, some hundred times a second")
+    datalink_watch: int = cost(
+        30, "look whether fiber out makes progress; 24 instructions, some hundred times a second"
+    )
     upcall: int = cost(5, "an indirect call and its return")
     # Datagram
     datagram_send: int = cost(24, "for each message: check arguments, find the route, number it; 18 instructions")
     datagram_fragment: int = cost(14, "for each fragment: cut the areas, fill in the header; 11 instructions")
-    datagram_match: int = cost(18, "for each fragment that arrives: check the header, find its message; 14 instructions")
+    datagram_match: int = cost(
+        18, "for each fragment that arrives: check the header, find its message; 14 instructions"
+    )
     datagram_received: int = cost(10, "for each fragment that has arrived: add up, test for the last; 8 instructions")
     # Byte stream
     stream_send: int = cost(30, "for each send and receive: check arguments and state, take the lock; 23 instructions")
-    stream_open: int = cost(60, "for each connection: take a record, fill it in, enter it into the table; 45 instructions")
-    stream_segment: int = cost(26, "for each packet with data: what may be sent, cut the areas, fill in the header; 20 instructions")
+    stream_open: int = cost(
+        60, "for each connection: take a record, fill it in, enter it into the table; 45 instructions"
+    )
+    stream_segment: int = cost(
+        26, "for each packet with data: what may be sent, cut the areas, fill in the header; 20 instructions"
+    )
     stream_control: int = cost(14, "for each packet without data: fill in the header; 11 instructions")
-    stream_match: int = cost(26, "for each packet that arrives: check the header, find the connection, the place in its ring; 20 instructions")
-    stream_received: int = cost(22, "for each packet that has arrived: the acknowledgment, the window, what has become readable; 17 instructions")
-    stream_settle: int = cost(16, "at the end of an interrupt, for each connection that it concerned: compare its times; 12 instructions")
+    stream_match: int = cost(
+        26,
+        "for each packet that arrives: check the header, find the connection, the place in its ring; 20 instructions",
+    )
+    stream_received: int = cost(
+        22,
+        "for each packet that has arrived: the acknowledgment, the window, what has become readable; 17 instructions",
+    )
+    stream_settle: int = cost(
+        16, "at the end of an interrupt, for each connection that it concerned: compare its times; 12 instructions"
+    )
     stream_timer: int = cost(16, "when a connection's timer goes off: which of its times it was; 12 instructions")
     # Request-response, reliable multicast, command mailbox
-    request_call: int = cost(40, "for each call: check arguments, fill in its record, number it, queue it with its server; 30 instructions")
-    request_match: int = cost(24, "for each packet that arrives: check the header, find the call or the request, the place; 18 instructions")
-    request_received: int = cost(18, "for each packet that has arrived: set its bit, test for the last, look what it asks; 14 instructions")
+    request_call: int = cost(
+        40, "for each call: check arguments, fill in its record, number it, queue it with its server; 30 instructions"
+    )
+    request_match: int = cost(
+        24, "for each packet that arrives: check the header, find the call or the request, the place; 18 instructions"
+    )
+    request_received: int = cost(
+        18, "for each packet that has arrived: set its bit, test for the last, look what it asks; 14 instructions"
+    )
     request_window: int = cost(10, "for each new request: test and set its bit in the client's window; 8 instructions")
     request_reply: int = cost(24, "for each answer: fill in its record, keep it, test the bound; 18 instructions")
-    request_timer: int = cost(26, "when a call's timer goes off: look at what was heard, the next time-out; 20 instructions")
+    request_timer: int = cost(
+        26, "when a call's timer goes off: look at what was heard, the next time-out; 20 instructions"
+    )
     request_sweep: int = cost(8, "for each request at the server when ages are looked at; 6 instructions")
-    transport_post: int = cost(14, "for each packet posted: fill in the header, cut the areas; 11 instructions, as for a fragment of a datagram")
+    transport_post: int = cost(
+        14,
+        "for each packet posted: fill in the header, cut the areas; 11 instructions, as for a fragment of a datagram",
+    )
     multicast_send: int = cost(30, "for each message: check arguments, number it, fill in its record; 22 instructions")
     multicast_member: int = cost(8, "for each member when a message is sent, and at each time-out; 6 instructions")
-    multicast_match: int = cost(22, "for each packet that arrives: check the header, find its sender, the place; 17 instructions")
-    multicast_received: int = cost(16, "for each packet that has arrived: set its bit, test for the last; 12 instructions")
+    multicast_match: int = cost(
+        22, "for each packet that arrives: check the header, find its sender, the place; 17 instructions"
+    )
+    multicast_received: int = cost(
+        16, "for each packet that has arrived: set its bit, test for the last; 12 instructions"
+    )
     command_decode: int = cost(30, "for each command: check its fields; 22 instructions, some loads")
     command_area: int = cost(6, "for each area or member named in a command; 4 instructions")
 
     # Services for and of the node
-    node_bell: int = cost(26, "the node calls: compare a count for the commands and one for each of 16 boxes with what is known; 20 instructions")
+    node_bell: int = cost(
+        26,
+        "the node calls: compare a count for the commands and one for each of 16 boxes with what is known; 20 "
+        "instructions",
+    )
     node_command: int = cost(26, "for each command: take it apart, check area, CAB and time-out, jump; 20 instructions")
-    node_arrival: int = cost(14, "for each message shown to the node: fill in its entry, step the count; 11 instructions")
+    node_arrival: int = cost(
+        14, "for each message shown to the node: fill in its entry, step the count; 11 instructions"
+    )
     node_request: int = cost(30, "for each file request: take a slot, fill it in, queue the thread; 23 instructions")
 
 

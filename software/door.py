@@ -23,8 +23,10 @@ class BusError(Exception):
     """The board refused an access. ``address`` is the byte address, ``write`` tells stores from loads."""
 
     def __init__(self, address, write):
-        super().__init__(f"bus error: {'store to' if write else 'load from'} 0x{address:06X}; "
-                         "no register or memory takes this access (see docs/cab.md)")
+        super().__init__(
+            f"bus error: {'store to' if write else 'load from'} 0x{address:06X}; "
+            "no register or memory takes this access (see docs/cab.md)"
+        )
         self.address = address
         self.write = write
 
@@ -32,16 +34,16 @@ class BusError(Exception):
 class OperationKind(IntEnum):
     """Kinds of operation; the numbers are what back ends in other languages see."""
 
-    MODE = 0          # value: 1 supervisor mode, 0 user mode; of level 0; takes no time
-    WRITE = 1         # address, size, value
-    WRITE_BLOCK = 2   # address, length, data
-    SPEND = 3         # value: cycles
-    MASK = 4          # value: 1 holds interrupts off, 0 lets them in; takes no time
-    READ = 5          # address, size; resumes with an int
-    READ_BLOCK = 6    # address, length; resumes with bytes
-    NOW = 7           # resumes with CPU cycles since reset
-    WAIT = 8          # resumes with None when a handler has run
-    RETURN = 9        # the handler has returned; nothing to resume
+    MODE = 0  # value: 1 supervisor mode, 0 user mode; of level 0; takes no time
+    WRITE = 1  # address, size, value
+    WRITE_BLOCK = 2  # address, length, data
+    SPEND = 3  # value: cycles
+    MASK = 4  # value: 1 holds interrupts off, 0 lets them in; takes no time
+    READ = 5  # address, size; resumes with an int
+    READ_BLOCK = 6  # address, length; resumes with bytes
+    NOW = 7  # resumes with CPU cycles since reset
+    WAIT = 8  # resumes with None when a handler has run
+    RETURN = 9  # the handler has returned; nothing to resume
 
 
 class Operation(NamedTuple):
@@ -49,14 +51,24 @@ class Operation(NamedTuple):
 
     kind: int
     address: int = 0
-    size: int = 0       # bytes: 1, 2, 4, or a block's length
-    value: object = 0   # int, or the bytes of a WRITE_BLOCK
+    size: int = 0  # bytes: 1, 2, 4, or a block's length
+    value: object = 0  # int, or the bytes of a WRITE_BLOCK
 
 
 # Faster than Operation(…): doors make some ten of these for every packet.
 _new = tuple.__new__
-_WRITE, _WRITE_BLOCK, _SPEND, _READ, _READ_BLOCK = OperationKind.WRITE, OperationKind.WRITE_BLOCK, OperationKind.SPEND, OperationKind.READ, OperationKind.READ_BLOCK
-_RETURN, _MASK, _UNMASK = Operation(OperationKind.RETURN), Operation(OperationKind.MASK, 0, 0, 1), Operation(OperationKind.MASK)
+_WRITE, _WRITE_BLOCK, _SPEND, _READ, _READ_BLOCK = (
+    OperationKind.WRITE,
+    OperationKind.WRITE_BLOCK,
+    OperationKind.SPEND,
+    OperationKind.READ,
+    OperationKind.READ_BLOCK,
+)
+_RETURN, _MASK, _UNMASK = (
+    Operation(OperationKind.RETURN),
+    Operation(OperationKind.MASK, 0, 0, 1),
+    Operation(OperationKind.MASK),
+)
 _SUPERVISOR, _USER = Operation(OperationKind.MODE, 0, 0, 1), Operation(OperationKind.MODE)
 
 
@@ -96,7 +108,7 @@ class Door:
         self.cpu_hz = cpu_hz
         self.handler = None
         self._posted = []
-        self._spent = 0       # cycles of spends behind what is in the list: one operation in the end
+        self._spent = 0  # cycles of spends behind what is in the list: one operation in the end
 
     def _flush(self):
         """Puts the spends since the last operation into the list."""
@@ -146,7 +158,8 @@ class Door:
         self._posted.append(_UNMASK)
 
     def supervise(self, on):
-        """From here on accesses of level 0 are made in the kernel's domain (``on``), or in that of the register DOMAIN."""
+        """From here on accesses of level 0 are made in the kernel's domain (``on``), or in that of the register
+        DOMAIN."""
         if self._spent:
             self._flush()
         self._posted.append(_SUPERVISOR if on else _USER)

@@ -1,12 +1,55 @@
 """Errors that a program hears of. Each message says what happened and what to do about it."""
 
-__all__ = ["ProgramError", "MessageTooLong", "OutOfMemory", "NoRoute", "TimedOut", "MailboxFull", "MailboxClosed", "ReceiverEnded", "NotYours",
-           "ThreadEnded", "EndThread", "Fault", "CircuitError", "NoReply", "CommandRefused",
-           "CallError", "CallTimeout", "ServerSilent", "ServiceMissing", "ServiceFull", "ServiceEnded", "ServerRestarted", "AnswerLost", "CallCancelled",
-           "MulticastFailed", "BadCommand", "StreamError", "ConnectTimeout", "ConnectRefused", "PeerSilent", "PeerRestarted", "PeerAborted",
-           "ConnectionAborted", "ConnectionClosed", "PortInUse", "RoutingCycle", "FaultError", "CabStopped", "CableError",
-           "NodeError", "NodeAbsent", "NodeSilent", "NodeStopped", "CabSilent", "FileError", "FileMissing",
-           "FileRefused", "described"]
+__all__ = [
+    "ProgramError",
+    "MessageTooLong",
+    "OutOfMemory",
+    "NoRoute",
+    "TimedOut",
+    "MailboxFull",
+    "MailboxClosed",
+    "ReceiverEnded",
+    "NotYours",
+    "ThreadEnded",
+    "EndThread",
+    "Fault",
+    "CircuitError",
+    "NoReply",
+    "CommandRefused",
+    "CallError",
+    "CallTimeout",
+    "ServerSilent",
+    "ServiceMissing",
+    "ServiceFull",
+    "ServiceEnded",
+    "ServerRestarted",
+    "AnswerLost",
+    "CallCancelled",
+    "MulticastFailed",
+    "BadCommand",
+    "StreamError",
+    "ConnectTimeout",
+    "ConnectRefused",
+    "PeerSilent",
+    "PeerRestarted",
+    "PeerAborted",
+    "ConnectionAborted",
+    "ConnectionClosed",
+    "PortInUse",
+    "RoutingCycle",
+    "FaultError",
+    "CabStopped",
+    "CableError",
+    "NodeError",
+    "NodeAbsent",
+    "NodeSilent",
+    "NodeStopped",
+    "CabSilent",
+    "FileError",
+    "FileMissing",
+    "FileRefused",
+    "described",
+]
 
 
 class ProgramError(Exception):
@@ -26,7 +69,8 @@ class NoRoute(ProgramError):
 
 
 class CircuitError(ProgramError):
-    """A circuit did not come to stand, in spite of all attempts. ``error`` is what a HUB refused it with (an ``Error``), or None."""
+    """A circuit did not come to stand, in spite of all attempts. ``error`` is what a HUB refused it with (an
+    ``Error``), or None."""
 
     def __init__(self, message, error=None):
         super().__init__(message)
@@ -38,7 +82,8 @@ class NoReply(ProgramError):
 
 
 class CommandRefused(ProgramError):
-    """A HUB has refused a command. ``error`` is an ``Error`` of ``nectar.hdl.hub.commands``; ``hub``, ``op`` and ``param`` are the command."""
+    """A HUB has refused a command. ``error`` is an ``Error`` of ``nectar.hdl.hub.commands``; ``hub``, ``op`` and
+    ``param`` are the command."""
 
     def __init__(self, hub, op, param, error):
         super().__init__(f"HUB {hub} refuses {op.name} of {param}: {error.name}")
@@ -46,7 +91,8 @@ class CommandRefused(ProgramError):
 
 
 class CallError(ProgramError):
-    """A call of a service has no answer; what is below says why. ``executed``: False if it is certain that the server did not execute the request."""
+    """A call of a service has no answer; what is below says why. ``executed``: False if it is certain that the
+    server did not execute the request."""
 
     executed = None
 
@@ -99,7 +145,8 @@ class MulticastFailed(ProgramError):
 
 
 class BadCommand(ProgramError):
-    """A command in the command mailbox cannot be understood. ``status``: a ``Status`` (``nectar.software.packet``) that says why."""
+    """A command in the command mailbox cannot be understood. ``status``: a ``Status`` (``nectar.software.packet``)
+    that says why."""
 
     def __init__(self, status, text):
         super().__init__(text)
@@ -111,7 +158,8 @@ class StreamError(ProgramError):
 
 
 class ConnectTimeout(StreamError):
-    """The other CAB did not answer in time to a connection that was to be opened: is it there, and running, and has its listener room?"""
+    """The other CAB did not answer in time to a connection that was to be opened: is it there, and running, and has
+    its listener room?"""
 
 
 class ConnectRefused(StreamError):
@@ -143,12 +191,16 @@ class PortInUse(StreamError):
 
 
 class RoutingCycle(ProgramError):
-    """Routes that could wait for each other in a circle. ``channels`` is the circle: a list of (hub ID, output port)."""
+    """Routes that could wait for each other in a circle. ``channels`` is the circle: a list of (hub ID, output
+    port)."""
 
     def __init__(self, channels):
         circle = " -> ".join(f"HUB {hub} P{port}" for hub, port in [*channels, *channels[:1]])
-        super().__init__(f"these routes can wait for each other for ever, in the circle {circle}: change one of them, or leave them out, and "
-                         "routes without circles are chosen")
+        super().__init__(
+            f"these routes can wait for each other for ever, in the circle {circle}: change one of them, or leave them "
+            f"out, and "
+            "routes without circles are chosen"
+        )
         self.channels = list(channels)
 
 
@@ -157,7 +209,8 @@ class TimedOut(ProgramError):
 
 
 class MailboxFull(TimedOut):
-    """A mailbox had no room for a message within the time-out: let its readers catch up, or give it a larger capacity."""
+    """A mailbox had no room for a message within the time-out: let its readers catch up, or give it a larger
+    capacity."""
 
 
 class MailboxClosed(ProgramError):
@@ -169,7 +222,8 @@ class ReceiverEnded(MailboxClosed):
 
 
 class NotYours(ProgramError):
-    """A protected task has tried to use something of another task, a mailbox that this one reads for instance: use one of your own."""
+    """A protected task has tried to use something of another task, a mailbox that this one reads for instance: use
+    one of your own."""
 
 
 class ThreadEnded(ProgramError):
@@ -183,11 +237,14 @@ class EndThread(BaseException):
 class Fault(ProgramError):
     """A protected task has made an access that it may not make, and has been ended.
 
-    ``task`` is its name, ``address`` the first byte address refused, ``kind`` "read" or "write", ``region`` the name of the region or "hole".
-    """
+    ``task`` is its name, ``address`` the first byte address refused, ``kind`` "read" or "write", ``region`` the name of
+    the region or "hole"."""
 
     def __init__(self, task, address, kind, region):
-        super().__init__(f"{task} may not {kind} 0x{address:06X} ({region}): a protected task may touch its own blocks and messages only")
+        super().__init__(
+            f"{task} may not {kind} 0x{address:06X} ({region}): a protected task may touch its own blocks and messages "
+            f"only"
+        )
         self.task, self.address, self.kind, self.region = task, address, kind, region
 
 
@@ -220,11 +277,13 @@ class NodeStopped(NodeError):
 
 
 class CabSilent(NodeError):
-    """The CAB did not answer its node in time, or refuses its accesses: its software has stopped or has started anew."""
+    """The CAB did not answer its node in time, or refuses its accesses: its software has stopped or has started
+    anew."""
 
 
 class FileError(NodeError):
-    """The node could not do what was asked of a file. ``status``: a ``FileStatus`` (``nectar.software.node.layout``) that says why."""
+    """The node could not do what was asked of a file. ``status``: a ``FileStatus`` (``nectar.software.node.layout``)
+    that says why."""
 
     def __init__(self, status, text):
         super().__init__(text)

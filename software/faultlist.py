@@ -44,7 +44,7 @@ class _Event:
         self._machine = machine
         self._begin, self._finish = begin, finish
         self._hits = 0
-        self._state = 0         # 0: to come, 1: begun, 2: over
+        self._state = 0  # 0: to come, 1: begun, 2: over
         machine.plan(begin_ps, self._start)
         if end_ps is not None:
             machine.plan(end_ps, self._stop)
@@ -117,8 +117,10 @@ class FaultList:
             parts = [_Event(machine, *self._board(fault), begin, end)]
         else:
             number = len(self._placed) + 1
-            parts = [machine.fault(ends, fault, key(self._seed, ends, number), begin, end)
-                     for ends in directions(fault.where, machine.fibers)]
+            parts = [
+                machine.fault(ends, fault, key(self._seed, ends, number), begin, end)
+                for ends in directions(fault.where, machine.fibers)
+            ]
         placed = Placed(machine, fault, parts)
         self._placed.append(placed)
         return placed
@@ -134,7 +136,9 @@ class FaultList:
         ports = machine.hub_ports.get(hub)
         if ports is None or bool(dot) != (fault.what == "disable"):
             what, form = ("port of a HUB", "HUB1.P3") if fault.what == "disable" else ("HUB", "HUB1")
-            raise FaultError(f"{fault.what}: {where} is no {what}; write it as {form}; there are {', '.join(machine.hub_ports)}")
+            raise FaultError(
+                f"{fault.what}: {where} is no {what}; write it as {form}; there are {', '.join(machine.hub_ports)}"
+            )
         if fault.what == "reset":
             return lambda: machine.reset(hub), None
         if not port.isdecimal() or int(port) >= ports:

@@ -1,7 +1,7 @@
 """Faults on demand: what can be made to go wrong, as data, as text, and from files. ``docs/faults.md`` specifies it.
 
-``FaultList`` (``software.faultlist``), which programs have as ``system.faults``, puts them into a machine. Plain data: no simulator here.
-"""
+``FaultList`` (``software.faultlist``), which programs have as ``system.faults``, puts them into a machine. Plain data:
+no simulator here."""
 
 import hashlib
 import math
@@ -54,8 +54,12 @@ class Fault:
         if not isinstance(self.where, str) or not self.where:
             raise FaultError(f"{what}: say where, as in CAB1-HUB1.P0:{what}")
         if self.kind is not None and (what not in SYMBOL_FAULTS or self.kind not in KINDS):
-            raise FaultError(f"{what}-{self.kind}: there is no such fault; {', '.join(SYMBOL_FAULTS)} may be of {', '.join(KINDS)}")
-        if self.rate is not None and (isinstance(self.rate, bool) or not isinstance(self.rate, (int, float)) or not 0 <= self.rate <= 1):
+            raise FaultError(
+                f"{what}-{self.kind}: there is no such fault; {', '.join(SYMBOL_FAULTS)} may be of {', '.join(KINDS)}"
+            )
+        if self.rate is not None and (
+            isinstance(self.rate, bool) or not isinstance(self.rate, (int, float)) or not 0 <= self.rate <= 1
+        ):
             raise FaultError(f"{what}: a rate is 0 to 1, not {self.rate!r}")
         for name in ("nth", "times", "length"):
             value = getattr(self, name)
@@ -63,11 +67,17 @@ class Fault:
                 raise FaultError(f"{what}: {name} is a whole number from 1 on, not {value!r}")
         for name, least in (("at_ps", 0), ("for_ps", 1), ("delay_ps", 1 if what == "delay" else 0)):
             value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _LARGEST):
-                raise FaultError(f"{what}: {name[:-3]} is a time {'from 0 on' if not least else 'above 0'}, not {value!r} ps")
+            if value is not None and (
+                isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _LARGEST
+            ):
+                raise FaultError(
+                    f"{what}: {name[:-3]} is a time {'from 0 on' if not least else 'above 0'}, not {value!r} ps"
+                )
         used = {item.name for item in fields(self)[3:] if getattr(self, item.name) != item.default}
         known = {"at_ps", "for_ps"} - ({"for_ps"} if what == "reset" else set())
-        known |= {"rate", "nth", "times", "length"} if what in SYMBOL_FAULTS else {"delay_ps"} if what == "delay" else set()
+        known |= (
+            {"rate", "nth", "times", "length"} if what in SYMBOL_FAULTS else {"delay_ps"} if what == "delay" else set()
+        )
         for name in sorted(used - known):
             raise FaultError(f"{what} has no {name.removesuffix('_ps')}")
         if self.rate is not None and (self.nth, self.times) != (1, 1):
@@ -94,14 +104,18 @@ class Fault:
         """The fault written as ``text``, as in ``CAB1-HUB1.P0:errors=1e-5,at=1ms``."""
         where, colon, rest = text.partition(":")
         if not colon or not where.strip():
-            raise FaultError("a fault is written as WHERE:WHAT, as in CAB1-HUB1.P0:errors=1e-5, or is the name of a .toml file")
+            raise FaultError(
+                "a fault is written as WHERE:WHAT, as in CAB1-HUB1.P0:errors=1e-5, or is the name of a .toml file"
+            )
         first, *others = (item.strip() for item in rest.split(","))
         what, equals, value = (part.strip() for part in first.partition("="))
         values = {"delay" if what == "delay" else "rate": value} if equals else {}
         for item in others:
             name, equals, value = (part.strip() for part in item.partition("="))
             if not equals or name not in _KEYS:
-                raise FaultError(f"{item or 'nothing'!r} between commas: the keys are {', '.join(f'{name}=' for name in _KEYS)}")
+                raise FaultError(
+                    f"{item or 'nothing'!r} between commas: the keys are {', '.join(f'{name}=' for name in _KEYS)}"
+                )
             if name in values:
                 raise FaultError(f"{name} is given twice")
             values[name] = value
@@ -109,13 +123,16 @@ class Fault:
 
     @classmethod
     def of(cls, where, what, values):
-        """The fault with the keys of text and files: ``rate``, ``nth``, ..., ``at``, ``for``, ``delay`` (these three in picoseconds)."""
+        """The fault with the keys of text and files: ``rate``, ``nth``, ..., ``at``, ``for``, ``delay`` (these three
+        in picoseconds)."""
         what, dash, kind = what.partition("-")
         if what == "delay" and "delay" not in values:
             raise FaultError("delay: say how long, as in delay=5us")
         if what not in SYMBOL_FAULTS and "rate" in values:
             raise FaultError(f"{what} has no rate")
-        return cls(where, what, kind if dash else None, **{_MEMBERS.get(name, name): value for name, value in values.items()})
+        return cls(
+            where, what, kind if dash else None, **{_MEMBERS.get(name, name): value for name, value in values.items()}
+        )
 
 
 _KEYS = ("nth", "times", "length", "at", "for")
@@ -146,12 +163,15 @@ def _time(name, text):
 
 
 def _time_text(ps):
-    unit, size = max(((unit, size) for unit, size in _UNITS.items() if unit.isascii() and not ps % size), key=lambda item: item[1])
+    unit, size = max(
+        ((unit, size) for unit, size in _UNITS.items() if unit.isascii() and not ps % size), key=lambda item: item[1]
+    )
     return f"{ps // size}{unit}"
 
 
 def load(text):
-    """The faults that ``text`` stands for: one, written as text, or those in a ``.toml`` file. Raises FaultError with ``text`` in front."""
+    """The faults that ``text`` stands for: one, written as text, or those in a ``.toml`` file. Raises FaultError
+    with ``text`` in front."""
     try:
         return _file(text) if text.endswith(".toml") else [Fault.parse(text)]
     except FaultError as error:
@@ -182,23 +202,31 @@ def _entry(number, entry):
         for name in values:
             if name not in known:
                 raise FaultError(f"there is no key {name!r}; known are where, what, {', '.join(known)}")
-        return Fault.of(where, what, {name: _time(name, value) if name in _MEMBERS else value for name, value in values.items()})
+        return Fault.of(
+            where, what, {name: _time(name, value) if name in _MEMBERS else value for name, value in values.items()}
+        )
     except FaultError as error:
         raise FaultError(f"faults entry {number}: {error}") from None
 
 
 def directions(where, fibers):
-    """The directions (sending end, receiving end) among ``fibers`` that ``where`` names. Raises FaultError if there are none."""
+    """The directions (sending end, receiving end) among ``fibers`` that ``where`` names. Raises FaultError if there
+    are none."""
     if where == "*":
         return list(fibers)
     arrow = where.partition("->") if "->" in where else None
     line = where.partition("-") if "-" in where and arrow is None else None
-    found = [(a, b) for a, b in fibers if (arrow and (a, b) == (arrow[0], arrow[2])) or (line and {a, b} == {line[0], line[2]})
-             or where in (a, b)]
+    found = [
+        (a, b)
+        for a, b in fibers
+        if (arrow and (a, b) == (arrow[0], arrow[2])) or (line and {a, b} == {line[0], line[2]}) or where in (a, b)
+    ]
     if not found:
         names = [f"{a}-{b}" for a, b in fibers[::2]]
-        raise FaultError(f"there is no fiber {where}; there {'are' if len(names) > 1 else 'is'} {', '.join(names[:12])}"
-                         f"{' and more' if len(names) > 12 else ''}")
+        raise FaultError(
+            f"there is no fiber {where}; there {'are' if len(names) > 1 else 'is'} {', '.join(names[:12])}"
+            f"{' and more' if len(names) > 12 else ''}"
+        )
     return found
 
 

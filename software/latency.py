@@ -1,8 +1,8 @@
 """Where the time of a message goes: from the sender's call to the reader's having it, stage by stage.
 
 Everything comes from what was noted while the system ran: the software's events, by the clocks of their CABs, and the
-control symbols on the fibers. Needs a system with a trace (``TRACE = True`` in a program) on a machine that logs symbols.
-"""
+control symbols on the fibers. Needs a system with a trace (``TRACE = True`` in a program) on a machine that logs
+symbols."""
 
 from typing import NamedTuple
 
@@ -44,11 +44,12 @@ class _Way:
 
 
 def stages(system, source, destination, number=0):
-    """The stages of message ``number`` from CAB ``source`` to CAB ``destination`` (names); it must have had one packet only.
+    """The stages of message ``number`` from CAB ``source`` to CAB ``destination`` (names); it must have had one packet
+    only.
 
-    They follow each other without a gap, so that they sum to the whole. Fibers and HUBs are told by the packet's first symbol.
-    What DMA and software do at the same time counts as software. Raises ProgramError when there is no such message in the trace.
-    """
+    They follow each other without a gap, so that they sum to the whole. Fibers and HUBs are told by the packet's first
+    symbol. What DMA and software do at the same time counts as software. Raises ProgramError when there is no such
+    message in the trace."""
     return _follow(system, source, destination, number)[0]
 
 
@@ -62,7 +63,9 @@ def _follow(system, source, destination, number):
     symbols = system.symbols
     if not symbols:
         raise ProgramError(_NO_TRACE)
-    sender, receiver = (_Events(system, name, peer, number) for name, peer in ((source, destination), (destination, source)))
+    sender, receiver = (
+        _Events(system, name, peer, number) for name, peer in ((source, destination), (destination, source))
+    )
     fibers = _fibers(system)
     way = _Way(sender.first("send"))
 
@@ -101,7 +104,8 @@ def _follow(system, source, destination, number):
 
 
 class _Events:
-    """The trace of CAB ``name`` as far as message ``number`` to or from CAB ``peer`` is concerned; times in picoseconds."""
+    """The trace of CAB ``name`` as far as message ``number`` to or from CAB ``peer`` is concerned; times in
+    picoseconds."""
 
     def __init__(self, system, name, peer, number):
         trace = system.cab(name).kernel.trace
@@ -110,8 +114,11 @@ class _Events:
         board, period = system.topology.cabs[name], system.profile.cab_period_ps
         peer = system.id_of(peer)
         self._what = f"message {number} between {name} and CAB {peer}"
-        self._events = [(board.phase_ps + (cycle + _RESET_EDGES) * period, event) for cycle, event, other, count in trace
-                        if other is None or (other, count) == (peer, number)]
+        self._events = [
+            (board.phase_ps + (cycle + _RESET_EDGES) * period, event)
+            for cycle, event, other, count in trace
+            if other is None or (other, count) == (peer, number)
+        ]
 
     def first(self, event, after=0):
         """When ``event`` happened first, not before ``after``."""
@@ -121,7 +128,8 @@ class _Events:
         raise ProgramError(f"there is no event {event!r} of {self._what} in the trace")
 
     def noticed(self, event, since):
-        """When software began to care for ``event``, whose cause came at ``since``: then, if it was at interrupt level anyway."""
+        """When software began to care for ``event``, whose cause came at ``since``: then, if it was at interrupt
+        level anyway."""
         seen = self.first(event)
         entry = max((time for time, name in self._events if name == "interrupt" and time <= seen), default=seen)
         before = max((time for time, name in self._events if name == "returned" and time <= entry), default=0)

@@ -22,7 +22,8 @@ def node_name(cab):
 
 
 class Machine(Protocol):
-    """A system of boards whose CABs run software, and of the nodes behind them, whose CPUs have VME for a bus (docs/nodes.md)."""
+    """A system of boards whose CABs run software, and of the nodes behind them, whose CPUs have VME for a bus
+    (docs/nodes.md)."""
 
     #: CAB name → Door, for each CAB whose software runs here.
     doors: dict
@@ -33,7 +34,8 @@ class Machine(Protocol):
         """Gives CAB or node ``name`` its main coroutine; it starts at the CAB's first clock edge."""
 
     def wake(self, name):
-        """Ends a wait of CAB or node ``name``'s main coroutine, now or when it comes to wait, as an interrupt handler would that does nothing.
+        """Ends a wait of CAB or node ``name``'s main coroutine, now or when it comes to wait, as an interrupt handler
+        would that does nothing.
 
         For use between runs, when new work has been given to a CPU that sleeps.
         """
@@ -52,16 +54,18 @@ class Machine(Protocol):
     hub_ports: dict
 
     def plan(self, time_ps, action):
-        """Calls ``action()`` when simulated time is ``time_ps`` (at once if it has passed), in a run, while no software has a turn.
+        """Calls ``action()`` when simulated time is ``time_ps`` (at once if it has passed), in a run, while no software
+        has a turn.
 
         A run is not quiet before.
         """
 
     def fault(self, ends, fault, key, begin_ps, end_ps):
-        """Puts a Fault (``software.faults``) on the direction ``ends``, from ``begin_ps`` to ``end_ps`` (None: for ever).
+        """Puts a Fault (``software.faults``) on the direction ``ends``, from ``begin_ps`` to ``end_ps`` (None: for
+        ever).
 
-        ``key`` is that of its random numbers. Returns an object with ``count()`` → (hits, symbols), and ``end(time_ps)``.
-        """
+        ``key`` is that of its random numbers. Returns an object with ``count()`` → (hits, symbols), and
+        ``end(time_ps)``."""
 
     def check_enable(self, hub):
         """Raises FaultError if ``enable`` could not reach that HUB."""
@@ -76,7 +80,8 @@ class Machine(Protocol):
         """Ends the software of CAB or node ``name``: its main coroutine is closed. From a plan."""
 
     def restart(self, name):
-        """Resets the board of CAB ``name``, which has been stopped, and gives it a new Door; ``start`` may follow. From a plan."""
+        """Resets the board of CAB ``name``, which has been stopped, and gives it a new Door; ``start`` may follow.
+        From a plan."""
 
     @property
     def time_ps(self):

@@ -1,7 +1,7 @@
 """A HUB's monitor as software sees it: reads counters and events by commands, and makes a timeline of them.
 
-What the bytes mean is told in ``docs/monitor.md``. Source: "The Design of Nectar" (1989), section 4.1 (an instrumentation board records events of the
-crossbar).
+What the bytes mean is told in ``docs/monitor.md``. Source: "The Design of Nectar" (1989), section 4.1 (an
+instrumentation board records events of the crossbar).
 """
 
 from collections import namedtuple
@@ -13,17 +13,31 @@ from .errors import CommandRefused, NoReply
 __all__ = ["HubMonitor", "Identity", "Record", "Span", "decode_counters", "decode_events", "events_text", "spans"]
 
 Identity = namedtuple("Identity", "version ports transfer setup_and_transfer watchdog_log")
-Identity.__doc__ = """What a HUB says it is; latencies in its cycles, ``watchdog_log`` the logarithm of the watchdog's time in cycles, 0 for off."""
+Identity.__doc__ = """What a HUB says it is.
+
+Latencies are in its cycles; ``watchdog_log`` is the logarithm of the watchdog's time in cycles, 0 for off.
+"""
 
 Record = namedtuple("Record", "time_ns cycle kind input output")
-Record.__doc__ = """One event: nanoseconds and cycles of the HUB since the record was started, an Event, and ports (None where the event tells none)."""
+Record.__doc__ = """One event.
+
+Nanoseconds and cycles of the HUB since the record was started, an Event, and ports (None where the event tells none).
+"""
 
 Span = namedtuple("Span", "what input output begin_ns end_ns")
 Span.__doc__ = """A connection or a lock (``what``): ports, and when it began and ended; None for what was not seen."""
 
 #: Which of input and output an event tells.
-_TELLS = {Event.OPENED: (True, True), Event.REFUSED: (True, True), Event.CLOSED: (False, True), Event.LOCKED: (True, True),
-          Event.UNLOCKED: (False, True), Event.TIMED_OUT: (True, False), Event.SUPERVISOR: (True, True), Event.LOST: (False, False)}
+_TELLS = {
+    Event.OPENED: (True, True),
+    Event.REFUSED: (True, True),
+    Event.CLOSED: (False, True),
+    Event.LOCKED: (True, True),
+    Event.UNLOCKED: (False, True),
+    Event.TIMED_OUT: (True, False),
+    Event.SUPERVISOR: (True, True),
+    Event.LOST: (False, False),
+}
 _PORT_BITS = 7
 #: Readings of a byte that changes.
 _READINGS = 8
@@ -31,18 +45,19 @@ _WHOLE_TIME = 1 << TIME_BITS + 2 * _PORT_BITS
 
 
 def decode_counters(data):
-    """Counts by CounterId, of the bytes that MONITOR_READ gives while a port is selected. ValueError if they are not all there."""
+    """Counts by CounterId, of the bytes that MONITOR_READ gives while a port is selected. ValueError if they are not
+    all there."""
     size = COUNTER_BITS // 8
     if len(data) != size * len(CounterId):
         raise ValueError(f"the counters of a port are {size * len(CounterId)} bytes, not {len(data)}")
-    return {counter: int.from_bytes(data[size * counter:size * (counter + 1)], "big") for counter in CounterId}
+    return {counter: int.from_bytes(data[size * counter : size * (counter + 1)], "big") for counter in CounterId}
 
 
 def decode_events(entries, period_ns):
     """Records of the events whose bytes are ``entries``, the oldest first, of a HUB with a clock of ``period_ns``.
 
-    The entries must reach back to the start of the record, or to a reading of all that there was. WRAP is worked in, LOST stays. ValueError if an
-    entry is none.
+    The entries must reach back to the start of the record, or to a reading of all that there was. WRAP is worked in,
+    LOST stays. ValueError if an entry is none.
     """
     records, high = [], 0
     for entry in entries:
@@ -60,15 +75,17 @@ def decode_events(entries, period_ns):
             continue
         cycle = high + (head >> 2 & (1 << TIME_BITS) - 1)
         tells = _TELLS.get(kind, (False, False))
-        records.append(Record(cycle * period_ns, cycle, kind, source if tells[0] else None, output if tells[1] else None))
+        records.append(
+            Record(cycle * period_ns, cycle, kind, source if tells[0] else None, output if tells[1] else None)
+        )
     return records
 
 
 def spans(records):
     """Connections and locks, in the order in which they began, of what ``decode_events`` gives.
 
-    One that stood before the record began has no beginning and no input; one that still stands has no end. What OPENED and LOCKED find in
-    the same place has ended by then. Where LOST stands, nothing is known of the end of what stood.
+    One that stood before the record began has no beginning and no input; one that still stands has no end. What OPENED
+    and LOCKED find in the same place has ended by then. Where LOST stands, nothing is known of the end of what stood.
     """
     begun = {Event.OPENED: "connection", Event.LOCKED: "lock"}
     ended = {Event.CLOSED: "connection", Event.UNLOCKED: "lock"}
@@ -97,7 +114,8 @@ def spans(records):
 
 
 def events_text(records, names=None):
-    """The records as lines, one for each; ``names`` maps ports to what is there. Of a supervisor command's parameter bit 7 is not recorded."""
+    """The records as lines, one for each; ``names`` maps ports to what is there. Of a supervisor command's parameter
+    bit 7 is not recorded."""
 
     def port(number):
         if number is None:

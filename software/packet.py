@@ -9,7 +9,29 @@ from struct import Struct
 from ..hdl.cab.addresses import CRC_BYTES, HEADER_BYTES
 from ..hdl.link.symbol import MAX_PACKET
 
-__all__ = ["HEADER", "EXCHANGE", "STREAM", "WINDOW_UNIT", "Protocol", "PacketKind", "Flag", "Refusal", "Reason", "ASK", "LAST_FRAGMENT", "ANY_CAB", "MAX_DATA", "LENGTH_BITS", "pack", "unpack", "COMMAND", "AREA", "RESULT", "Code", "Status"]
+__all__ = [
+    "HEADER",
+    "EXCHANGE",
+    "STREAM",
+    "WINDOW_UNIT",
+    "Protocol",
+    "PacketKind",
+    "Flag",
+    "Refusal",
+    "Reason",
+    "ASK",
+    "LAST_FRAGMENT",
+    "ANY_CAB",
+    "MAX_DATA",
+    "LENGTH_BITS",
+    "pack",
+    "unpack",
+    "COMMAND",
+    "AREA",
+    "RESULT",
+    "Code",
+    "Status",
+]
 
 
 class Protocol(IntEnum):
@@ -17,7 +39,7 @@ class Protocol(IntEnum):
 
     DATAGRAM = 1
     STREAM = 2
-    PRESENCE = 5     # of the datalink's own: where a CAB hangs; bytes 4 and 5 are HUB and port
+    PRESENCE = 5  # of the datalink's own: where a CAB hangs; bytes 4 and 5 are HUB and port
     REQUEST = 3
     MULTICAST = 4
 
@@ -25,59 +47,61 @@ class Protocol(IntEnum):
 class PacketKind(IntEnum):
     """What a packet of the request-response and the multicast protocol is: low bits of byte 3 (docs/transports.md)."""
 
-    REQUEST = 1     # a fragment of a request, or of a multicast message
-    ANSWER = 2      # a fragment of an answer
-    HAVE = 3        # word: which fragments have arrived, when some are missing
-    WORKING = 4     # the request has arrived whole; the answer is not there yet
-    ACK = 5         # the answer, or the multicast message, has arrived whole
-    CANCEL = 6      # the client does not want the answer any more
-    REFUSED = 7     # word: a Reason
-    LACKS = 8       # as HAVE, told of an answer by the client
-    JOIN = 9        # makes a CAB a member of a multicast's group
+    REQUEST = 1  # a fragment of a request, or of a multicast message
+    ANSWER = 2  # a fragment of an answer
+    HAVE = 3  # word: which fragments have arrived, when some are missing
+    WORKING = 4  # the request has arrived whole; the answer is not there yet
+    ACK = 5  # the answer, or the multicast message, has arrived whole
+    CANCEL = 6  # the client does not want the answer any more
+    REFUSED = 7  # word: a Reason
+    LACKS = 8  # as HAVE, told of an answer by the client
+    JOIN = 9  # makes a CAB a member of a multicast's group
 
 
 class Flag(IntFlag):
     """Byte 3 of a packet of the byte stream (docs/transports.md)."""
 
-    OPEN = 0x01      # sets the connection up; takes one sequence number
-    END = 0x02       # no byte follows; takes one sequence number
-    ACK = 0x04       # the acknowledgment counts
-    RESET = 0x08     # there is no such connection, or not any more; the window is a Refusal
-    ASK = 0x10       # to be acknowledged at once
-    DATA = 0x20      # bytes follow
-    OPENER = 0x80    # sent by the side that opened the connection
+    OPEN = 0x01  # sets the connection up; takes one sequence number
+    END = 0x02  # no byte follows; takes one sequence number
+    ACK = 0x04  # the acknowledgment counts
+    RESET = 0x08  # there is no such connection, or not any more; the window is a Refusal
+    ASK = 0x10  # to be acknowledged at once
+    DATA = 0x20  # bytes follow
+    OPENER = 0x80  # sent by the side that opened the connection
 
 
 class Refusal(IntEnum):
     """Why a connection is reset."""
 
-    UNKNOWN = 0      # the CAB knows no such connection: it has restarted, or has forgotten it
-    ABORTED = 1      # the other side has aborted it
-    NOBODY = 2       # nobody listens at this port
+    UNKNOWN = 0  # the CAB knows no such connection: it has restarted, or has forgotten it
+    ABORTED = 1  # the other side has aborted it
+    NOBODY = 2  # nobody listens at this port
 
 
 class Reason(IntEnum):
     """Why a packet was refused: the last word of REFUSED."""
 
-    MISSING = 1     # there is no such service
-    FULL = 2        # the mailbox has no place
-    ENDED = 3       # the service, or the task that had the request, has ended
-    BOOT = 4        # the packet was meant for another start of this CAB
-    LOST = 5        # the request was answered, and the answer is kept no longer
-    CANCELLED = 6   # the client has cancelled it
-    ROOM = 7        # no data memory now: try again
-    GROUP = 8       # a multicast of a group of which this CAB does not know that it is a member
+    MISSING = 1  # there is no such service
+    FULL = 2  # the mailbox has no place
+    ENDED = 3  # the service, or the task that had the request, has ended
+    BOOT = 4  # the packet was meant for another start of this CAB
+    LOST = 5  # the request was answered, and the answer is kept no longer
+    CANCELLED = 6  # the client has cancelled it
+    ROOM = 7  # no data memory now: try again
+    GROUP = 8  # a multicast of a group of which this CAB does not know that it is a member
 
 
 #: Protocol, source, destination, flags, mailbox, message number, message length, offset of the fragment.
 HEADER = Struct(">BBBBHHII")
 pack = HEADER.pack
 unpack = HEADER.unpack
-#: Of the request-response and the multicast protocol: protocol, source, destination, kind, service or mailbox, number, boot number of the client or
-#: sender, boot number of the server (0: not known) or group of the multicast, and a word: fragment (high byte) and length of the message; or what the kind says.
+#: Of the request-response and the multicast protocol: protocol, source, destination, kind, service or mailbox, number,
+#: boot number of the client or sender, boot number of the server (0: not known) or group of the multicast, and a word:
+#: fragment (high byte) and length of the message; or what the kind says.
+#: length of the message; or what the kind says.
 EXCHANGE = Struct(">BBBBHHHHI")
-#: Of the byte stream: protocol, source, destination, flags, connection, window in units of WINDOW_UNIT bytes, sequence number, acknowledgment (of an
-#: OPEN without ACK: the port).
+#: Of the byte stream: protocol, source, destination, flags, connection, window in units of WINDOW_UNIT bytes, sequence
+#: number, acknowledgment (of an OPEN without ACK: the port).
 STREAM = Struct(">BBBBHHII")
 WINDOW_UNIT = 32
 #: Bits of the message's length in that word.
@@ -99,10 +123,10 @@ if HEADER.size != HEADER_BYTES or EXCHANGE.size != HEADER_BYTES:
 class Code(IntEnum):
     """Byte 0 of a command in the command mailbox: which transport is to do something (docs/transports.md)."""
 
-    DATAGRAM = 1    # send a datagram
-    STREAM = 2      # send on a connection
-    REQUEST = 3     # call a service; the result carries the answer
-    MULTICAST = 4   # send to several CABs
+    DATAGRAM = 1  # send a datagram
+    STREAM = 2  # send on a connection
+    REQUEST = 3  # call a service; the result carries the answer
+    MULTICAST = 4  # send to several CABs
 
 
 class Status(IntEnum):
@@ -110,12 +134,12 @@ class Status(IntEnum):
 
     DONE = 0
     # The command was not understood, and nothing was done.
-    BAD_LENGTH = 1          # its message does not have the bytes that its counts say
-    BAD_CODE = 2            # no Code
-    BAD_SWITCHING = 3       # neither 0 nor 1, or 1 for another protocol than datagram
-    BAD_MEMBERS = 4         # not as many CABs as the transport wants, or one named that cannot be
-    BAD_AREA = 5            # an area does not lie in data memory
-    BAD_CONNECTION = 6      # no connection has that number
+    BAD_LENGTH = 1  # its message does not have the bytes that its counts say
+    BAD_CODE = 2  # no Code
+    BAD_SWITCHING = 3  # neither 0 nor 1, or 1 for another protocol than datagram
+    BAD_MEMBERS = 4  # not as many CABs as the transport wants, or one named that cannot be
+    BAD_AREA = 5  # an area does not lie in data memory
+    BAD_CONNECTION = 6  # no connection has that number
     # It failed; the result carries what was said about it, as ASCII.
     TOO_LONG = 16
     NO_ROUTE = 17
@@ -127,13 +151,15 @@ class Status(IntEnum):
     SERVICE_ENDED = 23
     RESTARTED = 24
     ANSWER_LOST = 25
-    NOT_ALL = 26            # of a multicast
-    CONNECTION = 27         # of a stream
-    FAILED = 31             # any other error
+    NOT_ALL = 26  # of a multicast
+    CONNECTION = 27  # of a stream
+    FAILED = 31  # any other error
 
 
-#: A command: code, switching (1: circuit), mailbox for the result, tag, port (mailbox, service or connection), CABs named, areas, time-out in microseconds
-#: (0: the transport's own). Behind it the CABs' IDs, a byte each, filled up with zeros to a multiple of four; then the areas.
+#: A command: code, switching (1: circuit), mailbox for the result, tag, port (mailbox, service or connection), CABs
+#: named, areas, time-out in microseconds (0: the transport's own). Behind it the CABs' IDs, a byte each, filled up with
+#: zeros to a multiple of four; then the areas.
+#: areas.
 COMMAND = Struct(">BBHHHHHI")
 #: An area of a command: byte address in data memory, bytes.
 AREA = Struct(">II")

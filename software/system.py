@@ -29,10 +29,11 @@ class System:
     machine : Machine
         Has a door for each CAB whose software runs here.
     ids : dict of str → int
-        ID on the network of each CAB, 0 to 254. Those for which the machine has no door have their software elsewhere, if any.
+        ID on the network of each CAB, 0 to 254. Those for which the machine has no door have their software elsewhere,
+        if any.
     routes : dict of str → dict of str → list of (hub ID, output port), or dict of str → Table
-        For each CAB, and each CAB that it may send to, the hops; both by name. Raises RoutingCycle if these could wait in a circle. None: each CAB
-        explores the network when it starts, and its tasks begin when it has its routes.
+        For each CAB, and each CAB that it may send to, the hops; both by name. Raises RoutingCycle if these could wait
+        in a circle. None: each CAB explores the network when it starts, and its tasks begin when it has its routes.
     memory_bytes : int
         Data memory of each CAB.
     trace : bool
@@ -57,8 +58,19 @@ class System:
         What ``of`` was given, for programs that ask; None without it.
     """
 
-    def __init__(self, machine, ids, routes, *, memory_bytes=REGIONS["data"].size, trace=False, costs=PROTOTYPE, options=Options(),
-                 limit_ps=None, seed=1):
+    def __init__(
+        self,
+        machine,
+        ids,
+        routes,
+        *,
+        memory_bytes=REGIONS["data"].size,
+        trace=False,
+        costs=PROTOTYPE,
+        options=Options(),
+        limit_ps=None,
+        seed=1,
+    ):
         if len(set(ids.values())) != len(ids):
             raise ValueError("every CAB needs an ID of its own")
         self.machine = machine
@@ -66,26 +78,38 @@ class System:
         self.topology = self.profile = None
         self._limit_ps = limit_ps
         self._cabs = {}
-        self._tasks = {}         # threads made by ``spawn`` that have not ended and that ``run`` waits for -> CAB
-        self._daemons = {}       # the same of those that it does not wait for
-        self._error = None       # what the run is to end by, whatever the tasks do
+        self._tasks = {}  # threads made by ``spawn`` that have not ended and that ``run`` waits for -> CAB
+        self._daemons = {}  # the same of those that it does not wait for
+        self._error = None  # what the run is to end by, whatever the tasks do
         self._failed = False
-        tables = {name: table if isinstance(table, Table) else Table({ids[other]: hops for other, hops in table.items()})
-                  for name, table in (routes or {}).items()}
+        tables = {
+            name: table if isinstance(table, Table) else Table({ids[other]: hops for other, hops in table.items()})
+            for name, table in (routes or {}).items()
+        }
         self._explores = routes is None
         self._ids = dict(ids)
         order = check(tables.values())
         for table in tables.values():
             table.order = table.order or order
         self._trace = trace
-        self._nodes = {}         # CAB's name -> Node
+        self._nodes = {}  # CAB's name -> Node
         self._runs = False
-        self._stopped = set()    # names of CABs whose software a fault has ended
+        self._stopped = set()  # names of CABs whose software a fault has ended
         self.on_restart = None
         self.faults = FaultList(machine, self._stop, self._restart, seed)
-        self._boots = dict.fromkeys(ids, 0)    # how often each CAB has started
-        self._make = lambda name: Cab(name, ids[name], machine.doors[name], tables.get(name, Table({})), memory_bytes, costs, options,
-                                      self._boots[name], node_name(name) in getattr(machine, "nodes", ()), self._ids)
+        self._boots = dict.fromkeys(ids, 0)  # how often each CAB has started
+        self._make = lambda name: Cab(
+            name,
+            ids[name],
+            machine.doors[name],
+            tables.get(name, Table({})),
+            memory_bytes,
+            costs,
+            options,
+            self._boots[name],
+            node_name(name) in getattr(machine, "nodes", ()),
+            self._ids,
+        )
         for name in ids:
             if name in machine.doors:
                 self._start(name)
@@ -97,14 +121,16 @@ class System:
     def of(cls, machine, topology, profile=None, *, routes="given", **options):
         """The system of a topology (``nectar.sim.topology``) on a machine made for it; ``options`` as above.
 
-        ``routes``: where each CAB's table comes from: ``"given"``, computed from the topology, or ``"discovered"`` by the CAB.
-        """
+        ``routes``: where each CAB's table comes from: ``"given"``, computed from the topology, or ``"discovered"`` by
+        the CAB."""
         if routes not in ("given", "discovered"):
             raise ValueError(f"routes are 'given' or 'discovered', not {routes!r}")
         for fiber in topology.fibers:
             if fiber.a.port is None and fiber.b.port is None:
-                raise ProgramError(f"{topology.name}: {fiber.a} is wired to {fiber.b}, but CABs find each other "
-                                   "through HUBs only: put a HUB between them")
+                raise ProgramError(
+                    f"{topology.name}: {fiber.a} is wired to {fiber.b}, but CABs find each other "
+                    "through HUBs only: put a HUB between them"
+                )
         ids = {name: board.id for name, board in topology.cabs.items()}
         tables = None
         if routes == "given":
@@ -144,7 +170,8 @@ class System:
         self.machine.start(called, node.kernel.main())
 
     def stop_node(self, name):
-        """Ends all software of the node of a CAB where it stands; its VME interface is silent from then on. Nothing if that has happened already."""
+        """Ends all software of the node of a CAB where it stands; its VME interface is silent from then on. Nothing
+        if that has happened already."""
         node = self.node(name)
         node.kernel.on_end = node.kernel.on_fail = None
         for thread in self._forget(node):
@@ -214,7 +241,9 @@ class System:
 
     @property
     def symbols(self):
-        """Control symbols on the fibers so far: (time in ps at which it started, sending end, receiving end, symbol), by time.
+        """Control symbols on the fibers so far: (time in ps at which it started, sending end, receiving end, symbol),
+        by
+        time.
 
         An end is ``CAB1`` or ``HUB1.P3``. Empty if the machine keeps no such log or was not asked to.
         """
@@ -223,14 +252,14 @@ class System:
     def report(self, id, value, unit=None, *, target=None, ok=None, **more):
         """Notes a result of the program, for ``nectar run --json``.
 
-        ``id`` names it, ``value`` is in ``unit``, ``target`` is what it should be, ``ok`` whether it is (None: nothing was
-        asked for). A result that is not ok makes ``nectar run`` end with exit code 1.
-        """
+        ``id`` names it, ``value`` is in ``unit``, ``target`` is what it should be, ``ok`` whether it is (None: nothing
+        was asked for). A result that is not ok makes ``nectar run`` end with exit code 1."""
         self.results.append({"id": id, "value": value, "unit": unit, "target": target, "ok": ok, **more})
 
     # -- tasks ---------------------------------------------------------------------------------------
     def spawn(self, cab_name, task, *args, name=None, protected=False, daemon=False):
-        """Starts ``task(cab, *args)`` on a CAB. Returns its Thread; ``result`` holds what it returned once ``run`` is over.
+        """Starts ``task(cab, *args)`` on a CAB. Returns its Thread; ``result`` holds what it returned once ``run`` is
+        over.
 
         ``protected``: in a protection domain of its own (docs/kernel.md). ``daemon``: ``run`` does not wait for its
         end, as for that of a server.
@@ -263,9 +292,8 @@ class System:
     async def run(self, max_time_ps=None):
         """Runs until every spawned task has ended, daemons excepted; these go on in the next run.
 
-        Raises ProgramError when a task ends with an exception (its cause), when nothing can happen any more although tasks
-        wait, or when ``max_time_ps`` picoseconds of simulated time have passed since the call.
-        """
+        Raises ProgramError when a task ends with an exception (its cause), when nothing can happen any more although
+        tasks wait, or when ``max_time_ps`` picoseconds of simulated time have passed since the call."""
         tasks = self._tasks
         until = self._limit_ps
         if max_time_ps is not None:
@@ -303,8 +331,9 @@ class System:
 
     def _waiting(self):
         """Who waits for what, in words."""
-        return "; ".join(f"{words(thread.name)} on {cab.name} waits for {thread.waits_for}"
-                         for thread, cab in self._tasks.items())
+        return "; ".join(
+            f"{words(thread.name)} on {cab.name} waits for {thread.waits_for}" for thread, cab in self._tasks.items()
+        )
 
     def check(self):
         """Raises ProgramError if something went wrong on a CAB or a node.

@@ -88,8 +88,6 @@ class Bench:
 
     def claims(self):
         """Names of the module's cocotb tests."""
-        import cocotb
-
         return [
             name
             for name, item in vars(sys.modules[self.module]).items()

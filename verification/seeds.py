@@ -22,7 +22,8 @@ def seed():
 
 
 def rng(*key):
-    """A generator of random numbers of its own for ``key`` (strings and numbers): the same for the same key and seed."""
+    """A generator of random numbers of its own for ``key`` (strings and numbers): the same for the same key and
+    seed."""
     return random.Random(f"{seed()} {key}")
 
 

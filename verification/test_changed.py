@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+
 from nectar.verification import changed as module
 from nectar.verification.changed import changed, choose, touched
 from nectar.verification.imports import ROOT, closure, dependencies
@@ -132,7 +133,9 @@ def test_an_interrupt_is_one_line_and_waits_for_the_tests(tmp_path):
         f"changed.sys.executable = {str(tmp_path / 'python')!r}\n"
         "sys.argv = ['changed']\nchanged.program()\n"
     )
-    (tmp_path / "python").write_text(f"#!/bin/sh\ntrap 'sleep 1; touch {tmp_path}/ended; exit 2' INT\nwhile :; do sleep 0.1; done\n")
+    (tmp_path / "python").write_text(
+        f"#!/bin/sh\ntrap 'sleep 1; touch {tmp_path}/ended; exit 2' INT\nwhile :; do sleep 0.1; done\n"
+    )
     (tmp_path / "python").chmod(0o755)
     process = subprocess.Popen(
         [sys.executable, "-c", program],

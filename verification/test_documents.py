@@ -4,8 +4,8 @@ In a page, code stands between fences. What is executed:
 
 - ``python`` and ``toml`` behind the words *Save this as `NAME`*: the file is written.
 - ``python`` with a ``main``, not saved: run by ``nectar run``. Any other ``python``: run by Python.
-- ``console``: lines that begin with ``$`` are commands, the lines below them what they print. ``...`` stands for anything, and numbers with
-  a decimal point may be off by a quarter, so that a page need not follow every cycle.
+- ``console``: lines that begin with ``$`` are commands, the lines below them what they print. ``...`` stands for
+  anything, and numbers with a decimal point may be off by a quarter, so that a page need not follow every cycle.
 
 All blocks of a page run one after the other in the same folder, which looks like the project's own.
 """
@@ -44,7 +44,7 @@ def blocks(text):
     """The fenced blocks of a page."""
     found = []
     for match in re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.M | re.S):
-        before = text[:match.start()].rstrip()
+        before = text[: match.start()].rstrip()
         found.append(Block(match[1], match[2], before[-200:], before.count("\n") + 2))
     return found
 
@@ -70,8 +70,10 @@ def _alike(said, got):
     if re.fullmatch(pattern, got):
         return True
     ours, theirs = (re.split(r"(\d+\.\d+)", re.sub(r" +", " ", line)) for line in (said, got))
-    return len(ours) == len(theirs) and all(a == b or _number(a) and _number(b) and abs(float(a) - float(b)) <= 0.25 * float(a)
-                                            for a, b in zip(ours, theirs, strict=True))
+    return len(ours) == len(theirs) and all(
+        a == b or _number(a) and _number(b) and abs(float(a) - float(b)) <= 0.25 * float(a)
+        for a, b in zip(ours, theirs, strict=True)
+    )
 
 
 def matches(said, got):
@@ -86,6 +88,7 @@ def matches(said, got):
 @pytest.fixture(scope="module")
 def simulator():
     from nectar.sim import build
+
     return build.library()
 
 
@@ -103,8 +106,15 @@ class Reader:
 
     def run(self, command, folder=None):
         """Exit code, and what a command prints, errors last."""
-        done = subprocess.run(command, shell=isinstance(command, str), cwd=folder or self.folder, env=self.environment, text=True,
-                              capture_output=True, timeout=600)
+        done = subprocess.run(
+            command,
+            shell=isinstance(command, str),
+            cwd=folder or self.folder,
+            env=self.environment,
+            text=True,
+            capture_output=True,
+            timeout=600,
+        )
         return done.returncode, done.stdout + without_progress(done.stderr)
 
     def type(self, command, said):
@@ -137,14 +147,18 @@ class Reader:
 def test_a_page_does_what_it_says(page, tmp_path, simulator):
     reader = Reader(tmp_path)
     for block in blocks(page.read_text()):
-        assert block.language in EXECUTED | NEVER, f"{page.name}:{block.line}: a block of {block.language!r} is not executed"
+        assert block.language in EXECUTED | NEVER, (
+            f"{page.name}:{block.line}: a block of {block.language!r} is not executed"
+        )
         reader.follow(block)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_no_command_hides_outside_a_fence(page):
     text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
-    hidden = [line for line in text.splitlines() if re.match(r"(    |\t)+(\$ |make |nectar |\.venv/|python|pip |git )", line)]
+    hidden = [
+        line for line in text.splitlines() if re.match(r"(    |\t)+(\$ |make |nectar |\.venv/|python|pip |git )", line)
+    ]
     assert not hidden
 
 
@@ -162,11 +176,24 @@ def test_tables_are_whole(page):
         assert re.match(r"\|.*\|\n\|[-| :]+\|\n\|", table), f"{page.name}: {table.splitlines()[0]}"
 
 
-@pytest.mark.parametrize("said, got, alike", [
-    ("a\nb", "a\nb", True), ("a\n...\nd", "a\nb\nc\nd", True), ("a\n...\nd", "a\nd", True), ("a\n...", "a", True),
-    ("a", "b", False), ("a", "a\nb", False), ("a\nb", "a", False), ("x ... z", "x y z", True), ("x ... z", "x y", False),
-    ("t 10.0 us", "t  12.4 us", True), ("t 10.0 us", "t 12.6 us", False), ("n 3 of 4", "n 3 of 5", False), ("10.0 us", "10 us", False),
-])
+@pytest.mark.parametrize(
+    "said, got, alike",
+    [
+        ("a\nb", "a\nb", True),
+        ("a\n...\nd", "a\nb\nc\nd", True),
+        ("a\n...\nd", "a\nd", True),
+        ("a\n...", "a", True),
+        ("a", "b", False),
+        ("a", "a\nb", False),
+        ("a\nb", "a", False),
+        ("x ... z", "x y z", True),
+        ("x ... z", "x y", False),
+        ("t 10.0 us", "t  12.4 us", True),
+        ("t 10.0 us", "t 12.6 us", False),
+        ("n 3 of 4", "n 3 of 5", False),
+        ("10.0 us", "10 us", False),
+    ],
+)
 def test_the_comparison_can_fail(said, got, alike):
     assert matches(said.splitlines(), got.splitlines()) == alike
 

@@ -5,13 +5,14 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from nectar.sim.cache import Cache
 from nectar.verification.models import ModelError, Recipe, compiled
 
 VERILOG = "module dut(input clk, input a, output reg b); always @(posedge clk) b <= {}a; endmodule"
 MAIN = (
     '#include "Vtop.h"\n'
-    'int main() {{ Vtop top; top.a = 1; top.clk = 0; top.eval(); top.clk = 1; top.eval(); return top.b + {}; }}\n'
+    "int main() {{ Vtop top; top.a = 1; top.clk = 0; top.eval(); top.clk = 1; top.eval(); return top.b + {}; }}\n"
 )
 
 

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from nectar.verification import nightly, seeds
 from nectar.verification.nightly_jobs import JOBS, SEEDS, Job, pack
 from nectar.verification.nightly_page import page

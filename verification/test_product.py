@@ -1,4 +1,5 @@
-"""The Verilog files for others: they lint, synthesise, and work. What is tested is the file's text, as ``nectar verilog`` writes it."""
+"""The Verilog files for others: they lint, synthesise, and work. What is tested is the file's text, as ``nectar
+verilog`` writes it."""
 
 import functools
 import os
@@ -11,6 +12,8 @@ import cocotb
 import pytest
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
+
+from nectar.boards.tools import yosys
 from nectar.hdl.cab.addresses import REGISTERS
 from nectar.hdl.cab.vme.registers import VME_REGISTERS
 from nectar.hdl.hub.commands import Op
@@ -19,20 +22,31 @@ from nectar.hdl.link.symbol import ANY_HUB, command, packet, reply
 from nectar.hdl.product import VME_WAIVERS, WAIVERS, product
 from nectar.verification.bench import ROOT, Bench
 from nectar.verification.models import verilator_home
-from nectar.boards.tools import yosys
 
 HUB = 9
-FILES = {"hub 2": ("hub", {"ports": 2}), "hub 5": ("hub", {"ports": 5}), "hub 16": ("hub", {}), "cab": ("cab", {}),
-         "cab 4096": ("cab", {"data_bytes": 4096}), "cab VME": ("cab", {"data_bytes": 65536, "domains": 4, "pages": 256, "vme": True}), **{f"hub {name}": ("hub", {"ports": 4, "profile": name}) for name in HUB_PROFILES}}
+FILES = {
+    "hub 2": ("hub", {"ports": 2}),
+    "hub 5": ("hub", {"ports": 5}),
+    "hub 16": ("hub", {}),
+    "cab": ("cab", {}),
+    "cab 4096": ("cab", {"data_bytes": 4096}),
+    "cab VME": ("cab", {"data_bytes": 65536, "domains": 4, "pages": 256, "vme": True}),
+    **{f"hub {name}": ("hub", {"ports": 4, "profile": name}) for name in HUB_PROFILES},
+}
 
 
 @functools.cache
 def text(kind, **parameters):
     """What ``nectar verilog`` writes."""
     from nectar.cli import main
+
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"{kind}.v")
-        options = [word for name, value in parameters.items() for word in (f"--{name.replace('_', '-')}", *[str(value)] * (value is not True))]
+        options = [
+            word
+            for name, value in parameters.items()
+            for word in (f"--{name.replace('_', '-')}", *[str(value)] * (value is not True))
+        ]
         assert main(["verilog", kind, *options, "-o", str(path)]) == 0
         return path.read_text()
 
@@ -58,9 +72,13 @@ def test_verilator_has_nothing_to_warn_of(name, tmp_path):
     assert lint(tmp_path, f"{kind}.v") == (0, [])
 
 
-@pytest.mark.parametrize("name", [
-    *(name for name in FILES if name != "hub 16"), pytest.param("hub 16", marks=pytest.mark.nightly),
-])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(name for name in FILES if name != "hub 16"),
+        pytest.param("hub 16", marks=pytest.mark.nightly),
+    ],
+)
 def test_verilator_has_nothing_to_warn_of_in_verilog_2005_whatever_the_file_is_called(name, tmp_path):
     """A HUB of 16 ports has no statement that smaller ones do not have."""
     kind, parameters = FILES[name]
@@ -73,7 +91,9 @@ def test_only_what_the_header_names_is_switched_off_and_each_is_needed(tmp_path)
         kind, parameters = FILES[name]
         waivers = VME_WAIVERS if "vme" in parameters else WAIVERS
         whole = text(kind, **parameters)
-        assert re.findall(r"verilator (\w+) (\w+)", whole) == [(f"lint_{state}", name) for state in ("off", "on") for name in waivers]
+        assert re.findall(r"verilator (\w+) (\w+)", whole) == [
+            (f"lint_{state}", name) for state in ("off", "on") for name in waivers
+        ]
         (tmp_path / f"{kind}.v").write_text(re.sub(r"/\* verilator .*? \*/\n", "", whole))
         status, lines = lint(tmp_path, f"{kind}.v")
         assert status and {found for line in lines for found in re.findall(r"^%Warning-(\w+)", line)} == set(waivers)
@@ -90,11 +110,14 @@ def test_yosys_synthesises_it(name, tmp_path):
 def test_the_top_in_the_documentation_fits_the_file(tmp_path):
     """docs/verilog.md: its example is read with the file that its command writes, all pins connected."""
     page = (ROOT / "docs" / "verilog.md").read_text()
-    top, = re.findall(r"^```text\n(module top .*?)^```$", page, re.M | re.S)
+    (top,) = re.findall(r"^```text\n(module top .*?)^```$", page, re.M | re.S)
     (tmp_path / "top.v").write_text(top)
     (tmp_path / "hub.v").write_text(text("hub", ports=4, profile="prototype"))
     assert lint(tmp_path, "top.v", "hub.v", "--top-module", "top") == (0, [])
-    symbols = [int(digits, 16) for digits in re.search(r"let `a` send `(.*?)`", page)[1].replace("9'h", "").replace("8'h", "").split()]
+    symbols = [
+        int(digits, 16)
+        for digits in re.search(r"let `a` send `(.*?)`", page)[1].replace("9'h", "").replace("8'h", "").split()
+    ]
     assert symbols == command(Op.OPEN_RETRY_REPLY, 1, 1)
 
 
@@ -102,6 +125,7 @@ def test_a_message_names_the_file_that_was_asked_for(tmp_path):
     """docs/verilog.md, -o: what is wrong in the file is told with the file's own name and line; a name that no string
     can hold is left out."""
     from nectar.cli import main
+
     path = tmp_path / "switch 5.v"
     assert main(["verilog", "hub", "--ports", "2", "-o", str(path)]) == 0
     lines = path.read_text().splitlines()
@@ -127,7 +151,7 @@ def test_the_header_of_a_cab_tells_its_registers():
             told = re.search(rf"^ \*   0x{register.address:06X}  {register.access:3} {register.name} ", header, re.M)
             assert bool(told) == (vme or register not in VME_REGISTERS), register.name
             if told:
-                following = header[told.end():].splitlines()[1:]
+                following = header[told.end() :].splitlines()[1:]
                 assert all(
                     re.match(rf" \* +[\d:]+ +{item.name} ", line) for item, line in zip(register.fields, following)
                 )
@@ -153,7 +177,9 @@ class Wire:
     """Drives and watches the pins of one port: symbols one a cycle, everything that leaves is taken at once."""
 
     def __init__(self, dut, port):
-        self.pins = [getattr(dut, f"port_{port}__{name}") for name in ("rx__payload", "rx__valid", "tx__payload", "tx__valid")]
+        self.pins = [
+            getattr(dut, f"port_{port}__{name}") for name in ("rx__payload", "rx__valid", "tx__payload", "tx__valid")
+        ]
         self.waiting, self.left = [], []
         getattr(dut, f"port_{port}__tx__ready").value = 1
 
@@ -168,7 +194,8 @@ class Wire:
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def opens_carries_data_and_closes(dut):
-    """The smallest session: port 0 opens port 1 with a reply, sends a packet, closes behind it; then port 2 gets the same output."""
+    """The smallest session: port 0 opens port 1 with a reply, sends a packet, closes behind it; then port 2 gets the
+    same output."""
     cocotb.start_soon(Clock(dut.clk, 70, unit="ns").start())
     wires = [Wire(dut, port) for port in range(4)]
     dut.hub_id.value, dut.rst.value = HUB, 1
@@ -192,7 +219,7 @@ async def opens_carries_data_and_closes(dut):
         assert wires[1].left == [*packet(data), *close_all]
         assert sorted(wires[source].left) == sorted([*reply(Op.OPEN_RETRY_REPLY, HUB, 1), ready])
         assert not wires[3].left and not wires[2 - source].left and dut.idle.value == 1
-        wires[1].waiting += [ready]      # the start of the packet has left whoever stands behind port 1
+        wires[1].waiting += [ready]  # the start of the packet has left whoever stands behind port 1
         await cycles(20)
 
 

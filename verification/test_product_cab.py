@@ -20,7 +20,8 @@ FILES = {"CAB": SMALL, "CAB with VME": SMALL | {"vme": True, "period_ps": 50_000
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def the_board_of_the_file_does_what_the_model_does(dut):
-    """docs/cab.md, docs/vme.md: random operations of all kinds, with VME those of everybody at once, against the reference model."""
+    """docs/cab.md, docs/vme.md: random operations of all kinds, with VME those of everybody at once, against the
+    reference model."""
     parameters = FILES[inside()]
     if "vme" in parameters:
         whole = await Whole(dut, parameters["period_ps"], delay=(31, 120)).start()
@@ -32,15 +33,31 @@ async def the_board_of_the_file_does_what_the_model_does(dut):
     await board.start()
     scenario = Scenario(board, model)
     await scenario.begin()
-    weights = {"receive_anything": 10, "answer": 8, "release": 6, "send": 10, "send_ready": 2, "interrupts": 3, "memory": 3,
-               "protection": 3, "scatter": 2, "mode": 1, "anywhere": 5}
+    weights = {
+        "receive_anything": 10,
+        "answer": 8,
+        "release": 6,
+        "send": 10,
+        "send_ready": 2,
+        "interrupts": 3,
+        "memory": 3,
+        "protection": 3,
+        "scatter": 2,
+        "mode": 1,
+        "anywhere": 5,
+    }
     await scenario.run(120, weights)
     await scenario.reset_receiver()
     await scenario.compare()
     await scenario.compare_memory()
 
 
-bench = Bench(__name__, {name: functools.partial(text, "cab", **parameters) for name, parameters in FILES.items()}, top="cab", ports_only=True)
+bench = Bench(
+    __name__,
+    {name: functools.partial(text, "cab", **parameters) for name, parameters in FILES.items()},
+    top="cab",
+    ports_only=True,
+)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())

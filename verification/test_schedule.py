@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+
 from nectar.verification.schedule import BUILD, ROOT, TOOK, Durations, unit
 
 BENCH = """

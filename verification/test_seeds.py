@@ -41,10 +41,21 @@ def make(tmp_path):
     python.chmod(0o755)
 
     def run(target, **environment):
-        kept = {name: value for name, value in os.environ.items() if name not in ("NECTAR_SEED", "MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
-        text = subprocess.run(["make", "-o", ".venv/installed", target, f"BIN={tmp_path}"], cwd=ROOT, env=kept | environment, text=True,
-                              capture_output=True, check=True).stdout
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if name not in ("NECTAR_SEED", "MAKEFLAGS", "MAKELEVEL", "MFLAGS")
+        }
+        text = subprocess.run(
+            ["make", "-o", ".venv/installed", target, f"BIN={tmp_path}"],
+            cwd=ROOT,
+            env=kept | environment,
+            text=True,
+            capture_output=True,
+            check=True,
+        ).stdout
         return text, int(re.search(r"^given (\d+)$", text, re.M)[1])
+
     return run
 
 
@@ -68,8 +79,13 @@ def _pytest(folder, **environment):
     """Runs pytest on the benches' own conftest and one trivial test."""
     (folder / "conftest.py").write_text((ROOT / "verification" / "conftest.py").read_text())
     (folder / "test_nothing.py").write_text("def test_nothing():\n    pass\n")
-    return subprocess.run([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(folder)], cwd=folder, text=True,
-                          capture_output=True, env=os.environ | environment)
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(folder)],
+        cwd=folder,
+        text=True,
+        capture_output=True,
+        env=os.environ | environment,
+    )
 
 
 def test_a_run_tells_its_seed(tmp_path):
@@ -115,7 +131,8 @@ def test_benches_follow_the_seed(tmp_path, monkeypatch):
 
 
 def test_nothing_random_goes_around_the_seed():
-    """Generators and seeds of one's own are for ``seeds.rng``. Benches draw from ``random``, which cocotb seeds; what runs
+    """Generators and seeds of one's own are for ``seeds.rng``. Benches draw from ``random``, which cocotb seeds; what
+    runs
     under pytest alone does not."""
     own = re.compile(r"random\.Random\(|random\.seed\(|SystemRandom|os\.urandom|import secrets")
     for path in sorted((ROOT / "verification").rglob("*.py")):

@@ -3,6 +3,7 @@
 import cocotb
 import pytest
 from cocotb.triggers import Timer
+
 from nectar.verification import simulation
 
 VERILOG = "module dut(input clk, input a, output reg b); always @(posedge clk) b <= a; endmodule"

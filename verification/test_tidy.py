@@ -6,9 +6,10 @@ import pytest
 from amaranth.hdl import Assert, Module, Mux, Signal
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
+
+from nectar.boards.tools import yosys
 from nectar.hdl.tidy import ports, tidy
 from nectar.hdl.verilog import convert
-from nectar.boards.tools import yosys
 
 
 class Lane(wiring.Component):
@@ -23,9 +24,14 @@ class Lane(wiring.Component):
         m.submodules.memory = storage = memory.Memory(shape=8, depth=4, init=[1, 2, 3, 4])
         write, read = storage.write_port(), storage.read_port(domain="comb")
         place = Signal(2)
-        byte = [Signal(8, name="byte") for _ in range(2)]       # a word of SystemVerilog; and both cannot bear one name
+        byte = [Signal(8, name="byte") for _ in range(2)]  # a word of SystemVerilog; and both cannot bear one name
         m.d.sync += [byte[0].eq(self.inside), byte[1].eq(byte[0])]
-        m.d.comb += [write.data.eq(self.inside), write.addr.eq(place), read.addr.eq(place - 1), write.en.eq(self.inside != 0)]
+        m.d.comb += [
+            write.data.eq(self.inside),
+            write.addr.eq(place),
+            read.addr.eq(place - 1),
+            write.en.eq(self.inside != 0),
+        ]
         m.d.comb += Assert(place < 4, "never")
         with m.Switch(self.mode):
             with m.Case(1):
@@ -96,8 +102,16 @@ def test_modules_that_are_alike_are_written_once_the_top_first(board):
 
 def test_ports_stand_clock_first_and_in_the_order_of_their_numbers(board):
     _, text = board
-    assert ports(text) == [("clk", "input", 1), ("rst", "input", 1), ("mode", "input", 2), ("out", "output", 8), ("pick", "output", 8), ("port_0", "input", 8),
-                           ("port_2", "input", 8), ("port_10", "input", 8)]
+    assert ports(text) == [
+        ("clk", "input", 1),
+        ("rst", "input", 1),
+        ("mode", "input", 2),
+        ("out", "output", 8),
+        ("pick", "output", 8),
+        ("port_0", "input", 8),
+        ("port_2", "input", 8),
+        ("port_10", "input", 8),
+    ]
 
 
 def test_a_signal_driven_by_an_instance_bears_its_name_and_a_register_has_a_next(board):
@@ -134,14 +148,22 @@ module \\top.sum$7 (clk, \\sum$3 , add);
 endmodule
 """
     found = tidy(text)
-    assert re.findall(r"^  wire (\w+);$", found.split("module top__sum")[1], re.M) == ["clk", "add", "sum_inside", "sum_inside_2", "wire_"]
+    assert re.findall(r"^  wire (\w+);$", found.split("module top__sum")[1], re.M) == [
+        "clk",
+        "add",
+        "sum_inside",
+        "sum_inside_2",
+        "wire_",
+    ]
     assert ".sum_inside(sum__sum)" in found and re.search(r"^  assign sum_inside = clk;$", found, re.M)
 
 
 def test_every_case_has_a_default_and_no_declaration_a_value(board):
     _, text = board
     assert text.count("casez (") == text.count("default:") > 0
-    assert not re.search(r"^  reg (?!wake = 0;).* = ", text, re.M) and re.search(r"^  initial behind = 8'h00;$", text, re.M)
+    assert not re.search(r"^  reg (?!wake = 0;).* = ", text, re.M) and re.search(
+        r"^  initial behind = 8'h00;$", text, re.M
+    )
 
 
 def test_assertions_are_left_out(board):
@@ -151,7 +173,8 @@ def test_assertions_are_left_out(board):
 
 @pytest.mark.parametrize("change, same", [(None, True), ("behind__next = term_", False)])
 def test_it_means_what_was_generated(board, tmp_path, change, same):
-    """Yosys shows that both texts give the same outputs in the first 6 cycles, whatever the inputs; and finds a changed place."""
+    """Yosys shows that both texts give the same outputs in the first 6 cycles, whatever the inputs; and finds a
+    changed place."""
     generated, text = board
     text = re.sub(r"^module board ", "module tidied ", text, flags=re.M)
     if change:
@@ -159,9 +182,12 @@ def test_it_means_what_was_generated(board, tmp_path, change, same):
         text = text.replace(change, "behind__next = ~term_", 1)
     (tmp_path / "generated.v").write_text(re.sub(r"^ +assert \(.*\);$", "", generated, flags=re.M))
     (tmp_path / "tidied.v").write_text(text)
-    log = yosys("read_verilog generated.v tidied.v; proc; memory; flatten board tidied; delete t:$print; opt_clean; "
-                "miter -equiv -make_assert -flatten board tidied miter; hierarchy -top miter; "
-                "sat -seq 6 -prove-asserts miter", tmp_path)
+    log = yosys(
+        "read_verilog generated.v tidied.v; proc; memory; flatten board tidied; delete t:$print; opt_clean; "
+        "miter -equiv -make_assert -flatten board tidied miter; hierarchy -top miter; "
+        "sat -seq 6 -prove-asserts miter",
+        tmp_path,
+    )
     assert ("no model found: SUCCESS!" in log) == same and ("model found: FAIL!" in log) != same, log[-2000:]
 
 

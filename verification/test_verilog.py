@@ -3,6 +3,7 @@
 from amaranth.hdl import Module
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
+
 from nectar.hdl.verilog import convert
 from nectar.verification.simulation import simulate
 

@@ -18,7 +18,8 @@ WINDOW_BITS = 23
 
 
 class Access(data.Struct):
-    """What is wanted: ``select`` bit 3 is the byte at the word's own address; ``execute``: an instruction is fetched."""
+    """What is wanted: ``select`` bit 3 is the byte at the word's own address; ``execute``: an instruction is
+    fetched."""
 
     address: ADDRESS_BITS
     write: 1
@@ -50,12 +51,21 @@ class AccessPort(wiring.Signature):
     """
 
     def __init__(self):
-        super().__init__({
-            "valid": Out(1), "ready": In(1),
-            "address": Out(ADDRESS_BITS), "write": Out(1), "execute": Out(1), "select": Out(_LANES),
-            "write_data": Out(WORD_BITS), "lock": Out(1),
-            "done": In(1), "read_data": In(WORD_BITS), "error": In(1),
-        })
+        super().__init__(
+            {
+                "valid": Out(1),
+                "ready": In(1),
+                "address": Out(ADDRESS_BITS),
+                "write": Out(1),
+                "execute": Out(1),
+                "select": Out(_LANES),
+                "write_data": Out(WORD_BITS),
+                "lock": Out(1),
+                "done": In(1),
+                "read_data": In(WORD_BITS),
+                "error": In(1),
+            }
+        )
 
 
 class WindowPort(wiring.Signature):
@@ -76,7 +86,15 @@ class WindowPort(wiring.Signature):
     """
 
     def __init__(self):
-        super().__init__({
-            "valid": Out(1), "address": Out(WINDOW_BITS), "write": Out(1), "select": Out(_LANES),
-            "write_data": Out(WORD_BITS), "done": In(1), "read_data": In(WORD_BITS), "error": In(1),
-        })
+        super().__init__(
+            {
+                "valid": Out(1),
+                "address": Out(WINDOW_BITS),
+                "write": Out(1),
+                "select": Out(_LANES),
+                "write_data": Out(WORD_BITS),
+                "done": In(1),
+                "read_data": In(WORD_BITS),
+                "error": In(1),
+            }
+        )

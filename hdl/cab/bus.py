@@ -29,12 +29,21 @@ class CpuPort(wiring.Signature):
     """The pins of the CPU bus, seen from the board; docs/cab.md specifies them."""
 
     def __init__(self):
-        super().__init__({
-            "valid": In(1), "ready": Out(1),
-            "address": In(ADDRESS_BITS), "write": In(1), "execute": In(1), "kernel": In(1), "select": In(LANES),
-            "write_data": In(WORD_BITS),
-            "done": Out(1), "read_data": Out(WORD_BITS), "error": Out(1),
-        })
+        super().__init__(
+            {
+                "valid": In(1),
+                "ready": Out(1),
+                "address": In(ADDRESS_BITS),
+                "write": In(1),
+                "execute": In(1),
+                "kernel": In(1),
+                "select": In(LANES),
+                "write_data": In(WORD_BITS),
+                "done": Out(1),
+                "read_data": Out(WORD_BITS),
+                "error": Out(1),
+            }
+        )
 
 
 class _Where(data.Struct):
@@ -102,31 +111,33 @@ class CpuBus(wiring.Component):
     memory_data : In(32)
         What was read, in the cycle after.
     program : Out
-        ``valid``, ``rom``, ``address`` (word), ``write``, ``select``, ``data``: an access to program memory in this cycle.
+        ``valid``, ``rom``, ``address`` (word), ``write``, ``select``, ``data``: an access to program memory in this
+        cycle.
     program_data : In(32)
         What was read, in the cycle after.
     may : Out(1)
         What memory, program memory or registers were asked in the cycle before may be done: else it must not be.
     registers : Out
-        ``valid``, ``offset`` (word), ``write``, ``select``, ``write_data``: an access that takes effect in the next cycle if it may. Then
-        come ``read_data`` and ``error``, and ``area``, what a write of what was asked, ``valid`` or not, would let DMA do.
+        ``valid``, ``offset`` (word), ``write``, ``select``, ``write_data``: an access that takes effect in the next
+        cycle if it may. Then come ``read_data`` and ``error``, and ``area``, what a write of what was asked, ``valid``
+        or not, would let DMA do.
     protection : Out
-        ``look``, ``page``, ``page_domain`` and ``needed``, ``granted``, ``table``, ``hole``, ``write``, ``select``, ``data``, ``current``,
-        ``trap`` as in ``Protection``. ``vme_domain`` is a constant.
+        ``look``, ``page``, ``page_domain`` and ``needed``, ``granted``, ``table``, ``hole``, ``write``, ``select``,
+        ``data``, ``current``, ``trap`` as in ``Protection``. ``vme_domain`` is a constant.
     window : Out(WindowPort())
     idle : Out(1)
         No access is under way.
 
     Timing
     ------
-    Access taken in cycle t: the memories are asked in t + 1, while the answer of the table that was looked up in t decides
-    whether it may be; a write to them, what a register does, and the record of a refused access follow in t + 2, when
-    the result is chosen; it is given in t + 3. While the memory is taken by others the access waits, refused or not, and
-    those behind it; one of the CPU's is held here, and ``bus.ready`` falls in the cycle after. CPU and VME take turns
-    when both want something. Behind an access to the protection table, or a write to the kernel's registers, the next one
-    is taken in t + 3 at the earliest: it goes by what that has done. A write that names an area to DMA in a domain other
-    than the kernel's takes three cycles more, and one for each page of the area. An access to the window leaves the
-    bus to VME while it waits.
+    Access taken in cycle t: the memories are asked in t + 1, while the answer of the table that was looked up in t
+    decides whether it may be; a write to them, what a register does, and the record of a refused access follow in t +
+    2, when the result is chosen; it is given in t + 3. While the memory is taken by others the access waits, refused or
+    not, and those behind it; one of the CPU's is held here, and ``bus.ready`` falls in the cycle after. CPU and VME
+    take turns when both want something. Behind an access to the protection table, or a write to the kernel's registers,
+    the next one is taken in t + 3 at the earliest: it goes by what that has done. A write that names an area to DMA in
+    a domain other than the kernel's takes three cycles more, and one for each page of the area. An access to the window
+    leaves the bus to VME while it waits.
     """
 
     def __init__(self, data_bytes=REGIONS["data"].size, program_bytes=REGIONS["program"].size, window=False):
@@ -135,36 +146,72 @@ class CpuBus(wiring.Component):
         self.program_bytes = program_bytes
         self.has_window = window
         offsets = exact_log2(REGIONS["registers"].size // LANES)
-        super().__init__({
-            "bus": Out(CpuPort()),
-            "vme": In(AccessPort()),
-            "memory": Out(SlotPort(data_bytes)),
-            "memory_data": In(WORD_BITS),
-            "program": Out(wiring.Signature({
-                "valid": Out(1), "rom": Out(1), "address": Out(exact_log2(REGIONS["program"].size // LANES)),
-                "write": Out(1), "select": Out(LANES), "data": Out(WORD_BITS)})),
-            "program_data": In(WORD_BITS),
-            "may": Out(1),
-            "registers": Out(wiring.Signature({
-                "valid": Out(1), "offset": Out(offsets), "write": Out(1), "select": Out(LANES),
-                "write_data": Out(WORD_BITS), "read_data": In(WORD_BITS), "error": In(1), "area": In(Area)})),
-            "protection": Out(wiring.Signature({
-                "look": Out(1), "page": Out(_TABLE_PAGE_BITS), "page_domain": Out(DOMAIN_BITS), "needed": Out(len(Right)),
-                "granted": In(1), "table": In(WORD_BITS), "hole": In(1), "write": Out(1), "select": Out(LANES), "data": Out(WORD_BITS),
-                "current": In(DOMAIN_BITS), "vme_domain": In(DOMAIN_BITS),
-                "trap": Out(wiring.Signature({"payload": Out(Trap), "valid": Out(1)}))})),
-            "window": Out(WindowPort()),
-            "idle": Out(1),
-        })
+        super().__init__(
+            {
+                "bus": Out(CpuPort()),
+                "vme": In(AccessPort()),
+                "memory": Out(SlotPort(data_bytes)),
+                "memory_data": In(WORD_BITS),
+                "program": Out(
+                    wiring.Signature(
+                        {
+                            "valid": Out(1),
+                            "rom": Out(1),
+                            "address": Out(exact_log2(REGIONS["program"].size // LANES)),
+                            "write": Out(1),
+                            "select": Out(LANES),
+                            "data": Out(WORD_BITS),
+                        }
+                    )
+                ),
+                "program_data": In(WORD_BITS),
+                "may": Out(1),
+                "registers": Out(
+                    wiring.Signature(
+                        {
+                            "valid": Out(1),
+                            "offset": Out(offsets),
+                            "write": Out(1),
+                            "select": Out(LANES),
+                            "write_data": Out(WORD_BITS),
+                            "read_data": In(WORD_BITS),
+                            "error": In(1),
+                            "area": In(Area),
+                        }
+                    )
+                ),
+                "protection": Out(
+                    wiring.Signature(
+                        {
+                            "look": Out(1),
+                            "page": Out(_TABLE_PAGE_BITS),
+                            "page_domain": Out(DOMAIN_BITS),
+                            "needed": Out(len(Right)),
+                            "granted": In(1),
+                            "table": In(WORD_BITS),
+                            "hole": In(1),
+                            "write": Out(1),
+                            "select": Out(LANES),
+                            "data": Out(WORD_BITS),
+                            "current": In(DOMAIN_BITS),
+                            "vme_domain": In(DOMAIN_BITS),
+                            "trap": Out(wiring.Signature({"payload": Out(Trap), "valid": Out(1)})),
+                        }
+                    )
+                ),
+                "window": Out(WindowPort()),
+                "idle": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         """Whose turn it is next and where that goes; the walk over an area; the look-up; the access; the answers."""
         m = Module()
         at_work, valid = Signal(_Granted, reset_less=True), Signal()
         access, where = at_work.access, Signal(_Where, reset_less=True)
-        ends = Signal()        # the access at work is over in this cycle
+        ends = Signal()  # the access at work is over in this cycle
         parked = Signal(_Parked, reset_less=True)
-        waits = Signal()       # an access of the CPU waits for the window
+        waits = Signal()  # an access of the CPU waits for the window
 
         # 1. What the CPU asks, or has asked and could not begin.
         pins, spare, asked = Signal(_Pins), Signal(_Pins, reset_less=True), Signal(_Pins)
@@ -177,11 +224,12 @@ class CpuBus(wiring.Component):
         ]
 
         # 2. Who begins in the next cycle, and where that goes.
-        settling = Signal()    # what the access before has done is not there yet
+        settling = Signal()  # what the access before has done is not there yet
         locked = Signal()
-        turn = Signal()        # VME's, if both want something
+        turn = Signal()  # VME's, if both want something
         free, cpu_wants, vme_first, cpu_begins, vme_begins = (
-            Signal(name=name) for name in ("free", "cpu_wants", "vme_first", "cpu_begins", "vme_begins"))
+            Signal(name=name) for name in ("free", "cpu_wants", "vme_first", "cpu_begins", "vme_begins")
+        )
         following, following_where = Signal(_Granted), Signal(_Where)
         cpu_domain = Signal(DOMAIN_BITS)
         m.d.comb += [
@@ -208,10 +256,12 @@ class CpuBus(wiring.Component):
         m.d.comb += self._goes(following, following_where)
         with m.If(ends):
             m.d.sync += valid.eq(0)
-        decides = Signal()     # the right to its page is all that it needs
+        decides = Signal()  # the right to its page is all that it needs
         with m.If(cpu_begins | vme_begins):
             m.d.sync += [
-                valid.eq(1), at_work.eq(following), where.eq(following_where),
+                valid.eq(1),
+                at_work.eq(following),
+                where.eq(following_where),
                 decides.eq(~(following_where.private | following_where.area)),
             ]
         with m.If(~held):
@@ -232,11 +282,13 @@ class CpuBus(wiring.Component):
             Assert(~valid | (decides == ~(where.private | where.area))),
         ]
 
-        # 4. A write that lets DMA work on an area waits here until all its pages have been looked at. The owner may refuse the
-        # area meanwhile, and take it again: what it said at first counts, too.
+        # 4. A write that lets DMA work on an area waits here until all its pages have been looked at. The owner may
+        # refuse the area meanwhile, and take it again: what it said at first counts, too.
         area = Signal(Area, reset_less=True)
         ahead, page, last_page, seen_page = (
-            Signal(_TABLE_PAGE_BITS, name=name, reset_less=True) for name in ("page_ahead", "walk_page", "last_page", "seen_page"))
+            Signal(_TABLE_PAGE_BITS, name=name, reset_less=True)
+            for name in ("page_ahead", "walk_page", "last_page", "seen_page")
+        )
         at_first, seen_first = Signal(reset_less=True), Signal(reset_less=True)
         to_walk, walking, walked = Signal(), Signal(), Signal()
         passed, denied = Signal(reset_less=True), Signal(reset_less=True)
@@ -250,7 +302,11 @@ class CpuBus(wiring.Component):
         ]
         # Where no access is looked at, what follows means nothing.
         m.d.sync += [
-            page.eq(ahead), ahead.eq(ahead + 1), at_first.eq(0), seen_page.eq(page), seen_first.eq(at_first),
+            page.eq(ahead),
+            ahead.eq(ahead + 1),
+            at_first.eq(0),
+            seen_page.eq(page),
+            seen_first.eq(at_first),
             last_page.eq((area.address + area.length - 1)[PAGE_BITS:ADDRESS_BITS]),
         ]
         with m.FSM(name="walk") as walk:
@@ -276,15 +332,16 @@ class CpuBus(wiring.Component):
                 m.d.comb += walked.eq(1)
                 m.next = "ASK"
 
-        # 5. The look-up: for the access that begins, which finds it as long as it takes; for an area, page by page. In the
-        # protection region, where others may do nothing whatever is looked up, it is the table's word itself.
+        # 5. The look-up: for the access that begins, which finds it as long as it takes; for an area, page by page. In
+        # the protection region, where others may do nothing whatever is looked up, it is the table's word itself.
         m.d.comb += [
             self.protection.look.eq(free | walk.ongoing("BEGIN") | walking),
             self.protection.needed.eq(Const(1, len(Right)) << self._kind(following.access)),
         ]
         with m.If(walk.ongoing("BEGIN") | walking):
             m.d.comb += [
-                self.protection.page.eq(ahead), self.protection.page_domain.eq(at_work.domain),
+                self.protection.page.eq(ahead),
+                self.protection.page_domain.eq(at_work.domain),
                 self.protection.needed.eq(Mux(area.write, Right.WRITE, Right.READ)),
             ]
         with m.Elif(self._within(following.access.address, "protection")):
@@ -295,9 +352,9 @@ class CpuBus(wiring.Component):
                 self.protection.page_domain.eq(following.domain),
             ]
 
-        # 6. The access: the memories are asked before it is known whether it may be, all else is done a cycle later. What changes
-        # the protection is still here then, as nothing follows it.
-        word_address = access.address[exact_log2(LANES):]
+        # 6. The access: the memories are asked before it is known whether it may be, all else is done a cycle later.
+        # What changes the protection is still here then, as nothing follows it.
+        word_address = access.address[exact_log2(LANES) :]
         refused = Signal()
         m.d.comb += [
             ends.eq(valid & Mux(to_walk, walked, ~where.memory | self.memory.ready)),
@@ -354,14 +411,16 @@ class CpuBus(wiring.Component):
         with m.Elif(self.window.done):
             m.d.sync += waits.eq(0)
 
-        # 8. The answers. The window's comes when no other of the CPU's is under way. What a block RAM gives comes late, and from afar:
-        # it is kept by itself.
+        # 8. The answers. The window's comes when no other of the CPU's is under way. What a block RAM gives comes late,
+        # and from afar: it is kept by itself.
         answers_cpu, answers_vme = Signal(), Signal()
         from_memory, from_program, from_table, from_registers = (
-            Signal(name=f"from_{name}", reset_less=True) for name in ("memory", "program", "table", "registers"))
+            Signal(name=f"from_{name}", reset_less=True) for name in ("memory", "program", "table", "registers")
+        )
         fails, error = Signal(reset_less=True), Signal()
         memory_word, program_word, other_word, window_word = (
-            Signal(WORD_BITS, name=f"{name}_word", reset_less=True) for name in ("memory", "program", "other", "window"))
+            Signal(WORD_BITS, name=f"{name}_word", reset_less=True) for name in ("memory", "program", "other", "window")
+        )
         from_window = Signal(reset_less=True)
         known = where.memory | where.program | where.rom | to_table | where.window | (where.registers & ~refused)
         m.d.sync += [
@@ -378,7 +437,9 @@ class CpuBus(wiring.Component):
             self.vme.error.eq(answers_vme & error),
             memory_word.eq(Mux(from_memory & self.may, self.memory_data, 0)),
             program_word.eq(Mux(from_program & self.may, self.program_data, 0)),
-            other_word.eq(Mux(from_table, self.protection.table, 0) | Mux(from_registers & self.may, self.registers.read_data, 0)),
+            other_word.eq(
+                Mux(from_table, self.protection.table, 0) | Mux(from_registers & self.may, self.registers.read_data, 0)
+            ),
             window_word.eq(Mux(parked.write | self.window.error, 0, self.window.read_data)),
             from_window.eq(~answers_cpu),
         ]
@@ -392,10 +453,35 @@ class CpuBus(wiring.Component):
         ]
         if platform == "formal":
             self.probes = SimpleNamespace(
-                at_work=at_work, where=where, valid=valid, ends=ends, leaves=leaves, held=held, spare=spare, cpu_begins=cpu_begins,
-                vme_begins=vme_begins, hears=walk.ongoing("HEAR"), begins=walk.ongoing("BEGIN"), walking=walking, walked=walked, passed=passed, denied=denied, area=area, page=page,
-                ahead=ahead, at_first=at_first, last_page=last_page, seen_page=seen_page, seen_first=seen_first, waits=waits, answers_cpu=answers_cpu,
-                answers_vme=answers_vme, settling=settling, to_walk=to_walk, refused=refused)
+                at_work=at_work,
+                where=where,
+                valid=valid,
+                ends=ends,
+                leaves=leaves,
+                held=held,
+                spare=spare,
+                cpu_begins=cpu_begins,
+                vme_begins=vme_begins,
+                hears=walk.ongoing("HEAR"),
+                begins=walk.ongoing("BEGIN"),
+                walking=walking,
+                walked=walked,
+                passed=passed,
+                denied=denied,
+                area=area,
+                page=page,
+                ahead=ahead,
+                at_first=at_first,
+                last_page=last_page,
+                seen_page=seen_page,
+                seen_first=seen_first,
+                waits=waits,
+                answers_cpu=answers_cpu,
+                answers_vme=answers_vme,
+                settling=settling,
+                to_walk=to_walk,
+                refused=refused,
+            )
         return m
 
     def _goes(self, granted, where):
@@ -411,7 +497,9 @@ class CpuBus(wiring.Component):
             where.window.eq(self._within(address, "vme") & ~granted.vme & self.has_window),
             where.private.eq(self._within(address, "protection") | kernels),
             where.settles.eq(self._within(address, "protection") | (kernels & write)),
-            where.area.eq(write & Cat(address[exact_log2(LANES):] == register.address // LANES for register in _AREAS).any()),
+            where.area.eq(
+                write & Cat(address[exact_log2(LANES) :] == register.address // LANES for register in _AREAS).any()
+            ),
         ]
 
     @staticmethod

@@ -80,8 +80,16 @@ class Cab(wiring.Component):
         If a parameter is not one of those.
     """
 
-    def __init__(self, data_bytes=REGIONS["data"].size, program_bytes=REGIONS["program"].size, prom=b"", domains=DOMAINS,
-                 pages=PAGES, vme=False, period_ps=PERIOD_PS):
+    def __init__(
+        self,
+        data_bytes=REGIONS["data"].size,
+        program_bytes=REGIONS["program"].size,
+        prom=b"",
+        domains=DOMAINS,
+        pages=PAGES,
+        vme=False,
+        period_ps=PERIOD_PS,
+    ):
         check_data_bytes(data_bytes)
         check_program_bytes(program_bytes)
         check_prom(prom)
@@ -96,21 +104,23 @@ class Cab(wiring.Component):
         self.period_ps = period_ps
         check_period(period_ps)
         bus = {"vme": Out(VmePins()), "vme_select": Out(Select()), "vme_level": wiring.In(2), "host": Out(HostPins())}
-        super().__init__({
-            "bus": Out(CpuPort()),
-            "fiber": Out(FiberPort()),
-            "irq": Out(1),
-            "idle": Out(1),
-            "wake_in": Out(TIMER_BITS),
-            "slept": wiring.In(TIMER_BITS),
-            **(bus if vme else {}),
-        })
+        super().__init__(
+            {
+                "bus": Out(CpuPort()),
+                "fiber": Out(FiberPort()),
+                "irq": Out(1),
+                "idle": Out(1),
+                "wake_in": Out(TIMER_BITS),
+                "slept": wiring.In(TIMER_BITS),
+                **(bus if vme else {}),
+            }
+        )
 
     def elaborate(self, platform):
         """The board in a clock domain of its own: the same clock, and the reset behind a register."""
         m = Module()
         m.domains.board = board = ClockDomain("board", local=True)
-        reset = Signal(reset_less=True)    # else its own reset would keep it at 0
+        reset = Signal(reset_less=True)  # else its own reset would keep it at 0
         m.d.sync += reset.eq(ResetSignal("sync"))
         m.d.comb += [board.clk.eq(ClockSignal("sync")), board.rst.eq(reset)]
         m.submodules.board = DomainRenamer("board")(self._board(reset))
@@ -143,9 +153,14 @@ class Cab(wiring.Component):
             memory.cpu_may.eq(bus.may),
             bus.program_data.eq(program.read_data),
             bus.registers.area.eq(registers.area),
-            *(getattr(protection, name).eq(getattr(bus.protection, name))
-              for name in ("look", "page", "page_domain", "needed", "write", "select", "data")),
-            *(getattr(bus.protection, name).eq(getattr(protection, name)) for name in ("granted", "table", "hole", "current")),
+            *(
+                getattr(protection, name).eq(getattr(bus.protection, name))
+                for name in ("look", "page", "page_domain", "needed", "write", "select", "data")
+            ),
+            *(
+                getattr(bus.protection, name).eq(getattr(protection, name))
+                for name in ("granted", "table", "hole", "current")
+            ),
             bus.protection.vme_domain.eq(self.domains - 1),
             protection.trap.payload.eq(bus.protection.trap.payload),
             protection.trap.valid.eq(bus.protection.trap.valid),
@@ -214,7 +229,7 @@ class Cab(wiring.Component):
         others = ()
         if self.has_vme:
             m.submodules.vme = vme = Vme(self.data_bytes, self.period_ps)
-            others = vme,
+            others = (vme,)
             connect(m, vme.pins, flipped(self.vme))
             connect(m, vme.select, flipped(self.vme_select))
             connect(m, vme.host, flipped(self.host))

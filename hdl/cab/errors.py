@@ -34,11 +34,13 @@ class ErrorCounters(wiring.Component):
     """
 
     def __init__(self):
-        super().__init__({
-            "errors": In(RegisterPort(REG["ERRORS"])),
-            **{field.name: In(EVENT_BITS) for field in REG["ERRORS"].fields},
-            "moved": Out(1),
-        })
+        super().__init__(
+            {
+                "errors": In(RegisterPort(REG["ERRORS"])),
+                **{field.name: In(EVENT_BITS) for field in REG["ERRORS"].fields},
+                "moved": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         """The same for each field."""

@@ -15,10 +15,10 @@ from .addresses import REG, REGIONS
 from .demux import Demux, ReplyWord
 from .errors import EVENT_BITS
 from .memory import StorePort, check_data_bytes
-from .packet_receiver import RECEIVER_REGISTERS, Queued, PacketReceiver
-from .scatter import SCATTER_REGISTERS, Scatter
+from .packet_receiver import RECEIVER_REGISTERS, PacketReceiver, Queued
 from .registers import WORD_BITS, RegisterPort
 from .rx_writer import RxWriter
+from .scatter import SCATTER_REGISTERS, Scatter
 
 __all__ = ["REPLIES", "FiberIn"]
 
@@ -65,14 +65,28 @@ class FiberIn(wiring.Component):
     def __init__(self, data_bytes=REGIONS["data"].size):
         check_data_bytes(data_bytes)
         self.data_bytes = data_bytes
-        super().__init__({
-            "rx": Out(FiberPort().members["rx"].signature),
-            **{name: In(RegisterPort(REG[name.upper()]))
-               for name in (*RECEIVER_REGISTERS, *SCATTER_REGISTERS, "rx_control", "rx_status", "reply", "rx_count")},
-            "memory": Out(StorePort(data_bytes)),
-            **{name: Out(1) for name in ("ready", "packet", "received", "reply_waits", "input", "start", "threshold", "idle")},
-            **{field.name: Out(EVENT_BITS) for field in REG["ERRORS"].fields},
-        })
+        super().__init__(
+            {
+                "rx": Out(FiberPort().members["rx"].signature),
+                **{
+                    name: In(RegisterPort(REG[name.upper()]))
+                    for name in (
+                        *RECEIVER_REGISTERS,
+                        *SCATTER_REGISTERS,
+                        "rx_control",
+                        "rx_status",
+                        "reply",
+                        "rx_count",
+                    )
+                },
+                "memory": Out(StorePort(data_bytes)),
+                **{
+                    name: Out(1)
+                    for name in ("ready", "packet", "received", "reply_waits", "input", "start", "threshold", "idle")
+                },
+                **{field.name: Out(EVENT_BITS) for field in REG["ERRORS"].fields},
+            }
+        )
 
     def elaborate(self, platform):
         """Input register, demux, replies; queue, receiver, store; status."""
@@ -168,6 +182,7 @@ class FiberIn(wiring.Component):
             self.framing.eq(demux.cut + receiver.cut),
             self.reply_lost.eq(demux.reply.valid & ~replies.w_rdy),
             self.idle.eq(
-                ~valid & ~receiver.moves & ~store.moves & ~scatter.moves & ((queue.level == 0) | queue.output.valid)),
+                ~valid & ~receiver.moves & ~store.moves & ~scatter.moves & ((queue.level == 0) | queue.output.valid)
+            ),
         ]
         return m

@@ -12,16 +12,18 @@ from amaranth.utils import exact_log2
 from ..link.port import FiberPort
 from .addresses import ADDRESS_BITS, REG, REGIONS, TX_LIST_DEPTH
 from .counter import Counter
-from .tx_serializer import TxSerializer
-from .tx_reader import Entry, TxReader, Item, EntryKind
 from .memory import FetchPort, area_inside, check_data_bytes
 from .output import OutputRegister
 from .registers import WORD_BITS, RegisterPort
+from .tx_reader import Entry, EntryKind, Item, TxReader
+from .tx_serializer import TxSerializer
 
 __all__ = ["FiberOut"]
 
-#: Items that are made ahead. While CPU and fiber in want the memory, too, a word may come no sooner than it is sent, in which case
-#: the cycles that seams of areas cost are never made up for: this bridges some six of them. A LUT RAM has as many places.
+#: Items that are made ahead. While CPU and fiber in want the memory, too, a word may come no sooner than it is sent, in
+#: which case the cycles that seams of areas cost are never made up for: this bridges some six of them. A LUT RAM has as
+#: many places.
+#: places.
 _ITEMS = 16
 
 
@@ -35,7 +37,8 @@ class FiberOut(wiring.Component):
 
     Members
     -------
-    tx_status, tx_command, tx_address, tx_area, tx_symbol, tx_ready, tx_control, tx_progress, tx_threshold, tx_count : In(RegisterPort)
+    tx_status, tx_command, tx_address, tx_area, tx_symbol, tx_ready, tx_control, tx_progress, tx_threshold, tx_count :
+    In(RegisterPort)
         Its registers.
     memory, memory_data
         As in ``TxReader``.
@@ -64,23 +67,36 @@ class FiberOut(wiring.Component):
     def __init__(self, data_bytes=REGIONS["data"].size):
         check_data_bytes(data_bytes)
         self.data_bytes = data_bytes
-        names = ("TX_STATUS", "TX_COMMAND", "TX_ADDRESS", "TX_AREA", "TX_SYMBOL", "TX_READY", "TX_CONTROL", "TX_PROGRESS",
-                 "TX_THRESHOLD", "TX_COUNT")
-        super().__init__({
-            **{name.lower(): In(RegisterPort(REG[name])) for name in names},
-            "memory": Out(FetchPort(data_bytes)),
-            "memory_data": In(WORD_BITS),
-            "tx": Out(FiberPort().members["tx"].signature),
-            "ready": In(1),
-            "sent": Out(1),
-            "threshold": Out(1),
-            "idle": Out(1),
-        })
+        names = (
+            "TX_STATUS",
+            "TX_COMMAND",
+            "TX_ADDRESS",
+            "TX_AREA",
+            "TX_SYMBOL",
+            "TX_READY",
+            "TX_CONTROL",
+            "TX_PROGRESS",
+            "TX_THRESHOLD",
+            "TX_COUNT",
+        )
+        super().__init__(
+            {
+                **{name.lower(): In(RegisterPort(REG[name])) for name in names},
+                "memory": Out(FetchPort(data_bytes)),
+                "memory_data": In(WORD_BITS),
+                "tx": Out(FiberPort().members["tx"].signature),
+                "ready": In(1),
+                "sent": Out(1),
+                "threshold": Out(1),
+                "idle": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         """Registers, list, gathering, items made ahead, emitter, output register."""
         m = Module()
-        # What stops the channel empties the list at once, which the next access may fill again, and the rest a cycle later.
+        # What stops the channel empties the list at once, which the next access may fill again, and the rest a cycle
+        # later.
         reset, stops = Signal(), Signal()
         m.d.comb += reset.eq(self.tx_control.write & self.tx_control.data.reset)
         m.d.sync += stops.eq(reset)
@@ -116,7 +132,11 @@ class FiberOut(wiring.Component):
             entry.wait_ready.eq(command.wait_ready),
         ]
         with m.If(self.tx_command.write):
-            m.d.comb += [entry.kind.eq(EntryKind.COMMAND), entry.value.eq(command.as_value()), entry.notify.eq(command.notify)]
+            m.d.comb += [
+                entry.kind.eq(EntryKind.COMMAND),
+                entry.value.eq(command.as_value()),
+                entry.notify.eq(command.notify),
+            ]
         with m.Elif(self.tx_symbol.write):
             m.d.comb += [entry.kind.eq(EntryKind.SYMBOL), entry.value.eq(self.tx_symbol.data.symbol)]
         with m.Else():
@@ -182,7 +202,12 @@ class FiberOut(wiring.Component):
             self.threshold.eq(emitter.counts & (emitter.progress + 1 == threshold)),
             moves.eq(stops | (entries.r_rdy & entries.r_en) | (items.w_en & items.w_rdy) | gather.memory.valid),
             self.idle.eq(
-                ~moves & ~emitter.unsent & output.empty & ~output.taken & (emitter.waiting | ~(emitter.busy | items.r_rdy))),
+                ~moves
+                & ~emitter.unsent
+                & output.empty
+                & ~output.taken
+                & (emitter.waiting | ~(emitter.busy | items.r_rdy))
+            ),
         ]
         with m.If(self.tx_threshold.write):
             m.d.sync += threshold.eq(self.tx_threshold.data.bytes)

@@ -47,7 +47,7 @@ class InternetSum(wiring.Component):
         m.d.comb += [
             word.eq(Mux(odd, self.data, self.data << 8)),
             longer.eq(total + word),
-            carried.eq(total + word + 1),     # beside it, not behind it
+            carried.eq(total + word + 1),  # beside it, not behind it
             self.checksum.eq(~total),
         ]
         with m.If(self.start):

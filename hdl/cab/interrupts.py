@@ -33,7 +33,8 @@ class Interrupts(wiring.Component):
     packet, received, reply, input : In(1)
         States; pending while they last.
     *name* : In(1)
-        Events, those of VME too, one member for each other interrupt; pending until a 1 is written to their bit in IRQ_PENDING.
+        Events, those of VME too, one member for each other interrupt; pending until a 1 is written to their bit in
+        IRQ_PENDING.
     irq_pending, irq_enable, irq_vector, irq_threshold, irq_level0, irq_level1 : In(RegisterPort)
         Its registers.
     irq : Out(1)
@@ -42,17 +43,21 @@ class Interrupts(wiring.Component):
     Timing
     ------
     A state is pending in the same cycle, an event from the next cycle on. An event in the cycle in which software
-    clears it stays pending. A level, a threshold or an enable that is written counts from the next cycle on. What IRQ_VECTOR
-    holds is two cycles old: when the response to a write is out, an access that begins then finds what it has done.
-    """
+    clears it stays pending. A level, a threshold or an enable that is written counts from the next cycle on. What
+    IRQ_VECTOR holds is two cycles old: when the response to a write is out, an access that begins then finds what it
+    has done."""
 
     def __init__(self):
-        super().__init__({
-            **{irq.name.lower(): In(1) for irq in Irq},
-            **{name: In(RegisterPort(REG[name.upper()]))
-               for name in ("irq_pending", "irq_enable", "irq_vector", "irq_threshold", *_LEVELS)},
-            "irq": Out(1),
-        })
+        super().__init__(
+            {
+                **{irq.name.lower(): In(1) for irq in Irq},
+                **{
+                    name: In(RegisterPort(REG[name.upper()]))
+                    for name in ("irq_pending", "irq_enable", "irq_vector", "irq_threshold", *_LEVELS)
+                },
+                "irq": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         """One bit for each source; which of them are above the threshold; the first of those that were pending."""
@@ -99,13 +104,16 @@ class Interrupts(wiring.Component):
         # The highest level, and of several of that level the lowest number: each against each, as all was a cycle ago.
         m.d.sync += raised_then.eq(raised)
         first = Signal(len(names))
-        outranks = {}           # of two, whether the one with the higher number comes first
+        outranks = {}  # of two, whether the one with the higher number comes first
         for low, high in combinations(range(len(names)), 2):
             outranks[low, high] = higher = Signal(name=f"{names[high]}_outranks_{names[low]}")
             m.d.sync += higher.eq(levels[names[high]] > levels[names[low]])
         for n in range(len(names)):
-            ahead = [raised_then[other] & (outranks[n, other] if other > n else ~outranks[other, n])
-                     for other in range(len(names)) if other != n]
+            ahead = [
+                raised_then[other] & (outranks[n, other] if other > n else ~outranks[other, n])
+                for other in range(len(names))
+                if other != n
+            ]
             m.d.comb += first[n].eq(raised_then[n] & ~Cat(*ahead).any())
         vector = Signal.like(self.irq_vector.value)
         m.d.sync += [

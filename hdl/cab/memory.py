@@ -13,8 +13,16 @@ from .addresses import REGIONS
 from .registers import WORD_BITS
 from .slots import SLOTS, Slots, User
 
-__all__ = ["LEAST_DATA_BYTES", "LANES", "DataMemory", "FetchPort", "SlotPort", "StorePort",
-           "area_inside", "check_data_bytes"]
+__all__ = [
+    "LEAST_DATA_BYTES",
+    "LANES",
+    "DataMemory",
+    "FetchPort",
+    "SlotPort",
+    "StorePort",
+    "area_inside",
+    "check_data_bytes",
+]
 
 #: Smallest data memory.
 LEAST_DATA_BYTES = 4 << 10
@@ -45,9 +53,15 @@ class StorePort(wiring.Signature):
     """
 
     def __init__(self, data_bytes):
-        super().__init__({
-            "valid": Out(1), "ready": In(1), "address": Out(exact_log2(data_bytes // LANES)), "select": Out(LANES),
-            "data": Out(WORD_BITS)})
+        super().__init__(
+            {
+                "valid": Out(1),
+                "ready": In(1),
+                "address": Out(exact_log2(data_bytes // LANES)),
+                "select": Out(LANES),
+                "data": Out(WORD_BITS),
+            }
+        )
 
 
 class FetchPort(wiring.Signature):
@@ -66,9 +80,16 @@ class SlotPort(wiring.Signature):
     """
 
     def __init__(self, data_bytes):
-        super().__init__({
-            "valid": Out(1), "ready": In(1), "address": Out(exact_log2(data_bytes // LANES)), "write": Out(1),
-            "select": Out(LANES), "data": Out(WORD_BITS)})
+        super().__init__(
+            {
+                "valid": Out(1),
+                "ready": In(1),
+                "address": Out(exact_log2(data_bytes // LANES)),
+                "write": Out(1),
+                "select": Out(LANES),
+                "data": Out(WORD_BITS),
+            }
+        )
 
 
 class DataMemory(wiring.Component):
@@ -96,8 +117,8 @@ class DataMemory(wiring.Component):
 
     Timing
     ------
-    One access in each cycle, of each user within 4 cycles. A word is written in the cycle after the access, and can be read
-    from that cycle on.
+    One access in each cycle, of each user within 4 cycles. A word is written in the cycle after the access, and can be
+    read from that cycle on.
 
     Raises
     ------
@@ -108,19 +129,22 @@ class DataMemory(wiring.Component):
     def __init__(self, data_bytes=REGIONS["data"].size):
         check_data_bytes(data_bytes)
         self.words = data_bytes // LANES
-        super().__init__({
-            "fiber_in": In(StorePort(data_bytes)),
-            "fiber_out": In(FetchPort(data_bytes)),
-            "vme": In(SlotPort(data_bytes)),
-            "cpu": In(SlotPort(data_bytes)),
-            "cpu_may": In(1),
-            "writes": Out(1),
-            "slept": In(range(SLOTS)),
-            "read_data": Out(WORD_BITS),
-        })
+        super().__init__(
+            {
+                "fiber_in": In(StorePort(data_bytes)),
+                "fiber_out": In(FetchPort(data_bytes)),
+                "vme": In(SlotPort(data_bytes)),
+                "cpu": In(SlotPort(data_bytes)),
+                "cpu_may": In(1),
+                "writes": Out(1),
+                "slept": In(range(SLOTS)),
+                "read_data": Out(WORD_BITS),
+            }
+        )
 
     def elaborate(self, platform):
-        """Whose turn it is; then what is read, and a cycle later what is written: what is read in that cycle is taken from there."""
+        """Whose turn it is; then what is read, and a cycle later what is written: what is read in that cycle is
+        taken from there."""
         m = Module()
         # Whatever a block RAM reads of a word that is being written, it does not count.
         m.submodules.memory = data = memory.Memory(shape=WORD_BITS, depth=self.words, init=[], attrs={"no_rw_check": 1})
@@ -136,7 +160,11 @@ class DataMemory(wiring.Component):
         address, word, select = Signal(range(self.words)), Signal(WORD_BITS), Signal(LANES)
         m.d.comb += read.en.eq(0)
         with m.If(self.fiber_in.ready):
-            m.d.comb += [address.eq(self.fiber_in.address), select.eq(self.fiber_in.select), word.eq(self.fiber_in.data)]
+            m.d.comb += [
+                address.eq(self.fiber_in.address),
+                select.eq(self.fiber_in.select),
+                word.eq(self.fiber_in.data),
+            ]
         with m.Elif(self.fiber_out.ready):
             m.d.comb += [address.eq(self.fiber_out.address), read.en.eq(1)]
         with m.Elif(self.vme.ready):
@@ -164,10 +192,15 @@ class DataMemory(wiring.Component):
 
         # Whose turn it is is known late: the addresses are compared beside that.
         found = Signal()
-        old, new = Signal(WORD_BITS), Signal(WORD_BITS)    # bits of the memory that count; and what stands in place of the others
+        old, new = (
+            Signal(WORD_BITS),
+            Signal(WORD_BITS),
+        )  # bits of the memory that count; and what stands in place of the others
         written = Cat(write.en[lane].replicate(8) for lane in range(LANES))
         m.d.comb += [
-            found.eq(Cat(port.ready & (port.address == write.addr) for port in (self.fiber_out, self.vme, self.cpu)).any()),
+            found.eq(
+                Cat(port.ready & (port.address == write.addr) for port in (self.fiber_out, self.vme, self.cpu)).any()
+            ),
             self.read_data.eq((read.data & old) | new),
         ]
         m.d.sync += [old.eq(Mux(found, ~written, ~0)), new.eq(Mux(found, write.data & written, 0))]

@@ -16,7 +16,8 @@ __all__ = ["OutputRegister", "Outgoing"]
 
 
 class Outgoing(data.Struct):
-    """A symbol on its way out; ``notify`` marks the last of an entry that wants to be told of, ``start`` a start of packet."""
+    """A symbol on its way out; ``notify`` marks the last of an entry that wants to be told of, ``start`` a start of
+    packet."""
 
     symbol: SYMBOL_BITS
     notify: 1
@@ -62,7 +63,10 @@ class OutputRegister(wiring.Component):
     def elaborate(self, platform):
         """Two places in a row."""
         m = Module()
-        front, spare = Signal(Outgoing, reset_less=True), Signal(Outgoing, reset_less=True)    # anything while nothing is in them
+        front, spare = (
+            Signal(Outgoing, reset_less=True),
+            Signal(Outgoing, reset_less=True),
+        )  # anything while nothing is in them
         front_valid, spare_valid = Signal(), Signal()
         leaves = Signal()
         m.d.comb += [
@@ -73,7 +77,11 @@ class OutputRegister(wiring.Component):
         ]
         # What is offered while there is no room changes nothing: the spare place is filled then, and keeps what it has.
         with m.If(self.tx.ready | ~front_valid):
-            m.d.sync += [front_valid.eq(spare_valid | self.push.valid), spare_valid.eq(0), front.eq(Mux(spare_valid, spare, self.push.payload))]
+            m.d.sync += [
+                front_valid.eq(spare_valid | self.push.valid),
+                spare_valid.eq(0),
+                front.eq(Mux(spare_valid, spare, self.push.payload)),
+            ]
         with m.Elif(self.push.valid):
             m.d.sync += spare_valid.eq(1)
         with m.If(~spare_valid):
@@ -89,7 +97,10 @@ class OutputRegister(wiring.Component):
             self.empty.eq(~(front_valid | self.left | self.start_left)),
             Assert(front_valid | ~spare_valid, "the front is filled first"),
             Assert(~front_valid | (front.symbol != Control.IDLE), "a board never offers the idle symbol"),
-            Assert(~self.push.valid | (self.push.payload.start == (self.push.payload.symbol == Control.START)), "a start of packet is marked"),
+            Assert(
+                ~self.push.valid | (self.push.payload.start == (self.push.payload.symbol == Control.START)),
+                "a start of packet is marked",
+            ),
         ]
         if platform == "formal":
             self.probes = SimpleNamespace(front=front, spare=spare, front_valid=front_valid, spare_valid=spare_valid)

@@ -1,4 +1,5 @@
-"""Fiber in, at the head of the input queue: opens packets, holds their headers for software, stores the rest, checks it.
+"""Fiber in, at the head of the input queue: opens packets, holds their headers for software, stores the rest, checks
+it.
 
 Source: "The Design of Nectar" (1989), section 6.2.1 (start of packet raises an upcall that names the mailbox, then the
 DMA is set up) and 5.2; what the registers look like is ours (docs/cab.md).
@@ -20,7 +21,16 @@ __all__ = ["RECEIVER_REGISTERS", "Queued", "PacketReceiver", "State"]
 _HEADERS = tuple(f"rx_header{number}" for number in range(HEADER_BYTES // LANES))
 
 #: Registers of the receiver, in lower case.
-RECEIVER_REGISTERS = ("rx_result", *_HEADERS, "rx_release", "rx_mode", "rx_sum", "rx_queue", "rx_progress", "rx_threshold")
+RECEIVER_REGISTERS = (
+    "rx_result",
+    *_HEADERS,
+    "rx_release",
+    "rx_mode",
+    "rx_sum",
+    "rx_queue",
+    "rx_progress",
+    "rx_threshold",
+)
 
 
 class Queued(data.Struct):
@@ -33,11 +43,11 @@ class Queued(data.Struct):
 class State(enum.Enum, shape=3):
     """Where the receiver is in a packet."""
 
-    CLOSED = 0   # no packet
-    HEADER = 1   # gathers the header
-    WAIT = 2     # PACKET is pending: software must name a place
-    BODY = 3     # stores, or drops, the rest
-    FINISH = 4   # the last words are being written
+    CLOSED = 0  # no packet
+    HEADER = 1  # gathers the header
+    WAIT = 2  # PACKET is pending: software must name a place
+    BODY = 3  # stores, or drops, the rest
+    FINISH = 4  # the last words are being written
 
 
 class PacketReceiver(wiring.Component):
@@ -47,7 +57,8 @@ class PacketReceiver(wiring.Component):
     -------
     queue : In(stream.Signature(Queued))
         Head of the input queue.
-    rx_result, rx_header0 to rx_header3, rx_release, rx_mode, rx_sum, rx_queue, rx_progress, rx_threshold : In(RegisterPort)
+    rx_result, rx_header0 to rx_header3, rx_release, rx_mode, rx_sum, rx_queue, rx_progress, rx_threshold :
+    In(RegisterPort)
         Its registers.
     start : In(1)
         RX_START is written: store the rest of the packet whose header is here.
@@ -75,20 +86,37 @@ class PacketReceiver(wiring.Component):
     Timing
     ------
     A symbol in each cycle, except while software or the store is waited for. A byte is dealt with when it can no more
-    be of the checksum: with a CRC-32, when the fourth byte behind it comes; it is given to the store in the cycle after.
-    ``received`` follows the end of packet by two cycles if the store is empty, and by one more if the last symbol before it
-    has brought the store a byte.
+    be of the checksum: with a CRC-32, when the fourth byte behind it comes; it is given to the store in the cycle
+    after. ``received`` follows the end of packet by two cycles if the store is empty, and by one more if the last
+    symbol before it has brought the store a byte.
     """
 
     def __init__(self):
-        super().__init__({
-            "queue": In(stream.Signature(Queued)),
-            **{name: In(RegisterPort(REG[name.upper()])) for name in RECEIVER_REGISTERS},
-            **{name: In(1) for name in ("start", "discard", "reset", "store_ready", "exhausted", "store_empty")},
-            "store_byte": Out(8),
-            **{name: Out(1) for name in ("store", "flush", "over", "packet", "received", "input", "threshold", "open", "storing",
-                                         "stray", "cut", "moves")},
-        })
+        super().__init__(
+            {
+                "queue": In(stream.Signature(Queued)),
+                **{name: In(RegisterPort(REG[name.upper()])) for name in RECEIVER_REGISTERS},
+                **{name: In(1) for name in ("start", "discard", "reset", "store_ready", "exhausted", "store_empty")},
+                "store_byte": Out(8),
+                **{
+                    name: Out(1)
+                    for name in (
+                        "store",
+                        "flush",
+                        "over",
+                        "packet",
+                        "received",
+                        "input",
+                        "threshold",
+                        "open",
+                        "storing",
+                        "stray",
+                        "cut",
+                        "moves",
+                    )
+                },
+            }
+        )
 
     def elaborate(self, platform):
         """The symbol at the head, the bytes held back, the five states, the registers."""
@@ -102,22 +130,28 @@ class PacketReceiver(wiring.Component):
         ended = Signal()
         stored = Signal(LENGTH_BITS)
         header_count = Signal(range(HEADER_BYTES + 1))
-        crc_bad, too_long, framing, discarded = (Signal(name=n) for n in ("crc_bad", "too_long", "framing", "discarded"))
+        crc_bad, too_long, framing, discarded = (
+            Signal(name=n) for n in ("crc_bad", "too_long", "framing", "discarded")
+        )
 
         # 1. The last bytes are held back: they may be the checksum. What pushes them out belongs to the packet.
-        mode = Signal.like(self.rx_mode.data)    # as software has set it
-        check = Signal(Check)                    # of this packet
+        mode = Signal.like(self.rx_mode.data)  # as software has set it
+        check = Signal(Check)  # of this packet
         held = Signal(8 * CRC_BYTES)
         held_count = Signal(range(CRC_BYTES + 1))
-        full = Signal()       # as many as may be the checksum
-        takes = Signal()      # symbols of the packet are taken
-        emerges = Signal()    # a byte of the packet comes out
-        ends = Signal()       # the packet ends with the symbol at the head
-        byte = Signal(8)      # that byte
+        full = Signal()  # as many as may be the checksum
+        takes = Signal()  # symbols of the packet are taken
+        emerges = Signal()  # a byte of the packet comes out
+        ends = Signal()  # the packet ends with the symbol at the head
+        byte = Signal(8)  # that byte
         most = Signal.like(held_count)
         m.d.comb += [
-            crc.data.eq(byte), crc.valid.eq(emerges), internet.data.eq(byte),
-            Assert((state == State.CLOSED) | (full == (held_count == most)), "whether it is full is known a cycle before"),
+            crc.data.eq(byte),
+            crc.valid.eq(emerges),
+            internet.data.eq(byte),
+            Assert(
+                (state == State.CLOSED) | (full == (held_count == most)), "whether it is full is known a cycle before"
+            ),
         ]
         with m.Switch(check):
             with m.Case(Check.CRC32):
@@ -141,8 +175,8 @@ class PacketReceiver(wiring.Component):
             with m.If(self.queue.payload.lost | self.cut):
                 m.d.sync += framing.eq(1)
 
-        # 2. The states. What emerges in the body waits in two places in a row for the store: whether that takes a byte is known late
-        # and decides about these places alone.
+        # 2. The states. What emerges in the body waits in two places in a row for the store: whether that takes a byte
+        # is known late and decides about these places alone.
         front_valid, spare_valid = Signal(), Signal()
         in_run = Signal()
         skip = Signal.like(self.rx_mode.data.skip)
@@ -160,11 +194,19 @@ class PacketReceiver(wiring.Component):
                 with m.Elif(self.queue.valid & ~self.received):
                     m.d.comb += [self.queue.ready.eq(1), crc.start.eq(1), internet.start.eq(1), self.moves.eq(1)]
                     m.d.sync += [
-                        in_run.eq(0), ended.eq(0), stored.eq(0), header_count.eq(0), held_count.eq(0),
+                        in_run.eq(0),
+                        ended.eq(0),
+                        stored.eq(0),
+                        header_count.eq(0),
+                        held_count.eq(0),
                         full.eq((mode.check != Check.CRC32) & (mode.check != Check.INTERNET)),
-                        too_long.eq(0), framing.eq(0), discarded.eq(0),
+                        too_long.eq(0),
+                        framing.eq(0),
+                        discarded.eq(0),
                         *(getattr(self, name).value.eq(0) for name in _HEADERS),
-                        check.eq(mode.check), skip.eq(mode.skip), state.eq(State.HEADER),
+                        check.eq(mode.check),
+                        skip.eq(mode.skip),
+                        state.eq(State.HEADER),
                     ]
             with m.Case(State.HEADER):
                 m.d.comb += takes.eq(1)
@@ -222,7 +264,11 @@ class PacketReceiver(wiring.Component):
         with m.If(self.discard & (self.packet | in_body)):
             m.d.sync += discarded.eq(1)
         with m.If(~front_valid | leaves):
-            m.d.sync += [front.eq(Mux(spare_valid, spare, byte)), front_valid.eq(spare_valid | (in_body & emerges)), spare_valid.eq(0)]
+            m.d.sync += [
+                front.eq(Mux(spare_valid, spare, byte)),
+                front_valid.eq(spare_valid | (in_body & emerges)),
+                spare_valid.eq(0),
+            ]
         with m.Elif(emerges):
             m.d.sync += [spare.eq(byte), spare_valid.eq(1)]
         with m.If(self.store & self.store_ready):
@@ -241,8 +287,12 @@ class PacketReceiver(wiring.Component):
         with m.Elif(self.rx_release.write):
             m.d.sync += self.received.eq(0)
         m.d.comb += [
-            result.length.eq(stored), result.header.eq(header_count), result.crc_bad.eq(crc_bad),
-            result.too_long.eq(too_long), result.framing.eq(framing), result.discarded.eq(discarded),
+            result.length.eq(stored),
+            result.header.eq(header_count),
+            result.crc_bad.eq(crc_bad),
+            result.too_long.eq(too_long),
+            result.framing.eq(framing),
+            result.discarded.eq(discarded),
             self.rx_result.value.eq(Mux(self.received, result, 0)),
             self.open.eq(((state == State.HEADER) | self.packet | in_body) & ~ended),
             self.storing.eq(in_body & ~discarded),
@@ -255,8 +305,11 @@ class PacketReceiver(wiring.Component):
             self.rx_sum.value.sum.eq(internet.checksum),
         ]
         with m.If(self.rx_mode.write):
-            m.d.sync += [mode.check.eq(self.rx_mode.data.check), mode.skip.eq(self.rx_mode.data.skip),
-                         mode.direct.eq(self.rx_mode.data.direct)]
+            m.d.sync += [
+                mode.check.eq(self.rx_mode.data.check),
+                mode.skip.eq(self.rx_mode.data.skip),
+                mode.direct.eq(self.rx_mode.data.direct),
+            ]
         with m.If(self.input):
             m.d.comb += [
                 self.rx_queue.value.valid.eq(1),

@@ -25,7 +25,9 @@ def check_program_bytes(program_bytes):
         raise TypeError(f"program_bytes must be an integer, not {program_bytes!r}")
     most = REGIONS["program"].size
     if not LEAST_PROGRAM_BYTES <= program_bytes <= most or program_bytes & program_bytes - 1:
-        raise ValueError(f"program_bytes must be a power of two from {LEAST_PROGRAM_BYTES} to {most}, not {program_bytes}")
+        raise ValueError(
+            f"program_bytes must be a power of two from {LEAST_PROGRAM_BYTES} to {most}, not {program_bytes}"
+        )
 
 
 def check_prom(prom):
@@ -76,10 +78,18 @@ class ProgramMemory(wiring.Component):
         check_prom(prom)
         self.program_bytes = program_bytes
         self.prom = prom
-        super().__init__({
-            "valid": In(1), "rom": In(1), "address": In(exact_log2(REGIONS["program"].size // LANES)), "write": In(1),
-            "select": In(LANES), "data": In(WORD_BITS), "may": In(1), "read_data": Out(WORD_BITS),
-        })
+        super().__init__(
+            {
+                "valid": In(1),
+                "rom": In(1),
+                "address": In(exact_log2(REGIONS["program"].size // LANES)),
+                "write": In(1),
+                "select": In(LANES),
+                "data": In(WORD_BITS),
+                "may": In(1),
+                "read_data": Out(WORD_BITS),
+            }
+        )
 
     def elaborate(self, platform):
         """RAM; PROM as far as it has content."""
@@ -104,7 +114,9 @@ class ProgramMemory(wiring.Component):
         if not content:
             m.d.comb += self.read_data.eq(Mux(from_rom, 0, read.data))
             return m
-        words = [int.from_bytes(content[at:at + LANES].ljust(LANES, b"\0"), "big") for at in range(0, len(content), LANES)]
+        words = [
+            int.from_bytes(content[at : at + LANES].ljust(LANES, b"\0"), "big") for at in range(0, len(content), LANES)
+        ]
         bits = ceil_log2(len(words))
         m.submodules.rom = rom = memory.Memory(shape=WORD_BITS, depth=1 << bits, init=words)
         fetch = rom.read_port()

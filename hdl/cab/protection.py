@@ -72,8 +72,8 @@ class Protection(wiring.Component):
     look : In(1), page : In(14), page_domain : In(5), needed : In(3)
         What is looked up in a cycle in which ``look`` is 1; ``needed`` has bits ``Right``.
     granted : Out(1)
-        The domain has one of the rights ``needed`` on the page. None, if the domain is not switched on or the page is not in
-        the table.
+        The domain has one of the rights ``needed`` on the page. None, if the domain is not switched on or the page is
+        not in the table.
     table : Out(32)
         The word of the protection region with that page in that domain: its byte and the three around it.
     hole : Out(1)
@@ -89,8 +89,9 @@ class Protection(wiring.Component):
 
     Timing
     ------
-    ``granted``, ``table`` and ``hole`` follow a look-up by one cycle and stay until the next; ``write`` writes what was looked
-    up last, in a cycle in which nothing is looked up, and is seen from the next cycle on, as is a write of a register.
+    ``granted``, ``table`` and ``hole`` follow a look-up by one cycle and stay until the next; ``write`` writes what was
+    looked up last, in a cycle in which nothing is looked up, and is seen from the next cycle on, as is a write of a
+    register.
 
     Raises
     ------
@@ -103,34 +104,43 @@ class Protection(wiring.Component):
         check_pages(pages)
         self.domains = domains
         self.pages = pages
-        super().__init__({
-            "look": In(1),
-            "page": In(_PAGE_NUMBER_BITS),
-            "page_domain": In(DOMAIN_BITS),
-            "needed": In(_RIGHT_BITS),
-            "granted": Out(1),
-            "table": Out(WORD_BITS),
-            "hole": Out(1),
-            "write": In(1),
-            "select": In(_LANES),
-            "data": In(WORD_BITS),
-            "current": Out(DOMAIN_BITS),
-            "trap": In(wiring.Signature({"payload": Out(Trap), "valid": Out(1)})),
-            **{name: In(RegisterPort(REG[name.upper()])) for name in ("domain", "domains_on", "trap_address", "trap_info")},
-        })
+        super().__init__(
+            {
+                "look": In(1),
+                "page": In(_PAGE_NUMBER_BITS),
+                "page_domain": In(DOMAIN_BITS),
+                "needed": In(_RIGHT_BITS),
+                "granted": Out(1),
+                "table": Out(WORD_BITS),
+                "hole": Out(1),
+                "write": In(1),
+                "select": In(_LANES),
+                "data": In(WORD_BITS),
+                "current": Out(DOMAIN_BITS),
+                "trap": In(wiring.Signature({"payload": Out(Trap), "valid": Out(1)})),
+                **{
+                    name: In(RegisterPort(REG[name.upper()]))
+                    for name in ("domain", "domains_on", "trap_address", "trap_info")
+                },
+            }
+        )
 
     def elaborate(self, platform):
         """Table, registers, record."""
         m = Module()
         domain_bits = exact_log2(self.domains)
         m.submodules.memory = table = memory.Memory(
-            shape=_RIGHT_BITS * _LANES, depth=self.domains * self.pages // _LANES, init=[], attrs={"no_rw_check": 1})
+            shape=_RIGHT_BITS * _LANES, depth=self.domains * self.pages // _LANES, init=[], attrs={"no_rw_check": 1}
+        )
         write = table.write_port(granularity=_RIGHT_BITS)
         read = table.read_port()
 
         # 1. Where a page is in the table.
         covered, index = self._index(m)
-        m.d.comb += [read.addr.eq(Cat(index[exact_log2(_LANES):], self.page_domain[:domain_bits])), read.en.eq(self.look)]
+        m.d.comb += [
+            read.addr.eq(Cat(index[exact_log2(_LANES) :], self.page_domain[:domain_bits])),
+            read.en.eq(self.look),
+        ]
         # No reset: the access behind one that resets the board finds what it has looked up.
         # Its bits in a word of the table. The memory is slow: what chooses from it is there before.
         chosen = Signal(_RIGHT_BITS * _LANES, reset_less=True)
@@ -139,7 +149,9 @@ class Protection(wiring.Component):
         inside = Signal(reset_less=True)
         with m.If(self.look):
             m.d.sync += [
-                chosen.eq(Cat(Mux(self.page[:exact_log2(_LANES)] == n, self.needed, 0) for n in reversed(range(_LANES)))),
+                chosen.eq(
+                    Cat(Mux(self.page[: exact_log2(_LANES)] == n, self.needed, 0) for n in reversed(range(_LANES)))
+                ),
                 domain.eq(self.page_domain),
                 place.eq(read.addr),
                 inside.eq(covered & (self.page_domain < self.domains)),
@@ -147,9 +159,9 @@ class Protection(wiring.Component):
 
         # 2. What it says. The byte at a word's own address is the first of its four pages.
         on = Signal(self.domains)
-        # Two bits and two choices fill a LUT, three pairs another, both halves and two conditions of who asks a third; a synthesis that
-        # does not know how slow the memory is would put them into a chain.
-        counts = Signal(attrs=KEPT)    # it is in the table, and the domain is on
+        # Two bits and two choices fill a LUT, three pairs another, both halves and two conditions of who asks a third;
+        # a synthesis that does not know how slow the memory is would put them into a chain.
+        counts = Signal(attrs=KEPT)  # it is in the table, and the domain is on
         pairs = [Signal(name=f"pair_{n}", attrs=KEPT) for n in range(_RIGHT_BITS * _LANES // 2)]
         halves = [Signal(name=f"granted_{n}", attrs=KEPT) for n in range(2)]
         m.d.comb += [
@@ -158,7 +170,11 @@ class Protection(wiring.Component):
             *(half.eq(counts & Cat(pairs[n::2]).any()) for n, half in enumerate(halves)),
             self.granted.eq(Cat(halves).any()),
             self.hole.eq(~inside),
-            self.table.eq(Mux(inside, Cat(Cat(read.data.word_select(n, _RIGHT_BITS), C(0, _SPARE_BITS)) for n in range(_LANES)), 0)),
+            self.table.eq(
+                Mux(
+                    inside, Cat(Cat(read.data.word_select(n, _RIGHT_BITS), C(0, _SPARE_BITS)) for n in range(_LANES)), 0
+                )
+            ),
             write.addr.eq(place),
             write.data.eq(Cat(self.data.word_select(n, 8)[:_RIGHT_BITS] for n in range(_LANES))),
             write.en.eq(Mux(self.write & inside, self.select, 0)),
@@ -168,7 +184,15 @@ class Protection(wiring.Component):
 
         if platform == "formal":
             look = table.read_port(domain="comb")
-            self.probes = SimpleNamespace(address=look.addr, data=look.data, domain=domain, place=place, inside=inside, chosen=chosen, read=read.data)
+            self.probes = SimpleNamespace(
+                address=look.addr,
+                data=look.data,
+                domain=domain,
+                place=place,
+                inside=inside,
+                chosen=chosen,
+                read=read.data,
+            )
 
         # 3. The current domain, and the domains whose rights count.
         m.d.comb += [

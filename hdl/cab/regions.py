@@ -8,7 +8,18 @@ domains. The base addresses are ours.
 from dataclasses import dataclass
 from enum import IntEnum
 
-__all__ = ["ADDRESS_BITS", "DOMAINS", "DOMAIN_BITS", "KERNEL", "PAGE_BITS", "PAGES", "AccessKind", "Region", "REGIONS", "Right"]
+__all__ = [
+    "ADDRESS_BITS",
+    "DOMAINS",
+    "DOMAIN_BITS",
+    "KERNEL",
+    "PAGE_BITS",
+    "PAGES",
+    "AccessKind",
+    "Region",
+    "REGIONS",
+    "Right",
+]
 
 ADDRESS_BITS = 24
 #: Bits of a byte address within a page of 1 kbyte.
@@ -54,11 +65,16 @@ class Region:
         return self.base + self.size
 
 
-REGIONS = {r.name: r for r in (
-    Region("prom", 0x000000, 128 << 10, True, "program PROM, read only"),
-    Region("program", 0x080000, 512 << 10, True, "program RAM: no DMA"),
-    Region("data", 0x100000, 1 << 20, True, "data memory: CPU, fiber in and out, VME"),
-    Region("registers", 0x200000, 4 << 10, True, "control registers"),
-    Region("protection", 0x300000, 512 << 10, True, "rights of a page in a domain: the byte at domain * 16384 + page"),
-    Region("vme", 0x800000, 8 << 20, False, "window on the node's VME bus"),
-)}
+REGIONS = {
+    r.name: r
+    for r in (
+        Region("prom", 0x000000, 128 << 10, True, "program PROM, read only"),
+        Region("program", 0x080000, 512 << 10, True, "program RAM: no DMA"),
+        Region("data", 0x100000, 1 << 20, True, "data memory: CPU, fiber in and out, VME"),
+        Region("registers", 0x200000, 4 << 10, True, "control registers"),
+        Region(
+            "protection", 0x300000, 512 << 10, True, "rights of a page in a domain: the byte at domain * 16384 + page"
+        ),
+        Region("vme", 0x800000, 8 << 20, False, "window on the node's VME bus"),
+    )
+}

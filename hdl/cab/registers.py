@@ -30,7 +30,8 @@ def layout(register):
 
 
 class Area(data.Struct):
-    """An area that DMA is to work on: its first byte, its bytes, whether it will be written, whether its owner refuses it."""
+    """An area that DMA is to work on: its first byte, its bytes, whether it will be written, whether its owner
+    refuses it."""
 
     address: ADDRESS_BITS
     length: LENGTH_BITS
@@ -123,7 +124,8 @@ class RegisterDecoder(wiring.Component):
         Bytes wanted: a register takes whole words only.
     write_data : In(32)
     read_data : Out(32)
-        What the register holds of which the word was asked for in the cycle before, ``valid`` or not; 0 if it cannot be read.
+        What the register holds of which the word was asked for in the cycle before, ``valid`` or not; 0 if it cannot be
+        read.
     error : Out(1)
         The access of the cycle before is refused and has no effect.
     area : Out(Area)
@@ -142,19 +144,21 @@ class RegisterDecoder(wiring.Component):
         there = tuple(r for r in REGISTERS if vme or r not in VME_REGISTERS)
         self.registers = tuple(r for r in there if not r.bank)
         self.banks = banks(there)
-        super().__init__({
-            "valid": In(1),
-            "may": In(1),
-            "offset": In(ceil_log2(REGIONS["registers"].size // (WORD_BITS // 8))),
-            "write": In(1),
-            "select": In(WORD_BITS // 8),
-            "write_data": In(WORD_BITS),
-            "read_data": Out(WORD_BITS),
-            "error": Out(1),
-            "area": Out(Area),
-            **{register.name.lower(): Out(RegisterPort(register)) for register in self.registers},
-            **{name: Out(BankPort(len(members))) for name, members in self.banks.items()},
-        })
+        super().__init__(
+            {
+                "valid": In(1),
+                "may": In(1),
+                "offset": In(ceil_log2(REGIONS["registers"].size // (WORD_BITS // 8))),
+                "write": In(1),
+                "select": In(WORD_BITS // 8),
+                "write_data": In(WORD_BITS),
+                "read_data": Out(WORD_BITS),
+                "error": Out(1),
+                "area": Out(Area),
+                **{register.name.lower(): Out(RegisterPort(register)) for register in self.registers},
+                **{name: Out(BankPort(len(members))) for name, members in self.banks.items()},
+            }
+        )
 
     def elaborate(self, platform):
         """Which register it is, a cycle before; then what each is told; then what they say."""

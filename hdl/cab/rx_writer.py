@@ -44,7 +44,8 @@ class RxWriter(wiring.Component):
     forget : In(1)
         Give up the area at work, and what has not been written.
     moves : Out(1)
-        Something changes in this cycle, or waits for the memory; but not where all that happens is that a byte is taken which completes no word.
+        Something changes in this cycle, or waits for the memory; but not where all that happens is that a byte is taken
+        which completes no word.
     memory : Out(StorePort(data_bytes))
 
     Timing
@@ -62,21 +63,29 @@ class RxWriter(wiring.Component):
     def __init__(self, data_bytes=REGIONS["data"].size):
         check_data_bytes(data_bytes)
         self.data_bytes = data_bytes
-        super().__init__({
-            "areas": In(stream.Signature(scatter_area(data_bytes))),
-            "valid": In(1), "ready": Out(1), "data": In(8),
-            "exhausted": Out(1), "flush": In(1), "empty": Out(1), "forget": In(1), "moves": Out(1),
-            "memory": Out(StorePort(data_bytes)),
-        })
+        super().__init__(
+            {
+                "areas": In(stream.Signature(scatter_area(data_bytes))),
+                "valid": In(1),
+                "ready": Out(1),
+                "data": In(8),
+                "exhausted": Out(1),
+                "flush": In(1),
+                "empty": Out(1),
+                "forget": In(1),
+                "moves": Out(1),
+                "memory": Out(StorePort(data_bytes)),
+            }
+        )
 
     def elaborate(self, platform):
         """The area at work; the word that is being put together; the word that waits for the memory."""
         m = Module()
         address = Signal(exact_log2(self.data_bytes))
-        remaining = Signal(min(LENGTH_BITS, len(address) + 1))    # of an area, which lies in data memory
-        some, last = Signal(), Signal()      # bytes remain; one does
+        remaining = Signal(min(LENGTH_BITS, len(address) + 1))  # of an area, which lies in data memory
+        some, last = Signal(), Signal()  # bytes remain; one does
         whole = Signal(WORD_BITS)
-        word = Signal(WORD_BITS - 8, reset_less=True)    # without the last lane, whose byte is never waited for
+        word = Signal(WORD_BITS - 8, reset_less=True)  # without the last lane, whose byte is never waited for
         select, selected = Signal(LANES), Signal(LANES)
         lane = address[:_LANE_BITS]
         takes, completes, moves_on, free = Signal(), Signal(), Signal(), Signal()
@@ -94,12 +103,21 @@ class RxWriter(wiring.Component):
         ]
         with m.If(self.areas.ready & self.areas.valid):
             length = self.areas.payload.length
-            m.d.sync += [address.eq(self.areas.payload.address), remaining.eq(length), some.eq(length != 0), last.eq(length == 1)]
+            m.d.sync += [
+                address.eq(self.areas.payload.address),
+                remaining.eq(length),
+                some.eq(length != 0),
+                last.eq(length == 1),
+            ]
         with m.If(takes):
             m.d.comb += [whole.word_select(~lane, 8).eq(self.data), selected.bit_select(~lane, 1).eq(1)]
             m.d.sync += [
-                address.eq(address + 1), remaining.eq(remaining - 1), some.eq(~last), last.eq(remaining == 2),
-                word.eq(whole[8:]), select.eq(selected),
+                address.eq(address + 1),
+                remaining.eq(remaining - 1),
+                some.eq(~last),
+                last.eq(remaining == 2),
+                word.eq(whole[8:]),
+                select.eq(selected),
             ]
 
         m.d.comb += moves_on.eq((takes & completes) | (self.flush & (select != 0) & free))
@@ -121,8 +139,12 @@ class RxWriter(wiring.Component):
         m.d.comb += [
             self.empty.eq((select == 0) & ~self.memory.valid),
             # What cannot move on waits for the memory.
-            self.moves.eq(self.memory.valid | (self.areas.ready & self.areas.valid) | (self.valid & some & completes)
-                          | (self.flush & (select != 0))),
+            self.moves.eq(
+                self.memory.valid
+                | (self.areas.ready & self.areas.valid)
+                | (self.valid & some & completes)
+                | (self.flush & (select != 0))
+            ),
             Assert(~moves_on | self.moves),
             Assert((some == (remaining != 0)) & (last == (remaining == 1)), "what remains is known a cycle before"),
             Assert(~(self.flush & self.valid), "no byte comes while the last ones are written"),

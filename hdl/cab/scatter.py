@@ -63,14 +63,16 @@ class Scatter(wiring.Component):
     def __init__(self, data_bytes=REGIONS["data"].size):
         check_data_bytes(data_bytes)
         self.data_bytes = data_bytes
-        super().__init__({
-            **{name: In(RegisterPort(REG[name.upper()])) for name in SCATTER_REGISTERS},
-            "waits": In(1),
-            "areas": Out(stream.Signature(scatter_area(data_bytes))),
-            "clear": In(1),
-            "free": Out(range(RX_LIST_DEPTH + 1)),
-            "moves": Out(1),
-        })
+        super().__init__(
+            {
+                **{name: In(RegisterPort(REG[name.upper()])) for name in SCATTER_REGISTERS},
+                "waits": In(1),
+                "areas": Out(stream.Signature(scatter_area(data_bytes))),
+                "clear": In(1),
+                "free": Out(range(RX_LIST_DEPTH + 1)),
+                "moves": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         """The address that both kinds of area begin at; the list; the last area."""
@@ -89,7 +91,9 @@ class Scatter(wiring.Component):
             self.rx_address.value.eq(address),
             self.rx_area.area_address.eq(address),
             self.rx_start.area_address.eq(address),
-            self.rx_area.refuse.eq(running | emptying | ~list_.w_rdy | ~area_inside(address, self.rx_area.data.length, self.data_bytes)),
+            self.rx_area.refuse.eq(
+                running | emptying | ~list_.w_rdy | ~area_inside(address, self.rx_area.data.length, self.data_bytes)
+            ),
             self.rx_start.refuse.eq(~self.waits | ~area_inside(address, self.rx_start.data.limit, self.data_bytes)),
             entry.address.eq(address[:bits]),
             entry.length.eq(self.rx_area.data.length),
@@ -105,7 +109,10 @@ class Scatter(wiring.Component):
             m.d.sync += address.eq(self.rx_address.data)
         with m.If(self.rx_start.write):
             m.d.sync += [
-                final.address.eq(address[:bits]), final.length.eq(self.rx_start.data.limit), final_waits.eq(1), running.eq(1),
+                final.address.eq(address[:bits]),
+                final.length.eq(self.rx_start.data.limit),
+                final_waits.eq(1),
+                running.eq(1),
             ]
         with m.Elif(self.areas.valid & self.areas.ready & ~list_.r_rdy):
             m.d.sync += final_waits.eq(0)

@@ -1,7 +1,7 @@
 """Whose turn it is at the data memory: time slots, and who gets those that are not used.
 
-Source: "The Design of Nectar" (1989), section 5.2: 66 Mbyte/s for CPU, both fibers and VME at once. The schedule is ours
-(docs/cab.md).
+Source: "The Design of Nectar" (1989), section 5.2: 66 Mbyte/s for CPU, both fibers and VME at once. The schedule is
+ours (docs/cab.md).
 """
 
 from types import SimpleNamespace

@@ -32,9 +32,10 @@ class Timers(wiring.Component):
     slept : In(32)
         Clock edges left out before the one that ends this cycle; they count from the next on.
     wake_in : Out(32)
-        Clock edges that may be left out before the next one without delaying an alarm; all ones if none is armed. 0 while it
-        is being found out: for 10 cycles behind one in which an alarm is armed or stopped, goes off, or has its turn when its time
-        is reached; and for 9 behind one of these before which edges were left out, if not by eights.
+        Clock edges that may be left out before the next one without delaying an alarm; all ones if none is armed. 0
+        while it is being found out: for 10 cycles behind one in which an alarm is armed or stopped, goes off, or has
+        its turn when its time is reached; and for 9 behind one of these before which edges were left out, if not by
+        eights.
     clear : In(1)
         Disarm all, forget all that have fired, and all times and periods. The count goes on.
     fired : Out(1)
@@ -42,43 +43,47 @@ class Timers(wiring.Component):
 
     Timing
     ------
-    Timer n has its turn in the cycles in which TIMER_NOW is n modulo 8. The alarms of timers 1 to 7 go off in the first turn in which
-    they are armed and TIMER_NOW is the compare value or up to 2**31 - 1 more; that of timer 0 goes off in the first cycle, in turn or not.
-    One with a period is armed for so much later: at once, that of timer 0 in its next turn, until when it cannot go off.
-    A turn in which any compare value or period is written is void. Left out edges change nothing in all that. A write to its compare
-    register arms a timer anew, whatever else happens in that cycle.
+    Timer n has its turn in the cycles in which TIMER_NOW is n modulo 8. The alarms of timers 1 to 7 go off in the first
+    turn in which they are armed and TIMER_NOW is the compare value or up to 2**31 - 1 more; that of timer 0 goes off in
+    the first cycle, in turn or not. One with a period is armed for so much later: at once, that of timer 0 in its next
+    turn, until when it cannot go off. A turn in which any compare value or period is written is void. Left out edges
+    change nothing in all that. A write to its compare register arms a timer anew, whatever else happens in that cycle.
     """
 
     def __init__(self):
-        super().__init__({
-            **{name: In(RegisterPort(REG[name.upper()])) for name in TIMER_REGISTERS},
-            TIMER_BANK: In(BankPort(2 * TIMERS)),
-            "slept": In(TIMER_BITS),
-            "wake_in": Out(TIMER_BITS),
-            "clear": In(1),
-            "fired": Out(1),
-        })
+        super().__init__(
+            {
+                **{name: In(RegisterPort(REG[name.upper()])) for name in TIMER_REGISTERS},
+                TIMER_BANK: In(BankPort(2 * TIMERS)),
+                "slept": In(TIMER_BITS),
+                "wake_in": Out(TIMER_BITS),
+                "clear": In(1),
+                "fired": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
-        """The count, to which a cycle and what was slept are added; then the alarm whose turn it is, and that of timer 0; then a search for
-        the first of them, one a cycle."""
+        """The count, to which a cycle and what was slept are added; then the alarm whose turn it is, and that of timer
+        0;
+        then a search for the first of them, one a cycle."""
         m = Module()
         bank = getattr(self, TIMER_BANK)
         now = Signal(TIMER_BITS)
-        skips = Signal()         # a turn was slept through
+        skips = Signal()  # a turn was slept through
         m.d.comb += self.timer_now.value.eq(now)
         m.d.sync += [
-            now.eq(now - ~self.slept),    # one and the edges slept through, with one carry chain
-            skips.eq(self.slept[:exact_log2(TIMERS)].any()),
+            now.eq(now - ~self.slept),  # one and the edges slept through, with one carry chain
+            skips.eq(self.slept[: exact_log2(TIMERS)].any()),
         ]
 
-        # The times, in a memory that is read in the same cycle. A reset leaves it as it is: words that are not known are 0.
+        # The times, in a memory that is read in the same cycle. A reset leaves it as it is: words that are not known
+        # are 0.
         m.submodules.times = times = memory.Memory(shape=TIMER_BITS, depth=2 * TIMERS, init=[])
         store, asked, compare, period = times.write_port(), *(times.read_port(domain="comb") for _ in range(3))
         known = Signal(2 * TIMERS)
         turn = Signal(range(TIMERS))
         m.d.comb += [
-            turn.eq(now[:exact_log2(TIMERS)]),
+            turn.eq(now[: exact_log2(TIMERS)]),
             asked.addr.eq(bank.index),
             bank.value.eq(Mux(known.bit_select(bank.index, 1), asked.data, 0)),
             compare.addr.eq(Cat(0, turn)),
@@ -88,7 +93,7 @@ class Timers(wiring.Component):
         # Timer 0 has its compare value in a register too.
         armed, stops, fires = Signal(TIMERS), Signal(TIMERS), Signal(TIMERS)
         exact, exact_since, since = Signal(TIMER_BITS), Signal(TIMER_BITS), Signal(TIMER_BITS)
-        again = Signal()             # timer 0 has gone off and waits for its turn
+        again = Signal()  # timer 0 has gone off and waits for its turn
         due, steps, periodic = Signal(), Signal(), Signal()
         arms = Signal()
         m.d.comb += [
@@ -129,10 +134,10 @@ class Timers(wiring.Component):
             with m.If(bank.index == 0):
                 m.d.sync += again.eq(0)
 
-        # The first of those armed; all that are seen are at most 2**31 ahead, and none is due. Whatever changes begins the search anew;
-        # a turn that was slept through, too.
+        # The first of those armed; all that are seen are at most 2**31 ahead, and none is due. Whatever changes begins
+        # the search anew; a turn that was slept through, too.
         changed, searching, left = Signal(), Signal(), Signal(range(TIMERS))
-        eligible, last = Signal(), Signal()      # the candidate is armed; it is the last
+        eligible, last = Signal(), Signal()  # the candidate is armed; it is the last
         found, first = Signal(), Signal(TIMER_BITS)
         candidate, sooner, lead = Signal(TIMER_BITS), Signal(TIMER_BITS), Signal(TIMER_BITS)
         m.d.comb += [
@@ -153,7 +158,8 @@ class Timers(wiring.Component):
             m.d.sync += [left.eq(left - 1), searching.eq(~last)]
         searched = ~searching & ~changed
         with m.If(searched & found):
-            # Up to the edge before the one at which its time is reached: first - now - 1 edges, the inverse of now - first.
+            # Up to the edge before the one at which its time is reached: first - now - 1 edges, the inverse of now -
+            # first.
             m.d.comb += self.wake_in.eq(~(lead | ~lead[-1].replicate(TIMER_BITS)))
         with m.Elif(searched):
             m.d.comb += self.wake_in.eq(~0)

@@ -32,9 +32,9 @@ class EntryKind(enum.Enum, shape=2):
 class Entry(data.Struct):
     """An entry of the fiber-out list.
 
-    ``value``: a command's three bytes, a symbol, or an area's length, and ``bytes`` if that is not 0; ``address``: an area's first byte, counted from
-    the start of data memory. The other members are the fields of TX_COMMAND and TX_AREA.
-    """
+    ``value``: a command's three bytes, a symbol, or an area's length, and ``bytes`` if that is not 0; ``address``: an
+    area's first byte, counted from the start of data memory. The other members are the fields of TX_COMMAND and
+    TX_AREA."""
 
     kind: EntryKind
     value: _COMMAND_BITS
@@ -51,9 +51,10 @@ class Entry(data.Struct):
 class Item(data.Struct):
     """What one word of work puts on the fiber, in this order; each part may be missing.
 
-    ``symbol`` if ``prefix``; lanes ``first`` to ``last`` of ``word`` if ``lanes``; the packet's checksum if ``crc``, the
-    Internet checksum if ``internet`` too, else the CRC-32; an end of packet if ``end``. ``command``: these symbols are a command, no part of a packet. ``notify``: tell when all has
-    left. ``wait_ready``: not before the ready bit is 1.
+    ``symbol`` if ``prefix``; lanes ``first`` to ``last`` of ``word`` if ``lanes``; the packet's checksum if ``crc``,
+    the Internet checksum if ``internet`` too, else the CRC-32; an end of packet if ``end``. ``command``: these symbols
+    are a command, no part of a packet. ``notify``: tell when all has left. ``wait_ready``: not before the ready bit is
+    1.
     """
 
     wait_ready: 1
@@ -104,13 +105,15 @@ class TxReader(wiring.Component):
     def __init__(self, data_bytes=REGIONS["data"].size):
         check_data_bytes(data_bytes)
         self.data_bytes = data_bytes
-        super().__init__({
-            "entries": In(stream.Signature(Entry)),
-            "items": Out(stream.Signature(Item)),
-            "memory": Out(FetchPort(data_bytes)),
-            "memory_data": In(WORD_BITS),
-            "busy": Out(1),
-        })
+        super().__init__(
+            {
+                "entries": In(stream.Signature(Entry)),
+                "items": Out(stream.Signature(Item)),
+                "memory": Out(FetchPort(data_bytes)),
+                "memory_data": In(WORD_BITS),
+                "busy": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         """Entry, then read and pass on word by word."""
@@ -122,7 +125,9 @@ class TxReader(wiring.Component):
         address = Signal(exact_log2(self.data_bytes // LANES), reset_less=True)
         first = Signal(_LANE_BITS, reset_less=True)
         remaining = Signal(min(LENGTH_BITS, exact_log2(self.data_bytes) + 1), reset_less=True)
-        start, crc, internet, end, notify = (Signal(name=name, reset_less=True) for name in ("start", "crc", "internet", "end", "notify"))
+        start, crc, internet, end, notify = (
+            Signal(name=name, reset_less=True) for name in ("start", "crc", "internet", "end", "notify")
+        )
 
         # Bytes left that lie in this word or, counted from its start, before the end of the area.
         reach = Signal(exact_log2(self.data_bytes) + 1)
@@ -134,7 +139,7 @@ class TxReader(wiring.Component):
             final.eq(reach <= LANES),
             # What does not count in an item is as it comes.
             item.symbol.eq(Control.START),
-            item.word.eq(Cat(entry.value, self.memory_data[len(entry.value):])),
+            item.word.eq(Cat(entry.value, self.memory_data[len(entry.value) :])),
             item.first.eq(LANES - (COMMAND_LENGTH - 1)),
             item.last.eq(LANES - 1),
         ]
@@ -211,6 +216,14 @@ class TxReader(wiring.Component):
             m.d.comb += self.busy.eq(~fsm.ongoing("NEXT"))
         if platform == "formal":
             self.probes = SimpleNamespace(
-                reads=fsm.ongoing("READ"), passes=fsm.ongoing("PASS_ON"), address=address, first=first, remaining=remaining,
-                start=start, end=end, crc=crc, notify=notify)
+                reads=fsm.ongoing("READ"),
+                passes=fsm.ongoing("PASS_ON"),
+                address=address,
+                first=first,
+                remaining=remaining,
+                start=start,
+                end=end,
+                crc=crc,
+                notify=notify,
+            )
         return m

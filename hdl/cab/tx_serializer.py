@@ -11,9 +11,9 @@ from amaranth.lib.wiring import In, Out
 from ..link.symbol import SYMBOL_BITS, Control
 from .addresses import LENGTH_BITS
 from .crc32 import Crc32
-from .tx_reader import Item
 from .internet import SUM_BYTES, InternetSum
 from .output import Outgoing
+from .tx_reader import Item
 
 __all__ = ["CRC_BYTES_LAST", "TxSerializer", "READY_LIMIT"]
 
@@ -86,10 +86,10 @@ class TxSerializer(wiring.Component):
         valid = Signal()
         packet_open = Signal()
         symbol = self.push.payload.symbol
-        starting, ending = Signal(), Signal()    # its first symbol is a start, or an end, of packet
+        starting, ending = Signal(), Signal()  # its first symbol is a start, or an end, of packet
         may_send = Signal()
-        sends = Signal()     # a symbol of the item goes to the output register
-        last = Signal()      # nothing of the item is left after that
+        sends = Signal()  # a symbol of the item goes to the output register
+        last = Signal()  # nothing of the item is left after that
         done = Signal()
 
         # Ready signals go first.
@@ -116,14 +116,20 @@ class TxSerializer(wiring.Component):
 
         # The item's next symbol, and what of it is data of a packet.
         own, is_data = Signal(SYMBOL_BITS), Signal()
-        starts, stops = Signal(), Signal()    # a start, or an end, of packet goes to the output register
+        starts, stops = Signal(), Signal()  # a start, or an end, of packet goes to the output register
         byte_number = Signal(range(CRC_BYTES_LAST + 1))
-        rest_of_crc = Signal(8 * CRC_BYTES_LAST, reset_less=True)    # what follows the byte that is sent; the first sets it
+        rest_of_crc = Signal(
+            8 * CRC_BYTES_LAST, reset_less=True
+        )  # what follows the byte that is sent; the first sets it
         m.d.comb += symbol.eq(Mux(sends_ready, Control.READY, own))
         with m.If(item.prefix):
             m.d.comb += [
-                own.eq(item.symbol), is_data.eq(~item.symbol[-1] & ~item.command), starts.eq(may_send & starting), stops.eq(may_send & ending),
-                last.eq(~(item.lanes | item.crc | item.end)), sends.eq(may_send),
+                own.eq(item.symbol),
+                is_data.eq(~item.symbol[-1] & ~item.command),
+                starts.eq(may_send & starting),
+                stops.eq(may_send & ending),
+                last.eq(~(item.lanes | item.crc | item.end)),
+                sends.eq(may_send),
             ]
             with m.If(sends):
                 m.d.sync += [item.prefix.eq(0), item.wait_ready.eq(0)]
@@ -190,8 +196,11 @@ class TxSerializer(wiring.Component):
         with m.If(self.items.ready):
             first = self.items.payload.symbol
             m.d.sync += [
-                valid.eq(self.items.valid), item.eq(self.items.payload), byte_number.eq(0),
-                starting.eq(first == Control.START), ending.eq(first == Control.END),
+                valid.eq(self.items.valid),
+                item.eq(self.items.payload),
+                byte_number.eq(0),
+                starting.eq(first == Control.START),
+                ending.eq(first == Control.END),
             ]
         with m.If(self.reset):
             m.d.sync += [

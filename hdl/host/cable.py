@@ -8,9 +8,9 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..cab.bus import CpuPort
-from .host_controller import HostController, check_cabs
 from .deframer import Deframer
 from .framer import Framer
+from .host_controller import HostController, check_cabs
 from .numbers import FRAME_WORDS
 from .processor import Processor
 from .uart_receiver import UartReceiver
@@ -62,11 +62,18 @@ class Cable(wiring.Component):
         self._receiver = UartReceiver(bit_cycles)
         self._transmitter = UartTransmitter(bit_cycles)
         self._conductor = HostController(cabs, identity)
-        super().__init__({
-            "rx": In(1), "tx": Out(1, init=1),
-            **{f"bus_{n}": In(CpuPort()) for n in range(cabs)}, "irq": In(cabs),
-            "quiet": In(1), "tick": Out(1), "reset": Out(1), "busy": Out(1),
-        })
+        super().__init__(
+            {
+                "rx": In(1),
+                "tx": Out(1, init=1),
+                **{f"bus_{n}": In(CpuPort()) for n in range(cabs)},
+                "irq": In(cabs),
+                "quiet": In(1),
+                "tick": Out(1),
+                "reset": Out(1),
+                "busy": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()

@@ -13,8 +13,8 @@ from ..hub.hub import Hub
 from ..hub.profile import HUB_PROFILES, PROTOTYPE
 from ..link.symbol import SYMBOL_BITS
 from .cable import Cable
-from .host_controller import check_cabs
 from .gate import ClockGate
+from .host_controller import check_cabs
 from .numbers import BUFFER_WORDS
 
 __all__ = ["Cluster"]
@@ -53,7 +53,8 @@ class Cluster(wiring.Component):
 
     Timing
     ------
-    HUB, CABs and fibers have the clock of the domain ``sync`` as far as the cable lets it through. A symbol is two cycles on a fiber.
+    HUB, CABs and fibers have the clock of the domain ``sync`` as far as the cable lets it through. A symbol is two
+    cycles on a fiber.
 
     Raises
     ------
@@ -61,8 +62,20 @@ class Cluster(wiring.Component):
         If a parameter is not one of those.
     """
 
-    def __init__(self, cabs=2, ports=None, profile=PROTOTYPE, hub_id=1, data_bytes=32768, program_bytes=4096, domains=4, pages=256,
-                 period_ps=20_000, bit_cycles=50, gate=ClockGate):
+    def __init__(
+        self,
+        cabs=2,
+        ports=None,
+        profile=PROTOTYPE,
+        hub_id=1,
+        data_bytes=32768,
+        program_bytes=4096,
+        domains=4,
+        pages=256,
+        period_ps=20_000,
+        bit_cycles=50,
+        gate=ClockGate,
+    ):
         check_cabs(cabs)
         ports = max(2, cabs) if ports is None else ports
         self._hub = Hub(ports, profile)
@@ -71,11 +84,15 @@ class Cluster(wiring.Component):
         self._cabs = [Cab(data_bytes, program_bytes, domains=domains, pages=pages) for _ in range(cabs)]
         self._hub_id = hub_id
         self._gate = gate
-        self._cable = Cable(cabs, [
-            cabs << 24 | ports << 16 | hub_id << 8 | list(HUB_PROFILES).index(profile.name),
-            period_ps,
-            exact_log2(data_bytes) << 24 | exact_log2(program_bytes) << 16 | exact_log2(BUFFER_WORDS) << 8,
-        ], bit_cycles)
+        self._cable = Cable(
+            cabs,
+            [
+                cabs << 24 | ports << 16 | hub_id << 8 | list(HUB_PROFILES).index(profile.name),
+                period_ps,
+                exact_log2(data_bytes) << 24 | exact_log2(program_bytes) << 16 | exact_log2(BUFFER_WORDS) << 8,
+            ],
+            bit_cycles,
+        )
         super().__init__({"rx": In(1), "tx": Out(1, init=1), "busy": Out(1)})
 
     def elaborate(self, platform):
@@ -103,7 +120,7 @@ class Cluster(wiring.Component):
             quiet += [cab.idle, cab.wake_in == _NEVER]
             for sender, receiver, name in ((cab.fiber, ports[n], "out"), (ports[n], cab.fiber, "in")):
                 quiet.append(self._fiber(m, sender, receiver, f"{name}_{n}"))
-        for port in ports[len(self._cabs):]:
+        for port in ports[len(self._cabs) :]:
             m.d.comb += port.tx.ready.eq(1)
         m.d.comb += cable.quiet.eq(Cat(quiet).all())
         return m
@@ -113,5 +130,10 @@ class Cluster(wiring.Component):
         symbols = [Signal(SYMBOL_BITS, name=f"{name}_symbol_{n}") for n in range(2)]
         valid = [Signal(name=f"{name}_valid_{n}") for n in range(2)]
         m.d.comb += [sender.tx.ready.eq(1), receiver.rx.payload.eq(symbols[1]), receiver.rx.valid.eq(valid[1])]
-        m.d.boards += [symbols[0].eq(sender.tx.payload), symbols[1].eq(symbols[0]), valid[0].eq(sender.tx.valid), valid[1].eq(valid[0])]
+        m.d.boards += [
+            symbols[0].eq(sender.tx.payload),
+            symbols[1].eq(symbols[0]),
+            valid[0].eq(sender.tx.valid),
+            valid[1].eq(valid[0]),
+        ]
         return ~(valid[0] | valid[1] | sender.tx.valid)

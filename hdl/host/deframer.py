@@ -21,7 +21,8 @@ class Deframer(wiring.Component):
     data : In(8), valid : In(1)
         A byte has come.
     hold : In(1)
-        The buffer and ``length`` must stay as they are: what comes is lost, and so is the rest of a frame of which something was lost.
+        The buffer and ``length`` must stay as they are: what comes is lost, and so is the rest of a frame of which
+        something was lost.
     wrong : In(1)
         A byte was lost before this cycle: the frame that it belonged to is no good.
     address : Out(range(FRAME_WORDS)), word : Out(32), write : Out(1)
@@ -31,9 +32,9 @@ class Deframer(wiring.Component):
 
     Timing
     ------
-    A byte may come in each cycle. ``write`` comes in the cycle after a word's last byte, ``frame`` in the cycle after the flag. Nothing is said of a frame that is
-    damaged, is not a whole number of words (two at least), or has more than FRAME_WORDS of them.
-    """
+    A byte may come in each cycle. ``write`` comes in the cycle after a word's last byte, ``frame`` in the cycle after
+    the flag. Nothing is said of a frame that is damaged, is not a whole number of words (two at least), or has more
+    than FRAME_WORDS of them."""
 
     data: In(8)
     valid: In(1)
@@ -48,9 +49,9 @@ class Deframer(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.crc = crc = Crc32()
-        good = Signal()          # what has come since the flag is worth keeping
+        good = Signal()  # what has come since the flag is worth keeping
         escaped = Signal()
-        place = Signal(2)        # of the next byte in its word
+        place = Signal(2)  # of the next byte in its word
         words = Signal(range(FRAME_WORDS + 1))
         is_flag, is_escape = Signal(), Signal()
         m.d.comb += [
@@ -64,7 +65,9 @@ class Deframer(wiring.Component):
         with m.If(self.valid):
             with m.If(is_flag):
                 m.d.sync += [
-                    self.frame.eq(good & ~self.hold & ~self.wrong & ~escaped & (place == 0) & (words > 1) & (crc.crc == RESIDUE)),
+                    self.frame.eq(
+                        good & ~self.hold & ~self.wrong & ~escaped & (place == 0) & (words > 1) & (crc.crc == RESIDUE)
+                    ),
                     self.length.eq(Mux(self.hold, self.length, words)),
                     good.eq(~self.hold & ~self.wrong),
                     escaped.eq(0),

@@ -54,7 +54,7 @@ class Framer(wiring.Component):
             m.d.comb += byte.eq(checks[place])
         with m.Else():
             m.d.comb += byte.eq(bytes_[place])
-        ready = Signal()         # the byte on the stream is taken, or there is none
+        ready = Signal()  # the byte on the stream is taken, or there is none
         m.d.comb += ready.eq(~self.bytes.valid | self.bytes.ready)
         with m.If(self.bytes.ready):
             m.d.sync += self.bytes.valid.eq(0)
@@ -71,7 +71,11 @@ class Framer(wiring.Component):
                     with m.If(special & ~escaped):
                         m.d.sync += [self.bytes.payload.eq(ESCAPE), escaped.eq(1)]
                     with m.Else():
-                        m.d.sync += [self.bytes.payload.eq(byte ^ (escaped << (ESCAPED.bit_length() - 1))), escaped.eq(0), place.eq(place + 1)]
+                        m.d.sync += [
+                            self.bytes.payload.eq(byte ^ (escaped << (ESCAPED.bit_length() - 1))),
+                            escaped.eq(0),
+                            place.eq(place + 1),
+                        ]
                         m.d.comb += crc.valid.eq(~checking)
                         with m.If(place == 3):
                             m.d.comb += self.words.ready.eq(~checking)

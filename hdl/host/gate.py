@@ -22,8 +22,8 @@ class ClockGate(wiring.Component):
 
     Timing
     ------
-    ``enable`` must be there half a cycle before the edge. ``clock`` has no pulse that is shorter than those of ``sync``, and no edge of it comes before that of ``sync``.
-    """
+    ``enable`` must be there half a cycle before the edge. ``clock`` has no pulse that is shorter than those of
+    ``sync``, and no edge of it comes before that of ``sync``."""
 
     enable: In(1)
     clock: Out(1)

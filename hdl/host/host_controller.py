@@ -9,7 +9,21 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from .framer import LastWord
-from .numbers import (ANSWER, BUFFER_WORDS, FRAME_WORDS, MAX_CABS, QUIET_EDGES, REQUEST, RESET_EDGES, VERSION, Answer, Item, Reason, Request, Turn)
+from .numbers import (
+    ANSWER,
+    BUFFER_WORDS,
+    FRAME_WORDS,
+    MAX_CABS,
+    QUIET_EDGES,
+    REQUEST,
+    RESET_EDGES,
+    VERSION,
+    Answer,
+    Item,
+    Reason,
+    Request,
+    Turn,
+)
 from .processor import HostPort
 
 __all__ = ["HostController", "check_cabs"]
@@ -63,8 +77,9 @@ class HostController(wiring.Component):
 
     Timing
     ------
-    While a run lasts there is a tick in each cycle in which no processor stalls. What comes during a run stops time until it is answered. ``tick``, ``stall`` to ``tick``
-    included, is the only output that depends on an input in the same cycle, ``hold`` and ``address`` excepted.
+    While a run lasts there is a tick in each cycle in which no processor stalls. What comes during a run stops time
+    until it is answered. ``tick``, ``stall`` to ``tick`` included, is the only output that depends on an input in the
+    same cycle, ``hold`` and ``address`` excepted.
 
     Raises
     ------
@@ -76,14 +91,24 @@ class HostController(wiring.Component):
         check_cabs(cabs)
         self.cabs = cabs
         self.identity = list(identity)
-        super().__init__({
-            "frame": In(1), "length": In(range(FRAME_WORDS + 1)),
-            "address": Out(range(FRAME_WORDS)), "word": In(32), "hold": Out(1),
-            "words": Out(stream.Signature(LastWord)),
-            **{f"host_{n}": In(HostPort()) for n in range(cabs)},
-            "stall": In(cabs), "asleep": In(cabs), "halt": Out(cabs),
-            "quiet": In(1), "reset": Out(1, init=1), "tick": Out(1), "busy": Out(1),
-        })
+        super().__init__(
+            {
+                "frame": In(1),
+                "length": In(range(FRAME_WORDS + 1)),
+                "address": Out(range(FRAME_WORDS)),
+                "word": In(32),
+                "hold": Out(1),
+                "words": Out(stream.Signature(LastWord)),
+                **{f"host_{n}": In(HostPort()) for n in range(cabs)},
+                "stall": In(cabs),
+                "asleep": In(cabs),
+                "halt": Out(cabs),
+                "quiet": In(1),
+                "reset": Out(1, init=1),
+                "tick": Out(1),
+                "busy": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         """Processors; time; requests; answers."""
@@ -97,7 +122,7 @@ class HostController(wiring.Component):
         write, commit, wake, halt = (Signal(name=name) for name in ("write", "commit", "wake", "halt"))
         attached, final = Signal(), Signal()
         count = Signal(exact_log2(BUFFER_WORDS) + 1)
-        named = Signal(range(MAX_CABS))                  # the CAB of the item
+        named = Signal(range(MAX_CABS))  # the CAB of the item
         turns = Signal(self.cabs)
         m.d.comb += named.eq(word[24:28])
         for n, host in enumerate(hosts):
@@ -118,9 +143,9 @@ class HostController(wiring.Component):
         # 2. Time.
         edges = Signal(_EDGE_BITS)
         limit = Signal(_LIMIT_BITS)
-        still = Signal(range(QUIET_EDGES + 1))           # edges for which nothing has happened
+        still = Signal(range(QUIET_EDGES + 1))  # edges for which nothing has happened
         running = Signal()
-        settled = Signal()                               # what the processors had to do at the edge before is done
+        settled = Signal()  # what the processors had to do at the edge before is done
         going = Signal()
         m.d.comb += settled.eq((self.stall & ~turns) == 0)
         with m.If(self.tick):
@@ -138,8 +163,8 @@ class HostController(wiring.Component):
         kind = Signal(8)
         reason = Signal(Reason, init=Reason.LIMIT)
         resets = Signal(range(RESET_EDGES))
-        left = Signal(exact_log2(BUFFER_WORDS) + 1)      # words of a LOAD that have not come
-        pending = Signal(self.cabs)                      # CABs whose turns are to be told
+        left = Signal(exact_log2(BUFFER_WORDS) + 1)  # words of a LOAD that have not come
+        pending = Signal(self.cabs)  # CABs whose turns are to be told
 
         def advance():
             m.d.comb += self.address.eq(place + 1)
@@ -173,7 +198,12 @@ class HostController(wiring.Component):
                         m.next = "busy"
                 with m.Elif((word[8:16] == (number + 1)[:8]) & ~running):
                     with m.If(word[:8] == Request.RESET):
-                        m.d.sync += [number.eq(word[8:16]), kind.eq(word[:8]), self.reset.eq(1), resets.eq(RESET_EDGES - 1)]
+                        m.d.sync += [
+                            number.eq(word[8:16]),
+                            kind.eq(word[:8]),
+                            self.reset.eq(1),
+                            resets.eq(RESET_EDGES - 1),
+                        ]
                         m.next = "reset"
                     with m.If(word[:8] == Request.GO):
                         m.d.sync += [number.eq(word[8:16]), kind.eq(word[:8])]
@@ -190,7 +220,14 @@ class HostController(wiring.Component):
                 advance()
                 m.next = "item"
             with m.State("item"):
-                m.d.sync += [cab.eq(named), index.eq(0), left.eq(word), count.eq(word), attached.eq(word[20]), final.eq(word[21])]
+                m.d.sync += [
+                    cab.eq(named),
+                    index.eq(0),
+                    left.eq(word),
+                    count.eq(word),
+                    attached.eq(word[20]),
+                    final.eq(word[21]),
+                ]
                 with m.If(place + 1 >= self.length):
                     m.d.sync += running.eq(1)
                     m.next = "run"
@@ -219,7 +256,10 @@ class HostController(wiring.Component):
                 with m.If(self.frame):
                     m.next = "header"
                 with m.Elif(settled & ~going):
-                    m.d.sync += [running.eq(0), reason.eq(Mux(turns != 0, Reason.TURN, Mux(limit == 0, Reason.LIMIT, Reason.QUIET)))]
+                    m.d.sync += [
+                        running.eq(0),
+                        reason.eq(Mux(turns != 0, Reason.TURN, Mux(limit == 0, Reason.LIMIT, Reason.QUIET))),
+                    ]
                     m.next = "status"
 
             # 4. Answers.
@@ -240,7 +280,7 @@ class HostController(wiring.Component):
                 self._say(m, edges[32:], False, "edges_low")
             with m.State("edges_low"):
                 self._say(m, edges[:32], pending == 0, "next")
-            with m.State("next"):        # the lowest of those that are left
+            with m.State("next"):  # the lowest of those that are left
                 m.d.sync += index.eq(0)
                 for n in reversed(range(self.cabs)):
                     with m.If(pending[n]):
@@ -248,19 +288,36 @@ class HostController(wiring.Component):
                 m.next = "turn"
                 with m.If(pending == 0):
                     m.next = "idle"
-            of = {name: Array(getattr(host, name) for host in hosts)[cab]
-                  for name in ("turn", "level", "failed", "error_write", "error_address", "results", "result")}
+            of = {
+                name: Array(getattr(host, name) for host in hosts)[cab]
+                for name in ("turn", "level", "failed", "error_write", "error_address", "results", "result")
+            }
             others = Signal(self.cabs)
             m.d.comb += others.eq(pending & ~(1 << cab))
             with m.State("turn"):
-                self._say(m, Cat(of["results"], C(0, _CAB - len(of["results"])), cab, C(0, _FLAGS - _CAB - len(cab)), of["error_write"],
-                                 of["failed"], of["level"], of["turn"]), False, "error")
+                self._say(
+                    m,
+                    Cat(
+                        of["results"],
+                        C(0, _CAB - len(of["results"])),
+                        cab,
+                        C(0, _FLAGS - _CAB - len(cab)),
+                        of["error_write"],
+                        of["failed"],
+                        of["level"],
+                        of["turn"],
+                    ),
+                    False,
+                    "error",
+                )
             with m.State("error"):
+
                 def then():
                     m.next = "read"
                     with m.If(of["results"] == 0):
                         m.d.sync += pending.eq(others)
                         m.next = "next"
+
                 self._say(m, of["error_address"], (of["results"] == 0) & (others == 0), then)
             with m.State("read"):
                 m.next = "result"
@@ -274,6 +331,7 @@ class HostController(wiring.Component):
                     with m.If(final_one):
                         m.d.sync += pending.eq(others)
                         m.next = "next"
+
                 self._say(m, of["result"], final_one & (others == 0), then)
         return m
 

@@ -1,12 +1,35 @@
 """Numbers of the cable's protocol, which ``docs/cable.md`` specifies: frames, requests, answers, operations.
 
-Plain Python that imports nothing of the hardware. Source: ours; frames are those of HDLC with the byte stuffing of RFC 1662.
-"""
+Plain Python that imports nothing of the hardware. Source: ours; frames are those of HDLC with the byte stuffing of RFC
+1662."""
 
 from enum import IntEnum
 
-__all__ = ["VERSION", "FLAG", "ESCAPE", "ESCAPED", "RESIDUE", "REQUEST", "ANSWER", "BUFFER_WORDS", "FRAME_WORDS", "RESET_EDGES", "QUIET_EDGES",
-           "MAX_CABS", "SPEND_BITS", "COUNT_BITS", "BAUD", "Request", "Answer", "Item", "Reason", "Turn", "header", "operation", "second"]
+__all__ = [
+    "VERSION",
+    "FLAG",
+    "ESCAPE",
+    "ESCAPED",
+    "RESIDUE",
+    "REQUEST",
+    "ANSWER",
+    "BUFFER_WORDS",
+    "FRAME_WORDS",
+    "RESET_EDGES",
+    "QUIET_EDGES",
+    "MAX_CABS",
+    "SPEND_BITS",
+    "COUNT_BITS",
+    "BAUD",
+    "Request",
+    "Answer",
+    "Item",
+    "Reason",
+    "Turn",
+    "header",
+    "operation",
+    "second",
+]
 
 #: Version of the protocol.
 VERSION = 1
@@ -40,15 +63,15 @@ BAUD = 1_000_000
 class Request(IntEnum):
     """Kinds of request."""
 
-    IDENTIFY = 1      # who is there; taken whatever its number
-    RESET = 2         # all boards and processors
-    GO = 3            # edges at most, items: gives operations to processors and lets time go on
+    IDENTIFY = 1  # who is there; taken whatever its number
+    RESET = 2  # all boards and processors
+    GO = 3  # edges at most, items: gives operations to processors and lets time go on
 
 
 class Answer(IntEnum):
     """Kinds of answer."""
 
-    BUSY = 0x80       # the request is being executed; its answer comes later
+    BUSY = 0x80  # the request is being executed; its answer comes later
     IDENTITY = 0x81
     STATUS = 0x83
 
@@ -56,28 +79,28 @@ class Answer(IntEnum):
 class Item(IntEnum):
     """What a GO brings, in bits 31 to 28 of a word; bits 27 to 24 are the CAB's number, from 0."""
 
-    LOAD = 1          # bits 8 to 0: operations' words that follow; bit 20: a handler is attached; bit 21: no more will come
-    WAKE = 2          # as a handler that has run
-    HALT = 3          # the processor stops for good
+    LOAD = 1  # bits 8 to 0: operations' words that follow; bit 20: a handler is attached; bit 21: no more will come
+    WAKE = 2  # as a handler that has run
+    HALT = 3  # the processor stops for good
 
 
 class Reason(IntEnum):
     """Why time stands still."""
 
-    TURN = 0          # software must run
-    LIMIT = 1         # all edges that were asked for are over
-    QUIET = 2         # nothing can ever happen again
+    TURN = 0  # software must run
+    LIMIT = 1  # all edges that were asked for are over
+    QUIET = 2  # nothing can ever happen again
 
 
 class Turn(IntEnum):
     """What a processor wants of the host."""
 
     NONE = 0
-    RESUME = 1        # the software goes on with what it awaits, or hears of an error
-    INTERRUPT = 2     # the handler begins
-    MORE = 3          # further operations, or the rest of a block's data
-    RESULTS = 4       # what has been read so far must be taken away
-    UNHANDLED = 5     # an error that no await is left to hear of
+    RESUME = 1  # the software goes on with what it awaits, or hears of an error
+    INTERRUPT = 2  # the handler begins
+    MORE = 3  # further operations, or the rest of a block's data
+    RESULTS = 4  # what has been read so far must be taken away
+    UNHANDLED = 5  # an error that no await is left to hear of
 
 
 def header(first, number, kind):

@@ -48,8 +48,8 @@ class HostPort(wiring.Signature):
     write : In(1), address : In, data : In(32)
         Puts an operation's word into the buffer of the level that has a turn. Only during a turn, or before the start.
     commit : In(1), count : In, attached : In(1), final : In(1)
-        The turn is over: that many words are in the buffer. ``attached``: there is an interrupt handler. ``final``: the software has ended, nothing will follow.
-        The first one starts the processor.
+        The turn is over: that many words are in the buffer. ``attached``: there is an interrupt handler. ``final``: the
+        software has ended, nothing will follow. The first one starts the processor.
     wake : In(1)
         A wait of level 0 ends, now or when it comes.
     turn : Out(Turn), level : Out(1)
@@ -64,14 +64,25 @@ class HostPort(wiring.Signature):
 
     def __init__(self):
         words = exact_log2(BUFFER_WORDS)
-        super().__init__({
-            "write": In(1), "address": In(words), "data": In(32),
-            "commit": In(1), "count": In(words + 1), "attached": In(1), "final": In(1),
-            "wake": In(1),
-            "turn": Out(Turn), "level": Out(1),
-            "failed": Out(1), "error_write": Out(1), "error_address": Out(ADDRESS_BITS),
-            "results": Out(words + 1), "result": Out(32),
-        })
+        super().__init__(
+            {
+                "write": In(1),
+                "address": In(words),
+                "data": In(32),
+                "commit": In(1),
+                "count": In(words + 1),
+                "attached": In(1),
+                "final": In(1),
+                "wake": In(1),
+                "turn": Out(Turn),
+                "level": Out(1),
+                "failed": Out(1),
+                "error_write": Out(1),
+                "error_address": Out(ADDRESS_BITS),
+                "results": Out(words + 1),
+                "result": Out(32),
+            }
+        )
 
 
 class Processor(wiring.Component):
@@ -91,9 +102,9 @@ class Processor(wiring.Component):
 
     Timing
     ------
-    ``bus`` and ``irq`` are sampled at a tick; what is driven changes before the next one, as docs/door.md says. Whatever takes no time there is done in as many cycles
-    as it needs, while ``stall`` is 1. It is also 1 during a turn; it never depends on an input in the same cycle.
-    """
+    ``bus`` and ``irq`` are sampled at a tick; what is driven changes before the next one, as docs/door.md says.
+    Whatever takes no time there is done in as many cycles as it needs, while ``stall`` is 1. It is also 1 during a
+    turn; it never depends on an input in the same cycle."""
 
     bus: In(CpuPort())
     irq: In(1)
@@ -112,7 +123,7 @@ class Processor(wiring.Component):
         m.submodules.buffer = buffer = memory.Memory(shape=32, depth=_LEVELS * BUFFER_WORDS, init=[])
         reading, writing = buffer.read_port(), buffer.write_port()
         level = Signal()
-        place = Array(Signal(size + 1, name=f"place_{n}") for n in range(_LEVELS))    # of the next word
+        place = Array(Signal(size + 1, name=f"place_{n}") for n in range(_LEVELS))  # of the next word
         end = Array(Signal(size + 1, name=f"end_{n}") for n in range(_LEVELS))
         results = Signal(size + 1)
         word = reading.data
@@ -138,11 +149,13 @@ class Processor(wiring.Component):
             host.error_write.eq(error_write[level]),
             host.error_address.eq(error_address[level]),
         ]
-        doing, saved = Signal(_Doing), Signal(_Doing)       # of the level that runs; of level 0 while level 1 runs
+        doing, saved = Signal(_Doing), Signal(_Doing)  # of the level that runs; of level 0 while level 1 runs
         left, saved_left = Signal(SPEND_BITS), Signal(SPEND_BITS)
-        attached, masked, supervisor, final = (Signal(name=name) for name in ("attached", "masked", "supervisor", "final"))
-        handled = Signal()       # a handler has run since level 0 was last resumed
-        irq = Signal()           # the line as sampled, until it has been looked at
+        attached, masked, supervisor, final = (
+            Signal(name=name) for name in ("attached", "masked", "supervisor", "final")
+        )
+        handled = Signal()  # a handler has run since level 0 was last resumed
+        irq = Signal()  # the line as sampled, until it has been looked at
         is_open, interrupted = Signal(), Signal()
         m.d.comb += [
             is_open.eq((level == 0) & attached & ~masked),
@@ -150,11 +163,11 @@ class Processor(wiring.Component):
         ]
 
         # 3. The access under way.
-        base = Signal(ADDRESS_BITS)                                   # of the word to be answered next
-        to_take, to_answer = Signal(COUNT_BITS), Signal(COUNT_BITS)   # words not yet taken, not yet answered
-        first, last = Signal(4), Signal(4)                            # bytes of the first and of the last word
-        begun = Signal()                                              # the first word has been driven
-        accessing = Signal()                                          # it has not ended
+        base = Signal(ADDRESS_BITS)  # of the word to be answered next
+        to_take, to_answer = Signal(COUNT_BITS), Signal(COUNT_BITS)  # words not yet taken, not yet answered
+        first, last = Signal(4), Signal(4)  # bytes of the first and of the last word
+        begun = Signal()  # the first word has been driven
+        accessing = Signal()  # it has not ended
         m.d.comb += [bus.execute.eq(0), bus.kernel.eq((level == 1) | supervisor)]
 
         def turn(what, *, resumes=False):
@@ -175,10 +188,10 @@ class Processor(wiring.Component):
                 m.d.comb += self.asleep.eq(1)
                 with m.If(host.commit & ~final):
                     m.next = "begin"
-            with m.State("begin"):       # the software starts at the next edge
+            with m.State("begin"):  # the software starts at the next edge
                 with m.If(self.tick):
                     m.next = "check"
-            with m.State("check"):       # after an edge: an interrupt, or what was being done, or the next operation
+            with m.State("check"):  # after an edge: an interrupt, or what was being done, or the next operation
                 m.d.comb += self.stall.eq(1)
                 with m.If(interrupted):
                     m.d.sync += [saved.eq(doing), saved_left.eq(left), level.eq(1), doing.eq(_Doing.FETCH), irq.eq(0)]
@@ -236,14 +249,14 @@ class Processor(wiring.Component):
                             m.next = "second"
                     with m.Case(_Kind.RETURN):
                         with m.If(failed[1]):
-                            m.d.sync += place[level].eq(place[level])     # it is done when that has been told
+                            m.d.sync += place[level].eq(place[level])  # it is done when that has been told
                             turn(Turn.UNHANDLED)
                         with m.Else():
                             m.d.sync += [level.eq(0), handled.eq(1), irq.eq(0), doing.eq(saved), left.eq(saved_left)]
                             with m.If(saved == _Doing.WAIT):
                                 m.d.sync += [doing.eq(_Doing.FETCH), handled.eq(0)]
                                 turn(Turn.RESUME)
-            with m.State("second"):      # the buffer is being read
+            with m.State("second"):  # the buffer is being read
                 m.d.comb += self.stall.eq(1)
                 m.next = "length"
             with m.State("length"):
@@ -251,7 +264,7 @@ class Processor(wiring.Component):
                 take_word()
                 m.d.sync += [last.eq(word[28:32]), to_take.eq(word), to_answer.eq(word)]
                 m.next = "settle"
-            with m.State("settle"):      # after an edge of an access, or before its first
+            with m.State("settle"):  # after an edge of an access, or before its first
                 m.d.comb += self.stall.eq(1)
                 m.d.sync += accessing.eq(to_answer != 0)
                 with m.If(to_answer == 0):
@@ -285,7 +298,11 @@ class Processor(wiring.Component):
                         m.d.comb += writing.en.eq(1)
                         m.d.sync += results.eq(results + 1)
                     with m.If(bus.error & ~failed[level]):
-                        m.d.sync += [failed[level].eq(1), error_write[level].eq(bus.write), error_address[level].eq(base)]
+                        m.d.sync += [
+                            failed[level].eq(1),
+                            error_write[level].eq(bus.write),
+                            error_address[level].eq(base),
+                        ]
                     m.next = "settle"
                 with m.If(self.tick & bus.valid & bus.ready):
                     m.d.sync += [to_take.eq(to_take - 1), bus.valid.eq(0)]
@@ -304,7 +321,7 @@ class Processor(wiring.Component):
                         turn(Turn.RESUME, resumes=True)
                     with m.Elif(is_open & self.irq):
                         m.next = "check"
-            with m.State("turn"):        # until the host has answered
+            with m.State("turn"):  # until the host has answered
                 m.d.comb += [self.stall.eq(1), in_turn.eq(1)]
                 with m.If(host.commit):
                     with m.If((host.turn == Turn.RESUME) | (host.turn == Turn.UNHANDLED)):

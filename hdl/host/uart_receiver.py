@@ -1,7 +1,7 @@
 """From a serial line to bytes.
 
-Source: ours; the usual form of a byte: a start bit (0), eight data bits with the lowest first, a stop bit (1), no parity.
-"""
+Source: ours; the usual form of a byte: a start bit (0), eight data bits with the lowest first, a stop bit (1), no
+parity."""
 
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
@@ -38,8 +38,8 @@ class UartReceiver(wiring.Component):
 
     Timing
     ------
-    ``valid`` and ``wrong`` are 1 for one cycle, in the middle of the stop bit. Each bit is looked at once, in its middle. After a wrong byte the line must be 1
-    before the next one can begin.
+    ``valid`` and ``wrong`` are 1 for one cycle, in the middle of the stop bit. Each bit is looked at once, in its
+    middle. After a wrong byte the line must be 1 before the next one can begin.
 
     Raises
     ------
@@ -56,7 +56,7 @@ class UartReceiver(wiring.Component):
         m = Module()
         line = Signal(init=1)
         m.submodules.synchronizer = FFSynchronizer(self.rx, line, init=1)
-        wait = Signal(range(self.bit_cycles + self.bit_cycles // 2))     # cycles until the line is looked at
+        wait = Signal(range(self.bit_cycles + self.bit_cycles // 2))  # cycles until the line is looked at
         bits = Signal(range(10))
         m.d.sync += [self.valid.eq(0), self.wrong.eq(0)]
         with m.FSM():
@@ -69,7 +69,7 @@ class UartReceiver(wiring.Component):
                 with m.If(wait == 0):
                     m.d.sync += [wait.eq(self.bit_cycles - 1), bits.eq(bits + 1)]
                     with m.If(bits == 0):
-                        with m.If(line):         # a spike, no start bit
+                        with m.If(line):  # a spike, no start bit
                             m.next = "idle"
                     with m.Elif(bits == 9):
                         m.d.sync += [self.valid.eq(line), self.wrong.eq(~line)]

@@ -28,7 +28,8 @@ class UartTransmitter(wiring.Component):
 
     Timing
     ------
-    A byte takes ten bits. ``tx`` comes from a register; a byte is taken in the last cycle of the one before, so that there is no gap.
+    A byte takes ten bits. ``tx`` comes from a register; a byte is taken in the last cycle of the one before, so that
+    there is no gap.
 
     Raises
     ------
@@ -44,13 +45,18 @@ class UartTransmitter(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         wait = Signal(range(self.bit_cycles))
-        left = Signal(range(10))     # bits behind the one on the line
+        left = Signal(range(10))  # bits behind the one on the line
         rest = Signal(9)
         m.d.comb += self.bytes.ready.eq((left == 0) & (wait == 0))
         with m.If(wait != 0):
             m.d.sync += wait.eq(wait - 1)
         with m.Elif(left != 0):
-            m.d.sync += [wait.eq(self.bit_cycles - 1), left.eq(left - 1), self.tx.eq(rest[0]), rest.eq(Cat(rest[1:], 1))]
+            m.d.sync += [
+                wait.eq(self.bit_cycles - 1),
+                left.eq(left - 1),
+                self.tx.eq(rest[0]),
+                rest.eq(Cat(rest[1:], 1)),
+            ]
         with m.Elif(self.bytes.valid):
             m.d.sync += [wait.eq(self.bit_cycles - 1), left.eq(9), self.tx.eq(0), rest.eq(Cat(self.bytes.payload, 1))]
         return m

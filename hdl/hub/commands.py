@@ -20,14 +20,35 @@ import functools
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
-__all__ = ["SUPERVISOR", "TEST", "RETRY", "REPLY", "Group", "SupervisorGroup", "Op", "Error", "Executor", "Command", "COMMANDS",
-           "BY_OPCODE", "STATUS_IN_USE", "FORCE", "HELLO", "HELLO_ASK", "HELLO_HUB", "KIND_UNKNOWN", "WATCHDOG_DEFAULT", "WATCHDOG_MAX"]
+__all__ = [
+    "SUPERVISOR",
+    "TEST",
+    "RETRY",
+    "REPLY",
+    "Group",
+    "SupervisorGroup",
+    "Op",
+    "Error",
+    "Executor",
+    "Command",
+    "COMMANDS",
+    "BY_OPCODE",
+    "STATUS_IN_USE",
+    "FORCE",
+    "HELLO",
+    "HELLO_ASK",
+    "HELLO_HUB",
+    "KIND_UNKNOWN",
+    "WATCHDOG_DEFAULT",
+    "WATCHDOG_MAX",
+]
 
 SUPERVISOR = 0x80
 TEST = 0x04
 RETRY = 0x02
 REPLY = 0x01
-#: Set in the reply to STATUS_OUTPUT, STATUS_INPUT and STATUS_LOCK when there is something; the other bits then say what.
+#: Set in the reply to STATUS_OUTPUT, STATUS_INPUT and STATUS_LOCK when there is something; the other bits then say
+#: what.
 STATUS_IN_USE = 0x80
 #: Set in the parameter of a command that forces, to set; clear, to clear. The other bits are the port.
 FORCE = 0x80
@@ -76,15 +97,15 @@ class Executor(Enum):
 class Error(IntEnum):
     """Value byte of a reply that refuses."""
 
-    BUSY = 1         # the output is in use
-    NOT_READY = 2    # the ready bit of the output is 0 (test open)
-    BAD_PORT = 3     # no such port, or the command's own port where that makes no sense
-    NOT_MINE = 4     # this input holds no such connection or lock
-    UNKNOWN = 5      # no such opcode
-    LOCKED = 6       # the output is locked by another input
+    BUSY = 1  # the output is in use
+    NOT_READY = 2  # the ready bit of the output is 0 (test open)
+    BAD_PORT = 3  # no such port, or the command's own port where that makes no sense
+    NOT_MINE = 4  # this input holds no such connection or lock
+    UNKNOWN = 5  # no such opcode
+    LOCKED = 6  # the output is locked by another input
     NOT_ALLOWED = 7  # a supervisor command from a port that may not give any
-    DISABLED = 8     # the port is disabled
-    GIVEN_UP = 9     # the command waited, and was ended by the watchdog, a flush or a reset
+    DISABLED = 8  # the port is disabled
+    GIVEN_UP = 9  # the command waited, and was ended by the watchdog, a flush or a reset
 
 
 class Op(IntEnum):
@@ -179,8 +200,12 @@ class Command:
     @functools.cached_property
     def waits(self):
         """Whether it may hold the head of its queue until something else happens in the HUB."""
-        return self.op == Op.AWAIT_READY_REPLY or not self.supervisor and (
-            self.group is Group.OPEN or self.op in (Op.LOCK_RETRY, Op.LOCK_RETRY_REPLY)) and bool(self.op & RETRY)
+        return (
+            self.op == Op.AWAIT_READY_REPLY
+            or not self.supervisor
+            and (self.group is Group.OPEN or self.op in (Op.LOCK_RETRY, Op.LOCK_RETRY_REPLY))
+            and bool(self.op & RETRY)
+        )
 
 
 _PORT, _CONTROLLER, _OUTPUT = Executor.PORT, Executor.CONTROLLER, Executor.OUTPUT
@@ -189,6 +214,7 @@ _RETRIED = (Error.BAD_PORT, Error.DISABLED, Error.GIVEN_UP)
 _TRIED = (Error.BUSY, Error.LOCKED, Error.BAD_PORT, Error.DISABLED)
 _SUPERVISOR = (Error.NOT_ALLOWED, Error.BAD_PORT)
 
+# fmt: off
 COMMANDS = (
     # Open: eight, of which bits 2, 1 and 0 are test, retry and reply.
     Command(Op.OPEN, _CONTROLLER, "output port", "none",
@@ -218,7 +244,8 @@ COMMANDS = (
     # Close: six.
     Command(Op.CLOSE, _PORT, "output port", "none",
             "closes the connection from this input to the output",
-            (Error.NOT_MINE, Error.BAD_PORT), "takes one branch off a multicast, or a route down hop by hop from its far end"),
+            (Error.NOT_MINE, Error.BAD_PORT),
+            "takes one branch off a multicast, or a route down hop by hop from its far end"),
     Command(Op.CLOSE_REPLY, _PORT, "output port", _DONE_PORT,
             "as close, and answers",
             (Error.NOT_MINE, Error.BAD_PORT), "takes a branch down and knows that all before it has left the queue"),
@@ -232,7 +259,8 @@ COMMANDS = (
             "closes, at every HUB on the way, the connection that it has just left through",
             (), "the end of every transfer: it travels behind the data and so cannot overtake them"),
     Command(Op.CLOSE_ALL_REPLY, _PORT, "echoed", "done: the parameter",
-            "given to the last HUB of a route: closes every connection of this input; its reply closes, at every HUB, the connection "
+            "given to the last HUB of a route: closes every connection of this input; its reply closes, at every HUB, "
+            "the connection "
             "that it comes back along",
             (), "the end of a circuit whose source wants to know that the whole route is down"),
     # Locks on outputs: eight.
@@ -241,7 +269,8 @@ COMMANDS = (
             (Error.LOCKED, Error.BAD_PORT, Error.DISABLED), "holds an output that will be needed soon"),
     Command(Op.LOCK_REPLY, _CONTROLLER, "output port", _DONE_PORT,
             "as lock, and answers",
-            (Error.LOCKED, Error.BAD_PORT, Error.DISABLED), "collects the outputs of a multicast and gives way when one is taken"),
+            (Error.LOCKED, Error.BAD_PORT, Error.DISABLED),
+            "collects the outputs of a multicast and gives way when one is taken"),
     Command(Op.LOCK_RETRY, _CONTROLLER, "output port", "none",
             "as lock; waits, and holds what follows, until no other input has the lock",
             _RETRIED, "collects outputs in the order of their numbers, which cannot deadlock"),
@@ -261,7 +290,8 @@ COMMANDS = (
             "gives back every lock of this input in this HUB",
             (), "the end of a multicast, or of a recovery"),
     # Status: eight, answered always.
-    Command(Op.STATUS_OUTPUT, _CONTROLLER, "output port", "done: 0 when free, else 0x80 | the input port connected to it",
+    Command(Op.STATUS_OUTPUT, _CONTROLLER, "output port",
+            "done: 0 when free, else 0x80 | the input port connected to it",
             "reads the status table",
             (Error.BAD_PORT,), "finds out how far a route that does not answer has come"),
     Command(Op.STATUS_ERRORS, _CONTROLLER, "port", "done: the number of errors counted at that port, at most 255",
@@ -273,16 +303,19 @@ COMMANDS = (
     Command(Op.STATUS_QUEUE, _CONTROLLER, "input port", "done: the symbols in its queue, at most 255",
             "reads how full an input queue is",
             (Error.BAD_PORT,), "finds the HUB at which traffic jams"),
-    Command(Op.STATUS_LOCK, _CONTROLLER, "output port", "done: 0 when not locked, else 0x80 | the input port that holds the lock",
+    Command(Op.STATUS_LOCK, _CONTROLLER, "output port",
+            "done: 0 when not locked, else 0x80 | the input port that holds the lock",
             "reads a lock",
             (Error.BAD_PORT,), "finds who keeps an output"),
     Command(Op.STATUS_READY, _CONTROLLER, "output port", "done: the ready bit",
             "reads a ready bit",
             (Error.BAD_PORT,), "tells a lost ready signal from a busy output"),
-    Command(Op.STATUS_NEIGHBOUR, _CONTROLLER, "port", "done: the ID of the board at its other end, 0 if it has not said hello",
+    Command(Op.STATUS_NEIGHBOUR, _CONTROLLER, "port",
+            "done: the ID of the board at its other end, 0 if it has not said hello",
             "tells what the neighbour has said, forgets it, and says hello anew",
             (Error.BAD_PORT,), "explores a network, HUB after HUB; asked twice, it notices a fiber that was unplugged"),
-    Command(Op.STATUS_KIND, _CONTROLLER, "port", "done: 0x80 | its port for a HUB, 0 for a CAB, 0x7F if it has not said hello",
+    Command(Op.STATUS_KIND, _CONTROLLER, "port",
+            "done: 0x80 | its port for a HUB, 0 for a CAB, 0x7F if it has not said hello",
             "tells what the neighbour is",
             (Error.BAD_PORT,), "explores a network: which way on, and where it arrives there"),
     # Flow control: five.
@@ -304,13 +337,15 @@ COMMANDS = (
     # Echo: three, taken by any HUB when they bear HUB ID 255.
     Command(Op.ECHO_REPLY, _CONTROLLER, "any byte", "done: the parameter",
             "answers", (), "measures the way to a HUB and back; tells whether a HUB lives"),
-    Command(Op.IDENTITY_REPLY, _CONTROLLER, "not used", "done: the port at which it arrived; the reply bears the HUB's ID",
+    Command(Op.IDENTITY_REPLY, _CONTROLLER, "not used",
+            "done: the port at which it arrived; the reply bears the HUB's ID",
             "tells the HUB and the port", (), "a CAB's first question: where am I?"),
     Command(Op.SIZE_REPLY, _CONTROLLER, "not used", "done: the number of ports",
             "tells the size", (), "explores a network: how many ports are to be asked"),
     # Supervisor: fourteen.
     Command(Op.DISABLE_REPLY, _CONTROLLER, "port", _DONE_PORT,
-            "drops what arrives there, closes its connections and those that lead there, gives back its locks, and lets nobody open it",
+            "drops what arrives there, closes its connections and those that lead there, gives back its locks, and "
+            "lets nobody open it",
             _SUPERVISOR, "takes a broken fiber or a babbling board out of the network"),
     Command(Op.ENABLE_REPLY, _CONTROLLER, "port", _DONE_PORT,
             "takes the port into use, with its ready bit 1, and says hello there",
@@ -322,7 +357,8 @@ COMMANDS = (
             "empties the input queue and ends a command that waits there",
             _SUPERVISOR, "frees a queue that its own source cannot reach any more"),
     Command(Op.RESET_PORT_REPLY, _CONTROLLER, "port", _DONE_PORT,
-            "empties the input queue, closes the connections of the port and those that lead there, gives back its locks and the lock on it, "
+            "empties the input queue, closes the connections of the port and those that lead there, gives back its "
+            "locks and the lock on it, "
             "sets its ready bit, and says hello there",
             _SUPERVISOR, "starts a port afresh after its board was exchanged"),
     Command(Op.RESET_HUB, _CONTROLLER, "not used", "none",
@@ -337,7 +373,8 @@ COMMANDS = (
     Command(Op.FORCE_READY_REPLY, _CONTROLLER, "output port, | 0x80 to set", _DONE_PORT,
             "sets or clears the ready bit",
             _SUPERVISOR, "repairs flow control; drains a port before work on it"),
-    Command(Op.WATCHDOG_TIME_REPLY, _CONTROLLER, "binary logarithm of the time in cycles, 4 to 31; 0: off", "done: the parameter",
+    Command(Op.WATCHDOG_TIME_REPLY, _CONTROLLER, "binary logarithm of the time in cycles, 4 to 31; 0: off",
+            "done: the parameter",
             "sets how long something may stand still",
             _SUPERVISOR, "fits recovery to the longest pause that the software makes"),
     Command(Op.MONITOR_SELECT_REPLY, _CONTROLLER, "what to read: see docs/monitor.md", "done: the parameter",
@@ -353,5 +390,6 @@ COMMANDS = (
             "says whether supervisor commands are obeyed from the port",
             _SUPERVISOR, "keeps the management of the network to the boards that do it"),
 )
+# fmt: on
 
 BY_OPCODE = {int(row.op): row for row in COMMANDS}

@@ -23,8 +23,8 @@ class Crossbar(wiring.Component):
     ports : int
         Ports of the HUB.
     early : bool
-        A symbol may come in the first cycle in which ``targets`` shows its connection, and not only in the second. Selectors then obey the
-        masks, which is quick on an FPGA, and not the numbers, which is quick in a simulator.
+        A symbol may come in the first cycle in which ``targets`` shows its connection, and not only in the second.
+        Selectors then obey the masks, which is quick on an FPGA, and not the numbers, which is quick in a simulator.
 
     Members
     -------
@@ -49,11 +49,16 @@ class Crossbar(wiring.Component):
         check_ports(ports)
         self.ports = ports
         self.early = early
-        super().__init__({
-            "passage": In(CrossbarBeat).array(ports), "move": In(ports),
-            "targets": In(ports).array(ports), "owner": In(index_bits(ports)).array(ports),
-            "out": Out(CrossbarBeat).array(ports), "push": Out(ports),
-        })
+        super().__init__(
+            {
+                "passage": In(CrossbarBeat).array(ports),
+                "move": In(ports),
+                "targets": In(ports).array(ports),
+                "owner": In(index_bits(ports)).array(ports),
+                "out": Out(CrossbarBeat).array(ports),
+                "push": Out(ports),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -63,11 +68,14 @@ class Crossbar(wiring.Component):
         for o in ports:
             others = [i for i in ports if i != o]
             if self.early:
-                # Each LUT takes two. They are kept: where it sees no hurry, a synthesis would save a few by longer chains.
+                # Each LUT takes two. They are kept: where it sees no hurry, a synthesis would save a few by longer
+                # chains.
                 pairs = []
                 for n in range(0, len(others), 2):
                     pair = Signal(len(passages[0]), name=f"pair_{o}_{n // 2}", attrs={"keep": 1})
-                    m.d.comb += pair.eq(reduce(or_, (passages[i] & self.targets[i][o].replicate(len(pair)) for i in others[n:n + 2])))
+                    m.d.comb += pair.eq(
+                        reduce(or_, (passages[i] & self.targets[i][o].replicate(len(pair)) for i in others[n : n + 2]))
+                    )
                     pairs.append(pair)
                 m.d.comb += self.out[o].eq(reduce(or_, pairs))
                 continue

@@ -9,17 +9,17 @@ from amaranth.lib.wiring import In, Out
 
 from ..link.port import FiberPort
 from .control.central import Central
+from .control.neighbours import Neighbours
+from .control.watchdog import Watchdog
 from .crossbar import Crossbar
-from .port.input_port import InputPort
-from .port.input_register import InputRegister
 from .messages import check_ports
 from .monitor.monitor import Monitor
 from .monitor_map import CounterId
-from .control.neighbours import Neighbours
+from .port.input_port import InputPort
+from .port.input_register import InputRegister
 from .port.output_port import OutputPort
 from .profile import PROTOTYPE, HubProfile
 from .reply_bus import ReplyBus
-from .control.watchdog import Watchdog
 
 __all__ = ["Hub"]
 
@@ -43,17 +43,19 @@ class Hub(wiring.Component):
     port_0, port_1, … : Out(FiberPort())
         The ports.
     idle : Out(1)
-        Nothing is under way inside and nothing is held that the watchdog watches: only an arriving symbol can change the state.
+        Nothing is under way inside and nothing is held that the watchdog watches: only an arriving symbol can change
+        the state.
 
     Timing
     ------
-    See ``profile``. Symbols that arrive and the reset are registered; the first symbol may arrive in the cycle after the
-    reset.
+    See ``profile``. Symbols that arrive and the reset are registered; the first symbol may arrive in the cycle after
+    the reset.
 
     Raises
     ------
     TypeError, ValueError
-        If ``ports`` is not an int from 2 to 128, ``profile`` not a HubProfile, or ``supervisors`` not a mask of the ports.
+        If ``ports`` is not an int from 2 to 128, ``profile`` not a HubProfile, or ``supervisors`` not a mask of the
+        ports.
     """
 
     def __init__(self, ports=16, profile=PROTOTYPE, supervisors=None):
@@ -88,8 +90,12 @@ class Hub(wiring.Component):
         m.d.sync += [reset.eq(central.reset_hub), hub_id.eq(self.hub_id)]
 
         # Ports.
-        space, active, arrived, closed = (Signal(self.ports, name=name) for name in ("space", "active", "arrived", "closed"))
-        held, reply_closed, no_route, reply_lost = (Signal(self.ports, name=name) for name in ("held", "reply_closed", "no_route", "reply_lost"))
+        space, active, arrived, closed = (
+            Signal(self.ports, name=name) for name in ("space", "active", "arrived", "closed")
+        )
+        held, reply_closed, no_route, reply_lost = (
+            Signal(self.ports, name=name) for name in ("held", "reply_closed", "no_route", "reply_lost")
+        )
         for n, pin in zip(ports, pins):
             m.submodules[f"register_{n}"] = register = InputRegister()
             m.submodules[f"input_{n}"] = source = core(InputPort(self.ports, n, bypass=self.profile.direct))
@@ -97,9 +103,13 @@ class Hub(wiring.Component):
             wiring.connect(m, source.reply_source, reply_bus.source[n])
             wiring.connect(m, source.answer, sink.answer)
             # The centre is far away from most ports.
-            local = {name: Signal(init=name == "enabled", name=f"{name}_{n}") for name in (
-                "enabled", "looped", "reset_queue", "repair", "ready_set", "ready_clear")}
-            m.d.core += [there.eq(getattr(central, {"repair": "send_ready"}.get(name, name))[n]) for name, there in local.items()]
+            local = {
+                name: Signal(init=name == "enabled", name=f"{name}_{n}")
+                for name in ("enabled", "looped", "reset_queue", "repair", "ready_set", "ready_clear")
+            }
+            m.d.core += [
+                there.eq(getattr(central, {"repair": "send_ready"}.get(name, name))[n]) for name, there in local.items()
+            ]
             m.d.comb += [
                 register.rx_payload.eq(pin.rx.payload),
                 register.rx_valid.eq(pin.rx.valid),
@@ -181,8 +191,20 @@ class Hub(wiring.Component):
             neighbours.index.eq(central.neighbour),
             neighbours.forget.eq(central.forget),
             monitor.expired.eq(watchdog.expired),
-            *(getattr(monitor, name).eq(getattr(central, name))
-              for name in ("decision", "decision_valid", "unlocked", "watchdog_log", "select", "offset", "pop", "clear", "clear_valid")),
+            *(
+                getattr(monitor, name).eq(getattr(central, name))
+                for name in (
+                    "decision",
+                    "decision_valid",
+                    "unlocked",
+                    "watchdog_log",
+                    "select",
+                    "offset",
+                    "pop",
+                    "clear",
+                    "clear_valid",
+                )
+            ),
         ]
         wiring.connect(m, reply_bus.hello, neighbours.hello)
         m.d.core += [reply_closed.eq(reply_bus.close), no_route.eq(reply_bus.no_route), reply_lost.eq(reply_bus.lost)]

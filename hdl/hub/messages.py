@@ -10,11 +10,28 @@ from amaranth.utils import bits_for
 from ..link.symbol import SYMBOL_BITS
 from .commands import Error
 
-__all__ = ["FAULTS", "LEVEL_BITS", "Request", "Reply", "CrossbarBeat", "check_ports", "index_bits", "is_absent", "port_mask", "one_hot_index"]
+__all__ = [
+    "FAULTS",
+    "LEVEL_BITS",
+    "Request",
+    "Reply",
+    "CrossbarBeat",
+    "check_ports",
+    "index_bits",
+    "is_absent",
+    "port_mask",
+    "one_hot_index",
+]
 
-#: Refusals that are counted as errors, and the names of the pulses that tell of them. Where they come one-hot it is in this order.
-FAULTS = {Error.UNKNOWN: "unknown", Error.BAD_PORT: "bad_port", Error.NOT_MINE: "not_mine", Error.NOT_ALLOWED: "not_allowed",
-          Error.DISABLED: "disabled"}
+#: Refusals that are counted as errors, and the names of the pulses that tell of them. Where they come one-hot it is in
+#: this order.
+FAULTS = {
+    Error.UNKNOWN: "unknown",
+    Error.BAD_PORT: "bad_port",
+    Error.NOT_MINE: "not_mine",
+    Error.NOT_ALLOWED: "not_allowed",
+    Error.DISABLED: "disabled",
+}
 #: Bits of what a queue tells of its entries: a signed number, and above it whether there are more than that can tell.
 LEVEL_BITS = 10
 
@@ -65,7 +82,7 @@ def is_absent(param, ports):
 
 def port_mask(param, ports):
     """One-hot mask (``ports`` bits) of the port that the byte ``param`` names; 0 if there is no such port."""
-    mask = (Const(1, 1) << param[:index_bits(ports)])[:ports]
+    mask = (Const(1, 1) << param[: index_bits(ports)])[:ports]
     return Mux(is_absent(param, ports), 0, mask)
 
 

@@ -13,9 +13,9 @@ __all__ = ["HubProfile", "PROTOTYPE", "MODERN", "HUB_PROFILES"]
 class HubProfile:
     """Latencies of a HUB at its pins, in cycles of its clock (see ``docs/wire.md``), and what makes them.
 
-    ``backplane`` counts the registers between a port and the central controller, in each direction. With ``direct``, symbols and commands
-    pass an empty input queue without entering it, and there is no register between crossbar and output register.
-    """
+    ``backplane`` counts the registers between a port and the central controller, in each direction. With ``direct``,
+    symbols and commands pass an empty input queue without entering it, and there is no register between crossbar and
+    output register."""
 
     name: str
     transfer: int

@@ -1,8 +1,7 @@
 """Reply bus: carries replies from port to port, a byte in every cycle, beside crossbar and connections.
 
-Source: "The Design of Nectar" (1989), section 4.2.1: a reply is never blocked and arrives within a bounded time. The bus, and
-the hellos of neighbours that travel on it, are ours (``docs/hub.md``, "Replies" and "Neighbours").
-"""
+Source: "The Design of Nectar" (1989), section 4.2.1: a reply is never blocked and arrives within a bounded time. The
+bus, and the hellos of neighbours that travel on it, are ours (``docs/hub.md``, "Replies" and "Neighbours")."""
 
 from functools import reduce
 from operator import or_
@@ -13,8 +12,8 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..link.symbol import COMMAND_LENGTH
-from .control.arbiter import Arbiter
 from .commands import HELLO, HELLO_ASK, HELLO_HUB, Op
+from .control.arbiter import Arbiter
 from .messages import check_ports, index_bits, one_hot_index
 from .port.reply_buffer import ReplySource
 
@@ -61,7 +60,8 @@ class ReplyBus(wiring.Component):
     byte, place, push : Out(8), Out(2), Out(ports)
         A byte of a reply, opcode (1), HUB (2) or value (3), for one output port, one-hot.
     full : In(ports)
-        Output ports that have no room: of a reply that finds none only the opcode is pushed, and the port does not take it.
+        Output ports that have no room: of a reply that finds none only the opcode is pushed, and the port does not take
+        it.
     close : Out(ports)
         One-hot, the port whose connection ends: an answer to *close all reply* passes there.
     no_route, lost : Out(ports)
@@ -73,9 +73,9 @@ class ReplyBus(wiring.Component):
 
     Timing
     ------
-    A reply takes four cycles, as on the fiber, and the ports take turns, so that each waits for at most ports - 1 others. A reply
-    that is picked in cycle t is read in t + 1 to t + 3; its route and its connection's end are those of cycle t + 2, and it is
-    pushed, or lost, from t + 3 on.
+    A reply takes four cycles, as on the fiber, and the ports take turns, so that each waits for at most ports - 1
+    others. A reply that is picked in cycle t is read in t + 1 to t + 3; its route and its connection's end are those of
+    cycle t + 2, and it is pushed, or lost, from t + 3 on.
 
     Raises
     ------
@@ -87,12 +87,24 @@ class ReplyBus(wiring.Component):
         check_ports(ports)
         self.ports = ports
         bits = index_bits(ports)
-        super().__init__({
-            "hub_id": In(8), "source": In(ReplySource()).array(ports), "ask": In(ports),
-            "connected": In(ports), "owner": In(bits).array(ports),
-            "byte": Out(8), "place": Out(2), "push": Out(ports), "full": In(ports), "close": Out(ports),
-            "no_route": Out(ports), "lost": Out(ports), "hello": Out(HelloWrite(ports)), "busy": Out(1),
-        })
+        super().__init__(
+            {
+                "hub_id": In(8),
+                "source": In(ReplySource()).array(ports),
+                "ask": In(ports),
+                "connected": In(ports),
+                "owner": In(bits).array(ports),
+                "byte": Out(8),
+                "place": Out(2),
+                "push": Out(ports),
+                "full": In(ports),
+                "close": Out(ports),
+                "no_route": Out(ports),
+                "lost": Out(ports),
+                "hello": Out(HelloWrite(ports)),
+                "busy": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -200,5 +212,5 @@ class ReplyBus(wiring.Component):
 
         if platform == "formal":
             self.probes = SimpleNamespace(turns=turns, origin=origin, place=place, asks=asks)
-            m.d.comb += Assert((target & (target - 1))[:self.ports] == 0, "a reply goes to one port")
+            m.d.comb += Assert((target & (target - 1))[: self.ports] == 0, "a reply goes to one port")
         return m

@@ -1,4 +1,5 @@
-"""Takes NRZI off the bits of a serial line and finds where words begin: where two words of the idle symbol stand in a row.
+"""Takes NRZI off the bits of a serial line and finds where words begin: where two words of the idle symbol stand in a
+row.
 
 Source: ``docs/serial.md``, "Words". Ours; the prototype had TAXI chips.
 """
@@ -40,8 +41,8 @@ class Aligner(wiring.Component):
 
     Timing
     ------
-    ``strobe`` comes two cycles after the word's last bit. A pair at a new place may come less than ten bits after the word
-    before; one that would have ended in the same cycle is not told.
+    ``strobe`` comes two cycles after the word's last bit. A pair at a new place may come less than ten bits after the
+    word before; one that would have ended in the same cycle is not told.
 
     Raises
     ------
@@ -53,41 +54,61 @@ class Aligner(wiring.Component):
         if width not in (1, 2):
             raise ValueError(f"1 or 2 bits come in a cycle, not {width!r}")
         self.width = width
-        super().__init__({
-            "bits": In(width), "count": In(range(width + 1)),
-            "word": Out(WORD_BITS), "strobe": Out(1), "pair": Out(1), "moved": Out(1), "quiet": Out(1),
-        })
+        super().__init__(
+            {
+                "bits": In(width),
+                "count": In(range(width + 1)),
+                "word": Out(WORD_BITS),
+                "strobe": Out(1),
+                "pair": Out(1),
+                "moved": Out(1),
+                "quiet": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
         width = self.width
         level = Signal()
-        history = Signal(WORD_BITS + width - 1)     # 1: the level changed; the newest at the bottom
-        fresh = Signal.like(self.count)             # so many of them have just come
+        history = Signal(WORD_BITS + width - 1)  # 1: the level changed; the newest at the bottom
+        fresh = Signal.like(self.count)  # so many of them have just come
         m.d.sync += fresh.eq(self.count)
         with m.If(self.count == 1):
             m.d.sync += [level.eq(self.bits[0]), history.eq(Cat(self.bits[0] ^ level, history))]
         if width == 2:
             with m.If(self.count == 2):
-                m.d.sync += [level.eq(self.bits[1]), history.eq(Cat(self.bits[1] ^ self.bits[0], self.bits[0] ^ level, history))]
+                m.d.sync += [
+                    level.eq(self.bits[1]),
+                    history.eq(Cat(self.bits[1] ^ self.bits[0], self.bits[0] ^ level, history)),
+                ]
 
         word = Signal(WORD_BITS, reset_less=True)
         m.d.comb += self.word.eq(word)
-        place = Signal(range(WORD_BITS))            # bits since the last word, before the fresh ones
-        since = Signal(range(_LONG + 1), init=_LONG)        # the same since the last idle word at any place
+        place = Signal(range(WORD_BITS))  # bits since the last word, before the fresh ones
+        since = Signal(range(_LONG + 1), init=_LONG)  # the same since the last idle word at any place
         place_next, since_next = Signal(range(WORD_BITS + width)), Signal(range(_LONG + width))
         m.d.comb += [place_next.eq(place + fresh), since_next.eq(since + fresh)]
-        m.d.sync += [place.eq(place_next), since.eq(Mux(since_next > _LONG, _LONG, since_next)), self.strobe.eq(0), self.pair.eq(0), self.moved.eq(0),
-                     self.quiet.eq((fresh != 0) & (history[:WORD_BITS] == 0))]
+        m.d.sync += [
+            place.eq(place_next),
+            since.eq(Mux(since_next > _LONG, _LONG, since_next)),
+            self.strobe.eq(0),
+            self.pair.eq(0),
+            self.moved.eq(0),
+            self.quiet.eq((fresh != 0) & (history[:WORD_BITS] == 0)),
+        ]
         # A word may end at the newest bit, or at the one before if two have come.
         older = Signal()
         m.d.sync += word.eq(Mux(older, history[-WORD_BITS:], history[:WORD_BITS]))
         ends = []
         for behind in range(width):
-            found, due, pair = Signal(name=f"found_{behind}"), Signal(name=f"due_{behind}"), Signal(name=f"pair_{behind}")
-            ten = history[behind:behind + WORD_BITS]
+            found, due, pair = (
+                Signal(name=f"found_{behind}"),
+                Signal(name=f"due_{behind}"),
+                Signal(name=f"pair_{behind}"),
+            )
+            ten = history[behind : behind + WORD_BITS]
             m.d.comb += [
-                found.eq(ten == SYNC),      # or has been before: `since` is then so already
+                found.eq(ten == SYNC),  # or has been before: `since` is then so already
                 due.eq(place_next == WORD_BITS + behind),
                 pair.eq(found & (since_next == WORD_BITS + behind)),
             ]

@@ -37,9 +37,10 @@ class BitRecovery(wiring.Component):
 
     Timing
     ------
-    A sample is looked at two cycles after it was at the pins, and is at ``bits`` in the cycle after. Bits are taken half a bit behind the place where changes
-    are seen; whenever ``VOTES`` more changes came early than late, or late than early, that place moves by one sample behind the next bit. That bit, and
-    the second of two in a cycle, have no vote; a bit with changes both early and late has none, and several early ones count once.
+    A sample is looked at two cycles after it was at the pins, and is at ``bits`` in the cycle after. Bits are taken
+    half a bit behind the place where changes are seen; whenever ``VOTES`` more changes came early than late, or late
+    than early, that place moves by one sample behind the next bit. That bit, and the second of two in a cycle, have no
+    vote; a bit with changes both early and late has none, and several early ones count once.
 
     Raises
     ------
@@ -61,7 +62,7 @@ class BitRecovery(wiring.Component):
         # The line may change at any time. A change before a bit lies between two of the samples that are kept.
         window = Signal(samples)
         m.submodules.synchronizer = FFSynchronizer(self.line, window)
-        past = Signal(oversampling)                 # the samples before the window, the newest at the top
+        past = Signal(oversampling)  # the samples before the window, the newest at the top
         m.d.sync += past.eq(Cat(past, window)[-oversampling:])
         row = Cat(past, window)
 
@@ -70,7 +71,7 @@ class BitRecovery(wiring.Component):
         balance = Signal(range(-VOTES, VOTES + 1))  # late changes less early ones
         taken, two = Signal(), Signal()
         step = Signal(range(-1, 2))
-        sample, edges = Signal(), Signal(oversampling)      # changes since the bit before, the oldest first
+        sample, edges = Signal(), Signal(oversampling)  # changes since the bit before, the oldest first
         m.d.comb += [
             taken.eq(ahead < samples),
             step.eq(Mux(balance == VOTES, 1, Mux(balance == -VOTES, -1, 0))),
@@ -79,13 +80,19 @@ class BitRecovery(wiring.Component):
         with m.Switch(ahead):
             for n in range(samples):
                 with m.Case(n):
-                    m.d.comb += [sample.eq(row[n + oversampling]), edges.eq(row[n:n + oversampling] ^ row[n + 1:n + 1 + oversampling])]
+                    m.d.comb += [
+                        sample.eq(row[n + oversampling]),
+                        edges.eq(row[n : n + oversampling] ^ row[n + 1 : n + 1 + oversampling]),
+                    ]
         # Changes in the middle between two bits are neither early nor late.
         few = (oversampling - 1) // 2
         early, late = edges[:few].any(), edges[-few:].any()
         m.d.sync += [self.bits.eq(sample), self.count.eq(taken)]
         with m.If(taken):
-            m.d.sync += [ahead.eq(ahead + oversampling - samples + step), balance.eq(Mux(step != 0, 0, balance + late - early))]
+            m.d.sync += [
+                ahead.eq(ahead + oversampling - samples + step),
+                balance.eq(Mux(step != 0, 0, balance + late - early)),
+            ]
             with m.If(two):
                 m.d.sync += [ahead.eq(oversampling - 1), self.bits.eq(Cat(sample, window[-1])), self.count.eq(2)]
         with m.Else():

@@ -27,12 +27,13 @@ class FiberCrossing(wiring.Component):
     fiber : Out(FiberPort())
         A port like that of a board, by the clock ``line``.
     lost : Out(1)
-        A symbol from the fiber found no room; by the clock ``line``. Never if the board's clock is not slower than symbols come.
+        A symbol from the fiber found no room; by the clock ``line``. Never if the board's clock is not slower than
+        symbols come.
 
     Timing
     ------
-    One symbol a cycle of the slower clock, each way; a symbol is some three cycles of each clock under way. Idles are not passed on. Both clocks have
-    to be reset together.
+    One symbol a cycle of the slower clock, each way; a symbol is some three cycles of each clock under way. Idles are
+    not passed on. Both clocks have to be reset together.
     """
 
     def __init__(self):
@@ -47,9 +48,14 @@ class FiberCrossing(wiring.Component):
             arriving.w_data.eq(fiber.rx.payload),
             arriving.w_en.eq(fiber.rx.valid & (fiber.rx.payload != Control.IDLE)),
             self.lost.eq(arriving.w_en & ~arriving.w_rdy),
-            board.rx.payload.eq(arriving.r_data), board.rx.valid.eq(arriving.r_rdy), arriving.r_en.eq(1),
+            board.rx.payload.eq(arriving.r_data),
+            board.rx.valid.eq(arriving.r_rdy),
+            arriving.r_en.eq(1),
             leaving.w_data.eq(board.tx.payload),
-            leaving.w_en.eq(board.tx.valid & (board.tx.payload != Control.IDLE)), board.tx.ready.eq(leaving.w_rdy),
-            fiber.tx.payload.eq(leaving.r_data), fiber.tx.valid.eq(leaving.r_rdy), leaving.r_en.eq(fiber.tx.ready),
+            leaving.w_en.eq(board.tx.valid & (board.tx.payload != Control.IDLE)),
+            board.tx.ready.eq(leaving.w_rdy),
+            fiber.tx.payload.eq(leaving.r_data),
+            fiber.tx.valid.eq(leaving.r_rdy),
+            leaving.r_en.eq(fiber.tx.ready),
         ]
         return m

@@ -22,8 +22,9 @@ HEAD_START = 2
 class ElasticBuffer(wiring.Component):
     """Stores no idles, and gives one symbol in each slot.
 
-    A *run* are symbols that come without an idle between them. Its first one waits until ``HEAD_START`` of them are there or the run is over, so
-    that no idle stands between them when they leave, though they come somewhat more slowly than they leave.
+    A *run* are symbols that come without an idle between them. Its first one waits until ``HEAD_START`` of them are
+    there or the run is over, so that no idle stands between them when they leave, though they come somewhat more slowly
+    than they leave.
 
     Members
     -------
@@ -40,8 +41,8 @@ class ElasticBuffer(wiring.Component):
 
     Timing
     ------
-    ``output`` is valid in the cycle after a slot, or not at all for this slot. What comes in the cycle of a slot leaves in a later slot. If ``idle`` and
-    ``push`` come in one cycle, the run is over behind the symbol.
+    ``output`` is valid in the cycle after a slot, or not at all for this slot. What comes in the cycle of a slot leaves
+    in a later slot. If ``idle`` and ``push`` come in one cycle, the run is over behind the symbol.
     """
 
     def __init__(self):
@@ -53,18 +54,25 @@ class ElasticBuffer(wiring.Component):
         m.submodules.memory = storage = memory.Memory(shape=SYMBOL_BITS, depth=DEPTH, init=[])
         write, read = storage.write_port(), storage.read_port(domain="comb")
         pushed, popped, level = Signal(range(2 * DEPTH)), Signal(range(2 * DEPTH)), Signal(range(2 * DEPTH))
-        newest_first = Signal()         # the newest symbol is the first of a run: it matters only while there is no other
-        over = Signal(init=1)           # the run is over: what comes next is the first of another
+        newest_first = Signal()  # the newest symbol is the first of a run: it matters only while there is no other
+        over = Signal(init=1)  # the run is over: what comes next is the first of another
         store, leaves = Signal(), Signal()
         m.d.comb += [
-            level.eq((pushed - popped)[:len(level)]),
+            level.eq((pushed - popped)[: len(level)]),
             self.overflow.eq(self.push.valid & (level == DEPTH)),
             store.eq(self.push.valid & ~self.overflow),
-            write.addr.eq(pushed[:-1]), write.data.eq(self.push.payload), write.en.eq(store),
+            write.addr.eq(pushed[:-1]),
+            write.data.eq(self.push.payload),
+            write.en.eq(store),
             read.addr.eq(popped[:-1]),
             leaves.eq(self.slot & (level != 0) & (~newest_first | over | (level >= HEAD_START))),
         ]
-        m.d.sync += [pushed.eq(pushed + store), popped.eq(popped + leaves), self.output.valid.eq(leaves), self.output.payload.eq(read.data)]
+        m.d.sync += [
+            pushed.eq(pushed + store),
+            popped.eq(popped + leaves),
+            self.output.valid.eq(leaves),
+            self.output.payload.eq(read.data),
+        ]
         with m.If(store):
             m.d.sync += newest_first.eq(over)
         with m.If(self.idle):
@@ -73,6 +81,14 @@ class ElasticBuffer(wiring.Component):
             m.d.sync += over.eq(0)
         if platform == "formal":
             look = storage.read_port(domain="comb")
-            self.probes = SimpleNamespace(level=level, over=over, newest_first=newest_first, leaves=leaves, address=look.addr, data=look.data, popped=popped)
+            self.probes = SimpleNamespace(
+                level=level,
+                over=over,
+                newest_first=newest_first,
+                leaves=leaves,
+                address=look.addr,
+                data=look.data,
+                popped=popped,
+            )
             m.d.comb += Assert(level <= DEPTH, "no more symbols than there is room for")
         return m

@@ -42,13 +42,21 @@ class ParallelPhy(wiring.Component):
 
     Timing
     ------
-    A symbol each two cycles. It rises the strobe in the cycle after it was taken, and is at the neighbour's board some five cycles later. The strobe always
-    runs; idles stand where there is nothing else. The reset of the part that runs by the strobe ends two strobes after that of the board.
-    """
+    A symbol each two cycles. It rises the strobe in the cycle after it was taken, and is at the neighbour's board some
+    five cycles later. The strobe always runs; idles stand where there is nothing else. The reset of the part that runs
+    by the strobe ends two strobes after that of the board."""
 
     def __init__(self):
         wires = {"tx_data": Out(SYMBOL_BITS), "tx_strobe": Out(1), "rx_data": In(SYMBOL_BITS), "rx_strobe": In(1)}
-        super().__init__({"fiber": In(FiberPort()), "wires": Out(wiring.Signature(wires)), "up": Out(1), "lost": Out(1), "clear": In(1)})
+        super().__init__(
+            {
+                "fiber": In(FiberPort()),
+                "wires": Out(wiring.Signature(wires)),
+                "up": Out(1),
+                "lost": Out(1),
+                "clear": In(1),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -65,10 +73,13 @@ class ParallelPhy(wiring.Component):
         m.d.comb += ClockSignal("strobe").eq(wires.rx_strobe)
         m.submodules.reset = ResetSynchronizer(ResetSignal(), domain="strobe")
         m.submodules.arriving = arriving = AsyncFIFO(width=SYMBOL_BITS, depth=DEPTH, w_domain="strobe", r_domain="sync")
-        beat, overran = Signal(), Signal()      # change with each strobe; with each symbol that is lost
+        beat, overran = Signal(), Signal()  # change with each strobe; with each symbol that is lost
         m.d.comb += [
-            arriving.w_data.eq(wires.rx_data), arriving.w_en.eq(wires.rx_data != Control.IDLE),
-            fiber.rx.payload.eq(arriving.r_data), fiber.rx.valid.eq(arriving.r_rdy), arriving.r_en.eq(1),
+            arriving.w_data.eq(wires.rx_data),
+            arriving.w_en.eq(wires.rx_data != Control.IDLE),
+            fiber.rx.payload.eq(arriving.r_data),
+            fiber.rx.valid.eq(arriving.r_rdy),
+            arriving.r_en.eq(1),
         ]
         m.d.strobe += beat.eq(~beat)
         with m.If(arriving.w_en & ~arriving.w_rdy):

@@ -30,7 +30,9 @@ class FiberPort(wiring.Signature):
     """
 
     def __init__(self):
-        super().__init__({
-            "rx": In(wiring.Signature({"payload": Out(SYMBOL_BITS), "valid": Out(1)})),
-            "tx": Out(wiring.Signature({"payload": Out(SYMBOL_BITS), "valid": Out(1), "ready": In(1)})),
-        })
+        super().__init__(
+            {
+                "rx": In(wiring.Signature({"payload": Out(SYMBOL_BITS), "valid": Out(1)})),
+                "tx": Out(wiring.Signature({"payload": Out(SYMBOL_BITS), "valid": Out(1), "ready": In(1)})),
+            }
+        )

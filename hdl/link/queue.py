@@ -61,20 +61,23 @@ class SymbolQueue(wiring.Component):
                 raise ValueError(f"a queue's {name} must be at least {least}, not {value}")
         self.depth = depth
         self.width = width
-        super().__init__({
-            "push": In(wiring.Signature({"payload": Out(width), "valid": Out(1)})),
-            "output": Out(stream.Signature(width)),
-            "level": Out(range(depth + 1)),
-            "overflow": Out(1),
-            "clear": In(1),
-        })
+        super().__init__(
+            {
+                "push": In(wiring.Signature({"payload": Out(width), "valid": Out(1)})),
+                "output": Out(stream.Signature(width)),
+                "level": Out(range(depth + 1)),
+                "overflow": Out(1),
+                "clear": In(1),
+            }
+        )
 
     def elaborate(self, platform):
         """A memory of a power of two, so that pointers wrap by themselves; it is read ahead."""
         m = Module()
         # One word more than fits would make a full queue look like an empty one.
         size = 1 << ceil_log2(self.depth + 1)
-        # What it reads at the place that is being written is not used: the queue is empty, and what comes is read a cycle later.
+        # What it reads at the place that is being written is not used: the queue is empty, and what comes is read a
+        # cycle later.
         m.submodules.memory = data = memory.Memory(shape=self.width, depth=size, init=[], attrs={"no_rw_check": 1})
         write = data.write_port()
         read = data.read_port()
@@ -83,7 +86,7 @@ class SymbolQueue(wiring.Component):
         taken = Signal(range(size))
         head, following = Signal(range(size)), Signal(range(size))
         store = Signal()
-        ahead = Signal()     # what is read out of the memory is an entry
+        ahead = Signal()  # what is read out of the memory is an entry
         load, pop = Signal(), Signal()
         m.d.comb += [
             self.overflow.eq(self.push.valid & (self.level == self.depth)),
@@ -118,7 +121,10 @@ class SymbolQueue(wiring.Component):
             count = Signal(range(size))
             m.d.comb += [
                 count.eq(written - taken),
-                Assert(count == self.level - self.output.valid, "the level is the distance of the pointers, and what is in the register"),
+                Assert(
+                    count == self.level - self.output.valid,
+                    "the level is the distance of the pointers, and what is in the register",
+                ),
                 Assert(self.level <= self.depth, "no more entries than there is room for"),
             ]
         return m

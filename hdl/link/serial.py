@@ -1,7 +1,7 @@
 """A serial fiber behind a port of a board: sender, receiver, and what went wrong.
 
-Source: "The Design of Nectar" (1989), section 3.2: fibers and TAXI chips at 100 Mbit/s; ``docs/serial.md`` specifies what stands for
-them here.
+Source: "The Design of Nectar" (1989), section 3.2: fibers and TAXI chips at 100 Mbit/s; ``docs/serial.md`` specifies
+what stands for them here.
 """
 
 from amaranth.hdl import Module
@@ -42,7 +42,8 @@ class SerialPhy(wiring.Component):
 
     Timing
     ------
-    A symbol takes ``10 * oversampling / samples`` cycles, on the line and at ``fiber``. A counter shows what happened in the cycle after.
+    A symbol takes ``10 * oversampling / samples`` cycles, on the line and at ``fiber``. A counter shows what happened
+    in the cycle after.
 
     Raises
     ------
@@ -53,23 +54,37 @@ class SerialPhy(wiring.Component):
     def __init__(self, samples=4, oversampling=4, interval=INTERVAL_HUB):
         self.transmitter = Transmitter(samples, oversampling, interval)
         self.receiver = SerialReceiver(samples, oversampling)
-        super().__init__({
-            "fiber": In(FiberPort()),
-            "line": Out(wiring.Signature({"rx": In(samples), "tx": Out(samples)})),
-            "up": Out(1), "violations": Out(8), "losses": Out(8), "overruns": Out(8), "clear": In(1),
-        })
+        super().__init__(
+            {
+                "fiber": In(FiberPort()),
+                "line": Out(wiring.Signature({"rx": In(samples), "tx": Out(samples)})),
+                "up": Out(1),
+                "violations": Out(8),
+                "losses": Out(8),
+                "overruns": Out(8),
+                "clear": In(1),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.transmitter = transmitter = self.transmitter
         m.submodules.receiver = receiver = self.receiver
         m.d.comb += [
-            transmitter.symbols.payload.eq(self.fiber.tx.payload), transmitter.symbols.valid.eq(self.fiber.tx.valid),
-            self.fiber.tx.ready.eq(transmitter.symbols.ready), self.line.tx.eq(transmitter.line),
-            receiver.line.eq(self.line.rx), self.up.eq(receiver.up),
-            self.fiber.rx.payload.eq(receiver.symbols.payload), self.fiber.rx.valid.eq(receiver.symbols.valid),
+            transmitter.symbols.payload.eq(self.fiber.tx.payload),
+            transmitter.symbols.valid.eq(self.fiber.tx.valid),
+            self.fiber.tx.ready.eq(transmitter.symbols.ready),
+            self.line.tx.eq(transmitter.line),
+            receiver.line.eq(self.line.rx),
+            self.up.eq(receiver.up),
+            self.fiber.rx.payload.eq(receiver.symbols.payload),
+            self.fiber.rx.valid.eq(receiver.symbols.valid),
         ]
-        for count, event in (self.violations, receiver.violation), (self.losses, receiver.lost), (self.overruns, receiver.overrun):
+        for count, event in (
+            (self.violations, receiver.violation),
+            (self.losses, receiver.lost),
+            (self.overruns, receiver.overrun),
+        ):
             with m.If(self.clear):
                 m.d.sync += count.eq(0)
             with m.Elif(event & ~count.all()):

@@ -50,8 +50,8 @@ class SerialReceiver(wiring.Component):
 
     Timing
     ------
-    At most one symbol in ``WORD_BITS * oversampling / samples`` cycles. When the link is lost, one ``VIOLATION`` is delivered. ``violation``, ``lost`` and
-    ``overrun`` are 1 for one cycle each time.
+    At most one symbol in ``WORD_BITS * oversampling / samples`` cycles. When the link is lost, one ``VIOLATION`` is
+    delivered. ``violation``, ``lost`` and ``overrun`` are 1 for one cycle each time.
 
     Raises
     ------
@@ -63,11 +63,16 @@ class SerialReceiver(wiring.Component):
         self.cycles = WORD_BITS * line_rate(samples, oversampling)
         self.samples = samples
         self.oversampling = oversampling
-        super().__init__({
-            "line": In(samples),
-            "symbols": Out(wiring.Signature({"payload": Out(SYMBOL_BITS), "valid": Out(1)})),
-            "up": Out(1), "violation": Out(1), "lost": Out(1), "overrun": Out(1),
-        })
+        super().__init__(
+            {
+                "line": In(samples),
+                "symbols": Out(wiring.Signature({"payload": Out(SYMBOL_BITS), "valid": Out(1)})),
+                "up": Out(1),
+                "violation": Out(1),
+                "lost": Out(1),
+                "overrun": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -75,12 +80,18 @@ class SerialReceiver(wiring.Component):
         m.submodules.aligner = aligner = Aligner(len(bits.bits))
         m.submodules.decoder = decoder = Decoder()
         m.submodules.elastic = elastic = ElasticBuffer()
-        m.d.comb += [bits.line.eq(self.line), aligner.bits.eq(bits.bits), aligner.count.eq(bits.count), decoder.word.eq(aligner.word)]
+        m.d.comb += [
+            bits.line.eq(self.line),
+            aligner.bits.eq(bits.bits),
+            aligner.count.eq(bits.count),
+            decoder.word.eq(aligner.word),
+        ]
 
-        # May what comes be believed? If it is neither on trial nor up, two idle words in a row are searched for. ``score``: good words of the trial, and then
-        # how bad it is, which its lower bits are enough for; in a search nobody looks at it.
+        # May what comes be believed? If it is neither on trial nor up, two idle words in a row are searched for.
+        # ``score``: good words of the trial, and then how bad it is, which its lower bits are enough for; in a search
+        # nobody looks at it.
         trial, score = Signal(), Signal(range(TRIAL), reset_less=True)
-        badness = score[:WORST.bit_length()]
+        badness = score[: WORST.bit_length()]
         good, bad = Signal(), Signal()
         m.d.comb += [
             good.eq(aligner.strobe & ~decoder.violation),
@@ -93,12 +104,13 @@ class SerialReceiver(wiring.Component):
         with m.Elif(trial & good & score.all()):
             m.d.sync += [trial.eq(0), self.up.eq(1)]
         with m.If(trial & good):
-            m.d.sync += score.eq(score + 1)     # the last one makes it 0
+            m.d.sync += score.eq(score + 1)  # the last one makes it 0
         with m.Elif(bad):
             m.d.sync += badness.eq(badness + WORSE)
         with m.Elif(good & (badness != 0)):
             m.d.sync += badness.eq(badness - 1)
-        # Two idles where no words were, or at another place, begin a trial; a damaged line may show two by chance, not the words of a trial.
+        # Two idles where no words were, or at another place, begin a trial; a damaged line may show two by chance, not
+        # the words of a trial.
         with m.If(aligner.pair & (~(trial | self.up) | aligner.moved)):
             m.d.sync += [trial.eq(1), self.up.eq(0), score.eq(0)]
 

@@ -11,8 +11,19 @@ receiver's clock recovery.
 
 from enum import IntEnum
 
-__all__ = ["SYMBOL_BITS", "CONTROL_BIT", "Control", "ANY_HUB", "MAX_PACKET", "COMMAND_LENGTH", "REPLY_BIT",
-           "command", "reply", "packet", "is_control"]
+__all__ = [
+    "SYMBOL_BITS",
+    "CONTROL_BIT",
+    "Control",
+    "ANY_HUB",
+    "MAX_PACKET",
+    "COMMAND_LENGTH",
+    "REPLY_BIT",
+    "command",
+    "reply",
+    "packet",
+    "is_control",
+]
 
 #: Bits of a symbol: a byte and the bit that tells control codes from data.
 SYMBOL_BITS = 9
@@ -31,12 +42,12 @@ REPLY_BIT = 0x01
 class Control(IntEnum):
     """Control codes. The low four bits are the TAXI command number; the comment names its 4B/5B pair."""
 
-    IDLE = 0x100     # JK, the sync pair: sent whenever there is nothing to send, never stored
-    START = 0x102    # TT: start of packet
-    END = 0x103      # TS: end of packet
-    READY = 0x104    # IH: the start of your packet has left my input queue
+    IDLE = 0x100  # JK, the sync pair: sent whenever there is nothing to send, never stored
+    START = 0x102  # TT: start of packet
+    END = 0x103  # TS: end of packet
+    READY = 0x104  # IH: the start of your packet has left my input queue
     COMMAND = 0x105  # TR: a command of three bytes follows
-    REPLY = 0x106    # SR: a reply of three bytes follows
+    REPLY = 0x106  # SR: a reply of three bytes follows
 
 
 def is_control(symbol):

@@ -55,8 +55,9 @@ class Transmitter(wiring.Component):
 
     Timing
     ------
-    A symbol takes ``WORD_BITS * oversampling / samples`` cycles. It begins on the line two cycles after it was taken; its first bit is
-    a change of level or none. Where no symbol is valid, an idle is sent; so are two after ``interval`` symbols without two idles in a row.
+    A symbol takes ``WORD_BITS * oversampling / samples`` cycles. It begins on the line two cycles after it was taken;
+    its first bit is a change of level or none. Where no symbol is valid, an idle is sent; so are two after ``interval``
+    symbols without two idles in a row.
 
     Raises
     ------
@@ -91,7 +92,7 @@ class Transmitter(wiring.Component):
             m.d.sync += place.eq(0)
 
         # What is sent next.
-        since = Signal(range(self.interval + 1))    # symbols since the last two idles in a row
+        since = Signal(range(self.interval + 1))  # symbols since the last two idles in a row
         was_idle, forced, idle = Signal(init=1), Signal(), Signal()
         m.d.comb += [
             forced.eq(since == self.interval),

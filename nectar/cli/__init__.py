@@ -39,9 +39,13 @@ def _module(name):
 def _top(arguments):
     """Parses what stands before the subcommand; whether it asks for tracebacks."""
     lines = "\n".join(f"  {name:10}{_module(name).HELP}" for name in SUBCOMMANDS)
-    parser = _Parser(prog="nectar", usage="nectar [--version] [--debug] SUBCOMMAND ...", epilog=f"subcommands:\n{lines}\n\n"
-                     "'nectar SUBCOMMAND --help' tells more.", description="Nectar: CAB boards and HUB switches in RTL, "
-                     "joined by simulated fibers and driven by software in Python.")
+    parser = _Parser(
+        prog="nectar",
+        usage="nectar [--version] [--debug] SUBCOMMAND ...",
+        epilog=f"subcommands:\n{lines}\n\n'nectar SUBCOMMAND --help' tells more.",
+        description="Nectar: CAB boards and HUB switches in RTL, "
+        "joined by simulated fibers and driven by software in Python.",
+    )
     parser.add_argument("--version", action="version", version=f"nectar {__version__}")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     return parser.parse_args(arguments).debug
@@ -61,7 +65,7 @@ def _parse(arguments):
     parser = _Parser(prog=f"nectar {name}", description=module.__doc__)
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     module.configure(parser)
-    options = getattr(module, "parse", argparse.ArgumentParser.parse_args)(parser, arguments[at + 1:])
+    options = getattr(module, "parse", argparse.ArgumentParser.parse_args)(parser, arguments[at + 1 :])
     options.debug |= debug
     options.module = module
     return options
@@ -79,7 +83,7 @@ def _catch_signals():
 
 
 def _complain(message):
-    with contextlib.suppress(OSError):      # the terminal has gone
+    with contextlib.suppress(OSError):  # the terminal has gone
         print(f"nectar: {' '.join(message.split())}", file=sys.stderr)
 
 
@@ -115,11 +119,11 @@ def main(arguments=None):
     try:
         try:
             status = _execute(list(sys.argv[1:] if arguments is None else arguments))
-        except SystemExit as end:       # argparse, after --help or --version
+        except SystemExit as end:  # argparse, after --help or --version
             status = end.code or DONE
         sys.stdout.flush()
         return status
-    except BrokenPipeError:             # whoever read the output has gone, as after "| head"
+    except BrokenPipeError:  # whoever read the output has gone, as after "| head"
         _silence_output()
         return WRONG
     except OSError as error:

@@ -46,7 +46,8 @@ class Awaits:
         try:
             for each in _chain(error):  # what stands in their frames is thrown away now, not behind the message
                 traceback.clear_frames(each.__traceback__)
-            trace = each = None
+            del trace
+            each = None
             if error is None or isinstance(error, Exception):
                 self.check(error)
         finally:

@@ -1,4 +1,5 @@
-"""Measures the simulator's speed, memory and start-up against their targets, the throughput of fiber and CAB, and the boards on an FPGA.
+"""Measures the simulator's speed, memory and start-up against their targets, the throughput of fiber and CAB, and the
+boards on an FPGA.
 
 Speeds are ratios of two things measured right after each other, both printed. A machine that is busy with other things
 gives wrong results. Exit code 1: a target was missed.
@@ -15,7 +16,9 @@ _QUICK = 0.25
 
 def configure(parser):
     """Options of ``nectar bench``."""
-    parser.add_argument("names", metavar="NAME", nargs="*", help="benchmarks to run (default: all); --list tells which there are")
+    parser.add_argument(
+        "names", metavar="NAME", nargs="*", help="benchmarks to run (default: all); --list tells which there are"
+    )
     parser.add_argument("--list", action="store_true", help="tell what there is to measure, and measure nothing")
     parser.add_argument("--quick", action="store_true", help="measure for a shorter time, less exactly")
     add_json_option(parser)
@@ -25,6 +28,7 @@ def execute(options):
     """Runs the benchmarks, one after the other."""
     from ..verification.benchmarks.catalogue import BENCHMARKS
     from ..verification.benchmarks.outcome import NotInstalled
+
     for name in options.names:
         if name not in BENCHMARKS:
             raise UsageError(f"there is no benchmark {name!r}; there are {', '.join(BENCHMARKS)}")
@@ -43,7 +47,9 @@ def execute(options):
             if options.names:
                 raise UsageError(f"{benchmark.name} cannot be measured: {error}") from error
             print(f"{benchmark.name:8}not measured: {error}", flush=True)
-            results.append(Result(f"bench.{benchmark.name}", None, more={"claim": benchmark.claim, "reason": str(error)}))
+            results.append(
+                Result(f"bench.{benchmark.name}", None, more={"claim": benchmark.claim, "reason": str(error)})
+            )
             continue
         for outcome in outcomes if isinstance(outcomes, list) else [outcomes]:
             results.append(_told(benchmark, outcome))
@@ -55,11 +61,21 @@ def _told(benchmark, outcome):
     """Prints what was found; the Result of it."""
     limit = "at most" if outcome.at_most else "at least"
     unit = f" {outcome.unit}" if outcome.unit else ""
-    target = f"({limit} {outcome.target:g}{unit}) {'ok    ' if outcome.ok else 'MISSED'}" if outcome.target is not None else "(no target)"
+    target = (
+        f"({limit} {outcome.target:g}{unit}) {'ok    ' if outcome.ok else 'MISSED'}"
+        if outcome.target is not None
+        else "(no target)"
+    )
     digits = f"{outcome.value:8d}" if isinstance(outcome.value, int) else f"{outcome.value:8.3g}"
     print(f"{benchmark.name:8}{digits}{unit:6} {target}  {benchmark.claim}")
     for line in outcome.text.splitlines():
         print(f"        {line}", flush=True)
     name = ".".join(["bench", benchmark.name, *[outcome.part] * bool(outcome.part)])
-    return Result(name, outcome.value, outcome.unit or None, outcome.target, outcome.ok,
-                  {"target_is": limit, "claim": benchmark.claim, "measured": outcome.measured})
+    return Result(
+        name,
+        outcome.value,
+        outcome.unit or None,
+        outcome.target,
+        outcome.ok,
+        {"target_is": limit, "claim": benchmark.claim, "measured": outcome.measured},
+    )

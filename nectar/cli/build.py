@@ -1,8 +1,9 @@
-"""Builds a top for an FPGA board: constraints, synthesis, place and route, bitstream; docs/boards.md tells how to wire and use it.
+"""Builds a top for an FPGA board: constraints, synthesis, place and route, bitstream; docs/boards.md tells how to wire
+and
+use it.
 
-What has been built once is kept, so that the same command is done at once. For boards whose tools are not open it writes the vendor's project, and says
-what to run. Exit code 1: a clock is not met, and there is no bitstream.
-"""
+What has been built once is kept, so that the same command is done at once. For boards whose tools are not open it
+writes the vendor's project, and says what to run. Exit code 1: a clock is not met, and there is no bitstream."""
 
 import os
 import sys
@@ -34,10 +35,16 @@ def configure(parser):
     parser.add_argument("--list", action="store_true", help="tell boards and tops, and build nothing")
     for name, (metavar, _, text) in _PARAMETERS.items():
         parser.add_argument(f"--{name.replace('_', '-')}", metavar=metavar, help=text)
-    parser.add_argument("--freq", metavar="MHZ", help="clock of HUB and CABs in MHz (default: one that the board meets)")
-    parser.add_argument("--mbaud", metavar="N", help="bits on a serial fiber, in Mbit/s; the same at both ends (default: by the board)")
+    parser.add_argument(
+        "--freq", metavar="MHZ", help="clock of HUB and CABs in MHz (default: one that the board meets)"
+    )
+    parser.add_argument(
+        "--mbaud", metavar="N", help="bits on a serial fiber, in Mbit/s; the same at both ends (default: by the board)"
+    )
     parser.add_argument("--seed", metavar="S", default="1", help="where place and route starts from (default: 1)")
-    parser.add_argument("--minutes", metavar="N", default="60", help="give up if place and route takes longer (default: 60)")
+    parser.add_argument(
+        "--minutes", metavar="N", default="60", help="give up if place and route takes longer (default: 60)"
+    )
     parser.add_argument("--program", action="store_true", help="then load it into the board")
     parser.add_argument("-o", "--output", metavar="DIR", help="folder for the files (default: build/BOARD-TOP)")
     add_json_option(parser)
@@ -56,6 +63,7 @@ def _number(option, text, kind=int, least=0):
 def _parameters(options, board, top):
     """Parameters of the top that were given."""
     from ..boards.tops import TOPS
+
     found = {}
     for name, (_, number, _) in _PARAMETERS.items():
         given, option = getattr(options, name), f"--{name.replace('_', '-')}"
@@ -87,8 +95,11 @@ def _list():
     from ..boards.catalogue import BOARDS
     from ..boards.flows import VENDORS
     from ..boards.tops import TOPS
+
     for name, board in BOARDS.items():
-        print(f"{name:12}{board.title}{f' (a project for {VENDORS[board.family][0]})' if board.family in VENDORS else ''}")
+        print(
+            f"{name:12}{board.title}{f' (a project for {VENDORS[board.family][0]})' if board.family in VENDORS else ''}"
+        )
     print()
     for name, top in TOPS.items():
         print(f"{name:12}{top.purpose}; {', '.join(f'{key} {value}' for key, value in top.defaults.items())}")
@@ -120,16 +131,29 @@ def _told(built):
     """Prints the summary of a Built; its Results."""
     found = built.design
     from ..boards.catalogue import BOARDS
+
     size = BOARDS[found.board].size
     cells = ", ".join(f"{built.cells[kind]} of {size[kind]} {kind}" for kind in ("COMB", "FF", "RAM"))
-    print(f"{found.board} {found.top}: {', '.join(f'{name} {value}' for name, value in found.parameters.items())}; seed {built.seed}")
+    print(
+        f"{found.board} {found.top}: {', '.join(f'{name} {value}' for name, value in found.parameters.items())}; seed "
+        f"{built.seed}"
+    )
     print(f"  {cells}")
     results = []
     for clock, (asked, met) in sorted(built.mhz.items()):
         print(f"  {clock}: {asked:g} MHz asked, {met:g} MHz met")
         results.append(Result(f"{_name(found)}.{clock}", met, "MHz", asked, met >= asked))
-    more = {"parameters": found.parameters, "seed": built.seed, "versions": built.versions, "pins": found.pins, "baud": found.baud}
-    results += [Result(f"{_name(found)}.{kind}", built.cells[kind], None, size[kind], built.cells[kind] <= size[kind], more) for kind in built.cells]
+    more = {
+        "parameters": found.parameters,
+        "seed": built.seed,
+        "versions": built.versions,
+        "pins": found.pins,
+        "baud": found.baud,
+    }
+    results += [
+        Result(f"{_name(found)}.{kind}", built.cells[kind], None, size[kind], built.cells[kind] <= size[kind], more)
+        for kind in built.cells
+    ]
     return results
 
 
@@ -137,12 +161,30 @@ def _vendor(options, found, folder):
     """Writes the project for the vendor's program."""
     from ..boards.catalogue import BOARDS
     from ..boards.flows import VENDORS
+
     program, command, product = VENDORS[BOARDS[found.board].family]
     files = {name: data for name, data in found.files.items() if not name.endswith((".debug.v", ".bat", ".json"))}
     _write(folder, {**files, "pins.txt": _pins(found)})
-    print(f"{folder}: a project for {program}, {len(files)} files; run '{command}' there, which makes {product} and checks the timing")
-    save_json(options.json, [Result(_name(found), None, more={"command": command, "product": product, "files": sorted(files), "pins": found.pins,
-                                                              "parameters": found.parameters})])
+    print(
+        f"{folder}: a project for {program}, {len(files)} files; run '{command}' there, which makes {product} and "
+        f"checks the timing"
+    )
+    save_json(
+        options.json,
+        [
+            Result(
+                _name(found),
+                None,
+                more={
+                    "command": command,
+                    "product": product,
+                    "files": sorted(files),
+                    "pins": found.pins,
+                    "parameters": found.parameters,
+                },
+            )
+        ],
+    )
     if options.program:
         raise UsageError(f"--program: there is no {product} yet; run '{command}' in {folder} first")
     return DONE
@@ -155,6 +197,7 @@ def execute(options):
     from ..boards.flows import FLOWS, VENDORS
     from ..boards.program import program
     from ..boards.tools import MissingTool, ToolError
+
     if options.list:
         _list()
         return DONE
@@ -162,7 +205,10 @@ def execute(options):
         raise UsageError("give a board and a top; 'nectar build --list' tells which there are")
     folder = options.output or f"build/{options.board}-{options.top}"
     seed = _number("--seed", options.seed)
-    mhz, mbaud = (None if given is None else _number(option, given, float, 0.001) for option, given in (("--freq", options.freq), ("--mbaud", options.mbaud)))
+    mhz, mbaud = (
+        None if given is None else _number(option, given, float, 0.001)
+        for option, given in (("--freq", options.freq), ("--mbaud", options.mbaud))
+    )
     minutes = _number("--minutes", options.minutes, float, 0.001)
     parameters = _parameters(options, options.board, options.top)
     _check_folder(folder)
@@ -174,7 +220,9 @@ def execute(options):
         if family in VENDORS:
             return _vendor(options, found, folder)
         built = build(found, seed=seed, limit_s=60 * minutes)
-        constraints = {name: data for name, data in found.files.items() if name.endswith((".lpf", ".pcf", ".cst", ".cfg"))}
+        constraints = {
+            name: data for name, data in found.files.items() if name.endswith((".lpf", ".pcf", ".cst", ".cfg"))
+        }
         results = _told(built)
         _write(folder, {**built.files, **constraints, "pins.txt": _pins(found)})
         print(f"  {folder}: {', '.join(built.files)}, pins.txt")

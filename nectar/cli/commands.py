@@ -13,21 +13,36 @@ def configure(parser):
 
 
 def _result(row):
-    return Result(f"command.{row.op.name.lower()}", int(row.op), "opcode", more={
-        "name": row.name, "class": "supervisor" if row.supervisor else "user", "group": row.group.name.lower(),
-        "executor": row.executor.value, "parameter": row.parameter, "reply": row.reply, "effect": row.effect,
-        "errors": [error.name for error in row.errors], "use": row.use})
+    return Result(
+        f"command.{row.op.name.lower()}",
+        int(row.op),
+        "opcode",
+        more={
+            "name": row.name,
+            "class": "supervisor" if row.supervisor else "user",
+            "group": row.group.name.lower(),
+            "executor": row.executor.value,
+            "parameter": row.parameter,
+            "reply": row.reply,
+            "effect": row.effect,
+            "errors": [error.name for error in row.errors],
+            "use": row.use,
+        },
+    )
 
 
 _PAGE = """\
 # The HUB's commands
 
-Made from the table in `nectar.hdl.hub.commands` by `nectar commands --markdown`; a test keeps it up to date. The wire's side of a command is in [wire.md](wire.md), what a
-HUB does with one in [hub.md](hub.md), the monitor in [monitor.md](monitor.md). Source: *The Design of Nectar* (1989), section 4.2, which counts 38 user and 14 supervisor
+Made from the table in `nectar.hdl.hub.commands` by `nectar commands --markdown`; a test keeps it up to date. The
+wire's side of a command is in [wire.md](wire.md), what a HUB does with one in [hub.md](hub.md), the monitor in
+[monitor.md](monitor.md). Source: *The Design of Nectar* (1989), section 4.2, which counts 38 user and 14 supervisor
 commands and names some; the others are **ours**.
 
-An opcode's bit 7 says that only a supervisor port may give the command, bits 6 to 4 are its group, bit 0 asks for a reply. In group *open* bit 2 is *test* (the ready bit) and bit 1
-*retry* (wait until it can be done), in group *lock* bit 1. A reply bears the command's opcode, with bit 0 set if the command was done, clear if it was refused; its value is then an error:
+An opcode's bit 7 says that only a supervisor port may give the command, bits 6 to 4 are its group, bit 0 asks for a
+reply. In group *open* bit 2 is *test* (the ready bit) and bit 1 *retry* (wait until it can be done), in group *lock*
+bit 1. A reply bears the command's opcode, with bit 0 set if the command was done, clear if it was refused; its value is
+then an error:
 
 """
 
@@ -44,15 +59,27 @@ def _markdown(results, errors):
         if group != (row["class"], row["group"]):
             group = row["class"], row["group"]
             print(f"\n## {row['class'].capitalize()} commands: {row['group']}\n")
-            print("| opcode | command | parameter | effect | reply | errors | executed by | use |\n|---|---|---|---|---|---|---|---|")
-        cells = (f"`0x{result.value:02X}`", row["name"], row["parameter"], row["effect"], row["reply"], ", ".join(row["errors"]) or "none",
-                 row["executor"], row["use"])
+            print(
+                "| opcode | command | parameter | effect | reply | errors | executed by | use "
+                "|\n|---|---|---|---|---|---|---|---|"
+            )
+        cells = (
+            f"`0x{result.value:02X}`",
+            row["name"],
+            row["parameter"],
+            row["effect"],
+            row["reply"],
+            ", ".join(row["errors"]) or "none",
+            row["executor"],
+            row["use"],
+        )
         print(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
 
 
 def execute(options):
     """Prints the table in the order of its opcodes."""
     from ..hdl.hub.commands import COMMANDS, Error
+
     check_target("--json", options.json)
     results = [_result(row) for row in sorted(COMMANDS, key=lambda row: row.op)]
     if options.markdown:

@@ -52,10 +52,13 @@ def explain(error):
     from ..sim.cache import BuildError
     from ..sim.wiring import TopologyError
     from ..software.errors import ProgramError
+
     if isinstance(error, (UsageError, BuildError, TopologyError, ProgramError)):
         return str(error)
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename or 'writing failed'}: {error.strerror}"
     where = place(error)
-    return (f"internal error: {type(error).__name__}: {error}{f' at {where}' if where else ''}; "
-            "'--debug' shows the traceback, please report it")
+    return (
+        f"internal error: {type(error).__name__}: {error}{f' at {where}' if where else ''}; "
+        "'--debug' shows the traceback, please report it"
+    )

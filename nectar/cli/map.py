@@ -13,15 +13,28 @@ def configure(parser):
 
 
 def _region(region):
-    return Result(f"region.{region.name}", region.base, "byte address", more={
-        "size": region.size, "end": region.end, "present": region.present, "purpose": region.purpose})
+    return Result(
+        f"region.{region.name}",
+        region.base,
+        "byte address",
+        more={"size": region.size, "end": region.end, "present": region.present, "purpose": region.purpose},
+    )
 
 
 def _register(register):
-    return Result(f"register.{register.name}", register.address, "byte address", more={
-        "access": register.access, "purpose": register.purpose,
-        "fields": [{"name": item.name, "low": item.low, "width": item.width, "purpose": item.purpose}
-                   for item in register.fields]})
+    return Result(
+        f"register.{register.name}",
+        register.address,
+        "byte address",
+        more={
+            "access": register.access,
+            "purpose": register.purpose,
+            "fields": [
+                {"name": item.name, "low": item.low, "width": item.width, "purpose": item.purpose}
+                for item in register.fields
+            ],
+        },
+    )
 
 
 _PAGE = """\
@@ -44,6 +57,7 @@ _PAGES = "Fiber and interrupts", "Timers", "VME", "The kernel's"
 def _markdown(regions, registers):
     """Prints the page."""
     from ..hdl.cab.listing import bits
+
     print(_PAGE, end="")
     print("## Regions\n\n| first address | last address | region | |\n|---|---|---|---|")
     for region in regions:
@@ -65,6 +79,7 @@ def execute(options):
     """Prints regions and registers in the order of their addresses."""
     from ..hdl.cab import listing
     from ..hdl.cab.regions import REGIONS
+
     check_target("--json", options.json)
     regions = sorted(REGIONS.values(), key=lambda region: region.base)
     registers = listing.registers()

@@ -18,8 +18,8 @@ _WRONG_MAIN = "'main' must be 'async def main(system, arguments)'"
 class Program:
     """The program in the file ``path`` (see docs/software.md), loaded: its top level has been run.
 
-    ``topology`` is its TOPOLOGY, or None, ``trace`` whether it has asked for a TRACE, ``nodes`` its NODES: names of CABs, or True for all. Raises UsageError when there is no such program or it cannot be loaded.
-    """
+    ``topology`` is its TOPOLOGY, or None, ``trace`` whether it has asked for a TRACE, ``nodes`` its NODES: names of
+    CABs, or True for all. Raises UsageError when there is no such program or it cannot be loaded."""
 
     def __init__(self, path):
         self.path = path
@@ -33,11 +33,13 @@ class Program:
         module = types.ModuleType(_MODULE)
         module.__file__ = os.path.abspath(path)
         sys.modules[_MODULE] = module
-        sys.path.insert(0, os.path.dirname(module.__file__))    # as python does: a program may have modules beside it
+        sys.path.insert(0, os.path.dirname(module.__file__))  # as python does: a program may have modules beside it
         try:
             exec(code, vars(module))
         except SystemExit as error:
-            raise UsageError(f"{path}: {error.code if isinstance(error.code, str) else 'it ended itself while it was loaded'}") from error
+            raise UsageError(
+                f"{path}: {error.code if isinstance(error.code, str) else 'it ended itself while it was loaded'}"
+            ) from error
         except Exception as error:
             raise UsageError(f"{self.failure(error)} (while it was loaded)") from error
         self._main = getattr(module, "main", None)
@@ -56,6 +58,7 @@ class Program:
         Raises UsageError, TopologyError.
         """
         from ..sim.topology import Topology, load
+
         if wanted is None:
             wanted = self.topology
             if isinstance(wanted, str) and wanted.endswith((".toml", ".py")):
@@ -84,22 +87,26 @@ class Program:
             return
         line = coroutine.cr_frame.f_lineno
         coroutine.close()
-        raise UsageError(f"{self.path}:{line}: main awaits what only a task may await; start a task with system.spawn "
-                         "and wait for it with 'await system.run()'")
+        raise UsageError(
+            f"{self.path}:{line}: main awaits what only a task may await; start a task with system.spawn "
+            "and wait for it with 'await system.run()'"
+        )
 
     def failure(self, error):
         """What ``error``, raised in the program, is called: ``file:line: ValueError: message``."""
         from ..software.errors import described
+
         return f"{place(error, self.path)}: {described(error)}"
 
     def explain(self, error):
         """The line that tells of ``error``, which ended ``main``."""
         from ..software.errors import ProgramError
+
         if not isinstance(error, ProgramError):
             return self.failure(error)
         frames = traceback.extract_tb(error.__traceback__)
         if frames[-1].filename == self.path:
-            return str(error)               # its own words to its user
+            return str(error)  # its own words to its user
         # Of what a task did the line is told that did it; of a wait that never ends there is no such line.
         culprit = error.__cause__ or (None if frames[-1].name == "run" else error)
         where = culprit and place(culprit, self.path)

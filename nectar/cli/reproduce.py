@@ -15,10 +15,21 @@ HELP = "measure every figure of the papers beside the papers' own"
 
 def configure(parser):
     """Options of ``nectar reproduce``."""
-    parser.add_argument("names", metavar="FACT", nargs="*", help="facts to measure, as H2 or H2.time (default: all); --list tells which there are")
+    parser.add_argument(
+        "names",
+        metavar="FACT",
+        nargs="*",
+        help="facts to measure, as H2 or H2.time (default: all); --list tells which there are",
+    )
     parser.add_argument("--list", action="store_true", help="tell what there is to measure, and measure nothing")
-    parser.add_argument("--curves", action="store_true", help="measure latency and throughput against the size of a message too (some minutes)")
-    parser.add_argument("--html", metavar="FILE", help="write a page with the table and the curves, as figures; implies --curves")
+    parser.add_argument(
+        "--curves",
+        action="store_true",
+        help="measure latency and throughput against the size of a message too (some minutes)",
+    )
+    parser.add_argument(
+        "--html", metavar="FILE", help="write a page with the table and the curves, as figures; implies --curves"
+    )
     parser.add_argument("--quick", action="store_true", help="only the ends of the curves")
     add_json_option(parser)
 
@@ -30,7 +41,12 @@ def execute(options):
     from ..verification.reproduce.curves import CURVES
     from ..verification.reproduce.facts import Verdict
     from ..verification.reproduce.page import need_matplotlib, page
-    chosen = [fact for fact in FACTS.values() if not options.names or {fact.id, fact.id.partition(".")[0]} & set(options.names)]
+
+    chosen = [
+        fact
+        for fact in FACTS.values()
+        if not options.names or {fact.id, fact.id.partition(".")[0]} & set(options.names)
+    ]
     for name in options.names:
         if not any(name in (fact.id, fact.id.partition(".")[0]) for fact in FACTS.values()):
             raise UsageError(f"there is no fact {name!r}; there are {', '.join(FACTS)}")
@@ -52,7 +68,11 @@ def execute(options):
         rows.append((fact, found))
         _tell(*rows[-1])
     count = {verdict: sum(fact.verdict(found) is verdict for fact, found in rows) for verdict in Verdict}
-    print(f"{count[Verdict.HOLDS]} of {len(rows)} figures hold, {count[Verdict.FAILS]} fail, {count[Verdict.NOT_MEASURED]} not measured", flush=True)
+    print(
+        f"{count[Verdict.HOLDS]} of {len(rows)} figures hold, {count[Verdict.FAILS]} fail, "
+        f"{count[Verdict.NOT_MEASURED]} not measured",
+        flush=True,
+    )
     figures = []
     for curve in CURVES if options.html or options.curves else ():
         with telling(f"measuring {curve.id}"):
@@ -75,10 +95,13 @@ def _save(path, text):
 def _tell(fact, found):
     """Prints a row of the table."""
     from ..verification.reproduce.facts import quantity
+
     ratio = fact.ratio(found)
     paper, here = quantity(fact.paper, fact.unit), quantity(found.value, fact.unit) or "-"
-    print(f"{fact.id:14}{fact.what:60} paper: {fact.rule.value} {paper:18} measured: {here:16}"
-          f"{'' if ratio is None else f'{ratio:7.3f}':8}{fact.verdict(found).value}")
+    print(
+        f"{fact.id:14}{fact.what:60} paper: {fact.rule.value} {paper:18} measured: {here:16}"
+        f"{'' if ratio is None else f'{ratio:7.3f}':8}{fact.verdict(found).value}"
+    )
     print(f"{'':14}{found.how}", flush=True)
 
 
@@ -90,16 +113,48 @@ def _draw(curve, lines):
         print(f"  {line.name}: {points}")
         if line.parts:
             x, y = line.points[-1]
-            print(f"    of which at {x}: {', '.join(f'{name} {part:.2f}' for name, part in zip(line.parts, y, strict=True))}")
+            print(
+                f"    of which at {x}: "
+                f"{', '.join(f'{name} {part:.2f}' for name, part in zip(line.parts, y, strict=True))}"
+            )
 
 
 def _result(fact, found):
     from ..verification.reproduce.facts import Verdict
+
     verdict = fact.verdict(found)
-    return Result(f"reproduce.{fact.id}", found.value, fact.unit or None, fact.paper, None if verdict is Verdict.NOT_MEASURED else verdict is Verdict.HOLDS,
-                  {"what": fact.what, "rule": fact.rule.value, "ratio": fact.ratio(found), "how": found.how, "source": fact.source, "verdict": verdict.value})
+    return Result(
+        f"reproduce.{fact.id}",
+        found.value,
+        fact.unit or None,
+        fact.paper,
+        None if verdict is Verdict.NOT_MEASURED else verdict is Verdict.HOLDS,
+        {
+            "what": fact.what,
+            "rule": fact.rule.value,
+            "ratio": fact.ratio(found),
+            "how": found.how,
+            "source": fact.source,
+            "verdict": verdict.value,
+        },
+    )
 
 
 def _points(curve, lines):
-    return Result(f"reproduce.{curve.id}", None, curve.y, more={"what": curve.title, "x": curve.x, "lines": [
-        {"name": line.name, "parts": list(line.parts), "points": [[x, list(y) if line.parts else y] for x, y in line.points]} for line in lines]})
+    return Result(
+        f"reproduce.{curve.id}",
+        None,
+        curve.y,
+        more={
+            "what": curve.title,
+            "x": curve.x,
+            "lines": [
+                {
+                    "name": line.name,
+                    "parts": list(line.parts),
+                    "points": [[x, list(y) if line.parts else y] for x, y in line.points],
+                }
+                for line in lines
+            ],
+        },
+    )

@@ -36,7 +36,14 @@ class Result:
 
     def as_object(self):
         """The result as it stands in the JSON file."""
-        return {"id": self.id, "value": self.value, "unit": self.unit, "target": self.target, "ok": self.ok, **self.more}
+        return {
+            "id": self.id,
+            "value": self.value,
+            "unit": self.unit,
+            "target": self.target,
+            "ok": self.ok,
+            **self.more,
+        }
 
 
 def add_json_option(parser):

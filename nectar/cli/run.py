@@ -35,7 +35,11 @@ _VALUES = {
         "HUB, 1 if left out), figure7, or a .toml or .py file; "
         "by default what the program says",
     },
-    "--profile": {"metavar": "P", "default": "prototype", "help": "clocks and fiber speed: prototype or modern (default: prototype)"},
+    "--profile": {
+        "metavar": "P",
+        "default": "prototype",
+        "help": "clocks and fiber speed: prototype or modern (default: prototype)",
+    },
     "--waves": {"metavar": "FILE", "help": "record waveforms; FILE ends in .vcd or .fst"},
     "--wave-boards": {"metavar": "NAMES", "help": "record only these boards: CAB1,HUB2"},
     "--wave-window": {
@@ -115,8 +119,10 @@ def parse(parser, arguments):
             own.append(word)
         elif (option := meant(word, known)) is not None:
             where = "if it is the program's own, write it behind '--'"
-            parser.error(f"there is no option {name}; the nearest is {option}; "
-                         f"{where if program else 'options of the program stand behind its name'}")
+            parser.error(
+                f"there is no option {name}; the nearest is {option}; "
+                f"{where if program else 'options of the program stand behind its name'}"
+            )
         elif program:
             rest.append(word)
         elif word.startswith("-") and word != "-":
@@ -138,6 +144,7 @@ def execute(options):
 
 def _execute(options, awaits):
     from ..software.errors import ProgramError
+
     if options.backend not in BACKENDS:
         raise UsageError(f"--backend {options.backend}: there is no such back end; there are {' and '.join(BACKENDS)}")
     if options.routes not in ROUTES:
@@ -158,7 +165,9 @@ def _execute(options, awaits):
     if boards is None:
         system = _system(options, program, topology, profile, waves, max_time)
     else:
-        system = boards.system(program, trace=program.trace, limit_ps=max_time, seed=int(options.seed), routes=options.routes)
+        system = boards.system(
+            program, trace=program.trace, limit_ps=max_time, seed=int(options.seed), routes=options.routes
+        )
     awaits.on_found = system.abort
     try:
         _place(faults, system)
@@ -182,8 +191,10 @@ def _execute(options, awaits):
     if not options.arguments.seen and options.arguments:
         unseen = shlex.join(options.arguments)
         print(f"nectar: {options.program} has not looked at its arguments: {unseen}", file=sys.stderr)
-    found = [Result(f"faults.{number}", hits, more={"fault": text, "symbols": symbols})
-             for number, (text, hits, symbols) in enumerate(struck, 1)]
+    found = [
+        Result(f"faults.{number}", hits, more={"fault": text, "symbols": symbols})
+        for number, (text, hits, symbols) in enumerate(struck, 1)
+    ]
     save_json(options.json, [Result("run.simulated_time", simulated, "ns"), *map(Result.of, system.results), *found])
     return FAILED if any(result["ok"] is False for result in system.results) else DONE
 
@@ -198,6 +209,7 @@ def _faults(options):
     """(text, Faults that it stands for) of each ``--faults``."""
     from ..software.errors import FaultError
     from ..software.faults import load
+
     if not options.seed.isascii() or not options.seed.isdigit():
         raise UsageError(f"--seed {options.seed}: not a seed; give a whole number from 0 on")
     try:
@@ -209,6 +221,7 @@ def _faults(options):
 def _place(faults, system):
     """Sets the faults of the command line."""
     from ..software.errors import FaultError
+
     for text, several in faults:
         try:
             for fault in several:
@@ -246,8 +259,10 @@ def _waves(options):
         begin, colon, end = window.partition(":")
         if not colon:
             raise UsageError(f"--wave-window {window}: write FROM:TO, as in 10us:150us")
-        window = (picoseconds(begin, "--wave-window") if begin.strip() else 0,
-                  picoseconds(end, "--wave-window") if end.strip() else LONGEST)
+        window = (
+            picoseconds(begin, "--wave-window") if begin.strip() else 0,
+            picoseconds(end, "--wave-window") if end.strip() else LONGEST,
+        )
         if window[0] >= window[1]:
             raise UsageError(f"--wave-window {options.wave_window}: it ends before it begins")
     return {"waves": path, "wave_boards": boards, "wave_window": window, "wave_limit": _wave_limit(options) or None}
@@ -260,7 +275,12 @@ def _wave_limit(options):
 
 def _check_apart(options):
     """Raises UsageError if a file that is to be written is also read, or written twice."""
-    names = {"the program": options.program, "--topology": options.topology, "--waves": options.waves, "--json": options.json}
+    names = {
+        "the program": options.program,
+        "--topology": options.topology,
+        "--waves": options.waves,
+        "--json": options.json,
+    }
     files = [("--faults", os.path.realpath(name)) for name in options.faults if name.endswith(".toml")]
     files += [(what, os.path.realpath(name)) for what, name in names.items() if name]
     for number, (what, file) in enumerate(files):
@@ -273,6 +293,7 @@ def _check_apart(options):
 def _shape(options, program):
     """Topology and profile."""
     from ..sim.profile import profile
+
     topology = program.shape(options.topology)
     try:
         return topology, profile(options.profile)
@@ -289,28 +310,37 @@ def _nodes(program, topology):
         raise UsageError(f"{program.path}: NODES must be a list of names of CABs, or True for all, not {wanted!r}")
     for name in wanted:
         if name not in topology.cabs:
-            raise UsageError(f"{program.path}: NODES names {name!r}, but {topology.name} has {', '.join(topology.cabs)}")
+            raise UsageError(
+                f"{program.path}: NODES names {name!r}, but {topology.name} has {', '.join(topology.cabs)}"
+            )
     return wanted
 
 
 def _system(options, program, topology, profile, waves, max_time):
     """The system that the program runs on."""
     from ..software.system import System
+
     trace = program.trace
     nodes = _nodes(program, topology)
     if options.backend == "engine":
         from ..software.backends.engine import EngineMachine
+
         try:
-            machine = EngineMachine(topology, profile, sleep=not options.no_sleep, log_control=trace, nodes=nodes, **waves)
+            machine = EngineMachine(
+                topology, profile, sleep=not options.no_sleep, log_control=trace, nodes=nodes, **waves
+            )
         except OSError as error:
             if options.waves is None:
                 raise
             raise UsageError(f"--waves {options.waves} cannot be written: {error.strerror or error}") from error
     else:
         from ..software.backends.model import ModelMachine
+
         machine = ModelMachine(topology, profile, nodes=nodes)
     try:
-        return System.of(machine, topology, profile, trace=trace, limit_ps=max_time, seed=int(options.seed), routes=options.routes)
+        return System.of(
+            machine, topology, profile, trace=trace, limit_ps=max_time, seed=int(options.seed), routes=options.routes
+        )
     except BaseException:
         machine.close()
         raise
@@ -322,8 +352,11 @@ def _run(options, program, system, stall):
 
     def stuck(frame):
         where = program.line(frame)
-        return (f"{system.running() or 'main'} computes without giving control back: for {stall:g} s simulated time has stood still "
-                f"at {_time(system)}{f' ({where})' if where else ''}")
+        return (
+            f"{system.running() or 'main'} computes without giving control back: for {stall:g} s simulated time has "
+            f"stood still "
+            f"at {_time(system)}{f' ({where})' if where else ''}"
+        )
 
     try:
         with Watch(lambda: system.machine.time_ps, stall, stuck, _wave_news(options, system)):
@@ -338,8 +371,11 @@ def _run(options, program, system, stall):
         raise UsageError(str(error)) from error
     except SystemExit as error:
         if error.code not in (None, 0):
-            raise UsageError(f"{program.path}: {error.code}" if isinstance(error.code, str)
-                             else f"{program.path} ended with exit code {error.code}") from error
+            raise UsageError(
+                f"{program.path}: {error.code}"
+                if isinstance(error.code, str)
+                else f"{program.path} ended with exit code {error.code}"
+            ) from error
     except Exception as error:
         raise UsageError(program.explain(error)) from error
 
@@ -358,6 +394,7 @@ def _wave_news(options, system):
             f"at {time_text(full_ps)} of simulated time and end there; give a larger --wave-limit, "
             "or record less by --wave-boards and --wave-window"
         )
+
     return news
 
 

@@ -19,12 +19,28 @@ def configure(parser):
     parser.add_argument("board", metavar="BOARD", help="hub or cab")
     parser.add_argument("--ports", metavar="N", help="ports of a hub, 2 to 128 (default: 16)")
     parser.add_argument("--profile", metavar="P", help="registers on the way through a hub (default: prototype)")
-    parser.add_argument("--data-bytes", metavar="N", help="data memory of a cab: a power of two from 4096 to 1048576 (default)")
-    parser.add_argument("--program-bytes", metavar="N", help="program RAM of a cab: a power of two from 4096 to 524288 (default)")
-    parser.add_argument("--domains", metavar="N", help="protection domains of a cab: a power of two from 2 to 32 (default)")
-    parser.add_argument("--pages", metavar="N", help="pages in a cab's protection table: 16384 (default), or a power of two from 16 to 2048")
-    parser.add_argument("--vme", action="store_true", default=None, help="a cab with its VME interface and the synchronous host port")
-    parser.add_argument("--period-ps", metavar="N", help="with --vme: period of the clock, 10000 to 75000 (default: 62500), which VME's times go by")
+    parser.add_argument(
+        "--data-bytes", metavar="N", help="data memory of a cab: a power of two from 4096 to 1048576 (default)"
+    )
+    parser.add_argument(
+        "--program-bytes", metavar="N", help="program RAM of a cab: a power of two from 4096 to 524288 (default)"
+    )
+    parser.add_argument(
+        "--domains", metavar="N", help="protection domains of a cab: a power of two from 2 to 32 (default)"
+    )
+    parser.add_argument(
+        "--pages",
+        metavar="N",
+        help="pages in a cab's protection table: 16384 (default), or a power of two from 16 to 2048",
+    )
+    parser.add_argument(
+        "--vme", action="store_true", default=None, help="a cab with its VME interface and the synchronous host port"
+    )
+    parser.add_argument(
+        "--period-ps",
+        metavar="N",
+        help="with --vme: period of the clock, 10000 to 75000 (default: 62500), which VME's times go by",
+    )
     parser.add_argument("-o", "--output", metavar="FILE.v", required=True, help="the file to write")
     add_json_option(parser)
 
@@ -40,6 +56,7 @@ def execute(options):
     """Makes the text, and then the file."""
     from ..hdl.product import BOARDS, component, product, told
     from ..hdl.tidy import ports
+
     if options.board not in BOARDS:
         raise UsageError(f"there is no board {options.board!r}; there are {' and '.join(BOARDS)}")
     parameters = {}
@@ -69,10 +86,28 @@ def execute(options):
     parameters = {**BOARDS[options.board][2], **parameters}
     lines, modules = text.count("\n"), text.count("\nmodule ")
     if not is_stream(options.output):
-        print(f"{options.output}: {options.board}, {', '.join(f'{name} {told(value)}' for name, value in parameters.items())}; "
-              f"{lines} lines, {modules} modules")
+        print(
+            f"{options.output}: {options.board}, "
+            f"{', '.join(f'{name} {told(value)}' for name, value in parameters.items())}; "
+            f"{lines} lines, {modules} modules"
+        )
     pins = [{"name": name, "direction": direction, "width": width} for name, direction, width in ports(text)]
-    save_json(options.json, [Result(f"verilog.{options.board}", len(data), "byte", more={
-        "file": options.output, "parameters": parameters, "lines": lines, "modules": modules, "pins": pins,
-        "sha256": hashlib.sha256(data).hexdigest()})])
+    save_json(
+        options.json,
+        [
+            Result(
+                f"verilog.{options.board}",
+                len(data),
+                "byte",
+                more={
+                    "file": options.output,
+                    "parameters": parameters,
+                    "lines": lines,
+                    "modules": modules,
+                    "pins": pins,
+                    "sha256": hashlib.sha256(data).hexdigest(),
+                },
+            )
+        ],
+    )
     return DONE

@@ -22,7 +22,8 @@ _TRIES = 5
 
 
 class Stalled(BaseException):
-    """Simulated time stood still for too long; the message says where. No ``except Exception`` of a program stops it."""
+    """Simulated time stood still for too long; the message says where. No ``except Exception`` of a program stops
+    it."""
 
 
 class Watch:

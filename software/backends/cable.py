@@ -1,8 +1,7 @@
 """The cable back end: software on a host, its CABs inside FPGAs at the other ends of serial lines.
 
-The processors of the CABs are in the FPGAs and follow ``docs/door.md``; a board's time stands still while its software has a turn
-(``docs/cable.md``). A machine of this kind has no faults on demand and no log of symbols.
-"""
+The processors of the CABs are in the FPGAs and follow ``docs/door.md``; a board's time stands still while its software
+has a turn (``docs/cable.md``). A machine of this kind has no faults on demand and no log of symbols."""
 
 from ...hdl.host.numbers import Reason
 from ...sim.profile import Profile
@@ -49,12 +48,13 @@ class CableMachine:
         self.memory_bytes = min(board.memory_bytes for board in boards)
         self.hub_ports = {name: hub.ports for name, hub in topology.hubs.items()}
         self._home = {name: board for board in boards for name in board.names}
-        self._reached_ps = 0     # up to where a run was asked to go
+        self._reached_ps = 0  # up to where a run was asked to go
         self._closed = False
 
     @classmethod
     def cluster(cls, board, cabs=None):
-        """The machine that is a board with the top ``cluster``: HUB1, and CAB1, CAB2, ... on its ports 0, 1, ...; ``cabs`` of them (None: all)."""
+        """The machine that is a board with the top ``cluster``: HUB1, and CAB1, CAB2, ... on its ports 0, 1, ...;
+        ``cabs`` of them (None: all)."""
         path = board.line.path
         try:
             if cabs is not None and cabs > board.cabs:
@@ -63,7 +63,11 @@ class CableMachine:
             for n in range(board.cabs if cabs is None else cabs):
                 topology.cab(f"CAB{n + 1}").fiber(f"CAB{n + 1}", f"HUB1.P{n}", delay_ns=board.period_ps / 1000)
             board.use(topology.cabs)
-            return cls([board], topology, Profile("cable", board.hub_profile, board.period_ps, board.period_ps, board.symbol_ps))
+            return cls(
+                [board],
+                topology,
+                Profile("cable", board.hub_profile, board.period_ps, board.period_ps, board.symbol_ps),
+            )
         except BaseException:
             board.close()
             raise
@@ -72,12 +76,14 @@ class CableMachine:
     def desk(cls, boards, topology):
         """The machine that is several boards with the top ``cab``, wired to HUBs as in ``topology``.
 
-        ``boards``: name of a CAB of the topology → its Board. The other CABs have no software here. Waits until all is as after a reset.
-        """
+        ``boards``: name of a CAB of the topology → its Board. The other CABs have no software here. Waits until all is
+        as after a reset."""
         try:
             for name, board in boards.items():
                 if not board.lone:
-                    raise CableError(f"{board.line.path}: a board with the top 'cluster' is a Nectar by itself; name its line alone")
+                    raise CableError(
+                        f"{board.line.path}: a board with the top 'cluster' is a Nectar by itself; name its line alone"
+                    )
                 board.use([name])
             first = next(iter(boards.values()))
             # Of HUBs the host knows nothing but what the topology says.
@@ -98,7 +104,8 @@ class CableMachine:
         self._home[name].wake(name)
 
     async def run(self, stop, until_ps=None):
-        """Runs until ``stop()`` is true, simulated time reaches ``until_ps`` on one of the boards, or all is quiet (``software.machine``)."""
+        """Runs until ``stop()`` is true, simulated time reaches ``until_ps`` on one of the boards, or all is quiet
+        (``software.machine``)."""
         if self._closed:
             raise RuntimeError("this machine is closed; make a new one")
         outcome = self._run(stop, until_ps)
@@ -116,7 +123,11 @@ class CableMachine:
                 return STOPPED
             # All that can go on do so before the next turn is served; the board that was served last is looked at last.
             for board in boards:
-                if not board.going and not board.turns and not board.go(None if until_ps is None else board.edge(until_ps)):
+                if (
+                    not board.going
+                    and not board.turns
+                    and not board.go(None if until_ps is None else board.edge(until_ps))
+                ):
                     self._reached_ps = max(self._reached_ps, until_ps)
                     return TIME
             served = next((board for board in boards if board.turns), None)

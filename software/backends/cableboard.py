@@ -28,7 +28,7 @@ class _Cpu:
 
     def __init__(self, runner):
         self.runner = runner
-        self.awaited = [None, None]      # for each level what its software waits for
+        self.awaited = [None, None]  # for each level what its software waits for
         self.loads = [deque(), deque()]  # for each level what the processor has not got yet
         self.results = []
 
@@ -86,8 +86,16 @@ class Board:
         shape, self.period_ps, memory, symbol_ps, *_ = [*self.line.identify(), 0, 0, 0, 0]
         self.cabs, self.ports, self.hub_id, profile = shape.to_bytes(4, "big")
         data_bytes, _, buffer, _ = memory.to_bytes(4, "big")
-        if not self.cabs or not self.period_ps or 1 << buffer != BUFFER_WORDS or profile >= len(HUB_PROFILES) or 1 << data_bytes > REGIONS["data"].size:
-            raise CableError(f"{self.line.path}: the board says of itself what cannot be; build its top with this version of Nectar")
+        if (
+            not self.cabs
+            or not self.period_ps
+            or 1 << buffer != BUFFER_WORDS
+            or profile >= len(HUB_PROFILES)
+            or 1 << data_bytes > REGIONS["data"].size
+        ):
+            raise CableError(
+                f"{self.line.path}: the board says of itself what cannot be; build its top with this version of Nectar"
+            )
         self.hub_profile = list(HUB_PROFILES)[profile]
         self.memory_bytes = 1 << data_bytes
         self.symbol_ps = symbol_ps or self.period_ps
@@ -107,12 +115,12 @@ class Board:
         self._end()
         self.doors = {name: Door(1e12 / self.period_ps) for name in self.names}
         self._cpus = [None] * len(self.names)
-        self._items = []         # what the next GO brings
-        self._parts = deque()    # GOs that stand behind the one that was begun
-        self._stretch = _FEW     # edges of a GO
+        self._items = []  # what the next GO brings
+        self._parts = deque()  # GOs that stand behind the one that was begun
+        self._stretch = _FEW  # edges of a GO
         self.going = False
         self.edges = 0
-        self.turns = deque()     # TurnWords, and CABs whose software is to start
+        self.turns = deque()  # TurnWords, and CABs whose software is to start
         self._status(self.line.reset())
 
     def start(self, name, main):
@@ -161,7 +169,9 @@ class Board:
         try:
             given = encode(step(cpu.runner))
             if level == INTERRUPT and given.awaited is not None and given.awaited.kind == OperationKind.WAIT:
-                raise RuntimeError(f"{self.names[index]}: an interrupt handler cannot wait for an interrupt: it holds all of them off")
+                raise RuntimeError(
+                    f"{self.names[index]}: an interrupt handler cannot wait for an interrupt: it holds all of them off"
+                )
         except BaseException:
             self._items.append([Item.HALT << 28 | index << 24])
             cpu.runner.close()
@@ -174,7 +184,10 @@ class Board:
         """The next words of a level's operations."""
         loads = self._cpus[index].loads[level]
         if not loads:
-            raise CableError(f"{self.line.path}: {self.names[index]} wants operations that there are not: the board does not follow the protocol")
+            raise CableError(
+                f"{self.line.path}: {self.names[index]} wants operations that there are not: the board does not follow "
+                f"the protocol"
+            )
         words = loads.popleft()
         self._put(index, words, final=not loads and self._cpus[index].runner.ended)
 
@@ -186,8 +199,8 @@ class Board:
     def go(self, end=None):
         """Gives the board what there is for it and lets its time go on, to edge ``end`` at most.
 
-        Returns False if it is there already, and there is nothing to give; else True, and ``came`` tells how it went on.
-        """
+        Returns False if it is there already, and there is nothing to give; else True, and ``came`` tells how it went
+        on."""
         left = self._stretch if end is None else min(self._stretch, end - self.edges)
         if left <= 0 and not self._items:
             return False
@@ -235,7 +248,10 @@ class Board:
             self.edges = high << 32 | low
             return Reason(reason), found
         except ValueError as error:
-            raise CableError(f"{self.line.path}: the board's answer makes no sense ({error}); build its top with this version of Nectar") from error
+            raise CableError(
+                f"{self.line.path}: the board's answer makes no sense ({error}); build its top with this version of "
+                f"Nectar"
+            ) from error
 
     def edge(self, time_ps):
         """The clock edge at that time."""

@@ -36,7 +36,8 @@ def found():
 
 
 def listen(lines):
-    """Waits until something comes on one of ``lines``, each with a request that was begun, or one of them must send again."""
+    """Waits until something comes on one of ``lines``, each with a request that was begun, or one of them must send
+    again."""
     begin = time.monotonic()
     select.select(lines, [], [], max(0.0, min(line.due for line in lines) - begin))
     for line in lines:
@@ -122,15 +123,18 @@ class Line:
         return len(self._request) * 10 / self.baud
 
     def answer(self):
-        """The words of the answer to the request, behind its first; None if it has not come yet: then call again after ``listen``."""
+        """The words of the answer to the request, behind its first; None if it has not come yet: then call again
+        after ``listen``."""
         identify = self._kind == Request.IDENTIFY
         for first, *rest in self._receive():
             if first >> 24 != ANSWER:
                 continue
             self.silence = 0.0
             if first >> 16 & 0xFF != VERSION:
-                raise CableError(f"{self.path}: the board speaks version {first >> 16 & 0xFF} of the cable's protocol, this program "
-                                 f"version {VERSION}; build its top with this version of Nectar")
+                raise CableError(
+                    f"{self.path}: the board speaks version {first >> 16 & 0xFF} of the cable's protocol, this program "
+                    f"version {VERSION}; build its top with this version of Nectar"
+                )
             if first == header(ANSWER, self._number, Answer.IDENTITY if identify else Answer.STATUS):
                 return rest
             if first == header(ANSWER, self._number, Answer.BUSY):
@@ -147,12 +151,21 @@ class Line:
         """The error when nobody answers."""
         count = self._deframer.bytes
         if not first:
-            return CableError(f"{self.path}: the board has stopped answering; was it switched off, loaded anew, or is its line disturbed?")
+            return CableError(
+                f"{self.path}: the board has stopped answering; was it switched off, loaded anew, or is its line "
+                f"disturbed?"
+            )
         if not count:
-            return CableError(f"{self.path}: nothing answers at {self.baud} baud; is the board loaded with the top 'cluster' or 'cab', and is this "
-                              "its serial line and its baud rate?")
-        return CableError(f"{self.path}: what answers is no Nectar board, or not at {self.baud} baud: {count} byte{'s' * (count != 1)} came, "
-                          "none of which make a frame for us")
+            return CableError(
+                f"{self.path}: nothing answers at {self.baud} baud; is the board loaded with the top 'cluster' or "
+                f"'cab', and is this "
+                "its serial line and its baud rate?"
+            )
+        return CableError(
+            f"{self.path}: what answers is no Nectar board, or not at {self.baud} baud: {count} "
+            f"byte{'s' * (count != 1)} came, "
+            "none of which make a frame for us"
+        )
 
     def _send(self, data):
         end = time.monotonic() + self._patience[1] + len(data) * 10 / self.baud
@@ -162,7 +175,7 @@ class Line:
             _, writable, _ = select.select([], [self._fd], [], 0.5)
             if writable:
                 try:
-                    data = data[os.write(self._fd, data):]
+                    data = data[os.write(self._fd, data) :]
                 except BlockingIOError:
                     pass
                 except OSError as error:
@@ -216,7 +229,9 @@ def _open(path):
 def _explain(path, error):
     if error.errno in (errno.ENOENT, errno.ENODEV, errno.ENXIO):
         there = ", ".join(found())
-        return f"{path}: there is no such serial line; on this machine there is {there or 'none at which a board may be'}"
+        return (
+            f"{path}: there is no such serial line; on this machine there is {there or 'none at which a board may be'}"
+        )
     if error.errno == errno.EACCES:
         return f"{path}: you may not use this line; ask to be put into its group (often 'dialout')"
     if error.errno == errno.EBUSY:
@@ -229,7 +244,11 @@ def _explain(path, error):
 def _configure(fd, path, baud):
     speed = getattr(termios, f"B{baud}", None)
     if speed is None:
-        known = sorted(int(name[1:]) for name in dir(termios) if name.startswith("B") and name[1:].isdigit() and int(name[1:]) >= 9600)
+        known = sorted(
+            int(name[1:])
+            for name in dir(termios)
+            if name.startswith("B") and name[1:].isdigit() and int(name[1:]) >= 9600
+        )
         raise CableError(f"{path}: a serial line has no rate of {baud} baud; it has {', '.join(map(str, known))}")
     try:
         tty.setraw(fd, termios.TCSANOW)
@@ -243,9 +262,9 @@ def _configure(fd, path, baud):
         termios.tcflush(fd, termios.TCIOFLUSH)
     except (OSError, termios.error) as error:
         raise CableError(f"{path}: the line cannot be set to {baud} baud: {error.args[-1]}") from error
-    with contextlib.suppress(OSError):      # only lines of real hardware have it
+    with contextlib.suppress(OSError):  # only lines of real hardware have it
         serial = bytearray(128)
         fcntl.ioctl(fd, _TIOCGSERIAL, serial)
-        flags, = struct.unpack_from("=i", serial, _FLAGS_AT)
+        (flags,) = struct.unpack_from("=i", serial, _FLAGS_AT)
         struct.pack_into("=i", serial, _FLAGS_AT, flags | _LOW_LATENCY)
         fcntl.ioctl(fd, _TIOCSSERIAL, serial)

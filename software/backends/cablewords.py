@@ -21,7 +21,9 @@ def frame(words):
     """The bytes of a frame of ``words`` (ints of 32 bits): flags, checksum and byte stuffing included."""
     body = struct.pack(f">{len(words)}I", *words)
     body += zlib.crc32(body).to_bytes(4, "little")
-    stuffed = body.replace(_SPECIAL[1:], bytes([ESCAPE, ESCAPE ^ ESCAPED])).replace(_SPECIAL[:1], bytes([ESCAPE, FLAG ^ ESCAPED]))
+    stuffed = body.replace(_SPECIAL[1:], bytes([ESCAPE, ESCAPE ^ ESCAPED])).replace(
+        _SPECIAL[:1], bytes([ESCAPE, FLAG ^ ESCAPED])
+    )
     return _SPECIAL[:1] + stuffed + _SPECIAL[:1]
 
 
@@ -72,13 +74,13 @@ def _words(piece):
 class Given(NamedTuple):
     """Operations as words. ``awaited``: the one that the software waits for, if any."""
 
-    loads: list        # lists of at most BUFFER_WORDS words
+    loads: list  # lists of at most BUFFER_WORDS words
     awaited: object
 
 
 def encode(operations):
     """What a processor is given to do ``operations``: a Given."""
-    words, joined = [], set()      # places of words that must be in one load with those before
+    words, joined = [], set()  # places of words that must be in one load with those before
     awaited = None
     for item in operations:
         kind, address, size, data = item
@@ -125,7 +127,8 @@ def _cut(words, joined):
 
 
 def value(awaited, results, edges):
-    """What software gets that awaits the operation ``awaited``, given the words read and the clock edges since reset."""
+    """What software gets that awaits the operation ``awaited``, given the words read and the clock edges since
+    reset."""
     kind, address, size, _ = awaited
     if kind == OperationKind.NOW:
         return edges - 1
@@ -133,7 +136,7 @@ def value(awaited, results, edges):
         return results[0] >> 8 * (4 - size - (address & 3)) & (1 << 8 * size) - 1
     if kind == OperationKind.READ_BLOCK:
         lead = address & 3
-        return struct.pack(f">{len(results)}I", *results)[lead:lead + size]
+        return struct.pack(f">{len(results)}I", *results)[lead : lead + size]
     return None
 
 
@@ -156,11 +159,21 @@ def turns(words):
     while at < len(words):
         if at + 2 > len(words):
             raise ValueError("half a turn")
-        first, address = words[at:at + 2]
+        first, address = words[at : at + 2]
         count = first & 0x1FF
-        results = words[at + 2:at + 2 + count]
+        results = words[at + 2 : at + 2 + count]
         if len(results) < count:
             raise ValueError("results are missing")
-        found.append(TurnWords(Turn(first >> 28), first >> 20 & 0xF, first >> 27 & 1, bool(first >> 26 & 1), bool(first >> 25 & 1), address, results))
+        found.append(
+            TurnWords(
+                Turn(first >> 28),
+                first >> 20 & 0xF,
+                first >> 27 & 1,
+                bool(first >> 26 & 1),
+                bool(first >> 25 & 1),
+                address,
+                results,
+            )
+        )
         at += 2 + count
     return found

@@ -33,8 +33,18 @@ _NEVER = 0xFFFF_FFFF
 class _Port:
     """A board's pins of one pair of fibers."""
 
-    __slots__ = ("arriving", "_payload", "_valid", "_ready", "_rx_payload", "_rx_valid", "_outward", "_inward", "_log",
-                 "_sending")
+    __slots__ = (
+        "arriving",
+        "_payload",
+        "_valid",
+        "_ready",
+        "_rx_payload",
+        "_rx_valid",
+        "_outward",
+        "_inward",
+        "_log",
+        "_sending",
+    )
 
     def __init__(self, pin, outward, inward, log):
         self._payload, self._valid, self._ready = (pin(f"tx__{name}") for name in ("payload", "valid", "ready"))
@@ -42,8 +52,8 @@ class _Port:
         self._outward = outward
         self._inward = inward
         self._log = log
-        self._sending = True        # what tx__ready shows
-        self.arriving = False       # what rx__valid shows
+        self._sending = True  # what tx__ready shows
+        self.arriving = False  # what rx__valid shows
         self._ready.value = 1
         self._rx_payload.value = 0
         self._rx_valid.value = 0
@@ -134,7 +144,7 @@ class _Cab(_Board):
     def __init__(self, dut, name, period_ps, phase_ps, turned):
         super().__init__(dut, name, period_ps, phase_ps)
         self.processor = None
-        self.software = False    # whether it has ever had any
+        self.software = False  # whether it has ever had any
         self._turned = turned
         self._request = None
         self._done, self._data, self._error = self.pin("bus__done"), self.pin("bus__read_data"), self.pin("bus__error")
@@ -155,8 +165,13 @@ class _Cab(_Board):
         turns = processor.turns
         try:
             if self._done.value:
-                request = processor.edge(True, self._data.value.to_unsigned(), bool(self._error.value),
-                                         bool(self._ready.value), bool(self._irq.value))
+                request = processor.edge(
+                    True,
+                    self._data.value.to_unsigned(),
+                    bool(self._error.value),
+                    bool(self._ready.value),
+                    bool(self._irq.value),
+                )
             else:
                 request = processor.edge(ready=bool(self._ready.value), irq=bool(self._irq.value))
         except BaseException as error:
@@ -217,10 +232,9 @@ class CocotbMachine:
 
     Raises ValueError for a fiber whose symbols are shorter than a board's clock cycle.
 
-    Lives inside a cocotb test. The boards go on whenever simulated time does, so between two calls of ``run`` nothing else
-    may be awaited that takes simulated time. A CPU whose software has failed stands still. Data memories keep what an earlier
-    machine in the same simulation has left there; all else begins as after power-up.
-    """
+    Lives inside a cocotb test. The boards go on whenever simulated time does, so between two calls of ``run`` nothing
+    else may be awaited that takes simulated time. A CPU whose software has failed stands still. Data memories keep what
+    an earlier machine in the same simulation has left there; all else begins as after power-up."""
 
     def __init__(self, topology, profile=PROTOTYPE, *, log_control=False, log_data=False):
         dut = cocotb.top
@@ -249,8 +263,10 @@ class CocotbMachine:
         boards = self._boards[a.board], self._boards[b.board]
         period_ps = max(board.period_ps for board in boards)
         if symbol_ps < period_ps or there.flight_ps <= period_ps:
-            raise ValueError(f"fiber {a} - {b}: a symbol every {symbol_ps / 1000:g} ns is faster than a board's clock, or the fiber "
-                             "has no length; give it a longer symbol_ns or a delay")
+            raise ValueError(
+                f"fiber {a} - {b}: a symbol every {symbol_ps / 1000:g} ns is faster than a board's clock, or the fiber "
+                "has no length; give it a longer symbol_ns or a delay"
+            )
         boards[0].connect(a.port, there, back, log)
         boards[1].connect(b.port, back, there, log)
         self._fibers += [there, back]
@@ -282,7 +298,8 @@ class CocotbMachine:
             processor.wake()
 
     async def run(self, stop, until_ps=None):
-        """Runs until ``stop()`` is true, simulated time reaches ``until_ps``, or all is quiet (``software.machine``)."""
+        """Runs until ``stop()`` is true, simulated time reaches ``until_ps``, or all is quiet
+        (``software.machine``)."""
         if self._closed:
             raise RuntimeError("this machine is closed; make a new one")
         if self._origin_ps is None:
@@ -295,7 +312,7 @@ class CocotbMachine:
         elif until_ps > self.time_ps:
             await First(self._ended.wait(), Timer(until_ps - self.time_ps, "step"))
         if self._ended.is_set():
-            await ReadWrite()    # every board that has an edge at this time has seen it by then
+            await ReadWrite()  # every board that has an edge at this time has seen it by then
         self._stop = None
         if self._error is not None:
             error, self._error = self._error, None
@@ -303,7 +320,8 @@ class CocotbMachine:
         return self._verdict
 
     async def _begin(self):
-        """Brings all boards into their reset state, wherever an earlier machine has left them, and starts their clocks."""
+        """Brings all boards into their reset state, wherever an earlier machine has left them, and starts their
+        clocks."""
         for level in (1, 0) * _LEAD_CYCLES:
             for board in self._boards.values():
                 board.clk.value = level
@@ -333,9 +351,11 @@ class CocotbMachine:
         while True:
             await interval
             before = quiet
-            quiet = (all(cab.processor is None or cab.processor.asleep for cab in cabs)
-                     and not any(fiber.under_way for fiber in self._fibers)
-                     and all(board.quiet() for board in self._boards.values()))
+            quiet = (
+                all(cab.processor is None or cab.processor.asleep for cab in cabs)
+                and not any(fiber.under_way for fiber in self._fibers)
+                and all(board.quiet() for board in self._boards.values())
+            )
             if quiet and before:
                 self._end(QUIET)
 

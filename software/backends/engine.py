@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 
 from ...hdl.hub.commands import Op
 from ...hdl.link.symbol import command
-from ...sim.engine import ADDRESS, BOARD, LEVEL, NUMBER, RESULT, WRITE, Code, Engine, FaultEffect, SymbolClass, Result
+from ...sim.engine import ADDRESS, BOARD, LEVEL, NUMBER, RESULT, WRITE, Code, Engine, FaultEffect, Result, SymbolClass
 from ...sim.profile import PROTOTYPE
 from ..door import BusError, Door, Runner
 from ..errors import FaultError
@@ -106,7 +106,7 @@ class EngineMachine:
         self._hub_ids = {name: hub.id for name, hub in topology.hubs.items()}
         self._cpu_hz = profile.cpu_hz
         self._runners = [None] * len(self.engine.cpus)
-        self._plans = []       # (time, order, action)
+        self._plans = []  # (time, order, action)
         self._planned = 0
 
     def start(self, name, main):
@@ -123,7 +123,8 @@ class EngineMachine:
         self.engine.wake(name)
 
     async def run(self, stop, until_ps=None):
-        """Runs until ``stop()`` is true, simulated time reaches ``until_ps``, or all is quiet (``software.machine``)."""
+        """Runs until ``stop()`` is true, simulated time reaches ``until_ps``, or all is quiet
+        (``software.machine``)."""
         engine = self.engine
         exchange = engine.exchange
         runners = self._runners
@@ -179,15 +180,28 @@ class EngineMachine:
 
     def fault(self, ends, fault, key, begin_ps, end_ps):
         """Puts a fault on a direction of a fiber."""
-        number = self.engine.add_fault(ends, FaultEffect[fault.what.upper()], SymbolClass[(fault.kind or "symbol").upper()], key=key,
-                                       threshold=None if fault.rate is None else threshold(fault.rate), nth=fault.nth, times=fault.times,
-                                       length=fault.length, begin_ps=begin_ps, end_ps=end_ps, delay_ps=fault.delay_ps)
+        number = self.engine.add_fault(
+            ends,
+            FaultEffect[fault.what.upper()],
+            SymbolClass[(fault.kind or "symbol").upper()],
+            key=key,
+            threshold=None if fault.rate is None else threshold(fault.rate),
+            nth=fault.nth,
+            times=fault.times,
+            length=fault.length,
+            begin_ps=begin_ps,
+            end_ps=end_ps,
+            delay_ps=fault.delay_ps,
+        )
         return _FiberFault(self.engine, number)
 
     def check_enable(self, hub):
         """Raises FaultError if all ports of a HUB have a fiber."""
         if not self.engine.inject(hub, ()):
-            raise FaultError(f"{hub} has a fiber at each of its ports, so that nobody could tell it to disable one: give it one port more")
+            raise FaultError(
+                f"{hub} has a fiber at each of its ports, so that nobody could tell it to disable one: give it one "
+                f"port more"
+            )
 
     def enable(self, hub, port, on):
         """Has a HUB enable or disable a port."""

@@ -40,9 +40,9 @@ class Fiber:
         self.symbols = 0
         self._symbol_ps = symbol_ps
         self._delay_ps = delay_ps
-        self._latch_free = 0     # when the symbol in the latch goes on the wire
-        self._wire_free = 0      # when the wire has sent all symbols given to it
-        self._flying = deque()   # (time of arrival, symbol), oldest first
+        self._latch_free = 0  # when the symbol in the latch goes on the wire
+        self._wire_free = 0  # when the wire has sent all symbols given to it
+        self._flying = deque()  # (time of arrival, symbol), oldest first
 
     @property
     def under_way(self):
@@ -58,9 +58,13 @@ class Fiber:
         return self._latch_free <= time_ps
 
     def send(self, time_ps, symbol):
-        """Takes ``symbol`` at an edge at ``time_ps``, at which ``ready`` must hold. Returns when it starts on the wire."""
+        """Takes ``symbol`` at an edge at ``time_ps``, at which ``ready`` must hold. Returns when it starts on the
+        wire."""
         if time_ps < self._latch_free:
-            raise RuntimeError(f"{'->'.join(self.ends)}: the latch is taken until {self._latch_free} ps, nothing fits in at {time_ps} ps")
+            raise RuntimeError(
+                f"{'->'.join(self.ends)}: the latch is taken until {self._latch_free} ps, nothing fits in at {time_ps} "
+                f"ps"
+            )
         start = max(time_ps, self._wire_free)
         self._latch_free = start
         self._wire_free = start + self._symbol_ps

@@ -31,7 +31,7 @@ class _Cpu:
         self.board = board
         self.processor = processor
         self.answers = deque()  # (edge, data, error), oldest first
-        self.due = None         # edge at which it is to be called next
+        self.due = None  # edge at which it is to be called next
 
     def block(self, operation, kernel):
         """``Processor.direct``: a block of data memory is done at once, in the time that it takes word by word."""
@@ -70,8 +70,8 @@ class ModelMachine:
         self._profile = profile
         self._cabs = {}
         self._cpus = {}
-        self._fibers = {}       # (sending end, receiving end) → ModelFiber
-        self._events = []       # (time, whether a CPU's edge, order, action, argument)
+        self._fibers = {}  # (sending end, receiving end) → ModelFiber
+        self._events = []  # (time, whether a CPU's edge, order, action, argument)
         self._order = 0
         self._turned = False
         self._closed = False
@@ -82,7 +82,9 @@ class ModelMachine:
             symbol = pair.symbol_ps or profile.symbol_ps
             for a, b in ((pair.a, pair.b), (pair.b, pair.a)):
                 source, target = self._board(a), self._board(b)
-                fiber = self._fibers[str(a), str(b)] = ModelFiber(self, f"{a}->{b}", target, b.port, symbol, pair.delay_ps)
+                fiber = self._fibers[str(a), str(b)] = ModelFiber(
+                    self, f"{a}->{b}", target, b.port, symbol, pair.delay_ps
+                )
                 if a.port is None:
                     source.fiber = fiber
                 else:
@@ -107,7 +109,13 @@ class ModelMachine:
     def interrupt(self, board):
         """A board's interrupt line may have gone up."""
         cpu = self._cpus.get(board.name)
-        if cpu is not None and cpu.board is board and not cpu.answers and cpu.processor.request is None and not cpu.processor.sleeps(board.irq):
+        if (
+            cpu is not None
+            and cpu.board is board
+            and not cpu.answers
+            and cpu.processor.request is None
+            and not cpu.processor.sleeps(board.irq)
+        ):
             self._schedule(cpu, (self.time_ps - board.first_ps) // board.period_ps + 1)
 
     # -- Machine -------------------------------------------------------------------------------------
@@ -115,7 +123,9 @@ class ModelMachine:
         """Gives CAB or node ``name`` its main coroutine; it starts at the CAB's first clock edge after reset."""
         if name in self._cpus:
             raise RuntimeError(f"{name} has its software already")
-        cpu = self._cpus[name] = _Cpu(self._cabs[name], Processor(self.nodes[name] if name in self.nodes else self.doors[name], main))
+        cpu = self._cpus[name] = _Cpu(
+            self._cabs[name], Processor(self.nodes[name] if name in self.nodes else self.doors[name], main)
+        )
         cpu.processor.direct = cpu.block
         self._schedule(cpu, 0)
 
@@ -126,7 +136,8 @@ class ModelMachine:
         self.interrupt(cpu.board)
 
     async def run(self, stop, until_ps=None):
-        """Runs until ``stop()`` is true, simulated time reaches ``until_ps``, or all is quiet (``software.machine``)."""
+        """Runs until ``stop()`` is true, simulated time reaches ``until_ps``, or all is quiet
+        (``software.machine``)."""
         if self._closed:
             raise RuntimeError("this machine is closed; make a new one")
         events = self._events
@@ -163,13 +174,20 @@ class ModelMachine:
         return self._fibers[ends].fault(fault, key, begin_ps, end_ps)
 
     def forget(self, target, port, after_ps):
-        """Drops what is on its way to a port of the board ``target`` and arrives after ``after_ps``; returns how many symbols."""
-        gone = [event for event in self._events if event[3] in (target.arrive, target.signalled) and event[4][0] == port and event[0] > after_ps]
+        """Drops what is on its way to a port of the board ``target`` and arrives after ``after_ps``; returns how
+        many symbols."""
+        gone = [
+            event
+            for event in self._events
+            if event[3] in (target.arrive, target.signalled) and event[4][0] == port and event[0] > after_ps
+        ]
         kept = [event for event in self._events if event not in gone]
         heapify(kept)
         self._events[:] = kept
-        return sum(argument[1].length if action == target.arrive else 1 if argument[1] == "ready" else COMMAND_LENGTH
-                   for _, _, _, action, argument in gone)
+        return sum(
+            argument[1].length if action == target.arrive else 1 if argument[1] == "ready" else COMMAND_LENGTH
+            for _, _, _, action, argument in gone
+        )
 
     def check_enable(self, hub):
         """Every HUB can be told."""
@@ -194,7 +212,9 @@ class ModelMachine:
         self.doors[name] = Door(self._profile.cpu_hz)
         old = self._cabs[name]
         edges = -(-(self.time_ps - old.first_ps) // old.period_ps) + _RESET_EDGES + 1
-        new = self._cabs[name] = ModelCab(self, old, old.period_ps, old.first_ps + edges * old.period_ps, old.symbol_ps, 0)
+        new = self._cabs[name] = ModelCab(
+            self, old, old.period_ps, old.first_ps + edges * old.period_ps, old.symbol_ps, 0
+        )
         new.memory, new.fiber, old.fiber = old.memory, old.fiber, None
         if old.node is not None:
             new.node, old.node.board = old.node, new
@@ -202,8 +222,10 @@ class ModelMachine:
             if fiber.target is old:
                 fiber.target = new
         moved = {old.arrive: new.arrive, old.signalled: new.signalled}
-        self._events[:] = [(time, cpu, order, moved.get(action, action) if not cpu else action, argument)
-                           for time, cpu, order, action, argument in self._events]
+        self._events[:] = [
+            (time, cpu, order, moved.get(action, action) if not cpu else action, argument)
+            for time, cpu, order, action, argument in self._events
+        ]
 
     # -- CPUs ----------------------------------------------------------------------------------------
     def _schedule(self, cpu, edge):
@@ -212,7 +234,9 @@ class ModelMachine:
             cpu.due = edge
             board = cpu.board
             self._order += 1
-            heappush(self._events, (board.first_ps + edge * board.period_ps, True, self._order, self._edge, (cpu, edge)))
+            heappush(
+                self._events, (board.first_ps + edge * board.period_ps, True, self._order, self._edge, (cpu, edge))
+            )
 
     def _edge(self, call):
         cpu, edge = call

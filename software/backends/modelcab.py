@@ -1,7 +1,7 @@
 """The CAB board of the pure-Python model: what ``docs/cab.md`` says, packet by packet instead of cycle by cycle.
 
-Here are bus, memories, interrupts, and of VME what a node needs; the fiber is in ``modelport``, the timers are in ``modeltimers``, the protection is in ``modelguard``.
-"""
+Here are bus, memories, interrupts, and of VME what a node needs; the fiber is in ``modelport``, the timers are in
+``modeltimers``, the protection is in ``modelguard``."""
 
 from functools import partialmethod
 from struct import unpack
@@ -44,14 +44,14 @@ class ModelCab(ModelTimers, ModelPort):
         self.machine = machine
         self.name = board.name
         self.period_ps = period_ps
-        self.first_ps = first_ps          # time of edge 0
+        self.first_ps = first_ps  # time of edge 0
         self.symbol_ps = symbol_ps
         self.fiber = None
         self.node = None
         self.memory = bytearray(memory_bytes)
         self._program = bytearray(REGIONS["program"].size)
         self._guard = Guard(lambda: self._raise(Irq.TRAP))
-        self._owners = {}                 # (address, whether it is written) of a register → what is to be called
+        self._owners = {}  # (address, whether it is written) of a register → what is to be called
         self._forget()
 
     def _forget(self):
@@ -76,8 +76,12 @@ class ModelCab(ModelTimers, ModelPort):
         self._above = sum(1 << irq for irq, level in self._levels.items() if level > self._threshold)
 
     def _pending(self):
-        return (self._events | self._rx_shown << _PACKET | (self._rx_result is not None) << _RECEIVED
-                | bool(self._replies) << _REPLY)
+        return (
+            self._events
+            | self._rx_shown << _PACKET
+            | (self._rx_result is not None) << _RECEIVED
+            | bool(self._replies) << _REPLY
+        )
 
     def access(self, request):
         """Carries out a request; returns (data, error)."""
@@ -91,9 +95,9 @@ class ModelCab(ModelTimers, ModelPort):
             memory, offset = self._program, address - _PROGRAM_BASE
         if 0 <= offset < len(memory):
             if not write:
-                return int.from_bytes(memory[offset:offset + 4], "big"), False
+                return int.from_bytes(memory[offset : offset + 4], "big"), False
             if select == 0xF:
-                memory[offset:offset + 4] = data.to_bytes(4, "big")
+                memory[offset : offset + 4] = data.to_bytes(4, "big")
                 return 0, False
             for lane in range(4):
                 if select & 8 >> lane:
@@ -123,7 +127,8 @@ class ModelCab(ModelTimers, ModelPort):
         return owner
 
     def block(self, operation, kernel):
-        """Does a whole block (``door.Operation``) of data memory, and returns its words; None if it must go word by word."""
+        """Does a whole block (``door.Operation``) of data memory, and returns its words; None if it must go word by
+        word."""
         self._guard.kernel = kernel
         return self._move(operation) if self._guard.open else None
 
@@ -157,7 +162,9 @@ class ModelCab(ModelTimers, ModelPort):
         write = operation.kind == door.OperationKind.WRITE_BLOCK
         self._guard.vme = True
         try:
-            free = self._guard.permits(operation.address, operation.size, AccessKind.WRITE if write else AccessKind.READ)
+            free = self._guard.permits(
+                operation.address, operation.size, AccessKind.WRITE if write else AccessKind.READ
+            )
             return self._move(operation) if free else None
         finally:
             self._guard.vme = False
@@ -202,10 +209,17 @@ class ModelCab(ModelTimers, ModelPort):
 
     def _read_irq_vector(self):
         raised = self._pending() & self._enable
-        first = max((irq for irq in Irq if raised >> irq & 1 and self._levels[irq] > self._threshold),
-                    key=lambda irq: (self._levels[irq], -irq), default=None)
+        first = max(
+            (irq for irq in Irq if raised >> irq & 1 and self._levels[irq] > self._threshold),
+            key=lambda irq: (self._levels[irq], -irq),
+            default=None,
+        )
         vector = REG["IRQ_VECTOR"]
-        return 0 if first is None else vector.valid.mask | vector.number.put(int(first)) | vector.level.put(self._levels[first])
+        return (
+            0
+            if first is None
+            else vector.valid.mask | vector.number.put(int(first)) | vector.level.put(self._levels[first])
+        )
 
     def _read_irq_threshold(self):
         return self._threshold
@@ -222,16 +236,26 @@ class ModelCab(ModelTimers, ModelPort):
             self._levels[Irq[field.name.upper()]] = field.get(value)
         self._rank()
 
-    _read_irq_level0, _read_irq_level1 = partialmethod(_read_level, "IRQ_LEVEL0"), partialmethod(_read_level, "IRQ_LEVEL1")
-    _write_irq_level0, _write_irq_level1 = partialmethod(_write_level, "IRQ_LEVEL0"), partialmethod(_write_level, "IRQ_LEVEL1")
+    _read_irq_level0, _read_irq_level1 = (
+        partialmethod(_read_level, "IRQ_LEVEL0"),
+        partialmethod(_read_level, "IRQ_LEVEL1"),
+    )
+    _write_irq_level0, _write_irq_level1 = (
+        partialmethod(_write_level, "IRQ_LEVEL0"),
+        partialmethod(_write_level, "IRQ_LEVEL1"),
+    )
 
     def _read_id(self):
         return ID_VALUE
 
     def _read_config(self):
         config = REG["CONFIG"]
-        return (config.data.put(len(self.memory).bit_length() - 1) | config.program.put(_PROGRAM.size.bit_length() - 1)
-                | config.pages.put(PAGES.bit_length() - 1) | config.domains.put(DOMAINS.bit_length() - 1))
+        return (
+            config.data.put(len(self.memory).bit_length() - 1)
+            | config.program.put(_PROGRAM.size.bit_length() - 1)
+            | config.pages.put(PAGES.bit_length() - 1)
+            | config.domains.put(DOMAINS.bit_length() - 1)
+        )
 
     def _write_reset(self, value):
         if value:

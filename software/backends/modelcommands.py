@@ -1,15 +1,26 @@
-"""Commands of the pure-Python model's HUB that ask, mend and lock, and the hellos of neighbours: what ``docs/commands.md`` says of them.
+"""Commands of the pure-Python model's HUB that ask, mend and lock, and the hellos of neighbours: what
+``docs/commands.md``
+says of them.
 
-What the model does not have is refused as UNKNOWN: close all reply, loop back, force connection and lock, watchdog time, the monitor, allow supervisor.
-"""
+What the model does not have is refused as UNKNOWN: close all reply, loop back, force connection and lock, watchdog
+time, the monitor, allow supervisor."""
 
 from ...hdl.hub.commands import FORCE, HELLO, HELLO_ASK, HELLO_HUB, KIND_UNKNOWN, RETRY, STATUS_IN_USE, Error, Group, Op
 from ...hdl.link.symbol import ANY_HUB
 
 __all__ = ["HubCommands"]
 
-_MISSING = {Op.LOOP_BACK_REPLY, Op.FORCE_CONNECTION_REPLY, Op.FORCE_LOCK_REPLY, Op.WATCHDOG_TIME_REPLY, Op.MONITOR_SELECT_REPLY,
-            Op.MONITOR_READ_REPLY, Op.MONITOR_CLEAR_REPLY, Op.ALLOW_SUPERVISOR_REPLY, Op.CLOSE_ALL_REPLY}
+_MISSING = {
+    Op.LOOP_BACK_REPLY,
+    Op.FORCE_CONNECTION_REPLY,
+    Op.FORCE_LOCK_REPLY,
+    Op.WATCHDOG_TIME_REPLY,
+    Op.MONITOR_SELECT_REPLY,
+    Op.MONITOR_READ_REPLY,
+    Op.MONITOR_CLEAR_REPLY,
+    Op.ALLOW_SUPERVISOR_REPLY,
+    Op.CLOSE_ALL_REPLY,
+}
 #: HUB cycles from the last symbol of a hello that asks to the first of the answer.
 _HELLO = 6
 
@@ -19,8 +30,8 @@ class HubCommands:
 
     def _begin_commands(self):
         """As after a reset."""
-        self._locks = [None] * self.ports        # input that has locked each output
-        self._neighbours = [None] * self.ports   # last hello at each port: (kind, ID)
+        self._locks = [None] * self.ports  # input that has locked each output
+        self._neighbours = [None] * self.ports  # last hello at each port: (kind, ID)
 
     # -- neighbours ----------------------------------------------------------------------------------
     def _hello(self, port, word, now):
@@ -41,7 +52,9 @@ class HubCommands:
     def _ours(self, command):
         """Whether a command at the head of a queue is for this HUB."""
         opcode = command.opcode
-        return opcode != Op.CLOSE_ALL and (command.hub == self.id or command.hub == ANY_HUB and opcode >> 4 == Group.ECHO)
+        return opcode != Op.CLOSE_ALL and (
+            command.hub == self.id or command.hub == ANY_HUB and opcode >> 4 == Group.ECHO
+        )
 
     def _ask(self, port, opcode, param, now):
         """Carries out a command that is not *open*. False: it must wait; None: it is one that is done elsewhere."""
@@ -78,7 +91,9 @@ class HubCommands:
         elif opcode in (Op.RESET_QUEUE_REPLY, Op.RESET_PORT_REPLY):
             self._empty(param, now)
             if opcode == Op.RESET_PORT_REPLY:
-                self._source = [None if source == param or output == param else source for output, source in enumerate(self._source)]
+                self._source = [
+                    None if source == param or output == param else source for output, source in enumerate(self._source)
+                ]
                 self._ready[param] = True
                 self._neighbours[param] = None
                 self._say_hello(param, HELLO_ASK, now)

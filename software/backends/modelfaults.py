@@ -1,4 +1,5 @@
-"""Faults on demand in the pure-Python model: what they make of a piece of traffic. ``docs/faults.md``, "The pure-Python model".
+"""Faults on demand in the pure-Python model: what they make of a piece of traffic. ``docs/faults.md``, "The pure-Python
+model".
 
 A piece is taken apart into its symbols only if one of them is struck.
 """
@@ -39,8 +40,8 @@ class _Rule:
         self.until = _FOREVER if end_ps is None else end_ps
         self.hits = self.symbols = 0
         self.random = random.Random(key)
-        self._left = 0                # of a burst
-        self._gap = self._draw() if fault.rate is not None else fault.nth - 1    # eligible symbols until the next strike
+        self._left = 0  # of a burst
+        self._gap = self._draw() if fault.rate is not None else fault.nth - 1  # eligible symbols until the next strike
         self._times = fault.times
         self._only = fault.kind if fault.kind in ("command", "reply", "ready") else None
 
@@ -60,7 +61,8 @@ class _Rule:
         return math.floor(math.log(1 - self.random.random()) / math.log1p(-rate)) if rate else _FOREVER
 
     def passes(self, kind, start):
-        """Whether it cannot concern a piece of that kind (as ``FiberFaults.strike`` has it) that starts at ``start``."""
+        """Whether it cannot concern a piece of that kind (as ``FiberFaults.strike`` has it) that starts at
+        ``start``."""
         if start >= self.until:
             return True
         return not self._left and self._only is not None and self._only != kind
@@ -111,9 +113,9 @@ class FiberFaults:
     def strike(self, kind, start, length, data_low, data_high, begins, ends, symbols):
         """What becomes of ``length`` symbols, the first of which starts on the wire at ``start``.
 
-        ``kind``: command, reply, ready or None for a stretch of a packet, whose bytes are those from ``data_low`` to ``data_high`` and which may
-        have a start and an end. ``symbols()`` gives them. Returns (delay in ps, None if nothing else happens or a list of (symbol, its number)).
-        """
+        ``kind``: command, reply, ready or None for a stretch of a packet, whose bytes are those from ``data_low`` to
+        ``data_high`` and which may have a start and an end. ``symbols()`` gives them. Returns (delay in ps, None if
+        nothing else happens or a list of (symbol, its number))."""
         step = self._symbol_ps
         delay = 0
         for rule in self.rules:
@@ -137,8 +139,12 @@ class FiberFaults:
             if rule.framed:
                 low, high = (0, 1) if rule.kind == kind and low == 0 < high else (0, 0)
             elif rule.kind is not None:
-                span = {"data": (data_low, data_high), "start": (0, int(begins)), "end": (length - ends, length),
-                        "ready": (0, int(kind == "ready"))}[rule.kind]
+                span = {
+                    "data": (data_low, data_high),
+                    "start": (0, int(begins)),
+                    "end": (length - ends, length),
+                    "ready": (0, int(kind == "ready")),
+                }[rule.kind]
                 low, high = max(low, span[0]), min(high, span[1])
             found = rule.struck(low, high, min(length, -(-(rule.until - start) // step)))
             if not found:
@@ -160,16 +166,20 @@ class FiberFaults:
         arriving = symbols()
         for number, bit in wrong:
             arriving[number] = _damaged(arriving[number], bit)
-        left = [(symbol, number) for number, symbol in enumerate(arriving) if number not in lost
-                for _ in range(1 + (number in doubled))]
+        left = [
+            (symbol, number)
+            for number, symbol in enumerate(arriving)
+            if number not in lost
+            for _ in range(1 + (number in doubled))
+        ]
         return delay, left * (1 + again)
 
 
 def frames(symbols):
     """Takes ``symbols``, a list of (symbol, number), for what a receiver sees in them.
 
-    Yields (kind, bytes, whether it has a start, an end, number of the first symbol, of the last): kind is command, reply, ready or stretch.
-    """
+    Yields (kind, bytes, whether it has a start, an end, number of the first symbol, of the last): kind is command,
+    reply, ready or stretch."""
     frame, data, begins, first, last = None, bytearray(), False, None, None
     for symbol, number in symbols:
         if symbol <= 0xFF:

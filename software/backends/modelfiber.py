@@ -1,7 +1,7 @@
 """Fibers of the pure-Python model, and what travels on them: pieces of traffic, packets made of them.
 
-A *piece* is a run of symbols that follow each other without a gap: a command, or a stretch of a packet. What happens to a piece happens to
-its first symbol, and to its last one so much later.
+A *piece* is a run of symbols that follow each other without a gap: a command, or a stretch of a packet. What happens to
+a piece happens to its first symbol, and to its last one so much later.
 """
 
 from ...hdl.link.symbol import COMMAND_LENGTH, Control
@@ -50,10 +50,10 @@ class Arrival:
 
     def __init__(self):
         self.stretches = []
-        self.ended = None      # time of its last symbol, once there is one
-        self.cut = False       # ended by another start
-        self.lost = False      # symbols of it found the queue full
-        self.check = None      # what its checksum is, and the bytes that does not cover: known when it is opened
+        self.ended = None  # time of its last symbol, once there is one
+        self.cut = False  # ended by another start
+        self.lost = False  # symbols of it found the queue full
+        self.check = None  # what its checksum is, and the bytes that does not cover: known when it is opened
         self.skip = 0
 
     def bytes(self):
@@ -61,7 +61,9 @@ class Arrival:
 
     def count_by(self, time, symbol_ps):
         """Symbols that have arrived by ``time``."""
-        return sum(min(stretch.length, (time - head) // symbol_ps + 1) for stretch, head, _ in self.stretches if head <= time)
+        return sum(
+            min(stretch.length, (time - head) // symbol_ps + 1) for stretch, head, _ in self.stretches if head <= time
+        )
 
     def header_at(self, symbol_ps, wanted):
         """When its header is known: with byte ``wanted``, or at its end. None as long as that is not known."""
@@ -94,8 +96,8 @@ class ModelFiber:
         self.symbol_ps = symbol_ps
         self.delay_ps = delay_ps
         self.free_at = 0
-        self._faults = None     # FiberFaults, once it has any
-        self._arrived = 0       # then, when the last piece has arrived
+        self._faults = None  # FiberFaults, once it has any
+        self._arrived = 0  # then, when the last piece has arrived
 
     def fault(self, fault, key, begin_ps, end_ps):
         """Adds a fault on demand (``software.machine``)."""
@@ -116,7 +118,9 @@ class ModelFiber:
             self._send_faulty(piece, start)
         else:
             head = start + self.symbol_ps + self.delay_ps
-            self.machine.at(head, self.target.arrive, (self.port, piece, head, head + (piece.length - 1) * self.symbol_ps))
+            self.machine.at(
+                head, self.target.arrive, (self.port, piece, head, head + (piece.length - 1) * self.symbol_ps)
+            )
         return self.free_at
 
     def signal(self, kind, at, value=None):
@@ -133,27 +137,39 @@ class ModelFiber:
         command = isinstance(piece, Command)
         low = 0 if command else int(piece.start)
         high = 0 if command else low + len(piece.data)
-        delay, left = self._faults.strike("command" if command else None, start, piece.length, low, high, piece.start, piece.end,
-                                          piece.symbols)
+        delay, left = self._faults.strike(
+            "command" if command else None, start, piece.length, low, high, piece.start, piece.end, piece.symbols
+        )
         symbol = self.symbol_ps
         first = max(start + symbol + self.delay_ps + delay, self._arrived)
         pieces = [(piece, 0, piece.length - 1)] if left is None else self._pieces(left)
         for item, head, tail in pieces:
             self._arrived = first + tail * symbol
-            self.machine.at(first + head * symbol, self.target.arrive, (self.port, item, first + head * symbol, self._arrived))
+            self.machine.at(
+                first + head * symbol, self.target.arrive, (self.port, item, first + head * symbol, self._arrived)
+            )
 
     def _pieces(self, symbols):
-        """(piece or signal, number of its first symbol, of its last) of what is left, but for signals that damage has made: it makes none."""
+        """(piece or signal, number of its first symbol, of its last) of what is left, but for signals that damage
+        has made: it makes none."""
         for kind, data, begins, ends, head, tail in frames(symbols):
             yield (Command(*data) if kind == "command" else Stretch(data, begins, ends)), head, tail
 
     def _signal_faulty(self, kind, at, value, length, arrival):
         """What the faults leave of a signal."""
+
         def symbols():
             return [Control.READY] if kind == "ready" else [Control.REPLY, *value.to_bytes(3, "big")]
 
         delay, left = self._faults.strike(kind, at, length, 0, 0, False, False, symbols)
-        signals = [(kind, value)] if left is None else [(what, int.from_bytes(data, "big") if what == "reply" else None)
-                                                        for what, data, *_ in frames(left) if what == kind]
+        signals = (
+            [(kind, value)]
+            if left is None
+            else [
+                (what, int.from_bytes(data, "big") if what == "reply" else None)
+                for what, data, *_ in frames(left)
+                if what == kind
+            ]
+        )
         for what, content in signals:
             self.machine.at(arrival + delay, self.target.signalled, (self.port, what, content))

@@ -1,4 +1,5 @@
-"""The protection of the pure-Python model's CAB, as ``docs/cab.md`` says: table, domains, record of what was refused."""
+"""The protection of the pure-Python model's CAB, as ``docs/cab.md`` says: table, domains, record of what was
+refused."""
 
 from ...hdl.cab.addresses import KERNEL_PAGE, REG, REGIONS
 from ...hdl.cab.regions import DOMAINS, KERNEL, PAGE_BITS, AccessKind, Right
@@ -27,10 +28,10 @@ class Guard:
         self.trapped = trapped
         self.kernel = False
         self.vme = False
-        self._table = {}            # byte number in the region → rights
+        self._table = {}  # byte number in the region → rights
         self._on = 0
         self._current = KERNEL
-        self._trap = None           # address, word of TRAP_INFO
+        self._trap = None  # address, word of TRAP_INFO
         self._lost = 0
 
     def reset(self):
@@ -56,7 +57,9 @@ class Guard:
     def allows_area(self, address, length, kind):
         """As ``allows`` for an area of DMA."""
         domain = self._domain()
-        for page in range(address >> PAGE_BITS, (address + length - 1 >> PAGE_BITS) + 1) if length and domain != KERNEL else ():
+        for page in (
+            range(address >> PAGE_BITS, (address + length - 1 >> PAGE_BITS) + 1) if length and domain != KERNEL else ()
+        ):
             if not self._rights(domain, page) & _NEEDS[kind]:
                 self._refuse(max(address, page << PAGE_BITS), kind)
                 return False
@@ -65,7 +68,10 @@ class Guard:
     def permits(self, address, length, kind):
         """Whether all of an area may be read or written; nothing is recorded."""
         domain = self._domain()
-        return all(self._rights(domain, page) & _NEEDS[kind] for page in range(address >> PAGE_BITS, (address + length - 1 >> PAGE_BITS) + 1))
+        return all(
+            self._rights(domain, page) & _NEEDS[kind]
+            for page in range(address >> PAGE_BITS, (address + length - 1 >> PAGE_BITS) + 1)
+        )
 
     def _domain(self):
         return DOMAINS - 1 if self.vme else KERNEL if self.kernel else self._current
@@ -112,7 +118,13 @@ class Guard:
         if self._trap is None:
             return 0
         info = REG["TRAP_INFO"]
-        return info.valid.mask | info.kind.put(int(self._trap[1])) | info.domain.put(self._trap[2]) | info.vme.put(self._trap[3]) | info.lost.put(self._lost)
+        return (
+            info.valid.mask
+            | info.kind.put(int(self._trap[1]))
+            | info.domain.put(self._trap[2])
+            | info.vme.put(self._trap[3])
+            | info.lost.put(self._lost)
+        )
 
     def write_trap_info(self, value):
         self._trap, self._lost = None, 0

@@ -1,7 +1,7 @@
 """The HUBs of the pure-Python model.
 
-Nothing here goes symbol by symbol: what travels is told in ``modelfiber``. Times are those of ``docs/hub.md`` and ``docs/engine.md``, but for
-the cycles that replies and ready signals steal.
+Nothing here goes symbol by symbol: what travels is told in ``modelfiber``. Times are those of ``docs/hub.md`` and
+``docs/engine.md``, but for the cycles that replies and ready signals steal.
 """
 
 from collections import deque
@@ -15,8 +15,8 @@ __all__ = ["ModelHub", "QUEUE"]
 
 #: Symbols that an input queue holds.
 QUEUE = 1024 + 128
-#: HUB cycles from a symbol at the input pins to the same at the output pins, and from a command's last byte to its effect on
-#: what follows, so that set-up and transfer take 10.
+#: HUB cycles from a symbol at the input pins to the same at the output pins, and from a command's last byte to its
+#: effect on what follows, so that set-up and transfer take 10.
 _TRANSFER, _DECISION = 5, 6
 _MAX_ERRORS = 255
 #: HUB cycles of the watchdog, as after a reset.
@@ -29,12 +29,12 @@ class _Input:
     __slots__ = ("queue", "free_at", "waits", "level", "moved_at", "watched")
 
     def __init__(self):
-        self.queue = deque()    # (piece, time of its first symbol, of its last)
-        self.free_at = 0        # from when on the next piece may leave
-        self.waits = False      # whether the head is an open that waits for its output
-        self.level = 0          # symbols behind it in the queue
-        self.moved_at = 0       # when something left its head, or it got what it holds
-        self.watched = False    # whether the watchdog is going to look
+        self.queue = deque()  # (piece, time of its first symbol, of its last)
+        self.free_at = 0  # from when on the next piece may leave
+        self.waits = False  # whether the head is an open that waits for its output
+        self.level = 0  # symbols behind it in the queue
+        self.moved_at = 0  # when something left its head, or it got what it holds
+        self.watched = False  # whether the watchdog is going to look
 
 
 class ModelHub(HubCommands):
@@ -63,9 +63,9 @@ class ModelHub(HubCommands):
         ports = self.ports
         self.errors = [0] * ports
         self._inputs = [_Input() for _ in range(ports)]
-        self._source = [None] * ports     # input connected to each output
+        self._source = [None] * ports  # input connected to each output
         self._ready = [True] * ports
-        self._waiting = deque()           # inputs whose open waits, in the order of their coming
+        self._waiting = deque()  # inputs whose open waits, in the order of their coming
         self._disabled = set()
         self._begin_commands()
 
@@ -152,7 +152,9 @@ class ModelHub(HubCommands):
         self._inputs[port] = _Input()
         if port in self._waiting:
             self._waiting.remove(port)
-        self._source = [None if source == port or output == port else source for output, source in enumerate(self._source)]
+        self._source = [
+            None if source == port or output == port else source for output, source in enumerate(self._source)
+        ]
         if port in self.fibers:
             self.fibers[port].signal("ready", now)
         self._retry(now)
@@ -169,7 +171,13 @@ class ModelHub(HubCommands):
                 due = max(tail + _DECISION * self.period_ps, side.free_at)
             else:
                 outputs = [output for output, source in enumerate(self._source) if source == port]
-                due = max([head + _TRANSFER * self.period_ps, side.free_at, *(self.fibers[o].free_at for o in outputs if o in self.fibers)])
+                due = max(
+                    [
+                        head + _TRANSFER * self.period_ps,
+                        side.free_at,
+                        *(self.fibers[o].free_at for o in outputs if o in self.fibers),
+                    ]
+                )
             if due > now:
                 machine.at(due, self._work, port)
                 return
@@ -242,7 +250,11 @@ class ModelHub(HubCommands):
             self._error(port)
             self._reply(port, opcode, Error.DISABLED, False, now)
         elif opens:
-            taken = self._source[output] not in (None, port) or self._source[output] is None and self._locks[output] not in (None, port)
+            taken = (
+                self._source[output] not in (None, port)
+                or self._source[output] is None
+                and self._locks[output] not in (None, port)
+            )
             held = opcode & TEST and not self._ready[output]
             if not taken and not held:
                 self._source[output] = port

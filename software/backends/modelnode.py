@@ -4,7 +4,8 @@ from ..node.layout import ACKNOWLEDGE
 
 __all__ = ["ModelNode"]
 
-#: CPU cycles from the edge at which a request is taken to the one at which it is answered, as the RTL has them in the middle; further words of a block.
+#: CPU cycles from the edge at which a request is taken to the one at which it is answered, as the RTL has them in the
+#: middle; further words of a block.
 _STORE, _LOAD, _NEXT = 14, 17, 9
 
 

@@ -1,7 +1,7 @@
 """The fiber port of the pure-Python model's CAB: what ``docs/cab.md`` says, packet by packet instead of cycle by cycle.
 
-Symbols reach data memory when their packet has ended, and a packet's place in the input queue is reckoned, not held: see ``modelfiber.Arrival``.
-So software cannot take single symbols out of that queue here: RX_MODE.direct is refused.
+Symbols reach data memory when their packet has ended, and a packet's place in the input queue is reckoned, not held:
+see ``modelfiber.Arrival``. So software cannot take single symbols out of that queue here: RX_MODE.direct is refused.
 """
 
 import zlib
@@ -25,7 +25,7 @@ _TRAILER = {Check.CRC32: CRC_BYTES, Check.INTERNET: 2, Check.NONE: 0}
 def _internet(data):
     """The Internet checksum of bytes (RFC 1071)."""
     data = bytes(data) + bytes(len(data) % 2)
-    total = sum(int.from_bytes(data[at:at + 2], "big") for at in range(0, len(data), 2))
+    total = sum(int.from_bytes(data[at : at + 2], "big") for at in range(0, len(data), 2))
     return (total and (total - 1) % 0xFFFF + 1) ^ 0xFFFF
 
 
@@ -52,8 +52,8 @@ class ModelPort:
         self._rx_stray = False
         self._replies = deque()
         self._errors = dict.fromkeys(("overrun", "stray", "framing", "reply_lost"), 0)
-        self._tx_reply = None             # bytes so far of a reply frame that software sends symbol by symbol
-        self._tx_covered = bytearray()    # bytes since the last start of packet
+        self._tx_reply = None  # bytes so far of a reply frame that software sends symbol by symbol
+        self._tx_covered = bytearray()  # bytes since the last start of packet
         self._tx_threshold = self._tx_count = 0
         self._rx_areas = []
         self._rx_mode = 0
@@ -63,8 +63,13 @@ class ModelPort:
     # -- fiber out -----------------------------------------------------------------------------------
     def _read_tx_status(self):
         status = REG["TX_STATUS"]
-        return (status.free.put(TX_LIST_DEPTH - len(self._tx_list)) | status.busy.put(self._tx_busy) | status.ready.put(self._tx_ready)
-                | status.waiting.put(self._tx_waits) | status.sent.put(self._tx_sent))
+        return (
+            status.free.put(TX_LIST_DEPTH - len(self._tx_list))
+            | status.busy.put(self._tx_busy)
+            | status.ready.put(self._tx_ready)
+            | status.waiting.put(self._tx_waits)
+            | status.sent.put(self._tx_sent)
+        )
 
     def _read_tx_address(self):
         return self._tx_address
@@ -137,19 +142,21 @@ class ModelPort:
                 return Stretch(b"", value == Control.START, value == Control.END)
             if value > 0xFF:
                 self._tx_reply = bytearray() if value == Control.REPLY else None
-                return None          # the model sends no other control codes
+                return None  # the model sends no other control codes
             if self._tx_reply is not None:
                 return self._reply_byte(value)
             self._cover(bytes([value]))
             return Stretch(bytes([value]))
         offset = address - _DATA.base
         length = register.length.get(value)
-        data = bytes(self.memory[offset:offset + length]) if length else b""
+        data = bytes(self.memory[offset : offset + length]) if length else b""
         start, end = bool(register.start.get(value)), bool(register.end.get(value))
         if start:
             self._tx_covered.clear()
         if register.crc.get(value):
-            data += _trailer(Check.INTERNET if register.internet.get(value) else Check.CRC32, bytes(self._tx_covered) + data)
+            data += _trailer(
+                Check.INTERNET if register.internet.get(value) else Check.CRC32, bytes(self._tx_covered) + data
+            )
         self._cover(data)
         self._tx_open = (start or self._tx_open) and not end
         return Stretch(data, start, end) if data or start or end else None
@@ -269,9 +276,15 @@ class ModelPort:
     def _rx_header(self, word):
         if not self._rx_shown and self._rx_result is None:
             return 0
-        data, check = self._rx_result[1:] if self._rx_result is not None else (self._rx_packets[0].bytes(), self._rx_packets[0].check)
-        data = data[:max(len(data) - _TRAILER[check], 0)]
-        return int.from_bytes(data[4 * word:4 * word + 4].ljust(4, b"\0") if 4 * word < min(len(data), HEADER_BYTES) else b"", "big")
+        data, check = (
+            self._rx_result[1:]
+            if self._rx_result is not None
+            else (self._rx_packets[0].bytes(), self._rx_packets[0].check)
+        )
+        data = data[: max(len(data) - _TRAILER[check], 0)]
+        return int.from_bytes(
+            data[4 * word : 4 * word + 4].ljust(4, b"\0") if 4 * word < min(len(data), HEADER_BYTES) else b"", "big"
+        )
 
     def _read_rx_header0(self):
         return self._rx_header(0)
@@ -301,7 +314,12 @@ class ModelPort:
         return True
 
     def _write_rx_area(self, length):
-        if self._rx_running or len(self._rx_areas) >= RX_LIST_DEPTH or length and not self._inside(self._rx_address, length):
+        if (
+            self._rx_running
+            or len(self._rx_areas) >= RX_LIST_DEPTH
+            or length
+            and not self._inside(self._rx_address, length)
+        ):
             return False
         if not self._guard.allows_area(self._rx_address, length, AccessKind.WRITE):
             return False
@@ -352,25 +370,25 @@ class ModelPort:
         self._rx_packets.popleft()
         self._rx_running = False
         result, data = REG["RX_RESULT"], packet.bytes()
-        body = data[:max(len(data) - _TRAILER[packet.check], 0)]
+        body = data[: max(len(data) - _TRAILER[packet.check], 0)]
         payload = body[HEADER_BYTES:]
         word = result.header.put(min(len(body), HEADER_BYTES))
-        word |= result.crc_bad.put(data[len(body):] != _trailer(packet.check, body, packet.skip))
+        word |= result.crc_bad.put(data[len(body) :] != _trailer(packet.check, body, packet.skip))
         word |= result.framing.put(packet.cut or packet.lost)
         if self._rx_discards:
             self._rx_discards = False
             word |= result.discarded.mask
         else:
-            stored = rest = payload[:sum(length for _, length in self._rx_areas)]
+            stored = rest = payload[: sum(length for _, length in self._rx_areas)]
             for address, length in self._rx_areas:
                 part, rest = rest[:length], rest[length:]
-                self.memory[address - _DATA.base:address - _DATA.base + len(part)] = part
+                self.memory[address - _DATA.base : address - _DATA.base + len(part)] = part
             self._rx_stored = len(stored)
             if 0 < self._rx_threshold <= len(stored):
                 self._raise(Irq.RX_THRESHOLD)
             word |= result.length.put(len(stored)) | result.too_long.put(len(payload) > len(stored))
         self._rx_areas = []
-        self._rx_body = body[packet.skip:]
+        self._rx_body = body[packet.skip :]
         self._rx_result = word, data, packet.check
         self.machine.interrupt(self)
 
@@ -398,9 +416,12 @@ class ModelPort:
         status = REG["RX_STATUS"]
         now = self.machine.time_ps
         level = sum(packet.count_by(now, self.symbol_ps) for packet in self._rx_packets)
-        return (status.level.put(min(level, QUEUE)) | status.open.put(self._rx_shown or self._rx_running)
-                | status.dma.put(self._rx_running)
-                | status.areas.put(0 if self._rx_running else RX_LIST_DEPTH - len(self._rx_areas)))
+        return (
+            status.level.put(min(level, QUEUE))
+            | status.open.put(self._rx_shown or self._rx_running)
+            | status.dma.put(self._rx_running)
+            | status.areas.put(0 if self._rx_running else RX_LIST_DEPTH - len(self._rx_areas))
+        )
 
     def _read_reply(self):
         if not self._replies:

@@ -16,8 +16,8 @@ class ModelTimers:
         """As after a reset."""
         self._compare = [0] * TIMERS
         self._period = [0] * TIMERS
-        self._setting = getattr(self, "_setting", 0)    # counts settings, so that an older one can be told
-        self._armed = [None] * TIMERS                   # the setting that is in force
+        self._setting = getattr(self, "_setting", 0)  # counts settings, so that an older one can be told
+        self._armed = [None] * TIMERS  # the setting that is in force
         self._fired = 0
 
     def _cycle(self):
@@ -28,10 +28,12 @@ class ModelTimers:
         ahead = self._compare[n] - cycle & _WORD
         cycle += ahead if ahead < 1 << 31 else 0
         if n:
-            cycle += (n - cycle) % TIMERS       # in turn
+            cycle += (n - cycle) % TIMERS  # in turn
         self._setting += 1
         self._armed[n] = self._setting
-        self.machine.at(self.machine.time_ps + (cycle + 1 - self._cycle()) * self.period_ps, self._fire, (n, self._setting))
+        self.machine.at(
+            self.machine.time_ps + (cycle + 1 - self._cycle()) * self.period_ps, self._fire, (n, self._setting)
+        )
 
     def _fire(self, setting):
         n, number = setting
@@ -41,7 +43,7 @@ class ModelTimers:
         self._fired |= 1 << n
         self._raise(Irq.TIMER)
         if self._period[n]:
-            cycle = self._cycle()       # it has fired in the one before
+            cycle = self._cycle()  # it has fired in the one before
             self._compare[n] = self._compare[n] + self._period[n] & _WORD
             # Timer 0 is armed in its next turn.
             self._arm(n, cycle if n else cycle + -cycle % TIMERS + 1)

@@ -22,13 +22,14 @@ _LOADS = (OperationKind.READ, OperationKind.READ_BLOCK)
 
 
 class Request(NamedTuple):
-    """What a processor drives on ``bus__address``, ``bus__write``, ``bus__select``, ``bus__write_data`` and ``bus__kernel``."""
+    """What a processor drives on ``bus__address``, ``bus__write``, ``bus__select``, ``bus__write_data`` and
+    ``bus__kernel``."""
 
-    address: int     # byte address of a word
+    address: int  # byte address of a word
     write: bool
-    select: int      # bit 3: the byte at the word's own address
-    data: int        # the bytes in their lanes; 0 in a load
-    kernel: bool     # bus__kernel: level 1, and level 0 in supervisor mode
+    select: int  # bit 3: the byte at the word's own address
+    data: int  # the bytes in their lanes; 0 in a load
+    kernel: bool  # bus__kernel: level 1, and level 0 in supervisor mode
 
 
 class Processor:
@@ -50,12 +51,31 @@ class Processor:
     turns : int
         How often software has run.
     direct : callable(operation, kernel) or None
-        Asked at each block: does it at once, or returns None. If it has done it, returns its words (0 for stores); the last one is then answered,
-        by ``edge``, when the board would have answered it.
+        Asked at each block: does it at once, or returns None. If it has done it, returns its words (0 for stores); the
+        last one is then answered, by ``edge``, when the board would have answered it.
     """
 
-    __slots__ = ("edges", "request", "turns", "direct", "_runner", "_door", "_level", "_state", "_until", "_masked", "_supervisor", "_handled",
-                 "_queues", "_errors", "_saved", "_access", "_words", "_taken", "_answers")
+    __slots__ = (
+        "edges",
+        "request",
+        "turns",
+        "direct",
+        "_runner",
+        "_door",
+        "_level",
+        "_state",
+        "_until",
+        "_masked",
+        "_supervisor",
+        "_handled",
+        "_queues",
+        "_errors",
+        "_saved",
+        "_access",
+        "_words",
+        "_taken",
+        "_answers",
+    )
 
     def __init__(self, door, main):
         self.edges = 0
@@ -66,15 +86,15 @@ class Processor:
         self._door = door
         self._level = THREAD
         self._state = _FETCH
-        self._until = 0                   # edge at which the spend under way ends
+        self._until = 0  # edge at which the spend under way ends
         self._masked = False
-        self._supervisor = False          # mode of level 0
-        self._handled = False             # a handler has run since level 0 was last resumed
-        self._queues = [None, None]       # for each level an iterator of operations
-        self._errors = [None, None]       # for each level the first bus error that its software has not heard of
-        self._saved = (_FETCH, 0)         # what level 0 was doing: state, cycles that remain of a spend
+        self._supervisor = False  # mode of level 0
+        self._handled = False  # a handler has run since level 0 was last resumed
+        self._queues = [None, None]  # for each level an iterator of operations
+        self._errors = [None, None]  # for each level the first bus error that its software has not heard of
+        self._saved = (_FETCH, 0)  # what level 0 was doing: state, cycles that remain of a spend
         self._access = None
-        self._words = ()                  # requests of the access under way
+        self._words = ()  # requests of the access under way
         self._taken = 0
         self._answers = []
 
@@ -102,7 +122,8 @@ class Processor:
         return 0 if state == _WAIT and self._handled else FOREVER
 
     def skip(self, edges):
-        """Counts ``edges`` that were left out: at most as many as ``sleeps`` allowed, or such at which an access only waited."""
+        """Counts ``edges`` that were left out: at most as many as ``sleeps`` allowed, or such at which an access
+        only waited."""
         self.edges += edges
 
     def wake(self):
@@ -117,7 +138,8 @@ class Processor:
 
     # -- one edge ------------------------------------------------------------------------------------
     def edge(self, done=False, data=0, error=False, ready=False, irq=False):
-        """One rising edge at which ``bus__done``, ``bus__read_data``, ``bus__error``, ``bus__ready`` and ``irq`` were seen.
+        """One rising edge at which ``bus__done``, ``bus__read_data``, ``bus__error``, ``bus__ready`` and ``irq`` were
+        seen.
 
         Returns the Request to drive from now on, or None. Exceptions of the software pass through, and so does a
         bus error of a store that no await of its software follows.
@@ -265,7 +287,7 @@ class Processor:
             else:
                 offset = operation.address & 3
                 words = b"".join(word.to_bytes(4, "big") for word in self._answers)
-                value = words[offset:offset + operation.size]
+                value = words[offset : offset + operation.size]
             self._resume(self._level, value)
 
 
@@ -294,5 +316,5 @@ def _block(operation, kernel):
             select &= 0xF >> (first - address)
         if address + 4 > end:
             select &= 0xF << (address + 4 - end)
-        requests.append(Request(address, write, select, int.from_bytes(data[offset:offset + 4], "big"), kernel))
+        requests.append(Request(address, write, select, int.from_bytes(data[offset : offset + 4], "big"), kernel))
     return requests

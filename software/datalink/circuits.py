@@ -95,6 +95,7 @@ class Circuits:
         answers has done, or never got, what was sent before.
         """
         for hub, port in route.hops:
+
             def match(word, hub=hub):
                 return word >> 8 & 0xFF == hub and word >> 16 & 0xFE == Op.STATUS_OUTPUT & 0xFE
 

@@ -1,7 +1,7 @@
 """How a CAB finds out what the network looks like: it asks its HUB, then every HUB that it finds.
 
-Source: *Network-Based Multicomputers*, section 5.3.2. docs/routing.md tells the questions and why they are asked that way.
-"""
+Source: *Network-Based Multicomputers*, section 5.3.2. docs/routing.md tells the questions and why they are asked that
+way."""
 
 from contextlib import suppress
 
@@ -18,7 +18,8 @@ __all__ = ["Discovery"]
 
 #: An ID of 0 counts when it was heard so many times: it also stands for "not known".
 _ZEROS = 5
-#: Times that a known neighbour is asked for its ID, and that a HUB is visited in vain, since others hold a channel on the way.
+#: Times that a known neighbour is asked for its ID, and that a HUB is visited in vain, since others hold a channel on
+#: the way.
 _ASKED, _VISITS = 40, 40
 #: Hellos of a neighbour that says something else each time.
 _HELLOS = 8
@@ -81,19 +82,21 @@ class Discovery:
         self.taken_us = None
         self._questions = questions
         self._busy = False
-        self._missed = {}        # CAB that was looked for in vain -> when, in microseconds
-        self._wanted = []        # CABs that are to be looked for
-        self._seeker = None      # thread that does so
+        self._missed = {}  # CAB that was looked for in vain -> when, in microseconds
+        self._wanted = []  # CABs that are to be looked for
+        self._seeker = None  # thread that does so
         self._waiting = []
         self._heard = None
-        self._present = {}       # CABs that have told where they are while this one explored
+        self._present = {}  # CABs that have told where they are while this one explored
         datalink.register(Protocol.PRESENCE, self)
 
     async def again(self):
         """Explores, or waits until somebody who is at it has done. Raises NoReply."""
         if self._busy:
             self._waiting.append(self.kernel.current)
-            await self.kernel.block("the network's exploration", lambda thread=self.kernel.current: self._waiting.remove(thread))
+            await self.kernel.block(
+                "the network's exploration", lambda thread=self.kernel.current: self._waiting.remove(thread)
+            )
             if not self.explored:
                 raise NoReply(f"no HUB answers to {self.kernel.name}: is its fiber whole, and its HUB running?")
         else:
@@ -108,7 +111,7 @@ class Discovery:
         with suppress(NoReply):
             await self.again()
             if joins and not self._knows(cabs):
-                await self.again()      # the one that was under way had perhaps passed them by
+                await self.again()  # the one that was under way had perhaps passed them by
         now = await self._now()
         for cab in cabs:
             self._missed.pop(cab, None)
@@ -146,7 +149,8 @@ class Discovery:
             await self.again()
 
     async def explore(self):
-        """Finds out what there is and sets the datalink's table by it. Raises NoReply if not even the own HUB answers."""
+        """Finds out what there is and sets the datalink's table by it. Raises NoReply if not even the own HUB
+        answers."""
         self._busy = True
         begun = await self._now()
         try:
@@ -158,7 +162,9 @@ class Discovery:
                     self.chart.cab(cab, place)
             self._present.clear()
             costs = self.kernel.costs
-            self.kernel.door.spend(costs.route_step * len(self.chart.hubs) * (len(self.chart.hubs) + len(self.chart.links)))
+            self.kernel.door.spend(
+                costs.route_step * len(self.chart.hubs) * (len(self.chart.hubs) + len(self.chart.links))
+            )
             self.plan = Plan(self.chart)
             self.datalink.use(self.plan.table(self.number))
             await self._announce()
@@ -247,8 +253,11 @@ class Discovery:
         silent = 0
         for attempt in range(_VISITS):
             if attempt:
-                # Others hold a channel on the way. Who explores has no order yet in which it might wait, so it gives way.
-                await self.timers.sleep(self._cycles(min(50 << min(attempt, 6), 2000) * (16 + self.number * 7 % 16) / 16))
+                # Others hold a channel on the way. Who explores has no order yet in which it might wait, so it gives
+                # way.
+                await self.timers.sleep(
+                    self._cycles(min(50 << min(attempt, 6), 2000) * (16 + self.number * 7 % 16) / 16)
+                )
             try:
                 async with questions.held(ways[hub]):
                     arrival = await questions.ask(Op.IDENTITY_REPLY, hub)

@@ -1,9 +1,8 @@
 """The receiving side: start of packet, upcall, DMA, ready signal, end of packet.
 
-Source: "The Design of Nectar" (1989), section 6.2.1: the interrupt handler makes an upcall to the transport, which names
-the place for the packet before the input queue overflows. *Network-Based Multicomputers*, section 5.3.1: software sends the
-ready signal when it has started the DMA; section 5.3.4: an extra one repairs one that was lost.
-"""
+Source: "The Design of Nectar" (1989), section 6.2.1: the interrupt handler makes an upcall to the transport, which
+names the place for the packet before the input queue overflows. *Network-Based Multicomputers*, section 5.3.1: software
+sends the ready signal when it has started the DMA; section 5.3.4: an extra one repairs one that was lost."""
 
 from enum import Enum
 
@@ -24,7 +23,8 @@ _RESULT = REG["RX_RESULT"]
 _LENGTH = _RESULT.length.mask
 _BAD = _RESULT.crc_bad.mask | _RESULT.too_long.mask | _RESULT.framing.mask | _RESULT.discarded.mask
 
-#: Looks of the watch for which it goes on behind a burst; at the 1st, 2nd, 4th, 8th and 16th an extra ready signal is sent.
+#: Looks of the watch for which it goes on behind a burst; at the 1st, 2nd, 4th, 8th and 16th an extra ready signal is
+#: sent.
 _QUIET = 16
 #: A packet of which no more than this many bytes are to come has ended before a second interrupt could begin.
 _SHORT = 16
@@ -52,17 +52,35 @@ class FiberIn:
 
     A transport protocol has two methods, called at interrupt level:
 
-    - ``packet(header: bytes)`` → (address, limit), HOLD, DISCARD or CHECK: where the bytes behind the header go, and how many of them at most;
-      or a list of such places, 16 at most, filled in order;
-    - ``received(length: int, good: bool)`` → bool: the packet that it was last asked about has ended, with ``length`` bytes stored, ``good`` if
-      without any error. True if another packet is likely to follow at once.
+    - ``packet(header: bytes)`` → (address, limit), HOLD, DISCARD or CHECK: where the bytes behind the header go, and
+      how many of them at most; or a list of such places, 16 at most, filled in order;
+    - ``received(length: int, good: bool)`` → bool: the packet that it was last asked about has ended, with ``length``
+      bytes stored, ``good`` if without any error. True if another packet is likely to follow at once.
 
     One that answers HOLD has a third, ``gave_up()``: the packet for which it last did so has waited in vain, and is
     dropped.
     """
 
-    __slots__ = ("kernel", "door", "timers", "interrupts", "watch", "counters", "protocols", "_hold", "_patience", "_spare", "_receiver", "_checking", "_held",
-                 "_holder", "_hold_timer", "_recent", "_quiet", "_age")
+    __slots__ = (
+        "kernel",
+        "door",
+        "timers",
+        "interrupts",
+        "watch",
+        "counters",
+        "protocols",
+        "_hold",
+        "_patience",
+        "_spare",
+        "_receiver",
+        "_checking",
+        "_held",
+        "_holder",
+        "_hold_timer",
+        "_recent",
+        "_quiet",
+        "_age",
+    )
 
     def __init__(self, kernel, timers, interrupts, watch, counters, hold, patience, spare):
         self.kernel = kernel
@@ -75,14 +93,14 @@ class FiberIn:
         self._hold = hold
         self._patience = patience
         self._spare = spare
-        self._receiver = None         # protocol of the packet whose DMA runs
-        self._checking = False        # and none of its bytes are wanted
-        self._held = False            # a packet waits for room, and PACKET is disabled
-        self._holder = None           # protocol that keeps it
+        self._receiver = None  # protocol of the packet whose DMA runs
+        self._checking = False  # and none of its bytes are wanted
+        self._held = False  # a packet waits for room, and PACKET is disabled
+        self._holder = None  # protocol that keeps it
         self._hold_timer = None
-        self._recent = False          # a packet has come since the last look of the watch
-        self._quiet = 0               # looks since the last one
-        self._age = 0                 # looks since the packet under way began
+        self._recent = False  # a packet has come since the last look of the watch
+        self._quiet = 0  # looks since the last one
+        self._age = 0  # looks since the packet under way began
         interrupts.on_packet = self._on_packet
         interrupts.on_received = self._on_received
         watch.watchers.append(self._tick)
@@ -193,7 +211,8 @@ class FiberIn:
             return False
         return protocol.received(result & _LENGTH, good)
 
-    # -- recovery, "Network-Based Multicomputers", section 5.3.4 ------------------------------------------------------------------------------------
+    # -- recovery, "Network-Based Multicomputers", section 5.3.4
+    # ------------------------------------------------------------------------------------
     def _tick(self):
         """A look of the watch."""
         if self._receiver is not None:
@@ -210,8 +229,8 @@ class FiberIn:
             self._recent = False
             self._quiet = 0
             return True
-        # A quiet time behind a burst: if the last ready signal got lost, or the packet that it would have answered, this one
-        # sets the sender going again.
+        # A quiet time behind a burst: if the last ready signal got lost, or the packet that it would have answered,
+        # this one sets the sender going again.
         self._quiet += 1
         if self._spare and not self._quiet & self._quiet - 1:
             self.counters.ready_repeated += 1

@@ -7,8 +7,8 @@ Source: "The Design of Nectar" (1989), sections 4.2.3 and 6.2.1 (the datalink ga
 from collections import deque
 
 from ...hdl.cab.addresses import HEADER_BYTES, REG, TX_LIST_DEPTH, Irq
-from ...hdl.link.symbol import ANY_HUB
 from ...hdl.hub.commands import Op
+from ...hdl.link.symbol import ANY_HUB
 from ..errors import MessageTooLong
 from ..kernel.lock import Lock
 from ..kernel.thread import BLOCK
@@ -34,7 +34,8 @@ _CLOSE_UNCOUNTED = command_word(Op.CLOSE_ALL, ANY_HUB, 0)
 #: Places for headers, used in turn: one for each entry of the list and for those that are being worked on, so that a
 #: header has left when its place is used again.
 _HEADERS = TX_LIST_DEPTH + 4
-#: Of the packets of a long message one in so many is counted when it has left: each costs an interrupt when somebody waits for room.
+#: Of the packets of a long message one in so many is counted when it has left: each costs an interrupt when somebody
+#: waits for room.
 _COUNT = 4
 #: Looks of the watch that fiber out may wait for a ready signal, if a transport hears no answers.
 _DOUBT = 4
@@ -43,19 +44,23 @@ _REFILL = TX_LIST_DEPTH // 2
 
 
 class FiberOut:
-    """Fiber out of one CAB. Threads write under ``async with out:``, which holds ``lock``; what must not wait is posted.
+    """Fiber out of one CAB. Threads write under ``async with out:``, which holds ``lock``; what must not wait is
+    posted.
 
-    Software runs ahead of what it has posted to the board. So a thread lets go of the lock only when all that it wrote is on the board: then
-    what interrupt handlers write comes behind it there, too, and ``done`` is called for the right packets.
+    Software runs ahead of what it has posted to the board. So a thread lets go of the lock only when all that it wrote
+    is on the board: then what interrupt handlers write comes behind it there, too, and ``done`` is called for the right
+    packets.
 
     Members
     -------
     lock : Lock
     posted : deque
-        Packets that were posted and wait for the lock or for room: (opens, header, areas, done, argument), the oldest first.
+        Packets that were posted and wait for the lock or for room: (opens, header, areas, done, argument), the oldest
+        first.
     link_suspect : bool
-        A transport hears no answers: a ready signal that does not come is taken for lost much sooner, and then at every look of the watch, until the
-        list is empty and the way can be looked at. What is damaged if that is wrong will be sent again. Ends when there is progress.
+        A transport hears no answers: a ready signal that does not come is taken for lost much sooner, and then at every
+        look of the watch, until the list is empty and the way can be looked at. What is damaged if that is wrong will
+        be sent again. Ends when there is progress.
     still : bool
         Whether the thread that holds the lock waits for a reply, and has written nothing by halves.
     hello : tuple of int
@@ -64,9 +69,38 @@ class FiberOut:
         Whether all that was written has left, as far as is known.
     """
 
-    __slots__ = ("kernel", "door", "memory", "interrupts", "watch", "counters", "lock", "posted", "_patience", "_free", "_queued", "_uncounted", "_sent",
-                 "_done", "_room", "_wanted", "_finishing", "_headers", "_header", "_status", "_stalled", "_seen", "_recent", "_unclosed",
-                 "_between", "link_suspect", "still", "hello", "_asked", "_forced")
+    __slots__ = (
+        "kernel",
+        "door",
+        "memory",
+        "interrupts",
+        "watch",
+        "counters",
+        "lock",
+        "posted",
+        "_patience",
+        "_free",
+        "_queued",
+        "_uncounted",
+        "_sent",
+        "_done",
+        "_room",
+        "_wanted",
+        "_finishing",
+        "_headers",
+        "_header",
+        "_status",
+        "_stalled",
+        "_seen",
+        "_recent",
+        "_unclosed",
+        "_between",
+        "link_suspect",
+        "still",
+        "hello",
+        "_asked",
+        "_forced",
+    )
 
     def __init__(self, kernel, memory, interrupts, watch, counters, patience):
         self.kernel = kernel
@@ -77,29 +111,29 @@ class FiberOut:
         self.counters = counters
         self.lock = Lock(kernel, f"the fiber out of {kernel.name}", guard=True)
         self.posted = deque()
-        self._patience = patience        # ticks of the watch until a ready signal is taken for lost
-        self._free = TX_LIST_DEPTH       # entries that are free at least
-        self._queued = 0                 # entries marked notify that were written since reset
-        self._sent = 0                   # those of them that are known to have left
-        self._uncounted = 0              # packets written since the last of them
-        self._done = deque()             # (count of ``_sent`` to wait for, action, argument)
-        self._room = None                # thread that waits for room
-        self._wanted = 0                 # entries that it waits for
-        self._finishing = 0              # threads that wait until what they sent has left
+        self._patience = patience  # ticks of the watch until a ready signal is taken for lost
+        self._free = TX_LIST_DEPTH  # entries that are free at least
+        self._queued = 0  # entries marked notify that were written since reset
+        self._sent = 0  # those of them that are known to have left
+        self._uncounted = 0  # packets written since the last of them
+        self._done = deque()  # (count of ``_sent`` to wait for, action, argument)
+        self._room = None  # thread that waits for room
+        self._wanted = 0  # entries that it waits for
+        self._finishing = 0  # threads that wait until what they sent has left
         block = memory.try_allocate(_HEADERS * HEADER_BYTES)
         self._headers = [block + index * HEADER_BYTES for index in range(_HEADERS)]
         self._header = 0
         self._status = 0
         self._stalled = 0
         self._seen = None
-        self._recent = False             # whether anything was written since the last look of the watch
-        self._unclosed = False           # whether the close all of a quiet time is still to be sent
-        self._between = True             # no thread is in the midst of writing: a handler may write
+        self._recent = False  # whether anything was written since the last look of the watch
+        self._unclosed = False  # whether the close all of a quiet time is still to be sent
+        self._between = True  # no thread is in the midst of writing: a handler may write
         self.link_suspect = False
-        self._forced = False             # and packets have been sent though no ready signal had come
+        self._forced = False  # and packets have been sent though no ready signal had come
         self.still = False
         self.hello = ()
-        self._asked = False              # a hello is asked for and not yet written
+        self._asked = False  # a hello is asked for and not yet written
         interrupts.on_status = self._on_status
         memory.on_shortage = self.flush_completions
         watch.watchers.append(self._tick)
@@ -124,7 +158,7 @@ class FiberOut:
         return self
 
     async def __aexit__(self, kind, error, trace):
-        if kind is not GeneratorExit:          # there nobody would carry out what is awaited
+        if kind is not GeneratorExit:  # there nobody would carry out what is awaited
             await self.say_late_hello()
             await self.door.now()
             while self.posted and self._write_posted():
@@ -134,13 +168,14 @@ class FiberOut:
 
     # -- writing the list ----------------------------------------------------------------------------
     async def packet(self, opens, header, areas, close=True, last=True, done=None, argument=None, alone=False):
-        """Writes a packet: the commands ``opens``, then the bytes of ``header`` and of ``areas`` with their CRC, then *close all*.
+        """Writes a packet: the commands ``opens``, then the bytes of ``header`` and of ``areas`` with their CRC, then
+        *close all*.
 
-        ``areas``: list of (byte address, bytes). ``last``: False if the caller is going to send more at once; only then may it be left
-        uncounted. ``done(argument)`` (only with ``last``) is called, at either level, some time after all of it has left. ``alone``: no
-        connection stands, and nothing has been written since the lock was taken, so that posted packets may go first. Returns when all
-        is in the list. The caller holds the lock. Raises MessageTooLong for more than the list could hold at once.
-        """
+        ``areas``: list of (byte address, bytes). ``last``: False if the caller is going to send more at once; only then
+        may it be left uncounted. ``done(argument)`` (only with ``last``) is called, at either level, some time after
+        all of it has left. ``alone``: no connection stands, and nothing has been written since the lock was taken, so
+        that posted packets may go first. Returns when all is in the list. The caller holds the lock. Raises
+        MessageTooLong for more than the list could hold at once."""
         need = len(opens) + len(areas) + 2
         if self._free < need or alone and self.posted:
             await self._make_room(need, alone)
@@ -153,10 +188,11 @@ class FiberOut:
             await self.watch.start()
 
     def post(self, opens, header, areas, done=None, argument=None):
-        """Writes a packet like ``packet``, at once if nobody holds the lock and there is room, else as soon as may be; never waits.
+        """Writes a packet like ``packet``, at once if nobody holds the lock and there is room, else as soon as may be;
+        never waits.
 
-        From both levels, and without the lock. Packets that are posted keep their order. Raises MessageTooLong like ``packet``.
-        """
+        From both levels, and without the lock. Packets that are posted keep their order. Raises MessageTooLong like
+        ``packet``."""
         _fits(len(opens) + len(areas) + 2)
         self.posted.append((opens, header, areas, done, argument))
         if self.interrupts.active:
@@ -190,7 +226,8 @@ class FiberOut:
         return some
 
     def _open(self, need, opens, last):
-        """Begins a packet of ``need`` entries, for which there is room: its commands. Returns whether it is to be counted."""
+        """Begins a packet of ``need`` entries, for which there is room: its commands. Returns whether it is to be
+        counted."""
         self._free -= need
         self._recent = True
         self._uncounted += 1
@@ -269,7 +306,8 @@ class FiberOut:
 
     # -- hello ---------------------------------------------------------------------------------------
     def say_hello(self):
-        """At interrupt level: the neighbour wants to know who is here. It is told as soon as no thread writes and there is room."""
+        """At interrupt level: the neighbour wants to know who is here. It is told as soon as no thread writes and
+        there is room."""
         self._asked = True
         if self._between or self.still:
             self._write_hello()
@@ -283,7 +321,8 @@ class FiberOut:
                 self.door.write(_SYMBOL, symbol)
 
     async def say_late_hello(self):
-        """By the thread that holds the lock, between whole packets and commands: says the hello that no handler could."""
+        """By the thread that holds the lock, between whole packets and commands: says the hello that no handler
+        could."""
         if self._asked:
             self._write_hello()
             await self.door.now()
@@ -326,7 +365,12 @@ class FiberOut:
             if self._room is not None and free >= self._wanted:
                 self.kernel.wake(self._room)
                 self._room = None
-            if self._room is None and not self._finishing and not self.posted and not (self._done and self.memory.awaited):
+            if (
+                self._room is None
+                and not self._finishing
+                and not self.posted
+                and not (self._done and self.memory.awaited)
+            ):
                 interrupts.remove(_SENT)
 
     async def ready(self):
@@ -390,5 +434,7 @@ class FiberOut:
 def _fits(entries):
     """Raises MessageTooLong for more entries than the list has."""
     if entries > TX_LIST_DEPTH:
-        raise MessageTooLong(f"{entries} hops and areas do not go into the {TX_LIST_DEPTH} entries of the fiber-out list: "
-                             "send fewer areas, or to fewer CABs at once")
+        raise MessageTooLong(
+            f"{entries} hops and areas do not go into the {TX_LIST_DEPTH} entries of the fiber-out list: "
+            "send fewer areas, or to fewer CABs at once"
+        )

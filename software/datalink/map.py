@@ -14,7 +14,8 @@ class Map:
     hubs : dict of int → int
         HUB ID → number of ports.
     links : dict of (hub, port) → (hub, port)
-        For each port from which a fiber leads to a HUB the port at which it arrives there. Fibers are pairs: both directions are in here.
+        For each port from which a fiber leads to a HUB the port at which it arrives there. Fibers are pairs: both
+        directions are in here.
     cabs : dict of int → (hub, port)
         CAB ID → the port that it hangs on.
     """
@@ -60,19 +61,22 @@ class Map:
         self.hubs[number] = ports
 
     def link(self, a, b):
-        """A pair of fibers joins the ports ``a`` and ``b``, each (hub, port). What was known of these ports before is forgotten."""
+        """A pair of fibers joins the ports ``a`` and ``b``, each (hub, port). What was known of these ports before
+        is forgotten."""
         for end in (a, b):
             self.forget(end)
         self.links[a] = b
         self.links[b] = a
 
     def cab(self, number, place):
-        """The CAB of that ID hangs on the port ``place``. A CAB has one port: where it was known before is forgotten."""
+        """The CAB of that ID hangs on the port ``place``. A CAB has one port: where it was known before is
+        forgotten."""
         self.forget(place)
         self.cabs[number] = place
 
     def learn(self, other):
-        """Takes over what another map knows. What it does not know stays: a board that does not answer now may be busy."""
+        """Takes over what another map knows. What it does not know stays: a board that does not answer now may be
+        busy."""
         for hub, ports in other.hubs.items():
             self.hub(hub, ports)
         for a, b in other.links.items():
@@ -90,7 +94,9 @@ class Map:
 
     # -- looking -------------------------------------------------------------------------------------
     def outputs(self):
-        """For each HUB the ports that lead to other HUBs, in order: dict of hub → list of ((hub, port), hub at the other end).
+        """For each HUB the ports that lead to other HUBs, in order: dict of hub → list of ((hub, port), hub at the
+        other
+        end).
 
         A fiber from a HUB to itself leads nowhere and is left out.
         """
@@ -101,7 +107,8 @@ class Map:
         return result
 
     def reached(self, hub):
-        """The HUBs that can be reached from ``hub``, itself included, with the number of fibers on the way, nearest first."""
+        """The HUBs that can be reached from ``hub``, itself included, with the number of fibers on the way, nearest
+        first."""
         outputs = self.outputs()
         distance = {hub: 0}
         for here in (wave := [hub]):

@@ -1,8 +1,8 @@
 """An order of the network's channels: who asks for channels in this order only can never wait in a circle.
 
-A *channel* is a HUB's output with its fiber and the input queue at the other end, named by (hub, port). That a packet on its way, a circuit
-or a multicast holds some channels and waits for another is a *dependency* between them; docs/routing.md has the argument.
-"""
+A *channel* is a HUB's output with its fiber and the input queue at the other end, named by (hub, port). That a packet
+on its way, a circuit or a multicast holds some channels and waits for another is a *dependency* between them;
+docs/routing.md has the argument."""
 
 from heapq import heapify, heappop, heappush
 
@@ -43,12 +43,13 @@ class Order:
                     heappush(free, follower)
         if len(ranks) < len(after):
             raise RoutingCycle(cycle(after))
-        self._entered = {}       # HUB -> rank of the last channel that leads to it
+        self._entered = {}  # HUB -> rank of the last channel that leads to it
         for channel, hub in heads.items():
             self._entered[hub] = max(self._entered.get(hub, -1), ranks[channel])
 
     def key(self, channel):
-        """Sorts channels. One that leads to a CAB comes as soon as the last that leads to its HUB, and before the next between HUBs."""
+        """Sorts channels. One that leads to a CAB comes as soon as the last that leads to its HUB, and before the
+        next between HUBs."""
         rank = self.ranks.get(channel)
         if rank is None:
             return self._entered.get(channel[0], -1), 1, *channel
@@ -56,7 +57,8 @@ class Order:
 
 
 def dependencies(routes):
-    """What ``Order`` needs, of all routes together: (after, heads). Each route is a list of (hub, port) of which the last leads to a CAB."""
+    """What ``Order`` needs, of all routes together: (after, heads). Each route is a list of (hub, port) of which the
+    last leads to a CAB."""
     steps, turns = set(), set()
     for hops in routes:
         hops = [*map(tuple, hops)]
@@ -72,7 +74,7 @@ def cycle(after):
     """A circle of dependencies, as the list of its channels; empty if there is none. Always the same one."""
     done = set()
     for start in sorted(after):
-        path, place = [], {}                # the channels under way, and where each stands in ``path``
+        path, place = [], {}  # the channels under way, and where each stands in ``path``
         stack = [(start, None)]
         while stack:
             channel, followers = stack.pop()
@@ -89,6 +91,6 @@ def cycle(after):
                 continue
             stack.append((channel, followers))
             if follower in place:
-                return path[place[follower]:]
+                return path[place[follower] :]
             stack.append((follower, None))
     return []

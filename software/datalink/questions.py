@@ -1,4 +1,6 @@
-"""Questions to HUBs on the way and their answers, for those who look after routes; a reply that is late is never taken for another's.
+"""Questions to HUBs on the way and their answers, for those who look after routes; a reply that is late is never taken
+for
+another's.
 
 A reply has no check code. So a refusal that is not passing, and whatever ``sure`` answers, counts only when it was
 heard twice in a row.
@@ -53,7 +55,7 @@ class _Held:
 
     async def __aexit__(self, kind, error, trace):
         out = self._questions.datalink.out
-        if self._way and kind is not GeneratorExit:     # there nobody would carry out what is awaited
+        if self._way and kind is not GeneratorExit:  # there nobody would carry out what is awaited
             await out.commands([CLOSE_ALL])
         await out.__aexit__(kind, error, trace)
 
@@ -75,14 +77,17 @@ class Questions:
         self._echo = 0
 
     def held(self, way=()):
-        """For ``async with``: holds the fiber out, and a connection along ``way`` (a list of (hub, port)) that is closed at the end.
+        """For ``async with``: holds the fiber out, and a connection along ``way`` (a list of (hub, port)) that is
+        closed
+        at the end.
 
         No *open* waits. Raises Refused, or NoReply of which ``hop`` is the (hub, port) that was asked for in vain.
         """
         return _Held(self, way)
 
     async def ask(self, op, hub, param=0, us=None):
-        """The value of HUB ``hub``'s reply. Raises Refused, NoReply. The caller holds the fiber out. ``us``: one attempt only, which waits so long."""
+        """The value of HUB ``hub``'s reply. Raises Refused, NoReply. The caller holds the fiber out. ``us``: one
+        attempt only, which waits so long."""
         (word,) = await self._asked([op], hub, param, us)
         return _REPLY.value.get(word)
 
@@ -110,7 +115,7 @@ class Questions:
         values, params = [], list(params)
         cycles = self._cycles(self.datalink.options.status_us)
         for start in range(0, len(params), _AT_ONCE):
-            part = params[start:start + _AT_ONCE]
+            part = params[start : start + _AT_ONCE]
             words = await self._once([(op, param) for param in part], hub, cycles)
             if words is None:
                 await self._drain(hub, part[0])
@@ -165,7 +170,8 @@ class Questions:
         return got if last is not None else None
 
     async def _drain(self, hub, param):
-        """Sees to it that nothing asked before is answered any more: replies come in order, and this one has a number of its own."""
+        """Sees to it that nothing asked before is answered any more: replies come in order, and this one has a
+        number of its own."""
         datalink = self.datalink
         datalink.counters.asked_again += 1
         for _ in range(datalink.options.asks):
@@ -173,7 +179,11 @@ class Questions:
             cycles = self._cycles(datalink.options.status_us)
 
             def match(word):
-                return (_REPLY.opcode.get(word) == Op.ECHO_REPLY and hub in (_REPLY.hub.get(word), ANY_HUB) and _REPLY.value.get(word) == echo)
+                return (
+                    _REPLY.opcode.get(word) == Op.ECHO_REPLY
+                    and hub in (_REPLY.hub.get(word), ANY_HUB)
+                    and _REPLY.value.get(word) == echo
+                )
 
             if await self.replies.ask([command_word(Op.ECHO_REPLY, hub, echo)], match, cycles) is not None:
                 return

@@ -1,7 +1,9 @@
-"""Looks after ways on which nothing arrives: asks each HUB on them, flushes what is stuck, repairs flow control, and goes round what is broken.
+"""Looks after ways on which nothing arrives: asks each HUB on them, flushes what is stuck, repairs flow control, and
+goes
+round what is broken.
 
-Source: *Network-Based Multicomputers*, section 5.3.4: a source recovers by resetting the input buffers at each HUB along the route, and an
-extra signal repairs flow control. docs/routing.md tells the steps.
+Source: *Network-Based Multicomputers*, section 5.3.4: a source recovers by resetting the input buffers at each HUB
+along the route, and an extra signal repairs flow control. docs/routing.md tells the steps.
 """
 
 from ...hdl.hub.commands import Error, Op
@@ -59,8 +61,8 @@ class Recovery:
         self.questions = questions
         self.broken = set()
         self.deaf = set()
-        self._looked = {}        # CAB ID -> CPU cycle at which its way was looked at last
-        self._suspects = []      # CABs whose ways are to be looked at
+        self._looked = {}  # CAB ID -> CPU cycle at which its way was looked at last
+        self._suspects = []  # CABs whose ways are to be looked at
         self._thread = None
 
     def report_unresponsive(self, cab):
@@ -80,7 +82,8 @@ class Recovery:
             self._thread = None
 
     async def look(self, cab):
-        """Looks at the way to a CAB and mends it if need be; nothing if that was less than ``suspect_us`` ago. Returns whether routes changed."""
+        """Looks at the way to a CAB and mends it if need be; nothing if that was less than ``suspect_us`` ago.
+        Returns whether routes changed."""
         now = await self.kernel.door.now()
         last = self._looked.get(cab)
         hops = self.datalink.routes.get(cab)
@@ -110,7 +113,8 @@ class Recovery:
                 for index, (hub, port) in enumerate(hops):
                     arrival = await self._reach(hub, hops[index - 1] if index else None)
                     if index and not await questions.ask(Op.STATUS_READY, *hops[index - 1]):
-                        # This command waits for its turn in the queue: when it is done, what was in front of it has left.
+                        # This command waits for its turn in the queue: when it is done, what was in front of it has
+                        # left.
                         await out.commands([command_word(Op.REPAIR_READY, hub, arrival)])
                         self.counters.repaired += 1
                     ready = await questions.ask(Op.STATUS_READY, hub, port)
@@ -118,11 +122,14 @@ class Recovery:
                     opened = hub, port
                 (self.deaf.discard if ready else self.deaf.add)(cab)
                 if not ready:
-                    # Its software answers any packet with a ready signal, in its turn; so small a one has room behind the largest.
-                    await out.packet((), pack(Protocol.PRESENCE, self.number, cab, LAST_FRAGMENT, 0xFFFF, 0, 0, 0), (), False, False)
+                    # Its software answers any packet with a ready signal, in its turn; so small a one has room behind
+                    # the largest.
+                    await out.packet(
+                        (), pack(Protocol.PRESENCE, self.number, cab, LAST_FRAGMENT, 0xFFFF, 0, 0, 0), (), False, False
+                    )
                     self.counters.repaired += 1
             except GeneratorExit:
-                opened = None    # nobody would carry out what is awaited
+                opened = None  # nobody would carry out what is awaited
                 raise
             except NoReply as silent:
                 raise _Broken(opened) from silent
@@ -131,7 +138,8 @@ class Recovery:
                     await out.commands([CLOSE_ALL])
 
     async def _reach(self, hub, before):
-        """The port at which this CAB's commands arrive at ``hub``; flushes its queue if it does not answer. Raises _Broken, Refused."""
+        """The port at which this CAB's commands arrive at ``hub``; flushes its queue if it does not answer. Raises
+        _Broken, Refused."""
         try:
             # As patient as for a circuit: what is in front of the question may only be waiting for its turn.
             return await self.questions.ask(Op.IDENTITY_REPLY, hub, 0, self.datalink.options.reply_us)
@@ -149,7 +157,7 @@ class Recovery:
     def _avoid(self, channel):
         """Takes routes that do not use ``channel``, if there are any. Returns whether routes changed."""
         if channel is None:
-            return False         # the own fiber: there is no other
+            return False  # the own fiber: there is no other
         if channel not in self.broken:
             self.counters.broken += 1
             if not self.broken:
@@ -168,7 +176,8 @@ class Recovery:
                 self._use_others()
 
     async def _passes(self, channel):
-        """Whether the HUB at the other end of a channel answers. True if there is none, or no way to this end: traffic will show it."""
+        """Whether the HUB at the other end of a channel answers. True if there is none, or no way to this end:
+        traffic will show it."""
         plan = self.datalink.table.plan
         there = plan.chart.links.get(channel) if plan is not None else None
         if there is None:
@@ -196,11 +205,12 @@ class Recovery:
         routes = plan.table(self.number)
         lost = [cab for cab in before if cab not in routes.routes]
         if self.broken:
-            # For where there is no way round in the common order: an order of the network as it is now has one, if there is any.
+            # For where there is no way round in the common order: an order of the network as it is now has one, if
+            # there is any.
             routes.spare = other = Plan(plan.remaining()).table(self.number)
             routes.routes.update({cab: other.routes[cab] for cab in lost if cab in other.routes})
         for cab in lost:
-            routes.routes.setdefault(cab, before[cab])       # no way at all: the old one may come back
+            routes.routes.setdefault(cab, before[cab])  # no way at all: the old one may come back
         routes.routes = dict(sorted(routes.routes.items()))
         self.kernel.door.spend(self.kernel.costs.route_step * len(plan.chart.links))
         if routes.routes == before:

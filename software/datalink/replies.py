@@ -33,13 +33,14 @@ class Replies:
         self.timers = timers
         self.out = out
         self.counters = counters
-        self._waiter = None       # thread that is blocked until a reply comes
-        self._match = None        # tells of a reply whether it ends the wait; None while nobody asks
-        self._got = None          # the reply that did
+        self._waiter = None  # thread that is blocked until a reply comes
+        self._match = None  # tells of a reply whether it ends the wait; None while nobody asks
+        self._got = None  # the reply that did
         interrupts.on_reply = self._on_reply
 
     async def ask(self, commands, match, cycles):
-        """Sends ``commands`` and waits until ``match(word)`` of a reply is true: that reply, or None after ``cycles`` CPU cycles."""
+        """Sends ``commands`` and waits until ``match(word)`` of a reply is true: that reply, or None after
+        ``cycles`` CPU cycles."""
         await self.out.say_late_hello()
         self._got = None
         self._match = match
@@ -70,7 +71,10 @@ class Replies:
                 if not word & DONE:
                     raise CommandRefused(hub, op, param, Error(value))
                 return value
-        raise NoReply(f"HUB {hub} does not answer {op.name} to {self.kernel.name}: is it on the way, and nothing in front of the command?")
+        raise NoReply(
+            f"HUB {hub} does not answer {op.name} to {self.kernel.name}: is it on the way, and nothing in front of the "
+            f"command?"
+        )
 
     def _on_reply(self, word):
         """At interrupt level."""
@@ -79,7 +83,7 @@ class Replies:
         if opcode == HELLO_ASK:
             self.out.say_hello()
         elif opcode == HELLO:
-            pass                  # a HUB tells who it is, as an answer to nobody here
+            pass  # a HUB tells who it is, as an answer to nobody here
         elif not _possible(word):
             self.counters.damaged_replies += 1
         elif self._match is None:

@@ -1,8 +1,8 @@
 """Which way packets go: routes free of deadlock, computed from a map. Every CAB computes the same from the same map.
 
-Source: *Network-Based Multicomputers*, section 5.3.2, for deterministic source routing; the rules are ours: docs/routing.md has them, and why
-nobody can wait in a circle. "Up" and "down" are those of Autonet, which that report cites.
-"""
+Source: *Network-Based Multicomputers*, section 5.3.2, for deterministic source routing; the rules are ours:
+docs/routing.md has them, and why nobody can wait in a circle. "Up" and "down" are those of Autonet, which that report
+cites."""
 
 from ..errors import NoRoute
 from .map import Map
@@ -22,7 +22,8 @@ class Plan:
     -------
     chart
     shortest : bool
-        Whether the shortest ways with the lowest ports are free of circles, and so the rule; else it is up and then down.
+        Whether the shortest ways with the lowest ports are free of circles, and so the rule; else it is up and then
+        down.
     order : Order
     """
 
@@ -30,7 +31,7 @@ class Plan:
         self.chart = chart
         self._outputs = chart.outputs()
         self._broken = frozenset()
-        self._ways = {}          # HUB -> what ``ways`` returns
+        self._ways = {}  # HUB -> what ``ways`` returns
         after = _shortest(chart, self._outputs)
         self.shortest = not cycle(after)
         if not self.shortest:
@@ -44,7 +45,8 @@ class Plan:
         return plan
 
     def ways(self, hub):
-        """Dict of HUB → list of (hub, port): the shortest way on which the order ascends, of several the one with the lowest ports."""
+        """Dict of HUB → list of (hub, port): the shortest way on which the order ascends, of several the one with
+        the lowest ports."""
         ways = self._ways.get(hub)
         if ways is None:
             ways = self._ways[hub] = {hub: []}
@@ -110,8 +112,10 @@ class Plan:
 
     def _towards(self, levels, hub, up):
         """The channel between ``hub`` and its parent in the tree, up or down."""
-        here, _ = min(((here, levels[there]) for here, there in self._outputs[hub] if levels[there][0] < levels[hub][0]),
-                      key=lambda item: (item[1], item[0]))
+        here, _ = min(
+            ((here, levels[there]) for here, there in self._outputs[hub] if levels[there][0] < levels[hub][0]),
+            key=lambda item: (item[1], item[0]),
+        )
         return here if up else self.chart.links[here]
 
 
@@ -143,7 +147,8 @@ class Table:
         self.spare = None
 
     def branches(self, destinations, name="this CAB"):
-        """(hops to each of ``destinations``, which are CAB IDs; the Order in which several are opened). Together they are a tree. Raises NoRoute."""
+        """(hops to each of ``destinations``, which are CAB IDs; the Order in which several are opened). Together
+        they are a tree. Raises NoRoute."""
         branches = []
         for destination in sorted(set(destinations)):
             if not self.routes.get(destination):
@@ -159,7 +164,8 @@ class Table:
         raise NoRoute(f"{name} has no tree of routes to the CABs {sorted(set(destinations))}: send to them one by one")
 
     def _ascend(self, branches):
-        """Whether the order ascends on all branches: it does not on ways round what is broken that were found without it."""
+        """Whether the order ascends on all branches: it does not on ways round what is broken that were found
+        without it."""
         if self.order is None:
             return True
         keys = [[self.order.key(hop) for hop in branch] for branch in branches]
@@ -167,7 +173,8 @@ class Table:
 
 
 def check(tables):
-    """The Order of all ``tables`` (Tables or dicts of routes) together. Raises RoutingCycle if they could wait in a circle."""
+    """The Order of all ``tables`` (Tables or dicts of routes) together. Raises RoutingCycle if they could wait in a
+    circle."""
     routes = [hops for table in tables for hops in (table.routes if isinstance(table, Table) else table).values()]
     return Order(*dependencies(routes))
 
@@ -176,14 +183,22 @@ def named_routes(topology):
     """The routes of a topology by names: {source CAB: {destination CAB: [(HUB ID, output port), ...]}}."""
     plan = Plan(Map.of(topology))
     names = {board.id: name for name, board in topology.cabs.items()}
-    return {name: {names[other]: hops for other, hops in plan.table(board.id).routes.items()} if board.id in plan.chart.cabs else {}
-            for name, board in topology.cabs.items()}
+    return {
+        name: {names[other]: hops for other, hops in plan.table(board.id).routes.items()}
+        if board.id in plan.chart.cabs
+        else {}
+        for name, board in topology.cabs.items()
+    }
 
 
 def _is_tree(branches):
     """Whether every HUB is come to in one way only."""
     ways = {}
-    return all(ways.setdefault(branch[index][0], branch[:index]) == branch[:index] for branch in branches for index in range(len(branch)))
+    return all(
+        ways.setdefault(branch[index][0], branch[:index]) == branch[:index]
+        for branch in branches
+        for index in range(len(branch))
+    )
 
 
 def _shortest(chart, outputs):
@@ -191,7 +206,7 @@ def _shortest(chart, outputs):
     after = {here: set() for ports in outputs.values() for here, _ in ports}
     for target in chart.hubs:
         distance = chart.reached(target)
-        step = {}                # HUB -> (channel on the way to the target, HUB at its end)
+        step = {}  # HUB -> (channel on the way to the target, HUB at its end)
         for hub in distance:
             if hub != target:
                 step[hub] = next((here, there) for here, there in outputs[hub] if distance[there] == distance[hub] - 1)
@@ -207,5 +222,9 @@ def _up_and_down(levels, outputs):
     for hub, ports in outputs.items():
         for here, there in ports:
             up = levels[there] < levels[hub]
-            after[here] = {channel for channel, further in outputs[there] if further != hub and (up or levels[further] > levels[there])}
+            after[here] = {
+                channel
+                for channel, further in outputs[there]
+                if further != hub and (up or levels[further] > levels[there])
+            }
     return after

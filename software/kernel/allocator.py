@@ -41,9 +41,9 @@ class Allocator:
         self.splits = 0
         self.looks = 0
         self._top = size.bit_length() - 1
-        self._free = [[] for _ in range(self._top + 1)]    # by the logarithm of the block's size
+        self._free = [[] for _ in range(self._top + 1)]  # by the logarithm of the block's size
         self._free[self._top].append(base)
-        self._given = {}                                   # address of a block given out -> logarithm of its size
+        self._given = {}  # address of a block given out -> logarithm of its size
 
     def allocate(self, size):
         """Address of a block of at least ``size`` bytes, aligned to its own size; None if there is none now.

@@ -32,7 +32,9 @@ class Condition:
         return self._what
 
     async def wait(self, timeout_us=None):
-        """Lets go of the lock, waits for a signal, takes the lock again. TimedOut after ``timeout_us`` microseconds, the lock held as well.
+        """Lets go of the lock, waits for a signal, takes the lock again. TimedOut after ``timeout_us`` microseconds,
+        the
+        lock held as well.
 
         Raises RuntimeError if the thread does not hold the lock.
         """
@@ -47,7 +49,7 @@ class Condition:
             lock.release()
         try:
             await kernel.block(self, lambda: waiting.remove(thread), lambda _: self._pass(), timeout)
-        except GeneratorExit:    # the kernel is closed: nobody will ever give the lock
+        except GeneratorExit:  # the kernel is closed: nobody will ever give the lock
             raise
         except BaseException:
             await self._again()

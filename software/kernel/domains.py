@@ -1,7 +1,7 @@
 """The protection domains of a CAB: who has which, what its table says, which one the CPU is in.
 
-Source: "The Design of Nectar" (1989), section 5.2: 32 domains, assigned by the kernel; docs/cab.md and docs/kernel.md specify the rest.
-"""
+Source: "The Design of Nectar" (1989), section 5.2: 32 domains, assigned by the kernel; docs/cab.md and docs/kernel.md
+specify the rest."""
 
 from collections import deque
 
@@ -43,11 +43,11 @@ class Domains:
         self.memory = memory
         self.used = 0
         self.faults = []
-        self._free = None         # deque of those that nobody has; None before the first use
-        self._waiting = deque()   # threads
-        self._unwritten = set()   # those whose bytes in the table have never been written
+        self._free = None  # deque of those that nobody has; None before the first use
+        self._waiting = deque()  # threads
+        self._unwritten = set()  # those whose bytes in the table have never been written
         self._on = 0
-        self._current = 0         # what DOMAIN holds
+        self._current = 0  # what DOMAIN holds
 
     def __str__(self):
         return f"a protection domain of {self.kernel.name}"
@@ -74,7 +74,10 @@ class Domains:
         config = await self.door.read(_CONFIG.address)
         pages = 1 << _CONFIG.pages.get(config)
         if pages != PAGES:
-            raise ProgramError(f"the board of {self.kernel.name} has a protection table of {pages} pages; protected tasks need all {PAGES}")
+            raise ProgramError(
+                f"the board of {self.kernel.name} has a protection table of {pages} pages; protected tasks need all "
+                f"{PAGES}"
+            )
         numbers = range(1, (1 << _CONFIG.domains.get(config)) - 1)
         if not numbers:
             raise ProgramError(f"the board of {self.kernel.name} has no protection domain for a task")
@@ -83,7 +86,8 @@ class Domains:
         self.door.supervise(True)
 
     def open_vme(self):
-        """From here on accesses from VME are looked up in the table, which allows none yet. Once, before threads run."""
+        """From here on accesses from VME are looked up in the table, which allows none yet. Once, before threads
+        run."""
         self.memory.store(_TABLE + VME * PAGES, bytes(PAGES))
         self._on |= 1 << VME
         self.door.write(_ON, self._on)

@@ -15,7 +15,9 @@ _REPLY = REG["REPLY"].address
 _ERRORS = REG["ERRORS"].address
 _STATUS = REG["TX_STATUS"].address
 _PACKET, _RECEIVED, _REPLIED, _SENT, _TIMER, _ERROR, _TAKEN, _BELL = (
-    1 << irq for irq in (Irq.PACKET, Irq.RECEIVED, Irq.REPLY, Irq.SENT, Irq.TIMER, Irq.ERROR, Irq.VME_TAKEN, Irq.VME_BELL))
+    1 << irq
+    for irq in (Irq.PACKET, Irq.RECEIVED, Irq.REPLY, Irq.SENT, Irq.TIMER, Irq.ERROR, Irq.VME_TAKEN, Irq.VME_BELL)
+)
 #: IRQ_PENDING, RX_RESULT, RX_HEADER0 to 3 (left as bytes), TX_STATUS: all but REPLY, which a load takes out.
 _WORDS = Struct(">II16sI")
 
@@ -46,11 +48,24 @@ class Interrupts:
         Called once with the CPU cycle, at the end of this interrupt; filled by those of the above that need the time.
 
     A thread may add interrupts to IRQ_ENABLE without more ado: what it posts then may be older than what a handler
-    writes, which does no harm as long as nobody else adds any. To write anything else it must hold interrupts off, and flush.
-    """
+    writes, which does no harm as long as nobody else adds any. To write anything else it must hold interrupts off, and
+    flush."""
 
-    __slots__ = ("kernel", "door", "active", "enabled", "on_packet", "on_received", "on_reply", "on_status", "on_error", "on_timer", "on_taken", "on_bell",
-                 "late")
+    __slots__ = (
+        "kernel",
+        "door",
+        "active",
+        "enabled",
+        "on_packet",
+        "on_received",
+        "on_reply",
+        "on_status",
+        "on_error",
+        "on_timer",
+        "on_taken",
+        "on_bell",
+        "late",
+    )
 
     def __init__(self, kernel):
         self.kernel = kernel
@@ -73,7 +88,8 @@ class Interrupts:
         self.door.write(_ENABLE, self.enabled)
 
     def remove(self, irq):
-        """Keeps ``irq`` from raising the line. From interrupt level, or with interrupts held off and all posted done."""
+        """Keeps ``irq`` from raising the line. From interrupt level, or with interrupts held off and all posted
+        done."""
         self.enabled &= ~(1 << irq)
         self.door.write(_ENABLE, self.enabled)
 
@@ -101,7 +117,7 @@ class Interrupts:
             if causes & ~(_RECEIVED | _PACKET):
                 await self._others(causes)
             elif first and not causes:
-                door.write(_ENABLE, self.enabled)    # what a thread had asked for is wanted no more
+                door.write(_ENABLE, self.enabled)  # what a thread had asked for is wanted no more
             first = False
         if self.late:
             late, self.late = self.late, []
@@ -120,7 +136,7 @@ class Interrupts:
         if causes & (_SENT | _TIMER | _ERROR):
             door.write(_PENDING, causes & (_SENT | _TIMER | _ERROR))
             if causes & _SENT:
-                self.on_status(await door.read(_STATUS))    # again: more may have left before the bit was cleared
+                self.on_status(await door.read(_STATUS))  # again: more may have left before the bit was cleared
             if causes & _TIMER:
                 self.on_timer(await door.now())
             if causes & _ERROR:

@@ -1,15 +1,15 @@
 """The scheduler of a CAB: threads as coroutines, round robin, never preempted.
 
-Source: "The Design of Nectar" (1989), section 6.1. Ours: a thread that goes on after nobody else has run costs no switch,
-since its register windows are still in place; the idle loop runs on the stack of the thread that ran last. How threads wait and
-are ended is specified in docs/kernel.md.
+Source: "The Design of Nectar" (1989), section 6.1. Ours: a thread that goes on after nobody else has run costs no
+switch, since its register windows are still in place; the idle loop runs on the stack of the thread that ran last. How
+threads wait and are ended is specified in docs/kernel.md.
 """
 
 import inspect
 from collections import deque
 
 from ..costs import PROTOTYPE
-from ..door import BusError, OperationKind, Operation
+from ..door import BusError, Operation, OperationKind
 from ..errors import EndThread, Fault, ProgramError, TimedOut
 from .thread import BLOCK, Thread
 
@@ -17,8 +17,10 @@ __all__ = ["Kernel", "checked", "forgo", "not_async"]
 
 _WAIT = Operation(OperationKind.WAIT)
 _NOW = Operation(OperationKind.NOW)
-_FOREIGN = ("a task can await only what its CAB offers, not what asyncio or another library does: "
-            "'await cab.sleep(microseconds)' waits in simulated time")
+_FOREIGN = (
+    "a task can await only what its CAB offers, not what asyncio or another library does: "
+    "'await cab.sleep(microseconds)' waits in simulated time"
+)
 
 
 class _Nobody:
@@ -109,8 +111,8 @@ class Kernel:
     on_fail : callable or None
         Called without arguments once ``failed`` is set.
     trace : list or None
-        Where events are noted: (CPU cycle, event, CAB at the other end, message number); docs/software.md lists them. None notes
-        nothing.
+        Where events are noted: (CPU cycle, event, CAB at the other end, message number); docs/software.md lists them.
+        None notes nothing.
     on_room : callable or None
         Called when memory or a place in a mailbox has become free; set while someone wants to know.
     stamp : int
@@ -128,8 +130,26 @@ class Kernel:
         The locks that hold off the end of a thread.
     """
 
-    __slots__ = ("door", "name", "costs", "current", "failed", "on_end", "on_fail", "trace", "stamp", "on_room", "boot", "timers",
-                 "memory", "cab_id", "guards", "spawned", "_ready", "_threads")
+    __slots__ = (
+        "door",
+        "name",
+        "costs",
+        "current",
+        "failed",
+        "on_end",
+        "on_fail",
+        "trace",
+        "stamp",
+        "on_room",
+        "boot",
+        "timers",
+        "memory",
+        "cab_id",
+        "guards",
+        "spawned",
+        "_ready",
+        "_threads",
+    )
 
     def __init__(self, door, name="CAB", costs=PROTOTYPE):
         self.door = door
@@ -146,7 +166,7 @@ class Kernel:
         self.timers = self.memory = self.cab_id = None
         self.guards = []
         self._ready = deque()
-        self._threads = {}        # those that have not ended, in the order of their making (a dict as an ordered set)
+        self._threads = {}  # those that have not ended, in the order of their making (a dict as an ordered set)
         self.spawned = 0
 
     @property
@@ -174,20 +194,22 @@ class Kernel:
         return thread
 
     def wake(self, thread, value=None):
-        """Lets a blocked ``thread`` go on with ``value``. From threads and from interrupt level; costs nothing by itself."""
+        """Lets a blocked ``thread`` go on with ``value``. From threads and from interrupt level; costs nothing by
+        itself."""
         thread._value = value
         thread._on_cancel = None
         self._ready.append(thread)
 
     def fail(self, thread, error):
-        """Raises ``error`` in the wait of a thread that its waker has taken out of its queue. From both levels, as ``wake``."""
+        """Raises ``error`` in the wait of a thread that its waker has taken out of its queue. From both levels, as
+        ``wake``."""
         thread._on_cancel = thread._on_undelivered = None
         thread._raise = error
         self._ready.append(thread)
 
     async def pause(self):
         """Lets the other threads that are ready run first."""
-        await self.door.now()    # else time would stand still while threads that only compute take turns
+        await self.door.now()  # else time would stand still while threads that only compute take turns
         self.check_pending()
         thread = self.current
         thread._on_undelivered = _nothing
@@ -217,9 +239,10 @@ class Kernel:
     async def block(self, what, on_cancel, on_undelivered=_nothing, timeout=None):
         """Gives the CPU away until somebody wakes the current thread; returns what ``wake`` was given.
 
-        ``what`` is shown of a thread that waits for ever. The caller has put the thread into a queue before; ``on_cancel()`` takes it out of it. That
-        is called, at either level, when ``timeout`` CPU cycles are over (TimedOut is raised) or when the thread is ended. ``on_undelivered(value)`` is called in
-        place of a return when the thread has been woken with ``value`` but is ended before it runs: it gives the value to whoever is next.
+        ``what`` is shown of a thread that waits for ever. The caller has put the thread into a queue before;
+        ``on_cancel()`` takes it out of it. That is called, at either level, when ``timeout`` CPU cycles are over
+        (TimedOut is raised) or when the thread is ended. ``on_undelivered(value)`` is called in place of a return when
+        the thread has been woken with ``value`` but is ended before it runs: it gives the value to whoever is next.
 
         Without ``on_cancel`` (None) the wait can be neither ended nor timed: for waits that are bounded otherwise.
         """
@@ -239,7 +262,7 @@ class Kernel:
         thread._on_cancel, thread._on_undelivered = on_cancel, on_undelivered
         try:
             timer = await self.timers.after(timeout, self._expire, thread)
-        except BusError:    # of a store that was posted before: the wait does not come about
+        except BusError:  # of a store that was posted before: the wait does not come about
             if thread._on_cancel is None:
                 on_undelivered(await BLOCK)
             else:
@@ -277,7 +300,8 @@ class Kernel:
         return deadline
 
     def interrupt(self, thread, error):
-        """Raises ``error`` in a wait of ``thread``: the one that it is in if that may be ended, else the next that may. From both levels."""
+        """Raises ``error`` in a wait of ``thread``: the one that it is in if that may be ended, else the next that
+        may. From both levels."""
         if self._guarded(thread):
             self._keep(thread, error)
         elif thread._on_cancel is not None:
@@ -298,7 +322,8 @@ class Kernel:
             thread._pending = error
 
     def check_pending(self):
-        """Raises what has been kept for the next wait of the current thread: at the start of each call that might wait."""
+        """Raises what has been kept for the next wait of the current thread: at the start of each call that might
+        wait."""
         if self.current._pending is not None:
             self._deliver(self.current)
 
@@ -355,7 +380,7 @@ class Kernel:
                 except StopIteration as stop:
                     result, error = stop.value, None
                     try:
-                        yield _NOW      # a thread has ended when all that it posted is done
+                        yield _NOW  # a thread has ended when all that it posted is done
                     except BusError as failure:
                         result, error = None, failure
                     self._end(thread, result, error)
@@ -396,7 +421,9 @@ class Kernel:
 
     # -- notes ---------------------------------------------------------------------------------------
     async def note(self, event, peer, number):
-        """Notes an event of message ``number`` to or from CAB ``peer``, with the CPU cycle at which all that was posted is done.
+        """Notes an event of message ``number`` to or from CAB ``peer``, with the CPU cycle at which all that was posted
+        is
+        done.
 
         To be called only if ``trace`` is a list. Takes no simulated time.
         """

@@ -17,8 +17,8 @@ class Lock:
     what : str
         What it stands for, as shown of a thread that waits for it.
     guard : bool
-        Whether it guards something that must be brought to an end: a thread that holds it or waits for it is not ended and has no time-outs
-        until it has let go. Only for locks that are never held for long.
+        Whether it guards something that must be brought to an end: a thread that holds it or waits for it is not ended
+        and has no time-outs until it has let go. Only for locks that are never held for long.
 
     Members
     -------

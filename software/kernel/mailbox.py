@@ -16,7 +16,8 @@ CAPACITY = 256
 
 
 class _Writer:
-    """A thread that waits for room: for ``message``, or, if that is None, for one of ``length`` bytes that it wants to fill."""
+    """A thread that waits for room: for ``message``, or, if that is None, for one of ``length`` bytes that it wants
+    to fill."""
 
     __slots__ = ("thread", "message", "length")
 
@@ -42,7 +43,8 @@ class Mailbox:
     Members
     -------
     on_arrival : callable(message) → bool, or None
-        Called with each message that comes in, at the level of whoever puts it in; it may not wait. True: it has taken the message.
+        Called with each message that comes in, at the level of whoever puts it in; it may not wait. True: it has taken
+        the message.
     closed : bool
     refused : int
         Messages refused because it was closed, or because they would never have found room.
@@ -54,8 +56,24 @@ class Mailbox:
         Whether messages get pages of their own when they arrive: for a protected task.
     """
 
-    __slots__ = ("kernel", "number", "capacity", "capacity_bytes", "on_arrival", "refused", "owner", "trusted", "paged", "_messages", "_readers", "_writers",
-                 "_places", "_bytes", "_count", "_shut")
+    __slots__ = (
+        "kernel",
+        "number",
+        "capacity",
+        "capacity_bytes",
+        "on_arrival",
+        "refused",
+        "owner",
+        "trusted",
+        "paged",
+        "_messages",
+        "_readers",
+        "_writers",
+        "_places",
+        "_bytes",
+        "_count",
+        "_shut",
+    )
 
     def __init__(self, kernel, number, capacity=CAPACITY, capacity_bytes=None):
         if capacity < 1:
@@ -70,12 +88,12 @@ class Mailbox:
         self.trusted = False
         self.paged = False
         self._messages = deque()
-        self._readers = deque()     # (thread, match)
-        self._writers = deque()     # _Writer
-        self._places = 0            # kept for messages that are reserved
-        self._bytes = 0             # of messages and reserved places
-        self._count = 0             # messages that have come in
-        self._shut = None           # class of the error that tells that it is closed
+        self._readers = deque()  # (thread, match)
+        self._writers = deque()  # _Writer
+        self._places = 0  # kept for messages that are reserved
+        self._bytes = 0  # of messages and reserved places
+        self._count = 0  # messages that have come in
+        self._shut = None  # class of the error that tells that it is closed
 
     def __str__(self):
         return f"mailbox {self.number} of {self.kernel.name}"
@@ -149,7 +167,8 @@ class Mailbox:
             raise NotYours(f"{self} is the kernel's own: protected tasks call the protocols")
 
     def refuses(self, length):
-        """Whether a message of ``length`` bytes from outside must be turned away: closed, or it would never find room. It is counted then."""
+        """Whether a message of ``length`` bytes from outside must be turned away: closed, or it would never find
+        room. It is counted then."""
         if self._shut is None and not self.trusted and self._never(length) is None:
             return False
         self.refused += 1
@@ -171,7 +190,8 @@ class Mailbox:
 
     # -- writing in place ----------------------------------------------------------------------------
     def try_reserve(self, length, source=None, number=0, paged=False):
-        """A Message of ``length`` bytes to be filled in place and committed; None if there is no place or no memory. From both levels."""
+        """A Message of ``length`` bytes to be filled in place and committed; None if there is no place or no memory.
+        From both levels."""
         if self._shut is not None or self._writers or not self._fits(length):
             return None
         memory = self.kernel.memory
@@ -184,10 +204,11 @@ class Mailbox:
         return self._reserved(address, length, source, number)
 
     async def reserve(self, length, timeout_us=None, paged=False):
-        """A Message of ``length`` bytes to be filled in place and committed. Waits for a place in the mailbox and for memory.
+        """A Message of ``length`` bytes to be filled in place and committed. Waits for a place in the mailbox and for
+        memory.
 
-        ``paged``: in pages of its own. Raises MailboxFull after ``timeout_us`` microseconds, MailboxClosed, and MessageTooLong or OutOfMemory if
-        there would never be room.
+        ``paged``: in pages of its own. Raises MailboxFull after ``timeout_us`` microseconds, MailboxClosed, and
+        MessageTooLong or OutOfMemory if there would never be room.
         """
         if timeout_us is None:
             return await self._reserve(length, paged)
@@ -264,8 +285,8 @@ class Mailbox:
         message.free()
 
     def keep(self, length):
-        """Keeps a place for a message of ``length`` bytes whose memory is the caller's affair; False if there is none. ``arrive`` puts it in, ``unkeep``
-        gives the place back. From both levels.
+        """Keeps a place for a message of ``length`` bytes whose memory is the caller's affair; False if there is none.
+        ``arrive`` puts it in, ``unkeep`` gives the place back. From both levels.
         """
         if self._shut is not None or self._writers or not self._fits(length):
             return False
@@ -294,8 +315,8 @@ class Mailbox:
     async def put(self, message, timeout_us=None):
         """Puts a message; waits while the mailbox is full.
 
-        Raises MailboxFull after ``timeout_us`` microseconds, MailboxClosed, MessageTooLong if it would never find room; the message is still the caller's then.
-        """
+        Raises MailboxFull after ``timeout_us`` microseconds, MailboxClosed, MessageTooLong if it would never find room;
+        the message is still the caller's then."""
         self.kernel.check_pending()
         if not self.try_put(message):
             self._check_length(message.length)
@@ -365,7 +386,8 @@ class Mailbox:
         return message
 
     def try_take(self, match=None):
-        """Takes out the oldest message (for which ``match(message)`` is true); None if there is none. From both levels. Raises MailboxClosed."""
+        """Takes out the oldest message (for which ``match(message)`` is true); None if there is none. From both
+        levels. Raises MailboxClosed."""
         self._check()
         kernel, messages = self.kernel, self._messages
         costs = kernel.costs

@@ -13,7 +13,8 @@ from .allocator import Allocator
 
 __all__ = ["Memory"]
 
-#: Bytes that the CPU copies without hearing an interrupt: 64 words, 4 us, so that a packet's upcall comes in time (docs/routing.md).
+#: Bytes that the CPU copies without hearing an interrupt: 64 words, 4 us, so that a packet's upcall comes in time
+#: (docs/routing.md).
 _PIECE = 256
 
 
@@ -54,7 +55,7 @@ class Memory:
         self.size = size
         self.on_shortage = None
         self._blocks = Allocator(self.base, size)
-        self._waiting = deque()      # _Wish
+        self._waiting = deque()  # _Wish
         self._splits = 0
         self._looks = 0
 
@@ -78,7 +79,9 @@ class Memory:
         address = blocks.allocate(size)
         cost = costs.memory_allocate
         if blocks.splits != self._splits or blocks.looks != self._looks:
-            cost += (blocks.splits - self._splits) * costs.memory_split + (blocks.looks - self._looks) * costs.memory_merge
+            cost += (blocks.splits - self._splits) * costs.memory_split + (
+                blocks.looks - self._looks
+            ) * costs.memory_merge
             self._splits, self._looks = blocks.splits, blocks.looks
         self.door.spend(cost)
         return address
@@ -90,7 +93,9 @@ class Memory:
         less than 0 bytes.
         """
         if size > self.size:
-            raise OutOfMemory(f"{self.kernel.name} has {self.size} bytes of data memory and cannot give {size}: use smaller pieces")
+            raise OutOfMemory(
+                f"{self.kernel.name} has {self.size} bytes of data memory and cannot give {size}: use smaller pieces"
+            )
         self.kernel.check_pending()
         if not self._waiting:
             address = self.try_allocate(size)
@@ -102,7 +107,7 @@ class Memory:
         if self.on_shortage is not None:
             try:
                 await self.on_shortage()
-            except BusError:    # of a store that was posted before
+            except BusError:  # of a store that was posted before
                 if wish.address is None:
                     self._give_up(wish)
                 else:
@@ -156,7 +161,8 @@ class Memory:
             raise ValueError(f"{length} bytes at 0x{address:06X} do not lie in {self.kernel.name}'s data memory")
 
     def admit(self, address, length):
-        """As ``check``, of an area that a task names for DMA: one of a protected task must lie in its own pages, else that is a Fault."""
+        """As ``check``, of an area that a task names for DMA: one of a protected task must lie in its own pages,
+        else that is a Fault."""
         self.check(address, length)
         task = self.kernel.current.task
         if task is not None:
@@ -183,11 +189,14 @@ class Memory:
         self.door.spend((length + 3 >> 2) * self.kernel.costs.copy_word)
         if length <= _PIECE:
             return await self.door.read_block(address, length)
-        return b"".join([await self.door.read_block(address + start, end - start) for start, end in _pieces(address, length)])
+        return b"".join(
+            [await self.door.read_block(address + start, end - start) for start, end in _pieces(address, length)]
+        )
 
 
 def _pieces(address, length):
-    """(start, end) of the pieces in which ``length`` bytes from ``address`` on are copied: no interrupt is heard within one."""
+    """(start, end) of the pieces in which ``length`` bytes from ``address`` on are copied: no interrupt is heard
+    within one."""
     start = 0
     while True:
         end = min(length, (address + start) // _PIECE * _PIECE + _PIECE - address)

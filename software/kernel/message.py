@@ -38,8 +38,8 @@ class Message:
         self.mailbox = mailbox
         self.reserved = False
         self.order = 0
-        self.filled = 0         # bytes that have arrived, while it is being put together
-        self.idle = 0           # how often it was looked at since any have
+        self.filled = 0  # bytes that have arrived, while it is being put together
+        self.idle = 0  # how often it was looked at since any have
 
     def __repr__(self):
         return f"<Message of {self.length} bytes from CAB {self.source}, number {self.number}>"
@@ -76,7 +76,8 @@ class Message:
         self.length = length
 
     def free(self):
-        """Gives its memory back, and its place if it was reserved; it must not be used any more. ValueError if it has been freed."""
+        """Gives its memory back, and its place if it was reserved; it must not be used any more. ValueError if it
+        has been freed."""
         if self.length:
             if self.address is None:
                 raise ValueError("the message has been freed before")

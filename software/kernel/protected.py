@@ -1,7 +1,9 @@
-"""A protected task: its own code runs in user mode in a domain of its own, the kernel's code that it calls in supervisor mode.
+"""A protected task: its own code runs in user mode in a domain of its own, the kernel's code that it calls in
+supervisor
+mode.
 
-Specification: docs/kernel.md. Source: "The Design of Nectar" (1989), section 5.2; how a task is ended and what is reclaimed is ours.
-"""
+Specification: docs/kernel.md. Source: "The Design of Nectar" (1989), section 5.2; how a task is ended and what is
+reclaimed is ours."""
 
 from struct import Struct
 
@@ -19,7 +21,8 @@ _RECORD = Struct(">II")
 _READ_RECORD = Operation(OperationKind.READ_BLOCK, REG["TRAP_ADDRESS"].address, _RECORD.size)
 _PENDING = REG["IRQ_PENDING"].address
 _ACTS = {AccessKind.READ: "read", AccessKind.WRITE: "write", AccessKind.EXECUTE: "execute"}
-#: Operations that the code of a task that has been ended may still ask for, in ``finally`` clauses; none of them is done.
+#: Operations that the code of a task that has been ended may still ask for, in ``finally`` clauses; none of them is
+#: done.
 _STRIKES = 8
 #: Methods of things that protocols give a task: the first that there is ends it.
 _CLOSERS = ("abort", "cancel", "close")
@@ -58,8 +61,24 @@ class ProtectedTask:
         What has ended it.
     """
 
-    __slots__ = ("cab", "kernel", "door", "memory", "name", "domain", "blocks", "messages", "boxes", "things", "user", "dead", "_domains",
-                 "_task", "_args", "_show")
+    __slots__ = (
+        "cab",
+        "kernel",
+        "door",
+        "memory",
+        "name",
+        "domain",
+        "blocks",
+        "messages",
+        "boxes",
+        "things",
+        "user",
+        "dead",
+        "_domains",
+        "_task",
+        "_args",
+        "_show",
+    )
 
     def __init__(self, cab, task, args, show):
         self.cab = cab
@@ -85,7 +104,7 @@ class ProtectedTask:
         try:
             args = [self._show(self, each) for each in self._args]
             result = await _Code(self, self._task(self._show(self, self.cab), *args))
-        except GeneratorExit:      # all is closed: nobody would carry out what is awaited
+        except GeneratorExit:  # all is closed: nobody would carry out what is awaited
             raise
         except BaseException:
             await self._reclaim()
@@ -123,7 +142,7 @@ class ProtectedTask:
             raise self.dead
         if not self.user:
             return await function(*args, **options)
-        await self.door.now()    # a store of its own that fails must not be taken for the kernel's
+        await self.door.now()  # a store of its own that fails must not be taken for the kernel's
         self.trap()
         try:
             return await function(*args, **options)
@@ -131,7 +150,8 @@ class ProtectedTask:
             self.back()
 
     def fault(self, failure):
-        """A refused access of its own: reads the trap record, ends the task. A generator of operations, which returns the Fault."""
+        """A refused access of its own: reads the trap record, ends the task. A generator of operations, which
+        returns the Fault."""
         self.user = False
         self._domains.leave()
         self.door.spend(self.kernel.costs.fault)
@@ -246,12 +266,13 @@ class ProtectedTask:
                     if hasattr(result, "__await__"):
                         await self.kernel.within(_CLOSING_US, result)
                 except (ProgramError, EndThread):
-                    pass       # it was over already, or the other side does not answer: the protocol goes on alone
+                    pass  # it was over already, or the other side does not answer: the protocol goes on alone
                 return
 
 
 class _Code:
-    """Runs the task's coroutine ``inner`` step by step, and turns bus errors of its own accesses into the fault that ends it."""
+    """Runs the task's coroutine ``inner`` step by step, and turns bus errors of its own accesses into the fault that
+    ends it."""
 
     __slots__ = ("task", "inner")
 
@@ -281,12 +302,12 @@ class _Code:
                     error = task.dead
                     continue
                 try:
-                    if operation is BLOCK and task.user:     # it waits by something that is not its own to call
+                    if operation is BLOCK and task.user:  # it waits by something that is not its own to call
                         value = yield from self._wait()
                     else:
                         value = yield operation
                         if task.user:
-                            task.kernel.check_pending()      # so that one that never calls the kernel can be ended
+                            task.kernel.check_pending()  # so that one that never calls the kernel can be ended
                 except BusError as failure:
                     error = (yield from task.fault(failure)) if task.user else failure
                 except EndThread as end:

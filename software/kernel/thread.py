@@ -74,8 +74,23 @@ class Thread:
         What the kernel knows of a protected one.
     """
 
-    __slots__ = ("name", "ended", "waits_for", "task", "_kernel", "_coroutine", "_value", "_raise", "_result", "_error", "_joiners",
-                 "_on_cancel", "_on_undelivered", "_pending", "_locks")
+    __slots__ = (
+        "name",
+        "ended",
+        "waits_for",
+        "task",
+        "_kernel",
+        "_coroutine",
+        "_value",
+        "_raise",
+        "_result",
+        "_error",
+        "_joiners",
+        "_on_cancel",
+        "_on_undelivered",
+        "_pending",
+        "_locks",
+    )
 
     def __init__(self, kernel, coroutine, name):
         self.name = name
@@ -84,15 +99,15 @@ class Thread:
         self.task = None
         self._kernel = kernel
         self._coroutine = coroutine
-        self._value = None      # what its next turn begins with
-        self._raise = None      # or the exception that it begins with
+        self._value = None  # what its next turn begins with
+        self._raise = None  # or the exception that it begins with
         self._result = None
         self._error = None
-        self._joiners = {}      # threads that wait for its end, in order (a dict as an ordered set)
-        self._on_cancel = None      # blocked, and may be ended: takes it out of the queue in which it waits
-        self._on_undelivered = _nothing   # woken, and has not run since: gives back what it was woken with
-        self._pending = None    # an exception for its next wait
-        self._locks = {}        # locks that it holds (a dict as an ordered set)
+        self._joiners = {}  # threads that wait for its end, in order (a dict as an ordered set)
+        self._on_cancel = None  # blocked, and may be ended: takes it out of the queue in which it waits
+        self._on_undelivered = _nothing  # woken, and has not run since: gives back what it was woken with
+        self._pending = None  # an exception for its next wait
+        self._locks = {}  # locks that it holds (a dict as an ordered set)
 
     def __repr__(self):
         return f"<Thread {self.name}{' ended' if self.ended else ''}>"
@@ -120,7 +135,8 @@ class Thread:
         return self._error
 
     async def join(self, timeout_us=None):
-        """Waits until the thread has ended; returns its result or raises its exception. TimedOut after ``timeout_us`` microseconds."""
+        """Waits until the thread has ended; returns its result or raises its exception. TimedOut after
+        ``timeout_us`` microseconds."""
         if not self.ended:
             kernel = self._kernel
             current = kernel.current
@@ -131,7 +147,9 @@ class Thread:
         return self.result
 
     def end(self):
-        """Ends the thread from outside, from both levels: at its wait, or at its next (docs/kernel.md). Nothing happens if it has ended.
+        """Ends the thread from outside, from both levels: at its wait, or at its next (docs/kernel.md). Nothing happens
+        if
+        it has ended.
 
         ``join`` raises ThreadEnded from then on.
         """

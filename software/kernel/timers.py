@@ -11,7 +11,7 @@ __all__ = ["Timers", "Timer"]
 
 _COMPARE = REG["TIMER_COMPARE"].address
 _STOP = REG["TIMER_STOP"].address
-_OURS = 1     # timer 0: the one of TIMER_COMPARE
+_OURS = 1  # timer 0: the one of TIMER_COMPARE
 #: Cycles that the hardware timer may be set ahead.
 _REACH = (1 << 31) - 1
 
@@ -48,7 +48,7 @@ class Timers:
         self.door = kernel.door
         self._heap = []
         self._order = 0
-        self._armed = None      # time that the hardware timer is set to
+        self._armed = None  # time that the hardware timer is set to
 
     @property
     def running(self):

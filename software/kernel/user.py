@@ -46,7 +46,11 @@ def show(task, value):
 
 def _is_kernels(value):
     """Whether it is something of the kernel's with a life of its own, not just a value."""
-    return type(value).__module__.startswith(_SOFTWARE) and not isinstance(value, (Enum, BaseException)) and not is_dataclass(value)
+    return (
+        type(value).__module__.startswith(_SOFTWARE)
+        and not isinstance(value, (Enum, BaseException))
+        and not is_dataclass(value)
+    )
 
 
 def _plain(value):
@@ -78,8 +82,10 @@ class Gate:
             raise AttributeError(f"{name} is not for protected tasks")
         value = getattr(self._target, name)
         if iscoroutinefunction(value):
+
             async def call(*args, **options):
                 return await task.wait(self._wait, value, args, options)
+
             call.__qualname__ = value.__qualname__
             return call
         if callable(value):
@@ -184,8 +190,13 @@ class UserMailbox(Gate):
 
     def _commit(self, message, length):
         kernels = message._kernels()
-        if not kernels.reserved or kernels.mailbox is not self._target or length is not None and not 0 <= length <= kernels.length:
-            return self._target.commit(kernels, length)    # which says what is wrong
+        if (
+            not kernels.reserved
+            or kernels.mailbox is not self._target
+            or length is not None
+            and not 0 <= length <= kernels.length
+        ):
+            return self._target.commit(kernels, length)  # which says what is wrong
         self._task.let_go(kernels)
         message._message = None
         self._target.commit(kernels, length)
@@ -206,7 +217,7 @@ class UserMailbox(Gate):
         try:
             await self._target.put(kernels, timeout_us)
         except BaseException:
-            if not kernels.order:      # it did not go in
+            if not kernels.order:  # it did not go in
                 task.hold(kernels)
             raise
         message._message = None

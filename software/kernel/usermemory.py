@@ -9,7 +9,8 @@ __all__ = ["UserDoor", "UserMemory", "UserMessage"]
 
 
 class UserMessage:
-    """A message that a task holds: ``length``, ``source``, ``number``; ``address`` in its own pages once ``read`` has been awaited."""
+    """A message that a task holds: ``length``, ``source``, ``number``; ``address`` in its own pages once ``read``
+    has been awaited."""
 
     __slots__ = ("_task", "_message", "length", "source", "number")
 

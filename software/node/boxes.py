@@ -38,9 +38,9 @@ class Box:
         self.port = port
         self.number = number
         self.mailbox = self.service = self.server = None
-        self._pumps = False        # the thread hands over what the mailbox has kept: nobody may overtake it
+        self._pumps = False  # the thread hands over what the mailbox has kept: nobody may overtake it
         self._put = self._released = released
-        self._lent = deque()       # messages that the node has, oldest first; None for one that is given back otherwise
+        self._lent = deque()  # messages that the node has, oldest first; None for one that is given back otherwise
 
     @property
     def full(self):
@@ -63,7 +63,9 @@ class Box:
         self._lent.append(message if lent else None)
         count, self._put = self._put, self._put + 1 & 0xFFFFFFFF
         port.door.spend(port.kernel.costs.node_arrival)
-        port.door.write_block(arrival_at(self.number, count), ARRIVAL.pack(message.address or 0, message.length, word, self._put))
+        port.door.write_block(
+            arrival_at(self.number, count), ARRIVAL.pack(message.address or 0, message.length, word, self._put)
+        )
 
     async def pump(self):
         """By the port's thread: hands over what the mailbox has kept."""
@@ -80,7 +82,8 @@ class Box:
 
     # -- out -----------------------------------------------------------------------------------------
     def taken(self, count):
-        """The node has released messages up to the one with that count. At interrupt level. False if it had no such many."""
+        """The node has released messages up to the one with that count. At interrupt level. False if it had no such
+        many."""
         many = count - self._released & 0xFFFFFFFF
         if many > len(self._lent):
             return False

@@ -1,8 +1,7 @@
 """Files of the node, for threads of its CAB: open, read, write, close by VME interrupt. Specification: docs/nodes.md.
 
-Source: "The Design of Nectar" (1989), section 6.1: the CAB's kernel relies on the node's operating system for more complicated operations such as file
-I/O, and invokes these services by interrupting the node over the VME bus.
-"""
+Source: "The Design of Nectar" (1989), section 6.1: the CAB's kernel relies on the node's operating system for more
+complicated operations such as file I/O, and invokes these services by interrupting the node over the VME bus."""
 
 from ..errors import FileError, FileMissing, FileRefused, MessageTooLong, NodeAbsent, NodeError, NodeSilent, TimedOut
 from ..kernel.condition import Condition
@@ -34,9 +33,9 @@ class _Asked:
 
     def __init__(self, code):
         self.code = code
-        self.thread = None        # that waits
-        self.answer = None        # (value, status)
-        self.gone = False         # nobody wants the answer any more
+        self.thread = None  # that waits
+        self.answer = None  # (value, status)
+        self.gone = False  # nobody wants the answer any more
 
 
 class NodeFiles:
@@ -56,14 +55,15 @@ class NodeFiles:
         self.kernel = cab.kernel
         self.memory = cab.memory
         self._port = port
-        self._asked = {}          # number -> _Asked, oldest first
+        self._asked = {}  # number -> _Asked, oldest first
         self._next = 0
         self._room = Condition(cab.kernel, f"an answer of {cab.name}'s node")
         if port is not None:
             port.on_bell.append(self._bell)
 
     async def open(self, path, mode="r", timeout_us=TIMEOUT_US):
-        """Opens a file of the node: a NodeFile. ``path`` is in the folder that the node lends; ``mode``: ``r``, ``w`` (made anew) or ``a``.
+        """Opens a file of the node: a NodeFile. ``path`` is in the folder that the node lends; ``mode``: ``r``, ``w``
+        (made anew) or ``a``.
 
         Raises NodeAbsent, NodeSilent, a FileError.
         """
@@ -109,8 +109,10 @@ class NodeFiles:
         finally:
             self._over(number)
         if status != FileStatus.DONE:
-            status = FileStatus(status) if status in _STATUS else FileStatus.FAILED      # a node's word is checked
-            raise _ERRORS.get(status, FileError)(status, f"{path}, on the node of {self.cab.name}: {_TEXTS.get(status, 'the node could not do it')}")
+            status = FileStatus(status) if status in _STATUS else FileStatus.FAILED  # a node's word is checked
+            raise _ERRORS.get(status, FileError)(
+                status, f"{path}, on the node of {self.cab.name}: {_TEXTS.get(status, 'the node could not do it')}"
+            )
         return value, got
 
     async def _place(self, end, path, timeout_us):
@@ -128,7 +130,9 @@ class NodeFiles:
         """The error of a wait that has timed out: ours, or that of somebody who has set another limit to it."""
         if await self.kernel.door.now() < end:
             return error
-        return NodeSilent(f"the node of {self.cab.name} has not answered within {timeout_us} us, about {path}: is it running?")
+        return NodeSilent(
+            f"the node of {self.cab.name} has not answered within {timeout_us} us, about {path}: is it running?"
+        )
 
     def _leave(self, number):
         """Nobody wants the answer any more; until it comes the slot is the node's."""
@@ -149,7 +153,7 @@ class NodeFiles:
         try:
             await self.ask(FileCode.CLOSE, handle, b"", 0, 0, TIMEOUT_US, "a file that nobody waits for")
         except NodeError:
-            pass      # the node has stopped: so are its files
+            pass  # the node has stopped: so are its files
 
     def _over(self, number):
         del self._asked[number]
@@ -172,7 +176,8 @@ class NodeFiles:
 
 
 class NodeFile:
-    """A file of the node, open; made by ``NodeFiles.open``. It is read and written from where the last call has stopped."""
+    """A file of the node, open; made by ``NodeFiles.open``. It is read and written from where the last call has
+    stopped."""
 
     __slots__ = ("path", "_files", "_handle", "_closed")
 
@@ -186,7 +191,8 @@ class NodeFile:
         return f"<NodeFile {self.path}>"
 
     async def read(self, length, timeout_us=TIMEOUT_US):
-        """At most ``length`` bytes; fewer only at the file's end. The time is for each 4096 bytes. Raises as ``open``."""
+        """At most ``length`` bytes; fewer only at the file's end. The time is for each 4096 bytes. Raises as
+        ``open``."""
         parts = []
         while length > 0:
             _, part = await self._ask(FileCode.READ, b"", min(length, CHUNK), timeout_us)
@@ -199,7 +205,7 @@ class NodeFile:
     async def write(self, data, timeout_us=TIMEOUT_US):
         """Writes all of ``data``. The time is for each 4096 bytes. Raises as ``open``."""
         for start in range(0, len(data), CHUNK):
-            part = data[start:start + CHUNK]
+            part = data[start : start + CHUNK]
             await self._ask(FileCode.WRITE, part, len(part), timeout_us)
 
     async def close(self, timeout_us=TIMEOUT_US):

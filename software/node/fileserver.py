@@ -14,9 +14,16 @@ __all__ = ["FileServer", "MOST_FILES"]
 MOST_FILES = 64
 _OPENING = {Mode.READ: "rb", Mode.WRITE: "wb", Mode.APPEND: "ab"}
 _ERRNO = {
-    errno.ENOENT: FileStatus.MISSING, errno.EACCES: FileStatus.DENIED, errno.EPERM: FileStatus.DENIED, errno.EROFS: FileStatus.DENIED,
-    errno.EISDIR: FileStatus.WRONG_KIND, errno.ENOTDIR: FileStatus.WRONG_KIND, errno.ENOSPC: FileStatus.NO_SPACE, errno.EBADF: FileStatus.BAD_HANDLE,
-    errno.ENAMETOOLONG: FileStatus.MISSING, errno.EMFILE: FileStatus.TOO_MANY,
+    errno.ENOENT: FileStatus.MISSING,
+    errno.EACCES: FileStatus.DENIED,
+    errno.EPERM: FileStatus.DENIED,
+    errno.EROFS: FileStatus.DENIED,
+    errno.EISDIR: FileStatus.WRONG_KIND,
+    errno.ENOTDIR: FileStatus.WRONG_KIND,
+    errno.ENOSPC: FileStatus.NO_SPACE,
+    errno.EBADF: FileStatus.BAD_HANDLE,
+    errno.ENAMETOOLONG: FileStatus.MISSING,
+    errno.EMFILE: FileStatus.TOO_MANY,
 }
 
 
@@ -43,9 +50,9 @@ class FileServer:
         self.node = node
         self.served = 0
         self._folder = None
-        self._files = {}           # handle -> file of the host
+        self._files = {}  # handle -> file of the host
         self._handles = 0
-        self._next = 0             # number of the next request
+        self._next = 0  # number of the next request
 
     @property
     def open(self):
@@ -72,7 +79,7 @@ class FileServer:
         """Answers all requests up to the count ``posted``."""
         node = self.node
         if (posted - self._next & 0xFFFFFFFF) > FILES:
-            return      # a count that no CAB writes
+            return  # a count that no CAB writes
         while self._next != posted:
             number, self._next = self._next, self._next + 1 & 0xFFFFFFFF
             node.door.spend(node.costs.file_request)
@@ -130,12 +137,12 @@ class FileServer:
             raise _No(FileStatus.TOO_MANY)
         try:
             target = (self._folder / path.decode()).resolve()
-        except (ValueError, RuntimeError):      # no text, a zero byte, links in a circle
+        except (ValueError, RuntimeError):  # no text, a zero byte, links in a circle
             raise _No(FileStatus.MISSING) from None
         if not target.is_relative_to(self._folder):
             raise _No(FileStatus.REFUSED)
         if target.exists() and not target.is_file() and not target.is_dir():
-            raise _No(FileStatus.WRONG_KIND)    # a device or a pipe: opening it could wait for ever
+            raise _No(FileStatus.WRONG_KIND)  # a device or a pipe: opening it could wait for ever
         file = open(target, _OPENING[mode], buffering=0)
         self._handles += 1
         self._files[self._handles] = file

@@ -1,18 +1,48 @@
 """The area of data memory that a CAB and its node share. Specification: docs/nodes.md.
 
-Source: "The Design of Nectar" (1989), sections 5.2 (shared buffers, VME interrupts) and 6.2.3 (messages built in place, commands in a special
-mailbox); the layout is ours. All words are 32 bits, big-endian. Each word is written by one side only.
-"""
+Source: "The Design of Nectar" (1989), sections 5.2 (shared buffers, VME interrupts) and 6.2.3 (messages built in place,
+commands in a special mailbox); the layout is ours. All words are 32 bits, big-endian. Each word is written by one side
+only."""
 
 from enum import IntEnum
 from struct import Struct
 
 from ...hdl.cab.addresses import REG, REGIONS
 
-__all__ = ["ACKNOWLEDGE", "ANSWER", "AREA", "AREA_BYTES", "ARRIVAL", "BELL", "BOXES", "CHUNK", "COMMAND", "COMMANDS", "COUNTS", "Code", "DEPTH", "FILE",
-           "FILES", "FileCode", "FileStatus", "HEADER", "HELLO", "LEVEL", "MAGIC", "MASK", "Mode", "OUTCOME", "POOL", "POOL_BYTES",
-           "RINGS_BYTES", "VECTOR",
-           "arrival_at", "chunk_at", "command_at", "file_at"]
+__all__ = [
+    "ACKNOWLEDGE",
+    "ANSWER",
+    "AREA",
+    "AREA_BYTES",
+    "ARRIVAL",
+    "BELL",
+    "BOXES",
+    "CHUNK",
+    "COMMAND",
+    "COMMANDS",
+    "COUNTS",
+    "Code",
+    "DEPTH",
+    "FILE",
+    "FILES",
+    "FileCode",
+    "FileStatus",
+    "HEADER",
+    "HELLO",
+    "LEVEL",
+    "MAGIC",
+    "MASK",
+    "Mode",
+    "OUTCOME",
+    "POOL",
+    "POOL_BYTES",
+    "RINGS_BYTES",
+    "VECTOR",
+    "arrival_at",
+    "chunk_at",
+    "command_at",
+    "file_at",
+]
 
 #: Where it is: the first bytes of data memory.
 AREA = REGIONS["data"].base
@@ -33,7 +63,8 @@ DEPTH = 16
 FILES = 8
 CHUNK = 4096
 
-#: A command: code and box and port, CAB or number, address, bytes, time-out in microseconds. Behind it the CAB's OUTCOME.
+#: A command: code and box and port, CAB or number, address, bytes, time-out in microseconds. Behind it the CAB's
+#: OUTCOME.
 COMMAND = Struct(">IIIII")
 #: Two values, the command's number shifted by 8 with its Status.
 OUTCOME = Struct(">III")
@@ -67,13 +98,13 @@ VECTOR = 0x4E
 class Code(IntEnum):
     """What a node asks of its CAB."""
 
-    DATAGRAM = 1     # send to a mailbox of a CAB
-    OPEN = 2         # have the messages of a mailbox put into a box
-    CLOSE = 3        # no more; what has not been released is freed
-    CALL = 4         # call a service of a CAB
-    FREE = 5         # give an answer's memory back
-    SERVE = 6        # have the requests for a service put into a box
-    REPLY = 7        # answer a request
+    DATAGRAM = 1  # send to a mailbox of a CAB
+    OPEN = 2  # have the messages of a mailbox put into a box
+    CLOSE = 3  # no more; what has not been released is freed
+    CALL = 4  # call a service of a CAB
+    FREE = 5  # give an answer's memory back
+    SERVE = 6  # have the requests for a service put into a box
+    REPLY = 7  # answer a request
 
 
 class FileCode(IntEnum):
@@ -89,22 +120,22 @@ class FileStatus(IntEnum):
     """What became of it."""
 
     DONE = 0
-    MISSING = 1       # no such file or folder
-    REFUSED = 2       # outside of the folder that the node lends, or no folder is lent
-    DENIED = 3        # the node's system does not allow it
-    WRONG_KIND = 4    # a folder, or no folder where one must be
-    BAD_HANDLE = 5    # not open, or not for that
-    NO_SPACE = 6      # on the node's disk
-    TOO_MANY = 7      # files are open
-    BAD_REQUEST = 8   # no request of this page
-    FAILED = 15       # anything else
+    MISSING = 1  # no such file or folder
+    REFUSED = 2  # outside of the folder that the node lends, or no folder is lent
+    DENIED = 3  # the node's system does not allow it
+    WRONG_KIND = 4  # a folder, or no folder where one must be
+    BAD_HANDLE = 5  # not open, or not for that
+    NO_SPACE = 6  # on the node's disk
+    TOO_MANY = 7  # files are open
+    BAD_REQUEST = 8  # no request of this page
+    FAILED = 15  # anything else
 
 
 class Mode(IntEnum):
     """How a file is opened."""
 
     READ = 0
-    WRITE = 1         # made anew
+    WRITE = 1  # made anew
     APPEND = 2
 
 

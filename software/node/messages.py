@@ -1,7 +1,7 @@
 """What processes of a node call: datagrams, mailboxes, calls and services. Specification: docs/nodes.md.
 
-Source: "The Design of Nectar" (1989), section 6.2.3: a node's process builds and consumes messages in place in CAB memory, by polling.
-"""
+Source: "The Design of Nectar" (1989), section 6.2.3: a node's process builds and consumes messages in place in CAB
+memory, by polling."""
 
 from .. import names
 from ..errors import ProgramError
@@ -49,7 +49,10 @@ class NodeMessage:
         if self._box is None:
             raise ValueError("the message has been freed: read it before")
         if self._box.era != self._era:
-            raise ValueError(f"the CAB has taken the message back, since {self._box} was closed or the CAB has started anew: read it before")
+            raise ValueError(
+                f"the CAB has taken the message back, since {self._box} was closed or the CAB has started anew: read "
+                f"it before"
+            )
         with self._shared.bus():
             return await self._shared.load(self._address + offset, length)
 
@@ -65,7 +68,7 @@ class NodeMessage:
 class _Reader:
     """A box, as the node reads from it."""
 
-    code = None           # that opens it
+    code = None  # that opens it
 
     def __init__(self, node, number):
         if not 0 <= number <= 0xFFFF:
@@ -75,11 +78,11 @@ class _Reader:
         self._shared = node.shared
         self._box = None
         self._boot = None
-        self._opening = False     # by some process
-        self._eras = 0            # how often it was opened or closed
-        self._taken = 0           # messages of this box that processes have had
-        self._released = 0        # of those, all up to this one have been given back
-        self._back = set()        # given back beyond that
+        self._opening = False  # by some process
+        self._eras = 0  # how often it was opened or closed
+        self._taken = 0  # messages of this box that processes have had
+        self._released = 0  # of those, all up to this one have been given back
+        self._back = set()  # given back beyond that
 
     @property
     def era(self):
@@ -168,7 +171,8 @@ class NodeMailbox(_Reader):
         return f"mailbox {self.number} of {self.node.name}"
 
     async def receive(self, timeout_us=None):
-        """The oldest NodeMessage; polls until there is one. Opens the mailbox if need be. Raises TimedOut, CabSilent."""
+        """The oldest NodeMessage; polls until there is one. Opens the mailbox if need be. Raises TimedOut,
+        CabSilent."""
         count, address, length, word = await self._take(timeout_us)
         return NodeMessage(self._shared, self, count, address, length, word >> 16, word & 0xFFFF)
 
@@ -193,7 +197,8 @@ class NodeRequest(NodeMessage):
     __slots__ = ()
 
     async def reply(self, data=b""):
-        """Answers with ``data`` and gives the request back. Returns when the client has the answer; True if it still waited for it."""
+        """Answers with ``data`` and gives the request back. Returns when the client has the answer; True if it still
+        waited for it."""
         shared = self._shared
         with shared.bus():
             address = await shared.build(data)
@@ -217,14 +222,20 @@ class NodeDatagram:
         await (await self.start(destination, data)).done()
 
     async def start(self, destination, data):
-        """The same, but returns a Started when the CAB has been told: the next message can be built while this one leaves."""
+        """The same, but returns a Started when the CAB has been told: the next message can be built while this one
+        leaves."""
         node = self._node
         cab, mailbox = _to_one(destination, "mailbox", node)
         await node.attached()
         shared = node.shared
         with shared.bus():
             address = await shared.build(data)
-            return Started(shared, await shared.place(Code.DATAGRAM, f"a datagram to CAB {cab}", port=mailbox, cab=cab, address=address, length=len(data)))
+            return Started(
+                shared,
+                await shared.place(
+                    Code.DATAGRAM, f"a datagram to CAB {cab}", port=mailbox, cab=cab, address=address, length=len(data)
+                ),
+            )
 
 
 class Started:
@@ -261,7 +272,9 @@ class NodeRequests:
         with shared.bus():
             address = await shared.build(data)
             what = f"the call of service {service} on CAB {cab}"
-            command = await shared.place(Code.CALL, what, port=service, cab=cab, address=address, length=len(data), timeout_us=int(timeout_us))
+            command = await shared.place(
+                Code.CALL, what, port=service, cab=cab, address=address, length=len(data), timeout_us=int(timeout_us)
+            )
             address, length = await shared.done(command, timeout_us + PATIENCE_US)
             if not length:
                 return b""

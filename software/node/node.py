@@ -1,7 +1,7 @@
 """A node: a workstation behind a CAB's VME bus, its processes, its operating system. Specification: docs/nodes.md.
 
-Source: "The Design of Nectar" (1989), sections 2.3 and 6.2.3. A process runs until it waits or polls; what the system does beside that is in the costs.
-"""
+Source: "The Design of Nectar" (1989), sections 2.3 and 6.2.3. A process runs until it waits or polls; what the system
+does beside that is in the costs."""
 
 from ..door import BusError
 from ..kernel.kernel import Kernel
@@ -60,9 +60,9 @@ class Node:
         self.request = NodeRequests(self)
         self.files = FileServer(self)
         self._mailboxes = {}
-        self._called = False       # the CAB has interrupted since the system process last looked
-        self._system = None        # its thread, while it waits
-        self._waiting = []         # processes that wait for the CAB's first interrupt
+        self._called = False  # the CAB has interrupted since the system process last looked
+        self._system = None  # its thread, while it waits
+        self._waiting = []  # processes that wait for the CAB's first interrupt
         self.kernel.spawn(self._serve, name="system")
 
     def __repr__(self):
@@ -160,4 +160,4 @@ class Node:
                         kernel.wake(self._waiting.pop())
                 await self.files.serve(posted)
             except BusError:
-                pass      # the CAB is being reset: it calls again when it has started
+                pass  # the CAB is being reset: it calls again when it has started

@@ -1,8 +1,7 @@
 """The CAB's side of its node: the shared area, the node's commands, its boxes. Specification: docs/nodes.md.
 
-Source: "The Design of Nectar" (1989), section 6.2.3: the most efficient interface is shared memory; messages are built and consumed in place in CAB
-memory, services are invoked by a command in a special mailbox on the CAB.
-"""
+Source: "The Design of Nectar" (1989), section 6.2.3: the most efficient interface is shared memory; messages are built
+and consumed in place in CAB memory, services are invoked by a command in a special mailbox on the CAB."""
 
 from dataclasses import dataclass
 from struct import Struct
@@ -15,8 +14,29 @@ from ..kernel.domains import VME
 from ..packet import Status
 from ..transport.commands import status_of
 from .boxes import Box
-from .layout import (AREA, AREA_BYTES, ARRIVAL, BOXES, COMMAND, COMMANDS, COUNTS, DEPTH, HEADER, HELLO, LEVEL, MAGIC, MASK, OUTCOME, POOL, POOL_BYTES,
-                     RINGS_BYTES, VECTOR, Code, arrival_at, command_at)
+from .layout import (
+    AREA,
+    AREA_BYTES,
+    ARRIVAL,
+    BOXES,
+    COMMAND,
+    COMMANDS,
+    COUNTS,
+    DEPTH,
+    HEADER,
+    HELLO,
+    LEVEL,
+    MAGIC,
+    MASK,
+    OUTCOME,
+    POOL,
+    POOL_BYTES,
+    RINGS_BYTES,
+    VECTOR,
+    Code,
+    arrival_at,
+    command_at,
+)
 
 __all__ = ["NodePort"]
 
@@ -38,9 +58,9 @@ class NodeCounters:
     """What a CAB has seen of its node."""
 
     bells: int = 0
-    commands: int = 0            # carried out, or failed
-    refused: int = 0             # that made no sense
-    nonsense: int = 0            # counts that cannot be
+    commands: int = 0  # carried out, or failed
+    refused: int = 0  # that made no sense
+    nonsense: int = 0  # counts that cannot be
 
 
 class NodePort:
@@ -59,8 +79,26 @@ class NodePort:
         Called at interrupt level when the node has called.
     """
 
-    __slots__ = ("cab", "kernel", "door", "counters", "on_bell", "boot", "_boxes", "_answers", "_put", "_done", "_sleeping", "_pump", "_raised", "_again",
-                 "_requests", "_numbers", "_room", "_seen")
+    __slots__ = (
+        "cab",
+        "kernel",
+        "door",
+        "counters",
+        "on_bell",
+        "boot",
+        "_boxes",
+        "_answers",
+        "_put",
+        "_done",
+        "_sleeping",
+        "_pump",
+        "_raised",
+        "_again",
+        "_requests",
+        "_numbers",
+        "_room",
+        "_seen",
+    )
 
     def __init__(self, cab, boot):
         self.cab = cab
@@ -70,17 +108,20 @@ class NodePort:
         self.on_bell = []
         self.boot = boot
         self._boxes = {}
-        self._answers = {}         # address -> Message of an answer that the node has
+        self._answers = {}  # address -> Message of an answer that the node has
         self._put = self._done = 0  # commands
-        self._sleeping = None      # the thread, while it has nothing to do
-        self._pump = {}            # boxes to be looked at (a dict as an ordered set)
+        self._sleeping = None  # the thread, while it has nothing to do
+        self._pump = {}  # boxes to be looked at (a dict as an ordered set)
         self._raised = self._again = False
-        self._requests = {}        # number -> (Box, Request) that the node has
+        self._requests = {}  # number -> (Box, Request) that the node has
         self._numbers = 0
         self._room = Condition(cab.kernel, "room in a box of the node")
         self._seen = (0,) * BOXES  # what the node has counted
         if cab.memory.size < 2 * AREA_BYTES or cab.memory.try_allocate(AREA_BYTES) != AREA:
-            raise ProgramError(f"{cab.name} has no room for what it shares with its node: give it {2 * AREA_BYTES} bytes of data memory or more")
+            raise ProgramError(
+                f"{cab.name} has no room for what it shares with its node: give it {2 * AREA_BYTES} bytes of data "
+                f"memory or more"
+            )
         cab.kernel.boot.append(self._begin)
 
     def _begin(self):
@@ -188,7 +229,9 @@ class NodePort:
 
     async def _command(self, number):
         self.door.spend(self.kernel.costs.node_command)
-        word, cab, address, length, timeout_us = COMMAND.unpack(await self.door.read_block(command_at(number), COMMAND.size))
+        word, cab, address, length, timeout_us = COMMAND.unpack(
+            await self.door.read_block(command_at(number), COMMAND.size)
+        )
         code, box, port = word >> 24, word >> 16 & 0xFF, word & 0xFFFF
         area = [(address, length)] if length else []
         try:
@@ -197,7 +240,7 @@ class NodePort:
             if code == Code.DATAGRAM:
                 sending = self.cab.datagram.send((self._member(cab), port), area)
                 if cab == self.cab.id:
-                    self._apart(number, sending)    # it may wait for the node itself
+                    self._apart(number, sending)  # it may wait for the node itself
                 else:
                     await self._finish(number, sending)
             elif code == Code.CALL:
@@ -248,7 +291,9 @@ class NodePort:
         self._tell(number, Status.DONE, *values)
 
     def _tell(self, number, status, first=0, second=0):
-        self.door.write_block(command_at(number) + COMMAND.size, OUTCOME.pack(first, second, (number + 1 & MASK) << 8 | status))
+        self.door.write_block(
+            command_at(number) + COMMAND.size, OUTCOME.pack(first, second, (number + 1 & MASK) << 8 | status)
+        )
 
     # -- the commands --------------------------------------------------------------------------------
     async def _open(self, number, mailbox):
@@ -291,7 +336,7 @@ class NodePort:
         for _, request in [self._requests.pop(key) for key in left]:
             self.withdraw(request.message)
             if request.cancelled:
-                await request.reply()    # which nobody hears, and which frees it
+                await request.reply()  # which nobody hears, and which frees it
 
     async def _call(self, cab, service, area, timeout_us):
         call = await self.cab.request.start((cab, service), area, timeout_us or None)

@@ -1,10 +1,24 @@
-"""The node's side of the area that it shares with its CAB: commands, message memory, polling. Specification: docs/nodes.md."""
+"""The node's side of the area that it shares with its CAB: commands, message memory, polling. Specification:
+docs/nodes.md."""
 
 from contextlib import contextmanager
 
 from ..door import BusError
-from ..errors import (AnswerLost, BadCommand, CabSilent, CallTimeout, MessageTooLong, NoRoute, ProgramError, ServerRestarted, ServerSilent, ServiceEnded,
-                      ServiceFull, ServiceMissing, TimedOut)
+from ..errors import (
+    AnswerLost,
+    BadCommand,
+    CabSilent,
+    CallTimeout,
+    MessageTooLong,
+    NoRoute,
+    ProgramError,
+    ServerRestarted,
+    ServerSilent,
+    ServiceEnded,
+    ServiceFull,
+    ServiceMissing,
+    TimedOut,
+)
 from ..kernel.allocator import Allocator
 from ..packet import Status
 from .layout import BOXES, COMMAND, COMMANDS, COUNTS, MASK, OUTCOME, POOL, POOL_BYTES, Code, command_at
@@ -17,8 +31,14 @@ PATIENCE_US = 100_000
 _VALUED = (Code.CALL, Code.REPLY)
 _STATUS = frozenset(Status)
 _ERRORS = {
-    Status.TOO_LONG: MessageTooLong, Status.NO_ROUTE: NoRoute, Status.TIMED_OUT: CallTimeout, Status.SILENT: ServerSilent,
-    Status.NO_SERVICE: ServiceMissing, Status.SERVICE_FULL: ServiceFull, Status.SERVICE_ENDED: ServiceEnded, Status.RESTARTED: ServerRestarted,
+    Status.TOO_LONG: MessageTooLong,
+    Status.NO_ROUTE: NoRoute,
+    Status.TIMED_OUT: CallTimeout,
+    Status.SILENT: ServerSilent,
+    Status.NO_SERVICE: ServiceMissing,
+    Status.SERVICE_FULL: ServiceFull,
+    Status.SERVICE_ENDED: ServiceEnded,
+    Status.RESTARTED: ServerRestarted,
     Status.ANSWER_LOST: AnswerLost,
 }
 
@@ -37,8 +57,8 @@ class Command:
     def __init__(self, number, what, area, valued, boot):
         self.number = number
         self.what = what
-        self.area = area          # address in the pool, or None
-        self.valued = valued      # whether its outcome has values
+        self.area = area  # address in the pool, or None
+        self.valued = valued  # whether its outcome has values
         self.boot = boot
         self.outcome = None
 
@@ -60,10 +80,10 @@ class Shared:
     def begin(self):
         """The CAB has started: nothing is under way."""
         self.pool = Allocator(POOL, POOL_BYTES)
-        self.boxes = {}                        # number -> who reads from it
-        self.released = [0] * BOXES            # messages of each that have been given back, as COUNTS has them
+        self.boxes = {}  # number -> who reads from it
+        self.released = [0] * BOXES  # messages of each that have been given back, as COUNTS has them
         self._next = 0
-        self._slots = [None] * COMMANDS        # Command
+        self._slots = [None] * COMMANDS  # Command
 
     # -- accesses ------------------------------------------------------------------------------------
     @contextmanager
@@ -72,8 +92,11 @@ class Shared:
         try:
             yield
         except BusError as error:
-            raise CabSilent(f"the CAB of {self.node.name} refuses {'a store to' if error.write else 'a load from'} 0x{error.address:06X}: "
-                            "its software does not run, or has started anew") from error
+            raise CabSilent(
+                f"the CAB of {self.node.name} refuses {'a store to' if error.write else 'a load from'} "
+                f"0x{error.address:06X}: "
+                "its software does not run, or has started anew"
+            ) from error
 
     def store(self, address, data):
         """Copies bytes to the CAB; posted."""
@@ -86,7 +109,8 @@ class Shared:
         return await self.door.read_block(address, length)
 
     async def poll(self, look, what, timeout_us, error=TimedOut):
-        """What the coroutine function ``look`` gives as soon as that is not None; it is called again and again. ``error`` after ``timeout_us``."""
+        """What the coroutine function ``look`` gives as soon as that is not None; it is called again and again.
+        ``error`` after ``timeout_us``."""
         node, door = self.node, self.door
         end = None if timeout_us is None else await door.now() + node.cycles(timeout_us)
         while True:
@@ -103,7 +127,9 @@ class Shared:
     async def room(self, length):
         """Address of so many bytes of the pool; waits until commands that use it are done."""
         if length > POOL_BYTES // 2:
-            raise MessageTooLong(f"a message from a node has at most {POOL_BYTES // 2} bytes, not {length}: send it in parts")
+            raise MessageTooLong(
+                f"a message from a node has at most {POOL_BYTES // 2} bytes, not {length}: send it in parts"
+            )
         while True:
             self.door.spend(self.costs.room)
             address = self.pool.allocate(length)
@@ -111,7 +137,9 @@ class Shared:
                 return address
             users = [command for command in self._slots if command is not None and command.area is not None]
             if not users:
-                raise MessageTooLong(f"the message memory of {self.node.name} is taken by processes that have not put their commands yet")
+                raise MessageTooLong(
+                    f"the message memory of {self.node.name} is taken by processes that have not put their commands yet"
+                )
             await self._wait(min(users, key=lambda command: command.number - self._next & 0xFFFFFFFF))
 
     async def build(self, data):
@@ -131,16 +159,21 @@ class Shared:
                 break
             await self._wait(old)
         number, self._next = self._next, self._next + 1 & 0xFFFFFFFF
-        command = self._slots[number % COMMANDS] = Command(number, what, address if length else None, code in _VALUED, self.node.boot)
+        command = self._slots[number % COMMANDS] = Command(
+            number, what, address if length else None, code in _VALUED, self.node.boot
+        )
         door = self.door
         door.spend(self.costs.command)
-        door.write_block(command_at(number), COMMAND.pack(code << 24 | box << 16 | port, cab, address, length, timeout_us))
+        door.write_block(
+            command_at(number), COMMAND.pack(code << 24 | box << 16 | port, cab, address, length, timeout_us)
+        )
         door.write(COUNTS, self._next)
         self.node.ring()
         return command
 
     async def done(self, command, patience_us=PATIENCE_US):
-        """Waits until a command has been done: its values. Raises what has become of it, CabSilent after ``patience_us``."""
+        """Waits until a command has been done: its values. Raises what has become of it, CabSilent after
+        ``patience_us``."""
         await self._wait(command, patience_us)
         status, *values = command.outcome
         if status == Status.DONE:
@@ -165,7 +198,9 @@ class Shared:
         if command.outcome is not None:
             return True
         if command.boot != self.node.boot:
-            raise CabSilent(f"the CAB of {self.node.name} has started anew: whether it has done {command.what} is not known")
+            raise CabSilent(
+                f"the CAB of {self.node.name} has started anew: whether it has done {command.what} is not known"
+            )
         at = command_at(command.number) + COMMAND.size
         word = await self.door.read(at + OUTCOME.size - 4)
         if word >> 8 != command.number + 1 & MASK:

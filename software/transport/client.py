@@ -3,14 +3,22 @@
 What keeps a call going is the client's timer alone: servers only answer. Source: see ``software.transport.request``.
 """
 
-from ..errors import (AnswerLost, CallCancelled, CallTimeout, ServerRestarted, ServerSilent, ServiceEnded, ServiceFull,
-                      ServiceMissing)
+from ..errors import (
+    AnswerLost,
+    CallCancelled,
+    CallTimeout,
+    ServerRestarted,
+    ServerSilent,
+    ServiceEnded,
+    ServiceFull,
+    ServiceMissing,
+)
 from ..packet import ASK, PacketKind, Reason
 from .datagram import MAX_MESSAGE
-from .fragments import count, lacking
 from .fragmentation import Reassembly, pack_up
-from .sequence import SPAN, ahead
+from .fragments import count, lacking
 from .retry import Retry
+from .sequence import SPAN, ahead
 
 __all__ = ["Client", "Call"]
 
@@ -31,11 +39,11 @@ class _Peer:
     __slots__ = ("boot", "number", "calls", "retry", "waiting")
 
     def __init__(self, retry):
-        self.boot = 0            # the server's boot number; 0 as long as it is not known
-        self.number = 0          # of the next call
-        self.calls = {}          # number -> Call that is under way, or whose cancellation is; oldest first
+        self.boot = 0  # the server's boot number; 0 as long as it is not known
+        self.number = 0  # of the next call
+        self.calls = {}  # number -> Call that is under way, or whose cancellation is; oldest first
         self.retry = retry
-        self.waiting = []        # threads that wait until another call may begin
+        self.waiting = []  # threads that wait until another call may begin
 
     @property
     def full(self):
@@ -54,8 +62,31 @@ class Call:
         By which it ended.
     """
 
-    __slots__ = ("over", "error", "_client", "_peer", "_server", "_service", "_number", "_parcel", "_boot", "_incoming", "_answer", "_bytes",
-                 "_begun", "_slow", "_deadline", "_timer", "_tries", "_silent", "_heard", "_hearsay", "_progress", "_resent", "_waiting")
+    __slots__ = (
+        "over",
+        "error",
+        "_client",
+        "_peer",
+        "_server",
+        "_service",
+        "_number",
+        "_parcel",
+        "_boot",
+        "_incoming",
+        "_answer",
+        "_bytes",
+        "_begun",
+        "_slow",
+        "_deadline",
+        "_timer",
+        "_tries",
+        "_silent",
+        "_heard",
+        "_hearsay",
+        "_progress",
+        "_resent",
+        "_waiting",
+    )
 
     def __init__(self, client, peer, server, service, parcel):
         self.over = False
@@ -67,20 +98,20 @@ class Call:
         self._parcel = parcel
         self._number = None
         self._boot = peer.boot
-        self._incoming = None      # Reassembly of the answer
-        self._answer = None        # Message
+        self._incoming = None  # Reassembly of the answer
+        self._answer = None  # Message
         self._bytes = None
-        self._begun = None         # CPU cycle
-        self._slow = 0             # CPU cycles that the request's fragments take on the fiber
-        self._deadline = None      # CPU cycle
+        self._begun = None  # CPU cycle
+        self._slow = 0  # CPU cycles that the request's fragments take on the fiber
+        self._deadline = None  # CPU cycle
         self._timer = None
-        self._tries = 0            # time-outs since the answer went on
-        self._silent = 0           # askings since anything was heard
-        self._heard = False        # whether anything was since the last time-out
-        self._hearsay = False      # whether anything ever was
-        self._progress = False     # whether the answer has gone on since the last time-out
-        self._resent = False       # whether anything was sent twice
-        self._waiting = []         # threads
+        self._tries = 0  # time-outs since the answer went on
+        self._silent = 0  # askings since anything was heard
+        self._heard = False  # whether anything was since the last time-out
+        self._hearsay = False  # whether anything ever was
+        self._progress = False  # whether the answer has gone on since the last time-out
+        self._resent = False  # whether anything was sent twice
+        self._waiting = []  # threads
 
     def __str__(self):
         return f"the answer of service {self._service} on CAB {self._server}"
@@ -94,7 +125,8 @@ class Call:
         return self._bytes
 
     async def message(self):
-        """As ``result``, but leaves the answer where it is in data memory: a Message that the caller frees. Once only."""
+        """As ``result``, but leaves the answer where it is in data memory: a Message that the caller frees. Once
+        only."""
         kernel = self._client.kernel
         while not self.over:
             # Its timer ends it at the deadline at the latest.
@@ -111,7 +143,8 @@ class Call:
         return answer
 
     def cancel(self):
-        """The answer is not wanted any more: who waits for it gets CallCancelled, and the server is told. Nothing if it was taken."""
+        """The answer is not wanted any more: who waits for it gets CallCancelled, and the server is told. Nothing if
+        it was taken."""
         if not self.over:
             self._client.cancel(self)
         elif self._answer is not None:
@@ -128,7 +161,7 @@ class Client:
         self.requests = requests
         self.kernel = requests.kernel
         self.memory = requests.memory
-        self._peers = {}         # CAB ID -> _Peer
+        self._peers = {}  # CAB ID -> _Peer
 
     # -- by threads ----------------------------------------------------------------------------------
     async def start(self, server, service, data, timeout_us):
@@ -145,15 +178,20 @@ class Client:
         kernel.door.spend(kernel.costs.request_call)
         peer = self._peers.get(server)
         if peer is None:
-            peer = self._peers[server] = _Peer(Retry(*map(requests.cycles, (options.first_us, options.least_us, options.most_us))))
+            peer = self._peers[server] = _Peer(
+                Retry(*map(requests.cycles, (options.first_us, options.least_us, options.most_us)))
+            )
         parcel = await pack_up(kernel, self.memory, data, MAX_MESSAGE, route.areas, timeout_us)
         try:
             while peer.full:
                 # Until the oldest call has ended, which its deadline sees to.
                 thread = kernel.current
                 peer.waiting.append(thread)
-                await kernel.block(f"the end of the oldest of {SPAN} calls to CAB {server}", lambda: peer.waiting.remove(thread),
-                                   lambda _: self._admit(peer))
+                await kernel.block(
+                    f"the end of the oldest of {SPAN} calls to CAB {server}",
+                    lambda: peer.waiting.remove(thread),
+                    lambda _: self._admit(peer),
+                )
         except BaseException:
             parcel.release()
             raise
@@ -173,12 +211,22 @@ class Client:
         return call
 
     def _first(self, call):
-        """The fragments to begin with: all, but if the server's boot number is not known only the last, which makes the server tell it."""
+        """The fragments to begin with: all, but if the server's boot number is not known only the last, which makes
+        the server tell it."""
         return range(0 if call._boot else len(call._parcel.parts) - 1, len(call._parcel.parts))
 
     def _fragment(self, call, index, ask=0):
         """What ``Requests.post`` and ``send`` want for it."""
-        return call._parcel, index, call._server, PacketKind.REQUEST | ask, call._service, call._number, self.requests.boot, call._boot
+        return (
+            call._parcel,
+            index,
+            call._server,
+            PacketKind.REQUEST | ask,
+            call._service,
+            call._number,
+            self.requests.boot,
+            call._boot,
+        )
 
     def _send(self, call, index, ask=0):
         self.requests.post(*self._fragment(call, index, ask))
@@ -241,7 +289,7 @@ class Client:
             self._tell(call, PacketKind.CANCEL)
             self._arm(call, now + peer.retry.timeout(call._tries))
             return
-        waits = call._incoming is None and call._parcel.flying      # for fiber out, not for the server
+        waits = call._incoming is None and call._parcel.flying  # for fiber out, not for the server
         call._silent = 0 if call._heard else call._silent + (not waits)
         if now >= call._deadline or call._silent > options.attempts:
             self._end(call, self._silence(call), True)
@@ -275,7 +323,9 @@ class Client:
         place = f"service {call._service} on CAB {call._server}"
         if call._hearsay and call._silent < _SUSPECT:
             return CallTimeout(f"{place} did not answer in time, but its CAB is there: allow more time")
-        return ServerSilent(f"CAB {call._server} is silent: no answer of {place}, and nothing else was heard for {call._silent} askings")
+        return ServerSilent(
+            f"CAB {call._server} is silent: no answer of {place}, and nothing else was heard for {call._silent} askings"
+        )
 
     # -- packets, at interrupt level -----------------------------------------------------------------
     def _call(self, packet):
@@ -321,7 +371,9 @@ class Client:
         if packet.kind is PacketKind.ANSWER and packet.client_boot == self.requests.boot:
             counters.duplicates += 1
             if packet.tell:
-                self.requests.tell(packet.source, PacketKind.ACK, packet.service, packet.number, packet.client_boot, packet.server_boot)
+                self.requests.tell(
+                    packet.source, PacketKind.ACK, packet.service, packet.number, packet.client_boot, packet.server_boot
+                )
 
     def _hear(self, call):
         """Something was heard of the server."""
@@ -329,7 +381,9 @@ class Client:
         if not call._hearsay:
             call._hearsay = True
             if not call._resent:
-                self.requests.interrupts.late.append(lambda now: call._peer.retry.sample(max(0, now - call._begun - call._slow)))
+                self.requests.interrupts.late.append(
+                    lambda now: call._peer.retry.sample(max(0, now - call._begun - call._slow))
+                )
 
     def _take_answer(self, call, packet, incoming):
         counters = self.requests.counters
@@ -392,5 +446,11 @@ class Client:
             for index in self._first(call):
                 self._send(call, index)
         else:
-            self._end(call, ServerRestarted(f"CAB {call._server} has started anew: whether the request was executed before is not known; call again if "
-                                            "it may be executed twice"))
+            self._end(
+                call,
+                ServerRestarted(
+                    f"CAB {call._server} has started anew: whether the request was executed before is not known; call "
+                    f"again if "
+                    "it may be executed twice"
+                ),
+            )

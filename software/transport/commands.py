@@ -1,15 +1,32 @@
 """The command mailbox: transports invoked by commands in data memory. Specification: docs/transports.md.
 
-Source: "The Design of Nectar" (1989), section 6.2.2: each transport protocol can be invoked through a procedure call or by placing a command in a special
-mailbox; in both cases the message is a list of areas. The commands' format is ours.
+Source: "The Design of Nectar" (1989), section 6.2.2: each transport protocol can be invoked through a procedure call or
+by placing a command in a special mailbox; in both cases the message is a list of areas. The commands' format is ours.
 """
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..datalink.datalink import Switching
-from ..errors import (AnswerLost, BadCommand, CallTimeout, CircuitError, ConnectionClosed, MailboxClosed, MailboxFull, MessageTooLong, MulticastFailed, NoRoute,
-                      ProgramError, ServerRestarted, ServerSilent, ServiceEnded, ServiceFull, ServiceMissing, StreamError)
+from ..errors import (
+    AnswerLost,
+    BadCommand,
+    CallTimeout,
+    CircuitError,
+    ConnectionClosed,
+    MailboxClosed,
+    MailboxFull,
+    MessageTooLong,
+    MulticastFailed,
+    NoRoute,
+    ProgramError,
+    ServerRestarted,
+    ServerSilent,
+    ServiceEnded,
+    ServiceFull,
+    ServiceMissing,
+    StreamError,
+)
 from ..kernel.condition import Condition
 from ..kernel.lock import Lock
 from ..packet import AREA, COMMAND, RESULT, Code, Status
@@ -25,10 +42,20 @@ _PATIENCE_US = 100_000
 _SWITCHING = (Switching.PACKET, Switching.CIRCUIT)
 _MEMBERS = {Code.DATAGRAM: (1, 254), Code.STREAM: (0, 0), Code.REQUEST: (1, 1), Code.MULTICAST: (1, 254)}
 #: The first that fits.
-_STATUS = ((MessageTooLong, Status.TOO_LONG), (NoRoute, Status.NO_ROUTE), (CircuitError, Status.CIRCUIT), (CallTimeout, Status.TIMED_OUT),
-           (ServerSilent, Status.SILENT), (ServiceMissing, Status.NO_SERVICE), (ServiceFull, Status.SERVICE_FULL),
-           (ServiceEnded, Status.SERVICE_ENDED), (ServerRestarted, Status.RESTARTED), (AnswerLost, Status.ANSWER_LOST),
-           (MulticastFailed, Status.NOT_ALL), (StreamError, Status.CONNECTION))
+_STATUS = (
+    (MessageTooLong, Status.TOO_LONG),
+    (NoRoute, Status.NO_ROUTE),
+    (CircuitError, Status.CIRCUIT),
+    (CallTimeout, Status.TIMED_OUT),
+    (ServerSilent, Status.SILENT),
+    (ServiceMissing, Status.NO_SERVICE),
+    (ServiceFull, Status.SERVICE_FULL),
+    (ServiceEnded, Status.SERVICE_ENDED),
+    (ServerRestarted, Status.RESTARTED),
+    (AnswerLost, Status.ANSWER_LOST),
+    (MulticastFailed, Status.NOT_ALL),
+    (StreamError, Status.CONNECTION),
+)
 
 
 def status_of(error):
@@ -40,38 +67,58 @@ class Command(NamedTuple):
     """A command, taken apart. ``pack`` makes its bytes."""
 
     code: int
-    reply: int                   # mailbox for the result
+    reply: int  # mailbox for the result
     tag: int = 0
-    port: int = 0                # mailbox, service, or number of a connection
-    members: tuple = ()          # CAB IDs
-    areas: tuple = ()            # (byte address, bytes)
-    timeout_us: int = 0          # 0: the transport's own
+    port: int = 0  # mailbox, service, or number of a connection
+    members: tuple = ()  # CAB IDs
+    areas: tuple = ()  # (byte address, bytes)
+    timeout_us: int = 0  # 0: the transport's own
     circuit: int = 0
 
     def pack(self):
         """The bytes that are put into the command mailbox."""
         members = bytes(self.members)
-        return (COMMAND.pack(self.code, self.circuit, self.reply, self.tag, self.port, len(members), len(self.areas), self.timeout_us)
-                + members + bytes(-len(members) % 4) + b"".join(AREA.pack(*area) for area in self.areas))
+        return (
+            COMMAND.pack(
+                self.code, self.circuit, self.reply, self.tag, self.port, len(members), len(self.areas), self.timeout_us
+            )
+            + members
+            + bytes(-len(members) % 4)
+            + b"".join(AREA.pack(*area) for area in self.areas)
+        )
 
     @classmethod
     def unpack(cls, data):
-        """The Command of these bytes, at least those of COMMAND. BadCommand if they are not as many as its counts say."""
+        """The Command of these bytes, at least those of COMMAND. BadCommand if they are not as many as its counts
+        say."""
         code, circuit, reply, tag, port, members, areas, timeout_us = COMMAND.unpack_from(data)
         first = COMMAND.size + members + -members % 4
         if len(data) != first + areas * AREA.size:
-            raise BadCommand(Status.BAD_LENGTH, f"a command with {members} CABs and {areas} areas has {first + areas * AREA.size} bytes, not {len(data)}")
-        return cls(code, reply, tag, port, tuple(data[COMMAND.size:COMMAND.size + members]), tuple(AREA.iter_unpack(data[first:])), timeout_us, circuit)
+            raise BadCommand(
+                Status.BAD_LENGTH,
+                f"a command with {members} CABs and {areas} areas has {first + areas * AREA.size} bytes, not "
+                f"{len(data)}",
+            )
+        return cls(
+            code,
+            reply,
+            tag,
+            port,
+            tuple(data[COMMAND.size : COMMAND.size + members]),
+            tuple(AREA.iter_unpack(data[first:])),
+            timeout_us,
+            circuit,
+        )
 
 
 @dataclass(slots=True)
 class CommandCounters:
     """What the command mailbox has seen."""
 
-    commands: int = 0            # understood
-    refused: int = 0             # answered with a Status below 16
-    headless: int = 0            # too short to tell where the result should go: dropped
-    unanswered: int = 0          # results that found no place in their mailbox in time
+    commands: int = 0  # understood
+    refused: int = 0  # answered with a Status below 16
+    headless: int = 0  # too short to tell where the result should go: dropped
+    unanswered: int = 0  # results that found no place in their mailbox in time
 
 
 class Commands:
@@ -92,7 +139,7 @@ class Commands:
         self.cab = cab
         self.counters = CommandCounters()
         self._thread = None
-        self._connections = {}   # number -> (Connection, Lock)
+        self._connections = {}  # number -> (Connection, Lock)
         self._next = 1
         self._running = 0
         self._idle = Condition(cab.kernel, f"the end of a command of {cab.name}")
@@ -162,7 +209,11 @@ class Commands:
             wrong = Status.BAD_CODE, f"there is no command {command.code}"
         elif command.circuit not in (0, 1) or command.circuit and command.code != Code.DATAGRAM:
             wrong = Status.BAD_SWITCHING, f"{Code(command.code).name} cannot be switched by method {command.circuit}"
-        elif not least <= len(command.members) <= most or 255 in command.members or (own in command.members and command.code != Code.DATAGRAM):
+        elif (
+            not least <= len(command.members) <= most
+            or 255 in command.members
+            or (own in command.members and command.code != Code.DATAGRAM)
+        ):
             wrong = Status.BAD_MEMBERS, f"{Code(command.code).name} cannot go to the CABs {list(command.members)}"
         elif not all(memory.base <= address <= address + length <= end for address, length in command.areas):
             wrong = Status.BAD_AREA, "an area does not lie in data memory"

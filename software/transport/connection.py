@@ -38,9 +38,10 @@ class Connection(RetransmissionTimers):
     async def send(self, data):
         """Sends bytes, a Message, or a list of areas of data memory, each (byte address, bytes).
 
-        Bytes are copied into data memory; it returns when all are there, and waits while more than ``unsent`` bytes are not acknowledged. Of a
-        Message or areas nothing is copied, and it returns when all have been acknowledged and may be used again; if such a wait is ended or timed out, the
-        connection is aborted. It waits for as long as the peer lives and does not read: use ``cab.within`` to bound that.
+        Bytes are copied into data memory; it returns when all are there, and waits while more than ``unsent`` bytes are
+        not acknowledged. Of a Message or areas nothing is copied, and it returns when all have been acknowledged and
+        may be used again; if such a wait is ended or timed out, the connection is aborted. It waits for as long as the
+        peer lives and does not read: use ``cab.within`` to bound that.
 
         Raises ConnectionClosed after ``close``, and the connection's error.
         """
@@ -52,15 +53,16 @@ class Connection(RetransmissionTimers):
             if own:
                 data = bytes(data)
                 for offset in range(0, len(data), _CHUNK):
-                    await self._copy(data[offset:offset + _CHUNK])
+                    await self._copy(data[offset : offset + _CHUNK])
             elif areas:
                 await self._lend(areas)
 
     async def receive(self, limit=1 << 16, timeout_us=None):
-        """The next bytes, at most ``limit``: waits until there is one at least. b"" when the other side has ended its direction.
+        """The next bytes, at most ``limit``: waits until there is one at least. b"" when the other side has ended its
+        direction.
 
-        TimedOut after ``timeout_us`` microseconds. Raises the connection's error; what had come and was not read is lost then.
-        """
+        TimedOut after ``timeout_us`` microseconds. Raises the connection's error; what had come and was not read is
+        lost then."""
         if limit < 1:
             raise ValueError(f"receive takes at least 1 byte, not {limit}")
         kernel, into = self.kernel, self.into
@@ -83,10 +85,12 @@ class Connection(RetransmissionTimers):
         return data
 
     async def close(self):
-        """Ends this direction: returns when the other side has acknowledged all, and the end. What it still sends can be received.
+        """Ends this direction: returns when the other side has acknowledged all, and the end. What it still sends can
+        be
+        received.
 
-        The connection's memory is given back when both directions have ended and all has been read; who does not want the rest calls ``abort``.
-        """
+        The connection's memory is given back when both directions have ended and all has been read; who does not want
+        the rest calls ``abort``."""
         async with self._sending:
             self._check()
             if not self.out.closing:
@@ -97,7 +101,8 @@ class Connection(RetransmissionTimers):
             await self._sent.wait()
 
     def abort(self):
-        """Ends the connection at once, in both directions; the other side hears of it by an error. From both levels; may be called twice."""
+        """Ends the connection at once, in both directions; the other side hears of it by an error. From both levels;
+        may be called twice."""
         if self.state is State.FAILED or self.state is State.ENDED and not self.into.available:
             return
         if self.state not in (State.OPENING, State.ENDED):
@@ -125,7 +130,7 @@ class Connection(RetransmissionTimers):
             self._check()
         block = await memory.allocate(len(part))
         memory.write(block, part)
-        await self.kernel.door.now()        # in memory before interrupt level may send it
+        await self.kernel.door.now()  # in memory before interrupt level may send it
         if self.error is not None:
             memory.free(block)
             raise self.error
@@ -145,7 +150,7 @@ class Connection(RetransmissionTimers):
                 self._check()
                 await self._sent.wait()
             self._check()
-        except GeneratorExit:      # the system is closed
+        except GeneratorExit:  # the system is closed
             raise
         except BaseException:
             self.abort()

@@ -1,8 +1,8 @@
 """The datagram protocol: messages between mailboxes, delivered if nothing goes wrong.
 
-Source: "The Design of Nectar" (1989), section 6.2.2: low overhead, no guarantee. Messages are cut into packets and put together
-again in the receiver's data memory by DMA; nothing is copied on the way. Ours: the header (``software.packet``),
-and that a message that misses a fragment is dropped as a whole.
+Source: "The Design of Nectar" (1989), section 6.2.2: low overhead, no guarantee. Messages are cut into packets and put
+together again in the receiver's data memory by DMA; nothing is copied on the way. Ours: the header
+(``software.packet``), and that a message that misses a fragment is dropped as a whole.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,8 @@ __all__ = ["Datagram", "CIRCUIT_FROM", "MAX_MESSAGE", "MAX_CIRCUIT_DATA"]
 
 #: Bytes of the longest message.
 MAX_MESSAGE = 1 << 16
-#: Bytes of a message from which "auto" takes a circuit: measured, on one HUB it is faster from 3400 bytes on, on three from 3900 (docs/routing.md).
+#: Bytes of a message from which "auto" takes a circuit: measured, on one HUB it is faster from 3400 bytes on, on three
+#: from 3900 (docs/routing.md).
 CIRCUIT_FROM = 1 << 12
 #: Bytes of a message in one packet under circuit switching.
 MAX_CIRCUIT_DATA = 1 << 15
@@ -36,25 +37,29 @@ class DatagramCounters:
     messages_received: int = 0
     bytes_sent: int = 0
     bytes_received: int = 0
-    incomplete: int = 0          # messages dropped because a newer one began, a fragment was missing, or none came any more
-    damaged: int = 0             # messages dropped because a fragment arrived with an error
-    orphans: int = 0             # fragments of messages whose beginning never came
-    misdelivered: int = 0        # packets for another CAB
-    no_room: int = 0             # messages dropped at once, since one before them had waited in vain for the same room
-    refused: int = 0             # messages for mailboxes that are closed, or that hold fewer bytes
-    malformed: int = 0           # headers that contradict themselves
+    incomplete: int = 0  # messages dropped because a newer one began, a fragment was missing, or none came any more
+    damaged: int = 0  # messages dropped because a fragment arrived with an error
+    orphans: int = 0  # fragments of messages whose beginning never came
+    misdelivered: int = 0  # packets for another CAB
+    no_room: int = 0  # messages dropped at once, since one before them had waited in vain for the same room
+    refused: int = 0  # messages for mailboxes that are closed, or that hold fewer bytes
+    malformed: int = 0  # headers that contradict themselves
 
 
 class _Stream:
-    """The messages to one destination (or all multicasts), one after the other: receivers take one at a time from each sender."""
+    """The messages to one destination (or all multicasts), one after the other: receivers take one at a time from
+    each sender."""
 
     __slots__ = ("destination", "number", "lock")
 
     def __init__(self, kernel, destination):
         self.destination = destination
         self.number = 0
-        self.lock = Lock(kernel, "the end of a multicast" if destination == ANY_CAB else f"the end of another message to CAB {destination}",
-                         guard=True)
+        self.lock = Lock(
+            kernel,
+            "the end of a multicast" if destination == ANY_CAB else f"the end of another message to CAB {destination}",
+            guard=True,
+        )
 
 
 class Datagram:
@@ -96,11 +101,11 @@ class Datagram:
         self.mailboxes = mailboxes
         self.counters = DatagramCounters()
         self._patience = patience
-        self._streams = {}       # destination -> _Stream
-        self._incoming = {}      # source << 8 | destination -> Message that is being put together
-        self._current = None     # Message of the packet under way
-        self._last = False       # whether that packet says that it is its last
-        self._lacking = None     # (Mailbox, bytes) of the message that is held
+        self._streams = {}  # destination -> _Stream
+        self._incoming = {}  # source << 8 | destination -> Message that is being put together
+        self._current = None  # Message of the packet under way
+        self._last = False  # whether that packet says that it is its last
+        self._lacking = None  # (Mailbox, bytes) of the message that is held
         # Number of a mailbox, or None for data memory -> bytes from which on a message has waited for it in vain.
         self._full = {}
         datalink.register(Protocol.DATAGRAM, self)
@@ -121,9 +126,9 @@ class Datagram:
 
         A CAB is given by its ID or its name.
 
-        ``data`` is bytes, a Message, or a list of areas of data memory, each (byte address, bytes). Bytes are first stored into data
-        memory, and ``send`` returns when the message is in the fiber-out list. With areas nothing is copied, and it
-        returns when all has left, so that they may be used again.
+        ``data`` is bytes, a Message, or a list of areas of data memory, each (byte address, bytes). Bytes are first
+        stored into data memory, and ``send`` returns when the message is in the fiber-out list. With areas nothing is
+        copied, and it returns when all has left, so that they may be used again.
 
         Raises MessageTooLong beyond MAX_MESSAGE bytes, NoRoute, CircuitError (under circuit switching, and under packet
         switching to several CABs on HUBs of different branches). That the message arrives is not promised.
@@ -142,7 +147,10 @@ class Datagram:
             return
         route, stream = await self._way(cabs)
         if len(areas) > route.areas:
-            raise MessageTooLong(f"a message to {cabs} may have {route.areas} areas, not {len(areas)}: send fewer, or to fewer CABs at once")
+            raise MessageTooLong(
+                f"a message to {cabs} may have {route.areas} areas, not {len(areas)}: send fewer, or to fewer CABs at "
+                f"once"
+            )
         if not isinstance(switching, Switching):
             switching = Switching(switching)
         if switching is Switching.AUTO:
@@ -189,12 +197,20 @@ class Datagram:
                 await datalink.send_circuit(route, packets, done, argument)
             elif length <= MAX_DATA:
                 spend(cost)
-                await datalink.send(route, pack(*head, LAST_FRAGMENT, mailbox, number, length, 0), areas, True, done, argument)
+                await datalink.send(
+                    route, pack(*head, LAST_FRAGMENT, mailbox, number, length, 0), areas, True, done, argument
+                )
             else:
                 for offset, part, last in fragments(areas, length, MAX_DATA):
                     spend(cost)
-                    await datalink.send(route, pack(*head, last, mailbox, number, length, offset), part,
-                                        bool(last), done if last else None, argument)
+                    await datalink.send(
+                        route,
+                        pack(*head, last, mailbox, number, length, offset),
+                        part,
+                        bool(last),
+                        done if last else None,
+                        argument,
+                    )
         finally:
             lock.release()
         self.counters.messages_sent += 1
@@ -252,8 +268,12 @@ class Datagram:
         if offset:
             if message is None:
                 self.counters.orphans += 1
-            elif (message.number == number and message.filled == offset and message.length == length
-                    and message.mailbox.number == mailbox):
+            elif (
+                message.number == number
+                and message.filled == offset
+                and message.length == length
+                and message.mailbox.number == mailbox
+            ):
                 self._current = key, message
                 return message.address + offset, length - offset
             else:

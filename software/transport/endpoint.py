@@ -1,8 +1,9 @@
-"""One end of a connection of the byte stream: its states, what it sends, what it answers. Specification: docs/transports.md.
+"""One end of a connection of the byte stream: its states, what it sends, what it answers. Specification:
+docs/transports.md.
 
 Source: RFC 793 (1981) for the states, set-up, half-open connections.
-Ours: connections are named by the CAB that opened them, and bytes are stored by DMA where they belong in the ring, gaps included.
-"""
+Ours: connections are named by the CAB that opened them, and bytes are stored by DMA where they belong in the ring, gaps
+included."""
 
 from enum import Enum
 
@@ -34,7 +35,9 @@ class State(Enum):
 
 
 class Endpoint:
-    """What the two levels share of a connection, but for its times (``patience``). What is in here runs at interrupt level unless it says otherwise.
+    """What the two levels share of a connection, but for its times (``patience``). What is in here runs at interrupt
+    level
+    unless it says otherwise.
 
     Members
     -------
@@ -49,17 +52,52 @@ class Endpoint:
         Address of the ring; None once it has been given back.
     """
 
-    __slots__ = ("stream", "kernel", "peer", "number", "opener", "port", "listener", "route", "state", "error", "out", "into", "queue", "buffer", "first_out",
-                 "first_in", "storing", "packets_sent", "packets_repeated", "acknowledgments_sent", "_retry", "_tries", "_timed", "_sample",
-                 "_heard", "_progress", "_probing", "_unacked", "_pushing", "_sent", "_came", "_timer", "_again_at", "_ack_at", "_alive_at",
-                 "_asked_at", "_linger_at")
+    __slots__ = (
+        "stream",
+        "kernel",
+        "peer",
+        "number",
+        "opener",
+        "port",
+        "listener",
+        "route",
+        "state",
+        "error",
+        "out",
+        "into",
+        "queue",
+        "buffer",
+        "first_out",
+        "first_in",
+        "storing",
+        "packets_sent",
+        "packets_repeated",
+        "acknowledgments_sent",
+        "_retry",
+        "_tries",
+        "_timed",
+        "_sample",
+        "_heard",
+        "_progress",
+        "_probing",
+        "_unacked",
+        "_pushing",
+        "_sent",
+        "_came",
+        "_timer",
+        "_again_at",
+        "_ack_at",
+        "_alive_at",
+        "_asked_at",
+        "_linger_at",
+    )
 
     def __init__(self, stream, peer, number, opener, port, route, buffer, sequence):
         options, cycles = stream.options, stream.cycles
         self.stream = stream
         self.kernel = stream.kernel
         self.peer, self.number, self.opener, self.port = peer, number, opener, port
-        self.listener = None          # at which it has come in
+        self.listener = None  # at which it has come in
         self.route = route
         self.state = State.OPENING if opener else State.ACCEPTING
         self.error = None
@@ -67,19 +105,19 @@ class Endpoint:
         self.into = ReceiveWindow(options.buffer, 2 * MAX_DATA)
         self.queue = SendQueue(stream.memory)
         self.buffer = buffer
-        self.first_out = sequence     # sequence number of OPEN; the byte at position 0 has the next
+        self.first_out = sequence  # sequence number of OPEN; the byte at position 0 has the next
         self.first_in = None
-        self.storing = False          # whether the DMA fills the ring
+        self.storing = False  # whether the DMA fills the ring
         self.packets_sent = self.packets_repeated = self.acknowledgments_sent = 0
         self._retry = Retry(cycles(options.first_us), cycles(options.least_us), cycles(options.most_us))
-        self._tries = 0               # at the same thing in vain
-        self._timed = None            # [position whose acknowledgment is awaited, CPU cycle of sending]: the round trip under way
-        self._sample = None           # CPU cycle of sending of one that is over
-        self._heard = True            # anything, since times were last looked at
-        self._progress = False        # what was sent before has come through
-        self._probing = False         # a peer that need not say anything was asked
-        self._unacked = 0             # packets of data since the last acknowledgment
-        self._pushing = False         # a thread sends; interrupt level leaves that to it
+        self._tries = 0  # at the same thing in vain
+        self._timed = None  # [position whose acknowledgment is awaited, CPU cycle of sending]: the round trip under way
+        self._sample = None  # CPU cycle of sending of one that is over
+        self._heard = True  # anything, since times were last looked at
+        self._progress = False  # what was sent before has come through
+        self._probing = False  # a peer that need not say anything was asked
+        self._unacked = 0  # packets of data since the last acknowledgment
+        self._pushing = False  # a thread sends; interrupt level leaves that to it
         name = f"connection {number} between {stream.kernel.name} and CAB {peer}"
         self._sent = Condition(stream.kernel, f"acknowledgments of {name}")
         self._came = Condition(stream.kernel, f"bytes of {name}")
@@ -106,7 +144,16 @@ class Endpoint:
             self._unacked = 0
         else:
             acknowledgment, window = self.port, into.edge // WINDOW_UNIT
-        return STREAM.pack(_STREAM, self.stream.number, self.peer, flags, self.number, window, self.first_out + 1 + position & _WORD, acknowledgment)
+        return STREAM.pack(
+            _STREAM,
+            self.stream.number,
+            self.peer,
+            flags,
+            self.number,
+            window,
+            self.first_out + 1 + position & _WORD,
+            acknowledgment,
+        )
 
     def control(self, flags=_ACK):
         """The header of a packet without data; OPEN in ``flags`` if that is due."""
@@ -134,7 +181,7 @@ class Endpoint:
             if self._timed is None:
                 self._timed = [position + size + ends, None]
             if out.next < out.end and out.edge - out.next < MAX_DATA:
-                flags |= _ASK          # the last for which there is room
+                flags |= _ASK  # the last for which there is room
         else:
             self.packets_repeated += 1
         return self.header(flags, position), areas
@@ -193,13 +240,14 @@ class Endpoint:
 
     def _resend(self):
         """Sends the first stretch that is not acknowledged again, unless a copy has not even left."""
-        self._timed = None      # Karn: its acknowledgment would tell nothing
+        self._timed = None  # Karn: its acknowledgment would tell nothing
         if self.queue.idle:
             self._post(self.out.first(MAX_DATA))
 
     # -- what has come -------------------------------------------------------------------------------
     def place(self, seq):
-        """Where bytes with sequence number ``seq`` on go: (position, areas of the ring); areas are [] if they are not wanted."""
+        """Where bytes with sequence number ``seq`` on go: (position, areas of the ring); areas are [] if they are
+        not wanted."""
         if self.first_in is None or self.buffer is None:
             return 0, []
         into = self.into
@@ -252,7 +300,7 @@ class Endpoint:
         if not valid:
             self.stream.malformed("reset")
         elif self.state is State.ENDED or self.out.closing and self.out.acknowledged == self.out.end and self.into.over:
-            self._finish()      # the other side has forgotten it after its end
+            self._finish()  # the other side has forgotten it after its end
             self.stream.forget(self)
             self._stop()
         elif reason == Refusal.NOBODY:

@@ -1,4 +1,5 @@
-"""What request-response and reliable multicast have in common: a header, fragments of a message behind it, and how a packet is judged.
+"""What request-response and reliable multicast have in common: a header, fragments of a message behind it, and how a
+packet is judged.
 
 Ours; docs/transports.md has the header (``EXCHANGE`` in ``software.packet``).
 """
@@ -12,7 +13,8 @@ __all__ = ["Exchange", "Fragment"]
 
 
 class Fragment:
-    """What the last word of a header says; ``word``, ``ask`` are the header's. To stand before a tuple among the bases, which has an ``index`` of its own."""
+    """What the last word of a header says; ``word``, ``ask`` are the header's. To stand before a tuple among the
+    bases, which has an ``index`` of its own."""
 
     __slots__ = ()
 
@@ -51,19 +53,35 @@ class Exchange:
     cycles : (int, int)
         What the two upcalls cost, in CPU cycles.
 
-    A protocol says what it takes (``KINDS``; ``DATA``, those of them that carry a fragment; ``REASONS`` of a refusal) and has three methods:
-    ``_parse(source, destination, kind, ask, *fields)`` gives its own form of a header, or None for one that contradicts itself;
-    ``_expect(packet)`` names the Incoming for a fragment, or None; ``_take(packet, incoming)`` is handed what has come whole, and tells whether
-    more is likely to follow at once.
+    A protocol says what it takes (``KINDS``; ``DATA``, those of them that carry a fragment; ``REASONS`` of a refusal)
+    and has three methods: ``_parse(source, destination, kind, ask, *fields)`` gives its own form of a header, or None
+    for one that contradicts itself; ``_expect(packet)`` names the Incoming for a fragment, or None; ``_take(packet,
+    incoming)`` is handed what has come whole, and tells whether more is likely to follow at once.
     """
 
-    __slots__ = ("number", "boot", "kernel", "memory", "timers", "interrupts", "datalink", "options", "counters", "_protocol", "_waste", "_cycles", "_now")
+    __slots__ = (
+        "number",
+        "boot",
+        "kernel",
+        "memory",
+        "timers",
+        "interrupts",
+        "datalink",
+        "options",
+        "counters",
+        "_protocol",
+        "_waste",
+        "_cycles",
+        "_now",
+    )
 
     KINDS = DATA = REASONS = frozenset()
     #: Destinations besides the CAB's own ID.
     EVERYONE = ()
 
-    def __init__(self, protocol, number, boot, kernel, memory, timers, interrupts, datalink, waste, options, counters, cycles):
+    def __init__(
+        self, protocol, number, boot, kernel, memory, timers, interrupts, datalink, waste, options, counters, cycles
+    ):
         if not 1 <= boot <= 0xFFFF:
             raise ValueError(f"a boot number is 1 to 65535, not {boot}")
         self.number = number
@@ -78,7 +96,7 @@ class Exchange:
         self._protocol = protocol
         self._waste = waste
         self._cycles = cycles
-        self._now = None         # (packet, Incoming or None) of the packet under way
+        self._now = None  # (packet, Incoming or None) of the packet under way
         datalink.register(protocol, self)
 
     def cycles(self, microseconds):
@@ -124,8 +142,11 @@ class Exchange:
         wanted = incoming is not None and incoming.placed()
         if not good:
             counters.damaged += 1
-        elif (length != (size(packet.length, packet.index) if packet.kind in self.DATA else 0)
-                or packet.kind is PacketKind.REFUSED and packet.word not in self.REASONS):
+        elif (
+            length != (size(packet.length, packet.index) if packet.kind in self.DATA else 0)
+            or packet.kind is PacketKind.REFUSED
+            and packet.word not in self.REASONS
+        ):
             counters.malformed += 1
         else:
             return self._take(packet, incoming if wanted else None)

@@ -1,8 +1,8 @@
 """Messages on their way: out, perhaps several times, and in, fragment by fragment, at places in data memory.
 
-Source: "The Design of Nectar" (1989), section 6.2.2: a message is a list of areas, and nothing is copied between transport and datalink. Ours: who frees
-a block, and when. Fiber out may still need it when the transport does not; the DMA of a fragment may still fill it.
-"""
+Source: "The Design of Nectar" (1989), section 6.2.2: a message is a list of areas, and nothing is copied between
+transport and datalink. Ours: who frees a block, and when. Fiber out may still need it when the transport does not; the
+DMA of a fragment may still fill it."""
 
 from ..errors import MessageTooLong
 from ..kernel.message import Message, areas_of
@@ -14,10 +14,11 @@ __all__ = ["OutgoingMessage", "Reassembly", "empty", "pack_up"]
 
 
 async def pack_up(kernel, memory, data, limit, most_areas, timeout_us=None):
-    """An OutgoingMessage of ``data``: bytes, which are stored into a block of their own, a Message, or a list of (byte address, bytes), which stay where they are.
+    """An OutgoingMessage of ``data``: bytes, which are stored into a block of their own, a Message, or a list of (byte
+    address, bytes), which stay where they are.
 
-    Waits for data memory as ``Memory.allocate`` does, ``timeout_us`` at most (TimedOut). Raises MessageTooLong for more than ``limit`` bytes or, in a packet, more than ``most_areas``
-    areas; TypeError, ValueError for what is no message.
+    Waits for data memory as ``Memory.allocate`` does, ``timeout_us`` at most (TimedOut). Raises MessageTooLong for more
+    than ``limit`` bytes or, in a packet, more than ``most_areas`` areas; TypeError, ValueError for what is no message.
     """
     if isinstance(data, (bytes, bytearray, memoryview)):
         length = len(data)
@@ -26,7 +27,7 @@ async def pack_up(kernel, memory, data, limit, most_areas, timeout_us=None):
             return empty(kernel, memory)
         block = await memory.allocate(length, timeout_us)
         memory.write(block, data)
-        await kernel.door.now()       # the bytes are there when a handler posts a packet of them
+        await kernel.door.now()  # the bytes are there when a handler posts a packet of them
         return OutgoingMessage(kernel, memory, ((block, length),), length, block)
     areas = tuple(areas_of(data, memory))
     length = sum(size for _, size in areas)
@@ -34,7 +35,9 @@ async def pack_up(kernel, memory, data, limit, most_areas, timeout_us=None):
     parcel = OutgoingMessage(kernel, memory, areas, length)
     longest = max(len(part) for part in parcel.parts)
     if longest > most_areas:
-        raise MessageTooLong(f"a packet on this route may have {most_areas} areas, not {longest}: send fewer and larger ones")
+        raise MessageTooLong(
+            f"a packet on this route may have {most_areas} areas, not {longest}: send fewer and larger ones"
+        )
     return parcel
 
 
@@ -49,7 +52,8 @@ def _check(length, limit):
 
 
 class OutgoingMessage:
-    """A message to send. Its owner gives it up by ``release``; a block of its own is freed when no packet needs it either.
+    """A message to send. Its owner gives it up by ``release``; a block of its own is freed when no packet needs it
+    either.
 
     Members
     -------
@@ -67,9 +71,9 @@ class OutgoingMessage:
         self.length = length
         self.parts = parts(areas, length)
         self._block = block
-        self._flying = 0          # packets posted whose leaving is waited for
+        self._flying = 0  # packets posted whose leaving is waited for
         self._released = False
-        self._waiting = None      # thread in ``drained``
+        self._waiting = None  # thread in ``drained``
 
     @property
     def own(self):
@@ -87,7 +91,8 @@ class OutgoingMessage:
         datalink.post(route, header, self.parts[index], self._left, None, wait)
 
     async def send(self, datalink, route, header, index):
-        """The same from a thread, at once if fiber out is free. It never waits, so that time-outs hold, unless the route has several stages."""
+        """The same from a thread, at once if fiber out is free. It never waits, so that time-outs hold, unless the
+        route has several stages."""
         part = self.parts[index]
         if not route.before and not datalink.out.immediate(len(route.packet) + len(part) + 2):
             self.post(datalink, route, header, index)
@@ -120,7 +125,8 @@ class OutgoingMessage:
             self._block = None
 
     async def drained(self):
-        """Waits until nothing of it is on its way out. No time-out: the areas are fiber out's until then, which gives everything back in the end."""
+        """Waits until nothing of it is on its way out. No time-out: the areas are fiber out's until then, which
+        gives everything back in the end."""
         while self._flying:
             self._waiting = self.kernel.current
             self._waiting.waits_for = "areas of a message that fiber out still needs"
@@ -147,7 +153,7 @@ class Reassembly:
         self.assembly = Assembly(length)
         self.address = address
         self.taken = False
-        self._busy = False        # the DMA of a fragment runs
+        self._busy = False  # the DMA of a fragment runs
         self._given_up = False
 
     @classmethod

@@ -1,7 +1,7 @@
 """Messages cut into packets, and what has arrived of them. Pure logic: no memory, no time.
 
-Source: "The Design of Nectar" (1989), section 6.2.2 (messages are broken into packets and put together again). The status word is ours, after the
-delivery masks of VMTP, which the paper names.
+Source: "The Design of Nectar" (1989), section 6.2.2 (messages are broken into packets and put together again). The
+status word is ours, after the delivery masks of VMTP, which the paper names.
 """
 
 from ..packet import LAST_FRAGMENT, MAX_DATA
@@ -67,8 +67,8 @@ class Assembly:
         self.length = length
         self.count = count(length)
         self.missing = self.count
-        self._have = 0          # bit i: fragment i has arrived
-        self._first = 0         # the first that has not
+        self._have = 0  # bit i: fragment i has arrived
+        self._first = 0  # the first that has not
 
     def wants(self, index):
         """Whether fragment ``index`` belongs to it and has not arrived: only then may its bytes be stored."""
@@ -90,7 +90,8 @@ class Assembly:
 
     @property
     def word(self):
-        """What has arrived, as HAVE tells it: the first missing fragment in bits 31 to 24; bit i: fragment (first + 1 + i) is there."""
+        """What has arrived, as HAVE tells it: the first missing fragment in bits 31 to 24; bit i: fragment (first +
+        1 + i) is there."""
         return self._first << MASK_BITS | self._have >> self._first + 1 & (1 << MASK_BITS) - 1
 
 

@@ -1,8 +1,8 @@
 """Reliable multicast of one CAB: what tasks call, and what packets do.
 
-Source: "Network-Based Multicomputers", section 5.3.3: multicast is reliable, and the sending application creates the group; a CAB sets up a connection to
-several CABs and sends the same packet to all of them. How it is made reliable is ours: docs/transports.md.
-"""
+Source: "Network-Based Multicomputers", section 5.3.3: multicast is reliable, and the sending application creates the
+group; a CAB sets up a connection to several CABs and sends the same packet to all of them. How it is made reliable is
+ours: docs/transports.md."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -20,21 +20,21 @@ __all__ = ["Multicast", "Packet"]
 class MulticastCounters:
     """What reliable multicast has seen on one CAB."""
 
-    sent: int = 0                # messages that all members have
-    failed: int = 0              # messages that some have not
-    received: int = 0            # messages put into mailboxes
-    retries: int = 0             # packets sent because a time-out ran off
-    repeated: int = 0            # fragments sent to a single member that lacked them
-    duplicates: int = 0          # fragments that had come before
-    incomplete: int = 0          # messages dropped because their senders gave them up
-    refused: int = 0             # refusals sent
-    strays: int = 0              # fragments for a group of which this CAB does not know that it is a member
-    stale: int = 0               # packets of earlier messages, or of an earlier start of a CAB
-    no_room: int = 0             # fragments for which there was no memory
-    no_route: int = 0            # packets that could not be sent
-    damaged: int = 0             # packets with an error
-    misdelivered: int = 0        # packets for another CAB
-    malformed: int = 0           # headers that contradict themselves
+    sent: int = 0  # messages that all members have
+    failed: int = 0  # messages that some have not
+    received: int = 0  # messages put into mailboxes
+    retries: int = 0  # packets sent because a time-out ran off
+    repeated: int = 0  # fragments sent to a single member that lacked them
+    duplicates: int = 0  # fragments that had come before
+    incomplete: int = 0  # messages dropped because their senders gave them up
+    refused: int = 0  # refusals sent
+    strays: int = 0  # fragments for a group of which this CAB does not know that it is a member
+    stale: int = 0  # packets of earlier messages, or of an earlier start of a CAB
+    no_room: int = 0  # fragments for which there was no memory
+    no_route: int = 0  # packets that could not be sent
+    damaged: int = 0  # packets with an error
+    misdelivered: int = 0  # packets for another CAB
+    malformed: int = 0  # headers that contradict themselves
 
 
 class _Fields(NamedTuple):
@@ -46,7 +46,7 @@ class _Fields(NamedTuple):
     boot: int
     group: int
     word: int
-    everyone: bool       # whether its destination is whoever gets it
+    everyone: bool  # whether its destination is whoever gets it
 
 
 class Packet(Fragment, _Fields):
@@ -72,14 +72,35 @@ class Multicast(Exchange):
 
     __slots__ = ("mailbox", "_out", "_in")
 
-    KINDS = (PacketKind.REQUEST, PacketKind.HAVE, PacketKind.WORKING, PacketKind.ACK, PacketKind.REFUSED, PacketKind.JOIN)
+    KINDS = (
+        PacketKind.REQUEST,
+        PacketKind.HAVE,
+        PacketKind.WORKING,
+        PacketKind.ACK,
+        PacketKind.REFUSED,
+        PacketKind.JOIN,
+    )
     DATA = (PacketKind.REQUEST,)
     REASONS = (Reason.FULL, Reason.MISSING, Reason.ROOM, Reason.GROUP, Reason.BOOT)
     EVERYONE = (ANY_CAB,)
 
-    def __init__(self, number, boot, kernel, memory, timers, interrupts, datalink, mailbox, waste, options=MulticastOptions()):
-        super().__init__(Protocol.MULTICAST, number, boot, kernel, memory, timers, interrupts, datalink, waste, options, MulticastCounters(),
-                         (kernel.costs.multicast_match, kernel.costs.multicast_received))
+    def __init__(
+        self, number, boot, kernel, memory, timers, interrupts, datalink, mailbox, waste, options=MulticastOptions()
+    ):
+        super().__init__(
+            Protocol.MULTICAST,
+            number,
+            boot,
+            kernel,
+            memory,
+            timers,
+            interrupts,
+            datalink,
+            waste,
+            options,
+            MulticastCounters(),
+            (kernel.costs.multicast_match, kernel.costs.multicast_received),
+        )
         self.mailbox = mailbox
         self._out = MulticastOut(self)
         self._in = MulticastIn(self)

@@ -1,4 +1,5 @@
-"""The receiver's side of reliable multicast: one message at a time of each sender, in order, once. Source: see ``software.transport.multicast``."""
+"""The receiver's side of reliable multicast: one message at a time of each sender, in order, once. Source: see
+``software.transport.multicast``."""
 
 from collections import deque
 
@@ -21,12 +22,12 @@ class _Sender:
 
     def __init__(self, boot):
         self.boot = boot
-        self.groups = deque(maxlen=_GROUPS)    # of which this CAB is a member
-        self.newest = None       # number of the newest message that has begun
-        self.done = False        # whether it is in its mailbox
-        self.incoming = None     # Reassembly, while it is put together
-        self.box = None          # its Mailbox, where a place is kept
-        self.looks = 0           # at its age, since the last fragment
+        self.groups = deque(maxlen=_GROUPS)  # of which this CAB is a member
+        self.newest = None  # number of the newest message that has begun
+        self.done = False  # whether it is in its mailbox
+        self.incoming = None  # Reassembly, while it is put together
+        self.box = None  # its Mailbox, where a place is kept
+        self.looks = 0  # at its age, since the last fragment
 
 
 class MulticastIn:
@@ -37,7 +38,7 @@ class MulticastIn:
     def __init__(self, multicast):
         self.multicast = multicast
         self.kernel = multicast.kernel
-        self._senders = {}       # CAB ID -> _Sender
+        self._senders = {}  # CAB ID -> _Sender
         self._sweeping = False
 
     def expect(self, packet):
@@ -53,7 +54,11 @@ class MulticastIn:
                 return None
             if step == 0 and sender.incoming is not None:
                 incoming = sender.incoming
-                return incoming if incoming.assembly.length == packet.length and incoming.assembly.wants(packet.index) else None
+                return (
+                    incoming
+                    if incoming.assembly.length == packet.length and incoming.assembly.wants(packet.index)
+                    else None
+                )
         box = self.multicast.mailbox(packet.mailbox)
         if box.full or box.closed:
             return None

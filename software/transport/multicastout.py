@@ -3,9 +3,9 @@
 from ..errors import CircuitError, MessageTooLong, MulticastFailed, NoRoute, TimedOut
 from ..packet import ANY_CAB, ASK, LENGTH_BITS, PacketKind, Reason
 from .datagram import MAX_MESSAGE
+from .fragmentation import pack_up
 from .fragments import NOTHING, lacking
 from .members import Members
-from .fragmentation import pack_up
 from .retry import Retry
 from .turns import Turns
 
@@ -16,7 +16,11 @@ _SUSPECT = 2
 _UNHEARD = "has not acknowledged it"
 _BEHIND = "has not acknowledged an earlier one, behind which it waited"
 _RESTARTED = "has started anew: whether it had it before is not known"
-_REASONS = {Reason.FULL: "has no place in that mailbox", Reason.MISSING: "has closed that mailbox", Reason.ROOM: "has no memory for it"}
+_REASONS = {
+    Reason.FULL: "has no place in that mailbox",
+    Reason.MISSING: "has closed that mailbox",
+    Reason.ROOM: "has no memory for it",
+}
 
 
 class _Message:
@@ -38,14 +42,14 @@ class _Message:
     def __init__(self, mailbox, parcel, deadline):
         self.mailbox = mailbox
         self.parcel = parcel
-        self.deadline = deadline    # CPU cycle
-        self.waiting = []           # members that still have earlier messages to acknowledge
-        self.ready = []             # members whose turn it is, and that have been sent nothing
-        self.doubted = set()        # members that have not said that they are in a group
-        self.missing = {}           # members that do not have it in the end -> why
-        self.sendings = []          # that are under way
-        self.stirred = False        # whether anything has changed since the thread looked
-        self.thread = None          # that waits for a change
+        self.deadline = deadline  # CPU cycle
+        self.waiting = []  # members that still have earlier messages to acknowledge
+        self.ready = []  # members whose turn it is, and that have been sent nothing
+        self.doubted = set()  # members that have not said that they are in a group
+        self.missing = {}  # members that do not have it in the end -> why
+        self.sendings = []  # that are under way
+        self.stirred = False  # whether anything has changed since the thread looked
+        self.thread = None  # that waits for a change
 
 
 class _Sending:
@@ -79,10 +83,10 @@ class _Sending:
             doubted  # whether its members may be gone: then nothing for them waits in a HUB and holds up others
         )
         self.over = False
-        self.first = True           # it is being sent for the first time
-        self.resent = False         # anything was sent twice
-        self.begun = 0              # CPU cycle
-        self.slow = 0               # CPU cycles that its fragments take on the fiber
+        self.first = True  # it is being sent for the first time
+        self.resent = False  # anything was sent twice
+        self.begun = 0  # CPU cycle
+        self.slow = 0  # CPU cycles that its fragments take on the fiber
         self.timer = None
         self.tries = 0
 
@@ -97,9 +101,11 @@ class MulticastOut:
         self.kernel = multicast.kernel
         self._number = 0
         self._turns = Turns(self._called)
-        self._sendings = {}      # number -> _Sending
-        self._retry = None       # Retry
-        self._doubtful = set()   # members that did not acknowledge the last message: the HUBs' multicast is not to wait for them
+        self._sendings = {}  # number -> _Sending
+        self._retry = None  # Retry
+        self._doubtful = (
+            set()
+        )  # members that did not acknowledge the last message: the HUBs' multicast is not to wait for them
         self._members = Members(multicast)
 
     # -- by threads ----------------------------------------------------------------------------------
@@ -183,7 +189,7 @@ class MulticastOut:
                 await self.kernel.block(what, lambda: setattr(message, "thread", None), timeout=timeout)
             except TimedOut:
                 if timeout is None or await self.kernel.door.now() < message.deadline:
-                    raise      # somebody has set another limit to this wait
+                    raise  # somebody has set another limit to this wait
         return True
 
     def _give_up(self, message):
@@ -207,7 +213,8 @@ class MulticastOut:
             self.kernel.wake(thread)
 
     def _groups(self, members):
-        """(members, Route) of the multicasts that together reach ``members``: one, unless its commands are more than the fiber-out list takes."""
+        """(members, Route) of the multicasts that together reach ``members``: one, unless its commands are more than
+        the fiber-out list takes."""
         if not members:
             return []
         try:
@@ -338,11 +345,11 @@ class MulticastOut:
             self._end(sending)
             return
         sending.tries += 1
-        if sending.tries >= _SUSPECT and not sending.tries & sending.tries - 1:      # more and more rarely
+        if sending.tries >= _SUSPECT and not sending.tries & sending.tries - 1:  # more and more rarely
             for member in sending.left:
                 multicast.datalink.report_unresponsive(member)
             self._stir(message)
-        waits = sending.first or bool(message.parcel.flying)       # for fiber out
+        waits = sending.first or bool(message.parcel.flying)  # for fiber out
         if not waits:
             sending.resent = True
             multicast.counters.retries += 1
@@ -394,7 +401,7 @@ class MulticastOut:
             self._tell(member, multicast.header(member, PacketKind.JOIN, 0, 0, multicast.boot, sending.group, boot))
             self._send_again(sending, member, NOTHING)
         elif refused and packet.word == Reason.BOOT:
-            multicast.counters.stale += 1       # of a copy for an earlier start
+            multicast.counters.stale += 1  # of a copy for an earlier start
         elif refused:
             sending.left[member] = _REASONS[packet.word]
         else:

@@ -1,6 +1,7 @@
 """When one end of a connection sends again, asks, gives up. Specification: docs/transports.md.
 
-Sources: V. Jacobson, "Congestion Avoidance and Control" (1988), and P. Karn, C. Partridge (1987), for the retransmission timer; RFC 1122 (1989), section
+Sources: V. Jacobson, "Congestion Avoidance and Control" (1988), and P. Karn, C. Partridge (1987), for the
+retransmission timer; RFC 1122 (1989), section
 4.2.3.6, for asking a peer that is silent.
 """
 
@@ -18,12 +19,14 @@ _SUSPECT = 2
 
 
 class RetransmissionTimers(Endpoint):
-    """An end with its times. There is one timer; it goes off at the first of them, or at one that has been put off since."""
+    """An end with its times. There is one timer; it goes off at the first of them, or at one that has been put off
+    since."""
 
     __slots__ = ()
 
     def settle(self, now):
-        """Sets the times by what has happened, at CPU cycle ``now``; at interrupt level, or with interrupts held off."""
+        """Sets the times by what has happened, at CPU cycle ``now``; at interrupt level, or with interrupts held
+        off."""
         if self.state is State.FAILED:
             return
         kernel, stream = self.kernel, self.stream
@@ -78,7 +81,7 @@ class RetransmissionTimers(Endpoint):
         stream = self.stream
         self.kernel.door.spend(self.kernel.costs.stream_timer)
         if self._heard:
-            self.settle(now)      # in the same interrupt
+            self.settle(now)  # in the same interrupt
             return
         if self._asked_at is not None and now - self._asked_at >= stream.cycles(stream.options.silence_us):
             self._silent()
@@ -101,9 +104,18 @@ class RetransmissionTimers(Endpoint):
 
     def _silent(self):
         if self.state is State.OPENING:
-            self.fail(ConnectTimeout(f"CAB {self.peer} does not answer: is it there, is somebody accepting at its port {self.port}?"))
+            self.fail(
+                ConnectTimeout(
+                    f"CAB {self.peer} does not answer: is it there, is somebody accepting at its port {self.port}?"
+                )
+            )
         else:
-            self.fail(PeerSilent(f"nothing was heard of {self} for {self.stream.options.silence_us} us: is CAB {self.peer} still running?"))
+            self.fail(
+                PeerSilent(
+                    f"nothing was heard of {self} for {self.stream.options.silence_us} us: is CAB {self.peer} still "
+                    f"running?"
+                )
+            )
 
     def _repeat(self):
         """Nothing was heard of what was sent: sends it again, or asks; by another way if there is one."""

@@ -1,8 +1,8 @@
 """How long to wait for an answer before asking again. Pure logic; times are CPU cycles.
 
-Source: V. Jacobson, "Congestion Avoidance and Control" (SIGCOMM 1988): mean and mean deviation of the round trip; P. Karn, C. Partridge, "Improving
-Round-Trip Time Estimates in Reliable Transport Protocols" (SIGCOMM 1987): no measurement of what was sent twice, and the time-out doubles.
-"""
+Source: V. Jacobson, "Congestion Avoidance and Control" (SIGCOMM 1988): mean and mean deviation of the round trip; P.
+Karn, C. Partridge, "Improving Round-Trip Time Estimates in Reliable Transport Protocols" (SIGCOMM 1987): no measurement
+of what was sent twice, and the time-out doubles."""
 
 __all__ = ["Retry"]
 

@@ -1,4 +1,5 @@
-"""The bytes that a connection has to send, where they lie in data memory, until they have arrived and no packet in the fiber-out list names them."""
+"""The bytes that a connection has to send, where they lie in data memory, until they have arrived and no packet in
+the fiber-out list names them."""
 
 from collections import deque
 
@@ -34,7 +35,7 @@ class SendQueue:
         self.memory = memory
         self.copied = 0
         self._pieces = deque()
-        self._leaving = []       # first positions of the packets in the fiber-out list
+        self._leaving = []  # first positions of the packets in the fiber-out list
 
     def __len__(self):
         return len(self._pieces)

@@ -1,7 +1,7 @@
 """Which numbers of a sender have been seen before: what at-most-once rests on. Pure logic.
 
-Ours; the method is that of windows against replay: a bit for each of the last numbers, and everything older counts as seen.
-"""
+Ours; the method is that of windows against replay: a bit for each of the last numbers, and everything older counts as
+seen."""
 
 __all__ = ["SequenceWindow", "ahead", "SPAN"]
 
@@ -22,7 +22,7 @@ class SequenceWindow:
 
     def __init__(self):
         self._newest = None
-        self._bits = 0          # bit i: the newest number less i was seen
+        self._bits = 0  # bit i: the newest number less i was seen
 
     def seen(self, number):
         """Whether ``number`` was seen, or is so old that it must count as seen."""

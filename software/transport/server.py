@@ -1,13 +1,13 @@
 """The server's side of the request-response protocol: services, requests, answers that are kept.
 
-A request is known by its client's CAB, boot number and number. It is executed at most once: see ``_Client.window`` and ``Requests.boot``. Source: see
-``software.transport.request``.
+A request is known by its client's CAB, boot number and number. It is executed at most once: see ``_Client.window`` and
+``Requests.boot``. Source: see ``software.transport.request``.
 """
 
 from ..packet import ASK, PacketKind, Reason
 from .datagram import MAX_MESSAGE
-from .fragments import lacking
 from .fragmentation import Reassembly, pack_up
+from .fragments import lacking
 from .sequence import SequenceWindow, ahead
 from .service import Request, Service, State
 
@@ -24,8 +24,8 @@ class _Client:
 
     def __init__(self, boot):
         self.boot = boot
-        self.window = SequenceWindow()     # numbers of requests that were accepted or refused
-        self.works = {}            # number -> Request
+        self.window = SequenceWindow()  # numbers of requests that were accepted or refused
+        self.works = {}  # number -> Request
 
 
 class Server:
@@ -38,8 +38,8 @@ class Server:
         self.kernel = requests.kernel
         self.memory = requests.memory
         self._services = {}
-        self._clients = {}         # CAB ID -> _Client
-        self._kept = {}            # Requests that are ANSWERED or REFUSED, the oldest first (a dict as an ordered set)
+        self._clients = {}  # CAB ID -> _Client
+        self._kept = {}  # Requests that are ANSWERED or REFUSED, the oldest first (a dict as an ordered set)
         self._kept_bytes = 0
         self._sweeping = False
 
@@ -71,7 +71,9 @@ class Server:
             raise ValueError("the request has been answered before")
         parcel = None
         if not request._gone:
-            parcel = await pack_up(kernel, self.memory, data, MAX_MESSAGE, requests.datalink.route(request.source).areas)
+            parcel = await pack_up(
+                kernel, self.memory, data, MAX_MESSAGE, requests.datalink.route(request.source).areas
+            )
         if request.message is not None:
             request.message.free()
             request.message = None
@@ -149,8 +151,16 @@ class Server:
 
     def _fragment(self, request, index, ask=0):
         """What ``Requests.post`` and ``send`` want for it."""
-        return (request._parcel, index, request.source, PacketKind.ANSWER | ask, request._service.number, request.number, request._boot,
-                self.requests.boot)
+        return (
+            request._parcel,
+            index,
+            request.source,
+            PacketKind.ANSWER | ask,
+            request._service.number,
+            request.number,
+            request._boot,
+            self.requests.boot,
+        )
 
     def _send(self, request, index, ask=0):
         self.requests.post(*self._fragment(request, index, ask))
@@ -162,7 +172,15 @@ class Server:
     def _refuse(self, packet, reason):
         """Tells a client why its packet was not taken."""
         self.requests.counters.refused += 1
-        self.requests.tell(packet.source, PacketKind.REFUSED, packet.service, packet.number, packet.client_boot, self.requests.boot, reason)
+        self.requests.tell(
+            packet.source,
+            PacketKind.REFUSED,
+            packet.service,
+            packet.number,
+            packet.client_boot,
+            self.requests.boot,
+            reason,
+        )
 
     # -- packets, at interrupt level -----------------------------------------------------------------
     def expect(self, packet):
@@ -174,7 +192,13 @@ class Server:
             request = client.works.get(packet.number)
             if request is not None:
                 incoming = request._incoming
-                return incoming if incoming is not None and incoming.assembly.length == packet.length and incoming.assembly.wants(packet.index) else None
+                return (
+                    incoming
+                    if incoming is not None
+                    and incoming.assembly.length == packet.length
+                    and incoming.assembly.wants(packet.index)
+                    else None
+                )
             if client.window.seen(packet.number):
                 return None
         service = self._services.get(packet.service)
@@ -253,7 +277,9 @@ class Server:
             if packet.tell:
                 self._refuse(packet, Reason.ROOM)
             return None
-        request = client.works[packet.number] = Request(self, packet.source, packet.number, packet.client_boot, service, State.COMING)
+        request = client.works[packet.number] = Request(
+            self, packet.source, packet.number, packet.client_boot, service, State.COMING
+        )
         if reason is None:
             service._reserved += 1
             request._incoming = incoming
@@ -330,7 +356,9 @@ class Server:
     # -- age, at interrupt level ---------------------------------------------------------------------
     def _sweep_later(self, now):
         options = self.requests.options
-        self.requests.timers.at(now + self.requests.cycles(min(options.keep_us, options.stall_us)) // _LOOKS, self._sweep)
+        self.requests.timers.at(
+            now + self.requests.cycles(min(options.keep_us, options.stall_us)) // _LOOKS, self._sweep
+        )
 
     def _sweep(self, _, now):
         """Drops what nobody has asked for in a long time."""

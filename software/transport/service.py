@@ -34,25 +34,40 @@ class Request:
         Whether the client does not want the answer any more.
     """
 
-    __slots__ = ("source", "number", "message", "cancelled", "task", "_server", "_service", "_boot", "_state", "_incoming", "_parcel", "_reason",
-                 "_looks", "_gone", "_waiter")
+    __slots__ = (
+        "source",
+        "number",
+        "message",
+        "cancelled",
+        "task",
+        "_server",
+        "_service",
+        "_boot",
+        "_state",
+        "_incoming",
+        "_parcel",
+        "_reason",
+        "_looks",
+        "_gone",
+        "_waiter",
+    )
 
     def __init__(self, server, source, number, boot, service, state):
         self.source = source
         self.number = number
         self.message = None
         self.cancelled = False
-        self.task = None           # thread that has it
+        self.task = None  # thread that has it
         self._server = server
         self._service = service
         self._boot = boot
         self._state = state
         self._incoming = None
-        self._parcel = None        # the answer
+        self._parcel = None  # the answer
         self._reason = None
-        self._looks = 0            # at its age
-        self._gone = False         # nobody waits for the answer
-        self._waiter = None        # thread that waits in ``reply``
+        self._looks = 0  # at its age
+        self._gone = False  # nobody waits for the answer
+        self._waiter = None  # thread that waits in ``reply``
 
     def __repr__(self):
         return f"<Request {self.number} from CAB {self.source}: {self._state.value}>"
@@ -67,10 +82,11 @@ class Request:
         return await self.message.read(offset, length)
 
     async def reply(self, data=b""):
-        """Answers with ``data`` (bytes, a Message, a list of areas) and frees the request's message. True if the client still waited.
+        """Answers with ``data`` (bytes, a Message, a list of areas) and frees the request's message. True if the client
+        still waited.
 
-        Bytes are kept until the client has them, or ``keep_us`` have passed; with areas ``reply`` returns only then. Raises MessageTooLong; then, as
-        after any exception here, another ``reply`` may be tried.
+        Bytes are kept until the client has them, or ``keep_us`` have passed; with areas ``reply`` returns only then.
+        Raises MessageTooLong; then, as after any exception here, another ``reply`` may be tried.
         """
         return await self._server.reply(self, data)
 
@@ -92,8 +108,8 @@ class Service:
         self.capacity = capacity
         self._server = server
         self._requests = deque()
-        self._reserved = 0         # places of requests that are still coming
-        self._readers = deque()    # threads
+        self._reserved = 0  # places of requests that are still coming
+        self._readers = deque()  # threads
         self._tasks = [server.kernel.current]
         self._closed = False
 
@@ -105,7 +121,8 @@ class Service:
 
     @property
     def over(self):
-        """Whether nobody will take a request any more: it was closed, or all tasks that have had to do with it have ended."""
+        """Whether nobody will take a request any more: it was closed, or all tasks that have had to do with it have
+        ended."""
         return self._closed or all(getattr(task, "ended", False) for task in self._tasks)
 
     @property
@@ -136,7 +153,8 @@ class Service:
         return request
 
     def close(self):
-        """Takes no more requests; those that wait are refused, those that tasks have may still be answered. May be called twice."""
+        """Takes no more requests; those that wait are refused, those that tasks have may still be answered. May be
+        called twice."""
         if not self._closed:
             self._closed = True
             self._server.closed(self)

@@ -1,7 +1,7 @@
 """The byte stream: reliable connections between tasks. Specification: docs/transports.md.
 
-Source: "The Design of Nectar" (1989), section 6.2.2: a byte-stream protocol with acknowledgments, retransmission and flow control by a window.
-"""
+Source: "The Design of Nectar" (1989), section 6.2.2: a byte-stream protocol with acknowledgments, retransmission and
+flow control by a window."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -27,17 +27,19 @@ _STEP, _BOOT = 0x0137_1B2D, 0x9E37_79B1
 class StreamCounters:
     """What the byte stream of one CAB has seen."""
 
-    opened: int = 0              # connections set up from here
-    accepted: int = 0            # and from elsewhere
-    bytes_sent: int = 0          # given to be sent
-    bytes_received: int = 0      # stored whole
-    duplicates: int = 0          # packets with bytes that had come before, or beyond the window
-    early: int = 0               # packets beyond a gap
-    damaged: int = 0             # packets with an error
-    unknown: int = 0             # packets of connections that are not known; each is answered with a reset
-    no_listener: int = 0         # calls of ports at which nobody listens
-    no_room: int = 0             # calls that found the listener's backlog or the memory full, and were left without an answer
-    malformed: dict = field(default_factory=dict)   # headers that contradict themselves or what is known, by what is wrong
+    opened: int = 0  # connections set up from here
+    accepted: int = 0  # and from elsewhere
+    bytes_sent: int = 0  # given to be sent
+    bytes_received: int = 0  # stored whole
+    duplicates: int = 0  # packets with bytes that had come before, or beyond the window
+    early: int = 0  # packets beyond a gap
+    damaged: int = 0  # packets with an error
+    unknown: int = 0  # packets of connections that are not known; each is answered with a reset
+    no_listener: int = 0  # calls of ports at which nobody listens
+    no_room: int = 0  # calls that found the listener's backlog or the memory full, and were left without an answer
+    malformed: dict = field(
+        default_factory=dict
+    )  # headers that contradict themselves or what is known, by what is wrong
 
 
 class Listener:
@@ -49,7 +51,7 @@ class Listener:
         self.stream = stream
         self.port = port
         self.backlog = backlog
-        self.pending = 0             # connections not accepted yet, those being set up among them
+        self.pending = 0  # connections not accepted yet, those being set up among them
         self._ready = deque()
         self._closed = False
         self._arrived = Condition(stream.kernel, f"a connection to port {port} of {stream.kernel.name}")
@@ -65,7 +67,8 @@ class Listener:
         self._arrived.signal()
 
     async def accept(self, timeout_us=None):
-        """The next connection. Waits for as long as nobody calls: TimedOut after ``timeout_us`` microseconds. ConnectionClosed after ``close``."""
+        """The next connection. Waits for as long as nobody calls: TimedOut after ``timeout_us`` microseconds.
+        ConnectionClosed after ``close``."""
         while True:
             if self._closed:
                 raise ConnectionClosed(f"the listener at port {self.port} has been closed")
@@ -78,7 +81,8 @@ class Listener:
                 await self._arrived.wait(timeout_us)
 
     def close(self):
-        """Takes no more connections; those that nobody has accepted are aborted, accepted ones go on. May be called twice."""
+        """Takes no more connections; those that nobody has accepted are aborted, accepted ones go on. May be called
+        twice."""
         if not self._closed:
             self._closed = True
             del self.stream.listeners[self.port]
@@ -111,8 +115,23 @@ class Stream:
     counters : StreamCounters
     """
 
-    __slots__ = ("number", "kernel", "memory", "timers", "interrupts", "datalink", "options", "sequence", "listeners", "connections", "counters",
-                 "_last", "_header", "_target", "_concerned")
+    __slots__ = (
+        "number",
+        "kernel",
+        "memory",
+        "timers",
+        "interrupts",
+        "datalink",
+        "options",
+        "sequence",
+        "listeners",
+        "connections",
+        "counters",
+        "_last",
+        "_header",
+        "_target",
+        "_concerned",
+    )
 
     def __init__(self, number, boot, kernel, memory, timers, interrupts, datalink, options=StreamOptions()):
         self.number = number
@@ -126,10 +145,10 @@ class Stream:
         self.listeners = {}
         self.connections = {}
         self.counters = StreamCounters()
-        self._last = 0           # number of the connection opened last
-        self._header = None      # of the packet under way: (what is wrong with it or None, its fields)
-        self._target = None      # (connection, position, bytes at most) that it is stored to
-        self._concerned = {}     # connections whose times are to be set at the end of the interrupt
+        self._last = 0  # number of the connection opened last
+        self._header = None  # of the packet under way: (what is wrong with it or None, its fields)
+        self._target = None  # (connection, position, bytes at most) that it is stored to
+        self._concerned = {}  # connections whose times are to be set at the end of the interrupt
         datalink.register(Protocol.STREAM, self)
 
     def cycles(self, microseconds):
@@ -142,7 +161,10 @@ class Stream:
         if not 0 <= port <= 0xFFFF:
             raise ValueError(f"a port is 0 to 65535, not {port}")
         if port in self.listeners:
-            raise PortInUse(f"somebody on {self.kernel.name} listens at port {port} already: take another one, or close that listener")
+            raise PortInUse(
+                f"somebody on {self.kernel.name} listens at port {port} already: take another one, or close that "
+                f"listener"
+            )
         backlog = self.options.backlog if backlog is None else backlog
         if backlog < 1:
             raise ValueError(f"a listener has room for at least 1 connection, not {backlog}")
@@ -152,9 +174,8 @@ class Stream:
     async def connect(self, destination, timeout_us=None):
         """A connection to ``destination``, (CAB, port), the CAB by ID or name. Returns when it is set up.
 
-        Raises NoRoute, ConnectRefused (nobody listens there), ConnectTimeout after ``timeout_us`` microseconds (by default the options'), TimedOut
-        if there has been no memory for the connection's buffer for as long.
-        """
+        Raises NoRoute, ConnectRefused (nobody listens there), ConnectTimeout after ``timeout_us`` microseconds (by
+        default the options'), TimedOut if there has been no memory for the connection's buffer for as long."""
         peer, port = self.datalink.destination(destination, "port")
         if timeout_us is None:
             timeout_us = self.options.connect_us
@@ -171,7 +192,12 @@ class Stream:
             while connection.state is State.OPENING:
                 await connection._came.wait(timeout_us)
         except TimedOut:
-            connection.fail(ConnectTimeout(f"CAB {peer} has not answered within {timeout_us} us: is it there, is somebody accepting at its port {port}?"))
+            connection.fail(
+                ConnectTimeout(
+                    f"CAB {peer} has not answered within {timeout_us} us: is it there, is somebody accepting at its "
+                    f"port {port}?"
+                )
+            )
         except BaseException:
             connection.abort()
             raise
@@ -226,11 +252,20 @@ class Stream:
     def reset(self, connection, reason):
         """The header of a packet that resets ``connection``."""
         flags = _RESET | (_OPENER if connection.opener else 0)
-        return STREAM.pack(Protocol.STREAM, self.number, connection.peer, flags, connection.number, reason,
-                           connection.first_out + 1 + connection.out.next & _WORD, 0)
+        return STREAM.pack(
+            Protocol.STREAM,
+            self.number,
+            connection.peer,
+            flags,
+            connection.number,
+            reason,
+            connection.first_out + 1 + connection.out.next & _WORD,
+            0,
+        )
 
     def refuse(self, peer, number, opener, flags, seq, ack, reason):
-        """At interrupt level: answers a packet of which nothing is known here. ``opener``: whether this side would have opened the connection."""
+        """At interrupt level: answers a packet of which nothing is known here. ``opener``: whether this side would
+        have opened the connection."""
         route = self.datalink.back(peer)
         if route is None:
             return
@@ -238,7 +273,12 @@ class Stream:
         kernel.door.spend(kernel.costs.stream_control)
         answer = _RESET | _ACK | (_OPENER if opener else 0)
         back = ack if flags & _ACK else 0
-        self.datalink.post(route, STREAM.pack(Protocol.STREAM, self.number, peer, answer, number, reason, back, seq + bool(flags & _OPEN) & _WORD))
+        self.datalink.post(
+            route,
+            STREAM.pack(
+                Protocol.STREAM, self.number, peer, answer, number, reason, back, seq + bool(flags & _OPEN) & _WORD
+            ),
+        )
 
     # -- upcalls of the datalink, at interrupt level -------------------------------------------------
     def packet(self, header):
@@ -303,7 +343,7 @@ class Stream:
         connection = self.connections.get((source, number, bool(flags & _OPENER)))
         calls = flags & (_OPEN | _ACK) == _OPEN
         if connection is not None and connection.state is State.ENDED and calls and seq != connection.first_in:
-            self.forget(connection)     # what lingers makes room for a new one of the same name
+            self.forget(connection)  # what lingers makes room for a new one of the same name
             connection = None
         if connection is not None:
             connection.arrive(flags, window, seq, ack, length, target is not None and target[0] is connection)

@@ -1,11 +1,11 @@
 """The two windows of a byte stream, as pure logic: what may be sent, what has come.
 
-Positions count the bytes of one direction from 0 and never wrap; the end takes one position behind the last byte, so that it is acknowledged like a byte. What
-packets carry is 32 bits of them: see ``nearest``.
+Positions count the bytes of one direction from 0 and never wrap; the end takes one position behind the last byte, so
+that it is acknowledged like a byte. What packets carry is 32 bits of them: see ``nearest``.
 
-Sources: V. Cerf, R. Kahn, "A Protocol for Packet Network Intercommunication" (1974), for the window and cumulative acknowledgments;
-D. Clark, RFC 813, for windows that are not offered in small pieces; V. Jacobson (1988) and RFC 6582 for losses told by repeated acknowledgments.
-"""
+Sources: V. Cerf, R. Kahn, "A Protocol for Packet Network Intercommunication" (1974), for the window and cumulative
+acknowledgments; D. Clark, RFC 813, for windows that are not offered in small pieces; V. Jacobson (1988) and RFC 6582
+for losses told by repeated acknowledgments."""
 
 __all__ = ["SendWindow", "ReceiveWindow", "nearest"]
 
@@ -44,7 +44,7 @@ class SendWindow:
         self.acknowledged = self.next = self.end = self.edge = 0
         self.closing = False
         self._repeated = 0
-        self._recover = None      # a loss is being made good: until everything before it is acknowledged
+        self._recover = None  # a loss is being made good: until everything before it is acknowledged
 
     @property
     def waiting(self):
@@ -66,7 +66,8 @@ class SendWindow:
         self.end += length
 
     def ready(self, most):
-        """The next stretch never sent: (position, bytes, whether the end follows); None if nothing may be sent. At most ``most`` bytes.
+        """The next stretch never sent: (position, bytes, whether the end follows); None if nothing may be sent. At most
+        ``most`` bytes.
 
         A stretch that only the edge makes short waits for more room, as long as an acknowledgment is due.
         """
@@ -91,8 +92,8 @@ class SendWindow:
     def arrived(self, position, edge, plain):
         """An acknowledgment of all before ``position``, with room up to ``edge``; ``plain``: it came with nothing else.
 
-        Returns (positions that are new, whether the first stretch is to be sent again). ValueError if it speaks of what was never sent.
-        """
+        Returns (positions that are new, whether the first stretch is to be sent again). ValueError if it speaks of what
+        was never sent."""
         if position > self.next:
             raise ValueError(f"position {position} was acknowledged and never sent")
         if position < self.acknowledged:
@@ -104,7 +105,7 @@ class SendWindow:
             self._repeated = 0
             if self._recover is not None:
                 if position < self._recover:
-                    return new, True         # the next gap
+                    return new, True  # the next gap
                 self._recover = None
         elif plain and not moved and self.waiting and self._recover is None:
             self._repeated += 1
@@ -114,7 +115,8 @@ class SendWindow:
         return new, False
 
     def lost(self):
-        """Something has been lost: until all that was sent by now is acknowledged, each acknowledgment tells of the next gap."""
+        """Something has been lost: until all that was sent by now is acknowledged, each acknowledgment tells of the
+        next gap."""
         self._repeated = 0
         self._recover = self.next
 
@@ -142,8 +144,8 @@ class ReceiveWindow:
         self.next = self.taken = 0
         self.over = False
         self._step = min(step, size // 2)
-        self._end = None          # position of the end, once told
-        self._parts = []          # [first, behind the last] of what has come beyond a gap, in order
+        self._end = None  # position of the end, once told
+        self._parts = []  # [first, behind the last] of what has come beyond a gap, in order
 
     @property
     def available(self):
@@ -170,7 +172,8 @@ class ReceiveWindow:
         return True
 
     def room(self, position):
-        """Bytes that may be stored from ``position`` on; not more than 0 for what has come before, beyond the edge, behind the end."""
+        """Bytes that may be stored from ``position`` on; not more than 0 for what has come before, beyond the edge,
+        behind the end."""
         return self.edge - position if self.next <= position and not self.over else 0
 
     def came(self, position, length):
@@ -200,7 +203,8 @@ class ReceiveWindow:
         self._parts = kept
 
     def spoilt(self, position, length):
-        """A packet with an error may have been stored there: what has come beyond a gap and lies there must come again."""
+        """A packet with an error may have been stored there: what has come beyond a gap and lies there must come
+        again."""
         begin, end = position, position + length
         kept = []
         for first, last in self._parts:

@@ -19,4 +19,6 @@ async def all_users(dut):
     whole = await Whole(dut, cab.BOARD["period_ps"]).start()
     rates = await all_at_once(whole, cab.BOARD["data_bytes"], order["cycles"])
     on, off = await protection_latency(whole.board, cab.BOARD["data_bytes"])
-    Path(under_cocotb.RESULT).write_text(json.dumps({"rates": dataclasses.asdict(rates) | {"total": rates.total}, "on": on, "off": off}))
+    Path(under_cocotb.RESULT).write_text(
+        json.dumps({"rates": dataclasses.asdict(rates) | {"total": rates.total}, "on": on, "off": off})
+    )

@@ -1,8 +1,8 @@
 """The benchmarks that ``nectar bench`` runs, by name.
 
 Each measures a ratio of two things that ran right after each other, or something that does not depend on the machine's
-speed; wall times of a machine that has other work mean little. ``scale`` says how long to measure: 1 is the full length.
-"""
+speed; wall times of a machine that has other work mean little. ``scale`` says how long to measure: 1 is the full
+length."""
 
 import json
 import os
@@ -69,34 +69,49 @@ def _engine(scale):
         done = subprocess.run([program, "16", f"{simulated_us:.0f}"], capture_output=True, text=True, check=True)
         return json.loads(done.stdout)["cycles_per_second"]
 
-    return _ratio(0.7, ("engine with Python software", "ceiling, a bare C++ loop"),
-                  _in_turns(scale, lambda: _rate(workloads.ring(16, messages)), ceiling))
+    return _ratio(
+        0.7,
+        ("engine with Python software", "ceiling, a bare C++ loop"),
+        _in_turns(scale, lambda: _rate(workloads.ring(16, messages)), ceiling),
+    )
 
 
 def _naive(scale):
     messages = _count(12, scale)
     workloads.ring(16, 2)
     naive.ring(16, 2)
-    return _ratio(30, ("engine", "cocotb, Python on every clock edge"),
-                  _in_turns(scale, lambda: _rate(workloads.ring(16, messages)), lambda: _rate(naive.ring(16, messages))))
+    return _ratio(
+        30,
+        ("engine", "cocotb, Python on every clock edge"),
+        _in_turns(scale, lambda: _rate(workloads.ring(16, messages)), lambda: _rate(naive.ring(16, messages))),
+    )
 
 
 def _few(scale):
     messages = _count(60, scale)
     workloads.ring(2, 2)
-    return _ratio(1.5, ("2 of 16 CABs talk", "all 16 talk"),
-                  _in_turns(scale, lambda: _rate(workloads.ring(2, messages)), lambda: _rate(workloads.ring(16, messages))))
+    return _ratio(
+        1.5,
+        ("2 of 16 CABs talk", "all 16 talk"),
+        _in_turns(scale, lambda: _rate(workloads.ring(2, messages)), lambda: _rate(workloads.ring(16, messages))),
+    )
 
 
 def _silent(scale):
     messages, slices = _count(60, scale), _count(4000, scale)
     workloads.silence(2)
-    return _ratio(20, ("fibers silent, 16 CABs compute", "all 16 talk"),
-                  _in_turns(scale, lambda: _rate(workloads.silence(slices)), lambda: _rate(workloads.ring(16, messages))))
+    return _ratio(
+        20,
+        ("fibers silent, 16 CABs compute", "all 16 talk"),
+        _in_turns(scale, lambda: _rate(workloads.silence(slices)), lambda: _rate(workloads.ring(16, messages))),
+    )
 
 
 def _memory(scale):
-    code = f"from nectar.verification.benchmarks import workloads as w; w.ring(16, {_count(60, scale)}); print(w.peak_memory())"
+    code = (
+        "from nectar.verification.benchmarks import workloads as w; "
+        f"w.ring(16, {_count(60, scale)}); print(w.peak_memory())"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     size = int(done.stdout)
     return Outcome(size / 1e6, "Mbyte", 1000, "peak of the whole process, all 16 CABs talking", at_most=True)
@@ -107,12 +122,27 @@ def _scale(scale):
     found = []
     for rows, columns in _MESHES:
         count = rows * columns
-        code = (f"from nectar.verification.benchmarks import workloads as w; r = w.mesh({rows}, {columns}, {_count(40, scale)}); "
-                "print(r.cycles_per_second, w.peak_memory(), r.carried)")
+        code = (
+            f"from nectar.verification.benchmarks import workloads as w; r = w.mesh({rows}, {columns}, "
+            f"{_count(40, scale)}); "
+            "print(r.cycles_per_second, w.peak_memory(), r.carried)"
+        )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         speed, memory, carried = (float(word) for word in done.stdout.split())
-        text = f"{count} CABs on a mesh of {rows} x {columns} HUBs, all sending across it: {memory / 1e6:.0f} Mbyte, {carried / 1e3:.0f} kbyte arrived"
-        found.append(Outcome(speed, "cycles/s", None, text, measured={"cabs": count, "memory": memory, "carried": carried}, part=str(count)))
+        text = (
+            f"{count} CABs on a mesh of {rows} x {columns} HUBs, all sending across it: "
+            f"{memory / 1e6:.0f} Mbyte, {carried / 1e3:.0f} kbyte arrived"
+        )
+        found.append(
+            Outcome(
+                speed,
+                "cycles/s",
+                None,
+                text,
+                measured={"cabs": count, "memory": memory, "carried": carried},
+                part=str(count),
+            )
+        )
     return found
 
 
@@ -125,8 +155,14 @@ def _first_build(scale):
         begun, used = time.monotonic(), processor_time()
         build.library(cache=Path(cache))
         seconds, used = time.monotonic() - begun, processor_time() - used
-    return Outcome(seconds, "s", 180, f"with an empty cache; {used:.0f} s of processor time on {os.cpu_count()} cores", at_most=True,
-                   measured={"processor_time": used})
+    return Outcome(
+        seconds,
+        "s",
+        180,
+        f"with an empty cache; {used:.0f} s of processor time on {os.cpu_count()} cores",
+        at_most=True,
+        measured={"processor_time": used},
+    )
 
 
 def _start(scale):
@@ -140,27 +176,41 @@ def _start(scale):
             return time.monotonic() - begun
 
         once()
-        seconds, = _in_turns(scale, once)
-    return Outcome(seconds, "s", 3, "'nectar run' of a program that does nothing on 16 CABs, simulator in the cache", at_most=True)
+        (seconds,) = _in_turns(scale, once)
+    return Outcome(
+        seconds, "s", 3, "'nectar run' of a program that does nothing on 16 CABs, simulator in the cache", at_most=True
+    )
 
 
 def _link(scale):
     run = workloads.pair(_count(200, scale))
     rate, link = run.carried * 8e6 / run.simulated_ps, 8e6 / PROTOTYPE.symbol_ps
-    return Outcome(rate / link, "", 0.8, f"{rate:.2f} of {link:.0f} Mbit/s in simulated time: messages of one whole packet from CAB to CAB "
-                                         "over one HUB", measured={"throughput": rate, "link": link})
+    return Outcome(
+        rate / link,
+        "",
+        0.8,
+        f"{rate:.2f} of {link:.0f} Mbit/s in simulated time: messages of one whole packet from CAB to CAB over one HUB",
+        measured={"throughput": rate, "link": link},
+    )
 
 
-BENCHMARKS = {benchmark.name: benchmark for benchmark in (
-    Benchmark("engine", "speed of 16 busy CABs, as a share of the ceiling's", _engine),
-    Benchmark("few", "speed with 2 of 16 CABs busy, against all 16 busy", _few),
-    Benchmark("silent", "speed with silent fibers, against all 16 CABs busy", _silent),
-    Benchmark("memory", "memory of a simulated system of 16 CABs", _memory),
-    Benchmark("scale", "speed, in HUB clock cycles, and memory as CABs go from 2 to 64", _scale),
-    Benchmark("build", "time to build the simulator for the first time", _first_build),
-    Benchmark("start", "time to start with a built simulator", _start),
-    Benchmark("naive", "speed of 16 busy CABs, against the naive way of co-simulation", _naive),
-    Benchmark("link", "throughput from CAB to CAB, as a share of the fiber's rate", _link),
-    Benchmark("cab", "rates of a CAB with all users of its memory busy at once, as shares of the papers' figures", cab.measure),
-    Benchmark("fpga", "size and speed of a HUB of 16 ports, and of a CAB, on an ECP5-85F FPGA", switches.measure),
-)}
+BENCHMARKS = {
+    benchmark.name: benchmark
+    for benchmark in (
+        Benchmark("engine", "speed of 16 busy CABs, as a share of the ceiling's", _engine),
+        Benchmark("few", "speed with 2 of 16 CABs busy, against all 16 busy", _few),
+        Benchmark("silent", "speed with silent fibers, against all 16 CABs busy", _silent),
+        Benchmark("memory", "memory of a simulated system of 16 CABs", _memory),
+        Benchmark("scale", "speed, in HUB clock cycles, and memory as CABs go from 2 to 64", _scale),
+        Benchmark("build", "time to build the simulator for the first time", _first_build),
+        Benchmark("start", "time to start with a built simulator", _start),
+        Benchmark("naive", "speed of 16 busy CABs, against the naive way of co-simulation", _naive),
+        Benchmark("link", "throughput from CAB to CAB, as a share of the fiber's rate", _link),
+        Benchmark(
+            "cab",
+            "rates of a CAB with all users of its memory busy at once, as shares of the papers' figures",
+            cab.measure,
+        ),
+        Benchmark("fpga", "size and speed of a HUB of 16 ports, and of a CAB, on an ECP5-85F FPGA", switches.measure),
+    )
+}

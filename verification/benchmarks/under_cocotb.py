@@ -38,8 +38,15 @@ def found(make, module, *, top, order):
     from ..simulation import simulate
 
     with tempfile.TemporaryDirectory() as directory:
-        outcome = simulate(make(), f"{__package__}.{module}", top=top, directory=directory, ports_only=True,
-                           optimisation="-O2", environment={ORDER: json.dumps(order)})
+        outcome = simulate(
+            make(),
+            f"{__package__}.{module}",
+            top=top,
+            directory=directory,
+            ports_only=True,
+            optimisation="-O2",
+            environment={ORDER: json.dumps(order)},
+        )
         result = Path(directory, RESULT)
         if not result.exists() or any(item is not True for item in outcome.results.values()):
             raise BuildError(f"the simulation under cocotb failed: {_reason(outcome)}")

@@ -91,7 +91,8 @@ def ring(talkers, messages):
 
 
 def mesh(rows, columns, messages):
-    """A mesh of HUBs with a CAB on each, all of which send to one half of the mesh away, ``messages`` of one whole packet each."""
+    """A mesh of HUBs with a CAB on each, all of which send to one half of the mesh away, ``messages`` of one whole
+    packet each."""
     count = rows * columns
     tasks = []
     for number in range(count):
@@ -115,6 +116,8 @@ def peak_memory():
     status = Path("/proc/self/status")
     if status.exists():
         # What getrusage tells there includes what the process that started this one had.
-        return next(int(line.split()[1]) * 1024 for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
+        return next(
+            int(line.split()[1]) * 1024 for line in status.read_text().splitlines() if line.startswith("VmHWM:")
+        )
     size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return size if sys.platform == "darwin" else size * 1024

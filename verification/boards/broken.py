@@ -21,7 +21,8 @@ class BrokenHub(wiring.Component):
 
     Members
     -------
-    As Hub. ``fault`` is a signal to be set: 0 for none, else one more than the index in FAULTS. ``exchanged``: with port 0.
+    As Hub. ``fault`` is a signal to be set: 0 for none, else one more than the index in FAULTS. ``exchanged``: with
+    port 0.
 
     Timing
     ------
@@ -39,11 +40,20 @@ class BrokenHub(wiring.Component):
         m.d.comb += [hub.hub_id.eq(self.hub_id), self.idle.eq(hub.idle)]
         pins, inner = ([getattr(board, f"port_{n}") for n in range(self.ports)] for board in (self, hub))
         for outside, inside in zip(pins, inner, strict=True):
-            m.d.comb += [inside.rx.payload.eq(outside.rx.payload), inside.rx.valid.eq(outside.rx.valid), outside.tx.payload.eq(inside.tx.payload),
-                         outside.tx.valid.eq(inside.tx.valid), inside.tx.ready.eq(outside.tx.ready)]
+            m.d.comb += [
+                inside.rx.payload.eq(outside.rx.payload),
+                inside.rx.valid.eq(outside.rx.valid),
+                outside.tx.payload.eq(inside.tx.payload),
+                outside.tx.valid.eq(inside.tx.valid),
+                inside.tx.ready.eq(outside.tx.ready),
+            ]
         with m.If(self._has("exchanged")):
             for outside, inside in (pins[0], inner[1]), (pins[1], inner[0]):
-                m.d.comb += [outside.tx.payload.eq(inside.tx.payload), outside.tx.valid.eq(inside.tx.valid), inside.tx.ready.eq(outside.tx.ready)]
+                m.d.comb += [
+                    outside.tx.payload.eq(inside.tx.payload),
+                    outside.tx.valid.eq(inside.tx.valid),
+                    inside.tx.ready.eq(outside.tx.ready),
+                ]
         self._break(m, inner[1], pins[1])
         return m
 
@@ -52,7 +62,11 @@ class BrokenHub(wiring.Component):
 
     def _break(self, m, inside, outside):
         symbol = inside.tx.payload
-        kind = Mux(self._has("start lost"), symbol == Control.START, Mux(self._has("ready lost"), symbol == Control.READY, ~symbol[8]))
+        kind = Mux(
+            self._has("start lost"),
+            symbol == Control.START,
+            Mux(self._has("ready lost"), symbol == Control.READY, ~symbol[8]),
+        )
         count = Signal(range(_EVERY))
         hit, again = Signal(), Signal()
         taken = inside.tx.valid & inside.tx.ready

@@ -1,4 +1,5 @@
-"""Claims about boards/assembly.py and boards/catalogue.py, on the platforms of amaranth-boards themselves: every pin exists, none twice; what is constrained."""
+"""Claims about boards/assembly.py and boards/catalogue.py, on the platforms of amaranth-boards themselves: every pin
+exists, none twice; what is constrained."""
 
 import re
 
@@ -21,7 +22,11 @@ class All(wiring.Component):
     def __init__(self, phy, count, samples, leds, uart):
         self.phy = phy
         self.count = count
-        fibers = {f"line_{n}": Out(line(samples)) for n in range(count)} if phy == "serial" else {f"wires_{n}": Out(WIRES) for n in range(count)}
+        fibers = (
+            {f"line_{n}": Out(line(samples)) for n in range(count)}
+            if phy == "serial"
+            else {f"wires_{n}": Out(WIRES) for n in range(count)}
+        )
         super().__init__({**fibers, "leds": Out(leds), **({"uart": Out(UART)} if uart else {})})
 
     def elaborate(self, platform):
@@ -45,7 +50,12 @@ def test_all_fibers_of_a_board_have_pins_of_their_own(name, phy):
     """docs/boards.md, "Boards": so many ports; pins.txt names the pins that the constraints name."""
     board = BOARDS[name]
     platform = board.make()
-    clocks = plan(board.family, int(platform.default_clk_frequency), round(board.mhz[None] * MHZ), round(board.mbaud * MHZ) if phy == "serial" else None)
+    clocks = plan(
+        board.family,
+        int(platform.default_clk_frequency),
+        round(board.mhz[None] * MHZ),
+        round(board.mbaud * MHZ) if phy == "serial" else None,
+    )
     count = len(board.pins) // (2 if phy == "serial" else 20)
     said = re.search(rf"^\| `{name}` \|.*\| (\d+), (\d+) \|$", (ROOT / "docs" / "boards.md").read_text(), re.M)
     assert count == int(said[1 if phy == "serial" else 2])
@@ -57,14 +67,22 @@ def test_all_fibers_of_a_board_have_pins_of_their_own(name, phy):
     files = platform.prepare(assembly, "top", emit_src=False).files
     pins = [pin for *_, pin in assembly.pins]
     assert len(set(pins)) == len(pins) == count * (2 if phy == "serial" else 20) + 2 * uart
-    constraints = b"".join(data if isinstance(data, bytes) else data.encode() for file, data in files.items()
-                           if file.endswith((".lpf", ".pcf", ".cst", ".xdc", ".qsf"))).decode()
+    constraints = b"".join(
+        data if isinstance(data, bytes) else data.encode()
+        for file, data in files.items()
+        if file.endswith((".lpf", ".pcf", ".cst", ".xdc", ".qsf"))
+    ).decode()
     assert all(re.search(rf"\b(PIN_)?{pin}\b", constraints) for pin in pins)
 
 
 def test_a_parallel_fiber_has_its_pins_in_the_order_that_the_page_says():
     top = All("parallel", 1, 2, 1, False)
-    assert pins_of(top, "wires_0") == [("tx_data", "o", 9), ("tx_strobe", "o", 1), ("rx_data", "i", 9), ("rx_strobe", "i", 1)]
+    assert pins_of(top, "wires_0") == [
+        ("tx_data", "o", 9),
+        ("tx_strobe", "o", 1),
+        ("rx_data", "i", 9),
+        ("rx_strobe", "i", 1),
+    ]
 
 
 def test_defaults_name_what_there_is():

@@ -1,4 +1,5 @@
-"""Bench of boards/cab.py: symbols go between the CAB and the fiber while the CAB's time stands still and while it does not."""
+"""Bench of boards/cab.py: symbols go between the CAB and the fiber while the CAB's time stands still and while it
+does not."""
 
 import random
 
@@ -15,7 +16,7 @@ from nectar.hdl.cab.addresses import REG
 from nectar.hdl.host.numbers import Request
 from nectar.hdl.link.port import FiberPort
 from nectar.hdl.link.symbol import Control
-from nectar.software.door import OperationKind, Operation
+from nectar.software.door import Operation, OperationKind
 from nectar.verification.bench import Bench
 from nectar.verification.host.session import Session
 
@@ -40,7 +41,13 @@ class Rig(wiring.Component):
         m.submodules.top = top = CabTop(GIVEN, data_bytes=4096, baud=BAUD)
         m.submodules.far = far = Fiber(GIVEN)
         connect(m, flipped(self.far), far.port)
-        m.d.comb += [top.uart.rx.eq(self.rx), self.tx.eq(top.uart.tx), self.leds.eq(top.leds), top.line_0.rx.eq(far.pins.tx), far.pins.rx.eq(top.line_0.tx)]
+        m.d.comb += [
+            top.uart.rx.eq(self.rx),
+            self.tx.eq(top.uart.tx),
+            self.leds.eq(top.leds),
+            top.line_0.rx.eq(far.pins.tx),
+            far.pins.rx.eq(top.line_0.tx),
+        ]
         return m
 
 
@@ -93,9 +100,12 @@ async def connected(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def what_arrives_while_time_stands_still_is_kept(dut):
-    """docs/boards.md, "cab": 700 symbols arrive between two requests; the CAB takes them afterwards, in order, none lost."""
+    """docs/boards.md, "cab": 700 symbols arrive between two requests; the CAB takes them afterwards, in order, none
+    lost."""
     far, session, (shape, _, _, symbol_ps) = await connected(dut)
-    assert (shape, symbol_ps) == (1 << 24, 10 * 10**12 // GIVEN.baud), "one CAB, a HUB of no ports; a symbol has ten bits"
+    assert (shape, symbol_ps) == (1 << 24, 10 * 10**12 // GIVEN.baud), (
+        "one CAB, a HUB of no ports; a symbol has ten bits"
+    )
     await session.do({0: [write("RX_MODE", DIRECT), NOW]})
     sent = [random.choice([random.randrange(256), Control.START, Control.END, Control.READY]) for _ in range(700)]
     sent = [symbol if symbol != Control.READY else 0 for symbol in sent]
@@ -136,7 +146,9 @@ async def what_the_cab_sends_leaves_once_and_in_order(dut):
     far, session, _ = await connected(dut)
     sent = [random.randrange(256) for _ in range(24)]
     for symbol in sent:
-        await session.do({0: [write("TX_SYMBOL", symbol), Operation(OperationKind.SPEND, 0, 0, random.randrange(1, 60)), NOW]})
+        await session.do(
+            {0: [write("TX_SYMBOL", symbol), Operation(OperationKind.SPEND, 0, 0, random.randrange(1, 60)), NOW]}
+        )
         for _ in range(random.randrange(100)):
             await session.cycle()
     await session.do({0: [Operation(OperationKind.SPEND, 0, 0, 2000), NOW]})
@@ -152,8 +164,14 @@ def test_cab(configuration, claim):
     bench.check(configuration, claim)
 
 
-@pytest.mark.parametrize("parameters, message", [
-    ({"phy": "radio"}, "there is no fiber 'radio'"), ({"data_bytes": 5000}, "data_bytes must be a power of two"), ({"baud": 60_000_000}, "makes no serial line of 60000000 baud")])
+@pytest.mark.parametrize(
+    "parameters, message",
+    [
+        ({"phy": "radio"}, "there is no fiber 'radio'"),
+        ({"data_bytes": 5000}, "data_bytes must be a power of two"),
+        ({"baud": 60_000_000}, "makes no serial line of 60000000 baud"),
+    ],
+)
 def test_parameters_that_there_are_not_are_refused(parameters, message):
     with pytest.raises(ValueError, match=message):
         CabTop(**parameters)

@@ -1,4 +1,5 @@
-"""Claims about boards/clocks.py: what the PLLs make of the oscillators, computed here once more from the families' guides."""
+"""Claims about boards/clocks.py: what the PLLs make of the oscillators, computed here once more from the families'
+guides."""
 
 from fractions import Fraction
 
@@ -14,25 +15,41 @@ def outputs(family, oscillator, pll):
         compared = Fraction(oscillator, pll["CLKI_DIV"])
         vco = compared * pll["CLKFB_DIV"] * pll["CLKOP_DIV"]
         found = {name.removesuffix("_DIV"): vco / divider for name, divider in pll.items() if name.startswith("CLKO")}
-        assert 10 * MHZ <= compared <= 400 * MHZ and 400 * MHZ <= vco <= 800 * MHZ and all(3_125_000 <= rate <= 400 * MHZ for rate in found.values())
+        assert (
+            10 * MHZ <= compared <= 400 * MHZ
+            and 400 * MHZ <= vco <= 800 * MHZ
+            and all(3_125_000 <= rate <= 400 * MHZ for rate in found.values())
+        )
     elif family == "xilinx":
         vco = Fraction(oscillator, pll["DIVCLK_DIVIDE"]) * pll["CLKFBOUT_MULT"]
-        found = {name.removesuffix("_DIVIDE"): vco / divider for name, divider in pll.items() if name.startswith("CLKOUT")}
+        found = {
+            name.removesuffix("_DIVIDE"): vco / divider for name, divider in pll.items() if name.startswith("CLKOUT")
+        }
         assert 800 * MHZ <= vco <= 1600 * MHZ
     elif family == "ice40":
         compared = Fraction(oscillator, pll["DIVR"] + 1)
         vco = compared * (pll["DIVF"] + 1)
         found = {"A": vco / 2 ** pll["DIVQ"], "B": vco / 2 ** pll["DIVQ"] / 2}
-        assert 10 * MHZ <= compared <= 133 * MHZ and 533 * MHZ <= vco <= 1066 * MHZ and 16 * MHZ <= found["A"] <= 275 * MHZ and pll["DIVF"] < 128
+        assert (
+            10 * MHZ <= compared <= 133 * MHZ
+            and 533 * MHZ <= vco <= 1066 * MHZ
+            and 16 * MHZ <= found["A"] <= 275 * MHZ
+            and pll["DIVF"] < 128
+        )
     else:
         compared = Fraction(oscillator, pll["IDIV_SEL"] + 1)
         whole = compared * (pll["FBDIV_SEL"] + 1)
         found = {"CLKOUT": whole, "CLKOUTD": whole / pll["DYN_SDIV_SEL"]}
-        assert compared >= 3 * MHZ and 400 * MHZ <= whole * pll["ODIV_SEL"] <= 1200 * MHZ and pll["DYN_SDIV_SEL"] % 2 == 0
+        assert (
+            compared >= 3 * MHZ and 400 * MHZ <= whole * pll["ODIV_SEL"] <= 1200 * MHZ and pll["DYN_SDIV_SEL"] % 2 == 0
+        )
     return found | {None: Fraction(oscillator)}
 
 
-@pytest.mark.parametrize("family, oscillator", sorted({("ecp5", 25), ("ecp5", 48), ("ecp5", 100), ("ice40", 12), ("gowin", 27), ("xilinx", 100), ("intel", 50)}))
+@pytest.mark.parametrize(
+    "family, oscillator",
+    sorted({("ecp5", 25), ("ecp5", 48), ("ecp5", 100), ("ice40", 12), ("gowin", 27), ("xilinx", 100), ("intel", 50)}),
+)
 def test_what_is_planned_is_what_comes_out(family, oscillator):
     """docs/boards.md, "Clocks": the line exactly, the other clock within 2 %; nothing that the PLL cannot do."""
     made = 0
@@ -44,7 +61,9 @@ def test_what_is_planned_is_what_comes_out(family, oscillator):
                 continue
             made += 1
             rates = outputs(family, oscillator * MHZ, clocks.pll) if clocks.pll else {None: Fraction(oscillator * MHZ)}
-            assert abs(rates[clocks.sync] - asked * MHZ) <= Fraction(asked * MHZ, 50) and clocks.sync_hz == round(rates[clocks.sync])
+            assert abs(rates[clocks.sync] - asked * MHZ) <= Fraction(asked * MHZ, 50) and clocks.sync_hz == round(
+                rates[clocks.sync]
+            )
             if baud is not None:
                 assert rates[clocks.line] == clocks.line_hz == round(baud * MHZ) * clocks.oversampling / clocks.samples
                 assert clocks.oversampling % clocks.samples == 0 and clocks.oversampling >= 4
@@ -61,11 +80,14 @@ def test_every_board_makes_its_own_clocks(name):
         assert abs(clocks.sync_hz - mhz * MHZ) <= mhz * MHZ / 50
 
 
-@pytest.mark.parametrize("arguments, message", [
-    (("ecp5", 25 * MHZ, 2000 * MHZ), "2000 MHz cannot be made of the board's 25 MHz; 400 MHz can"),
-    (("intel", 50 * MHZ, 60 * MHZ), "60 MHz cannot be made of the board's 50 MHz; 50 MHz can"),
-    (("ice40", 12 * MHZ, 12 * MHZ, 25 * MHZ), "25 Mbaud cannot be made of the board's 12 MHz"),
-])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (("ecp5", 25 * MHZ, 2000 * MHZ), "2000 MHz cannot be made of the board's 25 MHz; 400 MHz can"),
+        (("intel", 50 * MHZ, 60 * MHZ), "60 MHz cannot be made of the board's 50 MHz; 50 MHz can"),
+        (("ice40", 12 * MHZ, 12 * MHZ, 25 * MHZ), "25 Mbaud cannot be made of the board's 12 MHz"),
+    ],
+)
 def test_what_cannot_be_made_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         plan(*arguments)

@@ -30,7 +30,10 @@ class Board(wiring.Component):
         m.submodules.tree = tree = ClockTree("ice40", Clocks(12_000_000, 12_000_000), 12_000_000)
         m.domains += tree.domains()
         m.d.comb += [
-            tree.oscillator.eq(self.oscillator), tree.reset.eq(self.button), self.sync_reset.eq(ResetSignal("sync")), self.line_reset.eq(ResetSignal("line")),
+            tree.oscillator.eq(self.oscillator),
+            tree.reset.eq(self.button),
+            self.sync_reset.eq(ResetSignal("sync")),
+            self.line_reset.eq(ResetSignal("line")),
             self.same.eq((ClockSignal("sync") == self.oscillator) & (ClockSignal("line") == self.oscillator)),
         ]
         return m

@@ -1,4 +1,5 @@
-"""Bench of boards/hub.py and boards/fiber.py: packets from fiber to fiber through a HUB on a board, with each kind of fiber."""
+"""Bench of boards/hub.py and boards/fiber.py: packets from fiber to fiber through a HUB on a board, with each kind
+of fiber."""
 
 import random
 
@@ -11,8 +12,8 @@ from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
 
 from nectar.boards.fiber import Fiber
-from nectar.boards.interface import BoardInterface
 from nectar.boards.hub import HubTop
+from nectar.boards.interface import BoardInterface
 from nectar.hdl.hub.commands import Op
 from nectar.hdl.link.port import FiberPort
 from nectar.hdl.link.symbol import ANY_HUB, Control, command, packet
@@ -27,7 +28,14 @@ class Rig(wiring.Component):
     def __init__(self, interface, phy):
         self.interface = interface
         self.phy = phy
-        super().__init__({"line_clk": In(1), "leds": Out(interface.leds), **{f"far_{n}": In(FiberPort()) for n in range(PORTS)}, "far_up": Out(PORTS)})
+        super().__init__(
+            {
+                "line_clk": In(1),
+                "leds": Out(interface.leds),
+                **{f"far_{n}": In(FiberPort()) for n in range(PORTS)},
+                "far_up": Out(PORTS),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -78,7 +86,9 @@ class Ends:
                 symbol = int(getattr(dut, f"far_{n}__rx__payload").value)
                 self.got[n].append(symbol)
                 if symbol == Control.START:
-                    self.out[n].insert(min(1, len(self.out[n])), int(Control.READY))    # not in the place of one that is offered
+                    self.out[n].insert(
+                        min(1, len(self.out[n])), int(Control.READY)
+                    )  # not in the place of one that is offered
         await FallingEdge(dut.clk)
 
     async def run(self, until, limit):
@@ -96,7 +106,8 @@ class Ends:
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def fibers_come_up_and_packets_go_from_each_to_each(dut):
-    """docs/boards.md: a HUB whose ports are fibers; light N + 1 shows that port N hears its neighbour, light 0 that something is under way."""
+    """docs/boards.md: a HUB whose ports are fibers; light N + 1 shows that port N hears its neighbour, light 0 that
+    something is under way."""
     ends = Ends(dut)
     await ends.begin()
     assert int(dut.leds.value) >> 1 == 0
@@ -112,27 +123,44 @@ async def fibers_come_up_and_packets_go_from_each_to_each(dut):
                 await ends.run(lambda target=target, data=data: len(ends.got[target]) >= len(data), 20_000)
                 await ends.run(lambda source=source: len(ends.got[source]) >= 5, 4000)
                 assert ends.got[target] == data
-                assert sorted(ends.got[source]) == sorted([Control.REPLY, Op.OPEN_RETRY_REPLY, HUB, target, Control.READY])
+                assert sorted(ends.got[source]) == sorted(
+                    [Control.REPLY, Op.OPEN_RETRY_REPLY, HUB, target, Control.READY]
+                )
     assert int(dut.leds.value) & 1
 
 
-bench = Bench(__name__, {
-    "serial, one clock": lambda: Rig(BoardInterface(one_clock=True), "serial"),
-    "serial, two clocks, four samples": lambda: Rig(BoardInterface(samples=4, leds=5), "serial"),
-    "parallel": lambda: Rig(BoardInterface(one_clock=True), "parallel"),
-}, ports_only=True)
+bench = Bench(
+    __name__,
+    {
+        "serial, one clock": lambda: Rig(BoardInterface(one_clock=True), "serial"),
+        "serial, two clocks, four samples": lambda: Rig(BoardInterface(samples=4, leds=5), "serial"),
+        "parallel": lambda: Rig(BoardInterface(one_clock=True), "parallel"),
+    },
+    ports_only=True,
+)
 
 
-@pytest.mark.parametrize("configuration, claim", [
-    pytest.param(*case, marks=[] if case[0].startswith("serial, two") else [pytest.mark.nightly]) for case in bench.cases()])
+@pytest.mark.parametrize(
+    "configuration, claim",
+    [
+        pytest.param(*case, marks=[] if case[0].startswith("serial, two") else [pytest.mark.nightly])
+        for case in bench.cases()
+    ],
+)
 def test_hub(configuration, claim):
     bench.check(configuration, claim)
 
 
-@pytest.mark.parametrize("parameters, message", [
-    ({"ports": 1}, "a HUB has 2 to 128 ports, not 1"), ({"profile": "fast"}, "a HUB has no profile 'fast'; there are prototype, modern"),
-    ({"phy": "radio"}, "there is no fiber 'radio'; there are serial and parallel"), ({"hub_id": 255}, "the ID of a HUB is 0 to 254, not 255"),
-    ({"hub_id": -1}, "the ID of a HUB is 0 to 254, not -1")])
+@pytest.mark.parametrize(
+    "parameters, message",
+    [
+        ({"ports": 1}, "a HUB has 2 to 128 ports, not 1"),
+        ({"profile": "fast"}, "a HUB has no profile 'fast'; there are prototype, modern"),
+        ({"phy": "radio"}, "there is no fiber 'radio'; there are serial and parallel"),
+        ({"hub_id": 255}, "the ID of a HUB is 0 to 254, not 255"),
+        ({"hub_id": -1}, "the ID of a HUB is 0 to 254, not -1"),
+    ],
+)
 def test_parameters_that_there_are_not_are_refused(parameters, message):
     with pytest.raises(ValueError, match=message):
         HubTop(**parameters)

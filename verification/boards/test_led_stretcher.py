@@ -27,7 +27,7 @@ async def it_is_on_for_as_long_as_it_says_after_the_last_event(dut):
         dut.event.value = event
         await FallingEdge(dut.clk)
         since = 0 if event else None if since is None else since + 1
-        assert int(dut.light.value) == (since is not None and since < 2 ** BITS), since
+        assert int(dut.light.value) == (since is not None and since < 2**BITS), since
 
 
 bench = Bench(__name__, {"4 bits": lambda: LedStretcher(BITS)}, ports_only=True)

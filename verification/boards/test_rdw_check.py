@@ -1,4 +1,5 @@
-"""boards/rdw_check.py: which memories may give any value for a word that is read while it is written, and that synthesis then needs nothing beside them."""
+"""boards/rdw_check.py: which memories may give any value for a word that is read while it is written, and that
+synthesis then needs nothing beside them."""
 
 import json
 
@@ -19,17 +20,32 @@ class Memories(wiring.Component):
         self.marks = marks
         self.other_clock = other_clock
         count = range(len(marks))
-        super().__init__({**{f"in_{n}": In(9) for n in count}, **{f"out_{n}": Out(9) for n in count}, "write": In(1), "at": In(11), "from_": In(11)})
+        super().__init__(
+            {
+                **{f"in_{n}": In(9) for n in count},
+                **{f"out_{n}": Out(9) for n in count},
+                "write": In(1),
+                "at": In(11),
+                "from_": In(11),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
         if self.other_clock:
             m.domains.other = ClockDomain()
         for n, mark in enumerate(self.marks):
-            m.submodules[f"store_{n}"] = store = memory.Memory(shape=9, depth=2048, init=[], attrs={"no_rw_check": 1} if mark else {})
+            m.submodules[f"store_{n}"] = store = memory.Memory(
+                shape=9, depth=2048, init=[], attrs={"no_rw_check": 1} if mark else {}
+            )
             write, read = store.write_port(domain="other" if self.other_clock else "sync"), store.read_port()
-            m.d.comb += [write.addr.eq(self.at), write.data.eq(getattr(self, f"in_{n}")), write.en.eq(self.write),
-                         read.addr.eq(self.from_), getattr(self, f"out_{n}").eq(read.data)]
+            m.d.comb += [
+                write.addr.eq(self.at),
+                write.data.eq(getattr(self, f"in_{n}")),
+                write.en.eq(self.write),
+                read.addr.eq(self.from_),
+                getattr(self, f"out_{n}").eq(read.data),
+            ]
         return m
 
 
@@ -56,4 +72,6 @@ def test_synthesis_spends_nothing_beside_a_marked_memory(tmp_path, mark, spent):
     (tmp_path / "top.il").write_text(unchecked(rtlil.convert(Memories(mark))))
     yosys("read_rtlil top.il; synth_ecp5 -top top; tee -q -o stat.json stat -json", tmp_path)
     cells = json.loads((tmp_path / "stat.json").read_text())["modules"]["\\top"]["num_cells_by_type"]
-    assert cells["DP16KD"] == 1 and (cells.get("TRELLIS_FF", 0) > 0) == spent and (cells.get("LUT4", 0) > 0) == spent, cells
+    assert cells["DP16KD"] == 1 and (cells.get("TRELLIS_FF", 0) > 0) == spent and (cells.get("LUT4", 0) > 0) == spent, (
+        cells
+    )

@@ -16,22 +16,32 @@ class Found:
 @pytest.fixture
 def builds(monkeypatch):
     """Sets what building gives: a rate that is met, or an exception."""
+
     def interface(outcome):
         def build(found, *, seed, limit_s, progress):
             if isinstance(outcome, Exception):
                 raise outcome
-            built = Built(found, seed, {"COMB": 1, "FF": 2, "RAM": 3}, {"a": (50.0, outcome), "b": (20.0, 90.0)}, (), {}, {})
+            built = Built(
+                found, seed, {"COMB": 1, "FF": 2, "RAM": 3}, {"a": (50.0, outcome), "b": (20.0, 90.0)}, (), {}, {}
+            )
             if outcome < 50:
                 raise Missed("missed", built)
             return built
+
         monkeypatch.setattr(results, "build", build)
+
     monkeypatch.setattr(results, "design", Found)
     return interface
 
 
-@pytest.mark.parametrize("outcome, columns", [
-    (60.0, ["profile modern, ports 4", "1", "2", "3", "50", "60", "1"]), (40.0, ["profile modern, ports 4", "1", "2", "3", "50", "40 missed", "1"]),
-    (Refused("hub is too large"), ["profile modern, ports 4", *["-"] * 6])])
+@pytest.mark.parametrize(
+    "outcome, columns",
+    [
+        (60.0, ["profile modern, ports 4", "1", "2", "3", "50", "60", "1"]),
+        (40.0, ["profile modern, ports 4", "1", "2", "3", "50", "40 missed", "1"]),
+        (Refused("hub is too large"), ["profile modern, ports 4", *["-"] * 6]),
+    ],
+)
 def test_a_row_says_what_became_of_it(builds, outcome, columns):
     builds(outcome)
     *found, built = results.row("ulx3s", "hub", "modern", None)

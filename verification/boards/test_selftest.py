@@ -27,7 +27,9 @@ class Rig(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         hub = BrokenHub(PORTS)
-        m.submodules.top = top = SelftestTop(BoardInterface(leds=8), ports=PORTS, enough=ENOUGH, patience=PATIENCE, hub=hub)
+        m.submodules.top = top = SelftestTop(
+            BoardInterface(leds=8), ports=PORTS, enough=ENOUGH, patience=PATIENCE, hub=hub
+        )
         m.d.comb += [hub.fault.eq(self.fault), self.leds.eq(top.leds)]
         return m
 
@@ -67,6 +69,7 @@ def _claim(number, fault):
         assert failed and not passed and ports
         if fault in ("flipped", "lost", "doubled", "start lost"):
             assert ports & 0b10
+
     return fails
 
 
@@ -75,8 +78,11 @@ for index, name in enumerate(FAULTS):
 
 bench = Bench(__name__, {"3 ports": Rig}, ports_only=True)
 #: Names of the claims as cocotb knows them.
-CLAIMS = ["a_good_hub_passes_and_goes_on_passing", "it_has_not_passed_before_every_port_has_got_enough",
-          *(f"a_hub_fails_of_which_a_port_is_{fault.replace(' ', '_')}" for fault in FAULTS)]
+CLAIMS = [
+    "a_good_hub_passes_and_goes_on_passing",
+    "it_has_not_passed_before_every_port_has_got_enough",
+    *(f"a_hub_fails_of_which_a_port_is_{fault.replace(' ', '_')}" for fault in FAULTS),
+]
 
 
 @pytest.mark.parametrize("claim", CLAIMS)
@@ -84,9 +90,15 @@ def test_selftest(claim):
     bench.check("3 ports", claim)
 
 
-@pytest.mark.parametrize("parameters, message", [
-    ({"ports": 1}, "a HUB has 2 to 128 ports, not 1"), ({"profile": "fast"}, "a HUB has no profile 'fast'"), ({"hub_id": 255}, "the ID of a HUB is 0 to 254, not 255"),
-    ({"enough": 0}, "enough is 1 to 255 packets, not 0")])
+@pytest.mark.parametrize(
+    "parameters, message",
+    [
+        ({"ports": 1}, "a HUB has 2 to 128 ports, not 1"),
+        ({"profile": "fast"}, "a HUB has no profile 'fast'"),
+        ({"hub_id": 255}, "the ID of a HUB is 0 to 254, not 255"),
+        ({"enough": 0}, "enough is 1 to 255 packets, not 0"),
+    ],
+)
 def test_parameters_that_there_are_not_are_refused(parameters, message):
     with pytest.raises(ValueError, match=message):
         SelftestTop(**parameters)

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from nectar.boards import tools
 
 TOOL = """#!/bin/sh

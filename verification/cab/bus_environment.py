@@ -1,4 +1,5 @@
-"""What surrounds hdl/cab/bus.py in its bench: who asks for accesses, rights, memories, registers and the window, and what must become of each access."""
+"""What surrounds hdl/cab/bus.py in its bench: who asks for accesses, rights, memories, registers and the window, and
+what must become of each access."""
 
 import random
 from collections import deque
@@ -17,10 +18,25 @@ SIZES = {"data": SIZE, "program": SIZE}
 VME_DOMAIN = 31
 AREAS = [register.offset // 4 for register in REGISTERS if register.area]
 REQUEST = "valid", "address", "write", "execute", "select", "write_data"
-INPUTS = (*(f"{port}__{name}" for port in ("bus", "vme") for name in REQUEST), "bus__kernel", "vme__lock", "memory__ready",
-          "memory_data", "program_data", "registers__read_data", "registers__error", "registers__area", "protection__granted",
-          "protection__table", "protection__hole", "protection__current", "protection__vme_domain", "window__done",
-          "window__read_data", "window__error")
+INPUTS = (
+    *(f"{port}__{name}" for port in ("bus", "vme") for name in REQUEST),
+    "bus__kernel",
+    "vme__lock",
+    "memory__ready",
+    "memory_data",
+    "program_data",
+    "registers__read_data",
+    "registers__error",
+    "registers__area",
+    "protection__granted",
+    "protection__table",
+    "protection__hole",
+    "protection__current",
+    "protection__vme_domain",
+    "window__done",
+    "window__read_data",
+    "window__error",
+)
 
 
 def place(address):
@@ -32,26 +48,51 @@ def place(address):
 
 
 def random_request(port):
-    """An access as a dict. Bit 0 of ``select`` tells CPU from VME, so that an effect can be given to the one who asked."""
+    """An access as a dict. Bit 0 of ``select`` tells CPU from VME, so that an effect can be given to the one who
+    asked."""
+
     def within(name):
         return REGIONS[name].base + random.randrange(SIZES.get(name, REGIONS[name].size))
 
     edge = random.choice(list(REGIONS.values()))
     registers = REGIONS["registers"].base
     beside = random.choice([*(within(name) for name in REGIONS), registers + KERNEL_PAGE + random.randrange(1 << 10)])
-    address = random.choice([
-        within("data"), within("data"), within("data"), within("registers"), registers + 4 * random.choice(AREAS),
-        registers + 4 * random.choice(AREAS), within("program"), within("prom"), within("protection"), within("vme"),
-        edge.base - 1 & 0xFFFFFF, edge.base + SIZES.get(edge.name, edge.size) & 0xFFFFFF, random.getrandbits(24),
-        beside ^ 1 << random.randrange(10, 24)])
-    return {"address": address, "write": random.getrandbits(1), "execute": random.random() < 0.2,
-            "select": random.getrandbits(3) << 1 | (port == "bus"), "write_data": random.getrandbits(32)}
+    address = random.choice(
+        [
+            within("data"),
+            within("data"),
+            within("data"),
+            within("registers"),
+            registers + 4 * random.choice(AREAS),
+            registers + 4 * random.choice(AREAS),
+            within("program"),
+            within("prom"),
+            within("protection"),
+            within("vme"),
+            edge.base - 1 & 0xFFFFFF,
+            edge.base + SIZES.get(edge.name, edge.size) & 0xFFFFFF,
+            random.getrandbits(24),
+            beside ^ 1 << random.randrange(10, 24),
+        ]
+    )
+    return {
+        "address": address,
+        "write": random.getrandbits(1),
+        "execute": random.random() < 0.2,
+        "select": random.getrandbits(3) << 1 | (port == "bus"),
+        "write_data": random.getrandbits(32),
+    }
 
 
 def names_area(port):
     """A write of CPU, not as the kernel, or VME to a register for areas, which takes it."""
-    return random_request(port) | {"address": REGIONS["registers"].base + 4 * random.choice(AREAS) + random.randrange(4), "write": 1,
-                                   "write_data": random.getrandbits(31), "kernel": 0, "lock": 0}
+    return random_request(port) | {
+        "address": REGIONS["registers"].base + 4 * random.choice(AREAS) + random.randrange(4),
+        "write": 1,
+        "write_data": random.getrandbits(31),
+        "kernel": 0,
+        "lock": 0,
+    }
 
 
 def register_fails(request):
@@ -66,14 +107,14 @@ class BusEnvironment:
         self.clock = HandClock(dut)
         self.window = window
         self.salt = random.getrandbits(32)
-        self.forbidden = None   # pages in which nothing may be done, all else may be; or None: see rights
-        self.area = None        # the area that all such registers name; or None: see area_of
+        self.forbidden = None  # pages in which nothing may be done, all else may be; or None: see rights
+        self.area = None  # the area that all such registers name; or None: see area_of
         self.current = 0
-        self.taken = {"bus": deque(), "vme": deque()}      # requests that have had no response
+        self.taken = {"bus": deque(), "vme": deque()}  # requests that have had no response
         self.offered = dict.fromkeys(self.taken)
         self.looked = 0, 0
         self.needed = 0
-        self.asked = {}         # what memories and registers were asked in the cycle before
+        self.asked = {}  # what memories and registers were asked in the cycle before
         self.parked = None
         self.locked = False
         self.done = {"bus": 0, "vme": 0}
@@ -89,8 +130,11 @@ class BusEnvironment:
 
     def area_of(self, write_data):
         """The area that a write to one of the registers for areas names: some pages of the bench's table, or none."""
-        return self.area or {"address": REGIONS["data"].base + (write_data & 0x1FFF), "length": (write_data >> 13) % 3000,
-                             "write": write_data >> 30 & 1}
+        return self.area or {
+            "address": REGIONS["data"].base + (write_data & 0x1FFF),
+            "length": (write_data >> 13) % 3000,
+            "write": write_data >> 30 & 1,
+        }
 
     def judge(self, port, request):
         """(effect, trap): where an access takes effect, or None; what is recorded of it, or None."""
@@ -104,12 +148,21 @@ class BusEnvironment:
         if not kernel and (forbidden or not self.rights(domain, request["address"] >> 10) >> kind & 1):
             return None, trap
         area = self.area_of(request["write_data"])
-        if (not kernel and where == "registers" and offset // 4 in AREAS and request["write"]
-                and not register_fails(request) and area["length"]):
+        if (
+            not kernel
+            and where == "registers"
+            and offset // 4 in AREAS
+            and request["write"]
+            and not register_fails(request)
+            and area["length"]
+        ):
             first = area["address"]
             for page in range(first >> 10, (first + area["length"] - 1 >> 10) + 1):
                 if not self.rights(domain, page) & (Right.WRITE if area["write"] else Right.READ):
-                    return None, trap | {"address": max(first, page << 10), "kind": AccessKind.WRITE if area["write"] else AccessKind.READ}
+                    return None, trap | {
+                        "address": max(first, page << 10),
+                        "kind": AccessKind.WRITE if area["write"] else AccessKind.READ,
+                    }
         if where == "prom" and request["write"] or where == "vme" and (port == "vme" or not self.window):
             where = None
         if where == "registers" and register_fails(request):
@@ -134,16 +187,26 @@ class BusEnvironment:
         drive = self.clock.drive
         for port in self.taken:
             if self.offered[port] is None and random.random() < wants[port]:
-                self.offered[port] = random_request(port) | {"kernel": random.random() < 0.3, "lock": random.random() < 0.2}
+                self.offered[port] = random_request(port) | {
+                    "kernel": random.random() < 0.3,
+                    "lock": random.random() < 0.2,
+                }
             drive(**{f"{port}__valid": self.offered[port] is not None})
             if self.offered[port] is not None:
                 drive(**{f"{port}__{name}": self.offered[port][name] for name in REQUEST[1:]})
-        drive(bus__kernel=(self.offered["bus"] or {}).get("kernel", random.random() < 0.5),
-              vme__lock=(self.offered["vme"] or {}).get("lock", self.locked and random.random() < 0.8),
-              memory__ready=memory_ready, memory_data=random.getrandbits(32), program_data=random.getrandbits(32),
-              protection__current=self.current,
-              protection__granted=self.rights(*self.looked) & self.needed != 0, protection__hole=self.hole(self.looked[1], self.looked[0]),
-              protection__table=0 if self.hole(self.looked[1], self.looked[0]) else seeds.rng("table", self.looked[1]).getrandbits(32))
+        drive(
+            bus__kernel=(self.offered["bus"] or {}).get("kernel", random.random() < 0.5),
+            vme__lock=(self.offered["vme"] or {}).get("lock", self.locked and random.random() < 0.8),
+            memory__ready=memory_ready,
+            memory_data=random.getrandbits(32),
+            program_data=random.getrandbits(32),
+            protection__current=self.current,
+            protection__granted=self.rights(*self.looked) & self.needed != 0,
+            protection__hole=self.hole(self.looked[1], self.looked[0]),
+            protection__table=0
+            if self.hole(self.looked[1], self.looked[0])
+            else seeds.rng("table", self.looked[1]).getrandbits(32),
+        )
         self.registers(drive)
         await self.clock.settle()
         window_data = random.getrandbits(32)
@@ -156,11 +219,21 @@ class BusEnvironment:
         for port, queue in self.taken.items():
             if self.offered[port] is not None and self.pin(f"{port}__ready"):
                 request, self.offered[port] = self.offered[port], None
-                queue.append(request | {"taken": self.clock.cycles, "effect": None, "trap": None, "data": 0,
-                                        "judged": self.judge(port, request)})
+                queue.append(
+                    request
+                    | {
+                        "taken": self.clock.cycles,
+                        "effect": None,
+                        "trap": None,
+                        "data": 0,
+                        "judged": self.judge(port, request),
+                    }
+                )
                 if port == "vme":
                     self.locked = request["lock"]
-        assert self.pin("idle") <= (not any(self.taken.values()) or self.offers_only()), "idle while something is under way"
+        assert self.pin("idle") <= (not any(self.taken.values()) or self.offers_only()), (
+            "idle while something is under way"
+        )
         if self.pin("protection__look"):
             self.looked = self.pin("protection__page_domain"), self.pin("protection__page")
             self.needed = self.pin("protection__needed")
@@ -173,19 +246,25 @@ class BusEnvironment:
     def request_of(self, name):
         """What a memory or the registers are asked in this cycle; ``done``: whether it is taken."""
         registers = name == "registers"
-        return {"done": self.pin(f"{name}__valid") and (name != "memory" or self.clock.inputs["memory__ready"]),
-                "address": 4 * self.pin("registers__offset" if registers else f"{name}__address"), "write": self.pin(f"{name}__write"),
-                "select": self.pin(f"{name}__select"), "write_data": self.pin("registers__write_data" if registers else f"{name}__data"),
-                "rom": name == "program" and self.pin("program__rom")}
+        return {
+            "done": self.pin(f"{name}__valid") and (name != "memory" or self.clock.inputs["memory__ready"]),
+            "address": 4 * self.pin("registers__offset" if registers else f"{name}__address"),
+            "write": self.pin(f"{name}__write"),
+            "select": self.pin(f"{name}__select"),
+            "write_data": self.pin("registers__write_data" if registers else f"{name}__data"),
+            "rom": name == "program" and self.pin("program__rom"),
+        }
 
     def registers(self, drive):
         """What the registers say of what they were asked in the cycle before."""
         request = self.asked.get("registers") or {"done": 0, "address": 0, "write": 0, "write_data": 0}
         fails = register_fails(request)
         names_area = request["address"] // 4 in AREAS and request["write"]
-        drive(registers__error=request["done"] and fails,
-              registers__read_data=random.getrandbits(32) if not request["write"] and not fails else 0,
-              registers__area=pack(Area, **self.area_of(request["write_data"]), refused=fails) if names_area else 0)
+        drive(
+            registers__error=request["done"] and fails,
+            registers__read_data=random.getrandbits(32) if not request["write"] and not fails else 0,
+            registers__area=pack(Area, **self.area_of(request["write_data"]), refused=fails) if names_area else 0,
+        )
 
     def head(self, matches):
         """The oldest access of CPU or VME without effect that fits."""
@@ -206,20 +285,34 @@ class BusEnvironment:
         """What happens in the places in this cycle: what was asked in the one before, if it may be."""
         count = 0
         for name, asked in self.asked.items():
-            if not asked["done"] or not self.pin("may") or name == "registers" and self.clock.inputs["registers__error"]:
+            if (
+                not asked["done"]
+                or not self.pin("may")
+                or name == "registers"
+                and self.clock.inputs["registers__error"]
+            ):
                 continue
             where = {"memory": "data", "program": "prom" if asked["rom"] else "program", "registers": name}[name]
             size = SIZES.get(where, REGIONS[where].size)
-            request = self.head(lambda port, r: r["judged"][0] == where and (r["address"] - REGIONS[where].base) // 4 == (
-                asked["address"] // 4 % (size // 4)) and r["write"] == asked["write"] and r["select"] == asked["select"]
-                and (not r["write"] or r["write_data"] == asked["write_data"]))
+            request = self.head(
+                lambda port, r: (
+                    r["judged"][0] == where
+                    and (r["address"] - REGIONS[where].base) // 4 == (asked["address"] // 4 % (size // 4))
+                    and r["write"] == asked["write"]
+                    and r["select"] == asked["select"]
+                    and (not r["write"] or r["write_data"] == asked["write_data"])
+                )
+            )
             request["effect"] = where
             count += 1
             if not request["write"]:
                 request["data"] = self.clock.inputs["registers__read_data" if name == "registers" else f"{name}_data"]
         if self.pin("protection__write"):
-            request = self.head(lambda port, r: r["judged"][0] == "protection" and r["write"]
-                                and r["write_data"] == self.pin("protection__data"))
+            request = self.head(
+                lambda port, r: (
+                    r["judged"][0] == "protection" and r["write"] and r["write_data"] == self.pin("protection__data")
+                )
+            )
             request["effect"] = "protection"
             count += 1
         if self.pin("protection__trap__valid"):
@@ -270,7 +363,8 @@ class BusEnvironment:
         self.offered, self.asked, self.locked = dict.fromkeys(self.offered), {}, False
 
     async def timed(self, *requests):
-        """Offers each (port, request), one a cycle; returns the cycles, from that of the first, in which the responses come."""
+        """Offers each (port, request), one a cycle; returns the cycles, from that of the first, in which the
+        responses come."""
         first, left, times = self.clock.cycles, deque(requests), []
         while len(times) < len(requests):
             assert self.clock.cycles - first < 3000, "an access without response"

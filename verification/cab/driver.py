@@ -18,8 +18,8 @@ _NEVER = 0xFFFF_FFFF
 class Access:
     """A request to the CPU bus and, later, its response.
 
-    ``kernel`` and ``execute`` are the pins of that name. ``taken`` and ``done`` are the numbers of cycles; ``irq`` is the interrupt line in the cycle of the response.
-    """
+    ``kernel`` and ``execute`` are the pins of that name. ``taken`` and ``done`` are the numbers of cycles; ``irq`` is
+    the interrupt line in the cycle of the response."""
 
     def __init__(self, address, value=None, select=0xF, kernel=True, execute=False):
         self.address = address
@@ -69,11 +69,11 @@ class BoardDriver:
         self.tx_times = []
         self.takes = lambda: True
         self.loopback = False
-        self.offers = 0            # cycles in which a symbol was offered
+        self.offers = 0  # cycles in which a symbol was offered
         self.idle = False
         self.irq = False
         self.wake_in = _NEVER
-        self.now = 0               # clock edges, slept ones too
+        self.now = 0  # clock edges, slept ones too
         self.host_requests = deque()
         self.has_host = hasattr(dut, "host__cyc")
         # cocotb looks for a pin at each use, which takes longer than to read it.
@@ -98,12 +98,40 @@ class BoardDriver:
     async def start(self):
         """Resets the board; the next cycle is the first in which it works."""
         if self.has_host:
-            lines = {"as_n": 1, "ds_n": 3, "write_n": 1, "lword_n": 1, "iack_n": 1, "address": 0, "am": 0, "data": 0, "dtack_n": 1,
-                     "berr_n": 1, "bbsy_n": 1, "bclr_n": 1, "br_n": 15, "bgin_n": 15, "iackin_n": 1, "sysreset_n": 1}
-            self.clock.drive(host__cyc=0, host__stb=0, host__lock=0, **{f"vme__{name}": value for name, value in lines.items()})
-        await self.clock.start("bus__valid", "bus__address", "bus__write", "bus__select", "bus__write_data", "bus__kernel",
-                               "bus__execute",
-                               "fiber__rx__payload", "fiber__rx__valid", "fiber__tx__ready", "slept")
+            lines = {
+                "as_n": 1,
+                "ds_n": 3,
+                "write_n": 1,
+                "lword_n": 1,
+                "iack_n": 1,
+                "address": 0,
+                "am": 0,
+                "data": 0,
+                "dtack_n": 1,
+                "berr_n": 1,
+                "bbsy_n": 1,
+                "bclr_n": 1,
+                "br_n": 15,
+                "bgin_n": 15,
+                "iackin_n": 1,
+                "sysreset_n": 1,
+            }
+            self.clock.drive(
+                host__cyc=0, host__stb=0, host__lock=0, **{f"vme__{name}": value for name, value in lines.items()}
+            )
+        await self.clock.start(
+            "bus__valid",
+            "bus__address",
+            "bus__write",
+            "bus__select",
+            "bus__write_data",
+            "bus__kernel",
+            "bus__execute",
+            "fiber__rx__payload",
+            "fiber__rx__valid",
+            "fiber__tx__ready",
+            "slept",
+        )
         await self.cycle()
 
     @property
@@ -114,11 +142,18 @@ class BoardDriver:
     async def cycle(self):
         """One clock cycle."""
         pins = self._pins
-        waiting = bool(self.requests)      # other tasks may add to them in the middle of the cycle
+        waiting = bool(self.requests)  # other tasks may add to them in the middle of the cycle
         request = self.requests[0] if waiting else None
         if request is not None:
-            self.clock.drive(bus__valid=1, bus__address=request.address, bus__write=request.write, bus__select=request.select,
-                             bus__write_data=request.value, bus__kernel=request.kernel, bus__execute=request.execute)
+            self.clock.drive(
+                bus__valid=1,
+                bus__address=request.address,
+                bus__write=request.write,
+                bus__select=request.select,
+                bus__write_data=request.value,
+                bus__kernel=request.kernel,
+                bus__execute=request.execute,
+            )
         else:
             self.clock.drive(bus__valid=0)
         arrives = self.rx.popleft() if self.rx else None
@@ -163,7 +198,9 @@ class BoardDriver:
         if access is not None:
             if access.taken is None:
                 access.taken = self.cycles
-            self.clock.drive(host__we=access.write, host__adr=access.address >> 2, host__sel=access.select, host__dat_w=access.value)
+            self.clock.drive(
+                host__we=access.write, host__adr=access.address >> 2, host__sel=access.select, host__dat_w=access.value
+            )
 
     def _answer(self, pins):
         if pins["bus__done"].value:

@@ -83,7 +83,8 @@ class HandClock:
         self.cycles += 1
 
     async def run(self, cycles):
-        """Many cycles with the inputs as they are, by a clock that runs by itself and is much faster; ends as ``edge`` does, a little before its end."""
+        """Many cycles with the inputs as they are, by a clock that runs by itself and is much faster; ends as
+        ``edge`` does, a little before its end."""
         period = 2 * self.half_ps
         clock = Clock(self._clock, period, unit="ps", impl="gpi")
         clock.start(start_high=False)

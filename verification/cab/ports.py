@@ -25,8 +25,14 @@ class RegisterPorts:
     def __init__(self, dut, registers, inputs):
         self.clock = HandClock(dut)
         self.written = [name for name in registers if "w" in REG[name].access]
-        self.inputs = [*inputs, *(f"{name.lower()}__{pin}" for name in registers
-                                  for pin in (("write", "data") if "w" in REG[name].access else ()))]
+        self.inputs = [
+            *inputs,
+            *(
+                f"{name.lower()}__{pin}"
+                for name in registers
+                for pin in (("write", "data") if "w" in REG[name].access else ())
+            ),
+        ]
         self.inputs += [f"{name.lower()}__read" for name in registers if "r" in REG[name].access]
 
     def before(self):
@@ -56,7 +62,8 @@ class RegisterPorts:
             await self.cycle()
 
     async def write(self, name, value=0):
-        """Writes a register in the next cycle; whether its owner lets it be. The word comes by the others, too (``RegisterPort``)."""
+        """Writes a register in the next cycle; whether its owner lets it be. The word comes by the others, too
+        (``RegisterPort``)."""
         low = name.lower()
         self.clock.drive(**{f"{other.lower()}__data": value for other in self.written})
         await self.clock.settle()

@@ -53,8 +53,7 @@ class ProtectionModel:
         """Records the access and raises Refused unless the domain may make it."""
         registers = REGIONS["registers"]
         protection = REGIONS["protection"]
-        private = (protection.base <= address < protection.end
-                   or registers.base + KERNEL_PAGE <= address < registers.end)
+        private = protection.base <= address < protection.end or registers.base + KERNEL_PAGE <= address < registers.end
         if domain != KERNEL and (private or not self.rights(domain, address >> 10) & _NEEDS[kind]):
             self.refuse(address, kind, domain, vme)
 
@@ -111,7 +110,14 @@ class ProtectionModel:
     def read_trap_info(self):
         if not self.trap:
             return 0
-        return self._put("TRAP_INFO", kind=self.trap["kind"], domain=self.trap["domain"], vme=self.trap["vme"], lost=self.lost, valid=1)
+        return self._put(
+            "TRAP_INFO",
+            kind=self.trap["kind"],
+            domain=self.trap["domain"],
+            vme=self.trap["vme"],
+            lost=self.lost,
+            valid=1,
+        )
 
     def write_trap_info(self, value):
         self.trap, self.lost = None, 0

@@ -26,7 +26,9 @@ class Board(FiberOutModel, FiberInModel):
     ``data``: the data memory, ``program``: the program RAM; bytearrays. ``prom``: bytes.
     """
 
-    def __init__(self, data_bytes, program_bytes=REGIONS["program"].size, prom=b"", domains=DOMAINS, pages=PAGES, vme=False):
+    def __init__(
+        self, data_bytes, program_bytes=REGIONS["program"].size, prom=b"", domains=DOMAINS, pages=PAGES, vme=False
+    ):
         self.data = bytearray(data_bytes)
         self.program = bytearray(program_bytes)
         self.prom = bytes(prom).ljust(REGIONS["prom"].size, b"\0")
@@ -50,7 +52,7 @@ class Board(FiberOutModel, FiberInModel):
         """The word that a read gives; BusFault. Reading REPLY takes a reply out."""
         address, domain = self._begin(address, AccessKind.EXECUTE if execute else AccessKind.READ, kernel, vme)
         for memory, offset in self._memories(address):
-            return int.from_bytes(memory[offset:offset + 4], "big")
+            return int.from_bytes(memory[offset : offset + 4], "big")
         offset = address - REGIONS["protection"].base
         if 0 <= offset < REGIONS["protection"].size:
             found = self.protection.word(offset >> 14, offset & 0x3FFF)
@@ -109,7 +111,13 @@ class Board(FiberOutModel, FiberInModel):
     def _register(self, address, select, letter):
         """The register there, if the board has it and it can be accessed so; BusFault."""
         register = _BY_ADDRESS.get(address)
-        if register is None or select != 0xF or letter not in register.access or register in VME_REGISTERS and not self.vme:
+        if (
+            register is None
+            or select != 0xF
+            or letter not in register.access
+            or register in VME_REGISTERS
+            and not self.vme
+        ):
             raise BusFault
         return register
 
@@ -135,15 +143,20 @@ class Board(FiberOutModel, FiberInModel):
 
     def _allowed(self, address, length, right):
         """Refused unless the domain that writes a register may let DMA work on an area."""
-        self.protection.check_area(address, length, AccessKind.WRITE if right == Right.WRITE else AccessKind.READ, self._domain, self._vme)
+        self.protection.check_area(
+            address, length, AccessKind.WRITE if right == Right.WRITE else AccessKind.READ, self._domain, self._vme
+        )
 
     # -- interrupts and errors -----------------------------------------------------------------------
     @property
     def pending(self):
         """IRQ_PENDING."""
-        states = {Irq.PACKET: self.packet is not None and self.packet.waits, Irq.RECEIVED: self.result is not None,
-                  Irq.REPLY: bool(self.replies),
-                  Irq.INPUT: bool(self.rx_mode["direct"] and self.packet is None and self.queue)}
+        states = {
+            Irq.PACKET: self.packet is not None and self.packet.waits,
+            Irq.RECEIVED: self.result is not None,
+            Irq.REPLY: bool(self.replies),
+            Irq.INPUT: bool(self.rx_mode["direct"] and self.packet is None and self.queue),
+        }
         return sum(1 << irq for irq in Irq if states.get(irq) or irq in self.events)
 
     @property
@@ -190,8 +203,14 @@ class Board(FiberOutModel, FiberInModel):
 
     def _read_config(self):
         table = self.protection
-        return word("CONFIG", data=len(self.data).bit_length() - 1, program=len(self.program).bit_length() - 1,
-                    pages=table.pages.bit_length() - 1, domains=table.domains.bit_length() - 1, vme=self.vme)
+        return word(
+            "CONFIG",
+            data=len(self.data).bit_length() - 1,
+            program=len(self.program).bit_length() - 1,
+            pages=table.pages.bit_length() - 1,
+            domains=table.domains.bit_length() - 1,
+            vme=self.vme,
+        )
 
     def _error(self, name):
         if self.counts[name] < 255:

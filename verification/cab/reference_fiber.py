@@ -28,7 +28,7 @@ def word(name, **values):
 def internet_checksum(data):
     """The Internet checksum of bytes (RFC 1071)."""
     data = bytes(data) + b"\0" * (len(data) % 2)
-    total = sum(int.from_bytes(data[at:at + 2], "big") for at in range(0, len(data), 2))
+    total = sum(int.from_bytes(data[at : at + 2], "big") for at in range(0, len(data), 2))
     while total > 0xFFFF:
         total = (total & 0xFFFF) + (total >> 16)
     return total ^ 0xFFFF
@@ -49,21 +49,21 @@ class _Packet:
         self.check = check
         self.skip = skip
         self.ended = False
-        self.answered = False      # software has named a place, or discarded it
-        self.areas = []            # (offset, length)
-        self.dropped = None        # bytes stored when it was discarded
+        self.answered = False  # software has named a place, or discarded it
+        self.areas = []  # (offset, length)
+        self.dropped = None  # bytes stored when it was discarded
         self.too_long = self.framing = self.discarded = False
 
     @property
     def body(self):
         """All bytes that are not, or not perhaps, the CRC."""
-        return bytes(self.data[:max(len(self.data) - _TRAILER[self.check], 0)])
+        return bytes(self.data[: max(len(self.data) - _TRAILER[self.check], 0)])
 
     @property
     def stored(self):
         """The bytes that go to memory."""
         room = sum(length for _, length in self.areas) if self.answered else 0
-        return self.body[HEADER_BYTES:][:room if self.dropped is None else self.dropped]
+        return self.body[HEADER_BYTES:][: room if self.dropped is None else self.dropped]
 
     @property
     def waits(self):
@@ -141,8 +141,14 @@ class FiberOutModel:
 
     def _read_tx_status(self):
         begun = 1 if self.entries else 0
-        return word("TX_STATUS", free=TX_LIST_DEPTH - len(self.entries) + begun, busy=bool(self.entries),
-                     ready=self.ready, waiting=self.waiting, sent=self.sent_count & 0xFF)
+        return word(
+            "TX_STATUS",
+            free=TX_LIST_DEPTH - len(self.entries) + begun,
+            busy=bool(self.entries),
+            ready=self.ready,
+            waiting=self.waiting,
+            sent=self.sent_count & 0xFF,
+        )
 
     def _send(self, symbol, covered=True):
         if symbol == Control.IDLE:
@@ -167,11 +173,14 @@ class FiberOutModel:
         else:
             if entry["start"]:
                 self._send(Control.START)
-            for byte in self.data[entry["offset"]:entry["offset"] + entry["length"]] if entry["length"] else b"":
+            for byte in self.data[entry["offset"] : entry["offset"] + entry["length"]] if entry["length"] else b"":
                 self._send(byte)
             if entry["crc"]:
-                trailer = (internet_checksum(self.covered).to_bytes(2, "big") if entry["internet"]
-                           else zlib.crc32(self.covered).to_bytes(CRC_BYTES, "big"))
+                trailer = (
+                    internet_checksum(self.covered).to_bytes(2, "big")
+                    if entry["internet"]
+                    else zlib.crc32(self.covered).to_bytes(CRC_BYTES, "big")
+                )
                 for byte in trailer:
                     self._send(byte)
             if entry["end"]:
@@ -186,13 +195,13 @@ class FiberInModel:
 
     def reset_fiber_in(self):
         """As after a reset."""
-        self.queue = deque()        # (symbol, whether others were lost before it)
+        self.queue = deque()  # (symbol, whether others were lost before it)
         self.lost = False
         self.frames = {Control.REPLY: [], Control.COMMAND: []}
         self.missing = {Control.REPLY: 0, Control.COMMAND: 0}
         self.replies = deque()
         self.packet = None
-        self.result = None          # RX_RESULT while RECEIVED is pending
+        self.result = None  # RX_RESULT while RECEIVED is pending
         self.header = bytes(HEADER_BYTES)
         self.in_run = False
         self.rx_address = 0
@@ -274,7 +283,11 @@ class FiberInModel:
                 return False
             symbol, _ = self.queue.popleft()
             if symbol == Control.START:
-                self.packet, self.in_run, self.header = _Packet(self.rx_mode["check"], self.rx_mode["skip"]), False, bytes(HEADER_BYTES)
+                self.packet, self.in_run, self.header = (
+                    _Packet(self.rx_mode["check"], self.rx_mode["skip"]),
+                    False,
+                    bytes(HEADER_BYTES),
+                )
                 self.rx_stored, self.rx_body = 0, b""
             elif not self.in_run:
                 self.in_run = True
@@ -306,28 +319,38 @@ class FiberInModel:
         stored = len(packet.stored)
         if self.rx_stored < self.rx_threshold <= stored:
             self.events.add(Irq.RX_THRESHOLD)
-        self.rx_stored, self.rx_body = stored, packet.body[packet.skip:]
+        self.rx_stored, self.rx_body = stored, packet.body[packet.skip :]
 
     def _finish(self, packet):
         body = packet.body
         stored = rest = packet.stored
         for offset, length in packet.areas:
             part, rest = rest[:length], rest[length:]
-            self.data[offset:offset + len(part)] = part
+            self.data[offset : offset + len(part)] = part
         self.rx_areas = []
-        trailer = bytes(packet.data[len(body):])
-        right = {Check.CRC32: zlib.crc32(body).to_bytes(CRC_BYTES, "big"),
-                 Check.INTERNET: internet_checksum(body[packet.skip:]).to_bytes(2, "big"), Check.NONE: b""}
+        trailer = bytes(packet.data[len(body) :])
+        right = {
+            Check.CRC32: zlib.crc32(body).to_bytes(CRC_BYTES, "big"),
+            Check.INTERNET: internet_checksum(body[packet.skip :]).to_bytes(2, "big"),
+            Check.NONE: b"",
+        }
         good = trailer == right[packet.check]
-        self.result = word("RX_RESULT", length=len(stored), header=min(len(body), HEADER_BYTES), crc_bad=not good,
-                            too_long=packet.too_long, framing=packet.framing, discarded=packet.discarded)
+        self.result = word(
+            "RX_RESULT",
+            length=len(stored),
+            header=min(len(body), HEADER_BYTES),
+            crc_bad=not good,
+            too_long=packet.too_long,
+            framing=packet.framing,
+            discarded=packet.discarded,
+        )
         self.packet = None
 
     def _read_rx_result(self):
         return self.result or 0
 
     def _header_word(number):
-        return lambda self: int.from_bytes(self.header[4 * number:4 * number + 4], "big")
+        return lambda self: int.from_bytes(self.header[4 * number : 4 * number + 4], "big")
 
     _read_rx_header0, _read_rx_header1, _read_rx_header2, _read_rx_header3 = map(_header_word, range(4))
 
@@ -400,6 +423,10 @@ class FiberInModel:
 
     def _read_rx_status(self):
         packet = self.packet
-        return word("RX_STATUS", level=len(self.queue), open=packet is not None and not packet.ended,
-                     dma=packet is not None and packet.answered and not packet.discarded,
-                     areas=0 if packet is not None and packet.areas else RX_LIST_DEPTH - len(self.rx_areas))
+        return word(
+            "RX_STATUS",
+            level=len(self.queue),
+            open=packet is not None and not packet.ended,
+            dma=packet is not None and packet.answered and not packet.discarded,
+            areas=0 if packet is not None and packet.areas else RX_LIST_DEPTH - len(self.rx_areas),
+        )

@@ -34,8 +34,15 @@ def with_sum(data):
 
 
 def _length():
-    return random.choice([random.randrange(8), random.randrange(40), random.randrange(40), random.randrange(300),
-                          random.choice([15, 16, 17, 1024, 1100, 1300])])
+    return random.choice(
+        [
+            random.randrange(8),
+            random.randrange(40),
+            random.randrange(40),
+            random.randrange(300),
+            random.choice([15, 16, 17, 1024, 1100, 1300]),
+        ]
+    )
 
 
 def random_arrival():
@@ -45,27 +52,38 @@ def random_arrival():
     if kind < 0.45:
         symbols = packet(with_crc(data))
     elif kind < 0.55:
-        symbols = packet(random.choice([data, with_sum(data), with_sum(data)]))    # CRC wrong or missing
+        symbols = packet(random.choice([data, with_sum(data), with_sum(data)]))  # CRC wrong or missing
     elif kind < 0.62:
-        symbols = packet(with_crc(data))[:-1]                            # without end
+        symbols = packet(with_crc(data))[:-1]  # without end
     elif kind < 0.69:
-        symbols = [*packet(data)[:-1], *packet(with_crc(data))]          # cut short by a start
+        symbols = [*packet(data)[:-1], *packet(with_crc(data))]  # cut short by a start
     elif kind < 0.77:
         symbols = reply(*random.randbytes(3), done=random.random() < 0.5) * random.choice([1, 1, 1, 9])
     elif kind < 0.82:
         symbols = command(*random.randbytes(3))
     elif kind < 0.88:
-        symbols = [*data]                                                # bytes outside a packet
+        symbols = [*data]  # bytes outside a packet
     else:
         codes = [*Control, Control.START, Control.END, random.choice(_RESERVED)]
-        symbols = [random.choice(codes) if random.random() < 0.4 else random.getrandbits(8)
-                   for _ in range(random.randrange(30))]
+        symbols = [
+            random.choice(codes) if random.random() < 0.4 else random.getrandbits(8)
+            for _ in range(random.randrange(30))
+        ]
     symbols = [int(symbol) for symbol in symbols]
     for _ in range(random.choice([0, 0, 1, 3])):
         place = random.randrange(len(symbols) + 1)
         symbols[place:place] = random.choice(
-            [[Control.READY], [Control.READY], [Control.IDLE], reply(*random.randbytes(3)), reply(*random.randbytes(3))[:2],
-             command(*random.randbytes(3)), command(*random.randbytes(3))[:3], [random.choice(_RESERVED)]])
+            [
+                [Control.READY],
+                [Control.READY],
+                [Control.IDLE],
+                reply(*random.randbytes(3)),
+                reply(*random.randbytes(3))[:2],
+                command(*random.randbytes(3)),
+                command(*random.randbytes(3))[:3],
+                [random.choice(_RESERVED)],
+            ]
+        )
     return symbols
 
 
@@ -94,11 +112,13 @@ class Scenario:
         content = random.randbytes(len(self.model.data))
         self.model.data[:] = content
         words = range(0, len(content), 4)
-        await self.board.block(Access(_DATA + at, int.from_bytes(content[at:at + 4], "big")) for at in words)
+        await self.board.block(Access(_DATA + at, int.from_bytes(content[at : at + 4], "big")) for at in words)
         program = random.randbytes(len(self.model.program))
         self.model.program[:] = program
-        await self.board.block(Access(REGIONS["program"].base + at, int.from_bytes(program[at:at + 4], "big"))
-                               for at in range(0, len(program), 4))
+        await self.board.block(
+            Access(REGIONS["program"].base + at, int.from_bytes(program[at : at + 4], "big"))
+            for at in range(0, len(program), 4)
+        )
         table = self.model.protection
         words = []
         for domain in range(table.domains):
@@ -112,7 +132,7 @@ class Scenario:
     async def access(self, address, value=None, select=0xF, kernel=True, execute=False, vme=False):
         """The same access on both sides; the word read, or None after an error."""
         pins = {"vme": True} if vme else {"kernel": kernel, "execute": execute}
-        address &= ~3 if vme else ~0      # the host's addresses are those of words
+        address &= ~3 if vme else ~0  # the host's addresses are those of words
         try:
             if value is None:
                 expected = self.model.read(address, select, **pins)
@@ -121,8 +141,11 @@ class Scenario:
         except BusFault:
             expected = BusFault
         try:
-            seen = await (self.board.read(address, select, **pins) if value is None
-                          else self.board.write(address, value, select, **pins))
+            seen = await (
+                self.board.read(address, select, **pins)
+                if value is None
+                else self.board.write(address, value, select, **pins)
+            )
         except BusFault:
             seen = BusFault
         kind = "load" if value is None else f"store of {value:#x}"
@@ -142,7 +165,7 @@ class Scenario:
         board, model = self.board, self.model
         await board.quiet()
         same = len(os.path.commonprefix([board.tx, model.sent]))
-        seen, expected = board.tx[same:same + 20], model.sent[same:same + 20]
+        seen, expected = board.tx[same : same + 20], model.sent[same : same + 20]
         assert board.tx == model.sent, f"sent the same {same} symbols, then {seen}, not {expected}"
         board.tx.clear()
         model.sent.clear()
@@ -164,7 +187,11 @@ class Scenario:
         """Every word of the data memory."""
         accesses = await self.board.block(Access(_DATA + at) for at in range(0, len(self.model.data), 4))
         seen = b"".join(access.data.to_bytes(4, "big") for access in accesses)
-        wrong = [f"{at:#x} is {one:#x}, not {other:#x}" for at, (one, other) in enumerate(zip(seen, self.model.data, strict=True)) if one != other]
+        wrong = [
+            f"{at:#x} is {one:#x}, not {other:#x}"
+            for at, (one, other) in enumerate(zip(seen, self.model.data, strict=True))
+            if one != other
+        ]
         assert not wrong, f"memory differs at {len(wrong)} bytes: {', '.join(wrong[:8])}"
 
     # -- operations ----------------------------------------------------------------------------------
@@ -221,8 +248,15 @@ class Scenario:
 
     async def mode(self):
         """How packets are taken: mostly as they were at first."""
-        await self.register("RX_MODE", put("RX_MODE", check=random.choice([0, 0, 1, 1, 2, 3]), skip=random.choice([0, 0, 3, 16, 17]),
-                                           direct=random.random() < 0.2))
+        await self.register(
+            "RX_MODE",
+            put(
+                "RX_MODE",
+                check=random.choice([0, 0, 1, 1, 2, 3]),
+                skip=random.choice([0, 0, 3, 16, 17]),
+                direct=random.random() < 0.2,
+            ),
+        )
 
     async def take_symbols(self):
         """Software takes symbols out of the queue itself."""
@@ -230,7 +264,9 @@ class Scenario:
             await self.register("RX_QUEUE")
 
     async def thresholds(self):
-        await self.register(random.choice(["RX_THRESHOLD", "TX_THRESHOLD"]), random.choice([0, 1, 4, random.randrange(200)]))
+        await self.register(
+            random.choice(["RX_THRESHOLD", "TX_THRESHOLD"]), random.choice([0, 1, 4, random.randrange(200)])
+        )
 
     async def discard(self):
         await self.register("RX_CONTROL", put("RX_CONTROL", discard=1))
@@ -253,8 +289,11 @@ class Scenario:
                 return
             kind = random.random()
             if kind < 0.25:
-                await self.register("TX_COMMAND", random.getrandbits(32) & ~REG["TX_COMMAND"].wait_ready.mask
-                                    | put("TX_COMMAND", wait_ready=random.random() < 0.3))
+                await self.register(
+                    "TX_COMMAND",
+                    random.getrandbits(32) & ~REG["TX_COMMAND"].wait_ready.mask
+                    | put("TX_COMMAND", wait_ready=random.random() < 0.3),
+                )
             elif kind < 0.4:
                 symbol = random.choice([random.getrandbits(9), *Control])
                 await self.register("TX_SYMBOL", symbol | random.getrandbits(23) << 9)
@@ -265,22 +304,47 @@ class Scenario:
         length = _length()
         offset = random.choice([random.randrange(self.half - 1300), 0, 1, 2, 3])
         if random.random() < 0.05:
-            length, offset = random.choice([(1, -1), (1, len(self.model.data)), (2, len(self.model.data) - 1), (0, -5),
-                                            ((1 << 20) - 1, 0), (0, len(self.model.data))])
+            length, offset = random.choice(
+                [
+                    (1, -1),
+                    (1, len(self.model.data)),
+                    (2, len(self.model.data) - 1),
+                    (0, -5),
+                    ((1 << 20) - 1, 0),
+                    (0, len(self.model.data)),
+                ]
+            )
         await self.register("TX_ADDRESS", _DATA + offset & 0xFFFFFF)
-        await self.register("TX_AREA", put("TX_AREA", length=length, crc=random.random() < 0.4, internet=random.random() < 0.4, end=random.random() < 0.4,
-                                           start=random.random() < 0.4, notify=random.random() < 0.3), **self.as_user())
+        await self.register(
+            "TX_AREA",
+            put(
+                "TX_AREA",
+                length=length,
+                crc=random.random() < 0.4,
+                internet=random.random() < 0.4,
+                end=random.random() < 0.4,
+                start=random.random() < 0.4,
+                notify=random.random() < 0.3,
+            ),
+            **self.as_user(),
+        )
 
     async def reset_sender(self):
-        await self.register("TX_CONTROL", random.choice([put("TX_CONTROL", reset=1), put("TX_CONTROL", set_ready=1),
-                                                         put("TX_CONTROL", reset=1, set_ready=1)]))
+        await self.register(
+            "TX_CONTROL",
+            random.choice(
+                [put("TX_CONTROL", reset=1), put("TX_CONTROL", set_ready=1), put("TX_CONTROL", reset=1, set_ready=1)]
+            ),
+        )
 
     async def send_ready(self):
         for _ in range(random.choice([1, 1, 3])):
             await self.register("TX_READY", random.getrandbits(32))
 
     async def interrupts(self):
-        name = random.choice(["IRQ_PENDING", "IRQ_PENDING", "IRQ_ENABLE", "IRQ_ENABLE", "IRQ_THRESHOLD", *LEVEL_REGISTERS])
+        name = random.choice(
+            ["IRQ_PENDING", "IRQ_PENDING", "IRQ_ENABLE", "IRQ_ENABLE", "IRQ_THRESHOLD", *LEVEL_REGISTERS]
+        )
         await self.register(name, random.getrandbits(32) & (~0xC if name == "IRQ_THRESHOLD" else ~0))
 
     async def reset_board(self):
@@ -289,13 +353,32 @@ class Scenario:
     async def memory(self):
         for _ in range(10):
             address = self.half + random.randrange(self.half)
-            await self.access(_DATA + address, random.choice([None, random.getrandbits(32)]), random.getrandbits(4),
-                              execute=random.random() < 0.2, **self.as_user())
+            await self.access(
+                _DATA + address,
+                random.choice([None, random.getrandbits(32)]),
+                random.getrandbits(4),
+                execute=random.random() < 0.2,
+                **self.as_user(),
+            )
 
     async def host(self):
         """The host does what software would: in VME's own domain, so that it may be refused."""
-        name = random.choice(["TX_SYMBOL", "TX_READY", "REPLY", "IRQ_PENDING", "RX_RELEASE", "RX_QUEUE", "DOMAIN", "TX_ADDRESS",
-                              "TRAP_INFO", "RX_ADDRESS", "VME_BELL", "CONFIG"])
+        name = random.choice(
+            [
+                "TX_SYMBOL",
+                "TX_READY",
+                "REPLY",
+                "IRQ_PENDING",
+                "RX_RELEASE",
+                "RX_QUEUE",
+                "DOMAIN",
+                "TX_ADDRESS",
+                "TRAP_INFO",
+                "RX_ADDRESS",
+                "VME_BELL",
+                "CONFIG",
+            ]
+        )
         writes = "w" in REG[name].access and ("r" not in REG[name].access or random.random() < 0.5)
         await self.register(name, random.getrandbits(32) if writes else None, vme=True)
 
@@ -304,10 +387,22 @@ class Scenario:
         domains = self.model.protection.domains
         kind = random.random()
         if kind < 0.5:
-            page = random.choice([REGIONS["data"].base + random.randrange(len(self.model.data)), REGIONS["registers"].base,
-                                  REGIONS["program"].base, REGIONS["registers"].base + 0xC00, random.getrandbits(24)]) >> 10
+            page = (
+                random.choice(
+                    [
+                        REGIONS["data"].base + random.randrange(len(self.model.data)),
+                        REGIONS["registers"].base,
+                        REGIONS["program"].base,
+                        REGIONS["registers"].base + 0xC00,
+                        random.getrandbits(24),
+                    ]
+                )
+                >> 10
+            )
             rights = sum(random.choice([7, 7, 7, 7, 3, 1, random.randrange(256)]) << 8 * n for n in range(4))
-            await self.access(REGIONS["protection"].base + (random.randrange(domains) << 14) + page, rights, random.getrandbits(4))
+            await self.access(
+                REGIONS["protection"].base + (random.randrange(domains) << 14) + page, rights, random.getrandbits(4)
+            )
         elif kind < 0.8:
             await self.register("DOMAIN", random.choice([0, random.randrange(32), random.randrange(domains)]))
         elif kind < 0.9:
@@ -318,27 +413,34 @@ class Scenario:
     async def anywhere(self):
         """An access to any place, most of them errors; but not one that takes or starts something."""
         register = random.choice(REGISTERS)
-        address, select = random.choice([
-            (random.getrandbits(24), random.getrandbits(4)),
-            (_DATA + len(self.model.data) + random.randrange(1 << 12), 15),
-            (_DATA - 1 - random.randrange(1 << 12), 15),
-            (REGIONS["registers"].base + random.randrange(REGIONS["registers"].size), 15),
-            (register.address, random.randrange(15)),
-            (register.address | 3, 15),
-        ])
+        address, select = random.choice(
+            [
+                (random.getrandbits(24), random.getrandbits(4)),
+                (_DATA + len(self.model.data) + random.randrange(1 << 12), 15),
+                (_DATA - 1 - random.randrange(1 << 12), 15),
+                (REGIONS["registers"].base + random.randrange(REGIONS["registers"].size), 15),
+                (register.address, random.randrange(15)),
+                (register.address | 3, 15),
+            ]
+        )
         region = REGIONS["registers"]
         if address & ~3 in {REG[name].address for name in (*_TIMER, "TX_STATUS")} and select == 15:
             return
         if self.model.vme and address >= REGIONS["vme"].base:
-            return      # the VME bus is at rest: it would take long
+            return  # the VME bus is at rest: it would take long
         if REGIONS["protection"].base <= address < REGIONS["protection"].end and random.random() < 0.9:
             return
         writes = random.random() < 0.5 and not _DATA <= address < _DATA + self.half
-        if writes and region.base <= address < region.end and select == 15 and any(
-                r.address == address & ~3 and "w" in r.access for r in REGISTERS):
+        if (
+            writes
+            and region.base <= address < region.end
+            and select == 15
+            and any(r.address == address & ~3 and "w" in r.access for r in REGISTERS)
+        ):
             return
-        await self.access(address, random.getrandbits(32) if writes else None, select, execute=random.random() < 0.2,
-                          **self.as_user())
+        await self.access(
+            address, random.getrandbits(32) if writes else None, select, execute=random.random() < 0.2, **self.as_user()
+        )
 
     async def run(self, operations, weights):
         """That many operations, chosen by weight (name → number)."""

@@ -10,7 +10,18 @@ __all__ = ["DATA", "REGISTERS", "SIZE", "Sender"]
 
 SIZE = REGIONS["data"].size
 DATA = REGIONS["data"].base
-REGISTERS = ("TX_STATUS", "TX_COMMAND", "TX_ADDRESS", "TX_AREA", "TX_SYMBOL", "TX_READY", "TX_CONTROL", "TX_PROGRESS", "TX_THRESHOLD", "TX_COUNT")
+REGISTERS = (
+    "TX_STATUS",
+    "TX_COMMAND",
+    "TX_ADDRESS",
+    "TX_AREA",
+    "TX_SYMBOL",
+    "TX_READY",
+    "TX_CONTROL",
+    "TX_PROGRESS",
+    "TX_THRESHOLD",
+    "TX_COUNT",
+)
 
 
 class Sender(RegisterPorts):
@@ -19,25 +30,29 @@ class Sender(RegisterPorts):
     def __init__(self, dut):
         super().__init__(dut, REGISTERS, ("memory__ready", "memory_data", "tx__ready", "ready"))
         self.memory = random.randbytes(SIZE)
-        self.grant = self.take = 1.0      # probabilities
+        self.grant = self.take = 1.0  # probabilities
         self.out = []
         self.times = []
         self.sent = 0
-        self.arrives = False              # a ready signal
-        self.told = []                    # TX_PROGRESS behind each cycle in which the threshold is told of
+        self.arrives = False  # a ready signal
+        self.told = []  # TX_PROGRESS behind each cycle in which the threshold is told of
         self._word = None
         self._held = None
         self._threshold = 0
 
     def before(self):
-        self.clock.drive(memory__ready=random.random() < self.grant, tx__ready=random.random() < self.take, ready=self.arrives,
-                         memory_data=random.getrandbits(32) if self._word is None else self._word)
+        self.clock.drive(
+            memory__ready=random.random() < self.grant,
+            tx__ready=random.random() < self.take,
+            ready=self.arrives,
+            memory_data=random.getrandbits(32) if self._word is None else self._word,
+        )
         self.arrives, self._word = False, None
 
     def after(self):
         if self.pin("memory__valid") and self.clock.inputs["memory__ready"]:
             at = 4 * self.pin("memory__address")
-            self._word = int.from_bytes(self.memory[at:at + 4], "big")
+            self._word = int.from_bytes(self.memory[at : at + 4], "big")
         symbol = self.pin("tx__payload") if self.pin("tx__valid") else None
         assert self._held in (None, symbol)
         self._held = None

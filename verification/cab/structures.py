@@ -13,4 +13,7 @@ def pack(layout, **values):
 
 def unpack(layout, bits):
     """The members of a structure, name → int."""
-    return {name: bits >> field.offset & (1 << Shape.cast(field.shape).width) - 1 for name, field in data.Layout.cast(layout)}
+    return {
+        name: bits >> field.offset & (1 << Shape.cast(field.shape).width) - 1
+        for name, field in data.Layout.cast(layout)
+    }

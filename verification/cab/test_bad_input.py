@@ -1,4 +1,5 @@
-"""What the board does with input that makes no sense: a defined answer, nothing hangs, nothing is lost (docs/cab.md)."""
+"""What the board does with input that makes no sense: a defined answer, nothing hangs, nothing is lost
+(docs/cab.md)."""
 
 import random
 
@@ -45,7 +46,7 @@ async def reserved_bits_read_as_0_and_are_ignored_when_written(dut):
         if "w" not in register.access or not reserved(register):
             continue
         value = 0
-        if "r" in register.access and register.name != "VME_INTERRUPT":    # no other raises what is not undone
+        if "r" in register.access and register.name != "VME_INTERRUPT":  # no other raises what is not undone
             value = random.getrandbits(32) & ~reserved(register)
         shown = []
         for spare in (0, reserved(register), random.getrandbits(32) & reserved(register)):
@@ -78,8 +79,8 @@ async def every_word_of_the_register_region_that_is_no_register_is_a_hole(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def accesses_while_reset_are_not_answered_and_change_nothing(dut):
-    """docs/cab.md, interrupts and reset: memory keeps its content, registers are as after any reset; the board answers again
-    behind it."""
+    """docs/cab.md, interrupts and reset: memory keeps its content, registers are as after any reset; the board answers
+    again behind it."""
     board = BoardDriver(dut)
     await board.start()
     await board.write(DATA, 0x01020304)
@@ -90,8 +91,16 @@ async def accesses_while_reset_are_not_answered_and_change_nothing(dut):
         dut.rst.value = 1
         await board.cycle()
         for _ in range(random.randrange(2, 12)):
-            board.clock.drive(bus__valid=1, bus__kernel=1, bus__write=1, bus__select=15, bus__write_data=_WORD,
-                              bus__address=random.choice([DATA, REG["IRQ_ENABLE"].address, REG["TX_SYMBOL"].address, REGIONS["vme"].base]))
+            board.clock.drive(
+                bus__valid=1,
+                bus__kernel=1,
+                bus__write=1,
+                bus__select=15,
+                bus__write_data=_WORD,
+                bus__address=random.choice(
+                    [DATA, REG["IRQ_ENABLE"].address, REG["TX_SYMBOL"].address, REGIONS["vme"].base]
+                ),
+            )
             await board.clock.settle()
             assert not dut.bus__done.value and not dut.irq.value and not dut.fiber__tx__valid.value
             await board.clock.edge()
@@ -104,13 +113,14 @@ async def accesses_while_reset_are_not_answered_and_change_nothing(dut):
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")
 async def dma_that_runs_does_not_see_what_is_written_for_the_next(dut):
-    """docs/cab.md, fiber out and fiber in: addresses, areas, modes and thresholds written while DMA runs leave its bytes alone;
-    RX_START and RX_AREA are bus errors then."""
+    """docs/cab.md, fiber out and fiber in: addresses, areas, modes and thresholds written while DMA runs leave its
+    bytes
+    alone; RX_START and RX_AREA are bus errors then."""
     board = BoardDriver(dut)
     await board.start()
     content = bytes(random.getrandbits(8) for _ in range(200))
     for at in range(0, 200, 4):
-        await board.write(DATA + at, int.from_bytes(content[at:at + 4], "big"))
+        await board.write(DATA + at, int.from_bytes(content[at : at + 4], "big"))
     for _ in range(5):
         board.tx.clear()
         await board.register("TX_ADDRESS", DATA)
@@ -141,13 +151,14 @@ async def dma_that_runs_does_not_see_what_is_written_for_the_next(dut):
 
 @cocotb.test(timeout_time=100, timeout_unit="ms")
 async def an_area_is_not_let_in_because_it_is_refused_for_a_while(dut):
-    """docs/cab.md, protection: a discarded packet that ends while the pages of an area are looked at, in whichever cycle, does not
-    hide those that are forbidden."""
+    """docs/cab.md, protection: a discarded packet that ends while the pages of an area are looked at, in whichever
+    cycle,
+    does not hide those that are forbidden."""
     board = BoardDriver(dut)
     await board.start()
     base = REGIONS["protection"].base + (1 << 14)
     for page in range(0, 4, 4):
-        await board.write(base + (DATA >> 10) + page, 0x02000000)    # the first page alone
+        await board.write(base + (DATA >> 10) + page, 0x02000000)  # the first page alone
     await board.write(base + (REGIONS["registers"].base >> 10), 0x02020202)
     await board.register("DOMAINS_ON", 2)
     await board.register("DOMAIN", 1)

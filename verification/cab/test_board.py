@@ -19,8 +19,10 @@ DATA = REGIONS["data"].base
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")
 async def both_fibers_run_at_full_rate_and_the_cpu_gets_along(dut):
-    """C1, C2, C3: a symbol in every cycle in each direction at once, from areas at any byte to any byte; with many short areas, at
-    the fiber's rate of four symbols in five cycles; the CPU, which wants the memory in every cycle, never waits long for it, nor does the host."""
+    """C1, C2, C3: a symbol in every cycle in each direction at once, from areas at any byte to any byte; with many
+    short
+    areas, at the fiber's rate of four symbols in five cycles; the CPU, which wants the memory in every cycle, never
+    waits long for it, nor does the host."""
     board = BoardDriver(dut)
     await board.start()
     size = BOARDS[inside()]["data_bytes"]
@@ -32,7 +34,7 @@ async def both_fibers_run_at_full_rate_and_the_cpu_gets_along(dut):
     for offset, pieces, place in ((0, 1, 0), (1, 1, 2), (3, 7, 1), (2, 25, 3)):
         length = size // 4
         content = random.randbytes(length)
-        await board.block(Access(DATA + at, int.from_bytes(content[at:at + 4], "big")) for at in range(0, length, 4))
+        await board.block(Access(DATA + at, int.from_bytes(content[at : at + 4], "big")) for at in range(0, length, 4))
         # Pieces of an area each, gathered into one packet.
         cuts = sorted({offset, length, *(random.randrange(offset, length) for _ in range(pieces - 1))})
         cuts = [cut for number, cut in enumerate(cuts) if number in (0, len(cuts) - 1) or cut - cuts[number - 1] >= 9]
@@ -75,20 +77,27 @@ async def both_fibers_run_at_full_rate_and_the_cpu_gets_along(dut):
         board.loopback = False
         board.takes = lambda: True
         result = fields("RX_RESULT", await board.register("RX_RESULT"))
-        assert result == {"length": length - offset - 16, "header": 16, "crc_bad": 0, "too_long": 0, "framing": 0,
-                          "discarded": 0}
+        assert result == {
+            "length": length - offset - 16,
+            "header": 16,
+            "crc_bad": 0,
+            "too_long": 0,
+            "framing": 0,
+            "discarded": 0,
+        }
         at = size // 2 + place
         words = await board.block(Access(DATA + word) for word in range(at & ~3, at + result["length"], 4))
-        stored = b"".join(word.data.to_bytes(4, "big") for word in words)[place:][:result["length"]]
-        assert stored == content[offset + 16:]
+        stored = b"".join(word.data.to_bytes(4, "big") for word in words)[place:][: result["length"]]
+        assert stored == content[offset + 16 :]
         await board.register("RX_RELEASE", 0)
         await board.quiet()
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def what_vme_may_not_do_does_nothing(dut):
-    """C4, C5, C7: the host's accesses are made in VME's domain; refused, they take no reply, ring no bell, write no word, and are
-    recorded; the CPU is not in their way, nor they in its."""
+    """C4, C5, C7: the host's accesses are made in VME's domain; refused, they take no reply, ring no bell, write no
+    word,
+    and are recorded; the CPU is not in their way, nor they in its."""
     board = BoardDriver(dut)
     await board.start()
     if not board.has_host:
@@ -115,8 +124,14 @@ async def what_vme_may_not_do_does_nothing(dut):
 
     names = "REPLY", "DOMAIN", "DOMAINS_ON", "TRAP_INFO", "IRQ_PENDING"
     assert all([await refused(name) for name in names])
-    assert all([await refused(name, 0) for name in ("TX_READY", "DOMAIN", "DOMAINS_ON", "VME_BELL", "RESET", "TRAP_INFO")])
-    assert await refused(DATA, 5) and await refused(DATA) and await refused(REGIONS["protection"].base + (vme << 14) + 0x400, 0)
+    assert all(
+        [await refused(name, 0) for name in ("TX_READY", "DOMAIN", "DOMAINS_ON", "VME_BELL", "RESET", "TRAP_INFO")]
+    )
+    assert (
+        await refused(DATA, 5)
+        and await refused(DATA)
+        and await refused(REGIONS["protection"].base + (vme << 14) + 0x400, 0)
+    )
     page = REGIONS["protection"].base + (vme << 14)
     for number in (0x400, 0x800):
         await board.write(page + number, 0x01000000)
@@ -124,7 +139,12 @@ async def what_vme_may_not_do_does_nothing(dut):
     assert not await refused(DATA) and await refused(DATA, 5)
     assert await board.read(DATA, vme=True) == 0x01020304
     await board.write(page + 0x800, 0x02000000)
-    assert await refused("REPLY") and not await refused("TX_READY", 0) and await refused("DOMAIN") and await refused("DOMAIN", 1)
+    assert (
+        await refused("REPLY")
+        and not await refused("TX_READY", 0)
+        and await refused("DOMAIN")
+        and await refused("DOMAIN", 1)
+    )
     await board.write(page + 0x800, 0x03000000)
     assert await board.read(REG["REPLY"].address, vme=True) == put("REPLY", valid=1, opcode=1, hub=2, value=3)
     await board.quiet()

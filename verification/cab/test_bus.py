@@ -11,8 +11,10 @@ from nectar.hdl.cab.bus import CpuBus
 from nectar.verification.bench import Bench, inside
 from nectar.verification.cab.bus_environment import AREAS, SIZE, BusEnvironment, names_area, place, random_request
 
-LATENCY = 3      # cycles from the one in which an access is taken to the one of its response
-AREA_CYCLES = 3  # that an access takes more, beside one for each page, if it names an area in a domain other than the kernel's
+LATENCY = 3  # cycles from the one in which an access is taken to the one of its response
+AREA_CYCLES = (
+    3  # that an access takes more, beside one for each page, if it names an area in a domain other than the kernel's
+)
 
 
 def world(dut):
@@ -22,8 +24,9 @@ def world(dut):
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")
 async def every_access_is_done_once_or_refused_and_answered_in_order(dut):
-    """docs/cab.md, CPU bus and protection; C4, C5: whatever CPU and VME ask, in whatever domain, however long memory and window
-    make them wait; a refused access reaches nothing and is recorded."""
+    """docs/cab.md, CPU bus and protection; C4, C5: whatever CPU and VME ask, in whatever domain, however long memory
+    and
+    window make them wait; a refused access reaches nothing and is recorded."""
     around = world(dut)
     await around.start()
     for wants in ({"bus": 0.2, "vme": 0.1}, {"bus": 0.8, "vme": 0.3}, {"bus": 1, "vme": 1}, {"bus": 1, "vme": 0}):
@@ -41,8 +44,8 @@ async def every_access_is_done_once_or_refused_and_answered_in_order(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def no_access_takes_longer_for_being_checked(dut):
-    """C4: 3 cycles in a user's domain as in the kernel's, refused or not, one behind the other in every cycle; all but those
-    that name an area or go to the window, or are behind one to the protection's own."""
+    """C4: 3 cycles in a user's domain as in the kernel's, refused or not, one behind the other in every cycle; all but
+    those that name an area or go to the window, or are behind one to the protection's own."""
     around = world(dut)
     await around.start()
     for around.current in (0, 3):
@@ -50,7 +53,11 @@ async def no_access_takes_longer_for_being_checked(dut):
             await around.cycle({"bus": 1, "vme": 0})
             if around.offered["bus"]:
                 where = place(around.offered["bus"]["address"])
-                if where == "vme" or where == "registers" and around.offered["bus"]["address"] - REGIONS["registers"].base >> 2 in AREAS:
+                if (
+                    where == "vme"
+                    or where == "registers"
+                    and around.offered["bus"]["address"] - REGIONS["registers"].base >> 2 in AREAS
+                ):
                     around.offered["bus"]["address"] = REGIONS["data"].base + random.randrange(SIZE)
         await around.drain()
         lone = len(around.waits["bus"])
@@ -61,8 +68,9 @@ async def no_access_takes_longer_for_being_checked(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def cpu_and_vme_take_turns(dut):
-    """docs/cab.md, CPU bus: when both want something in every cycle each gets every second access; the lock of VME keeps the
-    CPU out."""
+    """docs/cab.md, CPU bus: when both want something in every cycle each gets every second access; the lock of VME
+    keeps
+    the CPU out."""
     around = world(dut)
     await around.start()
     around.salt, data = 0, REGIONS["data"].base
@@ -71,8 +79,14 @@ async def cpu_and_vme_take_turns(dut):
         for _ in range(300):
             for port in around.taken:
                 around.offered[port] = around.offered[port] or {
-                    "address": data + random.randrange(SIZE), "write": 0, "execute": 0, "select": 14 | (port == "bus"),
-                    "write_data": random.getrandbits(32), "kernel": 1, "lock": lock}
+                    "address": data + random.randrange(SIZE),
+                    "write": 0,
+                    "execute": 0,
+                    "select": 14 | (port == "bus"),
+                    "write_data": random.getrandbits(32),
+                    "kernel": 1,
+                    "lock": lock,
+                }
             await around.cycle({"bus": 0, "vme": 0})
         bus, vme = (around.done[port] - before[port] for port in ("bus", "vme"))
         assert abs(bus - vme) <= 4 if not lock else bus < 5 and vme > 280
@@ -84,17 +98,26 @@ async def cpu_and_vme_take_turns(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def an_area_is_as_allowed_as_each_of_its_pages(dut):
-    """docs/cab.md, protection: areas anywhere, of any length, of which one page is forbidden, or one beside it: the first forbidden byte
-    is recorded. The look-up takes a cycle for each page, and three more."""
+    """docs/cab.md, protection: areas anywhere, of any length, of which one page is forbidden, or one beside it: the
+    first
+    forbidden byte is recorded. The look-up takes a cycle for each page, and three more."""
     around = world(dut)
     await around.start()
     around.current = 3
     for _ in range(120):
-        length = random.choice([0, 1, 1 << random.randrange(LENGTH_BITS), random.getrandbits(random.randint(3, LENGTH_BITS))])
+        length = random.choice(
+            [0, 1, 1 << random.randrange(LENGTH_BITS), random.getrandbits(random.randint(3, LENGTH_BITS))]
+        )
         address = random.randrange(1024, (1 << ADDRESS_BITS) - length + 1)
         behind = (address + length) % 1024
         # It ends anywhere, with a page, or some bytes behind it: one, or a power of two.
-        address -= random.choice([0, behind, *(max(behind - bytes, 0) for bytes in (1, 1 << random.randrange(10), 1 << random.randrange(10)))])
+        address -= random.choice(
+            [
+                0,
+                behind,
+                *(max(behind - bytes, 0) for bytes in (1, 1 << random.randrange(10), 1 << random.randrange(10))),
+            ]
+        )
         first, last = address >> 10, address + max(length, 1) - 1 >> 10
         around.area = {"address": address, "length": length, "write": random.getrandbits(1)}
         pages = {random.choice([first, last, random.randint(first, last), first - 1, last + 1])}
@@ -108,16 +131,24 @@ async def an_area_is_as_allowed_as_each_of_its_pages(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def each_access_takes_its_time_and_the_next_begins_behind_it(dut):
-    """docs/cab.md, CPU bus and protection: one access a cycle, 3 cycles each; more for those that name an area, and behind those that change the protection,
-    whose response is out when the next begins; for none whose address is merely like theirs."""
+    """docs/cab.md, CPU bus and protection: one access a cycle, 3 cycles each; more for those that name an area, and
+    behind
+    those that change the protection, whose response is out when the next begins; for none whose address is merely like
+    theirs."""
     around = world(dut)
     await around.start()
     around.forbidden = set()
     registers = REGIONS["registers"].base
 
     def special():
-        return random.choice([registers + 4 * random.choice(AREAS), registers + KERNEL_PAGE + random.randrange(1024),
-                              REGIONS["protection"].base + random.randrange(REGIONS["protection"].size), REGIONS["data"].base + random.randrange(SIZE)])
+        return random.choice(
+            [
+                registers + 4 * random.choice(AREAS),
+                registers + KERNEL_PAGE + random.randrange(1024),
+                REGIONS["protection"].base + random.randrange(REGIONS["protection"].size),
+                REGIONS["data"].base + random.randrange(SIZE),
+            ]
+        )
 
     def more(port, request):
         """Cycles that it takes more, and those that the next one has to wait for it."""
@@ -132,7 +163,12 @@ async def each_access_takes_its_time_and_the_next_begins_behind_it(dut):
     def some(address):
         """An access to ``address`` by somebody."""
         port = random.choice(["bus", "vme"])
-        return port, random_request(port) | {"address": address, "write_data": random.getrandbits(31), "kernel": random.getrandbits(1), "lock": 0}
+        return port, random_request(port) | {
+            "address": address,
+            "write_data": random.getrandbits(31),
+            "kernel": random.getrandbits(1),
+            "lock": 0,
+        }
 
     like_an_area = [registers + 4 * area ^ 1 << bit for area in AREAS for bit in range(2, ADDRESS_BITS)]
     random.shuffle(like_an_area)
@@ -157,7 +193,7 @@ async def an_access_in_the_cycle_behind_a_reset_is_as_any(dut):
     around.current = 3
     for number in range(40):
         around.forbidden, around.area = None, None
-        if number < 10:     # an area of which no page is allowed is looked up
+        if number < 10:  # an area of which no page is allowed is looked up
             around.forbidden = set(range(REGIONS["data"].base >> 10, REGIONS["data"].base + 0x4000 >> 10))
             around.offered["vme"] = names_area("vme")
         for _ in range(number if number < 10 else random.randrange(12)):
@@ -171,8 +207,11 @@ async def an_access_in_the_cycle_behind_a_reset_is_as_any(dut):
         await around.drain()
 
 
-bench = Bench(__name__, {"bus": lambda: CpuBus(SIZE, SIZE), "with window": lambda: CpuBus(SIZE, SIZE, window=True)},
-              ports_only=True)
+bench = Bench(
+    __name__,
+    {"bus": lambda: CpuBus(SIZE, SIZE), "with window": lambda: CpuBus(SIZE, SIZE, window=True)},
+    ports_only=True,
+)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())

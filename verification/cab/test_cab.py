@@ -15,7 +15,13 @@ from nectar.verification.cab.reference import Board, BusFault, fields
 from nectar.verification.cab.scenario import Scenario, put, with_crc
 
 BOARDS = {
-    "64 kbyte": {"data_bytes": 64 << 10, "program_bytes": 8 << 10, "prom": bytes(range(256)) * 5, "domains": 4, "pages": 256},
+    "64 kbyte": {
+        "data_bytes": 64 << 10,
+        "program_bytes": 8 << 10,
+        "prom": bytes(range(256)) * 5,
+        "domains": 4,
+        "pages": 256,
+    },
     "4 kbyte": {"data_bytes": 4 << 10, "program_bytes": 4 << 10, "domains": 8, "pages": 64},
     "with VME": {"data_bytes": 8 << 10, "program_bytes": 4 << 10, "domains": 2, "pages": 32, "vme": True},
 }
@@ -38,8 +44,14 @@ async def a_single_access_takes_three_cycles(dut):
     on."""
     board = BoardDriver(dut)
     await board.start()
-    accesses = [Access(REG["ID"].address), Access(DATA, 0x01020304), Access(DATA), Access(REG["IRQ_ENABLE"].address, 5),
-                Access(REGIONS["prom"].end), Access(REG["TX_STATUS"].address)]
+    accesses = [
+        Access(REG["ID"].address),
+        Access(DATA, 0x01020304),
+        Access(DATA),
+        Access(REG["IRQ_ENABLE"].address, 5),
+        Access(REGIONS["prom"].end),
+        Access(REG["TX_STATUS"].address),
+    ]
     for access in accesses:
         await board.access(access)
         assert access.done - access.taken == 3
@@ -145,8 +157,9 @@ async def bytes_are_big_endian_and_selected_one_by_one(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def the_interrupt_line_shows_an_access_when_it_is_answered(dut):
-    """docs/cab.md, CPU bus: with the response to a write its effect is visible, ``irq`` included; so a handler that clears its
-    cause and returns is not called again."""
+    """docs/cab.md, CPU bus: with the response to a write its effect is visible, ``irq`` included; so a handler that
+    clears
+    its cause and returns is not called again."""
     board = BoardDriver(dut)
     await board.start()
 
@@ -162,7 +175,9 @@ async def the_interrupt_line_shows_an_access_when_it_is_answered(dut):
     assert await line("IRQ_ENABLE", 0) is False
     for irq in (Irq.PACKET, Irq.REPLY, Irq.ERROR):
         assert await line("IRQ_ENABLE", 1 << irq) is True
-        name, value = {Irq.PACKET: ("RX_START", 0), Irq.REPLY: ("REPLY", None), Irq.ERROR: ("IRQ_PENDING", 1 << irq)}[irq]
+        name, value = {Irq.PACKET: ("RX_START", 0), Irq.REPLY: ("REPLY", None), Irq.ERROR: ("IRQ_PENDING", 1 << irq)}[
+            irq
+        ]
         assert await line(name, value) is False, irq
     await board.quiet()
     assert await line("IRQ_ENABLE", 1 << Irq.RECEIVED) is True
@@ -179,9 +194,29 @@ async def whatever_happens_the_board_does_what_the_model_does(dut):
     await board.start()
     scenario = Scenario(board, model)
     await scenario.begin()
-    weights = {"receive_anything": 10, "overflow": 0.3, "ready_signal": 2, "answer": 8, "discard": 0.5, "release": 6,
-               "reset_receiver": 0.3, "take_replies": 2, "send": 10, "reset_sender": 0.7, "send_ready": 2, "interrupts": 3,
-               "memory": 3, "protection": 3, "scatter": 2, "mode": 1.5, "take_symbols": 2, "thresholds": 1, "reset_board": 0.2, "host": 3 if board.has_host else 0, "anywhere": 5}
+    weights = {
+        "receive_anything": 10,
+        "overflow": 0.3,
+        "ready_signal": 2,
+        "answer": 8,
+        "discard": 0.5,
+        "release": 6,
+        "reset_receiver": 0.3,
+        "take_replies": 2,
+        "send": 10,
+        "reset_sender": 0.7,
+        "send_ready": 2,
+        "interrupts": 3,
+        "memory": 3,
+        "protection": 3,
+        "scatter": 2,
+        "mode": 1.5,
+        "take_symbols": 2,
+        "thresholds": 1,
+        "reset_board": 0.2,
+        "host": 3 if board.has_host else 0,
+        "anywhere": 5,
+    }
     for density in (1, 0.8, 0.3):
         board.takes = lambda density=density: random.random() < density
         await scenario.run(150, weights)
@@ -205,8 +240,12 @@ async def every_place_without_memory_or_register_is_a_bus_error(dut):
     board = BoardDriver(dut)
     await board.start()
     size = size_of(dut)
-    present = {"data": size, "program": BOARDS[inside()]["program_bytes"], "prom": REGIONS["prom"].size,
-               "registers": max(r.offset for r in REGISTERS) + 4}
+    present = {
+        "data": size,
+        "program": BOARDS[inside()]["program_bytes"],
+        "prom": REGIONS["prom"].size,
+        "registers": max(r.offset for r in REGISTERS) + 4,
+    }
     edges = {0, 1 << 24}
     for region in REGIONS.values():
         edges |= {region.base, region.end, region.base + present.get(region.name, 0)}
@@ -248,7 +287,9 @@ async def registers_take_whole_words_in_the_directions_of_the_map(dut):
     for name in ("IRQ_ENABLE", "TX_ADDRESS", "RX_ADDRESS", "TIMER_COMPARE", "TIMER_ARMED"):
         assert await board.register(name) == 0, name
     assert await board.register("TX_STATUS") == put("TX_STATUS", free=32, ready=1)
-    assert await board.register("REPLY") == put("REPLY", valid=1, opcode=1, hub=2, value=3), "a refused load took the reply"
+    assert await board.register("REPLY") == put("REPLY", valid=1, opcode=1, hub=2, value=3), (
+        "a refused load took the reply"
+    )
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
@@ -258,9 +299,21 @@ async def areas_must_lie_in_data_memory(dut):
     board = BoardDriver(dut)
     await board.start()
     size = size_of(dut)
-    cases = [(0, size, True), (0, size + 1, False), (1, size, False), (1, size - 1, True), (size - 1, 1, True),
-             (size - 1, 2, False), (size, 1, False), (-1, 1, False), (-4, 8, False), (-DATA, 1, False), (size, 0, True),
-             (-DATA, 0, True), (2 * size, 1, False)]
+    cases = [
+        (0, size, True),
+        (0, size + 1, False),
+        (1, size, False),
+        (1, size - 1, True),
+        (size - 1, 1, True),
+        (size - 1, 2, False),
+        (size, 1, False),
+        (-1, 1, False),
+        (-4, 8, False),
+        (-DATA, 1, False),
+        (size, 0, True),
+        (-DATA, 0, True),
+        (2 * size, 1, False),
+    ]
     cases = [case for case in cases if case[1] < 1 << 20]
     for offset, length, good in cases:
         await board.register("TX_ADDRESS", DATA + offset)
@@ -291,10 +344,10 @@ async def a_full_list_refuses_entries_and_loses_none(dut):
     await board.register("TX_COMMAND", put("TX_COMMAND", opcode=1, wait_ready=1))
     await board.quiet()
     taken = []
-    while (free := fields("TX_STATUS", await board.register("TX_STATUS"))["free"]):
+    while free := fields("TX_STATUS", await board.register("TX_STATUS"))["free"]:
         assert not await bus_error(board, REG["TX_COMMAND"].address, put("TX_COMMAND", opcode=2, param=len(taken)))
         taken.append(len(taken))
-    assert free == 0 and 32 <= len(taken) <= 52    # some are worked on already
+    assert free == 0 and 32 <= len(taken) <= 52  # some are worked on already
     await board.register("TX_ADDRESS", DATA)
     for name in ("TX_COMMAND", "TX_SYMBOL", "TX_AREA"):
         assert await bus_error(board, REG[name].address, 0), name
@@ -392,8 +445,11 @@ def test_a_size_is_an_integer(data_bytes):
         Cab(data_bytes=data_bytes)
 
 
-@pytest.mark.parametrize("wrong", [{"program_bytes": 1000}, {"domains": 3}, {"pages": 100}, {"prom": bytes(1 << 18)},
-                                   {"period_ps": 5}], ids=lambda wrong: next(iter(wrong)))
+@pytest.mark.parametrize(
+    "wrong",
+    [{"program_bytes": 1000}, {"domains": 3}, {"pages": 100}, {"prom": bytes(1 << 18)}, {"period_ps": 5}],
+    ids=lambda wrong: next(iter(wrong)),
+)
 def test_every_parameter_is_checked(wrong):
     """docs/cab.md: the sizes that a board may have."""
     with pytest.raises(ValueError, match=next(iter(wrong))):

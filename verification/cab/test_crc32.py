@@ -36,7 +36,11 @@ async def it_is_the_crc_of_zlib(dut):
     def stimuli():
         for density in (1, 0.5):
             for _ in range(2000):
-                yield {"start": random.random() < 0.01, "valid": random.random() < density, "data": random.getrandbits(8)}
+                yield {
+                    "start": random.random() < 0.01,
+                    "valid": random.random() < density,
+                    "data": random.getrandbits(8),
+                }
 
     await lockstep(clock, Reference().step, stimuli())
 

@@ -15,7 +15,7 @@ class Reference:
     """docs/wire.md, frames: lists of the bytes of a reply and of a command that have come."""
 
     def __init__(self):
-        self.reply = self.command = None      # bytes so far; None outside of a frame
+        self.reply = self.command = None  # bytes so far; None outside of a frame
         self.seen = {"reply": 0, "cut": 0, "both cut": 0, "inside": 0}
 
     def step(self, inputs):
@@ -62,22 +62,22 @@ def rubbish():
     """Frames, whole and broken, one inside the other, and all 512 symbols."""
     kind = random.random()
     if kind < 0.2:
-        return reply(*random.randbytes(3), done=random.random() < 0.5)[:random.choice([1, 2, 3, 4, 4, 4])]
+        return reply(*random.randbytes(3), done=random.random() < 0.5)[: random.choice([1, 2, 3, 4, 4, 4])]
     if kind < 0.4:
-        return command(*random.randbytes(3))[:random.choice([1, 2, 3, 4, 4, 4])]
+        return command(*random.randbytes(3))[: random.choice([1, 2, 3, 4, 4, 4])]
     if kind < 0.5:
         outer, inner = random.choice([command, reply])(*random.randbytes(3)), reply(*random.randbytes(3))
         place = random.randrange(1, 4)
         return [*outer[:place], *inner, *outer[place:]]
     if kind < 0.7:
-        return [random.choice([*Control]) ^ 1 << random.randrange(9)]       # nearly a control code
+        return [random.choice([*Control]) ^ 1 << random.randrange(9)]  # nearly a control code
     return [random.choice([random.getrandbits(9), random.getrandbits(8), *Control])]
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def every_symbol_goes_where_the_wire_says(dut):
-    """docs/wire.md, frames and what goes the other way; docs/cab.md, fiber in 1: with and without pauses, and with idle and ready symbols
-    at any place, inside of frames, too."""
+    """docs/wire.md, frames and what goes the other way; docs/cab.md, fiber in 1: with and without pauses, and with idle
+    and ready symbols at any place, inside of frames, too."""
     clock = HandClock(dut)
     await clock.start("rx__payload", "rx__valid")
     reference = Reference()

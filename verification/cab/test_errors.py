@@ -24,7 +24,10 @@ class Reference:
         before = dict(self.counts)
         for field in FIELDS:
             self.counts[field] = min(self.counts[field] + inputs[field.name], (1 << field.width) - 1)
-        return {"errors__value": sum(field.put(count) for field, count in before.items()), "moved": before != self.counts}
+        return {
+            "errors__value": sum(field.put(count) for field, count in before.items()),
+            "moved": before != self.counts,
+        }
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
@@ -36,9 +39,17 @@ async def every_event_counts_and_the_highest_count_stays(dut):
         reference = Reference()
         # Each at its own pace, one of them slowly enough never to reach the end.
         rates = {field: 0.02 if field is slow else random.choice([0.5, 0.1, 0.2]) for field in FIELDS}
-        await lockstep(clock, reference.step, (
-            {field.name: random.randrange(1 << EVENT_BITS) if random.random() < rate else 0
-             for field, rate in rates.items()} for _ in range(2500)))
+        await lockstep(
+            clock,
+            reference.step,
+            (
+                {
+                    field.name: random.randrange(1 << EVENT_BITS) if random.random() < rate else 0
+                    for field, rate in rates.items()
+                }
+                for _ in range(2500)
+            ),
+        )
         assert all((count == 255) == (field is not slow) for field, count in reference.counts.items())
 
 

@@ -19,7 +19,9 @@ from nectar.verification.cab.scenario import put, random_arrival, with_crc
 
 SIZE = 4 << 10
 DATA = REGIONS["data"].base
-REGISTERS = [name.upper() for name in (*RECEIVER_REGISTERS, *SCATTER_REGISTERS, "rx_control", "rx_status", "reply", "rx_count")]
+REGISTERS = [
+    name.upper() for name in (*RECEIVER_REGISTERS, *SCATTER_REGISTERS, "rx_control", "rx_status", "reply", "rx_count")
+]
 START, END, READY = int(Control.START), int(Control.END), int(Control.READY)
 ERRORS = [field.name for field in REG["ERRORS"].fields]
 
@@ -34,13 +36,13 @@ class Arrivals(RegisterPorts):
 
     def __init__(self, dut):
         super().__init__(dut, REGISTERS, ("rx__payload", "rx__valid", "memory__ready"))
-        self.grant = 1.0           # the chance that the memory has a cycle
-        self.fiber = deque()       # symbols, or None
+        self.grant = 1.0  # the chance that the memory has a cycle
+        self.fiber = deque()  # symbols, or None
         self.memory = {}
         self.writes = 0
         self.errors = dict.fromkeys(ERRORS, 0)
-        self.came = Counter()      # symbols, by their kind
-        self.told = Counter()      # cycles in which a pin told of something
+        self.came = Counter()  # symbols, by their kind
+        self.told = Counter()  # cycles in which a pin told of something
 
     def before(self):
         symbol = self.fiber.popleft() if self.fiber else None
@@ -58,7 +60,9 @@ class Arrivals(RegisterPorts):
             self.writes += 1
             for lane in range(4):
                 if self.pin("memory__select") >> 3 - lane & 1:
-                    self.memory[4 * self.pin("memory__address") + lane] = self.pin("memory__data") >> 8 * (3 - lane) & 0xFF
+                    self.memory[4 * self.pin("memory__address") + lane] = (
+                        self.pin("memory__data") >> 8 * (3 - lane) & 0xFF
+                    )
 
     async def quiet(self):
         """Until all has arrived and it is idle."""
@@ -106,11 +110,21 @@ async def what_arrives_ends_where_the_model_says(dut):
                 around.fiber.append(symbol)
                 model.arrive(symbol)
         else:
-            name, value = random.choice([
-                ("RX_ADDRESS", DATA + random.randrange(SIZE)), ("RX_START", random.randrange(200)),
-                ("RX_START", random.randrange(200)), ("RX_RELEASE", 0), ("RX_RELEASE", 0), ("RX_CONTROL", put("RX_CONTROL", discard=1)),
-                ("RX_CONTROL", put("RX_CONTROL", reset=random.random() < 0.1)), ("RX_AREA", random.randrange(60)),
-                ("RX_MODE", random.choice([0, 1, 2, 0x100])), ("RX_THRESHOLD", random.randrange(50)), ("RX_QUEUE", None)])
+            name, value = random.choice(
+                [
+                    ("RX_ADDRESS", DATA + random.randrange(SIZE)),
+                    ("RX_START", random.randrange(200)),
+                    ("RX_START", random.randrange(200)),
+                    ("RX_RELEASE", 0),
+                    ("RX_RELEASE", 0),
+                    ("RX_CONTROL", put("RX_CONTROL", discard=1)),
+                    ("RX_CONTROL", put("RX_CONTROL", reset=random.random() < 0.1)),
+                    ("RX_AREA", random.randrange(60)),
+                    ("RX_MODE", random.choice([0, 1, 2, 0x100])),
+                    ("RX_THRESHOLD", random.randrange(50)),
+                    ("RX_QUEUE", None),
+                ]
+            )
             if name == "RX_QUEUE":
                 for _ in range(30):
                     assert await around.read(name) == model.read(REG[name].address)
@@ -214,8 +228,14 @@ async def a_long_packet_streams_into_memory_without_filling_the_queue(dut):
         highest = max(highest, around.pin("rx_status__value") & 0xFFF)
     await around.quiet()
     assert highest < 40 and around.writes <= 3000 // 4 + 2
-    assert (await around.fields("RX_RESULT")) == {"length": 3000 - HEADER_BYTES, "header": 16, "crc_bad": 0, "too_long": 0,
-                                                 "framing": 0, "discarded": 0}
+    assert (await around.fields("RX_RESULT")) == {
+        "length": 3000 - HEADER_BYTES,
+        "header": 16,
+        "crc_bad": 0,
+        "too_long": 0,
+        "framing": 0,
+        "discarded": 0,
+    }
     assert bytes(around.memory[3 + at] for at in range(3000 - HEADER_BYTES)) == data[HEADER_BYTES:]
 
 
@@ -318,7 +338,8 @@ async def every_symbol_is_counted(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def bits_of_no_field_are_ignored_and_all_others_count(dut):
-    """docs/cab.md, registers, and fiber in 3: what is written is read again; bits of no field read as 0; an area is refused unless it lies in data memory, however long."""
+    """docs/cab.md, registers, and fiber in 3: what is written is read again; bits of no field read as 0; an area is
+    refused unless it lies in data memory, however long."""
     around, model = Arrivals(dut), Board(SIZE)
     await around.start()
 
@@ -359,7 +380,8 @@ async def bits_of_no_field_are_ignored_and_all_others_count(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def areas_may_have_few_bytes_or_none(dut):
-    """docs/cab.md, fiber in 3: areas are filled in order, the last one has what RX_START says, and what exceeds that is dropped."""
+    """docs/cab.md, fiber in 3: areas are filled in order, the last one has what RX_START says, and what exceeds that
+    is dropped."""
     around, model = Arrivals(dut), Board(SIZE)
     await around.start()
     for last in 0, 1, 0, 1, 2, 60:
@@ -369,7 +391,10 @@ async def areas_may_have_few_bytes_or_none(dut):
         await around.receive(symbols)
         lengths = random.choices([0, 1, 2, 3, 4, 5], k=random.randrange(6))
         for number, length in enumerate([*lengths, last]):
-            for name, value in ("RX_ADDRESS", DATA + random.randrange(64 * number, 64 * number + 3)), ("RX_AREA" if number < len(lengths) else "RX_START", length):
+            for name, value in (
+                ("RX_ADDRESS", DATA + random.randrange(64 * number, 64 * number + 3)),
+                ("RX_AREA" if number < len(lengths) else "RX_START", length),
+            ):
                 model.write(REG[name].address, value)
                 assert await around.write(name, value)
         await around.quiet()
@@ -397,20 +422,34 @@ async def a_packet_may_be_longer_than_the_memory(dut):
     result = await around.fields("RX_RESULT")
     assert (result["length"], result["crc_bad"], result["too_long"]) == (2 * SIZE + more, 0, 0)
     assert await around.fields("RX_PROGRESS") == {"bytes": 2 * SIZE + more}
-    assert around.memory == dict(enumerate(data[-more:] + data[HEADER_BYTES + SIZE + more:-more]))
+    assert around.memory == dict(enumerate(data[-more:] + data[HEADER_BYTES + SIZE + more : -more]))
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def a_reset_of_the_board_makes_its_registers_as_new(dut):
-    """docs/cab.md, RESET.board: all registers of the board, whatever arrives; what comes behind it is received as ever."""
+    """docs/cab.md, RESET.board: all registers of the board, whatever arrives; what comes behind it is received as
+    ever."""
     around = Arrivals(dut)
     await around.start()
     for _ in range(25):
-        for name, value in (("RX_MODE", random.getrandbits(32)), ("RX_THRESHOLD", random.getrandbits(32)), ("RX_ADDRESS", DATA + random.randrange(SIZE)),
-                            ("RX_AREA", random.randrange(10))):
+        for name, value in (
+            ("RX_MODE", random.getrandbits(32)),
+            ("RX_THRESHOLD", random.getrandbits(32)),
+            ("RX_ADDRESS", DATA + random.randrange(SIZE)),
+            ("RX_AREA", random.randrange(10)),
+        ):
             if random.random() < 0.6:
                 await around.write(name, value)
-        for symbols in random.sample([reply(1, 2, 3), packet(with_crc(random.randbytes(60))), [START, *random.randbytes(30)], [END, 7], reply(4, 5, 6)[:3]], 3):
+        for symbols in random.sample(
+            [
+                reply(1, 2, 3),
+                packet(with_crc(random.randbytes(60))),
+                [START, *random.randbytes(30)],
+                [END, 7],
+                reply(4, 5, 6)[:3],
+            ],
+            3,
+        ):
             around.fiber.extend(symbols)
         await around.run(random.randrange(160))
         if around.pin("packet"):
@@ -423,7 +462,9 @@ async def a_reset_of_the_board_makes_its_registers_as_new(dut):
         for name in REGISTERS:
             if "r" in REG[name].access and name != "RX_QUEUE":
                 assert await around.read(name) == new.read(REG[name].address), name
-        assert not any(around.pin(name) for name in ("packet", "received", "reply_waits", "input")) and around.pin("idle")
+        assert not any(around.pin(name) for name in ("packet", "received", "reply_waits", "input")) and around.pin(
+            "idle"
+        )
         # A reply or a packet that had arrived in part is forgotten.
         around.errors, around.told, around.came = dict.fromkeys(ERRORS, 0), Counter(), Counter()
         for symbol in (symbols := [*random.randbytes(3), *packet(with_crc(random.randbytes(20)))]):

@@ -35,9 +35,13 @@ async def the_list_is_sent_in_order_whatever_memory_and_fiber_do(dut):
     for sender.grant, sender.take in ((1, 1), (0.5, 1), (1, 0.4), (0.3, 0.7)):
         for _ in range(40):
             for _ in range(random.randrange(1, 8)):
-                name, value = random.choice([
-                    ("TX_COMMAND", random.getrandbits(31)), ("TX_SYMBOL", random.choice([random.getrandbits(32), IDLE])),
-                    ("TX_AREA", random.getrandbits(5) << 27 | random.choice([0, 1, 5, random.randrange(300)]))])
+                name, value = random.choice(
+                    [
+                        ("TX_COMMAND", random.getrandbits(31)),
+                        ("TX_SYMBOL", random.choice([random.getrandbits(32), IDLE])),
+                        ("TX_AREA", random.getrandbits(5) << 27 | random.choice([0, 1, 5, random.randrange(300)])),
+                    ]
+                )
                 address = DATA + random.randrange(SIZE)
                 assert await sender.write("TX_ADDRESS", address) and accepts(model, "TX_ADDRESS", address)
                 assert await sender.write(name, value) == accepts(model, name, value)
@@ -84,7 +88,9 @@ async def a_start_of_packet_clears_the_ready_bit_and_wins_over_a_ready_signal(du
         await sender.run(4)
         # The symbol at the pins leaves in the first of these cycles; the board knows of it in the next.
         assert sender.times[-1] == handed
-        assert (await sender.fields("TX_STATUS"))["ready"] == (delay > 1), f"ready signal {delay} cycles after the start"
+        assert (await sender.fields("TX_STATUS"))["ready"] == (delay > 1), (
+            f"ready signal {delay} cycles after the start"
+        )
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
@@ -96,7 +102,7 @@ async def a_command_that_waits_does_not_overtake_the_start_before_it(dut):
     await sender.write("TX_SYMBOL", START)
     await sender.write("TX_COMMAND", put("TX_COMMAND", opcode=1, wait_ready=1))
     await sender.run(10)
-    sender.arrives = True         # a ready signal too many, before the start has left
+    sender.arrives = True  # a ready signal too many, before the start has left
     await sender.run(10)
     sender.take = 0.3
     await sender.run(50)
@@ -147,7 +153,8 @@ async def an_entry_has_left_when_the_fiber_has_taken_its_last_symbol(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def the_channel_is_busy_until_all_has_left(dut):
-    """TX_STATUS.busy: from the cycle behind the entry on, while it waits for the ready bit, for memory or for the fiber, until the fiber has taken its last symbol."""
+    """TX_STATUS.busy: from the cycle behind the entry on, while it waits for the ready bit, for memory or for the
+    fiber, until the fiber has taken its last symbol."""
     sender, busy = Sender(dut), REG["TX_STATUS"].busy
     await sender.start()
     for number in range(60):
@@ -155,7 +162,7 @@ async def the_channel_is_busy_until_all_has_left(dut):
         sender.out.clear()
         waits = number % 3 == 0
         if waits:
-            await sender.write("TX_SYMBOL", START)       # clears the ready bit
+            await sender.write("TX_SYMBOL", START)  # clears the ready bit
             await sender.quiet()
             await sender.write("TX_COMMAND", put("TX_COMMAND", wait_ready=1))
         else:
@@ -231,11 +238,12 @@ async def the_first_symbol_comes_soon(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def the_list_holds_32_entries_and_refuses_more(dut):
-    """docs/cab.md, fiber out: up to 32 entries; an entry leaves the list when it is begun; one written to a full list is a bus error."""
+    """docs/cab.md, fiber out: up to 32 entries; an entry leaves the list when it is begun; one written to a full
+    list is a bus error."""
     sender = Sender(dut)
     await sender.start()
     sender.grant = 0
-    await sender.area(0, 4)         # begun, and then waits for the memory
+    await sender.area(0, 4)  # begun, and then waits for the memory
     await sender.run(2)
     expected = [*sender.memory[:4]]
     assert TX_LIST_DEPTH == 32
@@ -243,7 +251,7 @@ async def the_list_holds_32_entries_and_refuses_more(dut):
         assert (await sender.fields("TX_STATUS"))["free"] == TX_LIST_DEPTH - number
         if number % 3 == 0:
             await sender.area(number, 3)
-            expected += sender.memory[number:number + 3]
+            expected += sender.memory[number : number + 3]
         else:
             name, symbols = ("TX_SYMBOL", [number]) if number % 3 == 1 else ("TX_COMMAND", command(0, 0, number))
             assert await sender.write(name, number)
@@ -261,12 +269,25 @@ async def the_list_holds_32_entries_and_refuses_more(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def an_area_lies_in_data_memory(dut):
-    """docs/cab.md, fiber out: one that does not is refused; one of no bytes lies anywhere. TX_ADDRESS keeps what is written."""
+    """docs/cab.md, fiber out: one that does not is refused; one of no bytes lies anywhere. TX_ADDRESS keeps what is
+    written."""
     sender = Sender(dut)
     await sender.start()
     for _ in range(300):
-        length = random.choice([0, 1, 2, random.randrange(SIZE), LONGEST, 1 << random.randrange(LENGTH_BITS), random.randrange(1 << LENGTH_BITS)])
-        address = random.choice([DATA, DATA - 1, DATA + SIZE, DATA + SIZE - length, DATA + SIZE - length + 1, DATA + random.randrange(SIZE)])
+        length = random.choice(
+            [
+                0,
+                1,
+                2,
+                random.randrange(SIZE),
+                LONGEST,
+                1 << random.randrange(LENGTH_BITS),
+                random.randrange(1 << LENGTH_BITS),
+            ]
+        )
+        address = random.choice(
+            [DATA, DATA - 1, DATA + SIZE, DATA + SIZE - length, DATA + SIZE - length + 1, DATA + random.randrange(SIZE)]
+        )
         address = (address ^ random.choice([0, 0, 1 << random.randrange(24)])) & 0xFFFFFF
         assert await sender.write("TX_ADDRESS", address | random.getrandbits(8) << 24)
         assert await sender.read("TX_ADDRESS") == sender.pin("tx_area__area_address") == address
@@ -276,13 +297,17 @@ async def an_area_lies_in_data_memory(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def the_threshold_is_told_of_when_it_is_reached(dut):
-    """docs/cab.md, fiber out: TX_THRESHOLD becomes pending when TX_PROGRESS reaches the register, which keeps what is written; 0 is never reached."""
+    """docs/cab.md, fiber out: TX_THRESHOLD becomes pending when TX_PROGRESS reaches the register, which keeps what
+    is written; 0 is never reached."""
     sender = Sender(dut)
     await sender.start()
     for number in range(30):
         length = random.randrange(60, 400)
-        threshold = random.choice([0, 1, 2, random.randrange(3, length), random.randrange(3, length), length, length + 1]) if number < 15 else (
-            random.randrange(length) ^ 1 << 7 + number % (LENGTH_BITS - 7))
+        threshold = (
+            random.choice([0, 1, 2, random.randrange(3, length), random.randrange(3, length), length, length + 1])
+            if number < 15
+            else (random.randrange(length) ^ 1 << 7 + number % (LENGTH_BITS - 7))
+        )
         assert await sender.write("TX_THRESHOLD", threshold | random.getrandbits(12) << 20)
         assert await sender.read("TX_THRESHOLD") == threshold
         sender.take = random.choice([1, 0.5])
@@ -296,7 +321,8 @@ async def the_threshold_is_told_of_when_it_is_reached(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def ready_signals_are_sent_while_areas_are(dut):
-    """docs/cab.md, fiber out: each write to TX_READY sends one between any two symbols, with nothing else to do as well; none is refused."""
+    """docs/cab.md, fiber out: each write to TX_READY sends one between any two symbols, with nothing else to do as
+    well; none is refused."""
     sender = Sender(dut)
     await sender.start()
     for list_ in ((), (200,)):
@@ -315,7 +341,9 @@ async def ready_signals_are_sent_while_areas_are(dut):
         await sender.run(2)
         await sender.quiet()
         assert sender.out.count(READY) == asked > 20
-        assert [symbol for symbol in sender.out if symbol != READY] == [symbol for length in list_ for symbol in packet(sender.memory[:length])]
+        assert [symbol for symbol in sender.out if symbol != READY] == [
+            symbol for length in list_ for symbol in packet(sender.memory[:length])
+        ]
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
@@ -324,7 +352,10 @@ async def notices_are_counted_modulo_256(dut):
     sender = Sender(dut)
     await sender.start()
     for number in range(1, 270):
-        await sender.write("TX_COMMAND" if number % 50 == 0 else "TX_AREA", put("TX_COMMAND", notify=1) if number % 50 == 0 else put("TX_AREA", notify=1))
+        await sender.write(
+            "TX_COMMAND" if number % 50 == 0 else "TX_AREA",
+            put("TX_COMMAND", notify=1) if number % 50 == 0 else put("TX_AREA", notify=1),
+        )
         await sender.run(2)
         await sender.quiet()
         assert sender.sent == number and (await sender.fields("TX_STATUS"))["sent"] == number % 256
@@ -347,8 +378,8 @@ async def every_symbol_is_counted(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def long_areas_are_sent_to_their_last_byte(dut):
-    """docs/cab.md, fiber out: areas of any length, of which one bit may be all that is not 0, are read from their first word on; TX_PROGRESS and the
-    threshold tell of the last byte."""
+    """docs/cab.md, fiber out: areas of any length, of which one bit may be all that is not 0, are read from their first
+    word on; TX_PROGRESS and the threshold tell of the last byte."""
     sender, count = Sender(dut), 0
     await sender.start()
     for length in (*(1 << bits for bits in range(11, 18)), random.randrange(1 << 15)):

@@ -12,7 +12,8 @@ from nectar.verification.cab.reference_fiber import internet_checksum
 
 
 def test_the_reference_is_that_of_the_standard():
-    """RFC 1071, section 3: the bytes 00 01 f2 03 f4 f5 f6 f7 have the sum ddf2; and a header of IPv4 whose checksum is known."""
+    """RFC 1071, section 3: the bytes 00 01 f2 03 f4 f5 f6 f7 have the sum ddf2; and a header of IPv4 whose checksum
+    is known."""
     assert internet_checksum(bytes.fromhex("0001f203f4f5f6f7")) == 0xDDF2 ^ 0xFFFF
     assert internet_checksum(bytes.fromhex("45000073000040004011 0000 c0a80001c0a800c7".replace(" ", ""))) == 0xB861
     assert internet_checksum(b"") == 0xFFFF and internet_checksum(b"\xff\xff") == 0
@@ -38,8 +39,11 @@ async def it_is_the_internet_checksum_of_what_came_since_the_start(dut):
 
     def stimuli():
         for _ in range(5000):
-            yield {"start": random.random() < 0.02, "valid": random.random() < 0.8,
-                   "data": random.choice([0xFF, 0, random.getrandbits(8), 0xFF])}
+            yield {
+                "start": random.random() < 0.02,
+                "valid": random.random() < 0.8,
+                "data": random.choice([0xFF, 0, random.getrandbits(8), 0xFF]),
+            }
 
     await lockstep(clock, step, [{"start": 0, "valid": 1, "data": byte} for byte in bytes.fromhex("0001f203f4f5f6f7")])
     await lockstep(clock, step, stimuli())

@@ -28,17 +28,24 @@ class Reference:
         self.events = set()
         self.enabled = self.threshold = 0
         self.levels = dict.fromkeys(Irq, 1)
-        self.raised, self.ranks = [], dict(self.levels)      # a cycle ago
+        self.raised, self.ranks = [], dict(self.levels)  # a cycle ago
         self.vector = 0
 
     def step(self, inputs):
         """See ``lockstep``."""
         pending = sum(1 << irq for irq in Irq if irq in self.events or irq in STATES and inputs[irq.name.lower()])
         raised = [irq for irq in Irq if (pending & self.enabled) >> irq & 1 and self.levels[irq] > self.threshold]
-        outputs = {"irq_pending__value": pending, "irq_enable__value": self.enabled, "irq": bool(raised),
-                   "irq_threshold__value": self.threshold, "irq_vector__value": self.vector}
+        outputs = {
+            "irq_pending__value": pending,
+            "irq_enable__value": self.enabled,
+            "irq": bool(raised),
+            "irq_threshold__value": self.threshold,
+            "irq_vector__value": self.vector,
+        }
         for name in LEVEL_REGISTERS:
-            outputs[f"{name.lower()}__value"] = sum(field.put(self.levels[Irq[field.name.upper()]]) for field in REG[name].fields)
+            outputs[f"{name.lower()}__value"] = sum(
+                field.put(self.levels[Irq[field.name.upper()]]) for field in REG[name].fields
+            )
         first = min(self.raised, key=lambda irq: (-self.ranks[irq], irq), default=None)
         self.vector = 0 if first is None else 1 << 31 | self.levels[first] << 8 | first
         self.raised, self.ranks = raised, dict(self.levels)
@@ -46,7 +53,9 @@ class Reference:
             self.threshold = inputs["irq_threshold__data"] & 15
         for name in LEVEL_REGISTERS:
             if inputs[f"{name.lower()}__write"]:
-                self.levels |= {Irq[field.name.upper()]: field.get(inputs[f"{name.lower()}__data"]) for field in REG[name].fields}
+                self.levels |= {
+                    Irq[field.name.upper()]: field.get(inputs[f"{name.lower()}__data"]) for field in REG[name].fields
+                }
         if inputs["irq_pending__write"]:
             self.events -= {irq for irq in Irq if inputs["irq_pending__data"] >> irq & 1}
         self.events |= {irq for irq in EVENTS if inputs[irq.name.lower()]}
@@ -72,11 +81,19 @@ async def states_follow_and_events_stay_until_cleared(dut):
             for _ in range(2000):
                 yield {
                     **{name: random.random() < density for name in SOURCES},
-                    "irq_pending__write": random.random() < 0.3, "irq_pending__data": random.getrandbits(32),
-                    "irq_enable__write": random.random() < 0.1, "irq_enable__data": random.getrandbits(32),
-                    "irq_threshold__write": random.random() < 0.05, "irq_threshold__data": random.getrandbits(32) & random.choice([~0xC, ~0]),
-                    **{f"{name.lower()}__{pin}": random.random() < 0.05 if pin == "write" else random.choice([random.getrandbits(32), close_levels()])
-                       for name in LEVEL_REGISTERS for pin in ("write", "data")},
+                    "irq_pending__write": random.random() < 0.3,
+                    "irq_pending__data": random.getrandbits(32),
+                    "irq_enable__write": random.random() < 0.1,
+                    "irq_enable__data": random.getrandbits(32),
+                    "irq_threshold__write": random.random() < 0.05,
+                    "irq_threshold__data": random.getrandbits(32) & random.choice([~0xC, ~0]),
+                    **{
+                        f"{name.lower()}__{pin}": random.random() < 0.05
+                        if pin == "write"
+                        else random.choice([random.getrandbits(32), close_levels()])
+                        for name in LEVEL_REGISTERS
+                        for pin in ("write", "data")
+                    },
                 }
 
     await lockstep(clock, Reference().step, stimuli())
@@ -84,7 +101,8 @@ async def states_follow_and_events_stay_until_cleared(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def of_each_two_the_higher_level_comes_first_and_then_the_lower_number(dut):
-    """docs/cab.md, interrupts: IRQ_VECTOR, for every pair, with levels that are equal or differ in one bit, either way round."""
+    """docs/cab.md, interrupts: IRQ_VECTOR, for every pair, with levels that are equal or differ in one bit, either
+    way round."""
     clock = HandClock(dut)
     await clock.start(*INPUTS)
     quiet = dict.fromkeys(INPUTS, 0)
@@ -94,8 +112,13 @@ async def of_each_two_the_higher_level_comes_first_and_then_the_lower_number(dut
             for difference in (0, 1, 2, 4, 8):
                 level = random.getrandbits(4)
                 levels = {low: level, high: level ^ difference}
-                words = {f"{name.lower()}__{pin}": 1 if pin == "write" else sum(
-                    field.put(levels.get(Irq[field.name.upper()], 15)) for field in REG[name].fields) for name in LEVEL_REGISTERS for pin in ("write", "data")}
+                words = {
+                    f"{name.lower()}__{pin}": 1
+                    if pin == "write"
+                    else sum(field.put(levels.get(Irq[field.name.upper()], 15)) for field in REG[name].fields)
+                    for name in LEVEL_REGISTERS
+                    for pin in ("write", "data")
+                }
                 raised = {irq.name.lower(): 1 for irq in (low, high)}
                 yield quiet | words | raised | {"irq_enable__write": 1, "irq_enable__data": 1 << low | 1 << high}
                 states = {irq.name.lower(): 1 for irq in (low, high) if irq in STATES}

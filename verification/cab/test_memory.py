@@ -8,10 +8,10 @@ import pytest
 from nectar.hdl.cab.bus import CpuBus
 from nectar.hdl.cab.fiber_in import FiberIn
 from nectar.hdl.cab.fiber_out import FiberOut
-from nectar.hdl.cab.tx_reader import TxReader
 from nectar.hdl.cab.memory import DataMemory
-from nectar.hdl.cab.scatter import Scatter
 from nectar.hdl.cab.rx_writer import RxWriter
+from nectar.hdl.cab.scatter import Scatter
+from nectar.hdl.cab.tx_reader import TxReader
 from nectar.verification.bench import Bench, inside
 from nectar.verification.cab.lockstep import HandClock, lockstep
 
@@ -19,8 +19,16 @@ SIZES = {"4 kbyte": 4 << 10, "64 kbyte": 64 << 10}
 USERS = "fiber_in", "fiber_out", "vme", "cpu"
 #: Who gets what its user does not want.
 ORDER = "fiber_in", "fiber_out", "cpu", "vme"
-INPUTS = ("slept", "cpu_may", *(f"{user}__{pin}" for user in USERS for pin in ("valid", "address", "write", "select", "data")
-                     if pin in ("valid", "address") or user in ("vme", "cpu") or user == "fiber_in" and pin != "write"))
+INPUTS = (
+    "slept",
+    "cpu_may",
+    *(
+        f"{user}__{pin}"
+        for user in USERS
+        for pin in ("valid", "address", "write", "select", "data")
+        if pin in ("valid", "address") or user in ("vme", "cpu") or user == "fiber_in" and pin != "write"
+    ),
+)
 
 
 class Reference:
@@ -28,8 +36,8 @@ class Reference:
 
     def __init__(self):
         self.words = {}
-        self.read = None      # what was read in the cycle before; None: nothing, or a word never written as a whole
-        self.written = None   # write of the cycle before: user, address, select, data
+        self.read = None  # what was read in the cycle before; None: nothing, or a word never written as a whole
+        self.written = None  # write of the cycle before: user, address, select, data
         self.cycle = 0
 
     def _write(self, address, select, data):
@@ -62,8 +70,8 @@ class Reference:
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def each_access_is_done_in_its_users_slot_or_in_one_that_nobody_else_wants(dut):
-    """C2, C3, docs/cab.md, data memory: one access in each cycle, as the schedule says; the others' accesses have no effect
-    yet, and a write of the CPU that may not be has none."""
+    """C2, C3, docs/cab.md, data memory: one access in each cycle, as the schedule says; the others' accesses have no
+    effect yet, and a write of the CPU that may not be has none."""
     words = SIZES[inside()] // 4
     clock = HandClock(dut)
     await clock.start(*INPUTS)
@@ -72,11 +80,19 @@ async def each_access_is_done_in_its_users_slot_or_in_one_that_nobody_else_wants
 
     def stimuli():
         for address in near:
-            yield {"cpu__valid": 1, "cpu_may": 1, "cpu__write": 1, "cpu__select": 15, "cpu__address": address,
-                   "cpu__data": random.getrandbits(32)}
+            yield {
+                "cpu__valid": 1,
+                "cpu_may": 1,
+                "cpu__write": 1,
+                "cpu__select": 15,
+                "cpu__address": address,
+                "cpu__data": random.getrandbits(32),
+            }
         for density in (0.2, 0.5, 0.9, 1):
             for _ in range(2000):
-                given = {name: random.getrandbits(32) if name.endswith("data") else random.getrandbits(4) for name in INPUTS}
+                given = {
+                    name: random.getrandbits(32) if name.endswith("data") else random.getrandbits(4) for name in INPUTS
+                }
                 given |= {f"{user}__valid": random.random() < density for user in USERS}
                 given |= {f"{user}__address": random.choice(near) for user in USERS}
                 given |= {f"{user}__write": random.random() < 0.5 for user in ("vme", "cpu")}
@@ -92,14 +108,36 @@ async def every_word_has_a_place_of_its_own(dut):
     clock = HandClock(dut)
     await clock.start(*INPUTS)
     reference = Reference()
-    await lockstep(clock, reference.step, (
-        {**{f"{name}__valid": 0 for name in ("fiber_in", "fiber_out", "vme")},
-         "cpu__valid": 1, "cpu_may": 1, "cpu__write": 1, "cpu__select": 15, "cpu__address": word, "cpu__data": random.getrandbits(32)}
-        for word in range(words)))
-    await lockstep(clock, reference.step, (
-        {"cpu__valid": word % 2, "fiber_out__valid": 1 - word % 2, "cpu__write": 0, "cpu__address": word,
-         "fiber_out__address": word}
-        for word in [*range(words), 0]))
+    await lockstep(
+        clock,
+        reference.step,
+        (
+            {
+                **{f"{name}__valid": 0 for name in ("fiber_in", "fiber_out", "vme")},
+                "cpu__valid": 1,
+                "cpu_may": 1,
+                "cpu__write": 1,
+                "cpu__select": 15,
+                "cpu__address": word,
+                "cpu__data": random.getrandbits(32),
+            }
+            for word in range(words)
+        ),
+    )
+    await lockstep(
+        clock,
+        reference.step,
+        (
+            {
+                "cpu__valid": word % 2,
+                "fiber_out__valid": 1 - word % 2,
+                "cpu__write": 0,
+                "cpu__address": word,
+                "fiber_out__address": word,
+            }
+            for word in [*range(words), 0]
+        ),
+    )
     assert len(reference.words) == words
 
 

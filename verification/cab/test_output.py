@@ -18,15 +18,18 @@ class Reference:
 
     def __init__(self):
         self.inside = []
-        self.left = None     # what the fiber took in the cycle before
+        self.left = None  # what the fiber took in the cycle before
         self.taken = 0
 
     def step(self, inputs):
         """See ``lockstep``."""
         left, inside = self.left, list(self.inside)
         outputs = {
-            "tx__valid": bool(inside), "room": len(inside) < 2,
-            "taken": left is not None, "left": left is not None and left[1], "start_left": left is not None and left[0] == Control.START,
+            "tx__valid": bool(inside),
+            "room": len(inside) < 2,
+            "taken": left is not None,
+            "left": left is not None and left[1],
+            "start_left": left is not None and left[0] == Control.START,
             "start_inside": any(symbol == Control.START for symbol, _ in [*inside, *([left] if left else [])]),
         }
         if inside:
@@ -50,8 +53,11 @@ def stimuli(cycles, push, take):
         start = int(Control.START)
         symbol = random.choice([random.choice(SYMBOLS), start, start ^ 1 << random.randrange(9)])
         symbol = start if symbol == Control.IDLE else symbol
-        yield {"push__payload": symbol | random.getrandbits(1) << 9 | (symbol == start) << 10, "push__valid": random.random() < push,
-               "tx__ready": random.random() < take}
+        yield {
+            "push__payload": symbol | random.getrandbits(1) << 9 | (symbol == start) << 10,
+            "push__valid": random.random() < push,
+            "tx__ready": random.random() < take,
+        }
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
@@ -79,7 +85,8 @@ async def a_stream_leaves_in_every_cycle(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def a_reset_of_one_cycle_withdraws_what_is_here_and_tells_nothing_of_it(dut):
-    """docs/cab.md, "Interrupts and reset": RESET lasts for one cycle; in the next nothing is offered, and nothing is told to have been taken."""
+    """docs/cab.md, "Interrupts and reset": RESET lasts for one cycle; in the next nothing is offered, and nothing is
+    told to have been taken."""
     clock = HandClock(dut)
     await clock.start(*INPUTS)
     for _ in range(100):

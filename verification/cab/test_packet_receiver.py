@@ -9,7 +9,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import Timer
 
 from nectar.hdl.cab.addresses import HEADER_BYTES, LENGTH_BITS, REG, REGIONS, Check
-from nectar.hdl.cab.packet_receiver import RECEIVER_REGISTERS, Queued, PacketReceiver
+from nectar.hdl.cab.packet_receiver import RECEIVER_REGISTERS, PacketReceiver, Queued
 from nectar.hdl.link.symbol import Control, packet
 from nectar.verification.bench import Bench
 from nectar.verification.cab.ports import RegisterPorts
@@ -26,21 +26,27 @@ class Queue(RegisterPorts):
     """The input queue before it, the store behind it."""
 
     def __init__(self, dut):
-        super().__init__(dut, [name.upper() for name in RECEIVER_REGISTERS],
-                         ("queue__valid", "queue__payload", "start", "discard", "reset", "store_ready", "exhausted", "store_empty"))
-        self.queue = deque()       # (symbol, lost), or None for a cycle without
+        super().__init__(
+            dut,
+            [name.upper() for name in RECEIVER_REGISTERS],
+            ("queue__valid", "queue__payload", "start", "discard", "reset", "store_ready", "exhausted", "store_empty"),
+        )
+        self.queue = deque()  # (symbol, lost), or None for a cycle without
         self.memory = {}
         self.address = self.left = 0
-        self.ready = 1.0           # the chance that the store takes a byte
+        self.ready = 1.0  # the chance that the store takes a byte
         self.flushed = True
         self.counts = {"stray": 0, "cut": 0}
         self.moved = True
-        self.taken = []            # cycles
-        self.told = []             # bytes stored when the threshold was told of
+        self.taken = []  # cycles
+        self.told = []  # bytes stored when the threshold was told of
 
     def before(self):
-        self.clock.drive(store_ready=self.left > 0 and random.random() < self.ready, exhausted=self.left == 0,
-                         store_empty=self.flushed)
+        self.clock.drive(
+            store_ready=self.left > 0 and random.random() < self.ready,
+            exhausted=self.left == 0,
+            store_empty=self.flushed,
+        )
         if self.queue and self.queue[0] is None:
             self.queue.popleft()
             self.clock.drive(queue__valid=0)
@@ -54,8 +60,12 @@ class Queue(RegisterPorts):
         if self.offered and self.pin("queue__ready"):
             self.queue.popleft()
             self.taken.append(self.clock.cycles)
-        self.moved = (bool(self.pin("moves")) or not self.offered and bool(self.queue)
-                      or bool(self.left and self.pin("storing") and self.offered))
+        self.moved = (
+            bool(self.pin("moves"))
+            or not self.offered
+            and bool(self.queue)
+            or bool(self.left and self.pin("storing") and self.offered)
+        )
         for name in self.counts:
             self.counts[name] += self.pin(name)
         if self.pin("over"):
@@ -102,7 +112,9 @@ async def compare(queue, model):
     packet_, status = model.packet, model.read(REG["RX_STATUS"].address)
     assert queue.pin("packet") == (packet_ is not None and packet_.waits)
     assert queue.pin("received") == (model.result is not None)
-    assert queue.pin("open") == REG["RX_STATUS"].open.get(status) and queue.pin("storing") == REG["RX_STATUS"].dma.get(status)
+    assert queue.pin("open") == REG["RX_STATUS"].open.get(status) and queue.pin("storing") == REG["RX_STATUS"].dma.get(
+        status
+    )
     assert queue.counts == {"stray": model.counts["stray"], "cut": model.counts["framing"]}
     if packet_ is None:
         assert queue.memory == {at: model.data[at] for at in queue.memory}
@@ -156,10 +168,15 @@ async def packets_are_taken_as_the_specification_says(dut):
             assert queue.pin("packet")
             await queue.begin(address, limit)
         elif kind == "mode":
-            mode = put("RX_MODE", check=random.randrange(4), skip=random.choice([0, 5, 16, 17, random.randrange(17)]), direct=random.random() < 0.2)
+            mode = put(
+                "RX_MODE",
+                check=random.randrange(4),
+                skip=random.choice([0, 5, 16, 17, random.randrange(17)]),
+                direct=random.random() < 0.2,
+            )
             assert await queue.write("RX_MODE", mode) == control(model, "RX_MODE", mode)
             await queue.settle()
-            queue.queue = deque(entry for entry in queue.queue if entry)    # no pauses, where software does not wait
+            queue.queue = deque(entry for entry in queue.queue if entry)  # no pauses, where software does not wait
             for _ in range(random.choice([0, 30])):
                 assert await queue.read("RX_QUEUE") == model.read(REG["RX_QUEUE"].address)
                 model._settle()
@@ -192,18 +209,29 @@ async def a_packet_is_taken_at_a_symbol_a_cycle(dut):
     while not queue.pin("received"):
         await queue.cycle()
     rest = len(data) + 5 - 4 - HEADER_BYTES + 4 - 4
-    assert queue.taken == list(range(queue.taken[0], queue.taken[0] + rest)) and queue.clock.cycles - queue.taken[-1] == 3
+    assert (
+        queue.taken == list(range(queue.taken[0], queue.taken[0] + rest)) and queue.clock.cycles - queue.taken[-1] == 3
+    )
     assert bytes(queue.memory[5 + at] for at in range(len(data) - HEADER_BYTES)) == data[HEADER_BYTES:]
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def the_threshold_is_told_of_when_it_is_reached(dut):
-    """docs/cab.md, fiber in 4: RX_THRESHOLD becomes pending when RX_PROGRESS reaches the register, once in a packet; 0 is never reached."""
+    """docs/cab.md, fiber in 4: RX_THRESHOLD becomes pending when RX_PROGRESS reaches the register, once in a packet;
+    0 is never reached."""
     queue = Queue(dut)
     await queue.start()
     length = 100
-    for threshold in (0, 1, 2, random.randrange(3, length), length, length + 1, *(length + (1 << bit) for bit in range(7, LENGTH_BITS)),
-                      *(random.randrange(length) ^ 1 << bit for bit in range(7, LENGTH_BITS))):
+    for threshold in (
+        0,
+        1,
+        2,
+        random.randrange(3, length),
+        length,
+        length + 1,
+        *(length + (1 << bit) for bit in range(7, LENGTH_BITS)),
+        *(random.randrange(length) ^ 1 << bit for bit in range(7, LENGTH_BITS)),
+    ):
         assert await queue.write("RX_THRESHOLD", threshold) and await queue.read("RX_THRESHOLD") == threshold
         await queue.run(random.randrange(3))
         assert await queue.read("RX_THRESHOLD") == threshold
@@ -219,7 +247,8 @@ async def the_threshold_is_told_of_when_it_is_reached(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def a_reset_forgets_a_packet_that_is_not_received_yet(dut):
-    """docs/cab.md, RX_CONTROL.reset: in whatever cycle it comes the packet under way is forgotten; one that RECEIVED tells of already stays."""
+    """docs/cab.md, RX_CONTROL.reset: in whatever cycle it comes the packet under way is forgotten; one that RECEIVED
+    tells of already stays."""
     queue = Queue(dut)
     await queue.start()
     seen = set()
@@ -242,7 +271,8 @@ async def a_reset_forgets_a_packet_that_is_not_received_yet(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def a_long_packet_is_counted_to_its_last_byte(dut):
-    """docs/cab.md, fiber in 3 and 4: RX_PROGRESS counts every byte stored, and keeps the count behind the packet, whatever the mode."""
+    """docs/cab.md, fiber in 3 and 4: RX_PROGRESS counts every byte stored, and keeps the count behind the packet,
+    whatever the mode."""
     queue = Queue(dut)
     await queue.start()
     length = (1 << 18) + random.randrange(1 << 13, 1 << 14)
@@ -251,7 +281,9 @@ async def a_long_packet_is_counted_to_its_last_byte(dut):
     await queue.settle()
     await queue.begin(DATA, length)
     # A clock that runs by itself, with the same byte in each cycle, is much faster.
-    queue.clock.drive(queue__valid=1, queue__payload=pack(Queued, symbol=0x5A), store_ready=1, exhausted=0, store_empty=1)
+    queue.clock.drive(
+        queue__valid=1, queue__payload=pack(Queued, symbol=0x5A), store_ready=1, exhausted=0, store_empty=1
+    )
     clock = Clock(dut.clk, 10, unit="ns", impl="gpi")
     clock.start(start_high=False)
     await Timer(10 * length - 2, unit="ns")

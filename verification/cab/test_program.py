@@ -38,25 +38,44 @@ async def prom_and_ram_give_what_they_hold(dut):
             written = {address: ram.get(address, 0) & ~mask | inputs["data"] & mask}
         elif inputs["valid"] and inputs["rom"]:
             at = 4 * (inputs["address"] % (1 << 15))
-            expected = int.from_bytes(prom[at:at + 4].ljust(4, b"\0"), "big")
+            expected = int.from_bytes(prom[at : at + 4].ljust(4, b"\0"), "big")
         elif inputs["valid"]:
             expected = ram[inputs["address"] % (SIZE // 4)]
         return outputs
 
     def stimuli():
         for address in range(64):
-            yield {"valid": 1, "rom": 0, "write": 1, "select": 15, "may": 1, "address": address, "data": random.getrandbits(32)}
+            yield {
+                "valid": 1,
+                "rom": 0,
+                "write": 1,
+                "select": 15,
+                "may": 1,
+                "address": address,
+                "data": random.getrandbits(32),
+            }
         for _ in range(4000):
             kind = random.choice(["rom", "read", "write"])
-            rom = random.choice([random.randrange(32), random.randrange(1500), random.getrandbits(15)]) | random.getrandbits(2) << 15
-            yield {"valid": random.random() < 0.8, "may": random.random() < 0.8, "rom": kind == "rom", "write": kind == "write", "select": random.getrandbits(4),
-                   "address": rom if kind == "rom" else random.randrange(64) | random.getrandbits(5) << 10,
-                   "data": random.getrandbits(32)}
+            rom = (
+                random.choice([random.randrange(32), random.randrange(1500), random.getrandbits(15)])
+                | random.getrandbits(2) << 15
+            )
+            yield {
+                "valid": random.random() < 0.8,
+                "may": random.random() < 0.8,
+                "rom": kind == "rom",
+                "write": kind == "write",
+                "select": random.getrandbits(4),
+                "address": rom if kind == "rom" else random.randrange(64) | random.getrandbits(5) << 10,
+                "data": random.getrandbits(32),
+            }
 
     await lockstep(clock, step, stimuli())
 
 
-bench = Bench(__name__, {name: lambda prom=prom: ProgramMemory(SIZE, prom) for name, prom in PROMS.items()}, ports_only=True)
+bench = Bench(
+    __name__, {name: lambda prom=prom: ProgramMemory(SIZE, prom) for name, prom in PROMS.items()}, ports_only=True
+)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())
@@ -68,7 +87,9 @@ def test_program(configuration, claim):
 @pytest.mark.parametrize("program_bytes", [0, 2048, 5000, 1 << 20])
 def test_another_size_is_refused(program_bytes):
     """docs/cab.md, program memory: a power of two from 4 to 512 kbyte."""
-    with pytest.raises(ValueError, match=f"program_bytes must be a power of two from 4096 to 524288, not {program_bytes}"):
+    with pytest.raises(
+        ValueError, match=f"program_bytes must be a power of two from 4096 to 524288, not {program_bytes}"
+    ):
         ProgramMemory(program_bytes)
 
 

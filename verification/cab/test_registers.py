@@ -45,8 +45,13 @@ def step(inputs, valid):
     if named and named.area and inputs["write"]:
         length, right = named.area
         name = named.name.lower()
-        outputs["area"] = pack(Area, address=inputs[f"{name}__area_address"], write=right == Right.WRITE,
-                               length=getattr(named, length).get(inputs["write_data"]), refused=inputs[f"{name}__refuse"])
+        outputs["area"] = pack(
+            Area,
+            address=inputs[f"{name}__area_address"],
+            write=right == Right.WRITE,
+            length=getattr(named, length).get(inputs["write_data"]),
+            refused=inputs[f"{name}__refuse"],
+        )
     else:
         outputs["area"] = 0
     if named and "r" in named.access and not inputs["write"]:
@@ -91,7 +96,8 @@ def owners():
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def each_access_reaches_the_register_of_the_map_or_is_an_error(dut):
-    """addresses.REGISTERS: offset, direction, whole words; what the owner refuses is an error and no write; what may not be done is nothing."""
+    """addresses.REGISTERS: offset, direction, whole words; what the owner refuses is an error and no write; what may
+    not be done is nothing."""
     clock = HandClock(dut)
     await clock.start("valid", "may", "offset", "write", "select", "write_data")
 
@@ -100,20 +106,32 @@ async def each_access_reaches_the_register_of_the_map_or_is_an_error(dut):
             known = random.choice(REGISTERS).offset // 4
             yield owners() | {
                 "offset": random.choice([random.randrange(WORDS), random.randrange(32), known]),
-                "valid": random.random() < 0.9, "may": random.random() < 0.9, "write": random.random() < 0.5, "write_data": random.getrandbits(32),
-                "select": random.choice([15, 15, 15, random.getrandbits(4)])}
+                "valid": random.random() < 0.9,
+                "may": random.random() < 0.9,
+                "write": random.random() < 0.5,
+                "write_data": random.getrandbits(32),
+                "select": random.choice([15, 15, 15, random.getrandbits(4)]),
+            }
 
     await lockstep(clock, Reference().step, stimuli())
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def each_word_of_the_region_is_a_register_or_an_error(dut):
-    """addresses.REGISTERS: every word of the region, read and written; a word that the map does not name is no register's second place."""
+    """addresses.REGISTERS: every word of the region, read and written; a word that the map does not name is no
+    register's second place."""
     clock = HandClock(dut)
     await clock.start("valid", "may", "offset", "write", "select", "write_data")
     clock.drive(**owners())
-    await lockstep(clock, Reference().step, ({"valid": 1, "may": 1, "offset": offset, "write": write, "select": 15, "write_data": random.getrandbits(32)}
-                                             for offset in random.sample(range(WORDS), WORDS) for write in (0, 1)))
+    await lockstep(
+        clock,
+        Reference().step,
+        (
+            {"valid": 1, "may": 1, "offset": offset, "write": write, "select": 15, "write_data": random.getrandbits(32)}
+            for offset in random.sample(range(WORDS), WORDS)
+            for write in (0, 1)
+        ),
+    )
 
 
 @pytest.mark.parametrize("register", REGISTERS, ids=lambda r: r.name)
@@ -126,7 +144,8 @@ def test_the_layout_is_that_of_the_map(register):
 
 
 def test_words_of_a_bank_are_plain_and_numbered_from_zero():
-    """addresses.Register, bank: the decoder gives their owner whole words by number, and never asks whether it refuses one."""
+    """addresses.Register, bank: the decoder gives their owner whole words by number, and never asks whether it
+    refuses one."""
     found = banks()
     assert found
     for members in found.values():

@@ -6,8 +6,8 @@ from collections import deque
 import cocotb
 import pytest
 
-from nectar.hdl.cab.scatter import scatter_area
 from nectar.hdl.cab.rx_writer import RxWriter
+from nectar.hdl.cab.scatter import scatter_area
 from nectar.verification.bench import Bench
 from nectar.verification.cab.lockstep import HandClock
 from nectar.verification.cab.structures import pack
@@ -22,14 +22,14 @@ class Bytes:
     def __init__(self, dut):
         self.clock = HandClock(dut)
         self.memory = {}
-        self.writes = []          # cycles in which a word was written
-        self.areas = deque()      # (address, length)
+        self.writes = []  # cycles in which a word was written
+        self.areas = deque()  # (address, length)
         self.bytes = deque()
-        self.taken = []           # cycles in which a byte was taken
+        self.taken = []  # cycles in which a byte was taken
         self.grants = lambda cycle: True
         self.pauses = 0.0
         self.flush = False
-        self.waits = self.moved = False    # in the cycle before: a word waited for the memory, and ``moves``
+        self.waits = self.moved = False  # in the cycle before: a word waited for the memory, and ``moves``
 
     async def start(self):
         await self.clock.start(*INPUTS)
@@ -42,9 +42,15 @@ class Bytes:
         clock = self.clock
         address, length = self.areas[0] if self.areas else (random.randrange(SIZE), random.getrandbits(20))
         gives = bool(self.bytes) and random.random() >= self.pauses
-        clock.drive(areas__valid=bool(self.areas), areas__payload=pack(scatter_area(SIZE), address=address, length=length),
-                    valid=gives, data=self.bytes[0] if gives else random.getrandbits(8), flush=self.flush, forget=forget,
-                    memory__ready=self.grants(clock.cycles))
+        clock.drive(
+            areas__valid=bool(self.areas),
+            areas__payload=pack(scatter_area(SIZE), address=address, length=length),
+            valid=gives,
+            data=self.bytes[0] if gives else random.getrandbits(8),
+            flush=self.flush,
+            forget=forget,
+            memory__ready=self.grants(clock.cycles),
+        )
         await clock.settle()
         if self.pin("memory__valid") and clock.inputs["memory__ready"]:
             self.writes.append(clock.cycles)
@@ -92,8 +98,9 @@ class Bytes:
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")
 async def bytes_fill_the_areas_in_order_from_any_address_to_any(dut):
-    """C2, docs/cab.md, fiber in 3: areas of any length from 0 at any byte, with waits for the memory and for bytes; what does
-    not fit is not taken."""
+    """C2, docs/cab.md, fiber in 3: areas of any length from 0 at any byte, with waits for the memory and for bytes;
+    what
+    does not fit is not taken."""
     store = Bytes(dut)
     await store.start()
     for number in range(300):
@@ -102,7 +109,9 @@ async def bytes_fill_the_areas_in_order_from_any_address_to_any(dut):
         store.pauses = random.choice([0, 0, 0.5])
         # Areas that do not touch each other, anywhere in memory.
         places = sorted(random.sample(range(0, SIZE - 80, 80), random.randrange(1, 5)), key=lambda _: random.random())
-        areas = [(place + random.randrange(10), random.choice([0, 1, 2, 3, 4, 5, random.randrange(60)])) for place in places]
+        areas = [
+            (place + random.randrange(10), random.choice([0, 1, 2, 3, 4, 5, random.randrange(60)])) for place in places
+        ]
         room = sum(length for _, length in areas)
         data = random.randbytes(random.choice([room, room + 3, random.randrange(room + 1)]))
         store.memory.clear()
@@ -139,7 +148,11 @@ async def an_area_may_be_the_whole_memory(dut):
     store = Bytes(dut)
     await store.start()
     store.pauses, store.grants = 0.1, lambda cycle: random.random() < 0.9
-    for start, length in ((0, SIZE), (1, SIZE - 1), *((random.randrange(9), random.randrange(least, 2 * least - 9)) for least in (256, 512, 1024, 2048))):
+    for start, length in (
+        (0, SIZE),
+        (1, SIZE - 1),
+        *((random.randrange(9), random.randrange(least, 2 * least - 9)) for least in (256, 512, 1024, 2048)),
+    ):
         data = random.randbytes(length + 3)
         store.memory.clear()
         store.areas.append((start, length))

@@ -35,18 +35,31 @@ class Taker(RegisterPorts):
 
 
 def some_area():
-    """An area, by its offset in data memory, and whether it lies there; often one that just does, or does but for one bit."""
+    """An area, by its offset in data memory, and whether it lies there; often one that just does, or does but for
+    one bit."""
     size = SIZES[inside()]
-    length = random.choice([0, 1, random.randrange(300), 1 << random.randrange(20), random.randrange(1 << 20), random.randrange(size)])
-    address = random.choice([random.randrange(size), size - length, size - length + 1, size - length - 1, -1, (size - length) ^ 1 << random.randrange(24)])
+    length = random.choice(
+        [0, 1, random.randrange(300), 1 << random.randrange(20), random.randrange(1 << 20), random.randrange(size)]
+    )
+    address = random.choice(
+        [
+            random.randrange(size),
+            size - length,
+            size - length + 1,
+            size - length - 1,
+            -1,
+            (size - length) ^ 1 << random.randrange(24),
+        ]
+    )
     address &= 0xFFFFFF
     return address, length, length == 0 or address <= size - length
 
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")
 async def areas_come_in_order_when_the_packet_is_stored_and_are_forgotten_with_it(dut):
-    """docs/cab.md, fiber in 3: up to 15 areas and that of RX_START; refused: one more, one outside data memory, one while a
-    packet is being stored, RX_START without packet."""
+    """docs/cab.md, fiber in 3: up to 15 areas and that of RX_START; refused: one more, one outside data memory, one
+    while
+    a packet is being stored, RX_START without packet."""
     taker, size = Taker(dut), SIZES[inside()]
     await taker.start()
     assert await taker.read("RX_ADDRESS") == 0
@@ -82,7 +95,7 @@ async def areas_come_in_order_when_the_packet_is_stored_and_are_forgotten_with_i
             some = random.choice([0, 3, 200])
             await taker.run(some)
             expected = [*areas, (address % size, length)]
-            assert taker.taken == expected[:len(taker.taken)] and (some < 200 or taker.taken == expected)
+            assert taker.taken == expected[: len(taker.taken)] and (some < 200 or taker.taken == expected)
         taker.clock.drive(clear=1)
         await taker.cycle()
         taker.clock.drive(clear=0)

@@ -1,4 +1,5 @@
-"""Bench of hdl/cab/slots.py: every user gets his slot, nothing is wasted, the schedule goes on while the board sleeps."""
+"""Bench of hdl/cab/slots.py: every user gets his slot, nothing is wasted, the schedule goes on while the board
+sleeps."""
 
 import random
 
@@ -40,9 +41,17 @@ async def each_cycle_goes_to_its_slots_user_or_to_the_first_who_wants_it(dut):
     await clock.start("wants", "slept")
     schedule = Schedule()
     for densities in [(1, 1, 1, 1), (0.3, 0.3, 0.3, 0.3), (0.9, 0.1, 0.9, 0.5), (0, 1, 0.5, 1)]:
-        await lockstep(clock, schedule.step, (
-            {"wants": sum((random.random() < chance) << user for user, chance in enumerate(densities)),
-             "slept": random.choice([0, 0, 0, random.randrange(4)])} for _ in range(2000)))
+        await lockstep(
+            clock,
+            schedule.step,
+            (
+                {
+                    "wants": sum((random.random() < chance) << user for user, chance in enumerate(densities)),
+                    "slept": random.choice([0, 0, 0, random.randrange(4)]),
+                }
+                for _ in range(2000)
+            ),
+        )
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")

@@ -15,9 +15,17 @@ WORD = 0xFFFF_FFFF
 WORDS = [register.name for register in banks()[TIMER_BANK]]
 COMPARE = [WORDS.index("TIMER_COMPARE"), *(WORDS.index(f"TIMER{n}_COMPARE") for n in range(1, TIMERS))]
 PERIOD = [WORDS.index(f"TIMER{n}_PERIOD") for n in range(TIMERS)]
-INPUTS = ("slept", "clear", *(f"{TIMER_BANK}__{pin}" for pin in ("index", "write", "data")),
-          *(f"{name}__{pin}" for name in TIMER_REGISTERS for pin in ("read", "write", "data")
-            if ("r" if pin == "read" else "w") in REG[name.upper()].access))
+INPUTS = (
+    "slept",
+    "clear",
+    *(f"{TIMER_BANK}__{pin}" for pin in ("index", "write", "data")),
+    *(
+        f"{name}__{pin}"
+        for name in TIMER_REGISTERS
+        for pin in ("read", "write", "data")
+        if ("r" if pin == "read" else "w") in REG[name.upper()].access
+    ),
+)
 QUIET = dict.fromkeys(INPUTS, 0)
 
 
@@ -30,14 +38,14 @@ class Reference:
     """The timers in plain numbers that never wrap: when one is due is known when it is armed."""
 
     def __init__(self):
-        self.now = 0                     # clock edges since reset, slept ones too
+        self.now = 0  # clock edges since reset, slept ones too
         self.words = [0] * (2 * TIMERS)  # what the registers show
-        self.due = [None] * TIMERS       # the count at which each has its time
-        self.again = False               # timer 0 has gone off and will be armed in its turn
+        self.due = [None] * TIMERS  # the count at which each has its time
+        self.again = False  # timer 0 has gone off and will be armed in its turn
         self.seen = 0
         self.fires = self.voids = 0
-        self.unknown = 0                 # cycles for which wake_in is not known
-        self.skips = False               # edges were left out before this cycle, not by eights
+        self.unknown = 0  # cycles for which wake_in is not known
+        self.skips = False  # edges were left out before this cycle, not by eights
 
     @property
     def wake_in(self):
@@ -56,10 +64,14 @@ class Reference:
         fires[0] = reached[0] and not self.again
         self.fires += sum(fires)
         self.voids += has_turn and not done
-        outputs = {"timer_now__value": self.now & WORD, "fired": any(fires), "wake_in": self.wake_in,
-                   "timer_fired__value": self.seen,
-                   "timer_armed__value": sum((due is not None) << n for n, due in enumerate(self.due)),
-                   f"{TIMER_BANK}__value": self.words[inputs[f"{TIMER_BANK}__index"]]}
+        outputs = {
+            "timer_now__value": self.now & WORD,
+            "fired": any(fires),
+            "wake_in": self.wake_in,
+            "timer_fired__value": self.seen,
+            "timer_armed__value": sum((due is not None) << n for n, due in enumerate(self.due)),
+            f"{TIMER_BANK}__value": self.words[inputs[f"{TIMER_BANK}__index"]],
+        }
         if inputs["timer_fired__write"]:
             self.seen &= ~inputs["timer_fired__data"]
         elif inputs["clear"]:
@@ -67,7 +79,9 @@ class Reference:
         self.seen |= sum(fired << n for n, fired in enumerate(fires))
         stops = WORD if inputs["clear"] else inputs["timer_stop__data"] if inputs["timer_stop__write"] else 0
         changed = fires[0] or has_turn or inputs["timer_stop__write"] or inputs["clear"] or written in COMPARE
-        self.unknown = TIMERS + 2 if changed else TIMERS + 1 if self.unknown and self.skips else max(self.unknown - 1, 0)
+        self.unknown = (
+            TIMERS + 2 if changed else TIMERS + 1 if self.unknown and self.skips else max(self.unknown - 1, 0)
+        )
         if fires[0]:
             self.again = self.words[PERIOD[0]] != 0
             self.due[0] = self.due[0] if self.again else None
@@ -100,8 +114,8 @@ def arm(reference, n, ahead):
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")
 async def each_fires_when_the_count_is_reached_once_or_periodically(dut):
-    """C6, docs/cab.md, timers: armed for the near future, for now and for the past; several at once; rearmed, given a period and
-    stopped at any time."""
+    """C6, docs/cab.md, timers: armed for the near future, for now and for the past; several at once; rearmed, given a
+    period and stopped at any time."""
     clock = HandClock(dut)
     await clock.start(*INPUTS)
     reference = Reference()
@@ -109,7 +123,10 @@ async def each_fires_when_the_count_is_reached_once_or_periodically(dut):
     def stimuli():
         for number in range(8000):
             kind, n = random.random(), random.randrange(TIMERS)
-            given = QUIET | {f"{TIMER_BANK}__index": random.randrange(2 * TIMERS), f"{TIMER_BANK}__data": random.getrandbits(32)}
+            given = QUIET | {
+                f"{TIMER_BANK}__index": random.randrange(2 * TIMERS),
+                f"{TIMER_BANK}__data": random.getrandbits(32),
+            }
             if kind < 0.08:
                 given |= arm(reference, n, random.choice([0, 1, 2, 3, 10, 40, -1, -5, -1000, 2000 - (1 << 31)]))
             elif kind < 0.10:
@@ -129,12 +146,12 @@ async def each_fires_when_the_count_is_reached_once_or_periodically(dut):
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")
 async def the_clock_may_stop_as_long_as_wake_in_says(dut):
-    """docs/cab.md, stand-by: leaving out at most wake_in edges, timer 0 is never late, and the others are looked at in their next turn
-    that no write has made void, whichever of them comes first; TIMER_NOW misses no edge."""
+    """docs/cab.md, stand-by: leaving out at most wake_in edges, timer 0 is never late, and the others are looked at in
+    their next turn that no write has made void, whichever of them comes first; TIMER_NOW misses no edge."""
     clock = HandClock(dut)
     await clock.start(*INPUTS)
     reference = Reference()
-    voids = [0] * TIMERS     # turns that a write has taken from it since it was due
+    voids = [0] * TIMERS  # turns that a write has taken from it since it was due
 
     def step(inputs):
         before, again, seen, now = list(reference.due), reference.again, reference.seen, reference.now
@@ -169,8 +186,9 @@ async def the_clock_may_stop_as_long_as_wake_in_says(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def wake_in_holds_for_any_count_and_any_times(dut):
-    """docs/cab.md, timers and stand-by: wherever in its 32 bits the count is, and however far ahead some timers go off and go off again,
-    edges are left out up to the first of them, some and then the rest."""
+    """docs/cab.md, timers and stand-by: wherever in its 32 bits the count is, and however far ahead some timers go off
+    and
+    go off again, edges are left out up to the first of them, some and then the rest."""
     clock = HandClock(dut)
     await clock.start(*INPUTS)
     reference = Reference()
@@ -191,8 +209,9 @@ async def wake_in_holds_for_any_count_and_any_times(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def an_overslept_alarm_is_not_lost(dut):
-    """A board that is woken too late by something else fires at once or in the timer's next turn, also if that is while it looks for the
-    first; an alarm with a period catches up, one in each turn."""
+    """A board that is woken too late by something else fires at once or in the timer's next turn, also if that is while
+    it
+    looks for the first; an alarm with a period catches up, one in each turn."""
     clock = HandClock(dut)
     await clock.start(*INPUTS)
     reference = Reference()
@@ -211,13 +230,16 @@ async def an_overslept_alarm_is_not_lost(dut):
         first = reference.now + 10
         await lockstep(clock, reference.step, [QUIET | arm(reference, n, 10)])
         await lockstep(clock, reference.step, [QUIET | {"slept": 100}, *[QUIET] * 1000])
-        assert reference.fires - before == sum(due + ((n - due) % TIMERS if n else 0) < reference.now for due in range(first, reference.now, 10))
+        assert reference.fires - before == sum(
+            due + ((n - due) % TIMERS if n else 0) < reference.now for due in range(first, reference.now, 10)
+        )
         await lockstep(clock, reference.step, [QUIET | {"timer_stop__write": 1, "timer_stop__data": 1 << n}])
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def steady_writes_delay_no_alarm_of_timer_0(dut):
-    """docs/cab.md, timers: a write to any time makes a turn void, so a timer whose turns are all taken waits; timer 0 does not."""
+    """docs/cab.md, timers: a write to any time makes a turn void, so a timer whose turns are all taken waits; timer
+    0 does not."""
     clock = HandClock(dut)
     await clock.start(*INPUTS)
     reference = Reference()

@@ -6,7 +6,7 @@ from collections import deque
 import cocotb
 import pytest
 
-from nectar.hdl.cab.tx_reader import Entry, TxReader, Item, EntryKind
+from nectar.hdl.cab.tx_reader import Entry, EntryKind, Item, TxReader
 from nectar.hdl.link.symbol import Control
 from nectar.verification.bench import Bench
 from nectar.verification.cab.lockstep import HandClock
@@ -21,10 +21,17 @@ def random_entry():
     kind = random.choice([EntryKind.COMMAND, EntryKind.SYMBOL, EntryKind.AREA, EntryKind.AREA, EntryKind.AREA])
     flags = {name: random.getrandbits(1) for name in ("start", "crc", "internet", "end", "notify")}
     if kind == EntryKind.COMMAND:
-        return {"kind": kind.value, "value": random.getrandbits(24), "notify": flags["notify"],
-                "wait_ready": random.getrandbits(1)}
+        return {
+            "kind": kind.value,
+            "value": random.getrandbits(24),
+            "notify": flags["notify"],
+            "wait_ready": random.getrandbits(1),
+        }
     if kind == EntryKind.SYMBOL:
-        return {"kind": kind.value, "value": random.choice([random.getrandbits(9), int(Control.IDLE), int(Control.START)])}
+        return {
+            "kind": kind.value,
+            "value": random.choice([random.getrandbits(9), int(Control.IDLE), int(Control.START)]),
+        }
     length = random.choice([0, 1, 2, 3, 4, 5, 8, random.randrange(40)])
     address = random.choice([random.randrange(SIZE - 40), SIZE - length]) % SIZE
     return {"kind": kind.value, "value": length, "bytes": length > 0, "address": address, **flags}
@@ -39,19 +46,28 @@ def meaning(entry, memory):
         return [*wait, ("command", int(Control.COMMAND)), *bytes_, *notify]
     if entry["kind"] == EntryKind.SYMBOL.value:
         return [("symbol", entry["value"])] if entry["value"] != Control.IDLE else []
-    area = memory[entry["address"]:entry["address"] + entry["value"]]
-    return [*([("symbol", int(Control.START))] if entry["start"] else []), *(("symbol", byte) for byte in area),
-            *([("crc", entry["internet"])] if entry["crc"] else []), *([("end",)] if entry["end"] else []), *notify]
+    area = memory[entry["address"] : entry["address"] + entry["value"]]
+    return [
+        *([("symbol", int(Control.START))] if entry["start"] else []),
+        *(("symbol", byte) for byte in area),
+        *([("crc", entry["internet"])] if entry["crc"] else []),
+        *([("end",)] if entry["end"] else []),
+        *notify,
+    ]
 
 
 def parts(item):
     """The same of an item."""
     kind = "command" if item["command"] else "symbol"
     word = item["word"].to_bytes(4, "big")
-    return [*([("wait",)] if item["wait_ready"] else []), *([(kind, item["symbol"])] if item["prefix"] else []),
-            *((kind, byte) for byte in (word[item["first"]:item["last"] + 1] if item["lanes"] else b"")),
-            *([("crc", item["internet"])] if item["crc"] else []), *([("end",)] if item["end"] else []),
-            *([("notify",)] if item["notify"] else [])]
+    return [
+        *([("wait",)] if item["wait_ready"] else []),
+        *([(kind, item["symbol"])] if item["prefix"] else []),
+        *((kind, byte) for byte in (word[item["first"] : item["last"] + 1] if item["lanes"] else b"")),
+        *([("crc", item["internet"])] if item["crc"] else []),
+        *([("end",)] if item["end"] else []),
+        *([("notify",)] if item["notify"] else []),
+    ]
 
 
 class Surroundings:
@@ -62,9 +78,9 @@ class Surroundings:
         self.memory = memory
         self.entries = deque()
         self.items = deque()
-        self.out, self.expected = [], []    # parts that have come of items, and those that must
-        self.reads = []        # cycles
-        self.busy = False      # after the last cycle
+        self.out, self.expected = [], []  # parts that have come of items, and those that must
+        self.reads = []  # cycles
+        self.busy = False  # after the last cycle
         self._word = None
 
     async def start(self):
@@ -77,8 +93,10 @@ class Surroundings:
         clock.drive(
             entries__valid=bool(self.entries),
             entries__payload=pack(Entry, **self.entries[0]) if self.entries else random.getrandbits(20),
-            items__ready=len(self.items) < ROOM, memory__ready=grant,
-            memory_data=random.getrandbits(32) if self._word is None else self._word)
+            items__ready=len(self.items) < ROOM,
+            memory__ready=grant,
+            memory_data=random.getrandbits(32) if self._word is None else self._word,
+        )
         await clock.settle()
         self._word = None
         if pin("items__valid") and len(self.items) < ROOM:
@@ -88,11 +106,11 @@ class Surroundings:
             self.entries.popleft()
         if pin("memory__valid") and grant:
             at = 4 * pin("memory__address")
-            self._word = int.from_bytes(self.memory[at:at + 4], "big")
+            self._word = int.from_bytes(self.memory[at : at + 4], "big")
             self.reads.append(clock.cycles)
         if self.items and drain:
             made = parts(self.items.popleft())
-            assert made == self.expected[len(self.out):][:len(made)]
+            assert made == self.expected[len(self.out) :][: len(made)]
             self.out += made
         await clock.edge()
         self.busy = bool(self.entries or self.items or pin("busy"))
@@ -122,7 +140,9 @@ async def entries_become_what_the_specification_says(dut):
         assert around.out == around.expected
         areas = [entry for entry in entries if entry["kind"] == EntryKind.AREA.value and entry["value"]]
         assert len(around.reads) == sum((e["address"] + e["value"] - 1) // 4 - e["address"] // 4 + 1 for e in areas)
-        assert all(b - a >= 2 for a, b in zip(around.reads, around.reads[1:])), "the memory is asked in two cycles in a row"
+        assert all(b - a >= 2 for a, b in zip(around.reads, around.reads[1:])), (
+            "the memory is asked in two cycles in a row"
+        )
 
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")
@@ -131,8 +151,20 @@ async def an_area_may_be_the_whole_memory(dut):
     memory = random.randbytes(SIZE)
     around = Surroundings(dut, memory)
     await around.start()
-    for address, length in ((0, SIZE), (3, SIZE - 3), *((random.randrange(9), random.randrange(least, 2 * least - 9)) for least in (256, 512, 1024, 2048))):
-        entry = {"kind": EntryKind.AREA.value, "value": length, "bytes": 1, "address": address, "start": 0, "crc": 0, "end": 1}
+    for address, length in (
+        (0, SIZE),
+        (3, SIZE - 3),
+        *((random.randrange(9), random.randrange(least, 2 * least - 9)) for least in (256, 512, 1024, 2048)),
+    ):
+        entry = {
+            "kind": EntryKind.AREA.value,
+            "value": length,
+            "bytes": 1,
+            "address": address,
+            "start": 0,
+            "crc": 0,
+            "end": 1,
+        }
         around.entries.append(entry)
         around.out, around.expected, around.busy = [], meaning(entry, memory), True
         await around.finish(0.9, 0.9)

@@ -9,9 +9,9 @@ import pytest
 from cocotb.clock import Clock
 from cocotb.triggers import Timer
 
-from nectar.hdl.cab.tx_serializer import READY_LIMIT, TxSerializer
-from nectar.hdl.cab.tx_reader import Item
 from nectar.hdl.cab.output import Outgoing
+from nectar.hdl.cab.tx_reader import Item
+from nectar.hdl.cab.tx_serializer import READY_LIMIT, TxSerializer
 from nectar.hdl.link.symbol import Control, is_control
 from nectar.verification.bench import Bench
 from nectar.verification.cab.lockstep import HandClock
@@ -43,11 +43,15 @@ class Reference:
         if item.get("prefix"):
             yield self._symbol(item["symbol"], is_command)
         if item.get("lanes"):
-            for byte in item["word"].to_bytes(4, "big")[item["first"]:item["last"] + 1]:
+            for byte in item["word"].to_bytes(4, "big")[item["first"] : item["last"] + 1]:
                 yield self._symbol(byte, is_command)
         if item.get("crc"):
             internet = item.get("internet")
-            for byte in internet_checksum(self.covered).to_bytes(2, "big") if internet else zlib.crc32(self.covered).to_bytes(4, "big"):
+            for byte in (
+                internet_checksum(self.covered).to_bytes(2, "big")
+                if internet
+                else zlib.crc32(self.covered).to_bytes(4, "big")
+            ):
                 yield self._symbol(byte)
         if item.get("end"):
             yield self._symbol(END)
@@ -55,8 +59,17 @@ class Reference:
 
 def command_item(wait=0, notify=0):
     """A command's item."""
-    return {"wait_ready": wait, "prefix": 1, "symbol": int(Control.COMMAND), "lanes": 1,
-            "word": random.getrandbits(24), "first": 1, "last": 3, "notify": notify, "command": 1}
+    return {
+        "wait_ready": wait,
+        "prefix": 1,
+        "symbol": int(Control.COMMAND),
+        "lanes": 1,
+        "word": random.getrandbits(24),
+        "first": 1,
+        "last": 3,
+        "notify": notify,
+        "command": 1,
+    }
 
 
 def random_item():
@@ -72,8 +85,15 @@ def random_item():
     if kind < 0.45:
         return {"notify": 1}
     first = random.randrange(4)
-    return {"prefix": random.random() < 0.2, "symbol": START, "lanes": 1, "word": random.getrandbits(32), "first": first,
-            "last": random.randrange(first, 4), **(flags if random.random() < 0.4 else {})}
+    return {
+        "prefix": random.random() < 0.2,
+        "symbol": START,
+        "lanes": 1,
+        "word": random.getrandbits(32),
+        "first": first,
+        "last": random.randrange(first, 4),
+        **(flags if random.random() < 0.4 else {}),
+    }
 
 
 class Surroundings:
@@ -82,8 +102,8 @@ class Surroundings:
     def __init__(self, dut):
         self.clock = HandClock(dut)
         self.items = deque()
-        self.out = []            # (cycle, symbol, notify)
-        self.empties = 0         # notices of items without symbols
+        self.out = []  # (cycle, symbol, notify)
+        self.empties = 0  # notices of items without symbols
         self.ready = 1
         self.busy = False
 
@@ -99,7 +119,15 @@ class Surroundings:
         """One cycle."""
         offered = bool(self.items) and offer
         payload = pack(Item, **self.items[0]) if offered else random.getrandbits(51)
-        self.clock.drive(items__valid=offered, items__payload=payload, room=room, empty=empty, ready=self.ready, send_ready=send_ready, reset=reset)
+        self.clock.drive(
+            items__valid=offered,
+            items__payload=payload,
+            room=room,
+            empty=empty,
+            ready=self.ready,
+            send_ready=send_ready,
+            reset=reset,
+        )
         await self.clock.settle()
         assert not (self.pin("push__valid") and reset)
         if self.pin("push__valid") and room:
@@ -127,7 +155,7 @@ async def items_become_symbols_in_order(dut):
     await around.start()
     for room, offer in ((1, 1), (0.5, 1), (1, 0.3), (0.4, 0.5)):
         items = [random_item() for _ in range(300)]
-        expected, empties = [], 0      # (symbol, notify, bytes of the packet so far)
+        expected, empties = [], 0  # (symbol, notify, bytes of the packet so far)
         for item in items:
             symbols = [(symbol, 0, len(reference.covered) & 0xFFFFF) for symbol in reference.symbols(item)]
             expected += symbols
@@ -212,7 +240,9 @@ async def ready_signals_go_between_any_two_symbols(dut):
     assert [symbol for symbol in symbols if symbol != READY] == expected
     for before, symbol in zip(symbols, symbols[1:]):
         inserted |= {before} if symbol == READY else set()
-    assert {int(Control.COMMAND), START} & inserted and len(inserted) > 20, "between the symbols of commands and of packets too"
+    assert {int(Control.COMMAND), START} & inserted and len(inserted) > 20, (
+        "between the symbols of commands and of packets too"
+    )
     for asked in (READY_LIMIT + 20, READY_LIMIT, 100, random.randrange(READY_LIMIT)):
         around.out.clear()
         for _ in range(asked):
@@ -243,7 +273,7 @@ async def a_reset_leaves_neither_half_a_command_nor_an_open_packet(dut):
         await around.cycle(room=random.random() < 0.8, reset=1, offer=random.random() < 0.5)
         around.items.clear()
         around.out, told = [], around.empties
-        for _ in range(random.choice([0, 0, 1, 2])):     # once more, perhaps before the first is done
+        for _ in range(random.choice([0, 0, 1, 2])):  # once more, perhaps before the first is done
             for _ in range(random.randrange(4)):
                 await around.cycle(room=random.random() < 0.5)
             await around.cycle(room=random.random() < 0.8, reset=1)
@@ -253,7 +283,7 @@ async def a_reset_leaves_neither_half_a_command_nor_an_open_packet(dut):
         after = around.symbols()
         # How many bytes a command at the end of what was sent still lacks.
         bytes_since = next((at for at, symbol in enumerate(reversed(before)) if is_control(symbol)), len(before))
-        cut = before[-1 - bytes_since:][:1] == [Control.COMMAND] and bytes_since < 3
+        cut = before[-1 - bytes_since :][:1] == [Control.COMMAND] and bytes_since < 3
         lacks = 3 - bytes_since if cut else 0
         is_open = next((symbol == START for symbol in reversed(before) if symbol in (START, END)), False)
         assert len(after) == lacks + is_open and not any(map(is_control, after[:lacks])), (before, after)

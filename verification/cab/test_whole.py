@@ -13,7 +13,14 @@ from nectar.verification.cab.rates import PERIOD_PS, all_at_once, protection_lat
 from nectar.verification.cab.whole import Whole
 from nectar.verification.cab.whole_model import WholeModel
 
-BOARD = {"data_bytes": 16 << 10, "program_bytes": 4 << 10, "domains": 4, "pages": 64, "vme": True, "period_ps": PERIOD_PS}
+BOARD = {
+    "data_bytes": 16 << 10,
+    "program_bytes": 4 << 10,
+    "domains": 4,
+    "pages": 64,
+    "vme": True,
+    "period_ps": PERIOD_PS,
+}
 
 
 #: Cycles of random traffic, and of a round of it, by configuration.
@@ -22,9 +29,10 @@ AMOUNTS = {"everyday": (30_000, 8_000), "nightly": (1_050_000, 30_000)}
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def every_user_of_the_data_memory_has_its_rate_while_all_are_busy(dut):
-    """C1, C2, C3: no symbol time of a fiber is lost in either direction (12.5 Mbyte/s each), VME has 10 Mbyte/s, no cycle of the
-    memory is left unused (66 Mbyte/s), and the CPU, which asks in every cycle, waits for a frame at most with each access, and as
-    long for the one before it: 3 + 3 + 4 cycles."""
+    """C1, C2, C3: no symbol time of a fiber is lost in either direction (12.5 Mbyte/s each), VME has 10 Mbyte/s, no
+    cycle
+    of the memory is left unused (66 Mbyte/s), and the CPU, which asks in every cycle, waits for a frame at most with
+    each access, and as long for the one before it: 3 + 3 + 4 cycles."""
     whole = await Whole(dut, PERIOD_PS).start()
     rates = await all_at_once(whole, BOARD["data_bytes"], 16_000)
     dut._log.info(f"{rates}, {rates.total:.2f} Mbyte/s in all")
@@ -37,7 +45,8 @@ async def every_user_of_the_data_memory_has_its_rate_while_all_are_busy(dut):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def what_is_asked_in_the_middle_of_a_cycle_is_done(dut):
-    """Of the bench itself: those who wait for lines of VME do not go by the board's clock, and no access of theirs is lost."""
+    """Of the bench itself: those who wait for lines of VME do not go by the board's clock, and no access of theirs
+    is lost."""
     whole = await Whole(dut, PERIOD_PS).start()
     for quarter in range(8):
         await RisingEdge(dut.clk)
@@ -50,14 +59,16 @@ async def what_is_asked_in_the_middle_of_a_cycle_is_done(dut):
 
 @cocotb.test(timeout_time=400, timeout_unit="ms")
 async def whatever_they_all_do_at_once_the_board_does_what_the_model_does(dut):
-    """docs/cab.md and docs/vme.md as a whole: fibers, VME both ways as master and as slave, its window and interrupts, a host, the CPU in
-    a user's domain, timers, all at random and all at once; refused accesses among them, and resets of the board in the middle of it."""
+    """docs/cab.md and docs/vme.md as a whole: fibers, VME both ways as master and as slave, its window and interrupts,
+    a
+    host, the CPU in a user's domain, timers, all at random and all at once; refused accesses among them, and resets of
+    the board in the middle of it."""
     whole = await Whole(dut, PERIOD_PS, delay=(31, 120)).start()
     traffic = BrokenTraffic(whole, WholeModel(whole.slave.bytes, **BOARD))
     await traffic.open_up()
     amount, each = AMOUNTS[inside()]
     begin = whole.board.cycles
-    rare = True     # whether some kind of traffic has been there less than once in 5000 cycles
+    rare = True  # whether some kind of traffic has been there less than once in 5000 cycles
     while whole.board.cycles - begin < (2 * amount if rare else amount):
         await traffic.round(each)
         rare = min(traffic.counts[name] for name in traffic.counts if name != "break_off") <= amount // 5000
@@ -70,8 +81,10 @@ async def whatever_they_all_do_at_once_the_board_does_what_the_model_does(dut):
 bench = Bench(__name__, {name: lambda: Cab(**BOARD) for name in AMOUNTS}, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", [
-    pytest.param(*case, marks=[pytest.mark.nightly] * (case[0] == "nightly")) for case in bench.cases()])
+@pytest.mark.parametrize(
+    "configuration, claim",
+    [pytest.param(*case, marks=[pytest.mark.nightly] * (case[0] == "nightly")) for case in bench.cases()],
+)
 def test_whole(configuration, claim, record_property):
     """Each claim."""
     bench.check(configuration, claim)

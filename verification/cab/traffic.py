@@ -1,8 +1,8 @@
 """Random traffic of everybody at once on a whole CAB, beside the reference model.
 
-Each task does something again and again, on the board and on the model alike, in a part of the memories of its own; at the end of
-a round, when all is done, the two are compared. The order in which the tasks' accesses come to the board is that in which they come to the model.
-"""
+Each task does something again and again, on the board and on the model alike, in a part of the memories of its own; at
+the end of a round, when all is done, the two are compared. The order in which the tasks' accesses come to the board is
+that in which they come to the model."""
 
 import random
 
@@ -23,7 +23,15 @@ __all__ = ["PARTS", "USER", "Traffic"]
 DATA, PROGRAM = REGIONS["data"].base, REGIONS["program"].base
 _KBYTE = 1 << PAGE_BITS
 #: Parts of the data memory, in kbyte: first and last but one. What is in ``closed`` only the kernel may touch.
-PARTS = {"sent": (0, 4), "received": (4, 8), "vme": (8, 11), "node": (11, 13), "host": (13, 14), "cpu": (14, 15), "closed": (15, 16)}
+PARTS = {
+    "sent": (0, 4),
+    "received": (4, 8),
+    "vme": (8, 11),
+    "node": (11, 13),
+    "host": (13, 14),
+    "cpu": (14, 15),
+    "closed": (15, 16),
+}
 #: Who may touch what besides the kernel; the registers of fiber, timers and VME are the first three of their pages.
 USER, _USERS = 1, ("sent", "received", "vme", "cpu")
 _VMES = ("node", "host")
@@ -52,9 +60,9 @@ class Traffic(Scenario):
         self.vme_domain = model.protection.domains - 1
         self.end = 0
         self.arriving = False
-        self.heard = 0              # symbols sent that the other end of the fiber has seen
+        self.heard = 0  # symbols sent that the other end of the fiber has seen
         self.fired = False
-        self.breaks = False         # what is under way at the end of the traffic is not waited for
+        self.breaks = False  # what is under way at the end of the traffic is not waited for
 
     # -- helpers -----------------------------------------------------------------------------------------
     def part(self, name, length=0):
@@ -73,8 +81,10 @@ class Traffic(Scenario):
 
     async def irq(self, irq):
         """Waits until an interrupt is pending on the board."""
+
         async def pending():
             return await self.raw("IRQ_PENDING") >> irq & 1
+
         await self.until(pending)
 
     def user(self):
@@ -86,8 +96,10 @@ class Traffic(Scenario):
         """Fills memories; gives each domain its pages; the CPU becomes the user."""
         await self.begin()
         registers = REGIONS["registers"].base >> PAGE_BITS
-        pages = {USER: {registers: 3, registers + 1: 3, registers + 2: 3, PROGRAM >> PAGE_BITS: 5},
-                 self.vme_domain: {registers: 1, registers + 2: 3}}
+        pages = {
+            USER: {registers: 3, registers + 1: 3, registers + 2: 3, PROGRAM >> PAGE_BITS: 5},
+            self.vme_domain: {registers: 1, registers + 2: 3},
+        }
         for domain, names in ((USER, _USERS), (self.vme_domain, _VMES)):
             for name in names:
                 pages[domain] |= dict.fromkeys((page + (DATA >> PAGE_BITS) for page in range(*PARTS[name])), 7)
@@ -98,12 +110,14 @@ class Traffic(Scenario):
                 await self.access(table + first, word)
         await self.register("DOMAIN", USER)
         window = VME_REG["VME_WINDOW"]
-        await self.register("VME_WINDOW", window.page.put(SLAVE_BASE >> 23) | window.modifier.put(Modifier.A24_USER_DATA))
+        await self.register(
+            "VME_WINDOW", window.page.put(SLAVE_BASE >> 23) | window.modifier.put(Modifier.A24_USER_DATA)
+        )
 
     async def round(self, cycles):
         """So many cycles of traffic; then everything is compared."""
         await self._work(cycles)
-        await self.until(self._moved)           # a full list of single transfers takes long
+        await self.until(self._moved)  # a full list of single transfers takes long
         await self.whole.calm()
         while self._listen():
             await self.board.quiet()
@@ -115,13 +129,24 @@ class Traffic(Scenario):
             await self.access(DATA + (self.part("sent") & ~3), random.getrandbits(32))
         for name in ("TX_THRESHOLD", "RX_THRESHOLD", "VD_THRESHOLD"):
             await self.register(name, random.choice([0, 1, 20, random.randrange(600)]))
-        await self.register("RX_MODE", put("RX_MODE", check=random.choice([0, 0, 1, 2]), skip=random.choice([0, 0, 3, 16])))
+        await self.register(
+            "RX_MODE", put("RX_MODE", check=random.choice([0, 0, 1, 2]), skip=random.choice([0, 0, 3, 16]))
+        )
         await self.interrupts()
         density = random.choice([1, 1, 0.5])
         self.board.takes = lambda: self.board.due and random.random() < density
         self.end = self.board.cycles + cycles
-        works = (self.arrivals, self.receive, self.send_entries, self.move, self.node, self.host_access, self.compute, self.compute,
-                 self.timers)
+        works = (
+            self.arrivals,
+            self.receive,
+            self.send_entries,
+            self.move,
+            self.node,
+            self.host_access,
+            self.compute,
+            self.compute,
+            self.timers,
+        )
         self.arriving = True
         for task in [cocotb.start_soon(self._again(work)) for work in works]:
             await task
@@ -140,16 +165,18 @@ class Traffic(Scenario):
         if self.breaks:
             return
         if work == self.arrivals:
-            self._arrive([Control.END])        # what is open ends
+            self._arrive([Control.END])  # what is open ends
             self.arriving = False
-        while work == self.receive and (self.arriving or self.model.packet or self.model.result is not None or self.model.replies):
+        while work == self.receive and (
+            self.arriving or self.model.packet or self.model.result is not None or self.model.replies
+        ):
             await work()
             await self.board.run(20)
 
     async def _same(self):
         """Board and model, and both memories, when nothing is under way."""
         model, board = self.model, self.board
-        for symbols in (board.tx, model.sent):      # ready signals go between any two symbols
+        for symbols in (board.tx, model.sent):  # ready signals go between any two symbols
             ready = [symbol for symbol in symbols if symbol == Control.READY]
             symbols[:] = [symbol for symbol in symbols if symbol != Control.READY] + ready
         info = fields("TRAP_INFO", await board.register("TRAP_INFO"))
@@ -175,7 +202,7 @@ class Traffic(Scenario):
 
     def _listen(self):
         """Answers each start that has arrived at the other end with a ready signal; whether there was one."""
-        news = self.board.tx[self.heard:]
+        news = self.board.tx[self.heard :]
         self.heard += len(news)
         starts = news.count(Control.START)
         self._arrive([Control.READY] * starts)
@@ -185,8 +212,11 @@ class Traffic(Scenario):
         """Something arrives, if there is room for it."""
         self._listen()
         symbols = [symbol for symbol in random_arrival() if symbol != Control.READY]
-        if (len(self.model.queue) + len(symbols) <= _QUEUED and len(self.board.arrivals) < 200
-                and len(self.model.replies) + symbols.count(Control.REPLY) <= _REPLIES):
+        if (
+            len(self.model.queue) + len(symbols) <= _QUEUED
+            and len(self.board.arrivals) < 200
+            and len(self.model.replies) + symbols.count(Control.REPLY) <= _REPLIES
+        ):
             self._arrive(symbols)
         await self.board.run(random.choice([5, 50, 400]))
 
@@ -205,7 +235,7 @@ class Traffic(Scenario):
             else:
                 for _ in range(random.choice([0, 0, 2])):
                     await self._area("RX_AREA", random.choice([0, 1, 3, 30, 200]))
-                while model.packet is not None and not model.packet.answered:      # it may end at once
+                while model.packet is not None and not model.packet.answered:  # it may end at once
                     await self._area("RX_START", random.choice([0, 5, 100, 1500]))
         if model.result is not None:
             await self.irq(Irq.RECEIVED)
@@ -217,22 +247,32 @@ class Traffic(Scenario):
         address = DATA + self.part("received", length)
         pins = self.user()
         if random.random() < 0.1:
-            address, length, pins = DATA + random.choice([self.part("node", 100), len(self.model.data) - 1]), 100, {"kernel": False}
+            address, length, pins = (
+                DATA + random.choice([self.part("node", 100), len(self.model.data) - 1]),
+                100,
+                {"kernel": False},
+            )
         await self.register("RX_ADDRESS", address, **pins)
         await self.register(name, length, **pins)
 
     async def send_entries(self):
         """A few entries of the fiber-out list, when there is room."""
+
         async def room():
             # In the model, the entries that the board has read ahead of one that waits are still in the list.
             self._listen()
             listed = TX_LIST_DEPTH - fields("TX_STATUS", await self.raw("TX_STATUS"))["free"]
             return max(listed, len(self.model.entries)) <= TX_LIST_DEPTH - 4
+
         await self.until(room)
         for _ in range(random.randrange(1, 4)):
             kind = random.random()
             if kind < 0.2:
-                await self.register("TX_COMMAND", random.getrandbits(31) | put("TX_COMMAND", wait_ready=random.random() < 0.3), **self.user())
+                await self.register(
+                    "TX_COMMAND",
+                    random.getrandbits(31) | put("TX_COMMAND", wait_ready=random.random() < 0.3),
+                    **self.user(),
+                )
             elif kind < 0.3:
                 await self.register("TX_SYMBOL", random.choice([random.getrandbits(9), *Control]), **self.user())
             elif kind < 0.4:
@@ -241,10 +281,21 @@ class Traffic(Scenario):
                 length, pins = random.choice([0, 1, 2, 3, random.randrange(40), random.randrange(1200)]), self.user()
                 place = self.part("sent", length)
                 if random.random() < 0.05:
-                    place, length, pins = random.choice([len(self.model.data), self.part("closed")]), 1, {"kernel": False}
+                    place, length, pins = (
+                        random.choice([len(self.model.data), self.part("closed")]),
+                        1,
+                        {"kernel": False},
+                    )
                 await self.register("TX_ADDRESS", DATA + place, **pins)
-                await self.register("TX_AREA", put("TX_AREA", length=length, **{
-                    name: random.random() < 0.5 for name in ("start", "end", "crc", "internet", "notify")}), **pins)
+                await self.register(
+                    "TX_AREA",
+                    put(
+                        "TX_AREA",
+                        length=length,
+                        **{name: random.random() < 0.5 for name in ("start", "end", "crc", "internet", "notify")},
+                    ),
+                    **pins,
+                )
 
     # -- VME ---------------------------------------------------------------------------------------------------
     async def move(self):
@@ -254,10 +305,14 @@ class Traffic(Scenario):
 
         async def room():
             return status.free.get(await self.raw("VD_STATUS"))
+
         await self.until(self._moved if fails else room)
         name, pins = random.choice(("VD_SEND", "VD_FETCH")), self.user()
         length = random.choice([0, 1, 3, random.randrange(40), random.randrange(900)])
-        near, far = self.part("vme", length), SLAVE_BASE + random.randrange(len(self.model.far) - _BY_WINDOW - length + 1)
+        near, far = (
+            self.part("vme", length),
+            SLAVE_BASE + random.randrange(len(self.model.far) - _BY_WINDOW - length + 1),
+        )
         if fails:
             far, length = SLAVE_BASE + len(self.model.far), 4
         elif random.random() < 0.05:
@@ -266,8 +321,14 @@ class Traffic(Scenario):
         await self.register("VD_ADDRESS", DATA + near, **pins)
         await self.register("VD_REMOTE", far, **pins)
         register = VME_REG[name]
-        await self.register(name, register.length.put(length) | register.modifier.put(modifier)
-                            | register.half.put(random.random() < 0.2) | register.notify.put(random.random() < 0.5), **pins)
+        await self.register(
+            name,
+            register.length.put(length)
+            | register.modifier.put(modifier)
+            | register.half.put(random.random() < 0.2)
+            | register.notify.put(random.random() < 0.5),
+            **pins,
+        )
         if fails and self.model.result_word:
             await self.irq(Irq.VME_ERROR)
             await self.register("VD_RESULT", **pins)
@@ -276,12 +337,18 @@ class Traffic(Scenario):
         free = [level for level in range(1, 8) if level not in self.model.waiting_interrupts]
         if free and random.random() < 0.3:
             register = VME_REG["VME_INTERRUPT"]
-            await self.register("VME_INTERRUPT", register.level.put(random.choice(free)) | register.vector.put(random.getrandbits(8)))
+            await self.register(
+                "VME_INTERRUPT", register.level.put(random.choice(free)) | register.vector.put(random.getrandbits(8))
+            )
 
     def _expect(self, address, value=None, select=15):
         """What an access of VME gives by the model; BusFault instead of a word."""
         try:
-            return self.model.read(address, select, vme=True) if value is None else self.model.write(address, value, select, vme=True)
+            return (
+                self.model.read(address, select, vme=True)
+                if value is None
+                else self.model.write(address, value, select, vme=True)
+            )
         except BusFault:
             return BusFault
 
@@ -298,8 +365,17 @@ class Traffic(Scenario):
             await self._block(master)
         else:
             size = random.choice([1, 2, 4])
-            address = random.choice([DATA + self.part("node", size), DATA + self.part("node", size), DATA + self.part("closed", size),
-                                     REG["ID"].address, VME_REG["VME_BELL"].address, REG["DOMAIN"].address, REG["TX_READY"].address])
+            address = random.choice(
+                [
+                    DATA + self.part("node", size),
+                    DATA + self.part("node", size),
+                    DATA + self.part("closed", size),
+                    REG["ID"].address,
+                    VME_REG["VME_BELL"].address,
+                    REG["DOMAIN"].address,
+                    REG["TX_READY"].address,
+                ]
+            )
             address &= -size
             write = address >= DATA and random.random() < 0.5
             value = random.getrandbits(8 * size)
@@ -340,15 +416,35 @@ class Traffic(Scenario):
         kind = random.random()
         if kind < 0.5:
             words = [DATA + (self.part("cpu", 4) & ~3) for _ in range(random.randrange(1, 30))]
-            accesses = [Access(at, random.choice([None, random.getrandbits(32)]), random.getrandbits(4), **self.user()) for at in words]
-            expected = [self.model.write(access.address, access.value, access.select) if access.write else self.model.read(access.address)
-                        for access in accesses]
+            accesses = [
+                Access(at, random.choice([None, random.getrandbits(32)]), random.getrandbits(4), **self.user())
+                for at in words
+            ]
+            expected = [
+                self.model.write(access.address, access.value, access.select)
+                if access.write
+                else self.model.read(access.address)
+                for access in accesses
+            ]
             for access, word in zip(await self.board.block(accesses), expected, strict=True):
                 assert not access.error and (access.write or access.data == word), hex(access.address)
         elif kind < 0.7:
-            address = random.choice([DATA + self.part("node"), DATA + self.part("closed"), PROGRAM + random.randrange(_KBYTE),
-                                     REGIONS["data"].end - 4, 0x700000, REG["RESET"].address]) & ~3
-            await self.access(address, None if address != REG["RESET"].address else 1, kernel=False, execute=random.random() < 0.3)
+            address = (
+                random.choice(
+                    [
+                        DATA + self.part("node"),
+                        DATA + self.part("closed"),
+                        PROGRAM + random.randrange(_KBYTE),
+                        REGIONS["data"].end - 4,
+                        0x700000,
+                        REG["RESET"].address,
+                    ]
+                )
+                & ~3
+            )
+            await self.access(
+                address, None if address != REG["RESET"].address else 1, kernel=False, execute=random.random() < 0.3
+            )
         elif kind < 0.9:
             await self._look()
         else:
@@ -361,12 +457,12 @@ class Traffic(Scenario):
         select = (1 << size) - 1 << 4 - size - at % 4
         value = random.choice([None, random.getrandbits(32)])
         if value is not None:
-            self.model.far[at:at + size] = value.to_bytes(4, "big")[at % 4:at % 4 + size]
-        expected = int.from_bytes(self.model.far[at:at + size], "big")
+            self.model.far[at : at + size] = value.to_bytes(4, "big")[at % 4 : at % 4 + size]
+        expected = int.from_bytes(self.model.far[at : at + size], "big")
         access = await self.board.access(Access(address, value, select))
         assert not access.error
         if value is None:
-            assert access.data.to_bytes(4, "big")[at % 4:at % 4 + size] == expected.to_bytes(size, "big")
+            assert access.data.to_bytes(4, "big")[at % 4 : at % 4 + size] == expected.to_bytes(size, "big")
 
     async def timers(self):
         """A timer: not early, not late; timers 1 to 7 go off in turn."""

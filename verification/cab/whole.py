@@ -1,7 +1,8 @@
-"""A whole CAB at work in its surroundings: in a slot of a VME backplane, on fibers of the link's rate, with a CPU and a host.
+"""A whole CAB at work in its surroundings: in a slot of a VME backplane, on fibers of the link's rate, with a CPU and a
+host.
 
-One coroutine moves the board, as in ``driver``; what its CPU does, the node, and the board at the other end of the fibers are
-coroutines beside it, so that all of them are busy at once.
+One coroutine moves the board, as in ``driver``; what its CPU does, the node, and the board at the other end of the
+fibers are coroutines beside it, so that all of them are busy at once.
 """
 
 from collections import deque
@@ -66,7 +67,9 @@ class WholeDriver(BoardDriver):
     async def pump(self):
         """Moves the board, for ever."""
         while True:
-            self.due = (self.cycles + 1) * self.period_ps // self.symbol_ps > self.cycles * self.period_ps // self.symbol_ps
+            self.due = (
+                self.cycles + 1
+            ) * self.period_ps // self.symbol_ps > self.cycles * self.period_ps // self.symbol_ps
             if self.due and self.arrivals:
                 self.rx.append(self.arrivals.popleft())
                 self.arrived += 1
@@ -116,7 +119,9 @@ class WholeDriver(BoardDriver):
         calm = 0
         for _ in range(limit):
             await RisingEdge(self.dut.clk)
-            waits = self.rx or self.arrivals or self.requests or self.outstanding or self.host_requests or self.disturbed()
+            waits = (
+                self.rx or self.arrivals or self.requests or self.outstanding or self.host_requests or self.disturbed()
+            )
             calm = 0 if waits or not self.idle else calm + 1
             if calm > 3:
                 return
@@ -157,8 +162,13 @@ class Whole:
 
     async def start(self):
         """Resets and connects everything, and sets it going."""
-        self.plug.put(vme_level=3, vme_select__a24=1, vme_select__a24_half=A24_BASE >> 23, vme_select__a32=0,
-                      vme_select__a32_base=0)
+        self.plug.put(
+            vme_level=3,
+            vme_select__a24=1,
+            vme_select__a24_half=A24_BASE >> 23,
+            vme_select__a32=0,
+            vme_select__a32_base=0,
+        )
         await self.board.start()
         self.plug.connect()
         self.bus.watch(lambda name, old, new: self.board.disturb())

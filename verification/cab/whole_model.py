@@ -12,8 +12,12 @@ from nectar.verification.cab.whole import SLAVE_BASE
 
 __all__ = ["WholeModel"]
 
-_KEPT = {"VD_ADDRESS": 0xFFFFFF, "VD_REMOTE": 0xFFFFFFFF, "VD_THRESHOLD": 0xFFFFF,
-         "VME_WINDOW": sum(field.mask for field in VME_REG["VME_WINDOW"].fields)}
+_KEPT = {
+    "VD_ADDRESS": 0xFFFFFF,
+    "VD_REMOTE": 0xFFFFFFFF,
+    "VD_THRESHOLD": 0xFFFFF,
+    "VME_WINDOW": sum(field.mask for field in VME_REG["VME_WINDOW"].fields),
+}
 
 
 class _Protection(ProtectionModel):
@@ -67,7 +71,9 @@ class WholeModel(Board):
             "VD_STATUS": VME_REG["VD_STATUS"].free.put(VME_LIST_DEPTH) | VME_REG["VD_STATUS"].done.put(self.done % 256),
             "VD_PROGRESS": self.progress,
             "VD_RESULT": self.result_word,
-            "VME_INTERRUPT": VME_REG["VME_INTERRUPT"].pending.put(sum(1 << level - 1 for level in self.waiting_interrupts)),
+            "VME_INTERRUPT": VME_REG["VME_INTERRUPT"].pending.put(
+                sum(1 << level - 1 for level in self.waiting_interrupts)
+            ),
         }[name]
 
     def _put_vme_bell(self, value):
@@ -106,9 +112,9 @@ class WholeModel(Board):
             self.events.add(Irq.VME_ERROR)
             return
         if length and send:
-            self.far[there:there + length] = self.data[near:near + length]
+            self.far[there : there + length] = self.data[near : near + length]
         elif length:
-            self.data[near:near + length] = self.far[there:there + length]
+            self.data[near : near + length] = self.far[there : there + length]
         self.progress = length
         if 0 < self.vme_words["VD_THRESHOLD"] <= length:
             self.events.add(Irq.VME_THRESHOLD)

@@ -23,9 +23,15 @@ class Command:
 
     def start(self, *arguments, **more):
         """The running process, in a process group of its own; output and errors are pipes. For use in a ``with``."""
-        return subprocess.Popen([NECTAR, *map(str, arguments)], cwd=self.folder, env=self.environment, text=True,
-                                stdin=subprocess.DEVNULL, start_new_session=True,
-                                **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more})
+        return subprocess.Popen(
+            [NECTAR, *map(str, arguments)],
+            cwd=self.folder,
+            env=self.environment,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more},
+        )
 
     def __call__(self, *arguments, timeout=1800):
         """Runs to the end; returncode, stdout, stderr without what long work tells of itself."""

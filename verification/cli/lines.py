@@ -1,4 +1,5 @@
-"""Serial lines at which no board is: something else answers, or they are pulled. And a program for boards that says which CABs it has."""
+"""Serial lines at which no board is: something else answers, or they are pulled. And a program for boards that says
+which CABs it has."""
 
 import os
 import select
@@ -66,7 +67,9 @@ class Cable(Line):
 
 def identity(*words, version=VERSION):
     """What answers IDENTIFY."""
+
     def answer(data):
         number = data.split(b"\x7e")[1].replace(b"\x7d\x5e", b"\x7e").replace(b"\x7d\x5d", b"\x7d")[2]
         return frame([header(ANSWER, number, Answer.IDENTITY) + (version - VERSION << 16), *words])
+
     return answer

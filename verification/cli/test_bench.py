@@ -1,4 +1,5 @@
-"""``nectar bench``: its structure. Nothing here says how fast anything is; ``nectar bench`` itself does, on a quiet machine."""
+"""``nectar bench``: its structure. Nothing here says how fast anything is; ``nectar bench`` itself does, on a quiet
+machine."""
 
 import json
 
@@ -30,14 +31,22 @@ def test_throughput_of_the_link_meets_its_target(simulator):
 
 @pytest.mark.nightly
 def test_64_cabs_on_a_mesh_exchange_messages(simulator):
-    """Everything that they send arrives, on every size up to 64 CABs, and more CABs take more memory, however large the process is that asks."""
+    """Everything that they send arrives, on every size up to 64 CABs, and more CABs take more memory, however large
+    the process is that asks."""
     ballast = bytearray(b"1") * (300 << 20)
     outcomes = BENCHMARKS["scale"].measure(0.01)
     assert [outcome.part for outcome in outcomes] == ["2", "4", "8", "16", "32", "64"]
     for outcome in outcomes:
         cabs, memory, carried = outcome.measured.values()
-        assert outcome.value > 0 and outcome.ok is None and carried == cabs * 2 * 1004 and f"{memory / 1e6:.0f} Mbyte" in outcome.text
-    assert outcomes[-1].measured["memory"] > outcomes[0].measured["memory"] and outcomes[0].measured["memory"] < len(ballast)
+        assert (
+            outcome.value > 0
+            and outcome.ok is None
+            and carried == cabs * 2 * 1004
+            and f"{memory / 1e6:.0f} Mbyte" in outcome.text
+        )
+    assert outcomes[-1].measured["memory"] > outcomes[0].measured["memory"] and outcomes[0].measured["memory"] < len(
+        ballast
+    )
 
 
 def test_list_tells_all_and_measures_nothing(nectar):
@@ -47,20 +56,33 @@ def test_list_tells_all_and_measures_nothing(nectar):
 
 
 def test_an_unknown_name_is_told(nectar):
-    assert nectar.refused("bench", "memory", "speed").startswith("there is no benchmark 'speed'; there are engine, few, ")
+    assert nectar.refused("bench", "memory", "speed").startswith(
+        "there is no benchmark 'speed'; there are engine, few, "
+    )
 
 
 def _fixed(name, value, at_most=False):
-    return Benchmark(name, f"claim of {name}", lambda scale: Outcome(value * scale, "s", 2, "how", at_most, {"part": 1}))
+    return Benchmark(
+        name, f"claim of {name}", lambda scale: Outcome(value * scale, "s", 2, "how", at_most, {"part": 1})
+    )
 
 
-@pytest.mark.parametrize("names, quick, status", [
-    ([], False, 1), (["more"], False, 0), (["less"], False, 1), (["more"], True, 1), (["less"], True, 0), (["more", "most"], False, 0),
-])
+@pytest.mark.parametrize(
+    "names, quick, status",
+    [
+        ([], False, 1),
+        (["more"], False, 0),
+        (["less"], False, 1),
+        (["more"], True, 1),
+        (["less"], True, 0),
+        (["more", "most"], False, 0),
+    ],
+)
 def test_a_missed_target_is_told_and_makes_the_exit_code_1(monkeypatch, capsys, tmp_path, names, quick, status):
     made = {item.name: item for item in (_fixed("more", 3), _fixed("less", 3, at_most=True), _fixed("most", 2))}
     monkeypatch.setattr("nectar.verification.benchmarks.catalogue.BENCHMARKS", made)
     from nectar.cli import main
+
     assert main(["bench", *names, *["--quick"] * quick, "--json", str(tmp_path / "b.json")]) == status
     text = capsys.readouterr().out
     results = json.loads((tmp_path / "b.json").read_text())["results"]

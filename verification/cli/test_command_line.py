@@ -37,19 +37,26 @@ def test_an_unknown_subcommand_is_told_with_those_there_are(nectar):
     assert nectar.refused("fly") == f"there is no subcommand 'fly'; there are {', '.join(SUBCOMMANDS)}"
 
 
-@pytest.mark.parametrize("arguments, words", [
-    (("--fast", "map"), "unrecognized arguments: --fast; 'nectar --help'"),
-    (("map", "--jso", "f"), "unrecognized arguments: --jso f; 'nectar map --help'"),
-    (("map", "hub"), "unrecognized arguments: hub"),
-    (("commands", "--json"), "argument --json: expected one argument"),
-])
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (("--fast", "map"), "unrecognized arguments: --fast; 'nectar --help'"),
+        (("map", "--jso", "f"), "unrecognized arguments: --jso f; 'nectar map --help'"),
+        (("map", "hub"), "unrecognized arguments: hub"),
+        (("commands", "--json"), "argument --json: expected one argument"),
+    ],
+)
 def test_wrong_use_is_one_line_and_exit_code_2(nectar, arguments, words):
     assert words in nectar.refused(*arguments)
 
 
 def test_help_starts_quickly_since_it_loads_nothing_that_it_does_not_need():
-    code = ("import sys, nectar.cli; nectar.cli.main(['run', '--help']); heavy = {'amaranth', 'cocotb', 'nectar.sim.engine', "
-            "'nectar.software.system', 'nectar.verification.benchmarks'} & sys.modules.keys(); sys.exit(', '.join(heavy) or 0)")
+    code = (
+        "import sys, nectar.cli; nectar.cli.main(['run', '--help']); heavy = {'amaranth', 'cocotb', "
+        "'nectar.sim.engine', "
+        "'nectar.software.system', 'nectar.verification.benchmarks'} & sys.modules.keys(); sys.exit(', '.join(heavy) "
+        "or 0)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -66,11 +73,14 @@ def test_a_reader_that_goes_away_is_no_news(nectar):
         assert (process.stderr.read(), process.wait()) == ("", 2)
 
 
-@pytest.mark.parametrize("path, reason", [
-    ("", "it is a directory"),
-    ("nowhere/x.json", "there is no directory"),
-    ("../../../../../proc/x.json", "cannot be written"),
-])
+@pytest.mark.parametrize(
+    "path, reason",
+    [
+        ("", "it is a directory"),
+        ("nowhere/x.json", "there is no directory"),
+        ("../../../../../proc/x.json", "cannot be written"),
+    ],
+)
 @pytest.mark.parametrize("name", ["commands", "map"])
 def test_a_json_file_that_cannot_be_written_is_told(nectar, name, path, reason):
     assert reason in nectar.refused(name, "--json", nectar.folder / path)
@@ -92,6 +102,7 @@ def test_json_may_go_to_a_pipe(nectar):
 
 def test_a_failing_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
     from nectar.cli import results
+
     (tmp_path / "old.json").write_text("old")
     monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     with pytest.raises(results.UsageError, match="old.json cannot be written: No space left"):

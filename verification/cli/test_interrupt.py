@@ -7,10 +7,11 @@ import time
 from pathlib import Path
 
 import pytest
+
 from nectar.verification.cli.caches import verilog_of
 from nectar.verification.cli.silence import without_progress
 
-LOOP = '''
+LOOP = """
 TOPOLOGY = "hub:2"
 
 
@@ -23,7 +24,7 @@ async def main(system, arguments):
     print("running", flush=True)
     system.spawn("CAB1", job)
     await system.run()
-'''
+"""
 BUSY = LOOP.replace("await cab.sleep(10)", "pass")
 BLOCKED = LOOP.replace("await cab.sleep(10)", "__import__('time').sleep(100)")
 
@@ -37,7 +38,7 @@ def _session(number):
                 text = (entry / "stat").read_text()
             except OSError:
                 continue
-            name, fields = text[text.index("(") + 1:text.rindex(")")], text[text.rindex(")") + 2:].split()
+            name, fields = text[text.index("(") + 1 : text.rindex(")")], text[text.rindex(")") + 2 :].split()
             if int(fields[3]) == number and fields[0] != "Z":
                 found[int(entry.name)] = name
     return found
@@ -143,7 +144,7 @@ def test_while_the_simulator_is_built(nectar, simulator, number, status, words):
     cache = nectar.folder / "cache"
     verilog_of(simulator, cache)
     compiler = nectar.folder / "c++"
-    compiler.write_text("#!/bin/sh\n[ \"$1\" = --version ] && echo slow && exit\ntouch compiling\nsleep 1000\n")
+    compiler.write_text('#!/bin/sh\n[ "$1" = --version ] && echo slow && exit\ntouch compiling\nsleep 1000\n')
     compiler.chmod(0o755)
     nectar.environment |= {"CXX": str(compiler), "NECTAR_CACHE_DIR": str(cache)}
     with nectar.start("run", nectar.program(LOOP), "--waves", "w.vcd") as process:
@@ -156,7 +157,7 @@ def test_while_the_simulator_is_built(nectar, simulator, number, status, words):
 
 def test_while_a_benchmark_runs(nectar, simulator):
     with nectar.start("bench", "silent") as process:
-        _wait(lambda: _catches(process.pid, signal.SIGTERM))    # the program has begun
+        _wait(lambda: _catches(process.pid, signal.SIGTERM))  # the program has begun
         time.sleep(1)
         assert _end(process, signal.SIGINT) == "nectar: interrupted\n"
 
@@ -167,7 +168,9 @@ def test_progress_on_a_terminal_is_one_line_and_cleared_at_the_end(nectar, simul
     affair."""
     ours, theirs = os.openpty()
     with os.fdopen(ours, "rb", buffering=0) as terminal:
-        with nectar.start("run", nectar.program(LOOP.replace("10", str(pause))), "--max-time", "1000000s", stderr=theirs) as process:
+        with nectar.start(
+            "run", nectar.program(LOOP.replace("10", str(pause))), "--max-time", "1000000s", stderr=theirs
+        ) as process:
             os.close(theirs)
             seen = b""
             while b"simulated in" not in seen:
@@ -177,7 +180,7 @@ def test_progress_on_a_terminal_is_one_line_and_cleared_at_the_end(nectar, simul
         try:
             while more := terminal.read(4096):
                 seen += more
-        except OSError:     # what Linux calls the end of a pseudo-terminal
+        except OSError:  # what Linux calls the end of a pseudo-terminal
             pass
     shown, _, rest = seen.rpartition(b"\r\x1b[Knectar: interrupted")
     assert (

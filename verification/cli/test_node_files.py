@@ -17,6 +17,12 @@ def test_what_the_cab_has_logged_is_in_the_nodes_folder(nectar, simulator, backe
 
 
 def test_a_program_without_nodes_is_told_so(nectar):
-    (nectar.folder / "p.py").write_text("TOPOLOGY = 'hub:1'\nasync def main(system, arguments):\n    system.node('CAB1')\n")
+    (nectar.folder / "p.py").write_text(
+        "TOPOLOGY = 'hub:1'\nasync def main(system, arguments):\n    system.node('CAB1')\n"
+    )
     done = nectar("run", "--backend", "model", "p.py")
-    assert done.returncode == 2 and "CAB1 has no node; name it in the program's NODES" in done.stderr and "Traceback" not in done.stderr
+    assert (
+        done.returncode == 2
+        and "CAB1 has no node; name it in the program's NODES" in done.stderr
+        and "Traceback" not in done.stderr
+    )

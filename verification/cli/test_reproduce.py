@@ -12,9 +12,11 @@ from nectar.verification.reproduce.facts import Fact, Found, Rule
 @pytest.fixture
 def three(monkeypatch):
     """Three facts, one of which fails, and a curve."""
-    facts = [Fact("T1", "a thing", 10, "us", Rule.AT_MOST, "D 1", lambda: Found(8.0, "by hand")),
-             Fact("T2.a", "another", 10, "us", Rule.AT_LEAST, "D 1", lambda: Found(8.0, "by foot")),
-             Fact("T3", "a third", 10, "us", Rule.EXACTLY, "D 1", lambda: Found(None, "no time"))]
+    facts = [
+        Fact("T1", "a thing", 10, "us", Rule.AT_MOST, "D 1", lambda: Found(8.0, "by hand")),
+        Fact("T2.a", "another", 10, "us", Rule.AT_LEAST, "D 1", lambda: Found(8.0, "by foot")),
+        Fact("T3", "a third", 10, "us", Rule.EXACTLY, "D 1", lambda: Found(None, "no time")),
+    ]
     monkeypatch.setattr(catalogue, "FACTS", {fact.id: fact for fact in facts})
     line = curves.Line("all", [(1, (1.5, 2.0)), (2, (2.5, 2.0))], ("software", "fiber"))
     curve = curves.Curve("curve", "A curve", "bytes", "us", lambda quick: [line], lambda lines: "rises")
@@ -40,8 +42,13 @@ def test_json_has_every_figure_and_every_curve(three, tmp_path):
     assert main(["reproduce", "--curves", "--json", str(tmp_path / "r.json")]) == 1
     results = {item["id"]: item for item in json.loads((tmp_path / "r.json").read_text())["results"]}
     assert [results[f"reproduce.{name}"]["ok"] for name in ("T1", "T2.a", "T3")] == [True, False, None]
-    assert results["reproduce.T1"] | {"value": 8.0, "unit": "us", "target": 10, "ratio": 0.8, "how": "by hand"} == results["reproduce.T1"]
-    assert results["reproduce.curve"]["lines"] == [{"name": "all", "parts": ["software", "fiber"], "points": [[1, [1.5, 2.0]], [2, [2.5, 2.0]]]}]
+    assert (
+        results["reproduce.T1"] | {"value": 8.0, "unit": "us", "target": 10, "ratio": 0.8, "how": "by hand"}
+        == results["reproduce.T1"]
+    )
+    assert results["reproduce.curve"]["lines"] == [
+        {"name": "all", "parts": ["software", "fiber"], "points": [[1, [1.5, 2.0]], [2, [2.5, 2.0]]]}
+    ]
 
 
 def test_the_page_is_written_whole(three, tmp_path):
@@ -51,11 +58,14 @@ def test_the_page_is_written_whole(three, tmp_path):
     assert text.endswith("</html>\n") and "A curve</b>rises<" in text and "by foot" in text
 
 
-@pytest.mark.parametrize("arguments, words", [
-    (("T9",), "there is no fact 'T9'; there are T1, T2.a, T3"),
-    (("--html", "/nowhere/r.html"), "--html /nowhere/r.html cannot be written: there is no directory /nowhere"),
-    (("--json", "/"), "--json / cannot be written: it is a directory"),
-])
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (("T9",), "there is no fact 'T9'; there are T1, T2.a, T3"),
+        (("--html", "/nowhere/r.html"), "--html /nowhere/r.html cannot be written: there is no directory /nowhere"),
+        (("--json", "/"), "--json / cannot be written: it is a directory"),
+    ],
+)
 def test_wrong_use_is_one_line_before_anything_is_measured(three, capsys, arguments, words):
     assert main(["reproduce", *arguments]) == 2
     captured = capsys.readouterr()

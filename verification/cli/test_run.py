@@ -9,7 +9,7 @@ import pytest
 
 import nectar as package
 
-HELLO = '''
+HELLO = """
 TOPOLOGY = "figure7"
 
 
@@ -29,7 +29,7 @@ async def main(system, arguments):
     receiver = system.spawn("CAB1", receive)
     await system.run()
     print(receiver.result.decode(), len(system.cabs), len(system.symbols))
-'''
+"""
 
 
 @pytest.mark.parametrize("backend", ["engine", "model"])
@@ -45,14 +45,20 @@ def test_routes_are_given_or_discovered(nectar, routes):
     assert done.stdout == f"hi 5 {int(routes == 'discovered')}\n"
 
 
-@pytest.mark.parametrize("order, seen", [
-    (["--backend", "model", "P", "a"], "a"),
-    (["P", "a", "--backend", "model"], "a"),
-    (["P", "--backend=model", "--output", "c", "-x", "d"], "--output c -x d"),
-    (["--max-time=1s", "P", "--max", "3", "--backend", "model", "--", "--backend", "engine", "--"], "--max 3 --backend engine --"),
-    (["--backend", "model", "--", "P", "--topology", "x"], "--topology x"),
-    (["--backend", "model", "P", "--help"], "--help"),
-])
+@pytest.mark.parametrize(
+    "order, seen",
+    [
+        (["--backend", "model", "P", "a"], "a"),
+        (["P", "a", "--backend", "model"], "a"),
+        (["P", "--backend=model", "--output", "c", "-x", "d"], "--output c -x d"),
+        (
+            ["--max-time=1s", "P", "--max", "3", "--backend", "model", "--", "--backend", "engine", "--"],
+            "--max 3 --backend engine --",
+        ),
+        (["--backend", "model", "--", "P", "--topology", "x"], "--topology x"),
+        (["--backend", "model", "P", "--help"], "--help"),
+    ],
+)
 def test_options_stand_before_or_behind_the_program(nectar, order, seen):
     program = nectar.program(HELLO)
     done = nectar("run", *[program if word == "P" else word for word in order])
@@ -65,8 +71,11 @@ def test_the_option_topology_goes_before_the_programs_own(nectar):
 
 
 def test_a_program_may_make_its_own_topology(nectar):
-    text = HELLO.replace('TOPOLOGY = "figure7"', 'from nectar.sim.topology import Topology\n\nTOPOLOGY = Topology("own").hub("HUB1")\n'
-                         'for number in (1, 3):\n    TOPOLOGY.cab(f"CAB{number}").fiber(f"CAB{number}", f"HUB1.P{number}")\n')
+    text = HELLO.replace(
+        'TOPOLOGY = "figure7"',
+        'from nectar.sim.topology import Topology\n\nTOPOLOGY = Topology("own").hub("HUB1")\n'
+        'for number in (1, 3):\n    TOPOLOGY.cab(f"CAB{number}").fiber(f"CAB{number}", f"HUB1.P{number}")\n',
+    )
     done = nectar("run", nectar.program(text), "hi", "--backend", "model")
     assert (done.stdout, done.stderr) == ("hi 2 0\n", "")
 
@@ -85,14 +94,14 @@ def test_a_trace_notes_the_symbols_on_the_fibers(nectar, simulator):
     assert int(done.stdout.split()[2]) > 10
 
 
-REPORT = '''
+REPORT = """
 TOPOLOGY = "hub:1"
 
 
 async def main(system, arguments):
     system.report("first", 1.5, "us", remark="none")
     system.report("second", 3, target=3, ok=arguments == ["fine"])
-'''
+"""
 
 
 @pytest.mark.parametrize("fine", [True, False])
@@ -103,8 +112,10 @@ def test_what_a_program_reports_decides_the_exit_code_and_goes_into_the_json_fil
     assert content["version"] == package.__version__
     own, *reported = content["results"]
     assert (own["id"], own["value"], own["unit"]) == ("run.simulated_time", 0, "ns")
-    assert reported == [{"id": "first", "value": 1.5, "unit": "us", "target": None, "ok": None, "remark": "none"},
-                        {"id": "second", "value": 3, "unit": None, "target": 3, "ok": fine}]
+    assert reported == [
+        {"id": "first", "value": 1.5, "unit": "us", "target": None, "ok": None, "remark": "none"},
+        {"id": "second", "value": 3, "unit": None, "target": 3, "ok": fine},
+    ]
 
 
 @pytest.mark.parametrize("ending, status", [("sys.exit()", 0), ("sys.exit(0)", 0), ("return", 0)])
@@ -116,7 +127,17 @@ def test_a_program_may_end_itself(nectar, ending, status):
 
 @pytest.mark.parametrize("suffix", [".vcd", ".fst"])
 def test_waveforms_are_recorded(nectar, simulator, suffix):
-    done = nectar("run", nectar.program(HELLO), "hello", "--waves", f"w{suffix}", "--wave-boards", "HUB1,CAB1", "--wave-window", "20us:30us")
+    done = nectar(
+        "run",
+        nectar.program(HELLO),
+        "hello",
+        "--waves",
+        f"w{suffix}",
+        "--wave-boards",
+        "HUB1,CAB1",
+        "--wave-window",
+        "20us:30us",
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert sorted(path.name for path in nectar.folder.iterdir()) == ["program.py", f"w{suffix}"]
     content = (nectar.folder / f"w{suffix}").read_bytes()

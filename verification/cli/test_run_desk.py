@@ -1,4 +1,5 @@
-"""``nectar run --on`` with several lines: programs on lone CABs, each with a board and a line of its own, and every line that is wrong."""
+"""``nectar run --on`` with several lines: programs on lone CABs, each with a board and a line of its own, and every
+line that is wrong."""
 
 import os
 import re
@@ -102,8 +103,23 @@ def test_a_file_is_sent_from_board_to_board(nectar, desk):
     """docs/cable.md: two packets though a circuit is asked for, and no light tells of a lost symbol."""
     data = seeds.rng().randbytes(1200)
     (nectar.folder / "file").write_bytes(data)
-    done = nectar("run", EXAMPLES / "send_file.py", "file", "--output", "copy", "--from", "CAB1", "--to", "CAB2", "--circuit", "--topology", "hub:2",
-                  "--on", ",".join(desk.paths), timeout=120)
+    done = nectar(
+        "run",
+        EXAMPLES / "send_file.py",
+        "file",
+        "--output",
+        "copy",
+        "--from",
+        "CAB1",
+        "--to",
+        "CAB2",
+        "--circuit",
+        "--topology",
+        "hub:2",
+        "--on",
+        ",".join(desk.paths),
+        timeout=120,
+    )
     assert (done.returncode, done.stderr) == (0, ""), done
     assert (nectar.folder / "copy").read_bytes() == data
     assert re.search(r"% of the fiber's 13 Mbit/s\n", done.stdout), "a symbol of ten bits at 16 MHz"
@@ -113,7 +129,10 @@ def test_a_file_is_sent_from_board_to_board(nectar, desk):
 def test_two_computers_have_one_cab_each(nectar, desk):
     """docs/cable.md: a CAB without a line has its software elsewhere; the client's first calls find nobody yet."""
     program = nectar.program(CALL)
-    with nectar.start("run", program, "--on", f"CAB1={desk.paths[0]}") as client, nectar.start("run", program, "--on", f"CAB2={desk.paths[1]}") as server:
+    with (
+        nectar.start("run", program, "--on", f"CAB1={desk.paths[0]}") as client,
+        nectar.start("run", program, "--on", f"CAB2={desk.paths[1]}") as server,
+    ):
         told = [
             (out, without_progress(errors))
             for out, errors in (process.communicate(timeout=120) for process in (client, server))
@@ -125,14 +144,27 @@ def test_two_computers_have_one_cab_each(nectar, desk):
 @pytest.mark.nightly
 def test_routes_are_discovered_there_too(nectar, desk):
     (nectar.folder / "file").write_bytes(b"x" * 100)
-    done = nectar("run", EXAMPLES / "send_file.py", "file", "--from", "CAB2", "--topology", "hub:2", "--routes", "discovered", "--on", ",".join(desk.paths),
-                  timeout=300)
+    done = nectar(
+        "run",
+        EXAMPLES / "send_file.py",
+        "file",
+        "--from",
+        "CAB2",
+        "--topology",
+        "hub:2",
+        "--routes",
+        "discovered",
+        "--on",
+        ",".join(desk.paths),
+        timeout=300,
+    )
     assert (done.returncode, done.stderr) == (0, ""), done
 
 
 @pytest.fixture
 def used(nectar, tmp_path):
-    """A desk of one's own, with which a program has run already, so that no CAB is as it was when its board was switched on."""
+    """A desk of one's own, with which a program has run already, so that no CAB is as it was when its board was
+    switched on."""
     with Desk(tmp_path) as desk:
         done = nectar("run", nectar.program(PROGRAM), "--on", ",".join(desk.paths), timeout=60)
         assert (done.returncode, done.stdout, done.stderr) == (0, "CAB1 CAB2\n", ""), done
@@ -140,13 +172,30 @@ def used(nectar, tmp_path):
 
 
 def test_what_a_program_leaves_behind_does_not_reach_the_next(nectar, used):
-    """docs/cable.md: one packet before a CAB that nobody serves, another in its HUB's queue, and a ready bit that is 0; and nobody waits until the watchdog ends that."""
+    """docs/cable.md: one packet before a CAB that nobody serves, another in its HUB's queue, and a ready bit that is
+    0; and nobody waits until the watchdog ends that."""
     data = seeds.rng().randbytes(300)
     (nectar.folder / "file").write_bytes(data)
     done = nectar("run", nectar.program(LEFT), "--on", used.paths[0], timeout=60)
     assert (done.returncode, done.stderr) == (0, ""), done
-    done = nectar("run", EXAMPLES / "send_file.py", "file", "--output", "copy", "--from", "CAB1", "--to", "CAB2", "--topology", "hub:2",
-                  "--max-time", "40ms", "--on", ",".join(used.paths), timeout=120)
+    done = nectar(
+        "run",
+        EXAMPLES / "send_file.py",
+        "file",
+        "--output",
+        "copy",
+        "--from",
+        "CAB1",
+        "--to",
+        "CAB2",
+        "--topology",
+        "hub:2",
+        "--max-time",
+        "40ms",
+        "--on",
+        ",".join(used.paths),
+        timeout=120,
+    )
     assert (done.returncode, done.stderr) == (0, ""), done
     assert (nectar.folder / "copy").read_bytes() == data
     assert used.lights.read_text() == ""
@@ -174,25 +223,36 @@ def test_a_desk_is_simulated_until_control_c(nectar):
 @pytest.fixture
 def refused(nectar, desk):
     """Runs a small program on lines that must be refused, {0} and {1} of which are the desk's; the line of error."""
+
     def run(lines, *options, text=PROGRAM):
         return nectar.refused("run", nectar.program(text), "--on", lines.format(*desk.paths), *options, timeout=60)
+
     return run
 
 
-@pytest.mark.parametrize("lines, error", [
-    ("{0},/dev/nowhere", r"--on /dev/nowhere: there is no such serial line; on this machine there is .+"),
-    ("{0},,{1}", r"--on names no serial line; name one, as /dev/ttyUSB0"),
-    ("{0},{0}", r"--on \S+: /dev/pts/\d+ is named twice; each board has its own line"),
-    ("CAB1={0},{1}", r"--on \S+: write the CAB's name before each of the lines, as CAB1=/dev/ttyUSB0, or before none"),
-    ("CAB1={0},CAB1={1}", r"--on \S+: CAB1 is named twice; each CAB has its own board"),
-    ("CAB1={0},CAB9={1}", r"--on: hub:2 has no CAB 'CAB9'; it has CAB1, CAB2")])
+@pytest.mark.parametrize(
+    "lines, error",
+    [
+        ("{0},/dev/nowhere", r"--on /dev/nowhere: there is no such serial line; on this machine there is .+"),
+        ("{0},,{1}", r"--on names no serial line; name one, as /dev/ttyUSB0"),
+        ("{0},{0}", r"--on \S+: /dev/pts/\d+ is named twice; each board has its own line"),
+        (
+            "CAB1={0},{1}",
+            r"--on \S+: write the CAB's name before each of the lines, as CAB1=/dev/ttyUSB0, or before none",
+        ),
+        ("CAB1={0},CAB1={1}", r"--on \S+: CAB1 is named twice; each CAB has its own board"),
+        ("CAB1={0},CAB9={1}", r"--on: hub:2 has no CAB 'CAB9'; it has CAB1, CAB2"),
+    ],
+)
 def test_lines_that_cannot_be(refused, lines, error):
     assert re.fullmatch(error, refused(lines))
 
 
 def test_the_same_line_by_two_names(refused, desk, tmp_path):
     (tmp_path / "other").symlink_to(desk.paths[0])
-    assert refused(f"{{0}},{tmp_path}/other").endswith(f"{desk.paths[0]} and {tmp_path}/other are the same line; each board has its own")
+    assert refused(f"{{0}},{tmp_path}/other").endswith(
+        f"{desk.paths[0]} and {tmp_path}/other are the same line; each board has its own"
+    )
 
 
 def test_more_boards_than_cabs(refused):
@@ -205,10 +265,23 @@ def test_a_program_without_topology(refused):
     assert refused("{0}", text=text) == "program.py has no TOPOLOGY; add one, or give --topology"
 
 
-@pytest.mark.parametrize("answer, error", [
-    (lambda data: b"", "nothing answers at 1000000 baud; is the board loaded with the top 'cluster' or 'cab', and is this its serial line and its baud rate?"),
-    (identity(0, 0, 0, version=2), "the board speaks version 2 of the cable's protocol, this program version 1; build its top with this version of Nectar"),
-    (CLUSTER, "a board with the top 'cluster' is a Nectar by itself; name its line alone")], ids=["silent", "version", "cluster"])
+@pytest.mark.parametrize(
+    "answer, error",
+    [
+        (
+            lambda data: b"",
+            "nothing answers at 1000000 baud; is the board loaded with the top 'cluster' or 'cab', and is this its "
+            "serial line and its baud rate?",
+        ),
+        (
+            identity(0, 0, 0, version=2),
+            "the board speaks version 2 of the cable's protocol, this program version 1; build its top with this "
+            "version of Nectar",
+        ),
+        (CLUSTER, "a board with the top 'cluster' is a Nectar by itself; name its line alone"),
+    ],
+    ids=["silent", "version", "cluster"],
+)
 def test_a_second_board_that_is_none(refused, answer, error):
     with Line(answer) as path:
         assert refused(f"{{0}},{path}") == f"--on {path}: {error}"
@@ -227,18 +300,26 @@ def test_more_software_than_boards(refused, desk):
 
 # -- fibers that are wrong ----------------------------------------------------------------------------
 def test_fibers_in_the_wrong_ports(refused, desk):
-    assert refused("CAB2={0}") == f"--on {desk.paths[0]}: CAB2 hangs on port P0 of the HUB with ID 1, but by the topology on HUB1.P1, whose ID is 1"
+    assert refused("CAB2={0}") == (
+        f"--on {desk.paths[0]}: CAB2 hangs on port P0 of the HUB with ID 1, but by the topology on HUB1.P1, "
+        "whose ID is 1"
+    )
 
 
 def test_a_fiber_without_hub(nectar, tmp_path):
     """The HUB has been told to disable the port, and hears nothing any more."""
-    off = ("from nectar.hdl.hub.commands import Op\nTOPOLOGY = 'hub:2'\nasync def off(cab):\n    await cab.datalink.command(Op.DISABLE_REPLY, 1, 0)\n"
-           "async def main(system, arguments):\n    system.spawn('CAB1', off)\n    await system.run()\n")
+    off = (
+        "from nectar.hdl.hub.commands import Op\nTOPOLOGY = 'hub:2'\nasync def off(cab):\n    await "
+        "cab.datalink.command(Op.DISABLE_REPLY, 1, 0)\n"
+        "async def main(system, arguments):\n    system.spawn('CAB1', off)\n    await system.run()\n"
+    )
     with Desk(tmp_path) as desk:
         done = nectar("run", nectar.program(off), "--on", desk.paths[0], timeout=60)
         assert (done.returncode, done.stderr) == (0, ""), done
         assert nectar.refused("run", nectar.program(PROGRAM), "--on", desk.paths[0], timeout=60) == (
-            f"--on {desk.paths[0]}: no HUB answers on the fiber of CAB1; is it wired to a board with the top 'hub', at the same rate?")
+            f"--on {desk.paths[0]}: no HUB answers on the fiber of CAB1; is it wired to a board with the top 'hub', at "
+            f"the same rate?"
+        )
 
 
 def test_a_board_that_is_unplugged_while_a_program_runs(nectar, desk):
@@ -265,8 +346,13 @@ def test_a_time_limit_ends_a_run(nectar, desk):
     ), line
 
 
-@pytest.mark.parametrize("arguments, line", [
-    (["--cabs", "0"], "--cabs 0: give 1 to 16"), (["--link", ""], "--link : give a name that is not there yet, in a directory that is"),
-    (["--link", "no/where"], "--link no/where1: give a name that is not there yet, in a directory that is")])
+@pytest.mark.parametrize(
+    "arguments, line",
+    [
+        (["--cabs", "0"], "--cabs 0: give 1 to 16"),
+        (["--link", ""], "--link : give a name that is not there yet, in a directory that is"),
+        (["--link", "no/where"], "--link no/where1: give a name that is not there yet, in a directory that is"),
+    ],
+)
 def test_a_desk_that_cannot_be_simulated(nectar, arguments, line):
     assert nectar.refused("simulate", "desk", *arguments) == line

@@ -13,27 +13,33 @@ MAIN = "TOPOLOGY = 'hub:2'\nasync def main(system, arguments):\n    "
 
 def task(body):
     """A program with one task, which does ``body``, on CAB1."""
-    return f"TOPOLOGY = 'hub:2'\nasync def job(cab):\n    {body}\nasync def main(system, arguments):\n" \
-           "    system.spawn('CAB1', job)\n    await system.run()\n"
+    return (
+        f"TOPOLOGY = 'hub:2'\nasync def job(cab):\n    {body}\nasync def main(system, arguments):\n"
+        "    system.spawn('CAB1', job)\n    await system.run()\n"
+    )
 
 
 @pytest.fixture
 def refused(nectar):
     """Runs a program (its text) that must fail; the line that says why."""
+
     def run(text, *options, backend="model", **more):
         line = nectar.refused("run", nectar.program(text), "--backend", backend, *options, **more)
         assert os.listdir(nectar.folder) == ["program.py"]
         return line
+
     return run
 
 
 @pytest.fixture
 def refused_here(here):
     """Runs a program (its text) that must fail; the line that says why. Within this process."""
+
     def run(text, *options, backend="model", **more):
         line = here.refused("run", here.program(text), "--backend", backend, *options, **more)
         assert os.listdir(here.folder) == ["program.py"]
         return line
+
     return run
 
 
@@ -47,7 +53,9 @@ def test_program_file_is_missing(nectar):
 
 
 def test_program_file_is_a_directory(nectar):
-    assert nectar.refused("run", nectar.folder).endswith("it is a directory, not a program; give the name of a Python file")
+    assert nectar.refused("run", nectar.folder).endswith(
+        "it is a directory, not a program; give the name of a Python file"
+    )
 
 
 def test_program_file_cannot_be_read(nectar):
@@ -55,23 +63,47 @@ def test_program_file_cannot_be_read(nectar):
     assert nectar.refused("run", "/proc/self/mem") == "/proc/self/mem: the program cannot be read: Input/output error"
 
 
-@pytest.mark.parametrize("text, line", [
-    ("x = 1\ndef main(:\n", r"program\.py:2: syntax error: .+"),
-    ("x = '\n", r"program\.py:1: syntax error: unterminated string literal.*"),
-    ("  x = 1\n", r"program\.py:1: syntax error: unexpected indent"),
-    ("x = 1\0\n", r"program\.py(:1: syntax error|: not a Python program): source code .*null bytes"),
-    ("import nowhere_to_be_found\n", r"program\.py:1: ModuleNotFoundError: No module named 'nowhere_to_be_found' \(while it was loaded\)"),
-    ("def f():\n    return 1 / 0\n\nf()\n", r"program\.py:2: ZeroDivisionError: division by zero \(while it was loaded\)"),
-    ("import sys\nsys.exit('not today')\n", r"program\.py: not today"),
-    ("TOPOLOGY = 'hub:2'\n", r"program\.py: it has no 'async def main\(system, arguments\)' to run"),
-    ("TOPOLOGY = 'hub:2'\ndef main(system, arguments): pass\n", r"program\.py: 'main' must be 'async def main\(system, arguments\)'"),
-    ("TOPOLOGY = 'hub:2'\nasync def main(system): pass\n", r"program\.py: 'main' must be 'async def main\(system, arguments\)'.*"),
-    ("async def main(system, arguments): pass\n", r"program\.py has no TOPOLOGY; add one, or give --topology"),
-    ("TOPOLOGY = 5\nasync def main(system, arguments): pass\n", r"program\.py: TOPOLOGY must be .*"),
-    ("TOPOLOGY = 'hub:2'\nNODES = 'CAB1'\nasync def main(system, arguments): pass\n", r"program\.py: NODES must be a list of names of CABs, or True for all, not 'CAB1'"),
-    ("TOPOLOGY = 'hub:2'\nNODES = ['CAB3']\nasync def main(system, arguments): pass\n", r"program\.py: NODES names 'CAB3', but hub:2 has CAB1, CAB2"),
-    ("TOPOLOGY = 'hub:2'\nNODES = 7\nasync def main(system, arguments): pass\n", r"program\.py: NODES must be a list of names .*"),
-])
+@pytest.mark.parametrize(
+    "text, line",
+    [
+        ("x = 1\ndef main(:\n", r"program\.py:2: syntax error: .+"),
+        ("x = '\n", r"program\.py:1: syntax error: unterminated string literal.*"),
+        ("  x = 1\n", r"program\.py:1: syntax error: unexpected indent"),
+        ("x = 1\0\n", r"program\.py(:1: syntax error|: not a Python program): source code .*null bytes"),
+        (
+            "import nowhere_to_be_found\n",
+            r"program\.py:1: ModuleNotFoundError: No module named 'nowhere_to_be_found' \(while it was loaded\)",
+        ),
+        (
+            "def f():\n    return 1 / 0\n\nf()\n",
+            r"program\.py:2: ZeroDivisionError: division by zero \(while it was loaded\)",
+        ),
+        ("import sys\nsys.exit('not today')\n", r"program\.py: not today"),
+        ("TOPOLOGY = 'hub:2'\n", r"program\.py: it has no 'async def main\(system, arguments\)' to run"),
+        (
+            "TOPOLOGY = 'hub:2'\ndef main(system, arguments): pass\n",
+            r"program\.py: 'main' must be 'async def main\(system, arguments\)'",
+        ),
+        (
+            "TOPOLOGY = 'hub:2'\nasync def main(system): pass\n",
+            r"program\.py: 'main' must be 'async def main\(system, arguments\)'.*",
+        ),
+        ("async def main(system, arguments): pass\n", r"program\.py has no TOPOLOGY; add one, or give --topology"),
+        ("TOPOLOGY = 5\nasync def main(system, arguments): pass\n", r"program\.py: TOPOLOGY must be .*"),
+        (
+            "TOPOLOGY = 'hub:2'\nNODES = 'CAB1'\nasync def main(system, arguments): pass\n",
+            r"program\.py: NODES must be a list of names of CABs, or True for all, not 'CAB1'",
+        ),
+        (
+            "TOPOLOGY = 'hub:2'\nNODES = ['CAB3']\nasync def main(system, arguments): pass\n",
+            r"program\.py: NODES names 'CAB3', but hub:2 has CAB1, CAB2",
+        ),
+        (
+            "TOPOLOGY = 'hub:2'\nNODES = 7\nasync def main(system, arguments): pass\n",
+            r"program\.py: NODES must be a list of names .*",
+        ),
+    ],
+)
 def test_a_program_that_cannot_be_loaded(refused_here, text, line):
     assert re.fullmatch(line, refused_here(text))
 
@@ -132,12 +164,16 @@ def test_a_program_that_fails(refused_here, text, line):
 
 @pytest.mark.parametrize("backend", ["engine", "model"])
 def test_a_task_that_waits_for_ever(refused, simulator, backend):
-    assert "task job 1 on CAB1 waits for mailbox 4 of CAB1" in refused(task("await cab.mailbox(4).receive()"), backend=backend)
+    assert "task job 1 on CAB1 waits for mailbox 4 of CAB1" in refused(
+        task("await cab.mailbox(4).receive()"), backend=backend
+    )
 
 
 @pytest.mark.parametrize("backend", ["engine", "model"])
 def test_a_task_that_never_ends_is_ended_by_max_time(refused, simulator, backend):
-    line = refused(task("\n    ".join(["while True:", "    await cab.sleep(100)"])), "--max-time", "5ms", backend=backend)
+    line = refused(
+        task("\n    ".join(["while True:", "    await cab.sleep(100)"])), "--max-time", "5ms", backend=backend
+    )
     assert line == "the time limit was reached at 5.000 ms: task job 1 on CAB1 waits for a timer"
 
 
@@ -146,18 +182,32 @@ def test_a_task_that_never_ends_is_ended_by_max_time(refused, simulator, backend
 def test_a_task_that_gives_no_control_back_is_named_and_ended(refused, simulator, backend, options):
     line = refused(task("\n    ".join(["await cab.sleep(100)", "while True: pass"])), *options, backend=backend)
     seconds = "1" if "1s" in options else "1.5"
-    assert re.fullmatch(rf"task job 1 on CAB1 computes without giving control back: for {re.escape(seconds)} s simulated time has stood "
-                        r"still at 1\d\d\.\d\d\d us \(program\.py:4 in job\)", line), line
+    assert re.fullmatch(
+        rf"task job 1 on CAB1 computes without giving control back: for {re.escape(seconds)} s simulated time has "
+        rf"stood "
+        r"still at 1\d\d\.\d\d\d us \(program\.py:4 in job\)",
+        line,
+    ), line
 
 
-@pytest.mark.parametrize("body", ["while True: pass", "__import__('time').sleep(100)",
-                                  "while True:\n        try:\n            while True: pass\n        except BaseException: pass"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "while True: pass",
+        "__import__('time').sleep(100)",
+        "while True:\n        try:\n            while True: pass\n        except BaseException: pass",
+    ],
+)
 def test_a_main_that_gives_no_control_back_is_ended(refused, body):
     assert refused(MAIN + body, "--stall-time", "1s").startswith("main computes without giving control back: ")
 
 
 def test_a_handler_that_gives_no_control_back_is_ended(refused):
-    text = task("\n    ".join(["async def handler():", "    while True: pass", "cab.door.attach(handler)", "await cab.sleep(100)"]))
+    text = task(
+        "\n    ".join(
+            ["async def handler():", "    while True: pass", "cab.door.attach(handler)", "await cab.sleep(100)"]
+        )
+    )
     assert "without giving control back" in refused(text, "--stall-time", "1s")
 
 
@@ -167,44 +217,62 @@ def test_stall_time_0_waits_for_ever(nectar):
 
 
 # -- options ----------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("options, line", [
-    (["--topology", "hub:99"], r"hub:99: a HUB of 16 ports takes 1 to 16 CABs; .*"),
-    (["--topology", "hub:0"], r"hub:0: a HUB of 16 ports takes 1 to 16 CABs"),
-    (["--topology", "hub:1000"], r"hub:1000: a HUB of 16 ports takes 1 to 16 CABs"),
-    (["--topology", "hub:x"], r"topology 'hub:x' is not understood; write hub:N, N CABs on one HUB"),
-    (["--topology", "mesh:0x3"], r"mesh:0x3: a mesh has 1 to 254 HUBs"),
-    (["--topology", "chain:1000"], r"chain:1000: a chain has 1 to 254 HUBs"),
-    (["--topology", ""], r"there is no topology ''; .*"),
-    (["--topology", "star"], r"there is no topology 'star'; .*"),
-    (["--topology", "nowhere.toml"], r"nowhere\.toml: cannot be read: No such file or directory"),
-    (["--profile", "fast"], r"--profile: there is no profile 'fast'; there is modern, prototype"),
-    (["--backend", "abacus"], r"--backend abacus: there is no such back end; there are engine and model"),
-    (["--routes", "guessed"], r"--routes guessed: routes are given or discovered"),
-    (["--max-time", "5"], r"--max-time 5: not a time; write a number and ps, ns, us, ms or s, as in 10ms"),
-    (["--max-time", "-5ms"], r"--max-time -5ms: not a time; .*"),
-    (["--stall-time", "soon"], r"--stall-time soon: not a time; .*"),
-    (["--max-time"], r"argument --max-time: expected one argument; .*"),
-    (["--waves", "w.txt"], r"--waves w\.txt: the name must end in \.vcd or \.fst, which is the format"),
-    (["--waves", ".vcd"], r"--waves \.vcd: the name must end in \.vcd or \.fst, which is the format"),
-    (["--waves", "w.vcd", "--json", "w.vcd"], r"--json w\.vcd: --waves is the same file; give another name"),
-    (["--json", "program.py"], r"--json program\.py: the program is the same file; give another name"),
-    (["--topology", "t.toml", "--json", "./t.toml"], r"--json \./t\.toml: --topology is the same file; give another name"),
-    (["--max-time", "9223373s"], r"--max-time 9223373s: longer than the 9223372 s that can be simulated"),
-    (["--max-time", "9" * 400 + "s"], r"--max-time 9+s: longer than the 9223372 s that can be simulated"),
-    (["--waves", "w.vcd", "--wave-window", "1us:99999999s"], r"--wave-window 99999999s: longer than the 9223372 s that can be simulated"),
-    (["--waves", "no/where/w.vcd"], r"--waves no/where/w\.vcd cannot be written: there is no directory .*/no/where"),
-    (["--wave-boards", "CAB1"], r"--wave-boards needs --waves FILE"),
-    (["--wave-window", "1us:2us"], r"--wave-window needs --waves FILE"),
-    (["--wave-limit", "1M"], r"--wave-limit needs --waves FILE"),
-    (["--waves", "w.vcd", "--wave-limit", "much"], r"--wave-limit much: not a size; .*"),
-    (["--waves", "w.vcd", "--wave-boards", "CAB1,CAB9"], r"--wave-boards: hub:2 has no board 'CAB9'; it has HUB1, CAB1, CAB2"),
-    (["--waves", "w.vcd", "--wave-boards", ","], r"--wave-boards names no board; .*"),
-    (["--waves", "w.vcd", "--wave-window", "5us"], r"--wave-window 5us: write FROM:TO, as in 10us:150us"),
-    (["--waves", "w.vcd", "--wave-window", "5us:3us"], r"--wave-window 5us:3us: it ends before it begins"),
-    (["--waves", "w.vcd", "--backend", "model"], r"--waves: only the engine has signals to record; leave --backend out"),
-    (["--json", "no/where"], r"--json no/where cannot be written: there is no directory .*/no"),
-    (["--json", "."], r"--json \. cannot be written: it is a directory"),
-])
+@pytest.mark.parametrize(
+    "options, line",
+    [
+        (["--topology", "hub:99"], r"hub:99: a HUB of 16 ports takes 1 to 16 CABs; .*"),
+        (["--topology", "hub:0"], r"hub:0: a HUB of 16 ports takes 1 to 16 CABs"),
+        (["--topology", "hub:1000"], r"hub:1000: a HUB of 16 ports takes 1 to 16 CABs"),
+        (["--topology", "hub:x"], r"topology 'hub:x' is not understood; write hub:N, N CABs on one HUB"),
+        (["--topology", "mesh:0x3"], r"mesh:0x3: a mesh has 1 to 254 HUBs"),
+        (["--topology", "chain:1000"], r"chain:1000: a chain has 1 to 254 HUBs"),
+        (["--topology", ""], r"there is no topology ''; .*"),
+        (["--topology", "star"], r"there is no topology 'star'; .*"),
+        (["--topology", "nowhere.toml"], r"nowhere\.toml: cannot be read: No such file or directory"),
+        (["--profile", "fast"], r"--profile: there is no profile 'fast'; there is modern, prototype"),
+        (["--backend", "abacus"], r"--backend abacus: there is no such back end; there are engine and model"),
+        (["--routes", "guessed"], r"--routes guessed: routes are given or discovered"),
+        (["--max-time", "5"], r"--max-time 5: not a time; write a number and ps, ns, us, ms or s, as in 10ms"),
+        (["--max-time", "-5ms"], r"--max-time -5ms: not a time; .*"),
+        (["--stall-time", "soon"], r"--stall-time soon: not a time; .*"),
+        (["--max-time"], r"argument --max-time: expected one argument; .*"),
+        (["--waves", "w.txt"], r"--waves w\.txt: the name must end in \.vcd or \.fst, which is the format"),
+        (["--waves", ".vcd"], r"--waves \.vcd: the name must end in \.vcd or \.fst, which is the format"),
+        (["--waves", "w.vcd", "--json", "w.vcd"], r"--json w\.vcd: --waves is the same file; give another name"),
+        (["--json", "program.py"], r"--json program\.py: the program is the same file; give another name"),
+        (
+            ["--topology", "t.toml", "--json", "./t.toml"],
+            r"--json \./t\.toml: --topology is the same file; give another name",
+        ),
+        (["--max-time", "9223373s"], r"--max-time 9223373s: longer than the 9223372 s that can be simulated"),
+        (["--max-time", "9" * 400 + "s"], r"--max-time 9+s: longer than the 9223372 s that can be simulated"),
+        (
+            ["--waves", "w.vcd", "--wave-window", "1us:99999999s"],
+            r"--wave-window 99999999s: longer than the 9223372 s that can be simulated",
+        ),
+        (
+            ["--waves", "no/where/w.vcd"],
+            r"--waves no/where/w\.vcd cannot be written: there is no directory .*/no/where",
+        ),
+        (["--wave-boards", "CAB1"], r"--wave-boards needs --waves FILE"),
+        (["--wave-window", "1us:2us"], r"--wave-window needs --waves FILE"),
+        (["--wave-limit", "1M"], r"--wave-limit needs --waves FILE"),
+        (["--waves", "w.vcd", "--wave-limit", "much"], r"--wave-limit much: not a size; .*"),
+        (
+            ["--waves", "w.vcd", "--wave-boards", "CAB1,CAB9"],
+            r"--wave-boards: hub:2 has no board 'CAB9'; it has HUB1, CAB1, CAB2",
+        ),
+        (["--waves", "w.vcd", "--wave-boards", ","], r"--wave-boards names no board; .*"),
+        (["--waves", "w.vcd", "--wave-window", "5us"], r"--wave-window 5us: write FROM:TO, as in 10us:150us"),
+        (["--waves", "w.vcd", "--wave-window", "5us:3us"], r"--wave-window 5us:3us: it ends before it begins"),
+        (
+            ["--waves", "w.vcd", "--backend", "model"],
+            r"--waves: only the engine has signals to record; leave --backend out",
+        ),
+        (["--json", "no/where"], r"--json no/where cannot be written: there is no directory .*/no"),
+        (["--json", "."], r"--json \. cannot be written: it is a directory"),
+    ],
+)
 def test_wrong_options(here, options, line):
     got = here.refused("run", here.program(MAIN + "pass"), *options)
     assert re.fullmatch(line, got), got
@@ -213,8 +281,9 @@ def test_wrong_options(here, options, line):
 
 def test_an_unknown_option_before_the_program_is_told(here):
     line = here.refused("run", "--wave", "x.vcd", here.program(MAIN + "pass"))
-    assert line.startswith("there is no option --wave; the nearest is --waves; options of the program stand behind its "
-                           "name")
+    assert line.startswith(
+        "there is no option --wave; the nearest is --waves; options of the program stand behind its name"
+    )
 
 
 def test_a_topology_file_is_explained_by_its_entry(here):
@@ -223,25 +292,43 @@ def test_a_topology_file_is_explained_by_its_entry(here):
     assert line.startswith("own.toml: fiber CAB1 - HUB1.P99: HUB1 has no port P99")
 
 
-@pytest.mark.parametrize("text, line", [
-    ("", "there is no CAB; declare at least one"),
-    ("[hubs.HUB1\n", r"no valid TOML: Expected '\]' .*"),
-    ("hubs = 3\n", "hubs must be a table, not 3"),
-    ("hubs.HUB1 = [1]\n", r"hubs\.HUB1 must be a table, not \[1\]"),
-    ("fibers = 'all'\n", r"fibers must be an array of tables; write \[\[fibers\]\]"),
-    ("x = " + "[" * 100_000, "no topology: its brackets are nested too deeply"),
-    ("x = " + "1" * 5000, "no valid TOML: .*"),
-    ("[hubs.HUB1]\nports = '4'\n", "HUB1: a HUB has 2 to 128 ports, not '4'"),
-    ("[hubs.HUB1]\nphase_ns = 1e300\n", r"HUB1: phase_ns may be at most 1000000000, not 1e\+300"),
-    ("[hubs.HUB1]\n[cabs.CAB1]\n[cabs.CAB2]\n[[fibers]]\nbetween = ['CAB1', 'HUB1.P0']\n[[fibers]]\nbetween = ['CAB2', 'HUB1.P0']\n",
-     r"fiber CAB2 - HUB1\.P0: HUB1\.P0 is already wired by fiber CAB1 - HUB1\.P0; use another port"),
-    ("[hubs.HUB1]\n[cabs.CAB1]\n[[fibers]]\nbetween = ['CAB1', 'HUB2.P0']\n", "fiber CAB1 - HUB2.P0: there is no board HUB2; declare it .*"),
-    ("[hubs.HUB1]\n[hubs.HUB2]\n[cabs.CAB1]\n[cabs.CAB2]\n[[fibers]]\nbetween = ['CAB1', 'HUB1.P0']\n[[fibers]]\n"
-     "between = ['CAB2', 'HUB2.P0']\n", "CAB2 cannot be reached from CAB1; wire their HUBs together"),
-    ("[hubs.HUB1]\n[cabs.CAB1]\n[[fibers]]\nbetween = ['CAB1', 'HUB1.P0']\nsymbol_ns = 1e20\n",
-     r"fiber CAB1 - HUB1\.P0: a symbol of 1e\+11 s is longer than the 1 s that it may take"),
-    ("".join(f"[hubs.HUB{n}]\n" for n in range(300)), "HUB255: the id of a HUB is 0 to 254, not 255; give another id"),
-])
+@pytest.mark.parametrize(
+    "text, line",
+    [
+        ("", "there is no CAB; declare at least one"),
+        ("[hubs.HUB1\n", r"no valid TOML: Expected '\]' .*"),
+        ("hubs = 3\n", "hubs must be a table, not 3"),
+        ("hubs.HUB1 = [1]\n", r"hubs\.HUB1 must be a table, not \[1\]"),
+        ("fibers = 'all'\n", r"fibers must be an array of tables; write \[\[fibers\]\]"),
+        ("x = " + "[" * 100_000, "no topology: its brackets are nested too deeply"),
+        ("x = " + "1" * 5000, "no valid TOML: .*"),
+        ("[hubs.HUB1]\nports = '4'\n", "HUB1: a HUB has 2 to 128 ports, not '4'"),
+        ("[hubs.HUB1]\nphase_ns = 1e300\n", r"HUB1: phase_ns may be at most 1000000000, not 1e\+300"),
+        (
+            "[hubs.HUB1]\n[cabs.CAB1]\n[cabs.CAB2]\n[[fibers]]\nbetween = ['CAB1', 'HUB1.P0']\n[[fibers]]\nbetween = "
+            "['CAB2', 'HUB1.P0']\n",
+            r"fiber CAB2 - HUB1\.P0: HUB1\.P0 is already wired by fiber CAB1 - HUB1\.P0; use another port",
+        ),
+        (
+            "[hubs.HUB1]\n[cabs.CAB1]\n[[fibers]]\nbetween = ['CAB1', 'HUB2.P0']\n",
+            "fiber CAB1 - HUB2.P0: there is no board HUB2; declare it .*",
+        ),
+        (
+            "[hubs.HUB1]\n[hubs.HUB2]\n[cabs.CAB1]\n[cabs.CAB2]\n[[fibers]]\nbetween = ['CAB1', "
+            "'HUB1.P0']\n[[fibers]]\n"
+            "between = ['CAB2', 'HUB2.P0']\n",
+            "CAB2 cannot be reached from CAB1; wire their HUBs together",
+        ),
+        (
+            "[hubs.HUB1]\n[cabs.CAB1]\n[[fibers]]\nbetween = ['CAB1', 'HUB1.P0']\nsymbol_ns = 1e20\n",
+            r"fiber CAB1 - HUB1\.P0: a symbol of 1e\+11 s is longer than the 1 s that it may take",
+        ),
+        (
+            "".join(f"[hubs.HUB{n}]\n" for n in range(300)),
+            "HUB255: the id of a HUB is 0 to 254, not 255; give another id",
+        ),
+    ],
+)
 def test_an_odd_topology_file(here, text, line):
     (here.folder / "odd.toml").write_text(text)
     got = here.refused("run", here.program(MAIN + "pass"), "--topology", "odd.toml")
@@ -249,12 +336,15 @@ def test_an_odd_topology_file(here, text, line):
     assert sorted(os.listdir(here.folder)) == ["odd.toml", "program.py"]
 
 
-@pytest.mark.parametrize("text, line", [
-    ("", "defines no topology; .*"),
-    ("import sys\nsys.exit(0)\n", "SystemExit: 0"),
-    ("def topology():\n    return topology()\n", "RecursionError: .*"),
-    ("1 / 0\n", "ZeroDivisionError: division by zero"),
-])
+@pytest.mark.parametrize(
+    "text, line",
+    [
+        ("", "defines no topology; .*"),
+        ("import sys\nsys.exit(0)\n", "SystemExit: 0"),
+        ("def topology():\n    return topology()\n", "RecursionError: .*"),
+        ("1 / 0\n", "ZeroDivisionError: division by zero"),
+    ],
+)
 def test_an_odd_topology_in_python(here, text, line):
     (here.folder / "odd.py").write_text(text)
     got = here.refused("run", here.program(MAIN + "pass"), "--topology", "odd.py")
@@ -272,7 +362,10 @@ def test_waveforms_go_where_a_link_leads_and_into_no_pipe(nectar, simulator):
     assert nectar("run", nectar.program(MAIN + "pass"), "--waves", "link.vcd").returncode == 0
     assert (nectar.folder / "link.vcd").is_symlink() and "$enddefinitions" in (nectar.folder / "there.vcd").read_text()
     os.mkfifo(nectar.folder / "pipe.vcd")
-    assert nectar.refused("run", "program.py", "--waves", "pipe.vcd") == "--waves pipe.vcd cannot be written: it is no file"
+    assert (
+        nectar.refused("run", "program.py", "--waves", "pipe.vcd")
+        == "--waves pipe.vcd cannot be written: it is no file"
+    )
     assert (nectar.folder / "pipe.vcd").is_fifo()
     assert sorted(os.listdir(nectar.folder)) == ["link.vcd", "pipe.vcd", "program.py", "there.vcd"]
 
@@ -290,20 +383,30 @@ def test_missing_write_permission_is_told_before_anything_runs(tmp_path, monkeyp
 def test_no_compiler_and_no_simulator_in_the_cache(nectar):
     nectar.environment |= {"PATH": "/nowhere", "NECTAR_CACHE_DIR": str(nectar.folder / "cache")}
     nectar.environment.pop("CXX", None)
-    assert nectar.refused("run", nectar.program(MAIN + "pass"), "--waves", "w.vcd").startswith("no C++ compiler was found; install g++")
+    assert nectar.refused("run", nectar.program(MAIN + "pass"), "--waves", "w.vcd").startswith(
+        "no C++ compiler was found; install g++"
+    )
     assert sorted(os.listdir(nectar.folder)) == ["cache", "program.py"]
 
 
-@pytest.mark.parametrize("compiler, line", [
-    ("nowhere", r"CXX names 'nowhere', which is not there; set CXX to a C\+\+ compiler or unset it"),
-    ("./c++", r"compiling .* failed \(exit code 1\): error: no more"),
-])
+@pytest.mark.parametrize(
+    "compiler, line",
+    [
+        ("nowhere", r"CXX names 'nowhere', which is not there; set CXX to a C\+\+ compiler or unset it"),
+        ("./c++", r"compiling .* failed \(exit code 1\): error: no more"),
+    ],
+)
 def test_a_compiler_that_is_missing_or_fails(nectar, simulator, compiler, line):
     """Progress stands above the line that tells what is wrong. The Verilog is there already."""
     verilog_of(simulator, nectar.folder / "cache")
-    (nectar.folder / "c++").write_text('#!/bin/sh\n[ "$1" = --version ] && echo worn out && exit\necho "error: no more" >&2\nexit 1\n')
+    (nectar.folder / "c++").write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && echo worn out && exit\necho "error: no more" >&2\nexit 1\n'
+    )
     (nectar.folder / "c++").chmod(0o755)
-    nectar.environment |= {"CXX": compiler.replace("./", f"{nectar.folder}/"), "NECTAR_CACHE_DIR": str(nectar.folder / "cache")}
+    nectar.environment |= {
+        "CXX": compiler.replace("./", f"{nectar.folder}/"),
+        "NECTAR_CACHE_DIR": str(nectar.folder / "cache"),
+    }
     done = nectar("run", nectar.program(MAIN + "pass"), "--waves", "w.vcd")
     *progress, last = done.stderr.splitlines()
     assert done.returncode == 2 and re.fullmatch(f"nectar: {line}", last), done.stderr

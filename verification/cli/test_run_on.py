@@ -27,8 +27,10 @@ def board():
 @pytest.fixture
 def refused(nectar):
     """Runs a small program on a line that must be refused; the line of error."""
+
     def run(path, *options):
         return nectar.refused("run", nectar.program(PROGRAM), "--on", path, *options, timeout=60)
+
     return run
 
 
@@ -37,16 +39,24 @@ def test_a_file_is_sent_inside_the_board(nectar, board):
     """The example, as in README.md."""
     data = seeds.rng().randbytes(5000)
     (nectar.folder / "file").write_bytes(data)
-    done = nectar("run", EXAMPLES / "send_file.py", "file", "--output", "copy", "--from", "CAB2", "--on", board.path, timeout=60)
+    done = nectar(
+        "run", EXAMPLES / "send_file.py", "file", "--output", "copy", "--from", "CAB2", "--on", board.path, timeout=60
+    )
     assert (done.returncode, done.stderr) == (0, ""), done
     assert (nectar.folder / "copy").read_bytes() == data
-    assert done.stdout.startswith(f"5000 bytes from CAB2 to CAB1, SHA-256 {hashlib.sha256(data).hexdigest()}: the same at both ends\n")
+    assert done.stdout.startswith(
+        f"5000 bytes from CAB2 to CAB1, SHA-256 {hashlib.sha256(data).hexdigest()}: the same at both ends\n"
+    )
     assert "latency         not measured" in done.stdout
 
 
-@pytest.mark.parametrize("example, options, found", [
-    ("stream.py", ["--from", "CAB2", "--kbytes", "10"], r"10000 bytes from CAB2 to CAB1 in \d+\.\d\d ms"),
-    ("request.py", [], r"CAB2: 11 words; first call")])
+@pytest.mark.parametrize(
+    "example, options, found",
+    [
+        ("stream.py", ["--from", "CAB2", "--kbytes", "10"], r"10000 bytes from CAB2 to CAB1 in \d+\.\d\d ms"),
+        ("request.py", [], r"CAB2: 11 words; first call"),
+    ],
+)
 def test_other_examples_run_there_too(nectar, board, example, options, found):
     done = nectar("run", EXAMPLES / example, "--on", board.path, *options, timeout=60)
     assert (done.returncode, done.stderr) == (0, "") and re.search(found, done.stdout), done
@@ -54,11 +64,24 @@ def test_other_examples_run_there_too(nectar, board, example, options, found):
 
 def test_routes_can_be_discovered_there(nectar, board):
     (nectar.folder / "file").write_bytes(b"x" * 100)
-    done = nectar("run", EXAMPLES / "send_file.py", "file", "--from", "CAB2", "--on", board.path, "--routes", "discovered", timeout=60)
+    done = nectar(
+        "run",
+        EXAMPLES / "send_file.py",
+        "file",
+        "--from",
+        "CAB2",
+        "--on",
+        board.path,
+        "--routes",
+        "discovered",
+        timeout=60,
+    )
     assert (done.returncode, done.stderr) == (0, ""), done
 
 
-@pytest.mark.parametrize("options, cabs", [([], "CAB1 CAB2"), (["--topology", "hub:1"], "CAB1"), (["--topology", "hub:2"], "CAB1 CAB2")])
+@pytest.mark.parametrize(
+    "options, cabs", [([], "CAB1 CAB2"), (["--topology", "hub:1"], "CAB1"), (["--topology", "hub:2"], "CAB1 CAB2")]
+)
 def test_the_boards_cabs_are_the_programs(nectar, board, options, cabs):
     done = nectar("run", nectar.program(PROGRAM), "--on", board.path, *options, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{cabs}\n", "")
@@ -79,9 +102,14 @@ def test_a_board_is_simulated_until_control_c(nectar, board):
 
 # -- lines that are wrong -----------------------------------------------------------------------------
 def test_no_such_line(refused):
-    assert re.fullmatch(r"--on /dev/nowhere: there is no such serial line; on this machine there is .+", refused("/dev/nowhere"))
+    assert re.fullmatch(
+        r"--on /dev/nowhere: there is no such serial line; on this machine there is .+", refused("/dev/nowhere")
+    )
     assert refused("") == "--on names no serial line; name one, as /dev/ttyUSB0"
-    assert re.fullmatch(r"--on 999: (no board was found on this machine; plug one in, or name its serial line|found were .+)", refused("999"))
+    assert re.fullmatch(
+        r"--on 999: (no board was found on this machine; plug one in, or name its serial line|found were .+)",
+        refused("999"),
+    )
 
 
 @pytest.mark.parametrize("path", ["program.py", ".", "/dev/null"])
@@ -91,28 +119,44 @@ def test_a_file_that_is_no_line(refused, path):
 
 def test_a_silent_line(refused):
     with Line(lambda data: b"") as path:
-        assert refused(path) == (f"--on {path}: nothing answers at 1000000 baud; is the board loaded with the top 'cluster' or 'cab', and is this its serial line "
-                                 "and its baud rate?")
+        assert refused(path) == (
+            f"--on {path}: nothing answers at 1000000 baud; is the board loaded with the top 'cluster' or 'cab', and "
+            f"is this its serial line "
+            "and its baud rate?"
+        )
 
 
-@pytest.mark.parametrize("answer", [pytest.param(lambda data: data, id="echo", marks=pytest.mark.nightly),
-                                    pytest.param(lambda data: b"\r\nlogin: ", id="login", marks=pytest.mark.nightly),
-                                    pytest.param(lambda data: seeds.rng("noise", data).randbytes(500), id="noise")])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(lambda data: data, id="echo", marks=pytest.mark.nightly),
+        pytest.param(lambda data: b"\r\nlogin: ", id="login", marks=pytest.mark.nightly),
+        pytest.param(lambda data: seeds.rng("noise", data).randbytes(500), id="noise"),
+    ],
+)
 def test_a_line_at_which_something_else_answers(refused, answer):
     with Line(answer) as path:
-        assert re.fullmatch(rf"--on {path}: what answers is no Nectar board, or not at 3000000 baud: \d+ bytes came, none of which make a frame for us",
-                            refused(path, "--baud", "3000000"))
+        assert re.fullmatch(
+            rf"--on {path}: what answers is no Nectar board, or not at 3000000 baud: \d+ bytes came, none of which "
+            rf"make a frame for us",
+            refused(path, "--baud", "3000000"),
+        )
 
 
 def test_a_board_of_another_version(refused):
     with Line(identity(0, 0, 0, version=2)) as path:
-        assert refused(path) == (f"--on {path}: the board speaks version 2 of the cable's protocol, this program version 1; "
-                                 "build its top with this version of Nectar")
+        assert refused(path) == (
+            f"--on {path}: the board speaks version 2 of the cable's protocol, this program version 1; "
+            "build its top with this version of Nectar"
+        )
 
 
 def test_a_board_that_says_what_cannot_be(refused):
     with Line(identity(0, 0, 0)) as path:
-        assert refused(path) == f"--on {path}: the board says of itself what cannot be; build its top with this version of Nectar"
+        assert (
+            refused(path)
+            == f"--on {path}: the board says of itself what cannot be; build its top with this version of Nectar"
+        )
 
 
 def test_a_line_in_use(refused, board):
@@ -122,8 +166,11 @@ def test_a_line_in_use(refused, board):
 
 
 def test_a_line_that_goes_while_a_program_runs(nectar):
-    program = nectar.program("TOPOLOGY = 'hub:1'\nasync def job(cab):\n    print('here', flush=True)\n    while True:\n        await cab.sleep(1000)\n"
-                             "async def main(system, arguments):\n    system.spawn('CAB1', job)\n    await system.run()\n")
+    program = nectar.program(
+        "TOPOLOGY = 'hub:1'\nasync def job(cab):\n    print('here', flush=True)\n    while True:\n        await "
+        "cab.sleep(1000)\n"
+        "async def main(system, arguments):\n    system.spawn('CAB1', job)\n    await system.run()\n"
+    )
     with SimulatedBoard(Shape()) as board, nectar.start("run", program, "--on", board.path) as process:
         assert process.stdout.readline() == "here\n"
         board.process.kill()
@@ -137,9 +184,15 @@ def test_a_line_that_goes_while_a_program_runs(nectar):
 @pytest.mark.nightly
 def test_a_board_that_stops_answering(nectar):
     """Its process stands still, its line is there."""
-    program = nectar.program("TOPOLOGY = 'hub:1'\nasync def job(cab):\n    print('here', flush=True)\n    while True:\n        await cab.sleep(1000)\n"
-                             "async def main(system, arguments):\n    system.spawn('CAB1', job)\n    await system.run()\n")
-    with SimulatedBoard(Shape()) as board, nectar.start("run", program, "--on", board.path, "--stall-time", "0s") as process:
+    program = nectar.program(
+        "TOPOLOGY = 'hub:1'\nasync def job(cab):\n    print('here', flush=True)\n    while True:\n        await "
+        "cab.sleep(1000)\n"
+        "async def main(system, arguments):\n    system.spawn('CAB1', job)\n    await system.run()\n"
+    )
+    with (
+        SimulatedBoard(Shape()) as board,
+        nectar.start("run", program, "--on", board.path, "--stall-time", "0s") as process,
+    ):
         assert process.stdout.readline() == "here\n"
         board.process.send_signal(signal.SIGSTOP)
         _, errors = process.communicate(timeout=60)
@@ -151,17 +204,28 @@ def test_a_board_that_stops_answering(nectar):
 
 
 # -- what is asked of a board that no board does --------------------------------------------------------
-@pytest.mark.parametrize("options, line", [
-    (["--topology", "hub:3"], "the board has 2 CABs, not 3"),
-    (["--topology", "figure7"], "--topology figure7: a board is one HUB with CAB1, CAB2, ... on its ports P0, P1, ...; give hub:N, or leave it out for all "
-                                "of the board's CABs"),
-    (["--baud", "1234567"], "a serial line has no rate of 1234567 baud; it has 9600, "),
-    (["--baud", "fast"], "--baud fast: not a rate; give bits in a second, as 1000000"),
-    (["--backend", "model"], "--backend cannot be used with --on: the program runs on the board"),
-    (["--profile", "modern"], "--profile cannot be used with --on: the board has its own clock"),
-    (["--waves", "x.vcd"], "--waves cannot be used with --on: signals inside a board cannot be recorded"),
-    (["--faults", "CAB1-HUB1.P0:errors=1"], "--faults cannot be used with --on: faults on demand are made in simulated fibers"),
-    (["--no-sleep"], "--no-sleep cannot be used with --on: a board does not sleep")])
+@pytest.mark.parametrize(
+    "options, line",
+    [
+        (["--topology", "hub:3"], "the board has 2 CABs, not 3"),
+        (
+            ["--topology", "figure7"],
+            "--topology figure7: a board is one HUB with CAB1, CAB2, ... on its ports P0, P1, ...; give hub:N, or "
+            "leave it out for all "
+            "of the board's CABs",
+        ),
+        (["--baud", "1234567"], "a serial line has no rate of 1234567 baud; it has 9600, "),
+        (["--baud", "fast"], "--baud fast: not a rate; give bits in a second, as 1000000"),
+        (["--backend", "model"], "--backend cannot be used with --on: the program runs on the board"),
+        (["--profile", "modern"], "--profile cannot be used with --on: the board has its own clock"),
+        (["--waves", "x.vcd"], "--waves cannot be used with --on: signals inside a board cannot be recorded"),
+        (
+            ["--faults", "CAB1-HUB1.P0:errors=1"],
+            "--faults cannot be used with --on: faults on demand are made in simulated fibers",
+        ),
+        (["--no-sleep"], "--no-sleep cannot be used with --on: a board does not sleep"),
+    ],
+)
 def test_options_that_do_not_go_with_a_board(refused, board, options, line):
     assert line in refused(board.path, *options)
 
@@ -175,20 +239,33 @@ def test_a_cab_that_the_board_has_not(nectar, board):
 
 def test_nodes_that_no_board_has(nectar, board):
     program = nectar.program(f"NODES = ['CAB1']\n{PROGRAM}")
-    assert nectar.refused("run", program, "--on", board.path, timeout=60) == "program.py: it has NODES, but there are none behind the CABs of a board"
+    assert (
+        nectar.refused("run", program, "--on", board.path, timeout=60)
+        == "program.py: it has NODES, but there are none behind the CABs of a board"
+    )
 
 
 def test_baud_without_a_board(nectar):
-    assert nectar.refused("run", nectar.program(PROGRAM), "--baud", "9600") == "--baud is the rate of a board's serial line: it needs --on LINES"
+    assert (
+        nectar.refused("run", nectar.program(PROGRAM), "--baud", "9600")
+        == "--baud is the rate of a board's serial line: it needs --on LINES"
+    )
 
 
-@pytest.mark.parametrize("arguments, line", [
-    (["hub"], "there is no 'hub' to simulate; there are cluster and desk"),
-    (["cluster", "--cabs", "17"], "--cabs 17: give 1 to 16"),
-    (["cluster", "--cabs", "x"], "--cabs x: give 1 to 16"),
-    (["cluster", "--data-bytes", "5000"], "--data-bytes 5000: give a power of two from 4096 to 1048576"),
-    (["cluster", "--profile", "fast"], "--profile: a HUB has no profile 'fast'; there are prototype, modern"),
-    (["cluster", "--link", "/"], "--link /: give a name that is not there yet, in a directory that is"),
-    (["cluster", "--link", "no/where"], "--link no/where: give a name that is not there yet, in a directory that is")])
+@pytest.mark.parametrize(
+    "arguments, line",
+    [
+        (["hub"], "there is no 'hub' to simulate; there are cluster and desk"),
+        (["cluster", "--cabs", "17"], "--cabs 17: give 1 to 16"),
+        (["cluster", "--cabs", "x"], "--cabs x: give 1 to 16"),
+        (["cluster", "--data-bytes", "5000"], "--data-bytes 5000: give a power of two from 4096 to 1048576"),
+        (["cluster", "--profile", "fast"], "--profile: a HUB has no profile 'fast'; there are prototype, modern"),
+        (["cluster", "--link", "/"], "--link /: give a name that is not there yet, in a directory that is"),
+        (
+            ["cluster", "--link", "no/where"],
+            "--link no/where: give a name that is not there yet, in a directory that is",
+        ),
+    ],
+)
 def test_a_board_that_cannot_be_simulated(nectar, arguments, line):
     assert nectar.refused("simulate", *arguments) == line

@@ -19,6 +19,7 @@ PROGRAM = Path(__file__).resolve().parent.parent.parent / "examples" / "send_fil
 @pytest.fixture
 def send(nectar, simulator):
     """Runs the example with a FILE of so many random bytes; what it printed, its results, the file."""
+
     def run(size, *options):
         data = seeds.rng(size).randbytes(size)
         (nectar.folder / "file").write_bytes(data)
@@ -28,6 +29,7 @@ def send(nectar, simulator):
         assert sorted(os.listdir(nectar.folder)) == ["copy", "file", "out.json"]
         results = json.loads((nectar.folder / "out.json").read_text())["results"]
         return done.stdout, {result["id"]: result["value"] for result in results}, data
+
     return run
 
 
@@ -35,7 +37,9 @@ def send(nectar, simulator):
 @pytest.mark.parametrize("size", [0, 1, 1003, 1004, 1005, 4 * 1004, 40_000])
 def test_the_copy_is_the_file(send, size, options):
     text, results, data = send(size, *options)
-    assert text.startswith(f"{size} bytes from CAB3 to CAB1, SHA-256 {hashlib.sha256(data).hexdigest()}: the same at both ends\n")
+    assert text.startswith(
+        f"{size} bytes from CAB3 to CAB1, SHA-256 {hashlib.sha256(data).hexdigest()}: the same at both ends\n"
+    )
     assert results["send_file.bytes"] == size
 
 
@@ -79,15 +83,18 @@ def test_a_long_file_comes_near_the_fibers_rate(send, options):
 
 def _latency(text):
     """The table: {stage: microseconds}, in its order."""
-    lines = text[text.index("latency of the first packet"):].splitlines()[1:]
+    lines = text[text.index("latency of the first packet") :].splitlines()[1:]
     return {match[1]: float(match[2]) for match in (re.fullmatch(r"  (\S.*?) +([\d.]+) us", line) for line in lines)}
 
 
-@pytest.mark.parametrize("route, hubs", [
-    (("CAB3", "CAB1"), ["HUB2", "HUB1"]),
-    (("CAB5", "CAB3"), ["HUB3", "HUB4", "HUB1", "HUB2"]),
-    (("CAB2", "CAB1"), ["HUB1"]),
-])
+@pytest.mark.parametrize(
+    "route, hubs",
+    [
+        (("CAB3", "CAB1"), ["HUB2", "HUB1"]),
+        (("CAB5", "CAB3"), ["HUB3", "HUB4", "HUB1", "HUB2"]),
+        (("CAB2", "CAB1"), ["HUB1"]),
+    ],
+)
 @pytest.mark.parametrize("options", [[], ["--circuit"]], ids=["packets", "circuit"])
 def test_the_latency_is_told_by_its_parts_and_they_sum_to_the_total(send, route, hubs, options):
     text, results, _ = send(100, "--from", route[0], "--to", route[1], *options)
@@ -98,8 +105,8 @@ def test_the_latency_is_told_by_its_parts_and_they_sum_to_the_total(send, route,
     assert len([name for name in parts if name.startswith("fiber ")]) == len(hubs) + 1
     assert ("HUBs, setting up the circuit" in parts) == bool(options)
     assert {"software, sending", "DMA, sending", "DMA, receiving", "software, receiving"} <= parts.keys()
-    # Facts H2 and H3: 5 cycles of 70 ns, or up to 10 when the packet follows its open at once; and up to one until the next edge of
-    # the clock, and one of the fiber's symbols. A symbol and 20 m of fiber.
+    # Facts H2 and H3: 5 cycles of 70 ns, or up to 10 when the packet follows its open at once; and up to one until the
+    # next edge of the clock, and one of the fiber's symbols. A symbol and 20 m of fiber.
     for name, value in parts.items():
         if name in hubs:
             assert 0.35 <= value <= (0.35 if options else 0.7) + 0.07 + 0.08
@@ -115,9 +122,10 @@ def test_latency_is_measured_not_assumed(nectar, simulator):
     found = []
     for length in (20, 620):
         (nectar.folder / "t.toml").write_text(
-            '[hubs.HUB1]\n[hubs.HUB2]\n[cabs.CAB1]\n[cabs.CAB3]\n'
+            "[hubs.HUB1]\n[hubs.HUB2]\n[cabs.CAB1]\n[cabs.CAB3]\n"
             '[[fibers]]\nbetween = ["CAB3", "HUB2.P4"]\n[[fibers]]\nbetween = ["CAB1", "HUB1.P8"]\n'
-            f'[[fibers]]\nbetween = ["HUB2.P8", "HUB1.P3"]\nlength_m = {length}\n')
+            f'[[fibers]]\nbetween = ["HUB2.P8", "HUB1.P3"]\nlength_m = {length}\n'
+        )
         found.append(_latency(nectar("run", PROGRAM, "file", "--topology", "t.toml").stdout))
     name = "fiber HUB2.P8 to HUB1.P3"
     assert found[1][name] - found[0][name] == pytest.approx(600 * 0.005)
@@ -161,20 +169,30 @@ def test_a_pipe_takes_the_copy_and_stays_a_pipe(nectar, simulator):
     assert (nectar.folder / "pipe").is_fifo() and sorted(os.listdir(nectar.folder)) == ["file", "pipe"]
 
 
-@pytest.mark.parametrize("arguments, line", [
-    ([], r"the following arguments are required: FILE; 'nectar run examples/send_file\.py --help' tells what there is"),
-    (["nowhere"], r"nowhere: cannot be read: No such file or directory"),
-    (["."], r"\.: not a file that could be sent"),
-    (["/dev/zero"], r"/dev/zero: not a file that could be sent"),
-    (["/proc/self/mem"], r"/proc/self/mem: cannot be read: Input/output error"),
-    (["file", "--output", "no/where"], r"--output no/where: cannot be written there; name a file in a directory .*"),
-    (["file", "--output", "."], r"--output \.: cannot be written there; .*"),
-    (["file", "--output", ""], r"--output : cannot be written there; .*"),
-    (["file", "--output", "/proc/copy"], r"--output /proc/copy: cannot be written: No such file or directory"),
-    (["file", "--from", "CAB1"], r"--from and --to are both CAB1; name two CABs"),
-    (["file", "--to", "CAB9"], r"there is no CAB 'CAB9'; there are CAB1, CAB2, CAB3, CAB4, CAB5 .*"),
-    (["file", "--speed", "9"], r"unrecognized arguments: --speed 9; .*"),
-])
+@pytest.mark.parametrize(
+    "arguments, line",
+    [
+        (
+            [],
+            r"the following arguments are required: FILE; 'nectar run examples/send_file\.py --help' tells what there "
+            r"is",
+        ),
+        (["nowhere"], r"nowhere: cannot be read: No such file or directory"),
+        (["."], r"\.: not a file that could be sent"),
+        (["/dev/zero"], r"/dev/zero: not a file that could be sent"),
+        (["/proc/self/mem"], r"/proc/self/mem: cannot be read: Input/output error"),
+        (
+            ["file", "--output", "no/where"],
+            r"--output no/where: cannot be written there; name a file in a directory .*",
+        ),
+        (["file", "--output", "."], r"--output \.: cannot be written there; .*"),
+        (["file", "--output", ""], r"--output : cannot be written there; .*"),
+        (["file", "--output", "/proc/copy"], r"--output /proc/copy: cannot be written: No such file or directory"),
+        (["file", "--from", "CAB1"], r"--from and --to are both CAB1; name two CABs"),
+        (["file", "--to", "CAB9"], r"there is no CAB 'CAB9'; there are CAB1, CAB2, CAB3, CAB4, CAB5 .*"),
+        (["file", "--speed", "9"], r"unrecognized arguments: --speed 9; .*"),
+    ],
+)
 def test_wrong_use_is_one_line(nectar, arguments, line):
     (nectar.folder / "file").write_bytes(b"content")
     got = nectar.refused("run", PROGRAM, "--backend", "model", *arguments)
@@ -185,27 +203,36 @@ def test_wrong_use_is_one_line(nectar, arguments, line):
 def test_a_copy_that_cannot_be_finished_is_not_left_half_written(nectar, simulator):
     (nectar.folder / "file").write_bytes(b"content")
     (nectar.folder / "copy").write_bytes(b"old")
-    assert nectar.refused("run", PROGRAM, "file", "--output", "copy", "--max-time", "30us").startswith("the time limit was reached")
+    assert nectar.refused("run", PROGRAM, "file", "--output", "copy", "--max-time", "30us").startswith(
+        "the time limit was reached"
+    )
     assert (nectar.folder / "copy").read_bytes() == b"old"
     assert sorted(os.listdir(nectar.folder)) == ["copy", "file"]
 
 
 def test_a_file_that_has_vanished_is_told(nectar):
     (nectar.folder / "file").symlink_to("gone")
-    assert nectar.refused("run", PROGRAM, "--backend", "model", "file") == "file: cannot be read: No such file or directory"
+    assert (
+        nectar.refused("run", PROGRAM, "--backend", "model", "file")
+        == "file: cannot be read: No such file or directory"
+    )
 
 
-@pytest.mark.parametrize("options, size, line", [
-    (["--output", "copy"], 40_000, "--output copy: cannot be written: File too large"),
-    (["--json", "out.json"], 100, "--json out.json cannot be written: File too large"),
-    (["--waves", "w.vcd"], 100, "w.vcd: File too large"),
-])
+@pytest.mark.parametrize(
+    "options, size, line",
+    [
+        (["--output", "copy"], 40_000, "--output copy: cannot be written: File too large"),
+        (["--json", "out.json"], 100, "--json out.json cannot be written: File too large"),
+        (["--waves", "w.vcd"], 100, "w.vcd: File too large"),
+    ],
+)
 def test_a_full_disk_is_told_and_leaves_nothing_half_written(nectar, simulator, options, size, line):
     """A limit on the size of files stands in for the disk."""
     (nectar.folder / "file").write_bytes(bytes(size))
     limit = 1000 if "--json" in options else 20_000
-    with nectar.start("run", PROGRAM, "file", *options,
-                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))) as process:
+    with nectar.start(
+        "run", PROGRAM, "file", *options, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    ) as process:
         _, err = process.communicate(timeout=300)
     assert (process.returncode, without_progress(err)) == (2, f"nectar: {line}\n")
     assert os.listdir(nectar.folder) == ["file"]

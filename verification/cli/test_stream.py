@@ -12,12 +12,16 @@ PROGRAM = Path(__file__).resolve().parent.parent.parent / "examples" / "stream.p
 @pytest.fixture
 def rate(nectar, simulator):
     """Runs the example on the model; the rate that it reports and prints."""
+
     def run(*options):
         done = nectar("run", PROGRAM, "--backend", "model", "--json", "out.json", *options)
         assert (done.returncode, done.stderr) == (0, "")
-        results = {result["id"]: result["value"] for result in json.loads((nectar.folder / "out.json").read_text())["results"]}
+        results = {
+            result["id"]: result["value"] for result in json.loads((nectar.folder / "out.json").read_text())["results"]
+        }
         assert re.search(r"([\d.]+) Mbit/s$", done.stdout, re.M)[1] == f"{results['stream.rate']:.1f}"
         return results["stream.rate"], done.stdout
+
     return run
 
 
@@ -33,9 +37,15 @@ def test_any_two_cabs_will_do(rate):
     assert text.startswith("5000 bytes from CAB1 to CAB5 in ")
 
 
-@pytest.mark.parametrize("options, words", [
-    (["--kbytes", "0"], "--kbytes must be 1 at least"), (["--pause", "-1"], "--pause 0 at least"),
-    (["--to", "CAB3"], "must be two CABs"), (["--to", "CAB99"], "there is no CAB 'CAB99'")])
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--kbytes", "0"], "--kbytes must be 1 at least"),
+        (["--pause", "-1"], "--pause 0 at least"),
+        (["--to", "CAB3"], "must be two CABs"),
+        (["--to", "CAB99"], "there is no CAB 'CAB99'"),
+    ],
+)
 def test_wrong_options_are_refused(nectar, simulator, options, words):
     done = nectar("run", PROGRAM, "--backend", "model", *options)
     assert done.returncode != 0 and words in done.stderr

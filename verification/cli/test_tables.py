@@ -30,7 +30,7 @@ def test_commands_prints_every_row_of_the_table(nectar):
         assert result["value"] == row.op
         assert result["errors"] == [error.name for error in row.errors]
         assert result["class"] == ("supervisor" if row.op & 0x80 else "user")
-        lines = text[text.index(f"0x{row.op:02X}  {row.name}  ("):].splitlines()[:6]
+        lines = text[text.index(f"0x{row.op:02X}  {row.name}  (") :].splitlines()[:6]
         for said in (row.executor.value, row.parameter, row.reply, row.effect, row.use, *result["errors"]):
             assert any(said in line for line in lines)
 
@@ -63,7 +63,7 @@ def test_map_prints_every_region_register_and_field(nectar):
     for register in REGISTERS:
         result = results[f"register.{register.name}"]
         assert result["value"] == 0x200000 + register.offset
-        block = text[text.index(f"0x{result['value']:06X}  {register.access}"):]
+        block = text[text.index(f"0x{result['value']:06X}  {register.access}") :]
         for item, line in zip(register.fields, block.splitlines()[1:], strict=False):
             assert line.split(maxsplit=2) == [line.split()[0], item.name, item.purpose]
         assert [item["name"] for item in result["fields"]] == [item.name for item in register.fields]
@@ -75,6 +75,6 @@ def test_the_page_of_registers_is_up_to_date(nectar):
     assert MAP.read_text() == done.stdout, "make it anew: nectar map --markdown > docs/map.md"
     for register in REGISTERS:
         row = f"| `0x{0x200000 + register.offset:06X}` | {register.access} | `{register.name}` | | {register.purpose} |"
-        following = done.stdout[done.stdout.index(row):].splitlines()[1:]
+        following = done.stdout[done.stdout.index(row) :].splitlines()[1:]
         for item, line in zip(register.fields, following, strict=False):
             assert line.startswith(f"| | | `{item.name}` | ") and line.endswith(f" | {item.purpose} |")

@@ -1,4 +1,5 @@
-"""``nectar verilog``: the file that it writes, and what it says to bad input. What the file does is in verification/test_product.py."""
+"""``nectar verilog``: the file that it writes, and what it says to bad input. What the file does is in
+verification/test_product.py."""
 
 import json
 import re
@@ -18,7 +19,13 @@ WRITTEN = {
     "vme.v": ("cab", "--data-bytes", 8192, "--program-bytes", 4096, "--vme", "--period-ps", 12500),
 }
 #: Pins of a port of a HUB, as docs/wire.md gives them.
-PORT = {"rx__payload": ("input", 9), "rx__valid": ("input", 1), "tx__payload": ("output", 9), "tx__valid": ("output", 1), "tx__ready": ("input", 1)}
+PORT = {
+    "rx__payload": ("input", 9),
+    "rx__valid": ("input", 1),
+    "tx__payload": ("output", 9),
+    "tx__valid": ("output", 1),
+    "tx__ready": ("input", 1),
+}
 
 
 @pytest.fixture(scope="module")
@@ -37,15 +44,23 @@ def test_the_file_says_what_it_is_and_has_the_pins_of_the_specification(nectar):
     done = nectar("verilog", "hub", "--ports", 3, "--profile", "prototype", "-o", "hub.v", "--json", "v.json")
     assert (done.returncode, done.stderr) == (0, "")
     text = (nectar.folder / "hub.v").read_text()
-    assert re.fullmatch(rf"hub.v: hub, ports 3, profile prototype; {text.count(chr(10))} lines, \d+ modules\n", done.stdout)
-    head = text[:text.index("*/")]
-    for words in (f"Nectar {__version__}: hub", "ports: 3", "profile: prototype", "input  [8:0]  port_N__rx__payload  N = 0 to 2", *WAIVERS):
+    assert re.fullmatch(
+        rf"hub.v: hub, ports 3, profile prototype; {text.count(chr(10))} lines, \d+ modules\n", done.stdout
+    )
+    head = text[: text.index("*/")]
+    for words in (
+        f"Nectar {__version__}: hub",
+        "ports: 3",
+        "profile: prototype",
+        "input  [8:0]  port_N__rx__payload  N = 0 to 2",
+        *WAIVERS,
+    ):
         assert words in head
     pins = {name: (direction, width) for name, direction, width in ports(text)}
     expected = {"clk": ("input", 1), "rst": ("input", 1), "hub_id": ("input", 8), "idle": ("output", 1)}
     expected |= {f"port_{n}__{name}": pin for n in range(3) for name, pin in PORT.items()}
     assert pins == expected and text.count("\nmodule hub (\n") == 1
-    result, = json.loads((nectar.folder / "v.json").read_text())["results"]
+    (result,) = json.loads((nectar.folder / "v.json").read_text())["results"]
     assert (result["id"], result["value"], result["unit"]) == ("verilog.hub", len(text.encode()), "byte")
     assert {pin["name"]: (pin["direction"], pin["width"]) for pin in result["pins"]} == expected
 
@@ -72,7 +87,12 @@ def test_the_cab_has_the_pins_of_its_bus_and_of_one_fiber_and_with_vme_those_of_
     )
     plain, more = ([name for name, *_ in ports((folder / file).read_text())] for file in ("cab.v", "vme.v"))
     assert {"clk", "rst", "irq", "bus__address", "bus__valid", *(f"fiber__{name}" for name in PORT)} <= set(plain)
-    assert {name.split("__")[0] for name in set(more) - set(plain)} == {"vme", "vme_select", "vme_level", "host"} and set(plain) < set(more)
+    assert {name.split("__")[0] for name in set(more) - set(plain)} == {
+        "vme",
+        "vme_select",
+        "vme_level",
+        "host",
+    } and set(plain) < set(more)
 
 
 def test_the_header_tells_what_each_pin_is(written):
@@ -82,7 +102,9 @@ def test_the_header_tells_what_each_pin_is(written):
         for name, direction, width in ports(text):
             name = re.sub(r"^port_\d+", "port_N", name)
             size = rf"\[{width - 1}:0\] +" if width > 1 else ""
-            assert re.search(rf"^ \*   {direction} +{size}{name} +(N = 0 to 1 +)?[A-Z0-9a-z].*$", text[:text.index("*/")], re.M), name
+            assert re.search(
+                rf"^ \*   {direction} +{size}{name} +(N = 0 to 1 +)?[A-Z0-9a-z].*$", text[: text.index("*/")], re.M
+            ), name
 
 
 def test_every_run_gives_the_same_bytes_wherever_the_file_lies(nectar, written):
@@ -100,31 +122,34 @@ def test_every_run_gives_the_same_bytes_wherever_the_file_lies(nectar, written):
     assert (done.returncode, done.stdout.encode(), done.stderr) == (0, data, "")
 
 
-@pytest.mark.parametrize("arguments, words", [
-    (("hub", "--ports", "0"), "a HUB has 2 to 128 ports, not 0"),
-    (("hub", "--ports", "1"), "a HUB has 2 to 128 ports, not 1"),
-    (("hub", "--ports", "129"), "a HUB has 2 to 128 ports, not 129"),
-    (("hub", "--ports", "-4"), "a HUB has 2 to 128 ports, not -4"),
-    (("hub", "--ports", "3.5"), "--ports 3.5: not a whole number"),
-    (("hub", "--ports", "x"), "--ports x: not a whole number"),
-    (("hub", "--ports", ""), "not a whole number"),
-    (("hub", "--profile", "fast"), "a HUB has no profile 'fast'; there are prototype"),
-    (("hub", "--data-bytes", "4096"), "--data-bytes: a hub has no data bytes to choose"),
-    (("cab", "--ports", "4"), "--ports: a cab has no ports to choose"),
-    (("cab", "--data-bytes", "5000"), "must be a power of two from 4096 to 1048576, not 5000"),
-    (("cab", "--data-bytes", "2048"), "must be a power of two from 4096 to 1048576, not 2048"),
-    (("cab", "--program-bytes", "1048576"), "must be a power of two from 4096 to 524288, not 1048576"),
-    (("cab", "--domains", "3"), "domains must be a power of two from 2 to 32, not 3"),
-    (("cab", "--domains", "64"), "domains must be a power of two from 2 to 32, not 64"),
-    (("cab", "--domains", "four"), "--domains four: not a whole number"),
-    (("cab", "--pages", "8"), "pages must be 16384 or a power of two from 16 to 2048, not 8"),
-    (("cab", "--vme", "--period-ps", "9999"), "period_ps must be from 10000 to 75000, not 9999"),
-    (("cab", "--period-ps", "12500"), "--period-ps: only VME goes by it; give --vme, too"),
-    (("cab", "--vme=yes"), "argument --vme: ignored explicit argument"),
-    (("hub", "--vme"), "--vme: a hub has no vme to choose"),
-    (("hub", "--domains", "4"), "--domains: a hub has no domains to choose"),
-    (("crate",), "there is no board 'crate'; there are hub and cab"),
-])
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (("hub", "--ports", "0"), "a HUB has 2 to 128 ports, not 0"),
+        (("hub", "--ports", "1"), "a HUB has 2 to 128 ports, not 1"),
+        (("hub", "--ports", "129"), "a HUB has 2 to 128 ports, not 129"),
+        (("hub", "--ports", "-4"), "a HUB has 2 to 128 ports, not -4"),
+        (("hub", "--ports", "3.5"), "--ports 3.5: not a whole number"),
+        (("hub", "--ports", "x"), "--ports x: not a whole number"),
+        (("hub", "--ports", ""), "not a whole number"),
+        (("hub", "--profile", "fast"), "a HUB has no profile 'fast'; there are prototype"),
+        (("hub", "--data-bytes", "4096"), "--data-bytes: a hub has no data bytes to choose"),
+        (("cab", "--ports", "4"), "--ports: a cab has no ports to choose"),
+        (("cab", "--data-bytes", "5000"), "must be a power of two from 4096 to 1048576, not 5000"),
+        (("cab", "--data-bytes", "2048"), "must be a power of two from 4096 to 1048576, not 2048"),
+        (("cab", "--program-bytes", "1048576"), "must be a power of two from 4096 to 524288, not 1048576"),
+        (("cab", "--domains", "3"), "domains must be a power of two from 2 to 32, not 3"),
+        (("cab", "--domains", "64"), "domains must be a power of two from 2 to 32, not 64"),
+        (("cab", "--domains", "four"), "--domains four: not a whole number"),
+        (("cab", "--pages", "8"), "pages must be 16384 or a power of two from 16 to 2048, not 8"),
+        (("cab", "--vme", "--period-ps", "9999"), "period_ps must be from 10000 to 75000, not 9999"),
+        (("cab", "--period-ps", "12500"), "--period-ps: only VME goes by it; give --vme, too"),
+        (("cab", "--vme=yes"), "argument --vme: ignored explicit argument"),
+        (("hub", "--vme"), "--vme: a hub has no vme to choose"),
+        (("hub", "--domains", "4"), "--domains: a hub has no domains to choose"),
+        (("crate",), "there is no board 'crate'; there are hub and cab"),
+    ],
+)
 def test_bad_input_is_one_line_and_leaves_no_file(here, arguments, words):
     assert words in here.refused("verilog", *arguments, "-o", "x.v")
     assert not list(here.folder.iterdir())
@@ -134,9 +159,15 @@ def test_a_missing_output_is_told(nectar):
     assert "the following arguments are required: -o/--output" in nectar.refused("verilog", "hub")
 
 
-@pytest.mark.parametrize("output, reason", [
-    (".", "it is a directory"), ("nowhere/hub.v", "there is no directory"), ("", "it is a directory"), ("/proc/hub.v", "cannot be written"),
-])
+@pytest.mark.parametrize(
+    "output, reason",
+    [
+        (".", "it is a directory"),
+        ("nowhere/hub.v", "there is no directory"),
+        ("", "it is a directory"),
+        ("/proc/hub.v", "cannot be written"),
+    ],
+)
 def test_an_output_that_cannot_be_written_is_told(here, output, reason):
     line = here.refused("verilog", "hub", "--ports", 2, "-o", output)
     assert reason in line and "cannot be written" in line and not list(here.folder.iterdir())

@@ -21,7 +21,8 @@ def last_number(arbiter, count):
 
 
 def waiting(m, arbiter, count, port):
-    """Counts the turns in a row that ``port``, a number, asked for and did not get; asserts that they stay below ``count``.
+    """Counts the turns in a row that ``port``, a number, asked for and did not get; asserts that they stay below
+    ``count``.
 
     Returns the counter. It is bounded by the distance that the turn still has to go: count - distance.
     """
@@ -72,8 +73,13 @@ class ArbiterProof(wiring.Component):
         m.d.comb += [
             Assert(last_number(self.arbiter, self.count) == last),
             Assert(~asks.any() | pick.any(), "if somebody asks somebody is picked"),
-            Assert(~asks.bit_select(port, 1) | (distance(number) <= distance(port)), "nobody nearer to the last one asks"),
-            Assert(~pick.bit_select(port, 1) | asks.bit_select(port, 1) & (number == port), "who is picked asks, and is the only one"),
+            Assert(
+                ~asks.bit_select(port, 1) | (distance(number) <= distance(port)), "nobody nearer to the last one asks"
+            ),
+            Assert(
+                ~pick.bit_select(port, 1) | asks.bit_select(port, 1) & (number == port),
+                "who is picked asks, and is the only one",
+            ),
         ]
         return m
 

@@ -1,14 +1,14 @@
-"""A search in hdl/hub/control/central.py: whatever commands come, supervisor commands included, an output never has two inputs, and every command gets
-exactly one response.
+"""A search in hdl/hub/control/central.py: whatever commands come, supervisor commands included, an output never has two
+inputs, and every command gets exactly one response.
 
-Statements: H10; docs/hub.md, "Controller and status table". The first cycles after a reset are searched; nothing is claimed beyond.
-"""
+Statements: H10; docs/hub.md, "Controller and status table". The first cycles after a reset are searched; nothing is
+claimed beyond."""
 
 from amaranth.hdl import Assert, Assume, Cat, Module, Signal
 from amaranth.lib import wiring
 
-from ...hdl.hub.control.central import Central
 from ...hdl.hub.commands import Op
+from ...hdl.hub.control.central import Central
 from ...hdl.hub.control.supervisor import Supervisor
 from .commanding import commanding_ports
 from .faults import Fault

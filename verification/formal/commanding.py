@@ -7,16 +7,28 @@ __all__ = ["commanding_ports"]
 
 
 def commanding_ports(m, dut):
-    """Drives the inputs of ``dut``, a Central, as any ports can: each gives any command at any time when its last has been answered, and all else
-    is arbitrary. The ports close connections at such times, too, whether these are theirs or not.
+    """Drives the inputs of ``dut``, a Central, as any ports can: each gives any command at any time when its last has
+    been
+    answered, and all else is arbitrary. The ports close connections at such times, too, whether these are theirs or
+    not.
 
-    Returns the ports whose command is not answered (Signal), and for each port its command (opcode above parameter, 16 bits) in this cycle and
-    in the last.
+    Returns the ports whose command is not answered (Signal), and for each port its command (opcode above parameter, 16
+    bits) in this cycle and in the last.
     """
     ports = dut.ports
     outstanding = Signal(ports)
     m.d.sync += outstanding.eq((outstanding | dut.request_valid) & ~dut.response_valid)
-    for signal in (dut.give_up, dut.expired, dut.closed, dut.close_mine, dut.ready, dut.ready_bit, dut.neighbour_id, dut.neighbour_kind, dut.byte):
+    for signal in (
+        dut.give_up,
+        dut.expired,
+        dut.closed,
+        dut.close_mine,
+        dut.ready,
+        dut.ready_bit,
+        dut.neighbour_id,
+        dut.neighbour_kind,
+        dut.byte,
+    ):
         m.d.comb += signal.eq(AnySeq(signal.shape()))
     m.d.comb += [
         dut.request_valid.eq(AnySeq(ports) & ~outstanding),

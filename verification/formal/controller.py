@@ -1,8 +1,9 @@
-"""Proof of hdl/hub/control/controller.py together with the status table and the locks: what becomes of every request, and when.
+"""Proof of hdl/hub/control/controller.py together with the status table and the locks: what becomes of every request,
+and
+when.
 
-Statements: H4, H9, H10; docs/hub.md, "Controller and status table". One arbitrary request of one arbitrary port is followed from
-its arrival to its decision; what is shown for it holds for all of them.
-"""
+Statements: H4, H9, H10; docs/hub.md, "Controller and status table". One arbitrary request of one arbitrary port is
+followed from its arrival to its decision; what is shown for it holds for all of them."""
 
 from amaranth.asserts import AnySeq
 from amaranth.hdl import Array, Assert, Cat, Module, Mux, Signal
@@ -34,7 +35,8 @@ _USER = [op for op in Op if not op & SUPERVISOR]
 
 class ControllerProof(wiring.Component):
     """A controller with table and locks. Connections end, locks are given back, ready bits and enabled ports change,
-    and commands are given up at any time; a port asks again only after the response to its last request, which comes some time after the decision."""
+    and commands are given up at any time; a port asks again only after the response to its last request, which comes
+    some time after the decision."""
 
     def __init__(self, ports, backplane):
         self.controller = Controller(ports, backplane)
@@ -63,12 +65,21 @@ class ControllerProof(wiring.Component):
         m.d.sync += [locks_now.eq(dut.decided.any() & dut.order.locks), named.eq(dut.place), locker.eq(dut.decided)]
         m.d.comb += [
             dut.request_valid.eq(AnySeq(ports) & ~outstanding),
-            dut.give_up.eq(AnySeq(ports)), dut.expired.eq(AnySeq(ports)),
-            dut.ready.eq(AnySeq(ports)), dut.enabled.eq(AnySeq(ports)), dut.allowed.eq(AnySeq(ports)), dut.finished.eq(AnySeq(1)),
-            dut.mine.eq(table.mine), dut.connected.eq(table.connected), dut.locked.eq(locks.locked),
-            table.enter.eq(dut.enter), table.entered_input.eq(dut.entered_input), table.entered_output.eq(dut.entered_output),
+            dut.give_up.eq(AnySeq(ports)),
+            dut.expired.eq(AnySeq(ports)),
+            dut.ready.eq(AnySeq(ports)),
+            dut.enabled.eq(AnySeq(ports)),
+            dut.allowed.eq(AnySeq(ports)),
+            dut.finished.eq(AnySeq(1)),
+            dut.mine.eq(table.mine),
+            dut.connected.eq(table.connected),
+            dut.locked.eq(locks.locked),
+            table.enter.eq(dut.enter),
+            table.entered_input.eq(dut.entered_input),
+            table.entered_output.eq(dut.entered_output),
             table.close_one.eq(AnySeq(ports) & ~outstanding & ~dut.request_valid),
-            table.close_mine.eq(AnySeq(ports)), table.closed.eq(AnySeq(ports)),
+            table.close_mine.eq(AnySeq(ports)),
+            table.closed.eq(AnySeq(ports)),
             unlocks.eq(AnySeq(1)),
             locks.change.eq(Mux(locks_now | unlocks, named, 0)),
             locks.who.eq(Mux(locks_now, locker, 0)),
@@ -79,7 +90,11 @@ class ControllerProof(wiring.Component):
         requests = []
         for n in range(ports):
             kept, now = Signal(16), Signal(16, name=f"request_{n}")
-            m.d.comb += [now.eq(Mux(outstanding[n], kept, AnySeq(16))), dut.request[n].eq(now), table.port[n].eq(dut.request[n].param)]
+            m.d.comb += [
+                now.eq(Mux(outstanding[n], kept, AnySeq(16))),
+                dut.request[n].eq(now),
+                table.port[n].eq(dut.request[n].param),
+            ]
             m.d.sync += kept.eq(now)
             requests.append(now)
             m.d.comb += dut.shut[n].eq(locks.shut[n])
@@ -103,20 +118,32 @@ class ControllerProof(wiring.Component):
         m.d.sync += [travels[1:].eq(travels), waits.eq((waits | travels[-1]) & ~picked)]
         places = Cat(travels[1:], waits, (decided & this).any())
         m.d.comb += [
-            Assert((places & (places - 1))[:len(places)] == 0, "a request is in one place"),
+            Assert((places & (places - 1))[: len(places)] == 0, "a request is in one place"),
             Assert((outstanding & this).any() == places.any(), "and it is in one until it is answered"),
             Assert(~(travels[1:].any() | waits) | dut.busy, "the controller is busy with it"),
             Assert((probes.waiting & this).any() == waits),
-            *(Assert((register & this).any() == travels[n + 1]) for n, register in enumerate(probes.crossing[:self.backplane])),
-            *(Assert((register & (~outstanding | probes.waiting | decided)) == 0) for register in probes.crossing[:self.backplane]),
-            *(Assert((one & other) == 0) for n, one in enumerate(probes.crossing[:self.backplane]) for other in probes.crossing[:n]),
+            *(
+                Assert((register & this).any() == travels[n + 1])
+                for n, register in enumerate(probes.crossing[: self.backplane])
+            ),
+            *(
+                Assert((register & (~outstanding | probes.waiting | decided)) == 0)
+                for register in probes.crossing[: self.backplane]
+            ),
+            *(
+                Assert((one & other) == 0)
+                for n, one in enumerate(probes.crossing[: self.backplane])
+                for other in probes.crossing[:n]
+            ),
             Assert(((probes.turns.pick | decided) & ~outstanding) == 0),
             Assert((probes.waiting & ~outstanding) == 0),
             Assert((probes.waiting & decided) == 0),
         ]
 
         # What docs/hub.md says of it: what the tables and the ready bit allow, and what is decided at once.
-        opens, locking, waiting_op, bad, test = (Signal(name=name) for name in ("opens", "locking", "waiting_op", "bad", "test"))
+        opens, locking, waiting_op, bad, test = (
+            Signal(name=name) for name in ("opens", "locking", "waiting_op", "bad", "test")
+        )
         mask, usable, ready, may_take = Signal(ports), Signal(), Signal(), Signal()
         m.d.comb += [
             opens.eq(_is_in(op, _OPENS)),
@@ -128,7 +155,6 @@ class ControllerProof(wiring.Component):
             usable.eq((mask & dut.enabled).any()),
             ready.eq((mask & dut.ready).any()),
         ]
-        others = [Mux(port == n, 0, targets) for n, targets in enumerate(table.targets)]
         mine = (Array(table.targets)[port] & mask).any()
         has = opens & mine  # it asks for what it has: that takes nothing
         held_by_others = [Mux(port == n, 0, held) for n, held in enumerate(locks.held)]
@@ -139,23 +165,37 @@ class ControllerProof(wiring.Component):
         # The decision of the cycle before takes the output; it stands in the way of a check, and hits the result of the
         # check before. The one before that stands in the way of a check, if it is a lock.
         taken, stands_in_the_way, stood_in_the_way, hits = (
-            Signal(name=name) for name in ("taken", "stands_in_the_way", "stood_in_the_way", "hits"))
+            Signal(name=name) for name in ("taken", "stands_in_the_way", "stood_in_the_way", "hits")
+        )
         m.d.comb += [
             checked.eq((travels[-1] | waits) & ~has_turn & ~probes.freeze),
-            stood_in_the_way.eq((param[:len(probes.output)] == probes.output_before) & probes.locked_before & wants & ~has),
-            taken.eq((param[:len(probes.output)] == probes.output) & (probes.opened & opens | probes.locked & wants)),
+            stood_in_the_way.eq(
+                (param[: len(probes.output)] == probes.output_before) & probes.locked_before & wants & ~has
+            ),
+            taken.eq((param[: len(probes.output)] == probes.output) & (probes.opened & opens | probes.locked & wants)),
             stands_in_the_way.eq(taken & ~has),
             hits.eq(taken & ~(opens & had)),
-            may_take.eq(~bad & Mux(opens, usable & (mine | free) & (ready | ~test),
-                                   Mux(op == Op.AWAIT_READY_REPLY, ready, usable & ((Array(locks.shut)[port] & mask) == 0)))),
+            may_take.eq(
+                ~bad
+                & Mux(
+                    opens,
+                    usable & (mine | free) & (ready | ~test),
+                    Mux(op == Op.AWAIT_READY_REPLY, ready, usable & ((Array(locks.shut)[port] & mask) == 0)),
+                )
+            ),
         ]
         could, must, was_ready, was_usable, was_allowed = (
             Signal(name=name) for name in ("could", "must", "was_ready", "was_usable", "was_allowed")
         )
         m.d.sync += [
             could.eq(checked & may_take & ~stands_in_the_way & ~stood_in_the_way),
-            must.eq(checked & (bad | ~waiting_op | (dut.give_up & this).any() | ~usable & (op != Op.AWAIT_READY_REPLY))),
-            was_ready.eq(ready), was_usable.eq(usable), had.eq((table.mine & this).any()), was_allowed.eq((dut.allowed & this).any()),
+            must.eq(
+                checked & (bad | ~waiting_op | (dut.give_up & this).any() | ~usable & (op != Op.AWAIT_READY_REPLY))
+            ),
+            was_ready.eq(ready),
+            was_usable.eq(usable),
+            had.eq((table.mine & this).any()),
+            was_allowed.eq((dut.allowed & this).any()),
         ]
         takes_part = Signal()
         m.d.comb += takes_part.eq((probes.turns.asks & this).any())
@@ -169,10 +209,23 @@ class ControllerProof(wiring.Component):
         ]
         waited = waiting(m, probes.turns, ports, port)
 
-        # How long an output that a waiting open names has been free for it, without pause and with nobody else taking it.
+        # How long an output that a waiting open names has been free for it, without pause and with nobody else taking
+        # it.
         usable_for = Signal(range(2 * ports + 4))
-        with m.If(waits & ~picked & opens & (param == o) & ~bad & usable & (ready | ~test) & ~probes.freeze & ~stands_in_the_way & ~stood_in_the_way
-                  & ~Cat(row.bit_select(o, 1) for row in table.targets).any() & ~Cat(row.bit_select(o, 1) for row in held_by_others).any()):
+        with m.If(
+            waits
+            & ~picked
+            & opens
+            & (param == o)
+            & ~bad
+            & usable
+            & (ready | ~test)
+            & ~probes.freeze
+            & ~stands_in_the_way
+            & ~stood_in_the_way
+            & ~Cat(row.bit_select(o, 1) for row in table.targets).any()
+            & ~Cat(row.bit_select(o, 1) for row in held_by_others).any()
+        ):
             m.d.sync += usable_for.eq(usable_for + 1)
         with m.Else():
             m.d.sync += usable_for.eq(0)
@@ -206,7 +259,8 @@ class ControllerProof(wiring.Component):
             ),
             Assert(~(picked & opens & could & ~hits & ~had) | enters, "and if it can be it is"),
             Assert(
-                ~(picked & opens & had & ~bad & was_usable & (was_ready | ~test)) | (probes.done & this).any() & ~enters,
+                ~(picked & opens & had & ~bad & was_usable & (was_ready | ~test))
+                | (probes.done & this).any() & ~enters,
                 "an open of what the input has is done, whatever else is decided, and enters nothing",
             ),
         ]
@@ -229,7 +283,10 @@ class ControllerProof(wiring.Component):
                 Assert(~had_entered | (dut.entered_input == port)),
             ]
             with m.If(~had_done):
-                m.d.comb += Assert(~dut.order.locks & (dut.entered_output == 0) & (dut.opened == 0) & ~had_entered, "what is refused changes nothing")
+                m.d.comb += Assert(
+                    ~dut.order.locks & (dut.entered_output == 0) & (dut.opened == 0) & ~had_entered,
+                    "what is refused changes nothing",
+                )
         with m.If(locks_now & (locker == this) & named.bit_select(o, 1)):
             m.d.comb += Assert(sum(row.bit_select(o, 1) for row in held_by_others) == 0, "a lock is taken from nobody")
         m.d.comb += [

@@ -62,9 +62,9 @@ class _Only(_Statements):
 class Signals:
     """The signals of a component by their names: as attributes or, where a name is put together, in brackets.
 
-    They are its members, what it leaves in ``probes``, and what else its own statements assign or read; the first of these
-    that has the name. A struct of the first two kinds has its fields. ``local(name)``: the one that is no member. A dot
-    stands between a submodule and its port: "bypass.coming". The port of a memory that has no name is "port":
+    They are its members, what it leaves in ``probes``, and what else its own statements assign or read; the first of
+    these that has the name. A struct of the first two kinds has its fields. ``local(name)``: the one that is no member.
+    A dot stands between a submodule and its port: "bypass.coming". The port of a memory that has no name is "port":
     "port__en".
 
     Raises

@@ -1,4 +1,6 @@
-"""Proof of hdl/cab/tx_reader.py: the DMA of fiber out reads the words of its areas and no others, and passes their bytes on in order.
+"""Proof of hdl/cab/tx_reader.py: the DMA of fiber out reads the words of its areas and no others, and passes their
+bytes
+on in order.
 
 Statement: docs/cab.md, "Fiber out" (gather, areas at any byte with any length).
 """
@@ -9,8 +11,8 @@ from amaranth.lib import wiring
 from amaranth.utils import exact_log2
 
 from ...hdl.cab.addresses import LENGTH_BITS
-from ...hdl.cab.tx_reader import TxReader, EntryKind
 from ...hdl.cab.memory import LANES
+from ...hdl.cab.tx_reader import EntryKind, TxReader
 from .faults import Fault, with_fields
 from .proof import Attempt, Proof
 from .prove import look_into
@@ -32,19 +34,27 @@ class GatherProof(wiring.Component):
         probes, memory, item, entry = gather.probes, gather.memory, gather.items.payload, gather.entries.payload
         bits = exact_log2(size)
 
-        foreign = Signal(bits - 2)    # a word of no area
+        foreign = Signal(bits - 2)  # a word of no area
         room_stays = Signal()
         length = Signal(LENGTH_BITS)
         area = Signal()
         m.d.comb += [
             foreign.eq(AnyConst(bits - 2)),
-            gather.entries.valid.eq(AnySeq(1)), entry.eq(AnySeq(len(entry.as_value()))),
-            gather.memory_data.eq(AnySeq(32)), memory.ready.eq(AnySeq(1) & memory.valid), gather.items.ready.eq(AnySeq(1)),
+            gather.entries.valid.eq(AnySeq(1)),
+            entry.eq(AnySeq(len(entry.as_value()))),
+            gather.memory_data.eq(AnySeq(32)),
+            memory.ready.eq(AnySeq(1) & memory.valid),
+            gather.items.ready.eq(AnySeq(1)),
             length.eq(entry.value),
             area.eq(entry.kind.as_value() == EntryKind.AREA.value),
             Assume(~area | (entry.value < 1 << LENGTH_BITS) & (entry.bytes == (entry.value != 0))),
             Assume(~area | (length == 0) | (entry.address + length <= size)),
-            Assume(~area | (length == 0) | (foreign < entry.address[2:]) | (foreign > (entry.address + length - 1)[2:LENGTH_BITS])),
+            Assume(
+                ~area
+                | (length == 0)
+                | (foreign < entry.address[2:])
+                | (foreign > (entry.address + length - 1)[2:LENGTH_BITS])
+            ),
             Assume(gather.items.ready | ~room_stays),
         ]
         m.d.sync += room_stays.eq(gather.items.ready & ~gather.items.valid)
@@ -64,21 +74,58 @@ class GatherProof(wiring.Component):
             Assert((probes.reads | probes.passes) == works, "an area is worked on until its last byte"),
             Assert(~(probes.reads & probes.passes)),
             Assert(gather.busy == works),
-            Assert(~works | ((probes.address == at[2:]) & (probes.first == at[:2]) & (probes.remaining == left) & (at + left <= size))),
-            Assert(~works | (foreign < at[2:]) | (foreign > (at + left - 1)[2:bits + 1])),
-            Assert(~memory.valid | (works & gather.items.ready & (memory.address == at[2:])), "only words of the area are read"),
+            Assert(
+                ~works
+                | (
+                    (probes.address == at[2:])
+                    & (probes.first == at[:2])
+                    & (probes.remaining == left)
+                    & (at + left <= size)
+                )
+            ),
+            Assert(~works | (foreign < at[2:]) | (foreign > (at + left - 1)[2 : bits + 1])),
+            Assert(
+                ~memory.valid | (works & gather.items.ready & (memory.address == at[2:])),
+                "only words of the area are read",
+            ),
             Assert(~(memory.valid & (memory.address == foreign)), "what is in no area is not read"),
-            Assert(~probes.passes | gather.items.valid & item.lanes & (item.first == at[:2]) & (item.last == (at[:2] + count - 1)[:2])
-                   & (item.word == gather.memory_data), "all bytes of the word that are the area's, and no others"),
-            Assert(~probes.passes | ((item.prefix == (first & begun.start)) & (item.end == (final & begun.end))
-                                  & (item.crc == (final & begun.crc)) & (item.notify == (final & begun.notify)))),
+            Assert(
+                ~probes.passes
+                | gather.items.valid
+                & item.lanes
+                & (item.first == at[:2])
+                & (item.last == (at[:2] + count - 1)[:2])
+                & (item.word == gather.memory_data),
+                "all bytes of the word that are the area's, and no others",
+            ),
+            Assert(
+                ~probes.passes
+                | (
+                    (item.prefix == (first & begun.start))
+                    & (item.end == (final & begun.end))
+                    & (item.crc == (final & begun.crc))
+                    & (item.notify == (final & begun.notify))
+                )
+            ),
             Assert(~probes.passes | room_stays),
             Assert(~probes.reads | ~gather.items.valid),
-            Assert(works | (gather.items.valid == (gather.entries.valid & (entry.kind.as_value() <= EntryKind.SYMBOL.value) & ~(area & (length != 0))))),
+            Assert(
+                works
+                | (
+                    gather.items.valid
+                    == (
+                        gather.entries.valid
+                        & (entry.kind.as_value() <= EntryKind.SYMBOL.value)
+                        & ~(area & (length != 0))
+                    )
+                )
+            ),
             Assert(~(works & gather.entries.ready), "entries wait for the one before"),
         ]
         for kept in ("start", "end", "crc", "notify"):
-            m.d.comb += Assert(~works | (getattr(probes, kept) == (getattr(begun, kept) & (first if kept == "start" else 1))))
+            m.d.comb += Assert(
+                ~works | (getattr(probes, kept) == (getattr(begun, kept) & (first if kept == "start" else 1)))
+            )
         return m
 
 

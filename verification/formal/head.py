@@ -1,17 +1,16 @@
 """Proof of hdl/hub/port/head.py: what leaves the queue, what is sent for it, and what a close all holds back.
 
-Statements: H12 (answers), H13, H15; docs/hub.md, "Input side of a port". Of the queue it is assumed that commands in the
-stream are complete, and that no command is offered past it while an entry is valid.
-"""
+Statements: H12 (answers), H13, H15; docs/hub.md, "Input side of a port". Of the queue it is assumed that commands in
+the stream are complete, and that no command is offered past it while an entry is valid."""
 
 from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.hub.commands import HELLO, REPLY, Error, Op
+from ...hdl.hub.messages import FAULTS, Reply, Request
 from ...hdl.hub.port.entry import CLOSES, OWN_OP_BITS, is_command, is_start
 from ...hdl.hub.port.head import Head
-from ...hdl.hub.messages import FAULTS, Reply, Request
 from ...hdl.link.symbol import CONTROL_BIT, Control
 from .faults import Fault, with_fields
 from .output_port import is_sent
@@ -35,8 +34,20 @@ class HeadProof(wiring.Component):
         head, ports = self.head, self.ports
         m.submodules.head = look_into(head, platform)
         probes = head.probes
-        for signal in (head.entry, head.valid, head.hub_id, head.targets, head.space, head.done, head.value, head.answer.ready,
-                       head.offered, head.halt, head.expired, head.mine):
+        for signal in (
+            head.entry,
+            head.valid,
+            head.hub_id,
+            head.targets,
+            head.space,
+            head.done,
+            head.value,
+            head.answer.ready,
+            head.offered,
+            head.halt,
+            head.expired,
+            head.mine,
+        ):
             m.d.comb += signal.eq(AnySeq(len(signal)))
         entry = head.entry
 
@@ -46,16 +57,31 @@ class HeadProof(wiring.Component):
         own, closes_all, symbol = Signal(), Signal(), Signal(9)
         command = Signal(Request)
         passes, takes_parameter, executes, ends, waits, closes = (
-            Signal(init=name == "PASS", name=name.lower()) for name in ("PASS", "PARAMETER", "EXECUTE", "END", "WAIT", "CLOSING"))
+            Signal(init=name == "PASS", name=name.lower())
+            for name in ("PASS", "PARAMETER", "EXECUTE", "END", "WAIT", "CLOSING")
+        )
         asked, answers, answer = Signal(), Signal(), Signal(Reply)
         m.d.comb += [
             own.eq(entry[8] & entry[7]),
             closes_all.eq((place == 1) & (entry == CLOSES | Op.CLOSE_ALL)),
             symbol.eq(Mux(closes_all, Op.CLOSE_ALL, entry)),
             head.own.eq(Mux(head.valid & ~takes_parameter, own, AnySeq(1))),
-            Assume(~head.valid | takes_parameter | own & (place == 0) | closes_all
-                   | is_sent(entry) & ((place == 0) | ~(entry & CONTROL_BIT).any()) & ((place != 1) | (entry != Op.CLOSE_ALL))),
-            head.fault.eq(Mux(head.response_valid, Cat(~head.done & (head.value == error) for error in FAULTS), AnySeq(len(FAULTS)))),
+            Assume(
+                ~head.valid
+                | takes_parameter
+                | own & (place == 0)
+                | closes_all
+                | is_sent(entry)
+                & ((place == 0) | ~(entry & CONTROL_BIT).any())
+                & ((place != 1) | (entry != Op.CLOSE_ALL))
+            ),
+            head.fault.eq(
+                Mux(
+                    head.response_valid,
+                    Cat(~head.done & (head.value == error) for error in FAULTS),
+                    AnySeq(len(FAULTS)),
+                )
+            ),
             head.quiet.eq(Mux(head.response_valid, command.op[1:] == HELLO >> 1, AnySeq(1))),
             head.offer.eq(AnySeq(1) & ~head.valid & (place == 0)),
             head.response_valid.eq(AnySeq(1) & asked),
@@ -70,8 +96,8 @@ class HeadProof(wiring.Component):
         with m.If(head.halt):
             m.d.sync += place.eq(0)
 
-        # What it does now: passes on, takes the rest of a command, executes it, closes, waits for the controller, waits for the end of the
-        # connections.
+        # What it does now: passes on, takes the rest of a command, executes it, closes, waits for the controller, waits
+        # for the end of the connections.
         states = Cat(passes, takes_parameter, executes, ends, waits, closes)
         wants, close_one, close_mine, bad = Signal(), Signal(), Signal(), Signal()
         passing, here = Signal(), Signal()
@@ -83,7 +109,9 @@ class HeadProof(wiring.Component):
             accepts.eq(passing & head.offer & ~asked & ~answers & ~head.halt),
             wants.eq((command.op & REPLY).any() & (command.op != HELLO | REPLY)),
             close_one.eq((command.op == Op.CLOSE) | (command.op == Op.CLOSE_REPLY)),
-            close_mine.eq((command.op == Op.CLOSE_MINE) | (command.op == Op.CLOSE_MINE_REPLY) | (command.op == Op.CLOSE_ALL_REPLY)),
+            close_mine.eq(
+                (command.op == Op.CLOSE_MINE) | (command.op == Op.CLOSE_MINE_REPLY) | (command.op == Op.CLOSE_ALL_REPLY)
+            ),
             here.eq(close_one | close_mine),
             bad.eq((command.param >= ports) | (command.param == self.port)),
         ]
@@ -95,13 +123,24 @@ class HeadProof(wiring.Component):
         with m.If(takes):
             m.d.sync += [passes.eq(0), waits.eq(0), takes_parameter.eq(1), command.op[:OWN_OP_BITS].eq(entry)]
         with m.If(accepts):
-            m.d.sync += [passes.eq(0), waits.eq(0), executes.eq(1), command.op.eq(head.offered), command.param.eq(entry)]
+            m.d.sync += [
+                passes.eq(0),
+                waits.eq(0),
+                executes.eq(1),
+                command.op.eq(head.offered),
+                command.param.eq(entry),
+            ]
         with m.If(leaves & last & (head.targets != 0)):
             m.d.sync += [passes.eq(0), waits.eq(0), closes.eq(1)]
         with m.If(takes_parameter & head.halt):
             m.d.sync += [takes_parameter.eq(0), passes.eq(1)]
         with m.Elif(takes_parameter & head.valid):
-            m.d.sync += [takes_parameter.eq(0), executes.eq(1), command.param.eq(entry), command.op[OWN_OP_BITS].eq(entry[8])]
+            m.d.sync += [
+                takes_parameter.eq(0),
+                executes.eq(1),
+                command.param.eq(entry),
+                command.op[OWN_OP_BITS].eq(entry[8]),
+            ]
         with m.If(executes):
             m.d.sync += [executes.eq(0), waits.eq(~here), ends.eq(here), asked.eq(~here), mine.eq(head.mine)]
             with m.If(~here):
@@ -122,28 +161,51 @@ class HeadProof(wiring.Component):
         with m.If(head.answer.ready):
             m.d.sync += answers.eq(0)
         with m.If(responds):
-            m.d.sync += [asked.eq(0), answers.eq(wants), answer.op.eq(Cat(done, command.op[1:])), answer.value.eq(value)]
+            m.d.sync += [
+                asked.eq(0),
+                answers.eq(wants),
+                answer.op.eq(Cat(done, command.op[1:])),
+                answer.value.eq(value),
+            ]
 
         m.d.comb += [
-            Assert(head.pop == (leaves | takes | takes_parameter & head.valid & ~head.halt),
-                   "it takes an entry whenever nothing holds it, and only then"),
+            Assert(
+                head.pop == (leaves | takes | takes_parameter & head.valid & ~head.halt),
+                "it takes an entry whenever nothing holds it, and only then",
+            ),
             Assert(head.accept == accepts),
             Assert(head.accept == (head.willing & head.offer)),
             Assert(head.move == leaves, "a symbol goes on when all outputs can take it"),
             Assert(~head.move | (head.passage.symbol == symbol)),
-            Assert(~head.move | (head.passage.closes == last), "the last symbol of a close all, and only that, is marked"),
-            Assert(head.start_left == (leaves & (symbol == Control.START)), "a ready signal is sent exactly when a start leaves"),
-            Assert(~closes | ~head.pop & ~head.move & ~head.request_valid & ~head.close_one & ~head.close_mine & ~head.accept,
-                   "nothing follows a close all too early"),
+            Assert(
+                ~head.move | (head.passage.closes == last), "the last symbol of a close all, and only that, is marked"
+            ),
+            Assert(
+                head.start_left == (leaves & (symbol == Control.START)),
+                "a ready signal is sent exactly when a start leaves",
+            ),
+            Assert(
+                ~closes
+                | ~head.pop & ~head.move & ~head.request_valid & ~head.close_one & ~head.close_mine & ~head.accept,
+                "nothing follows a close all too early",
+            ),
             Assert(head.request_valid == (executes & ~here), "a command goes to the controller once"),
-            Assert(~(executes | ends | waits | asked) | (head.request.as_value() == command.as_value()), "and holds until it is answered"),
-            Assert(head.close_one == (ends & close_one & mine & ~bad), "a close ends the one connection that it names, if it is the input's own"),
+            Assert(
+                ~(executes | ends | waits | asked) | (head.request.as_value() == command.as_value()),
+                "and holds until it is answered",
+            ),
+            Assert(
+                head.close_one == (ends & close_one & mine & ~bad),
+                "a close ends the one connection that it names, if it is the input's own",
+            ),
             Assert(head.close_mine == (ends & close_mine)),
             Assert(~ends | here),
             Assert(head.give_up == giving_up),
             Assert(head.answer.valid == answers, "each command that wants one gets one answer"),
-            Assert(~answers | (head.answer.payload.op == answer.op) & (head.answer.payload.value == answer.value),
-                   "which is true and stays until it is taken"),
+            Assert(
+                ~answers | (head.answer.payload.op == answer.op) & (head.answer.payload.value == answer.value),
+                "which is true and stays until it is taken",
+            ),
             Assert(head.answer.payload.hub == head.hub_id),
             Assert(head.moved == (leaves | takes | accepts | head.resume | head.response_valid)),
             Assert(head.holds == ~passes),
@@ -151,7 +213,9 @@ class HeadProof(wiring.Component):
             Assert((states != 0) & ((states & (states - 1))[:6] == 0)),
             Assert(probes.states == states),
             Assert((probes.answering == answers) & (probes.asked == asked)),
-            Assert(~(executes | ends | waits | asked | takes_parameter) | ~answers, "no answer is written over another"),
+            Assert(
+                ~(executes | ends | waits | asked | takes_parameter) | ~answers, "no answer is written over another"
+            ),
             Assert(~(executes | ends | takes_parameter) | ~asked),
             Assert(~waits | asked),
             Assert(giving_up <= waits),
@@ -161,7 +225,9 @@ class HeadProof(wiring.Component):
         ]
         for error, name in FAULTS.items():
             refused = (value == error) & responds & ~done
-            m.d.comb += Assert(getattr(head, name) == refused, "each refusal that is an error is counted once, under its name")
+            m.d.comb += Assert(
+                getattr(head, name) == refused, "each refusal that is an error is counted once, under its name"
+            )
         m.d.comb += Assume(~head.response_valid | head.done | (head.value < 16))
         return m
 

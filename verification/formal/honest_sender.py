@@ -1,8 +1,7 @@
 """Proof that an input queue has room for all that a sender who honours the ready bit sends.
 
-Statements: H14, H15. Each start of packet waits for the ready signal of the one before, which is sent when that has left the queue.
-A packet that has begun to leave goes on in every cycle, save those that are stolen from it.
-"""
+Statements: H14, H15. Each start of packet waits for the ready signal of the one before, which is sent when that has
+left the queue. A packet that has begun to leave goes on in every cycle, save those that are stolen from it."""
 
 from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Assume, Module, Mux, Signal

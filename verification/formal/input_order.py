@@ -1,8 +1,7 @@
 """Proof of hdl/hub/port/bypass.py and hdl/hub/port/input_queue.py together: the way past the queue keeps the order.
 
-Statements: H14; docs/hub.md, "Timing"; the docstring of Bypass. Symbols that belong to no command, and entries that must go through the
-queue, arrive at any time; one arbitrary of them is followed to the head.
-"""
+Statements: H14; docs/hub.md, "Timing"; the docstring of Bypass. Symbols that belong to no command, and entries that
+must go through the queue, arrive at any time; one arbitrary of them is followed to the head."""
 
 from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Module, Mux, Signal
@@ -41,8 +40,11 @@ class InputOrderProof(wiring.Component):
             bypass.plain.eq(AnySeq(1)),
             kept.eq(AnySeq(1) & ~bypass.plain),  # an entry that has to go through the queue
             clear.eq(AnySeq(1)),
-            bypass.clear.eq(clear), queue.clear.eq(clear),
-            bypass.oldest.eq(queue.oldest), bypass.oldest_valid.eq(queue.valid), bypass.empty.eq(queue.empty),
+            bypass.clear.eq(clear),
+            queue.clear.eq(clear),
+            bypass.oldest.eq(queue.oldest),
+            bypass.oldest_valid.eq(queue.valid),
+            bypass.empty.eq(queue.empty),
             queue.pop.eq(bypass.pop_queue),
             queue.entry.eq(came),
             queue.commit.eq(queue.write),
@@ -63,11 +65,13 @@ class InputOrderProof(wiring.Component):
         m.d.comb += [
             Assert(inside.level == far),
             Assert(~inside.late & (inside.count == 1 - far + queue.valid)),
-            Assert((near.pushed - near.popped)[:len(near.pushed)] == close),
+            Assert((near.pushed - near.popped)[: len(near.pushed)] == close),
             Assert(bypass.busy == (close != 0)),
             Assert(~bypass.divert | (far == 0), "nothing goes past what waits in the queue"),
             Assert(bypass.valid == ((close != 0) | bypass.divert), "what is here is offered"),
-            Assert(~bypass.plain | bypass.divert | queue.write | queue.full, "no symbol is lost for which there is room"),
+            Assert(
+                ~bypass.plain | bypass.divert | queue.write | queue.full, "no symbol is lost for which there is room"
+            ),
             Assert(~(bypass.clean | bypass.divert & (close == 0)) | (bypass.entry == came), "what passes is what came"),
             Assert(~bypass.clean | (far == 0) & (close == 0)),
         ]

@@ -1,8 +1,8 @@
-"""Proof of hdl/hub/port/input_queue.py: the input queue keeps order and content, sees no more than it may, and never overflows.
+"""Proof of hdl/hub/port/input_queue.py: the input queue keeps order and content, sees no more than it may, and never
+overflows.
 
-Statements: H14; docs/hub.md, "Input side of a port", and the docstring of InputQueue. An arbitrary entry is followed from the
-cycle in which it is written, be it committed at once, later or never.
-"""
+Statements: H14; docs/hub.md, "Input side of a port", and the docstring of InputQueue. An arbitrary entry is followed
+from the cycle in which it is written, be it committed at once, later or never."""
 
 from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal, signed
@@ -39,7 +39,13 @@ class InputQueueProof(wiring.Component):
             queue.write.eq(AnySeq(1)),
             queue.amount.eq(AnySeq(queue.amount.shape())),
             Assume(~queue.commit | (queue.amount == queue.place)),
-            queue.commit.eq(AnySeq(1) & queue.write & (queue.place != 3) & (~late | (queue.place == 1)) & Mux(queue.clear, queue.place <= 2, level + queue.place <= capacity)),
+            queue.commit.eq(
+                AnySeq(1)
+                & queue.write
+                & (queue.place != 3)
+                & (~late | (queue.place == 1))
+                & Mux(queue.clear, queue.place <= 2, level + queue.place <= capacity)
+            ),
             queue.clear.eq(AnySeq(1)),
             queue.pop.eq(AnySeq(1) & queue.valid),
             commits.eq(queue.commit),
@@ -60,9 +66,13 @@ class InputQueueProof(wiring.Component):
             Assert(queue.valid | (level <= COMMAND_LENGTH), "the oldest is read as soon as it can be"),
             Assert(level <= capacity, "it never overflows"),
             Assert(queue.full == (level == capacity), "it is full when its room is used, and only then"),
-            Assert(queue.tight == (level + COMMAND_LENGTH > capacity), "tight when a command has no room, and only then"),
+            Assert(
+                queue.tight == (level + COMMAND_LENGTH > capacity), "tight when a command has no room, and only then"
+            ),
             Assert(queue.empty == (level == 0)),
-            Assert(Mux(shown < -256, queue.level[9], queue.level == Cat(shown.as_unsigned(), shown[-1].replicate(9))[:9])),
+            Assert(
+                Mux(shown < -256, queue.level[9], queue.level == Cat(shown.as_unsigned(), shown[-1].replicate(9))[:9])
+            ),
             Assert(queue.valid == offers, "what is committed is offered from the second cycle on, and nothing else"),
         ]
 
@@ -102,9 +112,7 @@ PROOFS = [
             # The count goes down from 1, and one entry more has been read: it is -7 when all nine places are used.
             "it takes one more than it has room for": Fault(InputQueue, "full", lambda was, s: s.count == -8),
             "the head sees what is not committed": Fault(InputQueue, "commits", lambda was, s: s.write),
-            "only the last place is committed": Fault(
-                InputQueue, "committed", lambda was, s: s.committed + s.commits
-            ),
+            "only the last place is committed": Fault(InputQueue, "committed", lambda was, s: s.committed + s.commits),
             "an entry is offered twice": Fault(InputQueue, "reads", lambda was, s: ~s.valid & s.some & ~s.late),
             "what is committed while it is cleared is lost": Fault(
                 InputQueue, "count", lambda was, s: Mux(s.clear, 1, was)

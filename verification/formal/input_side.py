@@ -1,7 +1,9 @@
-"""A search in hdl/hub/port/input_port.py: symbols leave in the order in which they came, and a ready signal is asked for when a start leaves.
+"""A search in hdl/hub/port/input_port.py: symbols leave in the order in which they came, and a ready signal is asked
+for
+when a start leaves.
 
-Statements: H14, H15; docs/hub.md, "Input side of a port". All parts of the input side are there, as they are wired; the first cycles after a
-reset are searched, and nothing is claimed beyond.
+Statements: H14, H15; docs/hub.md, "Input side of a port". All parts of the input side are there, as they are wired; the
+first cycles after a reset are searched, and nothing is claimed beyond.
 """
 
 from amaranth.asserts import AnyConst, AnySeq
@@ -35,19 +37,29 @@ class InputSideProof(wiring.Component):
         payload = Signal(SYMBOL_BITS)
         m.d.comb += [
             payload.eq(AnySeq(SYMBOL_BITS)),
-            Assume(~(payload & CONTROL_BIT).any() | Cat(payload == code for code in (Control.IDLE, Control.START, Control.END, Control.READY)).any()),
+            Assume(
+                ~(payload & CONTROL_BIT).any()
+                | Cat(payload == code for code in (Control.IDLE, Control.START, Control.END, Control.READY)).any()
+            ),
             register.rx_payload.eq(payload),
             register.rx_valid.eq(AnySeq(1)),
-            register.enabled.eq(1), port.enabled.eq(1),
-            port.coming.eq(register.coming), port.rx_symbol.eq(register.symbol), port.rx_kind.eq(register.kind),
+            register.enabled.eq(1),
+            port.enabled.eq(1),
+            port.coming.eq(register.coming),
+            port.rx_symbol.eq(register.symbol),
+            port.rx_kind.eq(register.kind),
             port.hub_id.eq(AnyConst(8)),
-            port.targets.eq(AnySeq(2)), port.space.eq(AnySeq(2)),
+            port.targets.eq(AnySeq(2)),
+            port.space.eq(AnySeq(2)),
         ]
 
         came, left = Signal(5), Signal(5)  # symbols so far
         enters, ready_came = Signal(), Signal()
         with m.If(register.rx_valid):
-            m.d.sync += [enters.eq((payload != Control.IDLE) & (payload != Control.READY)), ready_came.eq(payload == Control.READY)]
+            m.d.sync += [
+                enters.eq((payload != Control.IDLE) & (payload != Control.READY)),
+                ready_came.eq(payload == Control.READY),
+            ]
         with m.Else():
             m.d.sync += [enters.eq(0), ready_came.eq(0)]
         which, word, known = Signal(4), Signal(SYMBOL_BITS), Signal()
@@ -58,8 +70,14 @@ class InputSideProof(wiring.Component):
         m.d.comb += [
             which.eq(AnyConst(4)),
             Assert(~port.moved | (left < came + enters), "nothing leaves that has not come"),
-            Assert(~(port.moved & (left == which)) | (port.passage.symbol == Mux(known, word, last)), "what came first leaves first, unchanged"),
-            Assert(port.send_ready == (port.moved & (port.passage.symbol == Control.START)), "a ready signal is asked for when a start leaves"),
+            Assert(
+                ~(port.moved & (left == which)) | (port.passage.symbol == Mux(known, word, last)),
+                "what came first leaves first, unchanged",
+            ),
+            Assert(
+                port.send_ready == (port.moved & (port.passage.symbol == Control.START)),
+                "a ready signal is asked for when a start leaves",
+            ),
             Assert(port.ready_arrived == ready_came),
             Assert(~port.move | port.moved & ~(port.targets & ~port.space).any()),
             Assert((left == came) | port.held | port.moved | enters, "what has come and not left is held"),

@@ -36,10 +36,15 @@ class LineCodeProof(wiring.Component):
         for code in Control:
             known |= symbol == code
         m.d.comb += [
-            symbol.eq(AnySeq(9)), decoder.word.eq(encoder.word),
-            Assert(decoder.symbol == Mux(known, symbol, _RESERVED), "what is sent comes out; every reserved code as one of them"),
+            symbol.eq(AnySeq(9)),
+            decoder.word.eq(encoder.word),
+            Assert(
+                decoder.symbol == Mux(known, symbol, _RESERVED),
+                "what is sent comes out; every reserved code as one of them",
+            ),
             Assert(~decoder.violation, "and is no violation"),
-            first.word.eq(AnySeq(10)), second.symbol.eq(first.symbol),
+            first.word.eq(AnySeq(10)),
+            second.symbol.eq(first.symbol),
             Assert(first.violation == (first.symbol == _VIOLATION), "a violation is told by a code that is never sent"),
             Assert(first.violation | (second.word == first.word), "no symbol has two words"),
         ]

@@ -32,10 +32,17 @@ def lock_properties(m, locks, i, o):
         mine.eq(Array(locks.held)[i].bit_select(o, 1)),
         locked.eq(locks.locked.bit_select(o, 1)),
         Assert(holders <= 1, "an output is locked by one input at most"),
-        Assert(mine == expected, "a lock stands in the next cycle, is gone in the next cycle, and else nothing changes"),
-        Assert(locked == ((holders != 0) | lost), "an output is locked exactly while an input holds the lock, or did in the cycle before"),
+        Assert(
+            mine == expected, "a lock stands in the next cycle, is gone in the next cycle, and else nothing changes"
+        ),
+        Assert(
+            locked == ((holders != 0) | lost),
+            "an output is locked exactly while an input holds the lock, or did in the cycle before",
+        ),
         Assert(~mine | (Array(locks.owner)[o] == i), "both sides name the same input"),
-        Assert(Array(locks.shut)[i].bit_select(o, 1) == (locked & ~(mine | gave_back)), "to all others the output is shut"),
+        Assert(
+            Array(locks.shut)[i].bit_select(o, 1) == (locked & ~(mine | gave_back)), "to all others the output is shut"
+        ),
         Assert(locks.ended.bit_select(o, 1) == lost, "what is given back is told once"),
         Assert(locks.holding.bit_select(i, 1) == Array(locks.held)[i].any()),
     ]

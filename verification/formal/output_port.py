@@ -1,7 +1,7 @@
 """Proof of hdl/hub/port/output_port.py: what is on the fiber, in every cycle, and what the rest of the HUB hears of it.
 
-Statements: H12, H13, H15; docs/hub.md, "Output side of a port". The model keeps what came through the crossbar in a list, and knows of
-what is inserted where it comes from.
+Statements: H12, H13, H15; docs/hub.md, "Output side of a port". The model keeps what came through the crossbar in a
+list, and knows of what is inserted where it comes from.
 """
 
 from amaranth.asserts import AnySeq
@@ -44,9 +44,20 @@ class OutputPortProof(wiring.Component):
             port.push.eq(AnySeq(1) & port.space),
             port.answer.valid.eq(AnySeq(1) | must),
             port.answer.payload.eq(AnySeq(24)),
-            *(signal.eq(AnySeq(signal.shape())) for signal in (
-                port.send_ready, port.repair, port.ready_arrived, port.ready_set, port.ready_clear, port.ended, port.looped,
-                port.reply_byte, port.tx.ready)),
+            *(
+                signal.eq(AnySeq(signal.shape()))
+                for signal in (
+                    port.send_ready,
+                    port.repair,
+                    port.ready_arrived,
+                    port.ready_set,
+                    port.ready_clear,
+                    port.ended,
+                    port.looped,
+                    port.reply_byte,
+                    port.tx.ready,
+                )
+            ),
         ]
         byte_place, replies = Signal(2, init=1), sender.probes
         m.d.comb += [
@@ -83,13 +94,19 @@ class OutputPortProof(wiring.Component):
         total = readies + port.send_ready + port.repair - takes_ready
         m.d.sync += readies.eq(Mux(total > READY_LIMIT, READY_LIMIT, total))
         with m.If(takes_ready | takes_reply):
-            m.d.sync += [inserted.eq(1), inserted_symbol.eq(Mux(takes_ready, Control.READY, sender.symbol)), waits_beside.eq(0)]
+            m.d.sync += [
+                inserted.eq(1),
+                inserted_symbol.eq(Mux(takes_ready, Control.READY, sender.symbol)),
+                waits_beside.eq(0),
+            ]
         with m.Elif(loads):
             m.d.sync += [inserted.eq(0), waits_beside.eq(0)]
         with m.Else():
             m.d.sync += waits_beside.eq(waits_beside | comes)
 
-        stays = [Mux(leaves, listed[n + 1].as_value() if n + 1 < most else 0, listed[n].as_value()) for n in range(most)]
+        stays = [
+            Mux(leaves, listed[n + 1].as_value() if n + 1 < most else 0, listed[n].as_value()) for n in range(most)
+        ]
         end = count - leaves if self.register else 0
         m.d.sync += count.eq(count + port.push - leaves)
         for n in range(most):
@@ -115,12 +132,24 @@ class OutputPortProof(wiring.Component):
         start_waits = Cat((count > n) & (place.symbol == Control.START) for n, place in enumerate(listed)).any()
 
         m.d.comb += [
-            Assert(port.tx.valid == (valid & ~port.looped), "something is on the fiber exactly if something was there to be sent"),
+            Assert(
+                port.tx.valid == (valid & ~port.looped),
+                "something is on the fiber exactly if something was there to be sent",
+            ),
             Assert(port.loop_valid == (valid & port.looped)),
-            Assert(~valid | (port.tx.payload == symbol), "what was inserted, else what came through the crossbar, in order and unchanged"),
+            Assert(
+                ~valid | (port.tx.payload == symbol),
+                "what was inserted, else what came through the crossbar, in order and unchanged",
+            ),
             Assert(port.loop_symbol == port.tx.payload),
-            Assert(port.closed == closed, "it closes exactly when the last symbol of a close all has entered the output register"),
-            Assert(port.ready_bit == bit, "a start that has left clears the ready bit, and only what arrives or is commanded sets it"),
+            Assert(
+                port.closed == closed,
+                "it closes exactly when the last symbol of a close all has entered the output register",
+            ),
+            Assert(
+                port.ready_bit == bit,
+                "a start that has left clears the ready bit, and only what arrives or is commanded sets it",
+            ),
             Assert(port.ready == (bit & ~started & ~start_waits), "ready only while no start is on its way"),
             Assert(sender.take == takes_reply, "replies have precedence over data, and ready signals over replies"),
             Assert(port.busy == (valid | inserted | (count != 0) | (readies != 0) | sender.waiting | closed)),
@@ -145,7 +174,12 @@ class OutputPortProof(wiring.Component):
             Assert(~valid | is_sent(symbol) | (symbol == Control.READY) | (symbol == Control.REPLY)),
             Assert(probes.taken == (inserted | waits_beside)),
             Assert(~inserted | (probes.beside.symbol == inserted_symbol) & ~probes.beside.closes),
-            Assert(~inserted | ~inserted_symbol[-1] | (inserted_symbol == Control.READY) | (inserted_symbol == Control.REPLY)),
+            Assert(
+                ~inserted
+                | ~inserted_symbol[-1]
+                | (inserted_symbol == Control.READY)
+                | (inserted_symbol == Control.REPLY)
+            ),
             Assert(~waits_beside | (probes.beside.as_value() == listed[0].as_value())),
             *(Assert((count <= n) | is_sent(place.symbol)) for n, place in enumerate(listed)),
         ]

@@ -29,7 +29,9 @@ class OutputRegisterProof(wiring.Component):
         output, probes = self.output, self.output.probes
         push, tx = output.push, output.tx
         m.d.comb += [
-            push.payload.eq(AnySeq(len(push.payload.as_value()))), push.valid.eq(AnySeq(1)), tx.ready.eq(AnySeq(1)),
+            push.payload.eq(AnySeq(len(push.payload.as_value()))),
+            push.valid.eq(AnySeq(1)),
+            tx.ready.eq(AnySeq(1)),
             Assume(push.payload.symbol != Control.IDLE),
             Assume(push.payload.start == (push.payload.symbol == Control.START)),
         ]
@@ -43,19 +45,39 @@ class OutputRegisterProof(wiring.Component):
             m.d.sync += oldest.eq(newest)
         with m.If(enters & (count != leaves)):
             m.d.sync += newest.eq(push.payload)
-        before, starts, told = Signal(), Signal(), Signal()    # of what left in the cycle before
-        m.d.sync += [before.eq(leaves), starts.eq(leaves & (oldest.symbol == Control.START)), told.eq(leaves & oldest.notify)]
-        inside = starts | ((count != 0) & (oldest.symbol == Control.START)) | ((count == 2) & (newest.symbol == Control.START))
+        before, starts, told = Signal(), Signal(), Signal()  # of what left in the cycle before
+        m.d.sync += [
+            before.eq(leaves),
+            starts.eq(leaves & (oldest.symbol == Control.START)),
+            told.eq(leaves & oldest.notify),
+        ]
+        inside = (
+            starts
+            | ((count != 0) & (oldest.symbol == Control.START))
+            | ((count == 2) & (newest.symbol == Control.START))
+        )
         m.d.comb += [
             Assert((output.room == (count != 2)) & (count <= 2), "there is room for two"),
-            Assert((tx.valid == (count != 0)) & (probes.front_valid == (count != 0)) & (probes.spare_valid == (count == 2))),
-            Assert((count == 0) | ((tx.payload == oldest.symbol) & (probes.front == oldest)), "the oldest is offered, unchanged"),
+            Assert(
+                (tx.valid == (count != 0)) & (probes.front_valid == (count != 0)) & (probes.spare_valid == (count == 2))
+            ),
+            Assert(
+                (count == 0) | ((tx.payload == oldest.symbol) & (probes.front == oldest)),
+                "the oldest is offered, unchanged",
+            ),
             Assert((count != 2) | (probes.spare == newest)),
-            Assert((output.taken == before) & (output.left == told) & (output.start_left == starts), "what has left is told"),
+            Assert(
+                (output.taken == before) & (output.left == told) & (output.start_left == starts),
+                "what has left is told",
+            ),
             Assert(output.start_inside == inside, "and a start that has not"),
             Assert(output.empty == ((count == 0) & ~told & ~starts)),
-            Assert((count == 0) | (oldest.symbol != Control.IDLE)), Assert((count != 2) | (newest.symbol != Control.IDLE)),
-            *(Assert((count < number) | (kept.start == (kept.symbol == Control.START))) for number, kept in ((1, oldest), (2, newest))),
+            Assert((count == 0) | (oldest.symbol != Control.IDLE)),
+            Assert((count != 2) | (newest.symbol != Control.IDLE)),
+            *(
+                Assert((count < number) | (kept.start == (kept.symbol == Control.START)))
+                for number, kept in ((1, oldest), (2, newest))
+            ),
         ]
         return m
 

@@ -1,9 +1,10 @@
-"""Proof of hdl/cab/bus.py and protection.py: what a domain may not do is not done, and only the kernel says what it may.
+"""Proof of hdl/cab/bus.py and protection.py: what a domain may not do is not done, and only the kernel says what it
+may.
 
-Statement: docs/cab.md, "Protection". Proved are the bus, the protection and the decoder of the registers, wired as on the board;
-memories, the other registers and the VME window answer as they like. One arbitrary domain, which is not the kernel's, and one
-arbitrary page are followed: what the table says of them is kept a second time, from the kernel's writes alone. An arbitrary
-access is followed from the pins to where it is done.
+Statement: docs/cab.md, "Protection". Proved are the bus, the protection and the decoder of the registers, wired as on
+the board; memories, the other registers and the VME window answer as they like. One arbitrary domain, which is not the
+kernel's, and one arbitrary page are followed: what the table says of them is kept a second time, from the kernel's
+writes alone. An arbitrary access is followed from the pins to where it is done.
 """
 
 from amaranth.asserts import AnyConst, AnySeq
@@ -16,11 +17,9 @@ from ...hdl.cab.bus import CpuBus
 from ...hdl.cab.protection import WINDOWS, Protection
 from ...hdl.cab.regions import DOMAIN_BITS, KERNEL, PAGE_BITS, PAGES, AccessKind, Right
 from ...hdl.cab.registers import RegisterDecoder
-from .faults import Fault, with_fields
-from .proof import Attempt, Proof
 from .prove import look_into
 
-__all__ = ["PROOFS", "ProtectionProof"]
+__all__ = ["ProtectionProof"]
 
 _PAGE_NUMBER_BITS = ADDRESS_BITS - PAGE_BITS
 _LANES = 4
@@ -53,19 +52,27 @@ class ProtectionProof(wiring.Component):
         probes = bus.probes
         work, valid = probes.at_work, probes.valid
         access = work.access
-        m.d.comb += reset.eq(AnySeq(1))    # by RESET or SYSRESET
+        m.d.comb += reset.eq(AnySeq(1))  # by RESET or SYSRESET
 
-        # The access that is being done, a cycle behind the one at work: what it was, what the table said of it, and what the memories
-        # and registers were asked.
+        # The access that is being done, a cycle behind the one at work: what it was, what the table said of it, and
+        # what the memories and registers were asked.
         done, doing = Signal(), Signal.like(work)
         did = doing.access
-        asks_memory, asks_program, asks_registers, left = (Signal(name=n) for n in ("asks_memory", "asks_program", "asks_registers", "left"))
+        asks_memory, asks_program, asks_registers, left = (
+            Signal(name=n) for n in ("asks_memory", "asks_program", "asks_registers", "left")
+        )
         was_denied, was_refused, area_written = Signal(), Signal(), Signal()
         self._done, self._moved, self._moved_then = done, Signal(), Signal()
         m.d.sync += [
-            done.eq(probes.ends), doing.eq(work), left.eq(probes.leaves), was_denied.eq(probes.to_walk & probes.denied), was_refused.eq(probes.refused),
-            asks_memory.eq(bus.memory.valid & bus.memory.ready), asks_program.eq(bus.program.valid),
-            asks_registers.eq(bus.registers.valid), area_written.eq(probes.area.write),
+            done.eq(probes.ends),
+            doing.eq(work),
+            left.eq(probes.leaves),
+            was_denied.eq(probes.to_walk & probes.denied),
+            was_refused.eq(probes.refused),
+            asks_memory.eq(bus.memory.valid & bus.memory.ready),
+            asks_program.eq(bus.program.valid),
+            asks_registers.eq(bus.registers.valid),
+            area_written.eq(probes.area.write),
             self._moved_then.eq((self._moved | reset) & probes.ends),
         ]
         self._wire(m, reset)
@@ -77,26 +84,43 @@ class ProtectionProof(wiring.Component):
         began, domain_then = Signal(), Signal(DOMAIN_BITS)
         with m.If(~follows):
             with m.If(bus.bus.valid & bus.bus.ready & AnySeq(1)):
-                m.d.sync += [follows.eq(1), began.eq(probes.cpu_begins), asked_kernel.eq(bus.bus.kernel), from_vme.eq(0),
-                             *(asked[name].eq(getattr(bus.bus, name)) for name in access.shape().as_shape().members)]
+                m.d.sync += [
+                    follows.eq(1),
+                    began.eq(probes.cpu_begins),
+                    asked_kernel.eq(bus.bus.kernel),
+                    from_vme.eq(0),
+                    *(asked[name].eq(getattr(bus.bus, name)) for name in access.shape().as_shape().members),
+                ]
             with m.Elif(bus.vme.valid & bus.vme.ready & AnySeq(1)):
-                m.d.sync += [follows.eq(1), began.eq(1), asked_kernel.eq(0), from_vme.eq(1),
-                             *(asked[name].eq(getattr(bus.vme, name)) for name in access.shape().as_shape().members)]
+                m.d.sync += [
+                    follows.eq(1),
+                    began.eq(1),
+                    asked_kernel.eq(0),
+                    from_vme.eq(1),
+                    *(asked[name].eq(getattr(bus.vme, name)) for name in access.shape().as_shape().members),
+                ]
             m.d.sync += domain_then.eq(bus.protection.current)
         with m.Elif(~began):
             m.d.sync += [began.eq(probes.cpu_begins), domain_then.eq(bus.protection.current)]
         with m.Elif(probes.ends):
             m.d.sync += follows.eq(0)
         with m.If(follows & ~began):
-            m.d.comb += Assert(probes.held & (probes.spare.access == asked) & (probes.spare.kernel == asked_kernel) & ~from_vme,
-                               "what was taken and cannot begin waits")
+            m.d.comb += Assert(
+                probes.held & (probes.spare.access == asked) & (probes.spare.kernel == asked_kernel) & ~from_vme,
+                "what was taken and cannot begin waits",
+            )
         with m.If(follows & began):
             m.d.comb += [
                 Assert(valid & (access == asked) & (work.vme == from_vme), "what is done is what was asked"),
-                Assert(from_vme | (work.domain == Mux(asked_kernel, KERNEL, domain_then)), "in the domain current when it began"),
+                Assert(
+                    from_vme | (work.domain == Mux(asked_kernel, KERNEL, domain_then)),
+                    "in the domain current when it began",
+                ),
             ]
         m.d.comb += [
-            Assert(~valid | (work.kernel == (~work.vme & (work.domain == KERNEL))), "no one but the kernel is the kernel"),
+            Assert(
+                ~valid | (work.kernel == (~work.vme & (work.domain == KERNEL))), "no one but the kernel is the kernel"
+            ),
             Assert(~valid | ~work.vme | (work.domain == self.domains - 1), "VME is in its own domain"),
         ]
 
@@ -105,44 +129,70 @@ class ProtectionProof(wiring.Component):
         by_kernel = Signal()
         on = Signal()
         m.d.comb += [
-            domain.eq(AnyConst(DOMAIN_BITS)), Assume((domain != KERNEL) & (domain < self.domains)),
+            domain.eq(AnyConst(DOMAIN_BITS)),
+            Assume((domain != KERNEL) & (domain < self.domains)),
             page.eq(AnyConst(_PAGE_NUMBER_BITS)),
             by_kernel.eq(done & doing.kernel & did.write),
         ]
         whole = by_kernel & did.select.all()
         m.d.comb += [
             Assert(bus.protection.current == current, "the kernel, and nobody else, sets the current domain"),
-            Assert(~((probes.cpu_begins | probes.vme_begins) & ((valid & self._changes(access)) | (done & self._changes(did)))),
-                   "the next access finds what the one before has done to the protection"),
+            Assert(
+                ~(
+                    (probes.cpu_begins | probes.vme_begins)
+                    & ((valid & self._changes(access)) | (done & self._changes(did)))
+                ),
+                "the next access finds what the one before has done to the protection",
+            ),
             Assert(~bus.protection.write | probes.settling),
             Assert(~probes.settling | ~valid),
         ]
-        with m.If(whole & (did.address[2:] == REG["DOMAIN"].address >> 2) & (did.write_data[:DOMAIN_BITS] < self.domains)):
+        with m.If(
+            whole & (did.address[2:] == REG["DOMAIN"].address >> 2) & (did.write_data[:DOMAIN_BITS] < self.domains)
+        ):
             m.d.sync += current.eq(did.write_data[:DOMAIN_BITS])
         with m.If(whole & (did.address[2:] == REG["DOMAINS_ON"].address >> 2)):
             m.d.sync += on.eq(did.write_data.bit_select(domain, 1))
         with m.If(reset):
             m.d.sync += [current.eq(0), on.eq(0)]
-        m.d.comb += Assert(protection.domains_on.value.bit_select(domain, 1) == on, "the kernel, and nobody else, switches domains on")
+        m.d.comb += Assert(
+            protection.domains_on.value.bit_select(domain, 1) == on, "the kernel, and nobody else, switches domains on"
+        )
 
         covered, index = self._place(page)
         lane = Array([3, 2, 1, 0])[page[:2]]
         content = Signal(len(Right), reset_less=True)
         offset = Cat(page, domain)
-        with m.If(by_kernel & covered & _in_region(did.address, "protection") & (did.address[2:19] == offset[2:])
-                  & did.select.bit_select(lane, 1)):
-            m.d.sync += content.eq(did.write_data.word_select(lane, 8)[:len(Right)])
+        with m.If(
+            by_kernel
+            & covered
+            & _in_region(did.address, "protection")
+            & (did.address[2:19] == offset[2:])
+            & did.select.bit_select(lane, 1)
+        ):
+            m.d.sync += content.eq(did.write_data.word_select(lane, 8)[: len(Right)])
         look = protection.probes
         m.d.comb += [
             look.address.eq(Cat(index[2:], domain)),
-            Assert(~covered | (look.data.word_select(lane, len(Right)) == content), "the kernel, and nobody else, writes the table"),
+            Assert(
+                ~covered | (look.data.word_select(lane, len(Right)) == content),
+                "the kernel, and nobody else, writes the table",
+            ),
         ]
         trap_stays, trap_before = Signal(), Signal.like(protection.trap_info.value)
-        m.d.sync += [trap_stays.eq(protection.trap_info.value.valid & ~reset
-                                   & ~(whole & (did.address[2:] == REG["TRAP_INFO"].address >> 2))),
-                     trap_before.eq(protection.trap_info.value)]
-        m.d.comb += Assert(~trap_stays | (protection.trap_info.value.valid & (protection.trap_info.value.domain == trap_before.domain)),
-                           "the record of what was refused stays until the kernel takes it")
+        m.d.sync += [
+            trap_stays.eq(
+                protection.trap_info.value.valid
+                & ~reset
+                & ~(whole & (did.address[2:] == REG["TRAP_INFO"].address >> 2))
+            ),
+            trap_before.eq(protection.trap_info.value),
+        ]
+        m.d.comb += Assert(
+            ~trap_stays
+            | (protection.trap_info.value.valid & (protection.trap_info.value.domain == trap_before.domain)),
+            "the record of what was refused stays until the kernel takes it",
+        )
 
         # 3. What the followed domain does on the followed page is what the table allows.
         rights = Signal(len(Right))
@@ -152,9 +202,16 @@ class ProtectionProof(wiring.Component):
             rights.eq(Mux(on & covered, content, 0)),
             kind.eq(Mux(access.write, AccessKind.WRITE, Mux(access.execute, AccessKind.EXECUTE, AccessKind.READ))),
             here.eq(valid & (work.domain == domain) & (access.address[PAGE_BITS:] == page)),
-            right.eq(rights.bit_select(kind, 1) & ~_in_region(access.address, "protection")
-                     & ~(_in_region(access.address, "registers") & (access.address[PAGE_BITS:12] == KERNEL_PAGE >> PAGE_BITS))),
-            effect.eq(bus.may & (asks_memory | asks_program | (asks_registers & ~decoder.error)) | bus.protection.write),
+            right.eq(
+                rights.bit_select(kind, 1)
+                & ~_in_region(access.address, "protection")
+                & ~(
+                    _in_region(access.address, "registers") & (access.address[PAGE_BITS:12] == KERNEL_PAGE >> PAGE_BITS)
+                )
+            ),
+            effect.eq(
+                bus.may & (asks_memory | asks_program | (asks_registers & ~decoder.error)) | bus.protection.write
+            ),
             Assert(~effect | done),
             Assert(~effect | ~here_then | right_then | self._moved_then, "what a domain may not do does nothing"),
             Assert(~probes.leaves | ~here | right, "nor on the VME bus"),
@@ -166,20 +223,38 @@ class ProtectionProof(wiring.Component):
         trapped, trapped_vme = Signal(), Signal()
         m.d.sync += [trapped.eq(traps), trapped_vme.eq(doing.vme)]
         for port, by_vme in ((bus.bus, 0), (bus.vme, 1)):
-            m.d.comb += Assert(~(trapped & (trapped_vme == by_vme)) | (port.done & port.error & (port.read_data == 0)),
-                               "who may not read learns nothing")
-        at_program = _in_region(access.address, "program", self.size) | (_in_region(access.address, "prom") & ~access.write)
+            m.d.comb += Assert(
+                ~(trapped & (trapped_vme == by_vme)) | (port.done & port.error & (port.read_data == 0)),
+                "who may not read learns nothing",
+            )
+        at_program = _in_region(access.address, "program", self.size) | (
+            _in_region(access.address, "prom") & ~access.write
+        )
         at_window = _in_region(did.address, "vme") & ~doing.vme
         m.d.comb += [
-            *(Assert(~asked_for | place, "an access goes to its own place") for asked_for, place in (
-                (bus.memory.valid, valid & _in_region(access.address, "data", self.size)), (bus.program.valid, valid & at_program),
-                (asks_registers, done & _in_region(did.address, "registers")), (left, done & at_window))),
-            *(Assert(~place | asked_for, "and gets there") for asked_for, place in (
-                (bus.memory.valid & bus.memory.ready, probes.ends & _in_region(access.address, "data", self.size)),
-                (bus.program.valid, probes.ends & at_program),
-                (asks_registers | was_refused, done & ~traps & _in_region(did.address, "registers")), (left, done & ~traps & at_window))),
+            *(
+                Assert(~asked_for | place, "an access goes to its own place")
+                for asked_for, place in (
+                    (bus.memory.valid, valid & _in_region(access.address, "data", self.size)),
+                    (bus.program.valid, valid & at_program),
+                    (asks_registers, done & _in_region(did.address, "registers")),
+                    (left, done & at_window),
+                )
+            ),
+            *(
+                Assert(~place | asked_for, "and gets there")
+                for asked_for, place in (
+                    (bus.memory.valid & bus.memory.ready, probes.ends & _in_region(access.address, "data", self.size)),
+                    (bus.program.valid, probes.ends & at_program),
+                    (asks_registers | was_refused, done & ~traps & _in_region(did.address, "registers")),
+                    (left, done & ~traps & at_window),
+                )
+            ),
             Assert(~bus.protection.write | (done & doing.kernel)),
-            Assert(~probes.waits | ~(valid & ~work.vme | probes.answers_cpu), "while the CPU waits for the window it does nothing else"),
+            Assert(
+                ~probes.waits | ~(valid & ~work.vme | probes.answers_cpu),
+                "while the CPU waits for the window it does nothing else",
+            ),
         ]
 
         # 4. DMA: an area is let in only when each of its pages is allowed; the followed page is one of them.
@@ -195,19 +270,44 @@ class ProtectionProof(wiring.Component):
             allowed.eq(Mux(area.write, rights[AccessKind.WRITE], rights[AccessKind.READ])),
             first_then.eq(now.address >> PAGE_BITS),
             last_then.eq((now.address + length_then - 1)[PAGE_BITS:ADDRESS_BITS]),
-            Assert(~(register_write & ~doing.kernel & self._names_area(did) & (doing.domain == domain) & (length_then != 0)
-                     & (first_then <= page) & (page <= last_then) & ~self._moved_then)
-                   | Mux(now.write, rights[AccessKind.WRITE], rights[AccessKind.READ]), "DMA gets no area with a page that its domain may not read or write"),
-            Assert(~(probes.hears | heard) | (valid & probes.to_walk & ~done & (probes.hears + probes.begins + probes.walking + probes.walked == 1))),
-            Assert(~(probes.hears | heard) | (now.length == Mux(self._whole_area(access), access.write_data[:LENGTH_BITS], 0))),
-            Assert(~heard | moved | (Cat(area.address, area.length, area.write) == Cat(now.address, now.length, now.write))),
+            Assert(
+                ~(
+                    register_write
+                    & ~doing.kernel
+                    & self._names_area(did)
+                    & (doing.domain == domain)
+                    & (length_then != 0)
+                    & (first_then <= page)
+                    & (page <= last_then)
+                    & ~self._moved_then
+                )
+                | Mux(now.write, rights[AccessKind.WRITE], rights[AccessKind.READ]),
+                "DMA gets no area with a page that its domain may not read or write",
+            ),
+            Assert(
+                ~(probes.hears | heard)
+                | (
+                    valid
+                    & probes.to_walk
+                    & ~done
+                    & (probes.hears + probes.begins + probes.walking + probes.walked == 1)
+                )
+            ),
+            Assert(
+                ~(probes.hears | heard)
+                | (now.length == Mux(self._whole_area(access), access.write_data[:LENGTH_BITS], 0))
+            ),
+            Assert(
+                ~heard | moved | (Cat(area.address, area.length, area.write) == Cat(now.address, now.length, now.write))
+            ),
             Assert(~(heard & ~area.refused) | (area.address + area.length <= 1 << ADDRESS_BITS)),
             Assert(~((probes.hears | probes.begins) & probes.denied)),
             Assert(~(probes.hears | probes.begins) | ~here | probes.passed | ~right),
             Assert(~(probes.hears | probes.begins) | moved | ~here | ~probes.passed | right),
             Assert(~(probes.walking | probes.walked & (probes.passed | probes.denied)) | moved | ~here | right),
             Assert(~(probes.walked & ~probes.passed & ~probes.denied) | ~here | ~right),
-            Assert(~(probes.walking & probes.denied)), Assert(~(probes.passed & probes.denied & probes.walked)),
+            Assert(~(probes.walking & probes.denied)),
+            Assert(~(probes.passed & probes.denied & probes.walked)),
         ]
         with m.If((work.domain == domain) & inside & ~moved):
             m.d.comb += [
@@ -215,38 +315,98 @@ class ProtectionProof(wiring.Component):
                 Assert(~(probes.walking & (page < probes.page)) | allowed, "all before the one that is looked at now"),
                 Assert(~(probes.walked & probes.denied & (probes.seen_page == page)) | ~allowed),
             ]
-        m.d.comb += Assert(~(traps & was_denied & (doing.domain == domain) & ~self._moved_then
-                             & (bus.protection.trap.payload.address[PAGE_BITS:] == page))
-                           | ~Mux(area_written, rights[AccessKind.WRITE], rights[AccessKind.READ]), "what is told is not allowed")
-        looked, looked_domain, needed = (Signal(width, reset_less=True) for width in (_PAGE_NUMBER_BITS, DOMAIN_BITS, len(Right)))
+        m.d.comb += Assert(
+            ~(
+                traps
+                & was_denied
+                & (doing.domain == domain)
+                & ~self._moved_then
+                & (bus.protection.trap.payload.address[PAGE_BITS:] == page)
+            )
+            | ~Mux(area_written, rights[AccessKind.WRITE], rights[AccessKind.READ]),
+            "what is told is not allowed",
+        )
+        looked, looked_domain, needed = (
+            Signal(width, reset_less=True) for width in (_PAGE_NUMBER_BITS, DOMAIN_BITS, len(Right))
+        )
         looked_covered, looked_index = self._place(looked)
-        begun = Signal(reset_less=True)    # something has been looked up
+        begun = Signal(reset_less=True)  # something has been looked up
         same_word = valid & (looked[2:] == page[2:]) & (looked_domain == domain) & covered
         with m.If(bus.protection.look):
-            m.d.sync += [begun.eq(1), looked.eq(bus.protection.page), looked_domain.eq(bus.protection.page_domain),
-                         needed.eq(bus.protection.needed)]
+            m.d.sync += [
+                begun.eq(1),
+                looked.eq(bus.protection.page),
+                looked_domain.eq(bus.protection.page_domain),
+                needed.eq(bus.protection.needed),
+            ]
         m.d.comb += [
             Assert(~probes.begins | (probes.ahead == first)),
-            Assert(~probes.walking | ((area.length != 0) & ~area.refused & (probes.page >= first) & (probes.page <= last) & (probes.last_page == last)
-                                   & (probes.ahead == (probes.page + 1)[:_PAGE_NUMBER_BITS]))),
+            Assert(
+                ~probes.walking
+                | (
+                    (area.length != 0)
+                    & ~area.refused
+                    & (probes.page >= first)
+                    & (probes.page <= last)
+                    & (probes.last_page == last)
+                    & (probes.ahead == (probes.page + 1)[:_PAGE_NUMBER_BITS])
+                )
+            ),
             Assert(begun | ~valid),
-            Assert(~probes.walking | ((looked == probes.page) & (looked_domain == work.domain) & (needed == Mux(area.write, Right.WRITE, Right.READ)))),
-            Assert(~(valid & ~work.kernel & ~(probes.walking | probes.walked))
-                   | (needed == 1 << kind)
-                   & (_in_region(access.address, "protection") | (looked == access.address[PAGE_BITS:]) & (looked_domain == work.domain))),
-            Assert(~(valid & work.kernel & _in_region(access.address, "protection"))
-                   | (Cat(looked, looked_domain) == access.address[:_PAGE_NUMBER_BITS + DOMAIN_BITS])),
+            Assert(
+                ~probes.walking
+                | (
+                    (looked == probes.page)
+                    & (looked_domain == work.domain)
+                    & (needed == Mux(area.write, Right.WRITE, Right.READ))
+                )
+            ),
+            Assert(
+                ~(valid & ~work.kernel & ~(probes.walking | probes.walked))
+                | (needed == 1 << kind)
+                & (
+                    _in_region(access.address, "protection")
+                    | (looked == access.address[PAGE_BITS:]) & (looked_domain == work.domain)
+                )
+            ),
+            Assert(
+                ~(valid & work.kernel & _in_region(access.address, "protection"))
+                | (Cat(looked, looked_domain) == access.address[: _PAGE_NUMBER_BITS + DOMAIN_BITS])
+            ),
             Assert(~begun | (look.inside == (looked_covered & (looked_domain < self.domains)))),
-            Assert(~begun | (look.domain == looked_domain) & (~look.inside | (look.place == Cat(looked_index[2:], looked_domain)[:len(look.place)]))),
-            *(Assert(~begun | (look.chosen.word_select(_LANES - 1 - n, len(Right)) == Mux(looked[:2] == n, needed, 0))) for n in range(_LANES)),
-            Assert(~same_word | (look.read.word_select(lane, len(Right)) == content), "what was looked up is what is there"),
-            Assert(~(valid & (looked == page) & (looked_domain == domain)) | (protection.granted == (rights & needed).any()), "the table says what was written"),
-            *(Assert(~valid | (getattr(probes.where, name) == value)) for name, value in (
-                ("memory", _in_region(access.address, "data", self.size)), ("program", _in_region(access.address, "program", self.size)),
-                ("rom", _in_region(access.address, "prom") & ~access.write), ("registers", _in_region(access.address, "registers")),
-                ("table", _in_region(access.address, "protection") & work.kernel), ("window", _in_region(access.address, "vme") & ~work.vme),
-                ("private", self._kernels(access)), ("settles", _in_region(access.address, "protection") | self._kernels(access) & access.write),
-                ("area", access.write & self._names_area(access)))),
+            Assert(
+                ~begun
+                | (look.domain == looked_domain)
+                & (~look.inside | (look.place == Cat(looked_index[2:], looked_domain)[: len(look.place)]))
+            ),
+            *(
+                Assert(
+                    ~begun | (look.chosen.word_select(_LANES - 1 - n, len(Right)) == Mux(looked[:2] == n, needed, 0))
+                )
+                for n in range(_LANES)
+            ),
+            Assert(
+                ~same_word | (look.read.word_select(lane, len(Right)) == content), "what was looked up is what is there"
+            ),
+            Assert(
+                ~(valid & (looked == page) & (looked_domain == domain))
+                | (protection.granted == (rights & needed).any()),
+                "the table says what was written",
+            ),
+            *(
+                Assert(~valid | (getattr(probes.where, name) == value))
+                for name, value in (
+                    ("memory", _in_region(access.address, "data", self.size)),
+                    ("program", _in_region(access.address, "program", self.size)),
+                    ("rom", _in_region(access.address, "prom") & ~access.write),
+                    ("registers", _in_region(access.address, "registers")),
+                    ("table", _in_region(access.address, "protection") & work.kernel),
+                    ("window", _in_region(access.address, "vme") & ~work.vme),
+                    ("private", self._kernels(access)),
+                    ("settles", _in_region(access.address, "protection") | self._kernels(access) & access.write),
+                    ("area", access.write & self._names_area(access)),
+                )
+            ),
         ]
         return m
 
@@ -254,24 +414,42 @@ class ProtectionProof(wiring.Component):
         """The bus, the protection and the decoder as on the board; all around them does what it likes."""
         bus, protection, decoder = self.bus, self.protection, self.decoder
         m.d.comb += [
-            *(getattr(bus.bus, name).eq(AnySeq(getattr(bus.bus, name).shape()))
-              for name in ("valid", "address", "write", "execute", "kernel", "select", "write_data")),
-            *(getattr(bus.vme, name).eq(AnySeq(getattr(bus.vme, name).shape()))
-              for name in ("valid", "address", "write", "execute", "select", "write_data", "lock")),
-            bus.memory.ready.eq(AnySeq(1)), bus.memory_data.eq(AnySeq(32)), bus.program_data.eq(AnySeq(32)),
-            bus.window.done.eq(AnySeq(1) & bus.window.valid), bus.window.read_data.eq(AnySeq(32)), bus.window.error.eq(AnySeq(1)),
-            *(getattr(protection, name).eq(getattr(bus.protection, name)) for name in ("look", "page", "page_domain", "needed", "write", "select", "data")),
-            *(getattr(bus.protection, name).eq(getattr(protection, name)) for name in ("granted", "table", "hole", "current")),
+            *(
+                getattr(bus.bus, name).eq(AnySeq(getattr(bus.bus, name).shape()))
+                for name in ("valid", "address", "write", "execute", "kernel", "select", "write_data")
+            ),
+            *(
+                getattr(bus.vme, name).eq(AnySeq(getattr(bus.vme, name).shape()))
+                for name in ("valid", "address", "write", "execute", "select", "write_data", "lock")
+            ),
+            bus.memory.ready.eq(AnySeq(1)),
+            bus.memory_data.eq(AnySeq(32)),
+            bus.program_data.eq(AnySeq(32)),
+            bus.window.done.eq(AnySeq(1) & bus.window.valid),
+            bus.window.read_data.eq(AnySeq(32)),
+            bus.window.error.eq(AnySeq(1)),
+            *(
+                getattr(protection, name).eq(getattr(bus.protection, name))
+                for name in ("look", "page", "page_domain", "needed", "write", "select", "data")
+            ),
+            *(
+                getattr(bus.protection, name).eq(getattr(protection, name))
+                for name in ("granted", "table", "hole", "current")
+            ),
             bus.protection.vme_domain.eq(self.domains - 1),
             protection.trap.payload.eq(bus.protection.trap.payload),
             protection.trap.valid.eq(bus.protection.trap.valid),
-            *(getattr(decoder, name).eq(getattr(bus.registers, name)) for name in ("valid", "offset", "write", "select", "write_data")),
+            *(
+                getattr(decoder, name).eq(getattr(bus.registers, name))
+                for name in ("valid", "offset", "write", "select", "write_data")
+            ),
             decoder.may.eq(bus.may),
             bus.registers.read_data.eq(decoder.read_data),
             bus.registers.error.eq(decoder.error),
             bus.registers.area.eq(decoder.area),
         ]
-        # Where an area begins says a register, which only an access that is done can write; after a reset the area is refused.
+        # Where an area begins says a register, which only an access that is done can write; after a reset the area is
+        # refused.
         with m.If(bus.probes.ends | ~bus.probes.valid):
             m.d.sync += self._moved.eq(0)
         with m.Elif(reset):
@@ -293,8 +471,13 @@ class ProtectionProof(wiring.Component):
                     m.d.sync += address.eq(AnySeq(ADDRESS_BITS))
                 m.d.comb += [
                     port.area_address.eq(address),
-                    Assume(port.refuse | (~(self._moved | self._moved_then)
-                                          & ((address + port.data.as_value()[:LENGTH_BITS])[:ADDRESS_BITS + 1] <= 1 << ADDRESS_BITS))),
+                    Assume(
+                        port.refuse
+                        | (
+                            ~(self._moved | self._moved_then)
+                            & ((address + port.data.as_value()[:LENGTH_BITS])[: ADDRESS_BITS + 1] <= 1 << ADDRESS_BITS)
+                        )
+                    ),
                 ]
                 self._areas.append(register)
 
@@ -308,7 +491,8 @@ class ProtectionProof(wiring.Component):
     def _kernels(access):
         """Whether an access goes to what is the kernel's alone."""
         return _in_region(access.address, "protection") | (
-            _in_region(access.address, "registers") & (access.address[PAGE_BITS:12] == KERNEL_PAGE >> PAGE_BITS))
+            _in_region(access.address, "registers") & (access.address[PAGE_BITS:12] == KERNEL_PAGE >> PAGE_BITS)
+        )
 
     def _changes(self, access):
         """Whether an access may change what the next one may do."""
@@ -323,61 +507,8 @@ class ProtectionProof(wiring.Component):
         for number, name in enumerate(WINDOWS):
             base = REGIONS[name].base >> PAGE_BITS
             inside = (page >= base) & (page < base + quarter)
-            covered, index = covered | inside, Mux(inside, page - base + number * quarter, index)[:exact_log2(self.pages)]
+            covered, index = (
+                covered | inside,
+                Mux(inside, page - base + number * quarter, index)[: exact_log2(self.pages)],
+            )
         return covered, index
-
-
-PROOFS = [
-    Proof(
-        "protection",
-        "nothing is done that the table does not allow",
-        'docs/cab.md, "Protection"',
-        holds={
-            "4 domains, 16 pages": Attempt(lambda: ProtectionProof(4, 16)),
-            "2 domains, 64 pages": Attempt(lambda: ProtectionProof(2, 64), nightly=True),
-            "32 domains, 16 pages": Attempt(lambda: ProtectionProof(32, 16), nightly=True),
-        },
-        # What is wrong with areas shows after ten cycles, and takes ten times as long to be found.
-        search=Attempt(lambda: ProtectionProof(4, 16), mode="bmc", depth=15),
-        faults={
-            "a refused write reaches the memory": Fault(CpuBus, "may", lambda was, s: 1),
-            "a domain that is off may do what its table says": Fault(Protection, "counts", lambda was, s: s.inside),
-            "an area that is refused in between is let in unseen": Fault(CpuBus, "refused", lambda was, s: 0),
-            # The state behind the walk is its end.
-            "only the first page of an area counts": Fault(
-                CpuBus, "walk_state", lambda was, s: Mux(s.walking, s.walk_state + 1, was)
-            ),
-            "a refused read tells what is there": Fault(
-                CpuBus, "memory_word", lambda was, s: Mux(s.from_memory, s.memory_data, 0)
-            ),
-            "the kernel's registers are like others": (
-                Fault(
-                    CpuBus, "where", lambda was, s: with_fields(was, private=was.private & ~was.registers)
-                ),
-                Fault(CpuBus, "decides", lambda was, s: ~(s.where.private | s.where.area), at_once=True),
-            ),
-            "instructions need the right to read": (
-                Fault(
-                    CpuBus, "protection__needed", lambda was, s: Mux(was == Right.EXECUTE, Right.READ, was)
-                ),
-                Fault(
-                    CpuBus,
-                    "protection__trap__payload",
-                    lambda was, s: with_fields(was, kind=Mux(was.kind == AccessKind.EXECUTE, AccessKind.READ, was.kind)),
-                ),
-            ),
-            "an access that waits follows the pins": Fault(
-                CpuBus, "cpu_domain", lambda was, s: Mux(s.bus__kernel, KERNEL, s.protection__current)
-            ),
-            "the next access is still in the old domain": Fault(
-                CpuBus, "where", lambda was, s: with_fields(was, settles=was.settles & ~was.registers)
-            ),
-            "a look-up misses what is written in its cycle": Fault(
-                CpuBus, "free", lambda was, s: Mux(s.valid, was, 1)
-            ),
-            "a reset of the board loses the look-up of the next access": Fault(
-                Protection, "inside", lambda was, s: was, at_once=True, resets=True
-            ),
-        },
-    )
-]

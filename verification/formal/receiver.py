@@ -1,7 +1,9 @@
-"""Proof of hdl/hub/port/input_register.py and hdl/hub/port/symbol_decoder.py: what the queue and the head assume of them, whatever arrives.
+"""Proof of hdl/hub/port/input_register.py and hdl/hub/port/symbol_decoder.py: what the queue and the head assume of
+them,
+whatever arrives.
 
-Statements: docs/wire.md, "Frames" (no part of a command that is cut short is passed on), and docs/hub.md, "Input side of a port".
-"""
+Statements: docs/wire.md, "Frames" (no part of a command that is cut short is passed on), and docs/hub.md, "Input side
+of a port"."""
 
 from amaranth.asserts import AnyConst, AnySeq
 from amaranth.hdl import Assert, Assume, Cat, Const, Module, Mux, Signal
@@ -44,20 +46,37 @@ class ReceiverProof(wiring.Component):
             heard.eq(enabled),
         ]
         m.d.comb += [
-            *(signal.eq(AnySeq(signal.shape())) for signal in (
-                register.rx_payload, register.rx_valid, register.looped, register.loop_symbol, register.loop_valid, receiver.discard,
-                receiver.full, receiver.tight, receiver.past, receiver.taken)),
+            *(
+                signal.eq(AnySeq(signal.shape()))
+                for signal in (
+                    register.rx_payload,
+                    register.rx_valid,
+                    register.looped,
+                    register.loop_symbol,
+                    register.loop_valid,
+                    receiver.discard,
+                    receiver.full,
+                    receiver.tight,
+                    receiver.past,
+                    receiver.taken,
+                )
+            ),
             Assume(~receiver.full | receiver.tight & ~receiver.past),
             enabled.eq(AnySeq(1)),
-            register.enabled.eq(enabled), receiver.enabled.eq(enabled),
+            register.enabled.eq(enabled),
+            receiver.enabled.eq(enabled),
             receiver.hub_id.eq(AnyConst(8)),
-            receiver.coming.eq(register.coming), receiver.symbol.eq(register.symbol), receiver.kind.eq(register.kind),
+            receiver.coming.eq(register.coming),
+            receiver.symbol.eq(register.symbol),
+            receiver.kind.eq(register.kind),
         ]
 
         def comes(*codes):
             return arrived & heard & Cat(symbol == code for code in codes).any()
 
-        byte, frame, command, reply, ready, reserved = (Signal(name=name) for name in ("byte", "frame", "command", "reply", "ready", "reserved"))
+        byte, frame, command, reply, ready, reserved = (
+            Signal(name=name) for name in ("byte", "frame", "command", "reply", "ready", "reserved")
+        )
         m.d.comb += [
             byte.eq(arrived & heard & ~(symbol & CONTROL_BIT).any()),
             frame.eq(comes(Control.START, Control.END)),
@@ -92,8 +111,10 @@ class ReceiverProof(wiring.Component):
         op, hub, ours, lost = Signal(8), Signal(8), Signal(), Signal()
         spoiled, alive = Signal(), Signal()
         m.d.comb += [
-            ours.eq((hub == receiver.hub_id) & (op != Op.CLOSE_ALL)
-                    | (hub == ANY_HUB) & Cat(op == row.op for row in COMMANDS if row.any_hub).any()),
+            ours.eq(
+                (hub == receiver.hub_id) & (op != Op.CLOSE_ALL)
+                | (hub == ANY_HUB) & Cat(op == row.op for row in COMMANDS if row.any_hub).any()
+            ),
             alive.eq(~spoiled & ~lost & ~receiver.discard),
         ]
         with m.If(receiver.discard):
@@ -116,25 +137,38 @@ class ReceiverProof(wiring.Component):
         completes, flush, commits = Signal(), Signal(), Signal()
         m.d.comb += [
             completes.eq(enabled & of_command & (place == _LAST) & alive),
-            flush.eq(enabled & of_command & (place == _LAST) & ours & (op == Op.FLUSH_REPLY) & ~lost & ~receiver.discard),
+            flush.eq(
+                enabled & of_command & (place == _LAST) & ours & (op == Op.FLUSH_REPLY) & ~lost & ~receiver.discard
+            ),
             commits.eq(receiver.commit),
             Assert(~commits | receiver.write & (receiver.amount == receiver.place)),
-            Assert(commits == (completes & ~(ours & receiver.taken) | flush | plain & ~receiver.full & ~receiver.past),
-                   "whole commands and symbols outside of commands enter the queue, save those that go past it, and nothing else"),
+            Assert(
+                commits == (completes & ~(ours & receiver.taken) | flush | plain & ~receiver.full & ~receiver.past),
+                "whole commands and symbols outside of commands enter the queue, save those that go past it, and "
+                "nothing else",
+            ),
         ]
         with m.If(commits & plain):
             m.d.comb += Assert((receiver.place == 1) & (receiver.entry == symbol), "a symbol enters as it is")
         with m.If(commits & ~plain & ours):
             m.d.comb += [
                 Assert(receiver.place == 2),
-                Assert(loose[0] == Cat(op[:OWN_OP_BITS], Const(OWN >> OWN_OP_BITS, 2)), "a command for this HUB enters as two entries"),
+                Assert(
+                    loose[0] == Cat(op[:OWN_OP_BITS], Const(OWN >> OWN_OP_BITS, 2)),
+                    "a command for this HUB enters as two entries",
+                ),
                 Assert(receiver.entry == Cat(symbol[:8], op[OWN_OP_BITS])),
             ]
         with m.If(commits & ~plain & ~ours):
             m.d.comb += [
                 Assert(receiver.place == COMMAND_LENGTH),
-                Assert((loose[0] == Control.COMMAND) & (loose[1] == marked) & (loose[2] == hub) & (receiver.entry == symbol),
-                       "a command for others enters as it is, but for the mark of a close all"),
+                Assert(
+                    (loose[0] == Control.COMMAND)
+                    & (loose[1] == marked)
+                    & (loose[2] == hub)
+                    & (receiver.entry == symbol),
+                    "a command for others enters as it is, but for the mark of a close all",
+                ),
             ]
         under_way = (place != 0) & ~spoiled & ~lost
         m.d.comb += [
@@ -149,17 +183,31 @@ class ReceiverProof(wiring.Component):
             Assert(receiver.reserved == reserved),
             Assert(receiver.reply_cut == ((in_reply != 0) & (frame | command | reply | reserved))),
             Assert(receiver.command_cut == ((place != 0) & (frame | command))),
-            Assert(receiver.refused == (arrived & ~heard & Cat(symbol == code for code in (Control.START, Control.COMMAND, Control.REPLY)).any())),
+            Assert(
+                receiver.refused
+                == (
+                    arrived
+                    & ~heard
+                    & Cat(symbol == code for code in (Control.START, Control.COMMAND, Control.REPLY)).any()
+                )
+            ),
             Assert(~(receiver.overrun & commits) | flush),
             Assert(~(plain & receiver.full) | receiver.overrun, "what finds no room is told of"),
             # What ties the model to the registers.
             Assert(probes.place == place),
             Assert(probes.outside == ((place == 0) & (in_reply == 0))),
-            Assert(~byte | (probes.named == (symbol[:8] == receiver.hub_id)) & (probes.for_all == (symbol[:8] == ANY_HUB))),
+            Assert(
+                ~byte | (probes.named == (symbol[:8] == receiver.hub_id)) & (probes.for_all == (symbol[:8] == ANY_HUB))
+            ),
             Assert(receiver.reply_place == in_reply),
             Assert((place == 0) | (probes.spoiled == spoiled)),
             Assert(probes.void == lost),
-            Assert((place < 2) | (probes.op == op) & (probes.never == (op == Op.CLOSE_ALL)) & (probes.flushes == (op == Op.FLUSH_REPLY))),
+            Assert(
+                (place < 2)
+                | (probes.op == op)
+                & (probes.never == (op == Op.CLOSE_ALL))
+                & (probes.flushes == (op == Op.FLUSH_REPLY))
+            ),
             Assert((place < 2) | (probes.for_any == Cat(op == row.op for row in COMMANDS if row.any_hub).any())),
             Assert((place != 3) | (probes.ours == ours)),
         ]
@@ -194,8 +242,10 @@ PROOFS = [
             "a command is shown byte by byte": Fault(
                 SymbolDecoder,
                 "commit",
-                lambda was, s: (s.plain & ~s.full & ~s.past)
-                | s.inside & Mux(s.ours, s.flushes | ~s.spoiled & ~s.taken, ~s.spoiled),
+                lambda was, s: (
+                    (s.plain & ~s.full & ~s.past)
+                    | s.inside & Mux(s.ours, s.flushes | ~s.spoiled & ~s.taken, ~s.spoiled)
+                ),
             ),
             "a command without room enters the queue": Fault(
                 SymbolDecoder, "commit", lambda was, s: was | s.last & ~s.ours

@@ -1,4 +1,5 @@
-"""Proofs of hdl/hub/port/reply_buffer.py and hdl/hub/reply_bus.py: the way of a reply through the HUB, up to its output port.
+"""Proofs of hdl/hub/port/reply_buffer.py and hdl/hub/reply_bus.py: the way of a reply through the HUB, up to its output
+port.
 
 Statements: H12; docs/hub.md, "Replies" and "Neighbours".
 """
@@ -110,7 +111,12 @@ class ReplyBusProof(wiring.Component):
         bus, ports = self.bus, self.ports
         m.submodules.bus = look_into(bus, platform)
         probes = bus.probes
-        m.d.comb += [bus.connected.eq(AnySeq(ports)), bus.full.eq(AnySeq(ports)), bus.hub_id.eq(AnyConst(8)), bus.ask.eq(AnySeq(ports))]
+        m.d.comb += [
+            bus.connected.eq(AnySeq(ports)),
+            bus.full.eq(AnySeq(ports)),
+            bus.hub_id.eq(AnyConst(8)),
+            bus.ask.eq(AnySeq(ports)),
+        ]
         for source, owner in zip(bus.source, bus.owner):
             must = Signal()  # has not been taken yet
             m.d.sync += must.eq(source.valid & ~source.pop)
@@ -122,7 +128,9 @@ class ReplyBusProof(wiring.Component):
             ]
         port, this = Signal(range(ports), name="any_port"), Signal(ports)
         m.d.comb += [port.eq(AnyConst(port.shape())), Assume(port < ports), this.eq(1 << port)]
-        byte, valid, pop = (Array([getattr(source, name) for source in bus.source])[port] for name in ("byte", "valid", "pop"))
+        byte, valid, pop = (
+            Array([getattr(source, name) for source in bus.source])[port] for name in ("byte", "valid", "pop")
+        )
 
         # Turns: one every four cycles.
         phase, asked = Signal(2), Signal()
@@ -134,7 +142,10 @@ class ReplyBusProof(wiring.Component):
             picked.eq(picking & (probes.turns.pick & this).any()),
             Assert(phase == probes.place),
             Assert((probes.asks & this).any() == asked),
-            Assert(~picking | ((probes.turns.asks & this).any() == (valid | asked)), "everybody who has a reply takes part in the turns"),
+            Assert(
+                ~picking | ((probes.turns.asks & this).any() == (valid | asked)),
+                "everybody who has a reply takes part in the turns",
+            ),
         ]
         m.d.sync += [
             phase.eq(Mux(picking, anybody, phase + 1)),
@@ -148,7 +159,9 @@ class ReplyBusProof(wiring.Component):
                 m.d.sync += others.eq(others + 1)
             with m.Else():
                 m.d.sync += others.eq(0)
-        last = Mux(probes.turns.probes.last == 0, ports - 1, sum(Mux(probes.turns.probes.last[n], n, 0) for n in range(ports)))
+        last = Mux(
+            probes.turns.probes.last == 0, ports - 1, sum(Mux(probes.turns.probes.last[n], n, 0) for n in range(ports))
+        )
         distance = Mux(port > last, port - last, port + ports - last)
         m.d.comb += [
             Assert(others + distance <= ports),
@@ -156,7 +169,8 @@ class ReplyBusProof(wiring.Component):
             Assert(~others.any() | valid | asked),
         ]
 
-        # A turn of this port, and its bytes on their way: read in phases 1 to 3, routed a cycle later, pushed two cycles later.
+        # A turn of this port, and its bytes on their way: read in phases 1 to 3, routed a cycle later, pushed two
+        # cycles later.
         turn, asking = Signal(), Signal()
         with m.If(picking):
             m.d.sync += [turn.eq(picked), asking.eq(asked)]
@@ -166,7 +180,7 @@ class ReplyBusProof(wiring.Component):
             Assert(pop == (turn & (phase == _LAST) & ~asking), "a reply is taken in its turn, with its last byte"),
             Assert(picking | ~turn | asking | valid),
         ]
-        read, read_place = Signal(8), Signal(2)      # 0: nothing of this port
+        read, read_place = Signal(8), Signal(2)  # 0: nothing of this port
         m.d.sync += [read.eq(byte), read_place.eq(Mux(turn, phase, 0))]
         read_asking = Signal()
         m.d.sync += read_asking.eq(asking)
@@ -179,7 +193,8 @@ class ReplyBusProof(wiring.Component):
         m.d.sync += [out_place.eq(read_place), out.eq(read)]
         with m.If(read_place == 1):
             m.d.sync += [
-                says.eq(greets), heard.eq(hello),
+                says.eq(greets),
+                heard.eq(hello),
                 goes_on.eq(greets | ~hello & connected),
                 nowhere.eq(~greets & ~hello & ~connected),
                 target.eq(Mux(greets, port, Array(bus.owner)[port])),
@@ -193,8 +208,11 @@ class ReplyBusProof(wiring.Component):
         with m.If(out_place == 1):
             m.d.sync += fits.eq(room)
         m.d.comb += [
-            Assert((bus.close & this).any() == ((read_place == 1) & ~read_asking & (read == Op.CLOSE_ALL_REPLY) & connected),
-                   "the answer to a close all reply closes the connection that it comes back along, and nothing else does"),
+            Assert(
+                (bus.close & this).any()
+                == ((read_place == 1) & ~read_asking & (read == Op.CLOSE_ALL_REPLY) & connected),
+                "the answer to a close all reply closes the connection that it comes back along, and nothing else does",
+            ),
             Assert((bus.no_route & this).any() == ((out_place == 1) & nowhere), "a reply that has no way is told of"),
             Assert((bus.lost & this).any() == ((out_place == 1) & goes_on & ~room), "and one that finds no room"),
             Assert(~bus.push.any() | (bus.place != 0)),
@@ -203,8 +221,10 @@ class ReplyBusProof(wiring.Component):
         with m.If(out_place != 0):
             m.d.comb += [
                 Assert(bus.place == out_place),
-                Assert(bus.push == Mux(goes_on & ((out_place == 1) | room), 1 << target, 0),
-                       "two cycles after it is read a byte is where it belongs, and no reply goes where there is no room"),
+                Assert(
+                    bus.push == Mux(goes_on & ((out_place == 1) | room), 1 << target, 0),
+                    "two cycles after it is read a byte is where it belongs, and no reply goes where there is no room",
+                ),
                 Assert(bus.byte == out, "unchanged, or what this HUB says of itself"),
                 Assert(bus.busy),
             ]

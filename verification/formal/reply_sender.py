@@ -1,4 +1,5 @@
-"""Proof of hdl/hub/port/reply_sender.py: replies leave unchanged, in order, in turns with the port's own answers, in bounded time.
+"""Proof of hdl/hub/port/reply_sender.py: replies leave unchanged, in order, in turns with the port's own answers, in
+bounded time.
 
 Statements: H12; docs/hub.md, "Replies".
 """
@@ -17,7 +18,8 @@ from .prove import look_into
 __all__ = ["PROOFS", "ReplySenderProof", "MOST_SYMBOLS"]
 
 _LAST = COMMAND_LENGTH - 1
-#: Symbols of replies within which a reply is sent once the port has it: those of all that wait, and of an answer before each.
+#: Symbols of replies within which a reply is sent once the port has it: those of all that wait, and of an answer before
+#: each.
 MOST_SYMBOLS = 2 * REPLY_ROOM * COMMAND_LENGTH
 #: The same of the port's own answer.
 _MOST_OF_ANSWER = 2 * COMMAND_LENGTH
@@ -57,7 +59,8 @@ class ReplySenderProof(wiring.Component):
         with m.If(taken):
             m.d.sync += come.eq(Mux(completes, 1, come + 1))
 
-        # What is sent: the symbol's place, and whether it belongs to an answer; while nothing is under way, the last that was.
+        # What is sent: the symbol's place, and whether it belongs to an answer; while nothing is under way, the last
+        # that was.
         at, own, last = Signal(2), Signal(), Signal()
         m.d.comb += [
             last.eq(sender.take & (at == _LAST)),
@@ -76,16 +79,30 @@ class ReplySenderProof(wiring.Component):
             Assert((probes.come - probes.sent)[:3] == level),
             Assert((probes.at == at) & (probes.own == own)),
             Assert(sender.full == (level == REPLY_ROOM), "it takes a reply when there is room"),
-            Assert(sender.waiting == ((level != 0) | sender.answer.valid), "it has something to send whenever something waits"),
+            Assert(
+                sender.waiting == ((level != 0) | sender.answer.valid),
+                "it has something to send whenever something waits",
+            ),
             Assert(sender.answer.ready == (last & own), "an answer is taken with its last symbol"),
             Assert((at != 0) | sender.muted | (sender.symbol == Control.REPLY)),
-            Assert((at == 0) | ~own | sender.muted | (sender.symbol == Array([0, answer.op, answer.hub, answer.value])[at]), "an answer is sent as it is"),
+            Assert(
+                (at == 0)
+                | ~own
+                | sender.muted
+                | (sender.symbol == Array([0, answer.op, answer.hub, answer.value])[at]),
+                "an answer is sent as it is",
+            ),
             Assert((at == 0) | ~sender.symbol[-1], "the bytes of a reply are bytes"),
         ]
 
         # One byte of one reply, and the symbols that are sent until that reply is out.
         which, follows, complete = Signal(2), Signal(), Signal()
-        word, ahead, waited, left = Signal(8), Signal(range(REPLY_ROOM + 1)), Signal(range(MOST_SYMBOLS + 1)), Signal(range(2 * MOST_SYMBOLS))
+        word, ahead, waited, left = (
+            Signal(8),
+            Signal(range(REPLY_ROOM + 1)),
+            Signal(range(MOST_SYMBOLS + 1)),
+            Signal(range(2 * MOST_SYMBOLS)),
+        )
         m.d.comb += [
             which.eq(AnyConst(2)),
             Assume(which != 0),
@@ -111,7 +128,10 @@ class ReplySenderProof(wiring.Component):
             m.d.comb += [
                 Assert((probes.data == word) & (ahead < REPLY_ROOM)),
                 Assert(Mux(complete, ahead < level, (ahead == level) & (come > which) & (waited == 0))),
-                Assert(~complete | (ahead != 0) | own | (at != which) | sender.muted | (sender.symbol == word), "it is sent unchanged, in its turn"),
+                Assert(
+                    ~complete | (ahead != 0) | own | (at != which) | sender.muted | (sender.symbol == word),
+                    "it is sent unchanged, in its turn",
+                ),
                 Assert(~complete | (waited + left <= MOST_SYMBOLS), "within so many symbols"),
             ]
 
@@ -141,9 +161,7 @@ PROOFS = [
                 "symbol",
                 lambda was, s: Mux(s.others, Mux(s.at[1], s.answer__payload.op, s.answer__payload.value), was),
             ),
-            "a reply that finds no room is written over another": Fault(
-                ReplySender, "port__en", lambda was, s: s.push
-            ),
+            "a reply that finds no room is written over another": Fault(ReplySender, "port__en", lambda was, s: s.push),
             "the last place for a reply is not used": Fault(
                 ReplySender,
                 "full",

@@ -1,7 +1,7 @@
 """Proof of hdl/cab/scatter.py: the areas that fiber in's DMA is given are those that were named, in order, each once.
 
-Statement: docs/cab.md, "Fiber in". The list inside is Amaranth's FIFO; in its place stands a row of registers, ``Row``, and a
-search compares the two (``FifoSearch``).
+Statement: docs/cab.md, "Fiber in". The list inside is Amaranth's FIFO; in its place stands a row of registers, ``Row``,
+and a search compares the two (``FifoSearch``).
 """
 
 from types import SimpleNamespace
@@ -29,16 +29,27 @@ class Row(wiring.Component):
     def __init__(self, *, width, depth):
         self.depth = depth
         self.places = [Signal(width, name=f"place_{n}") for n in range(depth + 1)]
-        super().__init__({
-            "w_data": In(width), "w_rdy": Out(1), "w_en": In(1), "r_data": Out(width), "r_rdy": Out(1), "r_en": In(1),
-            "level": Out(range(depth + 1))})
+        super().__init__(
+            {
+                "w_data": In(width),
+                "w_rdy": Out(1),
+                "w_en": In(1),
+                "r_data": Out(width),
+                "r_rdy": Out(1),
+                "r_en": In(1),
+                "level": Out(range(depth + 1)),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
         enters, leaves = Signal(), Signal()
         m.d.comb += [
-            self.w_rdy.eq(self.level != self.depth), self.r_rdy.eq(self.level != 0), self.r_data.eq(self.places[0]),
-            enters.eq(self.w_en & self.w_rdy), leaves.eq(self.r_en & self.r_rdy),
+            self.w_rdy.eq(self.level != self.depth),
+            self.r_rdy.eq(self.level != 0),
+            self.r_data.eq(self.places[0]),
+            enters.eq(self.w_en & self.w_rdy),
+            leaves.eq(self.r_en & self.r_rdy),
             Assert(self.level <= self.depth, "no more entries than there is room for"),
         ]
         m.d.sync += self.level.eq(self.level + enters - leaves)
@@ -65,8 +76,13 @@ class FifoSearch(wiring.Component):
         m.d.comb += [w_en.eq(AnySeq(1)), r_en.eq(AnySeq(1)), w_data.eq(AnySeq(self.width))]
         for one in self.both:
             m.d.comb += [one.w_en.eq(w_en), one.r_en.eq(r_en), one.w_data.eq(w_data)]
-        m.d.comb += Assert((row.w_rdy == fifo.w_rdy) & (row.r_rdy == fifo.r_rdy) & (row.level == fifo.level)
-                           & (~row.r_rdy | (row.r_data == fifo.r_data)), "the same")
+        m.d.comb += Assert(
+            (row.w_rdy == fifo.w_rdy)
+            & (row.r_rdy == fifo.r_rdy)
+            & (row.level == fifo.level)
+            & (~row.r_rdy | (row.r_data == fifo.r_data)),
+            "the same",
+        )
         return m
 
 
@@ -93,10 +109,18 @@ class ScatterProof(wiring.Component):
         probes, [list_] = scatter.probes, rows
         areas = scatter.areas
         wants = Signal(2)
-        m.d.comb += [wants.eq(AnySeq(2)), scatter.waits.eq(AnySeq(1)), scatter.clear.eq(AnySeq(1)), areas.ready.eq(AnySeq(1))]
+        m.d.comb += [
+            wants.eq(AnySeq(2)),
+            scatter.waits.eq(AnySeq(1)),
+            scatter.clear.eq(AnySeq(1)),
+            areas.ready.eq(AnySeq(1)),
+        ]
         for n, name in enumerate(("rx_address", "rx_area", "rx_start"), 1):
             port = getattr(scatter, name)
-            m.d.comb += [port.data.eq(AnySeq(32)), port.write.eq((wants == n) & ~(0 if name == "rx_address" else port.refuse))]
+            m.d.comb += [
+                port.data.eq(AnySeq(32)),
+                port.write.eq((wants == n) & ~(0 if name == "rx_address" else port.refuse)),
+            ]
 
         # What is named, and a byte that is in none of it.
         address, foreign = Signal(ADDRESS_BITS), Signal(ADDRESS_BITS)
@@ -106,15 +130,22 @@ class ScatterProof(wiring.Component):
         for name, length in (("rx_area", scatter.rx_area.data.length), ("rx_start", scatter.rx_start.data.limit)):
             port = getattr(scatter, name)
             m.d.comb += [
-                Assert(port.area_address == address, "the area that the protection is asked about is the one that is used"),
-                Assert(~port.write | (length == 0) | ((address >= base) & (address + length <= base + size)), "it lies in data memory"),
+                Assert(
+                    port.area_address == address, "the area that the protection is asked about is the one that is used"
+                ),
+                Assert(
+                    ~port.write | (length == 0) | ((address >= base) & (address + length <= base + size)),
+                    "it lies in data memory",
+                ),
                 Assume(~port.write | (length == 0) | (foreign < address) | (foreign >= address + length)),
             ]
 
         def good(area):
             """Inside data memory, and not where the foreign byte is."""
             at = base + area.address
-            return (area.length == 0) | ((at + area.length <= base + size) & ((foreign < at) | (foreign >= at + area.length)))
+            return (area.length == 0) | (
+                (at + area.length <= base + size) & ((foreign < at) | (foreign >= at + area.length))
+            )
 
         layout = areas.payload.shape()
         m.d.comb += [
@@ -132,7 +163,9 @@ class ScatterProof(wiring.Component):
         m.d.comb += takes.eq(areas.valid & areas.ready)
         with m.If(entering):
             m.d.sync += [
-                follows.eq(1), is_last.eq(scatter.rx_start.write), named.address.eq(address),
+                follows.eq(1),
+                is_last.eq(scatter.rx_start.write),
+                named.address.eq(address),
                 named.length.eq(Mux(scatter.rx_start.write, scatter.rx_start.data.limit, scatter.rx_area.data.length)),
                 ahead.eq(list_.level - (list_.r_en & list_.r_rdy)),
             ]
@@ -146,13 +179,23 @@ class ScatterProof(wiring.Component):
             m.d.sync += follows.eq(0)
         with m.If(follows):
             m.d.comb += [
-                Assert(~is_last | (probes.running & probes.final_waits & (ahead == list_.level) & (probes.final == named)), "the last one waits for its turn"),
-                Assert(is_last | ((ahead < list_.level) & (Array(list_.places)[ahead] == named.as_value()) & ~probes.emptying), "one of the list, too"),
+                Assert(
+                    ~is_last | (probes.running & probes.final_waits & (ahead == list_.level) & (probes.final == named)),
+                    "the last one waits for its turn",
+                ),
+                Assert(
+                    is_last
+                    | ((ahead < list_.level) & (Array(list_.places)[ahead] == named.as_value()) & ~probes.emptying),
+                    "one of the list, too",
+                ),
                 Assert(~(takes & (ahead == 0)) | (areas.payload == named), "each is given once, in order"),
             ]
         m.d.comb += [
             Assert(~takes | probes.running, "none before RX_START"),
-            Assert(~(probes.running & ~probes.emptying & (probes.final_waits | (list_.level != 0))) | areas.valid, "and none is held back then"),
+            Assert(
+                ~(probes.running & ~probes.emptying & (probes.final_waits | (list_.level != 0))) | areas.valid,
+                "and none is held back then",
+            ),
             Assert(LENGTH_BITS >= len(areas.payload.address)),
         ]
         return m

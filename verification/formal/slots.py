@@ -1,8 +1,8 @@
 """Proof of hdl/cab/slots.py: whose cycle it is, and how long anybody waits for one.
 
-Statement: docs/cab.md, "Data memory": a frame of four slots; each user that waits is served within 4 cycles; a slot that is
-not wanted goes to the first of an order. Cycles that were slept through count, so nobody who waits may be put to sleep.
-"""
+Statement: docs/cab.md, "Data memory": a frame of four slots; each user that waits is served within 4 cycles; a slot
+that is not wanted goes to the first of an order. Cycles that were slept through count, so nobody who waits may be put
+to sleep."""
 
 from amaranth.asserts import AnyConst, AnySeq
 from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal
@@ -38,8 +38,10 @@ class SlotsProof(wiring.Component):
         for user in REUSE:
             expected = expected | Mux(wants[user.value] & ~earlier, 1 << user.value, 0)
             earlier = earlier | wants[user.value]
-        m.d.comb += Assert(given == Mux(wants.bit_select(slot, 1), 1 << slot, expected),
-                           "a slot is its user's, and if he does not want it the first one's in order who does")
+        m.d.comb += Assert(
+            given == Mux(wants.bit_select(slot, 1), 1 << slot, expected),
+            "a slot is its user's, and if he does not want it the first one's in order who does",
+        )
 
         # One user, who asks without pause and whose board does not sleep meanwhile.
         user, waited, distance = Signal(range(SLOTS)), Signal(range(SLOTS + 1)), Signal(range(SLOTS))
@@ -47,7 +49,9 @@ class SlotsProof(wiring.Component):
             user.eq(AnyConst(user.shape())),
             Assume((waited == 0) | (slept == 0)),
             distance.eq(user - slot),
-            Assert(~(wants.bit_select(user, 1) & (slot == user)) | (given == 1 << user), "one cycle in each frame is his"),
+            Assert(
+                ~(wants.bit_select(user, 1) & (slot == user)) | (given == 1 << user), "one cycle in each frame is his"
+            ),
             Assert(waited < SLOTS, "who waits is served within a frame"),
             Assert(slots.probes.count == cycles),
             Assert((waited == 0) | (waited + distance < SLOTS), "he has waited since his slot at the most"),

@@ -1,11 +1,12 @@
-"""Proof of hdl/hub/control/status_table.py: an output has one input at most (H10), and a grant stands in the next cycle (H4)."""
+"""Proof of hdl/hub/control/status_table.py: an output has one input at most (H10), and a grant stands in the next
+cycle (H4)."""
 
 from amaranth.asserts import AnyConst, AnySeq
 from amaranth.hdl import Array, Assert, Assume, Module, Mux, Signal
 from amaranth.lib import wiring
 
-from ...hdl.hub.messages import one_hot_index
 from ...hdl.hub.control.status_table import StatusTable
+from ...hdl.hub.messages import one_hot_index
 from .faults import Fault
 from .proof import Attempt, Proof
 from .prove import look_into
@@ -30,7 +31,9 @@ def table_properties(m, table, i, o):
         in_use.eq(owners != 0),
         Assert(owners <= 1, "an output has one input at most"),
     ]
-    ends = table.closed.bit_select(o, 1) | table.close_mine.bit_select(i, 1) | (table.close_one.bit_select(i, 1) & names)
+    ends = (
+        table.closed.bit_select(o, 1) | table.close_mine.bit_select(i, 1) | (table.close_one.bit_select(i, 1) & names)
+    )
     expected, was_mine, was_in_use = Signal(), Signal(), Signal()
     m.d.sync += [
         expected.eq((mine | (table.enter.bit_select(i, 1) & names)) & ~ends),
@@ -39,7 +42,9 @@ def table_properties(m, table, i, o):
     ]
     entered, owner = table.entered_output.bit_select(o, 1), Array(table.owner)[o]
     m.d.comb += [
-        Assert(mine == expected, "a grant stands in the next cycle, what is closed is free in it, and else nothing changes"),
+        Assert(
+            mine == expected, "a grant stands in the next cycle, what is closed is free in it, and else nothing changes"
+        ),
         Assert(table.connected.bit_select(o, 1) == was_in_use, "the outputs' side follows a cycle later"),
         Assert(~was_mine | (owner == i), "and names the same input"),
         Assert(table.ended.bit_select(o, 1) == (was_in_use & ~in_use), "an end is told once"),
@@ -74,7 +79,12 @@ class StatusTableProof(wiring.Component):
         output = Signal(range(ports))
         m.d.comb += [
             output.eq(Array(names)[input_number]),
-            Assume((table.enter == 0) | (output < ports) & (output != input_number) & (sum(mine.bit_select(output, 1) for mine in table.targets) == 0)),
+            Assume(
+                (table.enter == 0)
+                | (output < ports)
+                & (output != input_number)
+                & (sum(mine.bit_select(output, 1) for mine in table.targets) == 0)
+            ),
         ]
         m.d.sync += [
             table.entered_input.eq(input_number),

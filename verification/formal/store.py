@@ -1,11 +1,11 @@
-"""Proof of hdl/cab/rx_writer.py: the DMA of fiber in writes the bytes that it took to the areas that it was given, and nothing else.
+"""Proof of hdl/cab/rx_writer.py: the DMA of fiber in writes the bytes that it took to the areas that it was given, and
+nothing else.
 
-Statement: docs/cab.md, "Fiber in" (scatter, at any byte address). One arbitrary byte of the memory lies in none of the areas: it
-is never written. One arbitrary byte that is taken is followed until it is in memory.
-"""
+Statement: docs/cab.md, "Fiber in" (scatter, at any byte address). One arbitrary byte of the memory lies in none of the
+areas: it is never written. One arbitrary byte that is taken is followed until it is in memory."""
 
 from amaranth.asserts import AnyConst, AnySeq
-from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal
+from amaranth.hdl import Assert, Assume, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.utils import exact_log2
 
@@ -33,15 +33,19 @@ class StoreProof(wiring.Component):
         probes, memory, area = store.probes, store.memory, store.areas.payload
         bits = exact_log2(size)
 
-        foreign = Signal(bits)    # a byte of no area
+        foreign = Signal(bits)  # a byte of no area
         m.d.comb += [
             foreign.eq(AnyConst(bits)),
             store.areas.valid.eq(AnySeq(1)),
-            area.address.eq(AnySeq(bits)), area.length.eq(AnySeq(LENGTH_BITS)),
+            area.address.eq(AnySeq(bits)),
+            area.length.eq(AnySeq(LENGTH_BITS)),
             Assume((area.length == 0) | (area.address + area.length <= size)),
             Assume((foreign < area.address) | (foreign >= area.address + area.length)),
-            store.data.eq(AnySeq(8)), store.flush.eq(AnySeq(1)), store.valid.eq(AnySeq(1) & ~store.flush),
-            store.forget.eq(AnySeq(1)), memory.ready.eq(AnySeq(1) & memory.valid),
+            store.data.eq(AnySeq(8)),
+            store.flush.eq(AnySeq(1)),
+            store.valid.eq(AnySeq(1) & ~store.flush),
+            store.forget.eq(AnySeq(1)),
+            memory.ready.eq(AnySeq(1) & memory.valid),
         ]
 
         # The area at work, as its bytes are taken.
@@ -69,7 +73,10 @@ class StoreProof(wiring.Component):
             Assert((probes.select == 0) | ((at[:2] != 0) & (left != 0)), "bytes wait for more of their word"),
             *(Assert(~probes.select[LANES - 1 - n] | (n < at[:2])) for n in range(LANES)),
             Assert(~(lane(probes.select, foreign) & (foreign[2:] == at[2:]))),
-            Assert(~(memory.valid & lane(memory.select, foreign) & (memory.address == foreign[2:])), "what is in no area is not written"),
+            Assert(
+                ~(memory.valid & lane(memory.select, foreign) & (memory.address == foreign[2:])),
+                "what is in no area is not written",
+            ),
             Assert(store.exhausted == ((left == 0) & ~store.areas.valid)),
         ]
 
@@ -79,9 +86,11 @@ class StoreProof(wiring.Component):
         starts = takes & ~(together | waits) & AnySeq(1)
         with m.If(starts):
             m.d.sync += [value.eq(store.data), place.eq(at)]
-        moves = Signal()    # the word that is put together goes to the memory
+        moves = Signal()  # the word that is put together goes to the memory
         free = ~memory.valid | memory.ready
-        m.d.comb += moves.eq((takes & ((at[:2] == LANES - 1) | (left == 1))) | (store.flush & (probes.select != 0) & free))
+        m.d.comb += moves.eq(
+            (takes & ((at[:2] == LANES - 1) | (left == 1))) | (store.flush & (probes.select != 0) & free)
+        )
         m.d.sync += [
             together.eq((together | starts) & ~moves & ~store.forget),
             waits.eq(((together | starts) & moves) | (waits & ~done)),
@@ -89,9 +98,15 @@ class StoreProof(wiring.Component):
         m.d.comb += [
             Assert(~(moves & ~free), "no word is lost for the next one"),
             Assert(~(together & waits)),
-            Assert(~together | (holds(probes.select, probes.word, place, value) & (place[2:] == at[2:])), "what was taken is there"),
-            Assert(~waits | (memory.valid & (memory.address == place[2:]) & holds(memory.select, memory.data, place, value)),
-                   "and is written to its place, unchanged"),
+            Assert(
+                ~together | (holds(probes.select, probes.word, place, value) & (place[2:] == at[2:])),
+                "what was taken is there",
+            ),
+            Assert(
+                ~waits
+                | (memory.valid & (memory.address == place[2:]) & holds(memory.select, memory.data, place, value)),
+                "and is written to its place, unchanged",
+            ),
             Assert(~store.empty | ~(together | waits), "it is not told to be written before it is"),
         ]
         return m

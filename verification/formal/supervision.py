@@ -1,5 +1,6 @@
-"""Proof of the HUB's centre: a user command never changes supervisor state, and neither does a supervisor command from a port that may not
-give any.
+"""Proof of the HUB's centre: a user command never changes supervisor state, and neither does a supervisor command from
+a
+port that may not give any.
 
 Statement: docs/hub.md, "Controller and status table", Supervisor commands.
 """
@@ -7,10 +8,10 @@ Statement: docs/hub.md, "Controller and status table", Supervisor commands.
 from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
-from ...hdl.hub.control.response_unit import ResponseUnit
-from ...hdl.hub.control.central import Central
 from ...hdl.hub.commands import WATCHDOG_DEFAULT
+from ...hdl.hub.control.central import Central
 from ...hdl.hub.control.controller import Controller
+from ...hdl.hub.control.response_unit import ResponseUnit
 from .commanding import commanding_ports
 from .faults import Fault
 from .proof import Attempt, Proof
@@ -39,12 +40,31 @@ class SupervisionProof(wiring.Component):
         m.d.comb += [Assume(~now[15]), Assert(~before[15])]
 
         all_ports = (1 << ports) - 1
-        changed = Cat(dut.enabled != all_ports, dut.looped != 0, supervisor.allowed != 1, dut.watchdog_log != WATCHDOG_DEFAULT, dut.select != 0)
+        changed = Cat(
+            dut.enabled != all_ports,
+            dut.looped != 0,
+            supervisor.allowed != 1,
+            dut.watchdog_log != WATCHDOG_DEFAULT,
+            dut.select != 0,
+        )
         m.d.comb += [
             Assert(changed == 0, "ports, rights, watchdog and monitor stay as they are"),
-            Assert(~Cat(dut.reset_queue, dut.pop, dut.clear_valid, dut.watchdog_restart, dut.reset_hub).any(), "nothing is reset or cleared"),
-            Assert(~Cat(supervisor.close_mine, supervisor.closed, supervisor.release, supervisor.lock, supervisor.enter,
-                        supervisor.ready_set, supervisor.ready_clear).any(), "nothing is forced"),
+            Assert(
+                ~Cat(dut.reset_queue, dut.pop, dut.clear_valid, dut.watchdog_restart, dut.reset_hub).any(),
+                "nothing is reset or cleared",
+            ),
+            Assert(
+                ~Cat(
+                    supervisor.close_mine,
+                    supervisor.closed,
+                    supervisor.release,
+                    supervisor.lock,
+                    supervisor.enter,
+                    supervisor.ready_set,
+                    supervisor.ready_clear,
+                ).any(),
+                "nothing is forced",
+            ),
             Assert(~answers.command_valid & ~supervisor.busy, "no supervisor command is ever carried out"),
             Assert(~(controller.decided.any() & controller.order.supervisor)),
             Assert(((controller.decided | controller.probes.waiting) & ~outstanding) == 0),

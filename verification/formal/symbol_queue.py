@@ -41,7 +41,9 @@ class SymbolQueueProof(wiring.Component):
             stores.eq(queue.push.valid & (level != depth)),
             pops.eq(queue.output.valid & queue.output.ready),
             Assert(queue.level == level),
-            Assert(queue.overflow == (queue.push.valid & (level == depth)), "what finds no room, and only that, is lost"),
+            Assert(
+                queue.overflow == (queue.push.valid & (level == depth)), "what finds no room, and only that, is lost"
+            ),
             Assert(queue.output.valid == (level > fresh + younger), "an entry is offered from the third cycle on"),
             Assert(probes.ahead == (level > queue.output.valid + fresh), "it is read in the second"),
         ]
@@ -85,9 +87,7 @@ PROOFS = [
         search=Attempt(lambda: SymbolQueueProof(2), mode="bmc", depth=7),
         faults={
             # It has two places.
-            "the last place is not used": Fault(
-                SymbolQueue, "overflow", lambda was, s: s.push__valid & (s.level == 1)
-            ),
+            "the last place is not used": Fault(SymbolQueue, "overflow", lambda was, s: s.push__valid & (s.level == 1)),
             "a full queue is written over": Fault(SymbolQueue, "store", lambda was, s: s.push__valid),
             "the head goes back when the queue is cleared": Fault(
                 SymbolQueue, "taken", lambda was, s: Mux(s.clear, s.read__addr, was)

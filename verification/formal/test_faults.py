@@ -4,6 +4,7 @@ import pytest
 from amaranth.hdl import Assert, Cat, Module, Mux, ResetInserter, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
+
 from nectar.verification.formal.faults import Fault, with_fields
 from nectar.verification.formal.prove import prove
 
@@ -131,9 +132,7 @@ def test_a_local_signal_is_told_from_a_member_of_the_same_name():
 
 def test_a_struct_has_its_fields():
     fault = Fault(Counter, "pair", lambda was, s: with_fields(was, high=Mux(s.up, was.high + 1, 0)))
-    assert _holds(
-        "struct", lambda counter, right: counter.pair.as_value() == Cat(right, (right + 1)[:2]), fault
-    )
+    assert _holds("struct", lambda counter, right: counter.pair.as_value() == Cat(right, (right + 1)[:2]), fault)
 
 
 def test_a_signal_of_a_submodule_is_told_by_its_path():

@@ -1,6 +1,7 @@
 """All proofs: each holds, and finds each of its faults."""
 
 import pytest
+
 from nectar.verification.formal.proof import all_proofs
 
 PROOFS = [proof for proofs in all_proofs().values() for proof in proofs]

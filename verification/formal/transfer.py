@@ -8,12 +8,12 @@ from amaranth.hdl import Array, Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.hub.commands import Op
+from ...hdl.hub.control.status_table import StatusTable
 from ...hdl.hub.crossbar import Crossbar
+from ...hdl.hub.messages import index_bits, one_hot_index
 from ...hdl.hub.port.entry import CLOSES
 from ...hdl.hub.port.head import Head
-from ...hdl.hub.messages import index_bits, one_hot_index
 from ...hdl.hub.port.output_port import OutputPort
-from ...hdl.hub.control.status_table import StatusTable
 from .faults import Fault
 from .output_port import is_sent
 from .proof import Attempt, Proof
@@ -46,13 +46,16 @@ class TransferProof(wiring.Component):
         output, giver = Signal(index_bits(self.ports)), Signal(index_bits(self.ports))
         m.d.comb += [
             table.enter.eq(AnySeq(self.ports)),
-            Assume((table.enter & (table.enter - 1))[:self.ports] == 0),
+            Assume((table.enter & (table.enter - 1))[: self.ports] == 0),
             giver.eq(one_hot_index(table.enter)),
             output.eq(Array([head.request.param for head in self.heads])[giver]),
             Assume(~table.enter.any() | (Array([head.request.param for head in self.heads])[giver] < self.ports)),
             Assume(~table.enter.any() | (output != giver)),
-            Assume(~table.enter.any() | ~was_connected.bit_select(output, 1) & ~Cat(
-                Cat(targets[o] for targets in table.targets).any() for o in ports).bit_select(output, 1)),
+            Assume(
+                ~table.enter.any()
+                | ~was_connected.bit_select(output, 1)
+                & ~Cat(Cat(targets[o] for targets in table.targets).any() for o in ports).bit_select(output, 1)
+            ),
         ]
         m.d.sync += [
             was_connected.eq(table.connected),
@@ -74,14 +77,22 @@ class TransferProof(wiring.Component):
                 Assume(is_sent(entry) | own | (entry == CLOSES | Op.CLOSE_ALL) & outside | head.probes.states[1]),
                 Assume(~own | entry[7] & entry[8] & outside),
                 Assert(head.probes.states[0] | outside),
-                Assert(((head.probes.states & (head.probes.states - 1))[:6] == 0) & ~(head.probes.last_but_one & head.probes.last)),
+                Assert(
+                    ((head.probes.states & (head.probes.states - 1))[:6] == 0)
+                    & ~(head.probes.last_but_one & head.probes.last)
+                ),
                 head.entry.eq(entry),
                 head.valid.eq(AnySeq(1)),
-                head.offer.eq(AnySeq(1) & ~head.valid & outside), head.offered.eq(AnySeq(8)),
-                head.halt.eq(AnySeq(1)), head.expired.eq(AnySeq(1)),
+                head.offer.eq(AnySeq(1) & ~head.valid & outside),
+                head.offered.eq(AnySeq(8)),
+                head.halt.eq(AnySeq(1)),
+                head.expired.eq(AnySeq(1)),
                 head.resume.eq(AnySeq(1) & waits & ~fresh),
                 head.response_valid.eq(AnySeq(1) & head.probes.asked & ~(waits & fresh)),
-                head.done.eq(AnySeq(1)), head.value.eq(AnySeq(8)), head.fault.eq(AnySeq(5)), head.quiet.eq(AnySeq(1)),
+                head.done.eq(AnySeq(1)),
+                head.value.eq(AnySeq(8)),
+                head.fault.eq(AnySeq(5)),
+                head.quiet.eq(AnySeq(1)),
                 head.answer.ready.eq(AnySeq(1)),
                 head.targets.eq(table.targets[n]),
                 head.mine.eq(table.mine[n]),
@@ -107,13 +118,19 @@ class TransferProof(wiring.Component):
                 port.looped.eq(AnySeq(1)),
             ]
             sender = port.probes.replies.probes
-            m.d.comb += Assert((sender.at == 0) & (sender.come == sender.sent))  # ready signals stand for all that is inserted
+            m.d.comb += Assert(
+                (sender.at == 0) & (sender.come == sender.sent)
+            )  # ready signals stand for all that is inserted
 
         m.d.comb += [
             Assert(table.entered_output.any() == entered.any()),
             *(Assert(~table.targets[i][i]) for i in ports),
             Assert(~entered.any() | (entered == 1 << table.entered_input)),
-            *(Assert(~table.targets[i][o] | (Mux(table.entered_output[o], table.entered_input, table.owner[o]) == i)) for i in ports for o in ports),
+            *(
+                Assert(~table.targets[i][o] | (Mux(table.entered_output[o], table.entered_input, table.owner[o]) == i))
+                for i in ports
+                for o in ports
+            ),
         ]
 
         closing = Cat(head.probes.states[5] for head in self.heads)
@@ -134,15 +151,26 @@ class TransferProof(wiring.Component):
             m.d.comb += [
                 under_way[o].eq(Cat(marks).any() | port.closed),
                 Assert(sum(marks) + port.closed <= 1, "one close all at a time"),
-                *(Assert(~mark | ~standing[n + 1:].any(), "nothing stands behind a close all") for n, mark in enumerate(marks[:-1])),
-                Assert(~port.closed | ~standing[1:].any(), "when it closes, all that came before has entered the output register"),
-                Assert(~under_way[o] | table.ended[o] | (listeners & closing).any(),
-                       "until then, or until its connection has ended otherwise, that stands, and the head that sent the close all waits"),
+                *(
+                    Assert(~mark | ~standing[n + 1 :].any(), "nothing stands behind a close all")
+                    for n, mark in enumerate(marks[:-1])
+                ),
+                Assert(
+                    ~port.closed | ~standing[1:].any(),
+                    "when it closes, all that came before has entered the output register",
+                ),
+                Assert(
+                    ~under_way[o] | table.ended[o] | (listeners & closing).any(),
+                    "until then, or until its connection has ended otherwise, that stands, and the head that sent the "
+                    "close all waits",
+                ),
                 Assert(~under_way[o] | ~port.push, "and nothing follows"),
                 Assert(~(listeners & ~closing).any() | ~under_way[o], "and cannot close another"),
             ]
         for n in ports:
-            m.d.comb += Assert(~closing[n] | ((table.targets[n] & ~under_way) == 0), "a head waits only for outputs that will close")
+            m.d.comb += Assert(
+                ~closing[n] | ((table.targets[n] & ~under_way) == 0), "a head waits only for outputs that will close"
+            )
         return m
 
 

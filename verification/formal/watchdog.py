@@ -34,8 +34,11 @@ class WatchdogProof(wiring.Component):
         held, moved, expired = (Signal(name=name) for name in ("held", "moved", "expired"))
         m.d.comb += [
             dut.log.eq(self.log),
-            dut.held.eq(AnySeq(ports)), dut.moved.eq(AnySeq(ports)),
-            held.eq(probes.held.bit_select(port, 1)), moved.eq(probes.moved.bit_select(port, 1)), expired.eq(dut.expired.bit_select(port, 1)),
+            dut.held.eq(AnySeq(ports)),
+            dut.moved.eq(AnySeq(ports)),
+            held.eq(probes.held.bit_select(port, 1)),
+            moved.eq(probes.moved.bit_select(port, 1)),
+            expired.eq(dut.expired.bit_select(port, 1)),
         ]
         # A reset ends what is held; the rest of it, here and there, follows a cycle later.
         before, moved_before = Signal(ports), Signal(ports, reset_less=True)
@@ -65,7 +68,7 @@ class WatchdogProof(wiring.Component):
             marked.eq(probes.still.bit_select(port, 1)),
             cycles.eq(probes.count - 1),
             fresh.eq((cycles == 0) & ~probes.last),
-            phase.eq(Mux(fresh, 0, Mux(cycles[:self.log] == 0, time, cycles[:self.log]))),
+            phase.eq(Mux(fresh, 0, Mux(cycles[: self.log] == 0, time, cycles[: self.log]))),
             Assert(fresh | (probes.last == (cycles - 1)[self.log])),
             Assert(probes.bit == cycles[self.log]),
             Assert(still <= 4 * time + 3),
@@ -95,9 +98,7 @@ PROOFS = [
             "what has just come expires": Fault(
                 Watchdog, "expired", lambda was, s: Mux(s.tick, s.local("held") & ~s.local("moved"), 0)
             ),
-            "what moves in time expires": Fault(
-                Watchdog, "still", lambda was, s: _still(s, s.local("held"), s.tick)
-            ),
+            "what moves in time expires": Fault(Watchdog, "still", lambda was, s: _still(s, s.local("held"), s.tick)),
             "a tick is missed": Fault(
                 Watchdog,
                 "still",

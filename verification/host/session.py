@@ -6,7 +6,7 @@ from cocotb.triggers import Timer
 
 from nectar.hdl.host.numbers import REQUEST, Item, Reason, Request, Turn, header
 from nectar.software.backends.cablewords import Deframer, encode, frame, turns, value
-from nectar.software.door import OperationKind, Operation
+from nectar.software.door import Operation, OperationKind
 
 __all__ = ["Session", "disturbed"]
 
@@ -39,10 +39,10 @@ class Session:
         self.repeats = 0
         self._deframer = Deframer()
         self._frames = []
-        self._bits = []        # to be sent
+        self._bits = []  # to be sent
         self._level = 1
         self._wait = 0
-        self._since = None     # cycles since the start bit of what is received
+        self._since = None  # cycles since the start bit of what is received
         self._byte = 0
 
     async def start(self):
@@ -108,7 +108,8 @@ class Session:
         raise AssertionError("no answer, however often the request was sent")
 
     async def do(self, work):
-        """Has each processor do operations, the last of which is awaited; ``work``: CAB's number → operations, for all CABs. The values, by CAB.
+        """Has each processor do operations, the last of which is awaited; ``work``: CAB's number → operations, for all
+        CABs. The values, by CAB.
 
         Those that are done before the others compute until these are, too.
         """
@@ -140,12 +141,16 @@ class Session:
 
 def disturbed(rate):
     """A line that loses, doubles or damages a byte in ``1 / rate``."""
+
     def spoil(data):
         out = b""
         for byte in data:
             if random.random() < rate:
-                out += random.choice((b"", bytes([byte, byte]), bytes([byte ^ 1 << random.randrange(8)]), random.randbytes(2)))
+                out += random.choice(
+                    (b"", bytes([byte, byte]), bytes([byte ^ 1 << random.randrange(8)]), random.randbytes(2))
+                )
             else:
                 out += bytes([byte])
         return out
+
     return spoil

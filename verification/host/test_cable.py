@@ -7,7 +7,7 @@ import pytest
 
 from nectar.hdl.host.cable import Cable
 from nectar.hdl.host.numbers import Reason, Request
-from nectar.software.door import OperationKind, Operation
+from nectar.software.door import Operation, OperationKind
 from nectar.verification.bench import Bench, inside
 from nectar.verification.host.session import Session, disturbed
 
@@ -19,8 +19,13 @@ class Memories:
     """A memory at each bus, which answers in the edge behind that at which a request is taken."""
 
     def __init__(self, dut):
-        self.pins = [{name: getattr(dut, f"bus_{n}__{name}") for name in ("valid", "address", "write", "select", "write_data", "done", "read_data")}
-                     for n in range(int(inside().split()[0]))]
+        self.pins = [
+            {
+                name: getattr(dut, f"bus_{n}__{name}")
+                for name in ("valid", "address", "write", "select", "write_data", "done", "read_data")
+            }
+            for n in range(int(inside().split()[0]))
+        ]
         self.dut = dut
         self.stores = [[] for _ in self.pins]
         self.content = [{} for _ in self.pins]
@@ -79,15 +84,25 @@ async def _session(dut, rate, blocks):
     for _ in range(blocks):
         work, written = {}, {}
         for cab in range(len(bus.memories.pins)):
-            address, data, single = random.randrange(1 << 20), random.randbytes(random.choice((1, 5, 30, 100))), random.getrandbits(32)
-            work[cab] = [Operation(OperationKind.WRITE_BLOCK, address, len(data), data), Operation(OperationKind.SPEND, 0, 0, 50),
-                         Operation(OperationKind.WRITE, 0x200000, 4, single), Operation(OperationKind.READ_BLOCK, address, len(data))]
+            address, data, single = (
+                random.randrange(1 << 20),
+                random.randbytes(random.choice((1, 5, 30, 100))),
+                random.getrandbits(32),
+            )
+            work[cab] = [
+                Operation(OperationKind.WRITE_BLOCK, address, len(data), data),
+                Operation(OperationKind.SPEND, 0, 0, 50),
+                Operation(OperationKind.WRITE, 0x200000, 4, single),
+                Operation(OperationKind.READ_BLOCK, address, len(data)),
+            ]
             written[cab] = address, data, single
             bus.memories.stores[cab].clear()
         assert await bus.do(work) == {cab: data for cab, (_, data, _) in written.items()}
         for cab, (address, data, single) in written.items():
             end = (address & ~3) + (address % 4 + len(data) + 3) // 4 * 4
-            assert [where for where, _ in bus.memories.stores[cab]] == [*range(address & ~3, end, 4), 0x200000], "a store was lost or done twice"
+            assert [where for where, _ in bus.memories.stores[cab]] == [*range(address & ~3, end, 4), 0x200000], (
+                "a store was lost or done twice"
+            )
             assert bus.memories.content[cab][0x200000] == single
     return bus.repeats
 
@@ -100,7 +115,8 @@ async def operations_reach_the_bus_and_results_the_host(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def nothing_is_lost_or_done_twice_on_a_bad_line(dut):
-    """docs/cable.md: bytes are lost, doubled, damaged and invented in both directions; every store is made exactly once."""
+    """docs/cable.md: bytes are lost, doubled, damaged and invented in both directions; every store is made exactly
+    once."""
     assert await _session(dut, 0.006, 3) > 0
 
 

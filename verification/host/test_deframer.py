@@ -1,4 +1,5 @@
-"""Bench of hdl/host/deframer.py: frames among noise, damaged ones, too long ones, and such as come when the buffer is in use."""
+"""Bench of hdl/host/deframer.py: frames among noise, damaged ones, too long ones, and such as come when the buffer
+is in use."""
 
 import random
 
@@ -21,7 +22,7 @@ class Reader:
         self.buffer = {}
         self.frames = []
         self.hold = 0
-        self.held = None        # the length, while the buffer is in use
+        self.held = None  # the length, while the buffer is in use
 
     async def start(self):
         await self.clock.start("data", "valid", "hold", "wrong")
@@ -58,17 +59,18 @@ def _damaged(data):
     at = random.randrange(len(data))
     kind = random.randrange(4)
     if kind == 0:
-        return data[:at] + data[at + 1:]                                        # a byte lost
+        return data[:at] + data[at + 1 :]  # a byte lost
     if kind == 1:
-        return data[:at + 1] + data[at:at + 1] + data[at + 1:]                  # doubled
+        return data[: at + 1] + data[at : at + 1] + data[at + 1 :]  # doubled
     if kind == 2:
-        return data[:at] + bytes([data[at] ^ 1 << random.randrange(8)]) + data[at + 1:]
+        return data[:at] + bytes([data[at] ^ 1 << random.randrange(8)]) + data[at + 1 :]
     return data[:at] + random.choice((b"\x7e", b"\x7d", random.randbytes(3))) + data[at:]
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def what_is_whole_is_found_and_nothing_else(dut):
-    """docs/cable.md: whole frames are delivered, others are not, whatever noise is between them; as the host's own deframer has it."""
+    """docs/cable.md: whole frames are delivered, others are not, whatever noise is between them; as the host's own
+    deframer has it."""
     reader, reference = Reader(dut), Reference()
     await reader.start()
     whole = 0
@@ -80,7 +82,7 @@ async def what_is_whole_is_found_and_nothing_else(dut):
         elif kind == 1:
             data = random.randbytes(random.randrange(20)) + data
         elif kind == 2:
-            data = data[:-1]             # the next one's flag ends it
+            data = data[:-1]  # the next one's flag ends it
         whole += kind == 3
         before = len(reader.frames)
         await reader.take(data, random.choice((0, 0.5)))
@@ -90,14 +92,25 @@ async def what_is_whole_is_found_and_nothing_else(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def frames_that_can_be_no_request_are_left_out(dut):
-    """docs/cable.md: empty ones, a checksum alone, half words, an escape before the flag or before an escape, more words than the buffer has."""
+    """docs/cable.md: empty ones, a checksum alone, half words, an escape before the flag or before an escape, more
+    words than the buffer has."""
     reader = Reader(dut)
     await reader.start()
     longest = [random.getrandbits(32) for _ in range(FRAME_WORDS - 1)]
-    await reader.take(bytes([FLAG]) * 5 + frame([]) + frame([1])[:-1] + bytes([ESCAPE, FLAG]) + frame([*longest, 7]) + frame([2])[:3] + bytes([ESCAPE])
-                      + bytes([ESCAPE]) + frame([2])[3:])
+    await reader.take(
+        bytes([FLAG]) * 5
+        + frame([])
+        + frame([1])[:-1]
+        + bytes([ESCAPE, FLAG])
+        + frame([*longest, 7])
+        + frame([2])[:3]
+        + bytes([ESCAPE])
+        + bytes([ESCAPE])
+        + frame([2])[3:]
+    )
     assert reader.frames == []
     import zlib
+
     for odd in (b"\1\2\3", b"\1\2\3\4\5"):
         await reader.take(b"\x7e" + odd + zlib.crc32(odd).to_bytes(4, "little") + b"\x7e")
     assert reader.frames == []
@@ -111,7 +124,11 @@ async def every_length_is_told(dut):
     """docs/cable.md: a request has at most 512 words with its checksum; each bit of the number counts."""
     reader = Reader(dut)
     await reader.start()
-    lengths = [*(1 << n for n in range(9)), *((1 << n) - 1 for n in range(1, 10)), *(random.randrange(1, FRAME_WORDS) for _ in range(5))]
+    lengths = [
+        *(1 << n for n in range(9)),
+        *((1 << n) - 1 for n in range(1, 10)),
+        *(random.randrange(1, FRAME_WORDS) for _ in range(5)),
+    ]
     for length in lengths:
         words = [random.getrandbits(32) for _ in range(length)]
         await reader.take(frame(words))
@@ -120,7 +137,8 @@ async def every_length_is_told(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def nothing_moves_while_the_buffer_is_in_use(dut):
-    """docs/cable.md: a frame of which any part comes meanwhile is lost, as is one in which the line has lost a byte; the next is found."""
+    """docs/cable.md: a frame of which any part comes meanwhile is lost, as is one in which the line has lost a byte;
+    the next is found."""
     reader = Reader(dut)
     await reader.start()
     for _ in range(150):
@@ -128,7 +146,7 @@ async def nothing_moves_while_the_buffer_is_in_use(dut):
         begin = random.randrange(len(data))
         end = random.randint(begin + 1, len(data))
         if random.random() < 0.2:
-            begin, end = len(data) - 1, len(data)       # the flag that ends it, and nothing else
+            begin, end = len(data) - 1, len(data)  # the flag that ends it, and nothing else
         before = len(reader.frames)
         await reader.take(data[:begin])
         if random.random() < 0.5:

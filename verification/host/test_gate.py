@@ -12,14 +12,15 @@ from nectar.verification.bench import Bench
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def exactly_the_edges_that_are_wanted_pass(dut):
-    """docs/cable.md: the wish may change at any time while the clock is high, as what comes from registers does, and no pulse is short for it."""
+    """docs/cable.md: the wish may change at any time while the clock is high, as what comes from registers does, and
+    no pulse is short for it."""
     dut.enable.value = 0
     dut.clk.value = 1
     await Timer(1, unit="ns")
     for _ in range(2000):
         wanted = random.getrandbits(1)
         before = int(dut.clock.value)
-        for _ in range(3):               # it settles
+        for _ in range(3):  # it settles
             dut.enable.value = random.getrandbits(1)
             await Timer(1, unit="ns")
             assert int(dut.clock.value) == before

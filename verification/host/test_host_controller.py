@@ -1,4 +1,5 @@
-"""Bench of hdl/host/host_controller.py: requests, repeated, out of order and senseless ones among them, with processors that do what they like."""
+"""Bench of hdl/host/host_controller.py: requests, repeated, out of order and senseless ones among them, with
+processors that do what they like."""
 
 import random
 
@@ -6,7 +7,20 @@ import cocotb
 import pytest
 
 from nectar.hdl.host.host_controller import HostController
-from nectar.hdl.host.numbers import (ANSWER, FRAME_WORDS, QUIET_EDGES, REQUEST, RESET_EDGES, VERSION, Answer, Item, Reason, Request, Turn, header)
+from nectar.hdl.host.numbers import (
+    ANSWER,
+    FRAME_WORDS,
+    QUIET_EDGES,
+    REQUEST,
+    RESET_EDGES,
+    VERSION,
+    Answer,
+    Item,
+    Reason,
+    Request,
+    Turn,
+    header,
+)
 from nectar.software.backends.cablewords import turns
 from nectar.verification.bench import Bench, inside
 from nectar.verification.cab.lockstep import HandClock
@@ -15,7 +29,8 @@ IDENTITY = [0x12345678, 0x9ABCDEF0, 7]
 
 
 class Fake:
-    """A processor that takes what it is given, is busy for a while, lets some edges go by, and wants something again."""
+    """A processor that takes what it is given, is busy for a while, lets some edges go by, and wants something
+    again."""
 
     def __init__(self, eager):
         self.eager = eager
@@ -70,9 +85,20 @@ class Board:
         self.resets = 0
 
     async def start(self):
-        await self.clock.start("frame", "length", "word", "stall", "asleep", "quiet", "words__ready",
-                               *(f"host_{n}__{name}" for n in range(len(self.cabs))
-                                 for name in ("turn", "level", "failed", "error_write", "error_address", "results", "result")))
+        await self.clock.start(
+            "frame",
+            "length",
+            "word",
+            "stall",
+            "asleep",
+            "quiet",
+            "words__ready",
+            *(
+                f"host_{n}__{name}"
+                for n in range(len(self.cabs))
+                for name in ("turn", "level", "failed", "error_write", "error_address", "results", "result")
+            ),
+        )
 
     def pin(self, name):
         return int(self.clock.handle(name).value)
@@ -80,13 +106,28 @@ class Board:
     async def cycle(self, frame=0, length=0):
         clock = self.clock
         for n, cab in enumerate(self.cabs):
-            clock.drive(**{f"host_{n}__turn": cab.turn, f"host_{n}__level": cab.level, f"host_{n}__failed": cab.failed,
-                           f"host_{n}__error_write": cab.error_write, f"host_{n}__error_address": cab.error_address,
-                           f"host_{n}__results": len(cab.results),
-                           f"host_{n}__result": cab.results[self.results] if self.results < len(cab.results) else random.getrandbits(32)})
+            clock.drive(
+                **{
+                    f"host_{n}__turn": cab.turn,
+                    f"host_{n}__level": cab.level,
+                    f"host_{n}__failed": cab.failed,
+                    f"host_{n}__error_write": cab.error_write,
+                    f"host_{n}__error_address": cab.error_address,
+                    f"host_{n}__results": len(cab.results),
+                    f"host_{n}__result": cab.results[self.results]
+                    if self.results < len(cab.results)
+                    else random.getrandbits(32),
+                }
+            )
         stall = sum(cab.stall << n for n, cab in enumerate(self.cabs))
-        clock.drive(frame=frame, word=self.frames[self.address], stall=stall, quiet=self.quiet,
-                    asleep=sum(cab.sleeps << n for n, cab in enumerate(self.cabs)), words__ready=random.random() < self.patience)
+        clock.drive(
+            frame=frame,
+            word=self.frames[self.address],
+            stall=stall,
+            quiet=self.quiet,
+            asleep=sum(cab.sleeps << n for n, cab in enumerate(self.cabs)),
+            words__ready=random.random() < self.patience,
+        )
         if length:
             clock.drive(length=length)
         await clock.settle()
@@ -115,7 +156,9 @@ class Board:
             if self.pin("halt") >> n & 1:
                 cab.absent()
             elif self.pin(f"host_{n}__commit"):
-                cab.committed(self.pin(f"host_{n}__count"), self.pin(f"host_{n}__attached"), self.pin(f"host_{n}__final"))
+                cab.committed(
+                    self.pin(f"host_{n}__count"), self.pin(f"host_{n}__attached"), self.pin(f"host_{n}__final")
+                )
             else:
                 cab.cycle(tick)
         await clock.edge()
@@ -128,7 +171,7 @@ class Board:
     async def request(self, words):
         """A frame comes, as soon as there may be one."""
         await self.free()
-        self.frames[:len(words) + 1] = [*words, random.getrandbits(32)]
+        self.frames[: len(words) + 1] = [*words, random.getrandbits(32)]
         await self.cycle(frame=1, length=len(words) + 1)
 
     async def answered(self, most=5000):
@@ -147,9 +190,15 @@ class Board:
         """What a STATUS says: reason, edges, and turns, which must be those of the processors."""
         first, reason, high, low, *rest = answer
         assert first == header(ANSWER, number, Answer.STATUS)
-        told = [(turn.turn, turn.cab, turn.level, turn.failed, turn.error_write, turn.error_address, turn.results) for turn in turns(rest)]
-        assert told == [(cab.turn, n, cab.level, bool(cab.failed), bool(cab.error_write), cab.error_address, cab.results)
-                        for n, cab in enumerate(self.cabs) if cab.turn]
+        told = [
+            (turn.turn, turn.cab, turn.level, turn.failed, turn.error_write, turn.error_address, turn.results)
+            for turn in turns(rest)
+        ]
+        assert told == [
+            (cab.turn, n, cab.level, bool(cab.failed), bool(cab.error_write), cab.error_address, cab.results)
+            for n, cab in enumerate(self.cabs)
+            if cab.turn
+        ]
         assert high << 32 | low == self.edges
         return Reason(reason)
 
@@ -161,11 +210,16 @@ class Board:
         assert await self.answered() == [header(ANSWER, number, Answer.IDENTITY), *IDENTITY]
         number = number + 1 & 0xFF
         await self.request([header(REQUEST, number, Request.RESET)])
-        assert self.status(await self.answered(), number) == Reason.LIMIT and self.resets == RESET_EDGES and not self.pin("reset")
+        assert (
+            self.status(await self.answered(), number) == Reason.LIMIT
+            and self.resets == RESET_EDGES
+            and not self.pin("reset")
+        )
         return number
 
     def items(self):
-        """Items for those who have a turn, and some more: (words, what each CAB must get, who is woken, who is halted)."""
+        """Items for those who have a turn, and some more: (words, what each CAB must get, who is woken, who is
+        halted)."""
         words, expected, woken, halted = [], {}, set(), set()
         for n, cab in enumerate(self.cabs):
             if cab.turn or not cab.given:
@@ -224,7 +278,7 @@ async def _go(board, number, met):
     assert (reason == Reason.TURN) == any(cab.turn for cab in board.cabs)
     for n, cab in enumerate(board.cabs):
         if n not in halted:
-            assert cab.given[before[n]:] == ([expected[n]] if n in expected else [])
+            assert cab.given[before[n] :] == ([expected[n]] if n in expected else [])
     assert board.woken == woken
     # The same again, what is no request, and what is not due: nothing is done.
     state = [(cab.turn, len(cab.given)) for cab in board.cabs], board.edges
@@ -241,7 +295,9 @@ async def _go(board, number, met):
             await board.request([header(REQUEST, number + 1 & 0xFF, random.choice((0, 4, 0x81)))])
             await board.nothing()
         else:
-            await board.request([random.choice((header(REQUEST, number + 1 & 0xFF, Request.GO) ^ 1 << 24 + random.randrange(8), 0)), 9])
+            await board.request(
+                [random.choice((header(REQUEST, number + 1 & 0xFF, Request.GO) ^ 1 << 24 + random.randrange(8), 0)), 9]
+            )
             await board.nothing()
         assert state == ([(cab.turn, len(cab.given)) for cab in board.cabs], board.edges)
 
@@ -261,7 +317,8 @@ async def each_request_is_done_once_and_answered_as_often_as_it_comes(dut):
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 async def a_run_is_over_when_nothing_can_happen_any_more(dut):
-    """docs/cable.md: after QUIET_EDGES edges in a row at which boards and processors sleep; not before, and again only when something was given."""
+    """docs/cable.md: after QUIET_EDGES edges in a row at which boards and processors sleep; not before, and again
+    only when something was given."""
     board = Board(dut, eager=0)
     number = await board.begin()
     for count in range(1, 10):
@@ -285,7 +342,8 @@ async def a_run_is_over_when_nothing_can_happen_any_more(dut):
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 async def a_new_session_ends_a_run(dut):
-    """docs/cable.md: IDENTIFY is taken at any time and with any number and version, and time stands still from there on; RESET follows."""
+    """docs/cable.md: IDENTIFY is taken at any time and with any number and version, and time stands still from there
+    on; RESET follows."""
     for _ in range(5):
         board = Board(dut, eager=0)
         number = await board.begin()
@@ -313,7 +371,10 @@ async def it_does_not_hang_whatever_a_request_says(dut):
     for _ in range(20):
         for cab in board.cabs:
             cab.committed = lambda *given: None
-        words = [random.choice((random.getrandbits(32), Item.LOAD << 28 | random.getrandbits(9), 0)) for _ in range(random.choice((0, 1, 5, 100)))]
+        words = [
+            random.choice((random.getrandbits(32), Item.LOAD << 28 | random.getrandbits(9), 0))
+            for _ in range(random.choice((0, 1, 5, 100)))
+        ]
         await board.request([header(REQUEST, number + 1 & 0xFF, random.choice(list(Request))), *words])
         for _ in range(random.randrange(700)):
             await board.cycle()
@@ -328,17 +389,26 @@ async def it_does_not_hang_whatever_a_request_says(dut):
             assert answer[0] & 0xFF in (Answer.STATUS, Answer.BUSY)
 
 
-bench = Bench(__name__, {"1 cab": lambda: HostController(1, IDENTITY), "3 cabs": lambda: HostController(3, IDENTITY)}, ports_only=True)
+bench = Bench(
+    __name__,
+    {"1 cab": lambda: HostController(1, IDENTITY), "3 cabs": lambda: HostController(3, IDENTITY)},
+    ports_only=True,
+)
 
 
-@pytest.mark.parametrize("configuration, claim", [
-    pytest.param(*case, marks=pytest.mark.nightly) if case[0] == "1 cab" else case for case in bench.cases()])
+@pytest.mark.parametrize(
+    "configuration, claim",
+    [pytest.param(*case, marks=pytest.mark.nightly) if case[0] == "1 cab" else case for case in bench.cases()],
+)
 def test_host_controller(configuration, claim):
     """Each claim."""
     bench.check(configuration, claim)
 
 
-@pytest.mark.parametrize("cabs, error, message", [(0, ValueError, "1 to 16 CABs, not 0"), (17, ValueError, "not 17"), ("2", TypeError, "an integer, not '2'")])
+@pytest.mark.parametrize(
+    "cabs, error, message",
+    [(0, ValueError, "1 to 16 CABs, not 0"), (17, ValueError, "not 17"), ("2", TypeError, "an integer, not '2'")],
+)
 def test_a_number_of_cabs_that_cannot_be_is_refused(cabs, error, message):
     with pytest.raises(error, match=message):
         HostController(cabs, IDENTITY)

@@ -1,4 +1,5 @@
-"""Bench of hdl/host/processor.py: the same software on it and on the processor of the cocotb back end, on the same board, edge by edge."""
+"""Bench of hdl/host/processor.py: the same software on it and on the processor of the cocotb back end, on the same
+board, edge by edge."""
 
 import random
 
@@ -87,13 +88,18 @@ class Board:
         self.patience = random.choice((1, 0.6, 0.2))
         self.irq = random.choice((0, 0.05, 0.5))
         self.errors = errors
-        self.due = []          # edges until each answer, oldest first
+        self.due = []  # edges until each answer, oldest first
 
     def pins(self):
         """What it shows at the next edge."""
         done = bool(self.due) and self.due[0] <= 0
-        return {"bus__done": done, "bus__read_data": random.getrandbits(32), "bus__error": done and random.random() < self.errors,
-                "bus__ready": random.random() < self.patience, "irq": random.random() < self.irq}
+        return {
+            "bus__done": done,
+            "bus__read_data": random.getrandbits(32),
+            "bus__error": done and random.random() < self.errors,
+            "bus__ready": random.random() < self.patience,
+            "irq": random.random() < self.irq,
+        }
 
     def edge(self, pins, asked):
         """An edge, at which it showed ``pins``; ``asked``: a request was there."""
@@ -144,10 +150,13 @@ class Host:
         await self.commit(len(words), not self.loads[level] and self.runner.ended)
 
     async def commit(self, count=0, final=False):
-        await self.cycle(host__commit=1, host__count=count, host__final=final, host__attached=self.runner.door.handler is not None)
+        await self.cycle(
+            host__commit=1, host__count=count, host__final=final, host__attached=self.runner.door.handler is not None
+        )
 
     async def settle(self):
-        """Serves turns until the next edge may come. Returns the error that nobody is left to hear of, if there is one."""
+        """Serves turns until the next edge may come. Returns the error that nobody is left to hear of, if there is
+        one."""
         while True:
             await self.clock.settle()
             if not self.pin("stall"):
@@ -180,11 +189,23 @@ class Host:
 
 
 PINS = ("bus__done", "bus__read_data", "bus__error", "bus__ready", "irq")
-INPUTS = (*PINS, "tick", "host__write", "host__address", "host__data", "host__commit", "host__count", "host__attached", "host__final", "host__wake")
+INPUTS = (
+    *PINS,
+    "tick",
+    "host__write",
+    "host__address",
+    "host__data",
+    "host__commit",
+    "host__count",
+    "host__attached",
+    "host__final",
+    "host__wake",
+)
 
 
 async def scenario(clock, most, long):
-    """Random software on both, until it has ended or ``most`` edges are over. What turns there were, and how it ended."""
+    """Random software on both, until it has ended or ``most`` edges are over. What turns there were, and how it
+    ended."""
     await clock.start(*INPUTS)
     seed = random.getrandbits(32)
     theirs, ours = (Software(Door(16_000_000), seed, long) for _ in range(2))
@@ -212,8 +233,17 @@ async def scenario(clock, most, long):
             break
         assert lost is None, f"edge {edge}: an error that the software is to hear of is told the host"
         asked = bool(host.pin("bus__valid"))
-        got = (host.pin("bus__address"), bool(host.pin("bus__write")), host.pin("bus__select"), host.pin("bus__write_data"),
-               bool(host.pin("bus__kernel"))) if asked else None
+        got = (
+            (
+                host.pin("bus__address"),
+                bool(host.pin("bus__write")),
+                host.pin("bus__select"),
+                host.pin("bus__write_data"),
+                bool(host.pin("bus__kernel")),
+            )
+            if asked
+            else None
+        )
         assert got == (request and tuple(request)), f"edge {edge}: {got}, not {request}"
         assert ours.notes == theirs.notes, f"edge {edge}"
         assert host.pin("asleep") == reference.asleep, f"edge {edge}"
@@ -231,7 +261,8 @@ async def scenario(clock, most, long):
 
 @cocotb.test(timeout_time=100, timeout_unit="ms")
 async def it_does_what_the_door_says_at_each_edge(dut):
-    """docs/door.md: requests, interrupts, computing, waiting, errors, both levels, at the same edges as the reference."""
+    """docs/door.md: requests, interrupts, computing, waiting, errors, both levels, at the same edges as the
+    reference."""
     clock = HandClock(dut)
     met = set()
     for _ in range(30):

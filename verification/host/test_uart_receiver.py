@@ -90,15 +90,23 @@ async def a_spike_is_no_byte(dut):
 bench = Bench(__name__, {f"{n} cycles": lambda n=n: UartReceiver(n) for n in (4, 17)}, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", [
-    pytest.param(*case, marks=pytest.mark.nightly) if case[0] == "17 cycles" else case for case in bench.cases()])
+@pytest.mark.parametrize(
+    "configuration, claim",
+    [pytest.param(*case, marks=pytest.mark.nightly) if case[0] == "17 cycles" else case for case in bench.cases()],
+)
 def test_uart_receiver(configuration, claim):
     """Each claim."""
     bench.check(configuration, claim)
 
 
-@pytest.mark.parametrize("cycles, error, message", [(3, ValueError, "4 to 65536 cycles, not 3"), (65537, ValueError, "not 65537"),
-                                                    (4.5, TypeError, "whole number of cycles, not 4.5")])
+@pytest.mark.parametrize(
+    "cycles, error, message",
+    [
+        (3, ValueError, "4 to 65536 cycles, not 3"),
+        (65537, ValueError, "not 65537"),
+        (4.5, TypeError, "whole number of cycles, not 4.5"),
+    ],
+)
 def test_a_bit_that_cannot_be_is_refused(cycles, error, message):
     with pytest.raises(error, match=message):
         UartReceiver(cycles)

@@ -16,8 +16,11 @@ async def _follow(dut, sent, eager):
     await clock.start("bytes__valid", "bytes__payload")
     line, left = [], list(sent)
     bit = int(inside().split()[0])
-    while left or len(line) < 20 * bit or not all(line[-10 * bit:]):
-        clock.drive(bytes__valid=bool(left) and (eager or random.random() < 0.1), bytes__payload=left[0] if left else random.getrandbits(8))
+    while left or len(line) < 20 * bit or not all(line[-10 * bit :]):
+        clock.drive(
+            bytes__valid=bool(left) and (eager or random.random() < 0.1),
+            bytes__payload=left[0] if left else random.getrandbits(8),
+        )
         await clock.settle()
         line.append(int(clock.handle("tx").value))
         if clock.inputs["bytes__valid"] and clock.handle("bytes__ready").value:
@@ -33,7 +36,7 @@ def _read(line, bit):
         if line[at]:
             at += 1
             continue
-        bits = [line[at + n * bit:at + (n + 1) * bit] for n in range(10)]
+        bits = [line[at + n * bit : at + (n + 1) * bit] for n in range(10)]
         assert all(len(set(one)) == 1 for one in bits) and bits[9][0] == 1, f"at {at}: {bits}"
         found.append(sum(one[0] << n for n, one in enumerate(bits[1:9])))
         at += 10 * bit
@@ -61,8 +64,10 @@ async def the_line_is_high_between_bytes(dut):
 bench = Bench(__name__, {f"{n} cycles": lambda n=n: UartTransmitter(n) for n in (4, 7)}, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", [
-    pytest.param(*case, marks=pytest.mark.nightly) if case[0] == "7 cycles" else case for case in bench.cases()])
+@pytest.mark.parametrize(
+    "configuration, claim",
+    [pytest.param(*case, marks=pytest.mark.nightly) if case[0] == "7 cycles" else case for case in bench.cases()],
+)
 def test_uart_transmitter(configuration, claim):
     """Each claim."""
     bench.check(configuration, claim)

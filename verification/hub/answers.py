@@ -19,7 +19,8 @@ REPLY_CYCLES = 4
 
 
 class Asked(NamedTuple):
-    """A command that wants a reply, when it was obeyed, and the Answer that is due; for status, the outputs that its input held."""
+    """A command that wants a reply, when it was obeyed, and the Answer that is due; for status, the outputs that its
+    input held."""
 
     order: Order
     window: Window
@@ -104,7 +105,12 @@ def _errors(replay, order, end, value, where):
 def _connections(replay, port, o, begin, end, held, value, where):
     if o == port:
         return len(held)
-    tenures = [(number, tenure) for number, output in enumerate(replay.outputs) for tenure in output.tenures if tenure.owner == o]
+    tenures = [
+        (number, tenure)
+        for number, output in enumerate(replay.outputs)
+        for tenure in output.tenures
+        if tenure.owner == o
+    ]
     least = len({number for number, tenure in tenures if tenure.certain(begin, end)})
     most = len({number for number, tenure in tenures if tenure.possible(begin, end)})
     if not least <= value <= most:
@@ -115,11 +121,17 @@ def _connections(replay, port, o, begin, end, held, value, where):
 def _neighbour(replay, order, window, value, where):
     """A neighbour is what it has told last, or unknown if it may have been forgotten since."""
     place, unknown = (1, 0) if order.op == Op.STATUS_NEIGHBOUR else (2, KIND_UNKNOWN)
-    told = [(at, frame[place]) for frame, at in replay.arrived[order.param].replies if frame[0] in (HELLO, HELLO_ASK) and at <= window.end]
+    told = [
+        (at, frame[place])
+        for frame, at in replay.arrived[order.param].replies
+        if frame[0] in (HELLO, HELLO_ASK) and at <= window.end
+    ]
     if value == unknown:
         last = max((at for at, _ in told if at + SLACK < window.begin), default=None)
-        if last is not None and not any(asked is not window and asked.end + SLACK >= last and asked.begin <= window.end
-                                        for asked in replay.outputs[order.param].asks):
+        if last is not None and not any(
+            asked is not window and asked.end + SLACK >= last and asked.begin <= window.end
+            for asked in replay.outputs[order.param].asks
+        ):
             raise Violation(f"{where}: the neighbour had said hello in cycle {last}")
     elif value not in [known for _, known in told]:
         raise Violation(f"{where}: the neighbour has not said that")
@@ -127,26 +139,49 @@ def _neighbour(replay, order, window, value, where):
 
 def _hellos(replay, port):
     """One hello for each question that has arrived, one question for each status neighbour."""
-    sent = [frame for frame, _ in replay.sent[port].replies if frame[0] in (HELLO, HELLO_ASK) and frame[1] == replay.hub]
+    sent = [
+        frame for frame, _ in replay.sent[port].replies if frame[0] in (HELLO, HELLO_ASK) and frame[1] == replay.hub
+    ]
     asked = sum(frame[0] == HELLO_ASK for frame, _ in replay.arrived[port].replies)
-    due = [(HELLO, replay.hub, HELLO_HUB | port)] * asked + [(HELLO_ASK, replay.hub, HELLO_HUB | port)] * len(replay.outputs[port].asks)
+    due = [(HELLO, replay.hub, HELLO_HUB | port)] * asked + [(HELLO_ASK, replay.hub, HELLO_HUB | port)] * len(
+        replay.outputs[port].asks
+    )
     if sorted(sent) != sorted(due):
         raise Violation(f"port {port} sent hellos {sent}, expected {due}")
 
 
 def _transit(replay):
     """Replies of other HUBs: to the input connected to the output of the port where they arrived, or nowhere."""
-    waiting = [deque((frame, at) for frame, at in arrived.replies if frame[0] not in (HELLO, HELLO_ASK)) for arrived in replay.arrived]
-    flights = sorted(((item.offered, port, frame) for port in replay.ports
-                      for frame, item in replay.sent[port].replies if frame[1] != replay.hub))
+    waiting = [
+        deque((frame, at) for frame, at in arrived.replies if frame[0] not in (HELLO, HELLO_ASK))
+        for arrived in replay.arrived
+    ]
+    flights = sorted(
+        (
+            (item.offered, port, frame)
+            for port in replay.ports
+            for frame, item in replay.sent[port].replies
+            if frame[1] != replay.hub
+        )
+    )
     turns = REPLY_CYCLES * len(replay.ports) + SLACK
     bound = turns + 8 * 4 + 2 * SLACK
     latest = {}
     for offered, port, frame in flights:
-        found = [(came, at) for came, queue in enumerate(waiting) for f, at in queue
-                 if f == frame and at < offered and at >= latest.get((came, port), at)
-                 and any(t.owner == port and t.possible(at, min(at + turns, offered)) and (f[0] != Op.CLOSE_ALL_REPLY or t.asked < at)
-                         for t in replay.outputs[came].tenures)]
+        found = [
+            (came, at)
+            for came, queue in enumerate(waiting)
+            for f, at in queue
+            if f == frame
+            and at < offered
+            and at >= latest.get((came, port), at)
+            and any(
+                t.owner == port
+                and t.possible(at, min(at + turns, offered))
+                and (f[0] != Op.CLOSE_ALL_REPLY or t.asked < at)
+                for t in replay.outputs[came].tenures
+            )
+        ]
         timely = [(came, at) for came, at in found if replay.recording.slots(port, at, offered) <= bound]
         if not timely:
             reason = f"arrived in cycle {found[0][1]} already" if found else "has no business there"

@@ -1,8 +1,9 @@
-"""A HUB in plain Python, cycle by cycle, with the timing of the prototype as far as the pins of an unloaded HUB show it.
+"""A HUB in plain Python, cycle by cycle, with the timing of the prototype as far as the pins of an unloaded HUB show
+it.
 
-It exists to test the reference model and the traffic without hardware. It takes shortcuts that hardware cannot: decisions need
-no arbiter, replies no bus. Supervisor commands that concern ports are not imitated, and there is no watchdog.
-"""
+It exists to test the reference model and the traffic without hardware. It takes shortcuts that hardware cannot:
+decisions need no arbiter, replies no bus. Supervisor commands that concern ports are not imitated, and there is no
+watchdog."""
 
 from collections import deque
 
@@ -49,8 +50,10 @@ class CycleModel(Tables):
 
     def idle(self):
         """Whether nothing is under way and nothing held."""
-        return not any(p.queue or p.crossbar or p.register is not None or p.sending or p.readies or p.replies or p.hold
-                       for p in self.ports) and not any(holder is not None for holder in self.owner + self.lock)
+        return not any(
+            p.queue or p.crossbar or p.register is not None or p.sending or p.readies or p.replies or p.hold
+            for p in self.ports
+        ) and not any(holder is not None for holder in self.owner + self.lock)
 
     def clock(self, arriving, ready):
         """One clock edge."""
@@ -110,7 +113,11 @@ class CycleModel(Tables):
             self.count(port.index, CounterId.RESERVED)
         else:
             port.queue.append((symbol, self.now + INPUT))
-            if [queued for queued, _ in list(port.queue)[-4:-1]] == [Control.COMMAND, Op.FLUSH_REPLY, self.hub] and not symbol & CONTROL_BIT:
+            if [queued for queued, _ in list(port.queue)[-4:-1]] == [
+                Control.COMMAND,
+                Op.FLUSH_REPLY,
+                self.hub,
+            ] and not symbol & CONTROL_BIT:
                 self._flush(port)
 
     def _pass_reply(self, port, frame):
@@ -129,7 +136,12 @@ class CycleModel(Tables):
 
     def _flush(self, port):
         head = [symbol for symbol, _ in list(port.queue)[:COMMAND_LENGTH]]
-        waits = len(port.queue) > COMMAND_LENGTH and head[0] == Control.COMMAND and port.queue[3][1] <= self.now and not port.hold
+        waits = (
+            len(port.queue) > COMMAND_LENGTH
+            and head[0] == Control.COMMAND
+            and port.queue[3][1] <= self.now
+            and not port.hold
+        )
         if waits and owns(self.hub, head[1], head[2]):
             self._answer(port, head[1], self.obey(port.index, head[1], head[3], give_up=True))
         while len(port.queue) > COMMAND_LENGTH:
@@ -141,7 +153,11 @@ class CycleModel(Tables):
         if port.hold:
             port.hold -= 1
             return
-        if not port.queue or port.queue[0][1] > self.now or (port.closing and self.targets(port.index) and not port.passing):
+        if (
+            not port.queue
+            or port.queue[0][1] > self.now
+            or (port.closing and self.targets(port.index) and not port.passing)
+        ):
             return
         port.closing = port.closing and port.passing > 0
         if port.queue[0][0] == Control.COMMAND:

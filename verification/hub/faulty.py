@@ -12,7 +12,9 @@ class IgnoresReadyBit(CycleModel):
     """Test open succeeds without a ready signal."""
 
     def _must_wait(self, port, row, param):
-        return self.owner[param] not in (None, port) if row.group is Group.OPEN else super()._must_wait(port, row, param)
+        return (
+            self.owner[param] not in (None, port) if row.group is Group.OPEN else super()._must_wait(port, row, param)
+        )
 
 
 class TakesAway(CycleModel):

@@ -1,12 +1,12 @@
 """Nearly legal and illegal symbols for all ports of a HUB at once, and what must hold whatever arrives.
 
-Data bytes tell in their high bits which port sent them. Commands are of all kinds, right and wrong, whole and cut short, for this HUB and for
-others. Supervisor commands are obeyed from one port only, the *manager*, which takes care not to shut itself out, as the software of a
-network would; at all others they are part of the noise.
+Data bytes tell in their high bits which port sent them. Commands are of all kinds, right and wrong, whole and cut
+short, for this HUB and for others. Supervisor commands are obeyed from one port only, the *manager*, which takes care
+not to shut itself out, as the software of a network would; at all others they are part of the noise.
 
-``Watch`` looks at what comes out: frames are whole, an output changes from one input's data to another's only behind a command that may have
-connected it, replies are those of commands that were given or replies that arrived, and there are no more ready signals than causes.
-"""
+``Watch`` looks at what comes out: frames are whole, an output changes from one input's data to another's only behind a
+command that may have connected it, replies are those of commands that were given or replies that arrived, and there are
+no more ready signals than causes."""
 
 import random as chance
 from array import array
@@ -22,7 +22,8 @@ __all__ = ["HUB", "REPLY_TIME", "Noise", "Watch", "batch"]
 
 #: ID of the HUB under test; no byte of data that the manager's fragments could be continued with.
 HUB = 0xF7
-#: Cycles in which a reply that has begun is complete on a fiber that takes a symbol in each: four, and room for ready signals between.
+#: Cycles in which a reply that has begun is complete on a fiber that takes a symbol in each: four, and room for ready
+#: signals between.
 REPLY_TIME = 64
 _RESERVED = [code for code in range(CONTROL_BIT, 2 * CONTROL_BIT) if code not in CODES]
 _ALL = [int(row.op) for row in COMMANDS]
@@ -61,7 +62,14 @@ class Noise:
         """A command for this HUB, or one that any HUB takes."""
         rng = self.rng
         op = rng.choice(_MANAGED if self.manager else _ALL + _USER) if rng.random() < 0.6 else rng.choice(_OPENS)
-        param = rng.choice([rng.randrange(self.ports), rng.randrange(self.ports), rng.randrange(self.ports) | FORCE, rng.randrange(256)])
+        param = rng.choice(
+            [
+                rng.randrange(self.ports),
+                rng.randrange(self.ports),
+                rng.randrange(self.ports) | FORCE,
+                rng.randrange(256),
+            ]
+        )
         if self.manager and (op == Op.DISABLE_REPLY and param == self.port or op == Op.WATCHDOG_TIME_REPLY):
             param = self.port ^ 1 if op == Op.DISABLE_REPLY else rng.choice([8, 9, 10, 12])
         return command(op, HUB if rng.random() < 0.9 else ANY_HUB, param)
@@ -79,13 +87,21 @@ class Noise:
         if kind < 0.77:
             return command(rng.choice(_ALL), rng.choice([0x11, 0x22]), self.mark)
         if kind < 0.83:
-            return reply(rng.choice([0x15, HELLO, HELLO_ASK, rng.randrange(256)]), 0x11, rng.randrange(256), done=rng.random() < 0.8)
+            return reply(
+                rng.choice([0x15, HELLO, HELLO_ASK, rng.randrange(256)]),
+                0x11,
+                rng.randrange(256),
+                done=rng.random() < 0.8,
+            )
         if kind < 0.86:
             return [int(Control.READY)]
         if kind < 0.90:
             return [rng.choice(_RESERVED)]
         if kind < 0.94:
-            return [*rng.choice([self.order(), reply(1, 0x11, 2)])[:rng.randrange(1, 4)], int(rng.choice([Control.END, Control.START]))]
+            return [
+                *rng.choice([self.order(), reply(1, 0x11, 2)])[: rng.randrange(1, 4)],
+                int(rng.choice([Control.END, Control.START])),
+            ]
         if kind < 0.97 or self.manager:
             return self.data(12)
         room = 256 // self.ports
@@ -133,9 +149,9 @@ class Watch:
         return sum(map(len, self.arrived))
 
     def check(self):
-        """Raises Violation if something came out that may not, or a reply is not complete. The fibers must have taken a symbol in each of the
-        last REPLY_TIME cycles; a queue full of commands that wait for the watchdog is still being worked off then, so a reply may be under way.
-        """
+        """Raises Violation if something came out that may not, or a reply is not complete. The fibers must have taken a
+        symbol in each of the last REPLY_TIME cycles; a queue full of commands that wait for the watchdog is still being
+        worked off then, so a reply may be under way."""
         taken = [arrivals(line) for line in self.arrived]
         orders = [[action for action in actions(came.queue, HUB) if isinstance(action, Order)] for came in taken]
         connects = [[0] * self.ports for _ in range(self.ports)]
@@ -149,11 +165,18 @@ class Watch:
                     connects[port][target] += 1
                 if order.op == Op.FLUSH_REPLY:
                     causes[port] += 1
-                elif target < self.ports and order.op in (Op.REPAIR_READY, Op.RESET_QUEUE_REPLY, Op.RESET_PORT_REPLY, Op.DISABLE_REPLY):
+                elif target < self.ports and order.op in (
+                    Op.REPAIR_READY,
+                    Op.RESET_QUEUE_REPLY,
+                    Op.RESET_PORT_REPLY,
+                    Op.DISABLE_REPLY,
+                ):
                     causes[target] += 1
         for port, departing in enumerate(self.departing):
             if departing.begun is not None and self.now - departing.begun > REPLY_TIME:
-                raise Violation(f"port {port}: the reply that began in cycle {departing.begun} is not complete in cycle {self.now}")
+                raise Violation(
+                    f"port {port}: the reply that began in cycle {departing.begun} is not complete in cycle {self.now}"
+                )
             found = departing.found
             if len(found.readies) > causes[port]:
                 raise Violation(f"port {port} sent {len(found.readies)} ready signals for {causes[port]} causes")
@@ -177,7 +200,10 @@ class Watch:
                     changes[source] += 1
         for source, count in enumerate(changes):
             if count > connects[source][output]:
-                raise Violation(f"output {output}: data of input {source} began {count} times, but it was connected at most {connects[source][output]} times")
+                raise Violation(
+                    f"output {output}: data of input {source} began {count} times, but it was connected at most "
+                    f"{connects[source][output]} times"
+                )
 
     def _replies(self, port, replies, orders, taken):
         own = [frame for frame, _ in replies if frame[1] == HUB]
@@ -210,7 +236,8 @@ class _Taken:
 
 
 def batch(noises, cycles, share, ready):
-    """Arrays for Harness.run: noise at all ports, fibers that take a symbol in a share ``ready[port]`` of the cycles."""
+    """Arrays for Harness.run: noise at all ports, fibers that take a symbol in a share ``ready[port]`` of the
+    cycles."""
     ports = len(noises)
     rx, taken = array("H", bytes(2 * cycles * ports)), array("B", bytes(cycles * ports))
     for port, noise in enumerate(noises):

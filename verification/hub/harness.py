@@ -97,9 +97,11 @@ void hub_look(Handle* handle, std::uint16_t* offers, std::uint8_t* idle) {{
     *idle = top.idle;
 }}
 
-// rx and ready: one entry for each cycle and port; sent: the symbols taken, port by port with room for as many as there are cycles, each
-// above the cycle; taken: their number; idle: one byte a cycle. Returns -1, or the cycle in which an offer was changed before it was taken.
-long hub_run(Handle* handle, long cycles, const std::uint16_t* rx, const std::uint8_t* ready, std::uint32_t* sent, long* taken,
+// rx and ready: one entry for each cycle and port; sent: the symbols taken, port by port with room for as many as there
+// are cycles, each above the cycle; taken: their number; idle: one byte a cycle. Returns -1, or the cycle in which an
+// offer was changed before it was taken.
+long hub_run(Handle* handle, long cycles, const std::uint16_t* rx, const std::uint8_t* ready,
+             std::uint32_t* sent, long* taken,
              std::uint8_t* idle) {{
     Vtop& top = handle->top;
     long wrong = -1;
@@ -148,8 +150,14 @@ class Harness:
         library.hub_look.argtypes = [ctypes.c_void_p] * 3
         self._handle = ctypes.c_void_p(library.hub_new())
         library.hub_reset(self._handle, hub)
-        self._one = [array("H", bytes(2 * ports)), array("B", bytes(ports)), array("I", bytes(4 * ports)), array("l", bytes(8 * ports)),
-                     array("B", b"\0"), array("H", bytes(2 * ports))]
+        self._one = [
+            array("H", bytes(2 * ports)),
+            array("B", bytes(ports)),
+            array("I", bytes(4 * ports)),
+            array("l", bytes(8 * ports)),
+            array("B", b"\0"),
+            array("H", bytes(2 * ports)),
+        ]
         self._places = [part.buffer_info()[0] for part in self._one]
 
     def close(self):
@@ -159,19 +167,23 @@ class Harness:
     def run(self, rx, ready):
         """Many cycles at once: ``rx`` and ``ready`` are arrays ("H", "B") with one entry for each cycle and port.
 
-        Returns ([[(cycle, symbol) taken] of each port], bytes of the idle pin). Raises AssertionError if an offer was changed before it was taken.
-        """
+        Returns ([[(cycle, symbol) taken] of each port], bytes of the idle pin). Raises AssertionError if an offer was
+        changed before it was taken."""
         cycles = len(rx) // self.ports
         sent, taken, idle = array("I", bytes(4 * len(rx))), array("l", bytes(8 * self.ports)), array("B", bytes(cycles))
         parts = [part.buffer_info()[0] for part in (rx, ready, sent, taken)]
         wrong = self._library.hub_run(self._handle, cycles, *parts, idle.buffer_info()[0])
         assert wrong < 0, f"cycle {wrong} of these: an offer was changed before it was taken"
-        found = [[(item >> 9, item & 0x1FF) for item in sent[port * cycles:port * cycles + taken[port]]] for port in range(self.ports)]
+        found = [
+            [(item >> 9, item & 0x1FF) for item in sent[port * cycles : port * cycles + taken[port]]]
+            for port in range(self.ports)
+        ]
         return found, idle.tobytes()
 
     def play(self, bed, until, limit):
-        """Runs the endpoints of ``bed`` (Bed) at the pins, cycle by cycle, until ``until()``; raises Violation by way of the bed's recording, and
-        AssertionError after ``limit`` cycles.
+        """Runs the endpoints of ``bed`` (Bed) at the pins, cycle by cycle, until ``until()``; raises Violation by way
+        of
+        the bed's recording, and AssertionError after ``limit`` cycles.
         """
         rx, readies, _, _, idle, offers = self._one
         library, handle, ports = self._library, self._handle, range(self.ports)

@@ -1,8 +1,8 @@
 """When things may have been so in a HUB, and when they must have been so, as far as its pins tell.
 
-The pins show when a command arrived and when something was seen that came after it; in between, at an unknown time, it was obeyed. So
-each change of a table has a window of time, and a claim about a moment is wrong only if nothing that may have been makes it right.
-"""
+The pins show when a command arrived and when something was seen that came after it; in between, at an unknown time, it
+was obeyed. So each change of a table has a window of time, and a claim about a moment is wrong only if nothing that may
+have been makes it right."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -10,7 +10,8 @@ from math import inf
 
 __all__ = ["LEAD", "SLACK", "Window", "Tenure", "Lock", "ReadyBit"]
 
-#: Symbols by which one copy of a multicast may be ahead of another: those in its crossbar and output registers, and two to spare.
+#: Symbols by which one copy of a multicast may be ahead of another: those in its crossbar and output registers, and two
+#: to spare.
 LEAD = 4
 #: Cycles by which an event inside may lie before or behind what the pins show of it.
 SLACK = 4
@@ -28,9 +29,9 @@ class Window:
 class Tenure:
     """A connection: it stood from a time between ``begin`` and ``first`` to one between ``sure`` and ``end``.
 
-    A close may be done while the last symbols before it are held up on their way out; a close all is not. In cycle ``asked`` a close
-    all reply for another HUB was sent over it, whose reply closes it; ``closed`` is when a command was obeyed that closed it.
-    """
+    A close may be done while the last symbols before it are held up on their way out; a close all is not. In cycle
+    ``asked`` a close all reply for another HUB was sent over it, whose reply closes it; ``closed`` is when a command
+    was obeyed that closed it."""
 
     owner: int
     begin: float
@@ -89,8 +90,11 @@ class ReadyBit:
 
     @staticmethod
     def _possible(causes, undone, begin, end):
-        return any(cause.begin - SLACK <= end and not any(cause.end + SLACK < other.begin and other.end + SLACK < begin for other in undone)
-                   for cause in causes)
+        return any(
+            cause.begin - SLACK <= end
+            and not any(cause.end + SLACK < other.begin and other.end + SLACK < begin for other in undone)
+            for cause in causes
+        )
 
     def may_be(self, value, begin, end):
         """Whether the bit may have had ``value`` at some time from ``begin`` to ``end``."""

@@ -1,4 +1,5 @@
-"""Lockstep: a component and a model of it in Python get the same inputs and must give the same outputs in every cycle."""
+"""Lockstep: a component and a model of it in Python get the same inputs and must give the same outputs in every
+cycle."""
 
 from cocotb.clock import Clock
 from cocotb.triggers import Timer
@@ -38,7 +39,8 @@ class Lockstep:
         self.dut.rst.value = 0
 
     async def restart(self, inputs=None):
-        """Resets for one cycle, in the midst of what goes on and with ``inputs`` (those not named are 0), and returns in cycle 0."""
+        """Resets for one cycle, in the midst of what goes on and with ``inputs`` (those not named are 0), and
+        returns in cycle 0."""
         self._drive(inputs or {})
         self.dut.rst.value = 1
         await self._rising
@@ -76,14 +78,17 @@ class Lockstep:
         for name, value in (expected or {}).items():
             if value is not None:
                 got = self.read(name)
-                assert got == int(value), f"cycle {self.cycle}: {name} is {got:#x}, expected {int(value):#x}; inputs {inputs}"
+                assert got == int(value), (
+                    f"cycle {self.cycle}: {name} is {got:#x}, expected {int(value):#x}; inputs {inputs}"
+                )
         found = [self.read(name) for name in outputs]
         await self._rising
         self.cycle += 1
         return found
 
     async def rest(self, cycles, inputs=None):
-        """``cycles`` cycles, at least one, with the same ``inputs`` (those not named are 0), in which nobody looks: many times as quick as ``step``."""
+        """``cycles`` cycles, at least one, with the same ``inputs`` (those not named are 0), in which nobody looks:
+        many times as quick as ``step``."""
         self._drive(inputs or {})
         await Timer(_PERIOD * cycles - _PERIOD // 4, unit="ns")
         await self._rising

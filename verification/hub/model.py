@@ -1,8 +1,8 @@
 """A HUB that does one thing after the other: docs/hub.md without time.
 
-``Model.arrive`` takes a symbol that arrives at a port and does all that follows from it at once. It tells exactly what a HUB
-must do while what happens in it happens in one order only: each port's output, every table, every counter. ``explain``
-looks for an order of things that happened at once.
+``Model.arrive`` takes a symbol that arrives at a port and does all that follows from it at once. It tells exactly what
+a HUB must do while what happens in it happens in one order only: each port's output, every table, every counter.
+``explain`` looks for an order of things that happened at once.
 """
 
 import copy
@@ -23,19 +23,19 @@ class _Port:
 
     def __init__(self):
         self.queue = deque()
-        self.fragment = None     # bytes of a reply of which the rest is to come
-        self.arriving = []       # symbols of a command of which the rest is to come
-        self.missing = 0         # bytes that are to come of a command of which a part was thrown away
-        self.waiting = None      # (opcode, parameter) of the command that waits at the head
+        self.fragment = None  # bytes of a reply of which the rest is to come
+        self.arriving = []  # symbols of a command of which the rest is to come
+        self.missing = 0  # bytes that are to come of a command of which a part was thrown away
+        self.waiting = None  # (opcode, parameter) of the command that waits at the head
         self.dropping = False
 
 
 class Model(Tables):
     """A HUB of ``ports`` ports with ID ``hub``. Queues do not overflow here, and every fiber takes what comes at once.
 
-    ``data[port]``: symbols that came out over the crossbar; ``answers[port]``: replies that bear the ID of this HUB, ``hellos[port]`` its hellos,
-    ``passed[port]`` replies from elsewhere, three bytes each; ``readies[port]``: number of ready signals.
-    """
+    ``data[port]``: symbols that came out over the crossbar; ``answers[port]``: replies that bear the ID of this HUB,
+    ``hellos[port]`` its hellos, ``passed[port]`` replies from elsewhere, three bytes each; ``readies[port]``: number of
+    ready signals."""
 
     def __init__(self, ports, hub, supervisors=None):
         #: The port that is served first when several wait.
@@ -62,7 +62,13 @@ class Model(Tables):
 
     def observed(self):
         """What the pins have shown: all that two models must share for nobody to tell them apart."""
-        return self.data, self.answers, [sorted(frames) for frames in self.hellos], [sorted(frames) for frames in self.passed], self.readies
+        return (
+            self.data,
+            self.answers,
+            [sorted(frames) for frames in self.hellos],
+            [sorted(frames) for frames in self.passed],
+            self.readies,
+        )
 
     # Input side
 
@@ -164,7 +170,10 @@ class Model(Tables):
         """Whether the head of an input queue could do something."""
         port = self._ports[number]
         if port.waiting:
-            waiting, port.waiting = port.waiting, None  # while it is obeyed it does not wait: what empties its own queue does not end it
+            waiting, port.waiting = (
+                port.waiting,
+                None,
+            )  # while it is obeyed it does not wait: what empties its own queue does not end it
             answer = self.obey(number, *waiting)
             if answer is None:
                 port.waiting = waiting
@@ -249,17 +258,29 @@ class Model(Tables):
 
 
 def explain(model, arrivals, fits):
-    """Models of all orders in which the streams of ``arrivals`` ({port: [frame, …]}) may have arrived that ``fits`` accepts.
+    """Models of all orders in which the streams of ``arrivals`` ({port: [frame, …]}) may have arrived that ``fits``
+    accepts.
 
-    Frames of one port keep their order; between the ports any order of whole frames is tried, and whoever waits may be the first to be served. ``fits(model, final)`` says of a model
-    whether what it has sent so far agrees with what was observed: as a beginning, or if ``final`` in full. Raises
-    Violation if there is no such order.
+    Frames of one port keep their order; between the ports any order of whole frames is tried, and whoever waits may be
+    the first to be served. ``fits(model, final)`` says of a model whether what it has sent so far agrees with what was
+    observed: as a beginning, or if ``final`` in full. Raises Violation if there is no such order.
     """
     found = []
     seen = set()
 
     def search(state, places):
-        key = repr((places, vars(state)["owner"], state.lock, state.ready, state.blocked, state.observed(), state.sums, state.counters))
+        key = repr(
+            (
+                places,
+                vars(state)["owner"],
+                state.lock,
+                state.ready,
+                state.blocked,
+                state.observed(),
+                state.sums,
+                state.counters,
+            )
+        )
         if key in seen:
             return
         seen.add(key)

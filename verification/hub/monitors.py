@@ -1,9 +1,8 @@
 """Far ends of the fibers of a HUB under test, and a record of all that passes its pins.
 
 ``Endpoint`` stands at the other end of a port; ``Agents`` joins one endpoint to each port and records; ``pins.Pins``
-drives a HUB in cocotb, ``Agents.simulate`` a HUB written in Python. A cycle is the time up to a rising edge of the clock:
-what a HUB offers and what endpoints drive in cycle c meets at the edge that ends cycle c.
-"""
+drives a HUB in cocotb, ``Agents.simulate`` a HUB written in Python. A cycle is the time up to a rising edge of the
+clock: what a HUB offers and what endpoints drive in cycle c meets at the edge that ends cycle c."""
 
 from bisect import bisect_left
 from collections import deque
@@ -120,7 +119,8 @@ class Recording:
         return until - since - bisect_left(stalls, until) + bisect_left(stalls, since)
 
     def cycle(self, arriving, offered, ready, idle):
-        """Notes one cycle: for each port the symbol that arrives or None, the symbol offered or None, and ``tx.ready``."""
+        """Notes one cycle: for each port the symbol that arrives or None, the symbol offered or None, and
+        ``tx.ready``."""
         now = len(self.idle)
         self.idle.append(idle)
         for port, symbol in enumerate(arriving):
@@ -182,12 +182,15 @@ class Agents:
 
     @property
     def quiet(self):
-        """Whether no endpoint has anything left to send, and the HUB said idle or nothing has moved at its pins for a while: connections
-        and locks that stand, and commands that wait, keep it from idle.
-        """
+        """Whether no endpoint has anything left to send, and the HUB said idle or nothing has moved at its pins for a
+        while: connections and locks that stand, and commands that wait, keep it from idle."""
         if not self.now or not all(endpoint.done for endpoint in self.endpoints):
             return False
-        return self.recording.idle[-1] and self._seen < self.now - 1 or self.now - self._seen > QUIET + 4 * len(self.endpoints)
+        return (
+            self.recording.idle[-1]
+            and self._seen < self.now - 1
+            or self.now - self._seen > QUIET + 4 * len(self.endpoints)
+        )
 
     def simulate(self, hub, limit):
         """Runs a HUB written in Python until all is quiet; raises Violation after ``limit`` cycles."""
@@ -195,4 +198,3 @@ class Agents:
             if self.now >= limit:
                 raise Violation(f"not quiet after {limit} cycles")
             hub.clock(*self.step(hub.offered(), hub.idle()))
-

@@ -14,7 +14,8 @@ __all__ = ["LOOK", "Orders"]
 
 #: Symbols behind an open by which the observation tells inputs apart.
 LOOK = 8
-#: Cycles from the arrival of a command in an empty queue, and the last symbol of the answer before it, to its place among those that wait, at most.
+#: Cycles from the arrival of a command in an empty queue, and the last symbol of the answer before it, to its place
+#: among those that wait, at most.
 TAKEN_UP = 16
 #: Supervisor commands that change nothing that is judged here.
 _HARMLESS = {Op.MONITOR_SELECT_REPLY, Op.MONITOR_READ_REPLY, Op.WATCHDOG_TIME_REPLY}
@@ -32,7 +33,9 @@ class Orders:
             frame, item = self.answers[port][len(source.asked)]
             answer = Answer(bool(frame[0] & REPLY), frame[2])
             if not answer.done and answer.value not in list(Error):
-                raise Violation(f"port {port}, cycle {item.offered}: reply {frame} to {order} is a refusal for no reason")
+                raise Violation(
+                    f"port {port}, cycle {item.offered}: reply {frame} to {order} is a refusal for no reason"
+                )
         window = Window(max(order.at, source.floor))
         row = BY_OPCODE.get(order.op)
         expected = self._wrong(port, row, order)
@@ -69,14 +72,30 @@ class Orders:
         if row.supervisor:
             return Answer(True, order.param if row.op != Op.MONITOR_READ_REPLY else answer.value)
         if row.waits and answer == (False, Error.GIVEN_UP):
-            return answer if any(isinstance(a, Order) and a.op == Op.FLUSH_REPLY for a in source.actions[source.place:]) else None
-        return {Group.OPEN: self._open, Group.CLOSE: self._close, Group.LOCK: self._lock, Group.STATUS: self._status, Group.FLOW: self._flow,
-                Group.ECHO: self._echo}[row.group](port, source, order, window, answer)
+            return (
+                answer
+                if any(isinstance(a, Order) and a.op == Op.FLUSH_REPLY for a in source.actions[source.place :])
+                else None
+            )
+        return {
+            Group.OPEN: self._open,
+            Group.CLOSE: self._close,
+            Group.LOCK: self._lock,
+            Group.STATUS: self._status,
+            Group.FLOW: self._flow,
+            Group.ECHO: self._echo,
+        }[row.group](port, source, order, window, answer)
 
     def waits_for_its_end(self, port, source, at):
-        """Whether the next action of a head that cannot move is a command that wants a reply, and certainly stood at the head in cycle ``at``."""
+        """Whether the next action of a head that cannot move is a command that wants a reply, and certainly stood at
+        the head in cycle ``at``."""
         order = source.actions[source.place]
-        if not isinstance(order, Order) or order.op not in BY_OPCODE or not BY_OPCODE[order.op].waits or not answered(order.op):
+        if (
+            not isinstance(order, Order)
+            or order.op not in BY_OPCODE
+            or not BY_OPCODE[order.op].waits
+            or not answered(order.op)
+        ):
             return False
         before = [item.taken for copies in source.recent for item in copies.values()]
         if source.asked:
@@ -89,7 +108,9 @@ class Orders:
         return frozenset(source.held)
 
     def _echo(self, port, source, order, window, answer):
-        return Answer(True, {Op.ECHO_REPLY: order.param, Op.IDENTITY_REPLY: port, Op.SIZE_REPLY: len(self.ports)}[order.op])
+        return Answer(
+            True, {Op.ECHO_REPLY: order.param, Op.IDENTITY_REPLY: port, Op.SIZE_REPLY: len(self.ports)}[order.op]
+        )
 
     def _close(self, port, source, order, window, answer):
         one = order.op in (Op.CLOSE, Op.CLOSE_REPLY)
@@ -147,7 +168,7 @@ class Orders:
     def _ahead(self, source, o):
         """The next symbols, at most LOOK, that ``source`` passes while it is connected to output ``o``."""
         ahead = []
-        for action in source.actions[source.place + 1:]:
+        for action in source.actions[source.place + 1 :]:
             if isinstance(action, Pass):
                 ahead.append(chr(action.symbol))
                 if action.closes or action.returns or len(ahead) == LOOK:
@@ -155,7 +176,11 @@ class Orders:
             elif isinstance(action, Order):
                 if action.op in (Op.CLOSE, Op.CLOSE_REPLY) and action.param == o:
                     break
-                if action.op in (Op.CLOSE_MINE, Op.CLOSE_MINE_REPLY, Op.CLOSE_ALL_REPLY) or ahead and action.op == Op.FLUSH_REPLY:
+                if (
+                    action.op in (Op.CLOSE_MINE, Op.CLOSE_MINE_REPLY, Op.CLOSE_ALL_REPLY)
+                    or ahead
+                    and action.op == Op.FLUSH_REPLY
+                ):
                     break
         return "".join(ahead)
 
@@ -190,7 +215,9 @@ class Orders:
 
     def _refused(self, port, order, window, error):
         """A refusal as ``error``, None if it is not told why."""
-        self.refusals.append((port, order, window, error or Error.BUSY if not order.op & TEST else error or Error.NOT_READY))
+        self.refusals.append(
+            (port, order, window, error or Error.BUSY if not order.op & TEST else error or Error.NOT_READY)
+        )
         self.verdict.refused += 1
         return Answer(False, error or Error.BUSY)
 
@@ -198,11 +225,17 @@ class Orders:
         """A test open must not succeed before the ready signal for the last start has arrived."""
         if not order.op & TEST or not ahead:
             return
-        starts = [item.offered for item in output.data[:output.place] if item.symbol == Control.START] if output.place else []
+        starts = (
+            [item.offered for item in output.data[: output.place] if item.symbol == Control.START]
+            if output.place
+            else []
+        )
         first = output.data[output.place].offered if output.place < len(output.data) else inf
         if starts and not any(starts[-1] - SLACK <= cause.end and cause.begin < first for cause in output.ready.sets):
-            raise Violation(f"output {order.param}: a test open succeeded before cycle {first}, but no ready has arrived "
-                            f"since the start of cycle {starts[-1]}")
+            raise Violation(
+                f"output {order.param}: a test open succeeded before cycle {first}, but no ready has arrived "
+                f"since the start of cycle {starts[-1]}"
+            )
 
     # In the end
 
@@ -222,15 +255,35 @@ class Orders:
                     raise Violation(f"{where}done though the ready bit was 0")
                 continue
             silent = not order.op & REPLY
-            possible = {Error.BUSY: row.group is Group.OPEN and any(tenure.possible(begin, end) for tenure in busy),
-                        Error.LOCKED: any(lock.possible(begin, end) for lock in locks),
-                        Error.NOT_READY: order.op & TEST and row.group is Group.OPEN and (
-                            output.ready.may_be(0, begin, end) or any(w.begin <= end and begin <= w.end + SLACK for w in output.coming))}
+            possible = {
+                Error.BUSY: row.group is Group.OPEN and any(tenure.possible(begin, end) for tenure in busy),
+                Error.LOCKED: any(lock.possible(begin, end) for lock in locks),
+                Error.NOT_READY: order.op & TEST
+                and row.group is Group.OPEN
+                and (
+                    output.ready.may_be(0, begin, end)
+                    or any(w.begin <= end and begin <= w.end + SLACK for w in output.coming)
+                ),
+            }
             # A refusal whose reason has gone when it is looked up, in the cycle after the decision, is told so.
-            unexplained = Error.LOCKED if row.group is Group.LOCK else Error.NOT_READY if order.op & TEST else Error.BUSY
-            possible[unexplained] = possible[unexplained] or any(tenure.passes(begin, end) for tenure in busy) or any(lock.passes(begin, end) for lock in locks)
+            unexplained = (
+                Error.LOCKED if row.group is Group.LOCK else Error.NOT_READY if order.op & TEST else Error.BUSY
+            )
+            possible[unexplained] = (
+                possible[unexplained]
+                or any(tenure.passes(begin, end) for tenure in busy)
+                or any(lock.passes(begin, end) for lock in locks)
+            )
             if not (any(possible.values()) if silent else possible.get(error)):
-                raise Violation(f"{where}refused though output {order.param} was free" if silent or error == Error.BUSY else
-                                f"{where}refused as {error!r}")
-            if not silent and row.group is Group.OPEN and error != Error.BUSY and any(tenure.certain(begin, end) for tenure in busy):
+                raise Violation(
+                    f"{where}refused though output {order.param} was free"
+                    if silent or error == Error.BUSY
+                    else f"{where}refused as {error!r}"
+                )
+            if (
+                not silent
+                and row.group is Group.OPEN
+                and error != Error.BUSY
+                and any(tenure.certain(begin, end) for tenure in busy)
+            ):
                 raise Violation(f"{where}refused as {error!r} though it was in use")

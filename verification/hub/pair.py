@@ -40,8 +40,18 @@ class Pair(wiring.Component):
         m.d.comb += [first.hub_id.eq(self.hub_id), second.hub_id.eq(self.hub_id + 1)]
         for near, far in ((first.port_2, second.port_0), (second.port_0, first.port_2)):
             m.d.comb += [far.rx.payload.eq(near.tx.payload), far.rx.valid.eq(near.tx.valid), near.tx.ready.eq(1)]
-        for outside, inside in ((self.port_0, first.port_0), (self.port_1, first.port_1), (self.port_2, second.port_1), (self.port_3, second.port_2)):
-            m.d.comb += [inside.rx.payload.eq(outside.rx.payload), inside.rx.valid.eq(outside.rx.valid), outside.tx.payload.eq(inside.tx.payload),
-                         outside.tx.valid.eq(inside.tx.valid), inside.tx.ready.eq(outside.tx.ready)]
+        for outside, inside in (
+            (self.port_0, first.port_0),
+            (self.port_1, first.port_1),
+            (self.port_2, second.port_1),
+            (self.port_3, second.port_2),
+        ):
+            m.d.comb += [
+                inside.rx.payload.eq(outside.rx.payload),
+                inside.rx.valid.eq(outside.rx.valid),
+                outside.tx.payload.eq(inside.tx.payload),
+                outside.tx.valid.eq(inside.tx.valid),
+                inside.tx.ready.eq(outside.tx.ready),
+            ]
         m.d.comb += self.idle.eq(first.idle & second.idle & ~first.port_2.tx.valid & ~second.port_0.tx.valid)
         return m

@@ -26,8 +26,10 @@ class Judge:
         times = [event.time for event in events]
         assert times == sorted(set(times)), "one event a cycle, in the order of time"
         self.written = set(times)
-        self.first = {event.time for event in events if event.kind in (*DECIDED, Event.WRAP)}    # what everything else waits for
-        self.replacing = set()                                                                   # decisions that left out an end
+        self.first = {
+            event.time for event in events if event.kind in (*DECIDED, Event.WRAP)
+        }  # what everything else waits for
+        self.replacing = set()  # decisions that left out an end
 
     def _gaps(self, item, event):
         """When it could have been written before."""
@@ -54,7 +56,7 @@ class Judge:
         for event in (event for event in self.events if event.kind in kinds and event.output == port):
             item = waiting.popleft()
             while item.kind == kind and event.kind != kind and waiting:
-                item = waiting.popleft()           # the old connection's end is left out before a new one
+                item = waiting.popleft()  # the old connection's end is left out before a new one
                 self.replacing.add(event.time)
             assert item.kind == event.kind and item.time <= event.time, f"{event} is not {item}"
             if isinstance(item, Decided):
@@ -65,7 +67,8 @@ class Judge:
         assert not waiting, f"{waiting} not recorded"
 
     def _turns(self, item, event):
-        """When it may have been the turn of what was recorded as ``event``: then only decisions delay it. What is left out frees its turn."""
+        """When it may have been the turn of what was recorded as ``event``: then only decisions delay it. What is
+        left out frees its turn."""
         turn = event.time
         while turn > item.time and turn - 1 in self.first:
             turn -= 1
@@ -91,7 +94,9 @@ def compare(told, events):
     judge.decisions()
     late = [cycles for kind in REPLACED_BY for port in range(128) for cycles in judge.ends(kind, port)]
     for port in range(128):
-        both = [[item for item in items if item.kind == Event.TIMED_OUT and item.input == port] for items in (told, events)]
+        both = [
+            [item for item in items if item.kind == Event.TIMED_OUT and item.input == port] for items in (told, events)
+        ]
         others = judge.time_outs(*both)
         assert others is not None, f"{both[0]} was recorded as {both[1]}"
         late += others

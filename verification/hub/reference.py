@@ -1,18 +1,19 @@
 """Reference model of a HUB: replays what arrived at all ports and judges all that the ports sent.
 
 The model executes docs/hub.md at the heads of the input queues, one symbol or command after the other. What the
-specification leaves open is only who comes first: which input gets an output or a lock, and whether a command that does not wait
-finds it free. These are read from the observation (the reply says so, or an input was granted an output if what it passes next is what that
-output sends next); everything else is predicted symbol by symbol and must agree exactly: content, order, copies of a multicast,
-replies and their place, ready signals, errors and their names. Times are judged by what must hold in any implementation
-(``history.py``): nothing before its cause, nothing faster than ``transfer``, replies and ready signals within a bound, a test open
-only behind a ready, refusals and status replies as the tables may have stood, the idle pin.
+specification leaves open is only who comes first: which input gets an output or a lock, and whether a command that does
+not wait finds it free. These are read from the observation (the reply says so, or an input was granted an output if
+what it passes next is what that output sends next); everything else is predicted symbol by symbol and must agree
+exactly: content, order, copies of a multicast, replies and their place, ready signals, errors and their names. Times
+are judged by what must hold in any implementation (``history.py``): nothing before its cause, nothing faster than
+``transfer``, replies and ready signals within a bound, a test open only behind a ready, refusals and status replies as
+the tables may have stood, the idle pin.
 
-So that the observation tells inputs apart, what different inputs pass must differ within ``LOOK`` symbols behind an open;
-no more than four replies may be outstanding for a port; a *lock* that does not answer is followed by *status lock*; and a source waits
-for the reply to *close all reply* before it goes on. traffic.py makes such traffic. The model handles neither queues that overflow, nor the
-watchdog, nor supervisor commands that change more than the monitor; ``model.py`` does, for one thing after the other.
-"""
+So that the observation tells inputs apart, what different inputs pass must differ within ``LOOK`` symbols behind an
+open; no more than four replies may be outstanding for a port; a *lock* that does not answer is followed by *status
+lock*; and a source waits for the reply to *close all reply* before it goes on. traffic.py makes such traffic. The model
+handles neither queues that overflow, nor the watchdog, nor supervisor commands that change more than the monitor;
+``model.py`` does, for one thing after the other."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -36,9 +37,9 @@ __all__ = ["LOOK", "Verdict", "Violation", "judge"]
 class Verdict:
     """What the model found in a legal recording.
 
-    ``errors[port]``: (cycle, CounterId) of the symbols whose errors are counted at the port; ``packets``: starts that came out; ``grants``:
-    connections made; ``locks``: locks taken; ``refused``: opens and locks refused; ``replies``: replies that came out; ``lost``: replies with nowhere to go.
-    """
+    ``errors[port]``: (cycle, CounterId) of the symbols whose errors are counted at the port; ``packets``: starts that
+    came out; ``grants``: connections made; ``locks``: locks taken; ``refused``: opens and locks refused; ``replies``:
+    replies that came out; ``lost``: replies with nowhere to go."""
 
     errors: list
     packets: int = 0
@@ -107,16 +108,27 @@ class Replay(Orders):
         self.ports = range(recording.ports)
         self.arrived = [arrivals(rx) for rx in recording.rx]
         self.sent = [departures(tx, port) for port, tx in enumerate(recording.tx)]
-        self.answers = [[(frame, item) for frame, item in sent.replies if frame[1] == hub and frame[0] not in (HELLO, HELLO_ASK)]
-                        for sent in self.sent]
+        self.answers = [
+            [(frame, item) for frame, item in sent.replies if frame[1] == hub and frame[0] not in (HELLO, HELLO_ASK)]
+            for sent in self.sent
+        ]
         self.inputs = [_Input(actions(arrived.queue, hub)) for arrived in self.arrived]
         self.outputs = [_Output(sent.data, "".join(chr(item.symbol) for item in sent.data)) for sent in self.sent]
         for output, arrived in zip(self.outputs, self.arrived):
             output.ready.sets += [Window(at, at) for at in arrived.readies]
             output.closing.extend(at for frame, at in arrived.replies if frame[0] == Op.CLOSE_ALL_REPLY)
-        orders = [(port, action) for port, source in enumerate(self.inputs) for action in source.actions if isinstance(action, Order)]
+        orders = [
+            (port, action)
+            for port, source in enumerate(self.inputs)
+            for action in source.actions
+            if isinstance(action, Order)
+        ]
         #: Ports that may send more ready signals than there are starts.
-        self._repaired = {order.param if order.op == Op.REPAIR_READY else port for port, order in orders if order.op in (Op.REPAIR_READY, Op.FLUSH_REPLY)}
+        self._repaired = {
+            order.param if order.op == Op.REPAIR_READY else port
+            for port, order in orders
+            if order.op in (Op.REPAIR_READY, Op.FLUSH_REPLY)
+        }
         self.verdict = Verdict([list(arrived.errors) for arrived in self.arrived])
         self.refusals = []
         self._tables = Tables(recording.ports, hub)
@@ -183,7 +195,9 @@ class Replay(Orders):
             item = output.data[output.place]
             where = f"output {o}, cycle {item.offered}: {name(item.symbol)}"
             if item.symbol != action.symbol:
-                raise Violation(f"{where} instead of {name(action.symbol)}, which arrived at input {port} in cycle {action.at}")
+                raise Violation(
+                    f"{where} instead of {name(action.symbol)}, which arrived at input {port} in cycle {action.at}"
+                )
             if item.offered < action.at + self.transfer:
                 raise Violation(f"{where} arrived at input {port} only in cycle {action.at}")
             output.place += 1
@@ -205,7 +219,10 @@ class Replay(Orders):
             for o, item in source.recent[0].items():
                 source.floor = max(source.floor, item.offered)
                 if o in copies and item.taken > first:
-                    raise Violation(f"input {port}: a copy was sent in cycle {first} while output {o} still held one {LEAD} symbols older")
+                    raise Violation(
+                        f"input {port}: a copy was sent in cycle {first} while output {o} still held one {LEAD} "
+                        f"symbols older"
+                    )
         source.recent.append(copies)
         if action.symbol == Control.START:
             self._start(port, source, action, copies)
@@ -251,8 +268,14 @@ class Replay(Orders):
         """Whether a flush, the first that arrived, throws away what cannot move."""
         found = []
         for port, source in enumerate(self.inputs):
-            flush = next((place for place in range(source.place + 1, len(source.actions))
-                          if isinstance(source.actions[place], Order) and source.actions[place].op == Op.FLUSH_REPLY), None)
+            flush = next(
+                (
+                    place
+                    for place in range(source.place + 1, len(source.actions))
+                    if isinstance(source.actions[place], Order) and source.actions[place].op == Op.FLUSH_REPLY
+                ),
+                None,
+            )
             if flush is not None:
                 found.append((source.actions[flush].at, port, flush))
         if not found:
@@ -260,7 +283,10 @@ class Replay(Orders):
         at, port, flush = min(found)
         source = self.inputs[port]
         if self.waits_for_its_end(port, source, at):
-            raise Violation(f"input {port}: {source.actions[source.place]} waited when the flush of cycle {at} came, and was not answered as given up")
+            raise Violation(
+                f"input {port}: {source.actions[source.place]} waited when the flush of cycle {at} came, and was not "
+                f"answered as given up"
+            )
         source.place = flush
         return True
 
@@ -270,17 +296,25 @@ class Replay(Orders):
         for port, output in enumerate(self.outputs):
             if output.place < len(output.data):
                 item = output.data[output.place]
-                raise Violation(f"output {port}, cycle {item.offered}: {name(item.symbol)} comes from nowhere "
-                                f"(connected input: {output.owner})")
+                raise Violation(
+                    f"output {port}, cycle {item.offered}: {name(item.symbol)} comes from nowhere "
+                    f"(connected input: {output.owner})"
+                )
         for port, source in enumerate(self.inputs):
             if source.place < len(source.actions):
-                raise Violation(f"input {port}: {source.actions[source.place]} has had no effect (connected to {sorted(source.held)})")
+                raise Violation(
+                    f"input {port}: {source.actions[source.place]} has had no effect (connected to "
+                    f"{sorted(source.held)})"
+                )
 
     def _readies(self, port):
-        """One ready for each start that left the queue's head, soon after it, and one for each repair and each flush."""
+        """One ready for each start that left the queue's head, soon after it, and one for each repair and each
+        flush."""
         starts, readies, repairs = self.inputs[port].starts, self.sent[port].readies, self.outputs[port].repairs
         if len(starts) + repairs != len(readies):
-            raise Violation(f"port {port} sent {len(readies)} ready signals for {len(starts)} starts and {repairs} repairs")
+            raise Violation(
+                f"port {port} sent {len(readies)} ready signals for {len(starts)} starts and {repairs} repairs"
+            )
         for (at, passed), ready in zip(starts, readies) if not repairs else ():
             if ready.offered < at + 2:
                 raise Violation(f"port {port}: ready in cycle {ready.offered} for the start that arrived in cycle {at}")
@@ -289,7 +323,9 @@ class Replay(Orders):
                 and ready.offered > min(passed)
                 and self.recording.slots(port, min(passed), ready.offered) > 2 * SLACK
             ):
-                raise Violation(f"port {port}: ready only in cycle {ready.offered} for the start sent in cycle {min(passed)}")
+                raise Violation(
+                    f"port {port}: ready only in cycle {ready.offered} for the start sent in cycle {min(passed)}"
+                )
 
     def _locks(self):
         """No output is locked by two inputs at a time."""
@@ -305,18 +341,22 @@ class Replay(Orders):
         came = sorted(at for rx in self.recording.rx for at, _ in rx)
         place, last = 0, -1
         idle = self.recording.idle
-        for offered, port, symbol in sorted((item.offered, port, item.symbol) for port, tx in enumerate(self.recording.tx) for item in tx):
+        for offered, port, symbol in sorted(
+            (item.offered, port, item.symbol) for port, tx in enumerate(self.recording.tx) for item in tx
+        ):
             last = max(last, idle.rfind(1, last + 1, offered + 1))
             while place < len(came) and came[place] < last:
                 place += 1
             if last >= 0 and (place == len(came) or came[place] >= offered):
-                raise Violation(f"port {port} sent {name(symbol)} in cycle {offered} though the HUB said idle in cycle {last}")
+                raise Violation(
+                    f"port {port} sent {name(symbol)} in cycle {offered} though the HUB said idle in cycle {last}"
+                )
 
 
 def judge(recording, hub, transfer=PROTOTYPE.transfer):
     """Judges ``recording``, which must end with the HUB empty, of the HUB with ID ``hub``; returns a Verdict.
 
-    ``transfer`` is the least number of cycles from pin to pin. Raises Violation with the first thing found that is not legal, and
-    ValueError for a recording with commands that it does not judge.
+    ``transfer`` is the least number of cycles from pin to pin. Raises Violation with the first thing found that is not
+    legal, and ValueError for a recording with commands that it does not judge.
     """
     return Replay(recording, hub, transfer).run()

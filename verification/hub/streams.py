@@ -1,4 +1,6 @@
-"""Streams at a HUB's pins, taken apart as docs/wire.md says: what a port gets, what it sends, what its queue's head has to do.
+"""Streams at a HUB's pins, taken apart as docs/wire.md says: what a port gets, what it sends, what its queue's head has
+to
+do.
 
 Plain Python. Nothing here knows of the other ports; reference.py puts the streams of all ports together.
 """
@@ -9,8 +11,22 @@ from nectar.hdl.hub.commands import BY_OPCODE, Op
 from nectar.hdl.hub.monitor_map import CounterId
 from nectar.hdl.link.symbol import ANY_HUB, COMMAND_LENGTH, CONTROL_BIT, Control
 
-__all__ = ["Violation", "Sent", "Arrivals", "Departures", "Pass", "Order", "Fault", "CODES", "name", "owns", "arrivals",
-           "Departing", "departures", "actions"]
+__all__ = [
+    "Violation",
+    "Sent",
+    "Arrivals",
+    "Departures",
+    "Pass",
+    "Order",
+    "Fault",
+    "CODES",
+    "name",
+    "owns",
+    "arrivals",
+    "Departing",
+    "departures",
+    "actions",
+]
 
 
 #: All control codes that are not reserved.
@@ -40,7 +56,8 @@ class Arrivals(NamedTuple):
 
 
 class Departures(NamedTuple):
-    """What a port sent: ``data`` [Sent] as it came from the crossbar, ``readies`` [Sent], ``replies`` [(three bytes, Sent of its control code)]."""
+    """What a port sent: ``data`` [Sent] as it came from the crossbar, ``readies`` [Sent], ``replies`` [(three bytes,
+    Sent of its control code)]."""
 
     data: list
     readies: list
@@ -48,8 +65,9 @@ class Departures(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """The head passes on a symbol. ``closing``: it belongs to a close all; ``closes``: it is the last of one; ``returns``: it is
-    the last of a close all reply for another HUB."""
+    """The head passes on a symbol. ``closing``: it belongs to a close all; ``closes``: it is the last of one;
+    ``returns``:
+    it is the last of a close all reply for another HUB."""
 
     symbol: int
     at: int
@@ -114,10 +132,11 @@ def arrivals(symbols):
 
 
 class Departing:
-    """Takes apart what ``port`` sends, piece by piece; raises Violation for idle or reserved codes and for replies that are torn.
+    """Takes apart what ``port`` sends, piece by piece; raises Violation for idle or reserved codes and for replies that
+    are torn.
 
-    ``found``: Departures so far; ``whole``: no reply is under way; ``begun``: the cycle in which the one that is was offered.
-    """
+    ``found``: Departures so far; ``whole``: no reply is under way; ``begun``: the cycle in which the one that is was
+    offered."""
 
     def __init__(self, port):
         self.port = port
@@ -145,7 +164,9 @@ class Departing:
                 found.readies.append(item)
             elif self._fragment is not None:
                 if symbol & CONTROL_BIT:
-                    raise Violation(f"port {self.port}: a reply was cut short by {name(symbol)} in cycle {item.offered}")
+                    raise Violation(
+                        f"port {self.port}: a reply was cut short by {name(symbol)} in cycle {item.offered}"
+                    )
                 self._fragment.append(symbol)
                 if len(self._fragment) == 3:
                     found.replies.append((tuple(self._fragment), self._start))
@@ -157,7 +178,8 @@ class Departing:
 
 
 def departures(sent, port):
-    """Takes apart all that ``port`` sent, [Sent], in Departures; raises Violation as Departing does, and if the last reply is not complete."""
+    """Takes apart all that ``port`` sent, [Sent], in Departures; raises Violation as Departing does, and if the last
+    reply is not complete."""
     departing = Departing(port)
     departing.feed(sent)
     if not departing.whole:
@@ -166,14 +188,15 @@ def departures(sent, port):
 
 
 def actions(queue, hub):
-    """What the head of an input queue does with ``queue``, [(symbol, cycle)], at HUB ``hub``: a list of Pass, Order and Fault.
+    """What the head of an input queue does with ``queue``, [(symbol, cycle)], at HUB ``hub``: a list of Pass, Order and
+    Fault.
 
     A command at the end whose remaining bytes have not arrived yet gives nothing.
     """
     found = []
     place = 0
     while place < len(queue):
-        frame = queue[place:place + COMMAND_LENGTH]
+        frame = queue[place : place + COMMAND_LENGTH]
         if frame[0][0] != Control.COMMAND:
             found.append(Pass(*frame[0]))
             place += 1

@@ -6,23 +6,60 @@ after the other, ``imitation.py`` one that has a timing.
 
 from typing import NamedTuple
 
-from nectar.hdl.hub.commands import (BY_OPCODE, FORCE, HELLO_ASK, KIND_UNKNOWN, REPLY, STATUS_IN_USE, TEST, WATCHDOG_DEFAULT,
-                                     WATCHDOG_MAX, Error, Executor, Group, Op)
+from nectar.hdl.hub.commands import (
+    BY_OPCODE,
+    FORCE,
+    HELLO_ASK,
+    KIND_UNKNOWN,
+    REPLY,
+    STATUS_IN_USE,
+    TEST,
+    WATCHDOG_DEFAULT,
+    WATCHDOG_MAX,
+    Error,
+    Executor,
+    Group,
+    Op,
+)
 from nectar.hdl.hub.monitor_map import COUNTER_BITS, ERRORS, Clear, CounterId, Flag, Select
 
 __all__ = ["Answer", "Tables", "COUNTED", "answered"]
 
 #: Refusals that are errors, and where they are counted; the others are no errors.
-COUNTED = {Error.UNKNOWN: CounterId.UNKNOWN, Error.BAD_PORT: CounterId.BAD_PORT, Error.NOT_MINE: CounterId.NOT_MINE,
-           Error.NOT_ALLOWED: CounterId.NOT_ALLOWED, Error.DISABLED: CounterId.DISABLED}
+COUNTED = {
+    Error.UNKNOWN: CounterId.UNKNOWN,
+    Error.BAD_PORT: CounterId.BAD_PORT,
+    Error.NOT_MINE: CounterId.NOT_MINE,
+    Error.NOT_ALLOWED: CounterId.NOT_ALLOWED,
+    Error.DISABLED: CounterId.DISABLED,
+}
 #: Commands whose parameter is a port, but not the own one.
 _OTHER = {Op.CLOSE, Op.CLOSE_REPLY, Op.LOCK, Op.LOCK_REPLY, Op.LOCK_RETRY, Op.LOCK_RETRY_REPLY, Op.TEST_LOCK_REPLY}
 #: Commands whose parameter is a port in its low seven bits.
-_FORCED = {Op.LOOP_BACK_REPLY, Op.FORCE_CONNECTION_REPLY, Op.FORCE_LOCK_REPLY, Op.FORCE_READY_REPLY, Op.ALLOW_SUPERVISOR_REPLY}
+_FORCED = {
+    Op.LOOP_BACK_REPLY,
+    Op.FORCE_CONNECTION_REPLY,
+    Op.FORCE_LOCK_REPLY,
+    Op.FORCE_READY_REPLY,
+    Op.ALLOW_SUPERVISOR_REPLY,
+}
 #: Commands whose parameter is no port.
-_NO_PORT = {Op.CLOSE_MINE, Op.CLOSE_MINE_REPLY, Op.CLOSE_ALL, Op.CLOSE_ALL_REPLY, Op.UNLOCK_MINE, Op.FLUSH_REPLY, Op.ECHO_REPLY,
-            Op.IDENTITY_REPLY, Op.SIZE_REPLY, Op.RESET_HUB, Op.WATCHDOG_TIME_REPLY, Op.MONITOR_SELECT_REPLY, Op.MONITOR_READ_REPLY,
-            Op.MONITOR_CLEAR_REPLY}
+_NO_PORT = {
+    Op.CLOSE_MINE,
+    Op.CLOSE_MINE_REPLY,
+    Op.CLOSE_ALL,
+    Op.CLOSE_ALL_REPLY,
+    Op.UNLOCK_MINE,
+    Op.FLUSH_REPLY,
+    Op.ECHO_REPLY,
+    Op.IDENTITY_REPLY,
+    Op.SIZE_REPLY,
+    Op.RESET_HUB,
+    Op.WATCHDOG_TIME_REPLY,
+    Op.MONITOR_SELECT_REPLY,
+    Op.MONITOR_READ_REPLY,
+    Op.MONITOR_CLEAR_REPLY,
+}
 
 
 def answered(op):
@@ -108,7 +145,8 @@ class Tables:
         self._leave(port)
 
     def obey(self, port, op, param, give_up=False):
-        """Obeys a command that arrived at ``port``: an Answer, or None if it waits. With ``give_up`` it does not wait."""
+        """Obeys a command that arrived at ``port``: an Answer, or None if it waits. With ``give_up`` it does not
+        wait."""
         row = BY_OPCODE.get(op)
         error = self._error(port, row, op, param)
         if error is not None:
@@ -129,8 +167,12 @@ class Tables:
             return Error.NOT_ALLOWED
         if self.bad_port(port, row, param):
             return Error.BAD_PORT
-        if row.executor is Executor.CONTROLLER and Error.DISABLED in row.errors and not self._clears(row, param) \
-                and not self.enabled[param & ~FORCE if op in _FORCED else param]:
+        if (
+            row.executor is Executor.CONTROLLER
+            and Error.DISABLED in row.errors
+            and not self._clears(row, param)
+            and not self.enabled[param & ~FORCE if op in _FORCED else param]
+        ):
             return Error.DISABLED
         if Error.NOT_MINE in row.errors and not self._mine(port, row, param):
             return Error.NOT_MINE
@@ -150,13 +192,21 @@ class Tables:
         """Whether the command ``row`` with this parameter is refused as BAD_PORT at ``port``."""
         op = row.op
         if op in _NO_PORT:
-            return {Op.WATCHDOG_TIME_REPLY: param != 0 and not 4 <= param <= WATCHDOG_MAX,
-                    Op.MONITOR_SELECT_REPLY: param >= self.size and param not in list(Select),
-                    Op.MONITOR_CLEAR_REPLY: param >= self.size and param not in list(Clear)}.get(op, False)
+            return {
+                Op.WATCHDOG_TIME_REPLY: param != 0 and not 4 <= param <= WATCHDOG_MAX,
+                Op.MONITOR_SELECT_REPLY: param >= self.size and param not in list(Select),
+                Op.MONITOR_CLEAR_REPLY: param >= self.size and param not in list(Clear),
+            }.get(op, False)
         o = param & ~FORCE if op in _FORCED else param
         if o >= self.size:
             return True
-        other = op in _OTHER or not row.supervisor and row.group is Group.OPEN or op == Op.FORCE_CONNECTION_REPLY and param & FORCE
+        other = (
+            op in _OTHER
+            or not row.supervisor
+            and row.group is Group.OPEN
+            or op == Op.FORCE_CONNECTION_REPLY
+            and param & FORCE
+        )
         return bool(other and o == port)
 
     def _mine(self, port, row, param):
@@ -196,8 +246,14 @@ class Tables:
         """Does what can be done, and returns the value of the reply."""
         if row.supervisor:
             return self._supervise(port, row.op, param)
-        return {Group.OPEN: self._open, Group.CLOSE: self._close, Group.LOCK: self._lock, Group.STATUS: self._status,
-                Group.FLOW: self._flow, Group.ECHO: self._echo}[row.group](port, row.op, param)
+        return {
+            Group.OPEN: self._open,
+            Group.CLOSE: self._close,
+            Group.LOCK: self._lock,
+            Group.STATUS: self._status,
+            Group.FLOW: self._flow,
+            Group.ECHO: self._echo,
+        }[row.group](port, row.op, param)
 
     def _open(self, port, op, param):
         self._connect(port, param)
@@ -228,8 +284,12 @@ class Tables:
         if op in (Op.STATUS_OUTPUT, Op.STATUS_LOCK):
             found = (self.owner if op == Op.STATUS_OUTPUT else self.lock)[param]
             return 0 if found is None else STATUS_IN_USE | found
-        return {Op.STATUS_ERRORS: lambda: self.sums[param], Op.STATUS_INPUT: lambda: len(self.targets(param)),
-                Op.STATUS_QUEUE: lambda: min(self.queue_level(param), 255), Op.STATUS_READY: lambda: int(self.ready[param])}[op]()
+        return {
+            Op.STATUS_ERRORS: lambda: self.sums[param],
+            Op.STATUS_INPUT: lambda: len(self.targets(param)),
+            Op.STATUS_QUEUE: lambda: min(self.queue_level(param), 255),
+            Op.STATUS_READY: lambda: int(self.ready[param]),
+        }[op]()
 
     def _flow(self, port, op, param):
         if op == Op.REPAIR_READY:
@@ -295,6 +355,12 @@ class Tables:
 
     def flags(self, port):
         """A port's state as the monitor shows it."""
-        bits = {Flag.ENABLED: self.enabled[port], Flag.LOOPED: self.looped[port], Flag.SUPERVISOR: self.allowed[port],
-                Flag.READY: self.ready[port], Flag.CONNECTED: self.owner[port] is not None, Flag.LOCKED: self.lock[port] is not None}
+        bits = {
+            Flag.ENABLED: self.enabled[port],
+            Flag.LOOPED: self.looped[port],
+            Flag.SUPERVISOR: self.allowed[port],
+            Flag.READY: self.ready[port],
+            Flag.CONNECTED: self.owner[port] is not None,
+            Flag.LOCKED: self.lock[port] is not None,
+        }
         return sum(flag for flag, state in bits.items() if state)

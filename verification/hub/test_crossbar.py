@@ -9,12 +9,15 @@ from cocotb.triggers import Timer
 from nectar.hdl.hub.crossbar import Crossbar
 from nectar.verification.bench import Bench, inside
 
-CONFIGURATIONS = {f"{ports} ports{', early' if early else ''}": (ports, early) for ports in (2, 5, 16) for early in (False, True)}
+CONFIGURATIONS = {
+    f"{ports} ports{', early' if early else ''}": (ports, early) for ports in (2, 5, 16) for early in (False, True)
+}
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def takes_every_symbol_to_all_its_outputs(dut):
-    """H1, H10: any input to any number of outputs, all pairs at the same time; an output that is not connected gets nothing."""
+    """H1, H10: any input to any number of outputs, all pairs at the same time; an output that is not connected gets
+    nothing."""
     count, early = CONFIGURATIONS[inside()]
     ports = range(count)
     seen = set()
@@ -38,7 +41,11 @@ async def takes_every_symbol_to_all_its_outputs(dut):
     assert len(seen) == len(ports) * (len(ports) - 1), "not every pair was used"
 
 
-bench = Bench(__name__, {name: lambda parameters=parameters: Crossbar(*parameters) for name, parameters in CONFIGURATIONS.items()}, ports_only=True)
+bench = Bench(
+    __name__,
+    {name: lambda parameters=parameters: Crossbar(*parameters) for name, parameters in CONFIGURATIONS.items()},
+    ports_only=True,
+)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("2 ports, early", "2 ports")))

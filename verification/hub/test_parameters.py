@@ -6,19 +6,21 @@ import pytest
 
 from nectar.hdl.hub.control.arbiter import Arbiter
 from nectar.hdl.hub.control.controller import Controller
-from nectar.hdl.hub.crossbar import Crossbar
-from nectar.hdl.hub.port.head import Head
-from nectar.hdl.hub.hub import Hub
-from nectar.hdl.hub.port.input_port import InputPort
-from nectar.hdl.hub.profile import HUB_PROFILES, PROTOTYPE
-from nectar.hdl.hub.port.input_queue import InputQueue
-from nectar.hdl.hub.reply_bus import ReplyBus
 from nectar.hdl.hub.control.status_table import StatusTable
+from nectar.hdl.hub.crossbar import Crossbar
+from nectar.hdl.hub.hub import Hub
+from nectar.hdl.hub.port.head import Head
+from nectar.hdl.hub.port.input_port import InputPort
+from nectar.hdl.hub.port.input_queue import InputQueue
+from nectar.hdl.hub.profile import HUB_PROFILES, PROTOTYPE
+from nectar.hdl.hub.reply_bus import ReplyBus
 from nectar.hdl.verilog import convert
 
 
-@pytest.mark.parametrize("make", [Hub, Controller, Crossbar, ReplyBus, StatusTable, lambda ports: Head(ports, 0),
-                                  lambda ports: InputPort(ports, 0)])
+@pytest.mark.parametrize(
+    "make",
+    [Hub, Controller, Crossbar, ReplyBus, StatusTable, lambda ports: Head(ports, 0), lambda ports: InputPort(ports, 0)],
+)
 def test_a_hub_has_2_to_128_ports(make):
     """H1, docs/hub.md."""
     for ports in (1, 0, -16, 129):
@@ -94,5 +96,14 @@ def test_every_size_becomes_verilog_with_the_specified_pins(ports):
     """H1: larger crossbars are foreseen; docs/hub.md, Pins."""
     header = re.search(r"^module hub\((.*?)\);", convert(Hub(ports), "hub"), re.M | re.S)
     pins = {pin.strip() for pin in header[1].split(",")}
-    assert pins == {"clk", "rst", "hub_id", "idle", *(f"port_{n}__{pin}" for n in range(ports) for pin in (
-        "rx__payload", "rx__valid", "tx__payload", "tx__valid", "tx__ready"))}
+    assert pins == {
+        "clk",
+        "rst",
+        "hub_id",
+        "idle",
+        *(
+            f"port_{n}__{pin}"
+            for n in range(ports)
+            for pin in ("rx__payload", "rx__valid", "tx__payload", "tx__valid", "tx__ready")
+        ),
+    }

@@ -1,4 +1,5 @@
-"""Bench of hdl/hub/reply_bus.py: replies find their way, in turns, or are lost and told; hellos are heard and answered."""
+"""Bench of hdl/hub/reply_bus.py: replies find their way, in turns, or are lost and told; hellos are heard and
+answered."""
 
 import random
 from collections import Counter, deque
@@ -22,8 +23,8 @@ class Flight:
 
     def __init__(self, picked, origin, content):
         self.picked, self.origin, self.content = picked, origin, content
-        self.target = None    # port where it leaves
-        self.sent = content   # what leaves
+        self.target = None  # port where it leaves
+        self.sent = content  # what leaves
         self.fits = False
 
     @property
@@ -33,7 +34,8 @@ class Flight:
 
 
 class Model:
-    """The bus: a reply that is picked in cycle t is read in t + 1 to t + 3, has its route from t + 2, and is pushed from t + 3 on."""
+    """The bus: a reply that is picked in cycle t is read in t + 1 to t + 3, has its route from t + 2, and is pushed
+    from t + 3 on."""
 
     def __init__(self, ports):
         self.ports, self.hub = ports, random.randrange(ANY_HUB)
@@ -52,7 +54,8 @@ class Model:
     def step(self, inputs):
         """Outputs of this cycle; then what it changes."""
         shown = dict.fromkeys(("push", "no_route", "lost", "close", "hello__id", "hello__kind"), 0) | {
-            "busy": bool(self.flights or self.asked)}
+            "busy": bool(self.flights or self.asked)
+        }
         takes = self.place == 3 and self.flights[-1].content is not None
         for n in range(self.ports):
             shown |= {f"source__{n}__place": self.place, f"source__{n}__pop": takes and n == self.flights[-1].origin}
@@ -80,7 +83,9 @@ class Model:
         if place == 1:
             if flight.content is None or flight.content[0] == HELLO_ASK:
                 flight.target = flight.origin
-                flight.sent = bytes([HELLO_ASK if flight.content is None else HELLO, self.hub, HELLO_HUB | flight.origin])
+                flight.sent = bytes(
+                    [HELLO_ASK if flight.content is None else HELLO, self.hub, HELLO_HUB | flight.origin]
+                )
                 self.seen["asked" if flight.content is None else "greeted"] += 1
             elif not flight.hello and inputs["connected"] >> flight.origin & 1:
                 flight.target = inputs[f"owner__{flight.origin}"]
@@ -88,8 +93,12 @@ class Model:
                     shown["close"] = 1 << flight.origin
                     self.seen["closed"] += 1
         elif place in (2, 3) and flight.hello:
-            shown |= {"hello__id": place == 2, "hello__kind": place == 3, "hello__byte": flight.content[place - 1],
-                      "hello__index": flight.origin}
+            shown |= {
+                "hello__id": place == 2,
+                "hello__kind": place == 3,
+                "hello__byte": flight.content[place - 1],
+                "hello__index": flight.origin,
+            }
             self.seen["heard"] += 1
 
     def _push(self, flight, place, inputs, shown):
@@ -114,25 +123,45 @@ class Stimulus:
 
     def __call__(self, model):
         ports = range(model.ports)
-        inputs = {"hub_id": model.hub, "ask": sum((random.random() < self.ask) << n for n in ports), "connected": random.getrandbits(model.ports),
-                  "full": sum((random.random() < self.full) << n for n in ports)}
+        inputs = {
+            "hub_id": model.hub,
+            "ask": sum((random.random() < self.ask) << n for n in ports),
+            "connected": random.getrandbits(model.ports),
+            "full": sum((random.random() < self.full) << n for n in ports),
+        }
         for n in ports:
             waiting = model.waiting[n]
             if random.random() < self.offer and len(waiting) < 4:
-                op = random.choice([HELLO, HELLO_ASK, Op.CLOSE_ALL_REPLY, Op.CLOSE_ALL, *random.choices(range(256), k=4)])
+                op = random.choice(
+                    [HELLO, HELLO_ASK, Op.CLOSE_ALL_REPLY, Op.CLOSE_ALL, *random.choices(range(256), k=4)]
+                )
                 waiting.append(bytes([op, *random.randbytes(2)]))
             byte = waiting[0][model.place - 1] if waiting and model.place else random.getrandbits(8)
-            inputs |= {f"owner__{n}": random.randrange(model.ports), f"source__{n}__valid": bool(waiting), f"source__{n}__byte": byte}
+            inputs |= {
+                f"owner__{n}": random.randrange(model.ports),
+                f"source__{n}__valid": bool(waiting),
+                f"source__{n}__byte": byte,
+            }
         return inputs
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def delivers_replies_in_turns(dut):
-    """H12: a reply waits for at most N - 1 others whatever else goes on, and goes where the connection comes from; docs/hub.md,
-    Neighbours: a hello is heard, and answered if that is asked for. A reset in the midst of it, of one cycle, forgets all."""
+    """H12: a reply waits for at most N - 1 others whatever else goes on, and goes where the connection comes from;
+    docs/hub.md, Neighbours: a hello is heard, and answered if that is asked for. A reset in the midst of it, of one
+    cycle, forgets all."""
     ports = range(SIZES[inside()])
-    lockstep = Lockstep(dut, ["hub_id", "ask", "connected", "full", *(f"owner__{n}" for n in ports),
-                              *(f"source__{n}__{pin}" for n in ports for pin in ("valid", "byte"))])
+    lockstep = Lockstep(
+        dut,
+        [
+            "hub_id",
+            "ask",
+            "connected",
+            "full",
+            *(f"owner__{n}" for n in ports),
+            *(f"source__{n}__{pin}" for n in ports for pin in ("valid", "byte")),
+        ],
+    )
     await lockstep.reset()
     seen = Counter()
     for offer, ask, full in ((0.02, 0.01, 0.1), (0.1, 0, 0), (1, 0.02, 0.3), (0.02, 0, 0.9), (0.3, 1, 0.1)):

@@ -1,8 +1,8 @@
 """A HUB under test with an endpoint at each port: what the claims about a whole HUB have in common.
 
-A claim is written as ``@claim(ports=3) async def what_holds(scene)``. It runs as a cocotb test on every HUB of at least that many
-ports, and ends in ``scene.finish()``: everything drained, the HUB idle, no connection left, and the reference model content with all
-that happened.
+A claim is written as ``@claim(ports=3) async def what_holds(scene)``. It runs as a cocotb test on every HUB of at least
+that many ports, and ends in ``scene.finish()``: everything drained, the HUB idle, no connection left, and the reference
+model content with all that happened.
 """
 
 import functools
@@ -39,7 +39,9 @@ def profile_inside():
 
 
 def claim(ports=2, *, timeout_ms=5):
-    """Makes a cocotb test of a coroutine that takes a Testbench; on smaller HUBs than ``ports`` there is nothing to show."""
+    """Makes a cocotb test of a coroutine that takes a Testbench; on smaller HUBs than ``ports`` there is nothing to
+    show."""
+
     def decorate(function):
         NEEDED[function.__name__] = ports
 
@@ -49,7 +51,9 @@ def claim(ports=2, *, timeout_ms=5):
             if scene.ports >= ports:
                 await scene.start()
                 await function(scene)
+
         return cocotb.test(timeout_time=timeout_ms, timeout_unit="ms")(run)
+
     return decorate
 
 
@@ -106,7 +110,7 @@ class Testbench:
     def sent(self, port):
         """What the HUB has sent out of ``port``, taken apart."""
         departing, tx = self._departing[port], self.bed.recording.tx[port]
-        departing.feed(tx[self._parsed[port]:])
+        departing.feed(tx[self._parsed[port] :])
         self._parsed[port] = len(tx)
         return departing.found
 
@@ -140,7 +144,9 @@ class Testbench:
                 looked, got = len(tx), self.replies(port)[before:]
             return got
 
-        await self.pins.until(answered, limit + len(self.ends[port].outbox), f"a reply to {op:#04x} {param} at port {port}")
+        await self.pins.until(
+            answered, limit + len(self.ends[port].outbox), f"a reply to {op:#04x} {param} at port {port}"
+        )
         reply_op, hub, value = got[0]
         assert hub == HUB and reply_op | REPLY == op | REPLY, f"{got[0]} answers {op:#04x} {param}"
         return bool(reply_op & REPLY), value
@@ -172,12 +178,15 @@ class Testbench:
         return await self.done(output if reader is None else reader, Op.STATUS_READY, output)
 
     async def counter(self, port, counter, reader):
-        """A counter of ``port``, read by the monitor through ``reader``, when the HUB has had time to enter what has happened."""
+        """A counter of ``port``, read by the monitor through ``reader``, when the HUB has had time to enter what has
+        happened."""
         return (await self._counters(port, [counter], reader))[counter]
 
     async def counters(self, port, reader):
         """{CounterId: number} of ``port`` as far as not 0."""
-        return {counter: number for counter, number in (await self._counters(port, CounterId, reader)).items() if number}
+        return {
+            counter: number for counter, number in (await self._counters(port, CounterId, reader)).items() if number
+        }
 
     async def _counters(self, port, which, reader):
         """One wait serves all: nothing is counted while they are read, but what the reader's own commands do."""
@@ -190,33 +199,43 @@ class Testbench:
         return found
 
     async def agrees(self, limit=5000):
-        """Drains, lets the model that does one thing after the other do what has arrived since the last time, and compares all that came out."""
+        """Drains, lets the model that does one thing after the other do what has arrived since the last time, and
+        compares all that came out."""
         await self.drain(limit)
         recording = self.bed.recording
-        new = sorted((at, port, symbol) for port in range(self.ports) for at, symbol in recording.rx[port][self._heard[port]:])
+        new = sorted(
+            (at, port, symbol) for port in range(self.ports) for at, symbol in recording.rx[port][self._heard[port] :]
+        )
         self._heard = [len(rx) for rx in recording.rx]
         model = self._model
         for _, port, symbol in new:
             model.arrive(port, symbol)
         for port in range(self.ports):
-            got = departures(recording.tx[port][self._said[port]:], port)
+            got = departures(recording.tx[port][self._said[port] :], port)
             self._said[port] = len(recording.tx[port])
             hello = [list(frame) for frame, _ in got.replies if frame[0] in (HELLO, HELLO_ASK)]
             own = [list(frame) for frame, _ in got.replies if frame[1] == HUB and frame[0] not in (HELLO, HELLO_ASK)]
             passed = [list(frame) for frame, _ in got.replies if frame[1] != HUB]
             where = f"port {port}, cycle {self.bed.now}, after {[(p, hex(s)) for _, p, s in new]}: "
-            assert [item.symbol for item in got.data] == model.data[port], where + f"{got.data}, expected {model.data[port]}"
+            assert [item.symbol for item in got.data] == model.data[port], (
+                where + f"{got.data}, expected {model.data[port]}"
+            )
             assert own == model.answers[port], where + f"answers {own}, expected {model.answers[port]}"
             assert sorted(hello) == sorted(model.hellos[port]), where + f"hellos {hello}, expected {model.hellos[port]}"
-            assert sorted(passed) == sorted(model.passed[port]), where + f"replies {passed}, expected {model.passed[port]}"
-            assert len(got.readies) == model.readies[port], where + f"{len(got.readies)} ready signals, expected {model.readies[port]}"
+            assert sorted(passed) == sorted(model.passed[port]), (
+                where + f"replies {passed}, expected {model.passed[port]}"
+            )
+            assert len(got.readies) == model.readies[port], (
+                where + f"{len(got.readies)} ready signals, expected {model.readies[port]}"
+            )
             for found in (model.data, model.answers, model.hellos, model.passed):
                 found[port].clear()
             model.readies[port] = 0
         return model
 
     async def connects(self, source, outputs):
-        """Shows that a fresh connection from ``source`` to ``outputs`` works: a packet with ready, reply and close all."""
+        """Shows that a fresh connection from ``source`` to ``outputs`` works: a packet with ready, reply and close
+        all."""
         for o in outputs:
             assert await self.ask(source, Op.OPEN_RETRY_REPLY, o) == (True, o)
         before = {o: len(self.data(o)) for o in outputs}
@@ -224,11 +243,12 @@ class Testbench:
         self.send(source, stream)
         await self.drain()
         for o in outputs:
-            assert self.data(o)[before[o]:] == stream
+            assert self.data(o)[before[o] :] == stream
             assert await self.owner(o) is None
 
     async def finish(self, judged=True):
-        """Ends a claim: drained, no connection and no lock left, all ready bits 1, fresh connections work; the model judges what happened."""
+        """Ends a claim: drained, no connection and no lock left, all ready bits 1, fresh connections work; the model
+        judges what happened."""
         await self.drain()
         for port in range(self.ports):
             assert await self.owner(port) is None, f"output {port} is still taken"

@@ -1,10 +1,10 @@
 """Random legal traffic for all ports of a HUB at once.
 
-Each port has a ``Neighbour``: a source that sends transactions like a datalink's and honours flow control, and behind the same
-port a HUB that executes the commands for it, answers starts with ready (sometimes late) and commands with replies.
-Legal means here: nothing can deadlock (outputs of a multicast are opened in ascending order), no queue can overflow (a packet waits
-for the ready of the last one), no more than two replies are outstanding, and packets tell who sent them. Wrong commands are part of it.
-"""
+Each port has a ``Neighbour``: a source that sends transactions like a datalink's and honours flow control, and behind
+the same port a HUB that executes the commands for it, answers starts with ready (sometimes late) and commands with
+replies. Legal means here: nothing can deadlock (outputs of a multicast are opened in ascending order), no queue can
+overflow (a packet waits for the ready of the last one), no more than two replies are outstanding, and packets tell who
+sent them. Wrong commands are part of it."""
 
 import heapq
 
@@ -16,7 +16,8 @@ from .tables import answered
 
 __all__ = ["Neighbour", "neighbour_hub", "UNASKED", "transactions", "audit"]
 
-#: Steps of a source between symbols: wait until the last packet's start has left the queue; a reply will come; wait for it.
+#: Steps of a source between symbols: wait until the last packet's start has left the queue; a reply will come; wait for
+#: it.
 ROOM, ASKED, REPLIED = "room", "asked", "replied"
 #: Opcode of replies that nobody asked for.
 UNASKED = 0x71
@@ -77,7 +78,8 @@ class Neighbour(Endpoint):
         self._insert(cycle, reply(UNASKED, neighbour_hub(self.port), value))
 
     def drive(self, cycle):
-        """The symbol that arrives at the HUB in this cycle: ready signals and replies first, between any two of the source."""
+        """The symbol that arrives at the HUB in this cycle: ready signals and replies first, between any two of the
+        source."""
         if self._due and self._due[0][0] <= cycle:
             ready = self._due[0][2] == [Control.READY]
             if ready or not self._inserting:
@@ -167,7 +169,11 @@ class _Source:
 
     def order(self, op, param, hub=None):
         """A command, for the HUB under test if ``hub`` is None."""
-        return [ASKED, *command(op, self.hub, param)] if answered(op) and hub is None else command(op, self.hub if hub is None else hub, param)
+        return (
+            [ASKED, *command(op, self.hub, param)]
+            if answered(op) and hub is None
+            else command(op, self.hub if hub is None else hub, param)
+        )
 
     def replied(self, op, param, hub=None):
         """A command that wants a reply, and the reply."""
@@ -205,7 +211,10 @@ class _Source:
         for o in outputs:
             steps += self.order(self.rng.choice([Op.LOCK_RETRY, Op.LOCK_RETRY_REPLY]), o)
             if self.rng.random() < 0.3:
-                steps += [REPLIED, *self.replied(self.rng.choice([Op.TEST_LOCK_REPLY, Op.STATUS_LOCK, Op.LOCK_REPLY]), o)]
+                steps += [
+                    REPLIED,
+                    *self.replied(self.rng.choice([Op.TEST_LOCK_REPLY, Op.STATUS_LOCK, Op.LOCK_REPLY]), o),
+                ]
             steps += [*self.order(self.rng.choice([Op.OPEN_RETRY, Op.OPEN_RETRY_REPLY]), o), REPLIED]
         return steps, outputs
 
@@ -234,8 +243,17 @@ class _Source:
 
     def control(self, o):
         """Flow control of a connected output."""
-        return [s for op in self.rng.choice([[Op.LOWER_READY, Op.STATUS_READY, Op.RAISE_READY], [Op.RAISE_READY, Op.AWAIT_READY_REPLY],
-                                             [Op.REPAIR_READY, Op.STATUS_QUEUE]]) for s in [*self.order(op, o), REPLIED]]
+        return [
+            s
+            for op in self.rng.choice(
+                [
+                    [Op.LOWER_READY, Op.STATUS_READY, Op.RAISE_READY],
+                    [Op.RAISE_READY, Op.AWAIT_READY_REPLY],
+                    [Op.REPAIR_READY, Op.STATUS_QUEUE],
+                ]
+            )
+            for s in [*self.order(op, o), REPLIED]
+        ]
 
     def end(self, outputs):
         """The end of a connection, in one of all ways."""
@@ -279,19 +297,34 @@ class _Source:
         """A command that may wait, ended by a flush if it does."""
         rng = self.rng
         op = rng.choice([Op.OPEN_RETRY_REPLY, Op.TEST_OPEN_RETRY_REPLY, Op.LOCK_RETRY_REPLY, Op.AWAIT_READY_REPLY])
-        return [*self.replied(Op.ECHO_REPLY, rng.randrange(256)), *self.order(op, self.outputs()[0]),
-                *[int(Control.IDLE)] * rng.randrange(16, 100), *self.replied(Op.FLUSH_REPLY, 0),
-                *self.data(), *self.close_all(), *self.order(Op.UNLOCK_MINE, 0)]
+        return [
+            *self.replied(Op.ECHO_REPLY, rng.randrange(256)),
+            *self.order(op, self.outputs()[0]),
+            *[int(Control.IDLE)] * rng.randrange(16, 100),
+            *self.replied(Op.FLUSH_REPLY, 0),
+            *self.data(),
+            *self.close_all(),
+            *self.order(Op.UNLOCK_MINE, 0),
+        ]
 
     def question(self):
         """A question, now and then about a port that is not there."""
         rng = self.rng
         if rng.random() < 0.2:
-            return self.replied(rng.choice([Op.ECHO_REPLY, Op.IDENTITY_REPLY, Op.SIZE_REPLY]), rng.randrange(256), rng.choice([self.hub, ANY_HUB]))
-        op = rng.choice([op for op in _USER if BY_OPCODE[op].group is Group.STATUS] + [Op.STATUS_NEIGHBOUR] * 4
-                        + [Op.TEST_LOCK_REPLY, Op.AWAIT_READY_REPLY])
+            return self.replied(
+                rng.choice([Op.ECHO_REPLY, Op.IDENTITY_REPLY, Op.SIZE_REPLY]),
+                rng.randrange(256),
+                rng.choice([self.hub, ANY_HUB]),
+            )
+        op = rng.choice(
+            [op for op in _USER if BY_OPCODE[op].group is Group.STATUS]
+            + [Op.STATUS_NEIGHBOUR] * 4
+            + [Op.TEST_LOCK_REPLY, Op.AWAIT_READY_REPLY]
+        )
         if op == Op.STATUS_NEIGHBOUR:
-            return self.replied(op, self.port)  # hellos share the room for replies: more of them at one port might push out a reply
+            return self.replied(
+                op, self.port
+            )  # hellos share the room for replies: more of them at one port might push out a reply
         return self.replied(op, rng.choice([rng.randrange(self.ports)] * 9 + [rng.randrange(self.ports, 256)]))
 
     def mistake(self):
@@ -299,29 +332,39 @@ class _Source:
         rng = self.rng
         bad = rng.randrange(self.ports, 256)
         port = [op for op in _USER if "port" in BY_OPCODE[op].parameter]
-        wrong = rng.choice([
-            lambda: self.order(rng.choice(_UNKNOWN), rng.randrange(256)),
-            lambda: self.order(rng.choice(port), bad),
-            lambda: self.order(rng.choice([op for op in port if BY_OPCODE[op].group is Group.OPEN]), self.port),
-            lambda: self.order(rng.choice([Op.CLOSE, Op.CLOSE_REPLY, Op.UNLOCK, Op.UNLOCK_REPLY, Op.RAISE_READY, Op.LOWER_READY]),
-                               rng.choice([bad, rng.randrange(self.ports)])),
-            lambda: command(Op.OPEN_RETRY, self.hub, 0)[:rng.randrange(1, 4)],
-            lambda: [*reply(0, 0x7F, 0)[:rng.randrange(1, 4)], *rng.choice([[int(Control.END)], command(Op.OPEN, self.hub, self.port)])],
-            lambda: [rng.choice(_RESERVED)],
-            lambda: list(rng.randbytes(3)),
-            lambda: self.data(),
-            lambda: command(Op.OPEN_RETRY, neighbour_hub(0), 1),
-            self.close_all,
-        ])()
+        wrong = rng.choice(
+            [
+                lambda: self.order(rng.choice(_UNKNOWN), rng.randrange(256)),
+                lambda: self.order(rng.choice(port), bad),
+                lambda: self.order(rng.choice([op for op in port if BY_OPCODE[op].group is Group.OPEN]), self.port),
+                lambda: self.order(
+                    rng.choice([Op.CLOSE, Op.CLOSE_REPLY, Op.UNLOCK, Op.UNLOCK_REPLY, Op.RAISE_READY, Op.LOWER_READY]),
+                    rng.choice([bad, rng.randrange(self.ports)]),
+                ),
+                lambda: command(Op.OPEN_RETRY, self.hub, 0)[: rng.randrange(1, 4)],
+                lambda: [
+                    *reply(0, 0x7F, 0)[: rng.randrange(1, 4)],
+                    *rng.choice([[int(Control.END)], command(Op.OPEN, self.hub, self.port)]),
+                ],
+                lambda: [rng.choice(_RESERVED)],
+                lambda: list(rng.randbytes(3)),
+                lambda: self.data(),
+                lambda: command(Op.OPEN_RETRY, neighbour_hub(0), 1),
+                self.close_all,
+            ]
+        )()
         return wrong + [REPLIED] + self.question()
 
 
 def transactions(port, ports, hub, rng, count, longest=0):
-    """Steps of ``count`` random transactions of the source at ``port``; ``longest`` is that of a packet's data, 0 for short ones only."""
+    """Steps of ``count`` random transactions of the source at ``port``; ``longest`` is that of a packet's data, 0
+    for short ones only."""
     source = _Source(port, ports, hub, rng, longest)
     for _ in range(count):
-        kind = rng.choices([source.transfer, source.attempt, source.question, source.mistake, source.grab, source.impatient],
-                           [12, 3, 3, 2, 2, 1])[0]
+        kind = rng.choices(
+            [source.transfer, source.attempt, source.question, source.mistake, source.grab, source.impatient],
+            [12, 3, 3, 2, 2, 1],
+        )[0]
         yield from [REPLIED, *kind()]
 
 

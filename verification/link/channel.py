@@ -7,19 +7,64 @@ import math
 import random
 from collections import deque
 
-__all__ = ["CODES", "IDLE", "RESERVED", "VIOLATION", "WORD_OF", "SYMBOL_OF", "word_bits", "paced", "levels", "Cable", "sample", "Deserialiser", "Receiver"]
+__all__ = [
+    "CODES",
+    "IDLE",
+    "RESERVED",
+    "VIOLATION",
+    "WORD_OF",
+    "SYMBOL_OF",
+    "word_bits",
+    "paced",
+    "levels",
+    "Cable",
+    "sample",
+    "Deserialiser",
+    "Receiver",
+]
 
 #: Five-bit symbols as ANSI X3.148 lists them.
 CODES = {
-    "0": "11110", "1": "01001", "2": "10100", "3": "10101", "4": "01010", "5": "01011", "6": "01110", "7": "01111",
-    "8": "10010", "9": "10011", "A": "10110", "B": "10111", "C": "11010", "D": "11011", "E": "11100", "F": "11101",
-    "Q": "00000", "I": "11111", "H": "00100", "J": "11000", "K": "10001", "T": "01101", "R": "00111", "S": "11001",
+    "0": "11110",
+    "1": "01001",
+    "2": "10100",
+    "3": "10101",
+    "4": "01010",
+    "5": "01011",
+    "6": "01110",
+    "7": "01111",
+    "8": "10010",
+    "9": "10011",
+    "A": "10110",
+    "B": "10111",
+    "C": "11010",
+    "D": "11011",
+    "E": "11100",
+    "F": "11101",
+    "Q": "00000",
+    "I": "11111",
+    "H": "00100",
+    "J": "11000",
+    "K": "10001",
+    "T": "01101",
+    "R": "00111",
+    "S": "11001",
 }
 IDLE, RESERVED, VIOLATION = 0x100, 0x107, 0x1FF
 #: Nine-bit symbol -> bits of its word, a string; every word that may be sent.
 WORD_OF = {byte: "".join(CODES[digit] for digit in f"{byte:02X}") for byte in range(256)}
-WORD_OF |= {code: CODES[pair[0]] + CODES[pair[1]] for code, pair in
-            {0x100: "JK", 0x102: "TT", 0x103: "TS", 0x104: "IH", 0x105: "TR", 0x106: "SR", 0x107: "SS"}.items()}
+WORD_OF |= {
+    code: CODES[pair[0]] + CODES[pair[1]]
+    for code, pair in {
+        0x100: "JK",
+        0x102: "TT",
+        0x103: "TS",
+        0x104: "IH",
+        0x105: "TR",
+        0x106: "SR",
+        0x107: "SS",
+    }.items()
+}
 SYMBOL_OF = {bits: symbol for symbol, bits in WORD_OF.items()}
 
 
@@ -29,10 +74,11 @@ def word_bits(symbols):
 
 
 def paced(symbols, interval):
-    """The symbols as a sender with this interval sends them that has one in every slot: with two idles behind each ``interval`` of them."""
+    """The symbols as a sender with this interval sends them that has one in every slot: with two idles behind each
+    ``interval`` of them."""
     sent = []
     for place in range(0, len(symbols), interval):
-        sent += [*symbols[place:place + interval], IDLE, IDLE]
+        sent += [*symbols[place : place + interval], IDLE, IDLE]
     return sent
 
 
@@ -48,9 +94,9 @@ def levels(bits, level=0):
 class Cable:
     """What a fiber and a distant clock make of levels.
 
-    ``ppm``: the sender's clock is so much faster than the receiver's. ``jitter``: each change of the level comes early or late by up to so much of a bit,
-    drawn evenly, or, with ``period`` (bits), as a sine of that period. ``inverted``: light is taken for dark.
-    """
+    ``ppm``: the sender's clock is so much faster than the receiver's. ``jitter``: each change of the level comes early
+    or late by up to so much of a bit, drawn evenly, or, with ``period`` (bits), as a sine of that period. ``inverted``:
+    light is taken for dark."""
 
     def __init__(self, ppm=0.0, jitter=0.0, period=None, inverted=False, phase=None):
         self.ppm, self.jitter, self.period, self.inverted = ppm, jitter, period, inverted
@@ -85,15 +131,19 @@ class Cable:
 
 def sample(found, samples):
     """Samples, so many of them in one int, the first in bit 0."""
-    return [sum(bit << n for n, bit in enumerate(found[place:place + samples])) for place in range(0, len(found) - samples + 1, samples)]
+    return [
+        sum(bit << n for n, bit in enumerate(found[place : place + samples]))
+        for place in range(0, len(found) - samples + 1, samples)
+    ]
 
 
 class Deserialiser:
-    """Words out of bits behind NRZI. ``push`` takes one bit and returns (word, pair, moved) or None; ``quiet`` tells of ten bits without a change."""
+    """Words out of bits behind NRZI. ``push`` takes one bit and returns (word, pair, moved) or None; ``quiet`` tells
+    of ten bits without a change."""
 
     def __init__(self):
-        self.last = deque("0" * 10, maxlen=10)      # at the beginning as behind a dark line
-        self.place, self.since = 0, 10 ** 6
+        self.last = deque("0" * 10, maxlen=10)  # at the beginning as behind a dark line
+        self.place, self.since = 0, 10**6
         self.quiet = False
 
     def push(self, bit):
@@ -113,7 +163,8 @@ class Deserialiser:
 
 
 class Receiver:
-    """What docs/serial.md says that a receiver delivers; ``push`` takes a level. ``delivered``, ``violations``, ``losses``, ``up`` tell."""
+    """What docs/serial.md says that a receiver delivers; ``push`` takes a level. ``delivered``, ``violations``,
+    ``losses``, ``up`` tell."""
 
     def __init__(self, trial=32, worse=4, worst=15):
         self.words = Deserialiser()

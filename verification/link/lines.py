@@ -13,8 +13,11 @@ __all__ = ["WRONG", "begin", "random_symbols", "raw", "line_of"]
 _BOARD = [*range(256), 0x102, 0x103, 0x104, 0x105, 0x106]
 
 #: Words that are none, strings, but those that look like a line without light.
-WRONG = [word for word in (f"{number:010b}" for number in range(1024))
-         if word not in SYMBOL_OF and "0000" not in word and not word.startswith("000") and not word.endswith("000")]
+WRONG = [
+    word
+    for word in (f"{number:010b}" for number in range(1024))
+    if word not in SYMBOL_OF and "0000" not in word and not word.startswith("000") and not word.endswith("000")
+]
 
 
 #: The clock's task, which ends with the test that has started it.
@@ -22,7 +25,8 @@ _clock = []
 
 
 async def begin(dut, **inputs):
-    """Clock (if this test has none yet), given inputs and reset; returns behind a falling edge, in a cycle without reset."""
+    """Clock (if this test has none yet), given inputs and reset; returns behind a falling edge, in a cycle without
+    reset."""
     if not _clock or _clock[0].done():
         _clock[:] = [Clock(dut.clk, 10, unit="ns", impl="gpi").start(start_high=False)]
     for name, value in inputs.items():

@@ -1,10 +1,12 @@
-"""Bench of hdl/link/bits.py: no bit is lost, doubled or misread, whatever clocks and jitter the specification allows."""
+"""Bench of hdl/link/bits.py: no bit is lost, doubled or misread, whatever clocks and jitter the specification
+allows."""
 
 import random
 
 import cocotb
 import pytest
 from cocotb.triggers import FallingEdge, RisingEdge
+
 from nectar.hdl.link.bits import BitRecovery
 from nectar.verification.bench import Bench, inside
 from nectar.verification.link.channel import Cable, sample
@@ -30,12 +32,13 @@ async def receive(dut, found, samples):
 
 
 def follows(bits, line):
-    """Whether ``bits`` are those of ``line``, but for what came while the receiver looked for the middle and for the last few. Returns how far they are off, too."""
-    piece = bits[SETTLED:SETTLED + 100]
+    """Whether ``bits`` are those of ``line``, but for what came while the receiver looked for the middle and for the
+    last few. Returns how far they are off, too."""
+    piece = bits[SETTLED : SETTLED + 100]
     for offset in range(-20, 21):
-        if line[SETTLED + offset:SETTLED + offset + 100] == piece:
+        if line[SETTLED + offset : SETTLED + offset + 100] == piece:
             end = min(len(bits), len(line) - offset) - 4
-            return bits[SETTLED:end] == line[SETTLED + offset:end + offset] and end > len(line) - 40
+            return bits[SETTLED:end] == line[SETTLED + offset : end + offset] and end > len(line) - 40
     return False
 
 
@@ -86,7 +89,8 @@ async def without_changes_bits_come_at_the_own_clock(dut):
 
 
 def bits_of(found, samples, oversampling):
-    """The bits of each cycle, as docs/serial.md and the docstring of BitRecovery have it, the line being dark before."""
+    """The bits of each cycle, as docs/serial.md and the docstring of BitRecovery have it, the line being dark
+    before."""
     few = (oversampling - 1) // 2
     found = [*[0] * oversampling, *found]
     place, votes, cycles = oversampling, 0, []
@@ -94,7 +98,12 @@ def bits_of(found, samples, oversampling):
         bits, moved = [], 0
         while place < end:
             bits.append(found[place])
-            changes = [one != other for one, other in zip(found[place - oversampling:place], found[place - oversampling + 1:place + 1], strict=True)]
+            changes = [
+                one != other
+                for one, other in zip(
+                    found[place - oversampling : place], found[place - oversampling + 1 : place + 1], strict=True
+                )
+            ]
             if len(bits) == 1:
                 moved = votes // 4 if abs(votes) == 4 else 0
                 votes = 0 if moved else votes + any(changes[-few:]) - any(changes[:few])
@@ -106,14 +115,23 @@ def bits_of(found, samples, oversampling):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def the_place_moves_by_a_sample_when_four_more_changes_are_early_or_late(dut):
-    """docs/serial.md, "Bits"; the docstring of BitRecovery: bit by bit, on lines as bad as can be. A sample is what the pins are at the clock's edge."""
+    """docs/serial.md, "Bits"; the docstring of BitRecovery: bit by bit, on lines as bad as can be. A sample is what
+    the pins are at the clock's edge."""
     samples, oversampling = CONFIGURATIONS[inside()]
     await begin(dut, line=0)
     assert not dut.count.value, "no bit is of before the reset"
     found = []
     for _ in range(30):
-        cable = Cable(ppm=random.choice([200, 10000, 50000]) * random.choice([1, -1]), jitter=random.choice([0, 0.1, 0.4]))
-        found += random.choice([cable(line_of(random_symbols(8)), oversampling), [random.getrandbits(1) for _ in range(300)], [random.getrandbits(1)] * 60])
+        cable = Cable(
+            ppm=random.choice([200, 10000, 50000]) * random.choice([1, -1]), jitter=random.choice([0, 0.1, 0.4])
+        )
+        found += random.choice(
+            [
+                cable(line_of(random_symbols(8)), oversampling),
+                [random.getrandbits(1) for _ in range(300)],
+                [random.getrandbits(1)] * 60,
+            ]
+        )
     line = sample(found, samples)
     expected = bits_of([0] * 2 * samples + found, samples, oversampling)
     counts = set()
@@ -128,7 +146,9 @@ async def the_place_moves_by_a_sample_when_four_more_changes_are_early_or_late(d
     assert counts == ({0, 1} if samples < oversampling else {0, 1, 2})
 
 
-bench = Bench(__name__, {name: lambda sizes=sizes: BitRecovery(*sizes) for name, sizes in CONFIGURATIONS.items()}, ports_only=True)
+bench = Bench(
+    __name__, {name: lambda sizes=sizes: BitRecovery(*sizes) for name, sizes in CONFIGURATIONS.items()}, ports_only=True
+)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())
@@ -136,16 +156,25 @@ def test_bit_recovery(configuration, claim):
     bench.check(configuration, claim)
 
 
-@pytest.mark.parametrize("sizes, message", [
-    ((0, 4), "samples must be 1 to 8, not 0"), ((9, 9), "samples must be 1 to 8, not 9"), ((1, 3), "oversampling must be 4 to 8, not 3"),
-    ((1, 9), "oversampling must be 4 to 8, not 9"), ((4, 5), "a bit of 5 samples does not take a whole number of cycles of 4"),
-])
+@pytest.mark.parametrize(
+    "sizes, message",
+    [
+        ((0, 4), "samples must be 1 to 8, not 0"),
+        ((9, 9), "samples must be 1 to 8, not 9"),
+        ((1, 3), "oversampling must be 4 to 8, not 3"),
+        ((1, 9), "oversampling must be 4 to 8, not 9"),
+        ((4, 5), "a bit of 5 samples does not take a whole number of cycles of 4"),
+    ],
+)
 def test_samples_that_do_not_fit_are_refused(sizes, message):
     with pytest.raises(ValueError, match=message):
         BitRecovery(*sizes)
 
 
-@pytest.mark.parametrize("sizes, message", [((1.0, 4), "samples must be an integer, not 1.0"), ((1, "4"), "oversampling must be an integer, not '4'")])
+@pytest.mark.parametrize(
+    "sizes, message",
+    [((1.0, 4), "samples must be an integer, not 1.0"), ((1, "4"), "oversampling must be an integer, not '4'")],
+)
 def test_samples_are_counted_in_integers(sizes, message):
     with pytest.raises(TypeError, match=message):
         BitRecovery(*sizes)

@@ -1,9 +1,11 @@
-"""Bench of hdl/link/code4b5b.py: the table is the published one, and the code has the properties that the receiver relies on."""
+"""Bench of hdl/link/code4b5b.py: the table is the published one, and the code has the properties that the receiver
+relies on."""
 
 import ast
 from itertools import product
 
 import pytest
+
 from nectar.hdl.link import code4b5b
 from nectar.hdl.link.code4b5b import DATA, LINE, PAIRS, RESERVED, SYMBOLS, SYNC, VIOLATION, WORDS, word
 from nectar.hdl.link.symbol import Control
@@ -14,7 +16,9 @@ TEXTS = [f"{code:010b}" for code in WORDS.values()]
 
 def test_the_table_is_that_of_fddi():
     """ANSI X3.148, table of symbols, typed a second time in the channel model."""
-    ours = {f"{nibble:X}": f"{code:05b}" for nibble, code in enumerate(DATA)} | {name: f"{code:05b}" for name, code in LINE.items()}
+    ours = {f"{nibble:X}": f"{code:05b}" for nibble, code in enumerate(DATA)} | {
+        name: f"{code:05b}" for name, code in LINE.items()
+    }
     assert ours == CODES and len(set(ours.values())) == 24
 
 
@@ -51,18 +55,22 @@ def test_an_idle_looks_like_nothing_else():
     assert not [(one, two) for one, two in product(TEXTS, TEXTS) if idle in (one + two)[1:-1]]
 
 
-
-
 def test_two_idles_at_another_place_take_several_wrong_bits():
-    """docs/serial.md, "Errors": a false start of words in undamaged traffic is impossible; so many levels must be wrong for one."""
+    """docs/serial.md, "Errors": a false start of words in undamaged traffic is impossible; so many levels must be
+    wrong for one."""
     pair = 2 * f"{SYNC:010b}"
     fewest = 20
     for shift in range(1, 10):
-        # Cheapest stream of three words of which 20 bits stand at this place: word by word, the level before each being wrong or not.
+        # Cheapest stream of three words of which 20 bits stand at this place: word by word, the level before each being
+        # wrong or not.
         cost = {0: 0, 1: 1}
-        pieces = [("head", pair[:10 - shift]), ("whole", pair[10 - shift:20 - shift]), ("tail", pair[20 - shift:])]
+        pieces = [("head", pair[: 10 - shift]), ("whole", pair[10 - shift : 20 - shift]), ("tail", pair[20 - shift :])]
         for kind, want in pieces:
-            texts = {"head": {text[shift:] for text in TEXTS}, "whole": set(TEXTS), "tail": {text[:shift] for text in TEXTS}}[kind]
+            texts = {
+                "head": {text[shift:] for text in TEXTS},
+                "whole": set(TEXTS),
+                "tail": {text[:shift] for text in TEXTS},
+            }[kind]
             step = {}
             for text in texts:
                 for level, spent in cost.items():
@@ -83,7 +91,10 @@ def outcomes():
         for place in range(9):
             damaged = "".join(str(1 - int(bit)) if n in (place, place + 1) else bit for n, bit in enumerate(text))
             after = SYMBOL_OF.get(damaged, VIOLATION)
-            kind = tuple("violation" if one in (RESERVED, VIOLATION) else "control" if one > 255 else "data" for one in (symbol, after))
+            kind = tuple(
+                "violation" if one in (RESERVED, VIOLATION) else "control" if one > 255 else "data"
+                for one in (symbol, after)
+            )
             count[kind] = count.get(kind, 0) + 1
     return count
 
@@ -92,7 +103,11 @@ def test_what_one_wrong_level_does_is_what_the_specification_says():
     """docs/serial.md, "Errors": the distance of the code."""
     count = outcomes()
     assert count["data", "violation"] == 1195 and count["data", "data"] == 1108 and count["data", "control"] == 1
-    assert sum(count[kind] for kind in count if kind[0] == "control") == 54 and count["control", "data"] == 1 and ("control", "control") not in count
+    assert (
+        sum(count[kind] for kind in count if kind[0] == "control") == 54
+        and count["control", "data"] == 1
+        and ("control", "control") not in count
+    )
 
 
 def test_the_module_imports_nothing_of_the_hardware():

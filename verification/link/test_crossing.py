@@ -6,6 +6,7 @@ import cocotb
 import pytest
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, RisingEdge, Timer
+
 from nectar.hdl.link.crossing import FiberCrossing
 from nectar.verification.bench import Bench
 from nectar.verification.link.channel import IDLE
@@ -17,7 +18,10 @@ async def fresh(dut, board, line):
     for name in "board__tx__valid", "board__tx__payload", "fiber__rx__valid", "fiber__rx__payload", "fiber__tx__ready":
         getattr(dut, name).value = 0
     dut.rst.value = dut.line_rst.value = 1
-    clocks = [cocotb.start_soon(Clock(clock, period, unit="ps").start()) for clock, period in ((dut.clk, board), (dut.line_clk, line))]
+    clocks = [
+        cocotb.start_soon(Clock(clock, period, unit="ps").start())
+        for clock, period in ((dut.clk, board), (dut.line_clk, line))
+    ]
     await Timer(10 * max(board, line), "ps")
     await FallingEdge(dut.clk)
     dut.rst.value = 0
@@ -62,10 +66,20 @@ async def exchange(dut, board, line, arriving, leaving, pace=1.0, pauses=1.0):
     """Sends both ways; returns what arrived, what left, how many were lost."""
     clocks = await fresh(dut, board, line)
     arrived, left, lost = [], [], [0, dut.lost]
-    tasks = [cocotb.start_soon(collect(dut.clk, dut.board__rx__valid, dut.board__rx__payload, None, 1, arrived)),
-             cocotb.start_soon(collect(dut.line_clk, dut.fiber__tx__valid, dut.fiber__tx__payload, dut.fiber__tx__ready, pauses, left, lost))]
-    ways = [cocotb.start_soon(offer(dut.line_clk, dut.fiber__rx__valid, dut.fiber__rx__payload, None, arriving, pace)),
-            cocotb.start_soon(offer(dut.clk, dut.board__tx__valid, dut.board__tx__payload, dut.board__tx__ready, leaving, pauses))]
+    tasks = [
+        cocotb.start_soon(collect(dut.clk, dut.board__rx__valid, dut.board__rx__payload, None, 1, arrived)),
+        cocotb.start_soon(
+            collect(
+                dut.line_clk, dut.fiber__tx__valid, dut.fiber__tx__payload, dut.fiber__tx__ready, pauses, left, lost
+            )
+        ),
+    ]
+    ways = [
+        cocotb.start_soon(offer(dut.line_clk, dut.fiber__rx__valid, dut.fiber__rx__payload, None, arriving, pace)),
+        cocotb.start_soon(
+            offer(dut.clk, dut.board__tx__valid, dut.board__tx__payload, dut.board__tx__ready, leaving, pauses)
+        ),
+    ]
     for way in ways:
         await way
     await Timer(100 * max(board, line), "ps")
@@ -81,12 +95,15 @@ def without_idles(symbols):
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 async def order_and_content_are_kept_both_ways(dut):
-    """docs/serial.md, "Another clock": a board's clock faster than the line's, as fast, slower but not slower than symbols come."""
+    """docs/serial.md, "Another clock": a board's clock faster than the line's, as fast, slower but not slower than
+    symbols come."""
     for board, line, pace in (7000, 8000, 1.0), (70000, 8000, 0.08), (8002, 8000, 0.9), (3000, 10000, 1.0):
         arriving, leaving = random_symbols(150, idle=0.1), random_symbols(150, idle=0.1)
-        arrived, left, lost = await exchange(dut, board, line, arriving, leaving, pace if line < board else 1.0, random.choice([1.0, 0.3]))
+        arrived, left, lost = await exchange(
+            dut, board, line, arriving, leaving, pace if line < board else 1.0, random.choice([1.0, 0.3])
+        )
         assert left == without_idles(leaving)
-        if pace == 0.08:                    # chance may bring more at once than fits
+        if pace == 0.08:  # chance may bring more at once than fits
             assert len(arrived) + lost == len(without_idles(arriving))
         else:
             assert (arrived, lost) == (without_idles(arriving), 0)

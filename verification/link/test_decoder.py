@@ -3,6 +3,7 @@
 import cocotb
 import pytest
 from cocotb.triggers import Timer
+
 from nectar.hdl.link.decoder import Decoder
 from nectar.verification.bench import Bench
 from nectar.verification.link.channel import SYMBOL_OF, VIOLATION

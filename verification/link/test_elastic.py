@@ -6,6 +6,7 @@ from collections import deque
 import cocotb
 import pytest
 from cocotb.triggers import FallingEdge, Timer
+
 from nectar.hdl.link.elastic import ElasticBuffer
 from nectar.verification.bench import Bench
 from nectar.verification.link.lines import begin
@@ -15,7 +16,8 @@ SLOT = 8
 
 
 class Reference:
-    """docs/serial.md, "Elastic buffer". ``step`` takes what comes in a cycle; returns (overflow in this cycle, what is at the output in the next)."""
+    """docs/serial.md, "Elastic buffer". ``step`` takes what comes in a cycle; returns (overflow in this cycle, what
+    is at the output in the next)."""
 
     def __init__(self):
         self.entries, self.over = deque(), True
@@ -58,7 +60,8 @@ async def fresh(dut):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def any_traffic_keeps_order_and_content(dut):
-    """docs/serial.md, "Elastic buffer": whatever comes at whatever pace, each output is that of the model; what finds no room is told."""
+    """docs/serial.md, "Elastic buffer": whatever comes at whatever pace, each output is that of the model; what
+    finds no room is told."""
     reference, lost = await fresh(dut), 0
     for _ in range(40):
         push, idle, slot = (random.choice([0.1, 0.5, 0.9]) for _ in range(3))
@@ -70,7 +73,8 @@ async def any_traffic_keeps_order_and_content(dut):
 
 
 async def stream(dut, ppm, runs, idles):
-    """Sends runs of so many symbols, so many idles behind each, from a clock that is faster by ``ppm``. Returns (cycle, symbol) of all that left and of all that came."""
+    """Sends runs of so many symbols, so many idles behind each, from a clock that is faster by ``ppm``. Returns
+    (cycle, symbol) of all that left and of all that came."""
     reference = await fresh(dut)
     period = SLOT / (1 + ppm * 1e-6)
     words = [word for number, run in enumerate(runs) for word in [*((number, n) for n in range(run)), *[None] * idles]]
@@ -82,7 +86,13 @@ async def stream(dut, ppm, runs, idles):
         word = words[n] if n is not None else None
         if word is not None:
             names.append(word)
-        overflow, leaves = await step(dut, reference, None if word is None else word[1] & 511, n is not None and word is None, cycle % SLOT == phase)
+        overflow, leaves = await step(
+            dut,
+            reference,
+            None if word is None else word[1] & 511,
+            n is not None and word is None,
+            cycle % SLOT == phase,
+        )
         assert not overflow, f"{ppm} ppm: lost in run {word}"
         if leaves is not None:
             name = names.popleft()
@@ -107,7 +117,8 @@ async def a_run_of_4500_symbols_is_neither_torn_nor_lost(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def full_rate_is_kept_for_ever(dut):
-    """Runs as a sender makes them, scaled: 2046 symbols at 200 ppm are 200 at 2046 ppm; so many that a symbol gained or lost in each would be seen."""
+    """Runs as a sender makes them, scaled: 2046 symbols at 200 ppm are 200 at 2046 ppm; so many that a symbol gained
+    or lost in each would be seen."""
     for ppm in 2046, -2046:
         left = await stream(dut, ppm, [200] * 12, 2)
         check_runs(left)

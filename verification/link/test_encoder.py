@@ -3,6 +3,7 @@
 import cocotb
 import pytest
 from cocotb.triggers import Timer
+
 from nectar.hdl.link.encoder import Encoder
 from nectar.verification.bench import Bench
 from nectar.verification.link.channel import RESERVED, WORD_OF

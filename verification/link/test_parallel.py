@@ -5,6 +5,7 @@ import random
 import cocotb
 import pytest
 from cocotb.triggers import FallingEdge, Timer
+
 from nectar.hdl.link.parallel import ParallelPhy
 from nectar.verification.bench import Bench
 from nectar.verification.link.channel import IDLE
@@ -38,7 +39,8 @@ async def watch(dut, into):
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 async def what_the_neighbour_sends_arrives_by_any_clock(dut):
-    """docs/serial.md, "Nine wires and a strobe": its clock slower, 200 ppm off, almost twice as fast; nothing is lost, idles are dropped."""
+    """docs/serial.md, "Nine wires and a strobe": its clock slower, 200 ppm off, almost twice as fast; nothing is
+    lost, idles are dropped."""
     for half in 43000, 10002, 9998, 10000, 5300:
         await fresh(dut)
         arrived, symbols = [], random_symbols(200, idle=0.1)
@@ -53,7 +55,8 @@ async def what_the_neighbour_sends_arrives_by_any_clock(dut):
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 async def what_the_board_sends_stands_around_the_strobe(dut):
-    """The data are the same a cycle before each rising edge and a cycle behind it; each symbol once, idles where there was none; the strobe always runs."""
+    """The data are the same a cycle before each rising edge and a cycle behind it; each symbol once, idles where
+    there was none; the strobe always runs."""
     for probability in 1, 0.3:
         await fresh(dut)
         symbols, offered, taken, said = random_symbols(100), None, [], []
@@ -78,7 +81,7 @@ async def what_the_board_sends_stands_around_the_strobe(dut):
             rest -= not symbols and offered is None
         assert len(taken) == 100 and [symbol for symbol in said if symbol != IDLE] == taken
         if probability == 1:
-            assert said[said.index(taken[0]):][:100] == taken, "full rate"
+            assert said[said.index(taken[0]) :][:100] == taken, "full rate"
 
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")

@@ -11,8 +11,13 @@ from nectar.hdl.link.port import FiberPort
 from nectar.hdl.verilog import convert
 
 #: docs/wire.md, pins of a port: name → (direction, bits).
-PINS = {"rx__payload": ("input", 9), "rx__valid": ("input", 1),
-        "tx__payload": ("output", 9), "tx__valid": ("output", 1), "tx__ready": ("input", 1)}
+PINS = {
+    "rx__payload": ("input", 9),
+    "rx__valid": ("input", 1),
+    "tx__payload": ("output", 9),
+    "tx__valid": ("output", 1),
+    "tx__ready": ("input", 1),
+}
 
 
 class Echo(wiring.Component):

@@ -22,7 +22,7 @@ class Reference:
 
     def __init__(self, depth):
         self.depth = depth
-        self.entries = deque()   # (first cycle in which it may be at the output, payload)
+        self.entries = deque()  # (first cycle in which it may be at the output, payload)
         self.cycle = 0
 
     def step(self, payload, push, ready, clear):
@@ -137,19 +137,27 @@ def test_symbol_queue(configuration, claim):
     bench.check(configuration, claim)
 
 
-@pytest.mark.parametrize("arguments, message", [
-    ((1, 9), "depth must be at least 2, not 1"), ((0, 9), "depth must be at least 2, not 0"),
-    ((8, 0), "width must be at least 1, not 0"),
-])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ((1, 9), "depth must be at least 2, not 1"),
+        ((0, 9), "depth must be at least 2, not 0"),
+        ((8, 0), "width must be at least 1, not 0"),
+    ],
+)
 def test_a_queue_without_room_is_refused(arguments, message):
     """A queue that could hold nothing is a mistake of the caller."""
     with pytest.raises(ValueError, match=message):
         SymbolQueue(*arguments)
 
 
-@pytest.mark.parametrize("arguments, message", [
-    (("8", 9), "depth must be an integer, not '8'"), ((8, 9.0), "width must be an integer, not 9.0"),
-])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (("8", 9), "depth must be an integer, not '8'"),
+        ((8, 9.0), "width must be an integer, not 9.0"),
+    ],
+)
 def test_sizes_are_integers(arguments, message):
     """Half a symbol cannot be stored."""
     with pytest.raises(TypeError, match=message):

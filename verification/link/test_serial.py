@@ -5,9 +5,20 @@ import random
 import cocotb
 import pytest
 from cocotb.triggers import FallingEdge, Timer
+
 from nectar.hdl.link.serial import SerialPhy
 from nectar.verification.bench import Bench
-from nectar.verification.link.channel import IDLE, SYMBOL_OF, VIOLATION, Cable, Receiver, levels, paced, sample, word_bits
+from nectar.verification.link.channel import (
+    IDLE,
+    SYMBOL_OF,
+    VIOLATION,
+    Cable,
+    Receiver,
+    levels,
+    paced,
+    sample,
+    word_bits,
+)
 from nectar.verification.link.lines import WRONG, begin, random_symbols, raw
 from nectar.verification.link.watch import Expected, Thinned
 
@@ -23,10 +34,11 @@ async def fresh(dut):
 
 
 async def run(dut, found, offers=(), loop=False, watch=lambda cycle, delivered, out: None):
-    """Drives samples in (or, with ``loop``, what came out, inverted, so many cycles), offers symbols; returns what the port was given, and the bits of the line.
+    """Drives samples in (or, with ``loop``, what came out, inverted, so many cycles), offers symbols; returns what the
+    port was given, and the bits of the line.
 
-    ``watch`` is called in each cycle with its number, what the port was given until then, and the samples of the line, so that what is wrong ends the claim at once.
-    """
+    ``watch`` is called in each cycle with its number, what the port was given until then, and the samples of the line,
+    so that what is wrong ends the claim at once."""
     offers, delivered, taken, line = list(offers), [], [], []
     mask = (1 << SAMPLES) - 1
     for cycle, value in enumerate(sample(found, SAMPLES)):
@@ -48,7 +60,7 @@ async def run(dut, found, offers=(), loop=False, watch=lambda cycle, delivered, 
 def words_of(line):
     """Symbols of a line's levels, which begin with an idle's first bit in the second cycle."""
     bits = [one ^ other for one, other in zip(line, line[1:], strict=False)]
-    return [SYMBOL_OF["".join(map(str, bits[place:place + 10]))] for place in range(0, len(bits) - 9, 10)]
+    return [SYMBOL_OF["".join(map(str, bits[place : place + 10]))] for place in range(0, len(bits) - 9, 10)]
 
 
 def counters(dut):
@@ -72,7 +84,8 @@ def follow(dut, line, ppm=0):
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 async def both_ways_at_full_rate_at_once(dut):
-    """docs/serial.md: what the port gives is on the line, what is on the line the port is given; neither waits for the other, nor for light."""
+    """docs/serial.md: what the port gives is on the line, what is on the line the port is given; neither waits for
+    the other, nor for light."""
     await fresh(dut)
     there, here = random_symbols(300), random_symbols(280)
     sent = levels(word_bits([*FRONT, *paced(there, 100), *BACK]))
@@ -86,18 +99,21 @@ async def both_ways_at_full_rate_at_once(dut):
     delivered, line = await run(dut, Cable(ppm=-200, jitter=0.1)(sent, SAMPLES), here, watch=watch)
     assert delivered == there and dut.up.value == 1 and counters(dut) == (0, 0, 0)
     said = words_of(line)
-    assert said[1:1 + len(paced(here, INTERVAL))][:290] == paced(here, INTERVAL)[:290]
+    assert said[1 : 1 + len(paced(here, INTERVAL))][:290] == paced(here, INTERVAL)[:290]
     assert [symbol for symbol in said if symbol != IDLE] == here
 
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 async def what_is_sent_comes_back_from_its_own_end(dut):
     """Sender and receiver say the same; light and dark exchanged."""
+
     def believed(cycle, delivered, out):
         assert not delivered and dut.up.value == (cycle > 350 or dut.up.value and cycle > 320)
 
     def watch(cycle, delivered, out):
-        assert delivered == offers[:len(delivered)] and len(delivered) >= min((cycle // CYCLES - 10) * INTERVAL // (INTERVAL + 2) - 2, len(offers))
+        assert delivered == offers[: len(delivered)] and len(delivered) >= min(
+            (cycle // CYCLES - 10) * INTERVAL // (INTERVAL + 2) - 2, len(offers)
+        )
 
     await fresh(dut)
     await run(dut, [0] * SAMPLES * CYCLES * 60, loop=True, watch=believed)
@@ -109,7 +125,8 @@ async def what_is_sent_comes_back_from_its_own_end(dut):
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 async def what_goes_wrong_is_counted(dut):
-    """docs/serial.md, "Errors": violations while up, losses, overruns; set to 0 by ``clear``, and no further than 255."""
+    """docs/serial.md, "Errors": violations while up, losses, overruns; set to 0 by ``clear``, and no further than
+    255."""
     await fresh(dut)
     body = [word for _ in range(7) for word in (random.choice(WRONG), *[0x55] * 6)]
     line = levels(raw([*FRONT, *body, *BACK]))
@@ -134,27 +151,34 @@ async def what_finds_no_room_is_counted(dut):
     await fresh(dut)
     there = random_symbols(600)
     watch = thinned(dut, there, len(FRONT))
-    delivered, _ = await run(dut, Cable(ppm=15000)(levels(word_bits([*FRONT, *there, *BACK, *BACK])), SAMPLES), watch=lambda cycle, delivered, out: watch(cycle, delivered))
+    delivered, _ = await run(
+        dut,
+        Cable(ppm=15000)(levels(word_bits([*FRONT, *there, *BACK, *BACK])), SAMPLES),
+        watch=lambda cycle, delivered, out: watch(cycle, delivered),
+    )
     _, losses, overruns = counters(dut)
     assert overruns == len(there) - len(delivered) > 0 and not losses
 
 
 def thinned(dut, symbols, front, cleared=False):
-    """A watch: behind so many words these symbols come in order, and each that does not is counted, or none if the counters are held at 0."""
+    """A watch: behind so many words these symbols come in order, and each that does not is counted, or none if the
+    counters are held at 0."""
     order, taken, come, before = Thinned(symbols), 0, 0, counters(dut)[2]
 
     def watch(cycle, delivered):
         nonlocal taken, come
         if len(delivered) > taken:
             taken += 1
-            if delivered[-1] != VIOLATION:      # where bits begin anew
+            if delivered[-1] != VIOLATION:  # where bits begin anew
                 come += 1
                 order.take(delivered[-1])
         elif cycle % CYCLES:
             return
         lost = counters(dut)[2]
         assert lost == 0 if cleared else order.lost <= lost - before or lost == 255
-        assert cleared or lost == 255 or come + lost - before >= min(cycle // CYCLES - front - 10, len(symbols)), "too late"
+        assert cleared or lost == 255 or come + lost - before >= min(cycle // CYCLES - front - 10, len(symbols)), (
+            "too late"
+        )
 
     return watch
 
@@ -165,7 +189,8 @@ def none(dut):
 
 
 async def feed(dut, values, each):
-    """Drives so many samples in each cycle and sends nothing; ``each`` is called once a cycle, with its number and the symbols that the port was given, which are returned."""
+    """Drives so many samples in each cycle and sends nothing; ``each`` is called once a cycle, with its number and
+    the symbols that the port was given, which are returned."""
     delivered = []
     for cycle, value in enumerate(values):
         dut.line__rx.value = value
@@ -178,7 +203,8 @@ async def feed(dut, values, each):
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 async def every_loss_is_counted_up_to_255_and_none_while_cleared(dut):
-    """docs/serial.md, "Errors": the link is lost 258 times, each time to idles at another place; violations come with it. Nothing that happens while ``clear`` is 1 is counted."""
+    """docs/serial.md, "Errors": the link is lost 258 times, each time to idles at another place; violations come
+    with it. Nothing that happens while ``clear`` is 1 is counted."""
     await fresh(dut)
     reference, period = Receiver(), [*[1], *word_bits([IDLE] * 36)]
     level = 0
@@ -243,8 +269,13 @@ def test_serial_phy(configuration, claim):
     bench.check(configuration, claim)
 
 
-@pytest.mark.parametrize("sizes, message", [
-    ((4, 5), "a bit of 5 samples does not take a whole number of cycles of 4"), ((4, 4, 0), "the interval must be 2 to 65535 symbols, not 0")])
+@pytest.mark.parametrize(
+    "sizes, message",
+    [
+        ((4, 5), "a bit of 5 samples does not take a whole number of cycles of 4"),
+        ((4, 4, 0), "the interval must be 2 to 65535 symbols, not 0"),
+    ],
+)
 def test_numbers_that_do_not_fit_are_refused(sizes, message):
     with pytest.raises(ValueError, match=message):
         SerialPhy(*sizes)

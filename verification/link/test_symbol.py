@@ -5,7 +5,17 @@ import ast
 import pytest
 
 from nectar.hdl.link import symbol
-from nectar.hdl.link.symbol import ANY_HUB, CONTROL_BIT, MAX_PACKET, SYMBOL_BITS, Control, command, is_control, packet, reply
+from nectar.hdl.link.symbol import (
+    ANY_HUB,
+    CONTROL_BIT,
+    MAX_PACKET,
+    SYMBOL_BITS,
+    Control,
+    command,
+    is_control,
+    packet,
+    reply,
+)
 
 
 def test_every_control_code_is_a_symbol_beyond_the_data_bytes():
@@ -19,7 +29,13 @@ def test_every_control_code_is_a_symbol_beyond_the_data_bytes():
 def test_control_codes_are_the_taxi_commands_of_the_specification():
     """docs/wire.md, symbols: the codes are fixed, since software and other hardware rely on them."""
     assert {code.name: int(code) for code in Control} == {
-        "IDLE": 0x100, "START": 0x102, "END": 0x103, "READY": 0x104, "COMMAND": 0x105, "REPLY": 0x106}
+        "IDLE": 0x100,
+        "START": 0x102,
+        "END": 0x103,
+        "READY": 0x104,
+        "COMMAND": 0x105,
+        "REPLY": 0x106,
+    }
 
 
 def test_a_command_is_three_bytes_behind_its_control_code():
@@ -30,7 +46,8 @@ def test_a_command_is_three_bytes_behind_its_control_code():
 
 @pytest.mark.parametrize("opcode", [0x02, 0x03, 0x30, 0x31, 0xFE, 0xFF])
 def test_a_reply_tells_done_from_refused_in_bit_0(opcode):
-    """docs/wire.md, frames: bit 0 of the opcode in a reply is 1 for done and 0 for refused, whatever it was in the command."""
+    """docs/wire.md, frames: bit 0 of the opcode in a reply is 1 for done and 0 for refused, whatever it was in the
+    command."""
     assert reply(opcode, 9, 0x85) == [0x106, opcode | 1, 9, 0x85]
     assert reply(opcode, 9, 3, done=False) == [0x106, opcode & 0xFE, 9, 3]
 

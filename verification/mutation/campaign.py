@@ -1,7 +1,7 @@
 """Runs the mutants of the targets against benches and proofs: which are killed, by what, and which survive.
 
-As a program, ``python -m nectar.verification.mutation.campaign hub/control/arbiter``, it prints that, and the survivors as ``survivors.toml`` wants them.
-"""
+As a program, ``python -m nectar.verification.mutation.campaign hub/control/arbiter``, it prints that, and the survivors
+as ``survivors.toml`` wants them."""
 
 import argparse
 from collections import Counter
@@ -18,7 +18,8 @@ from .trial import Trial
 __all__ = ["CHECKS", "Material", "Report", "run"]
 
 _HUB = "nectar.verification.hub.test_hub"
-#: More seeds with which a bench is put to what the first has not found: it draws its stimulus, and so has several chances every day.
+#: More seeds with which a bench is put to what the first has not found: it draws its stimulus, and so has several
+#: chances every day.
 SEEDS = (2, 3)
 #: What a beginning is, of the time that a claim takes.
 _BEGINNING = 0.03
@@ -35,14 +36,16 @@ class Material:
 
 
 def _trial(material):
-    """The claims of the bench of a target; if it is a part of what that is a bench of, the mutants are in every place there."""
+    """The claims of the bench of a target; if it is a part of what that is a bench of, the mutants are in every
+    place there."""
     target = material.target
     text = material.text if target.part is None else transplant(target.whole(), target.component(), material.text)
     return Trial(text, target.bench, target.configuration, material.directory / "bench")
 
 
 def beginning(material, numbers):
-    """Check: the beginnings of the claims of the component's bench. Most mutants end here; those that are none meet no more than that."""
+    """Check: the beginnings of the claims of the component's bench. Most mutants end here; those that are none meet
+    no more than that."""
     return _trial(material).put(numbers, share=_BEGINNING)
 
 
@@ -71,11 +74,13 @@ def more_seeds(material, numbers):
 
 
 def whole_hub(material, numbers):
-    """Check: the claims of the whole HUB's bench, on a HUB (of the first profile that has such a component) with the mutants in every place."""
+    """Check: the claims of the whole HUB's bench, on a HUB (of the first profile that has such a component) with the
+    mutants in every place."""
     from ...hdl.hub.hub import Hub
     from ...hdl.hub.profile import HUB_PROFILES
     from ..hub.pins import packed
     from ..hub.testbench import NEEDED
+
     ports = material.target.ports
     if ports is None:
         return {}
@@ -92,13 +97,15 @@ def whole_hub(material, numbers):
     return trial.put(numbers)
 
 
-#: Checks by name, as ``Target.checks`` lists them: each takes the Material and numbers of mutants, and returns number → Kill.
+#: Checks by name, as ``Target.checks`` lists them: each takes the Material and numbers of mutants, and returns number →
+#: Kill.
 CHECKS = {"beginning": beginning, "bench": own_bench, "parts": benches_of_parts, "seeds": more_seeds, "hub": whole_hub}
 
 
 @dataclass(frozen=True)
 class Report:
-    """What came of the mutants of a target: ``kills``, by number, and ``equivalent``, those that are shown to be none."""
+    """What came of the mutants of a target: ``kills``, by number, and ``equivalent``, those that are shown to be
+    none."""
 
     target: Target
     mutants: list
@@ -108,7 +115,11 @@ class Report:
     @property
     def survivors(self):
         """Mutants that nothing found."""
-        return [mutant for mutant in self.mutants if mutant.number not in self.kills and mutant.number not in self.equivalent]
+        return [
+            mutant
+            for mutant in self.mutants
+            if mutant.number not in self.kills and mutant.number not in self.equivalent
+        ]
 
     @property
     def share(self):
@@ -119,21 +130,27 @@ class Report:
     def summary(self):
         """One line."""
         by = Counter(kill.stage for kill in self.kills.values())
-        return (f"{self.target.name:16} {len(self.mutants):4} mutants, {len(self.equivalent):3} equivalent, {len(self.kills):4} killed ("
-                f"{', '.join(f'{stage} {count}' for stage, count in by.items())}), {len(self.survivors)} survive: {self.share:.1%}")
+        return (
+            f"{self.target.name:16} {len(self.mutants):4} mutants, {len(self.equivalent):3} equivalent, "
+            f"{len(self.kills):4} killed ("
+            f"{', '.join(f'{stage} {count}' for stage, count in by.items())}), {len(self.survivors)} survive: "
+            f"{self.share:.1%}"
+        )
 
 
 def run(target, *, sample=None, checks=None, progress=None):
     """Mutates ``target`` and checks all its mutants; returns a Report.
 
-    ``sample``: only so many of its mutants. ``checks``: names; by default those of the target. ``progress``: called with lines of text.
-    """
+    ``sample``: only so many of its mutants. ``checks``: names; by default those of the target. ``progress``: called
+    with lines of text."""
     tell = progress or (lambda line: None)
     directory = ROOT / "build" / "mutation" / (target.name if sample is None else f"{target.name}-{sample}")
     text, mutants = mutate(target.component(), directory, target.count, sample=sample)
     material = Material(target, mutants, text, directory)
     kills, alike = {}, set()
-    ways = iter((equivalent, unreached))   # what takes long is for few mutants, and the next check for none that is equivalent
+    ways = iter(
+        (equivalent, unreached)
+    )  # what takes long is for few mutants, and the next check for none that is equivalent
     for name in target.checks if checks is None else checks:
         left = [mutant.number for mutant in mutants if mutant.number not in kills and mutant.number not in alike]
         found = CHECKS[name](material, left) if left else {}

@@ -1,13 +1,15 @@
 """Mutants that are none: whose outputs never differ from the original's, shown by yosys.
 
-Two ways, both without a solver of our own choice. ``equivalent``: the mutant's registers are paired with the original's by name and cut open; if both
-have the same content, all that they take in next, and all outputs, are the same (``expose -evert-dff``, ``sat``): this finds logic that is
-redundant. Submodules are cut out: what they are told must be the same, and what they give may be anything that is the same, too. Where there is a memory all pairs are shown to be equal by induction over a few cycles (``equiv_induct``); what the memory is told
-must be equal, too, and what it gives may then be anything, as long as it is the same. ``unreached``: outputs alone are compared, by induction
-from the reset state (``sat -tempinduct``): this finds what no reachable state shows, and takes long. Where a submodule has a memory it is too large for it, and
-where a line resets a register at any time there is no such induction, since it knows one clock only: ``unreached`` then compares the registers of the submodules, too,
-and finds what these do not look at. It is not for components with a memory of their own.
-"""
+Two ways, both without a solver of our own choice. ``equivalent``: the mutant's registers are paired with the original's
+by name and cut open; if both have the same content, all that they take in next, and all outputs, are the same (``expose
+-evert-dff``, ``sat``): this finds logic that is redundant. Submodules are cut out: what they are told must be the same,
+and what they give may be anything that is the same, too. Where there is a memory all pairs are shown to be equal by
+induction over a few cycles (``equiv_induct``); what the memory is told must be equal, too, and what it gives may then
+be anything, as long as it is the same. ``unreached``: outputs alone are compared, by induction from the reset state
+(``sat -tempinduct``): this finds what no reachable state shows, and takes long. Where a submodule has a memory it is
+too large for it, and where a line resets a register at any time there is no such induction, since it knows one clock
+only: ``unreached`` then compares the registers of the submodules, too, and finds what these do not look at. It is not
+for components with a memory of their own."""
 
 import re
 from pathlib import Path
@@ -20,13 +22,24 @@ __all__ = ["equivalent", "unreached"]
 #: Cycles of the inductions, and seconds that a proof may take.
 _CYCLES, _STEPS, _SECONDS = 3, 4, 120
 _MEMORY, _ASYNCHRONOUS = "cell $mem", "cell $adff"
-_SAME, _INDUCTION, _PAIRED = "no model found: SUCCESS!", "Induction step proven: SUCCESS!", "Equivalence successfully proven!"
+_SAME, _INDUCTION, _PAIRED = (
+    "no model found: SUCCESS!",
+    "Induction step proven: SUCCESS!",
+    "Equivalence successfully proven!",
+)
 _MITER = "miter -equiv -make_assert -flatten gold gate pair; hierarchy -top pair; opt_expr; opt_merge; opt_clean"
-#: The proofs. A register that only one of both has, since nothing needs it any more, stays closed, and can have any content.
-_CUT_OPEN = f"opt_clean -purge; expose -shared -dff -evert-dff gold gate; expose -shared -evert gold/c:* gate/c:*; {_MITER}; sat -seq 1 -prove-asserts -ignore_unknown_cells -timeout {_SECONDS} pair"
+#: The proofs. A register that only one of both has, since nothing needs it any more, stays closed, and can have any
+#: content.
+_CUT_OPEN = (
+    "opt_clean -purge; expose -shared -dff -evert-dff gold gate; expose -shared -evert gold/c:* gate/c:*; "
+    f"{_MITER}; sat -seq 1 -prove-asserts -ignore_unknown_cells -timeout {_SECONDS} pair"
+)
 #: Names of wires other than registers are taken away, or these would be paired, too, whether they matter or not.
-_BY_PAIRS = ("rename -hide w:* t:*dff* %co1:+[Q] w:* %i %d; equiv_make gold gate pair; hierarchy -top pair; clean; delete t:$mem_v2 t:dut.*; "
-             f"equiv_simple; equiv_induct -seq {_CYCLES}; equiv_status")
+_BY_PAIRS = (
+    "rename -hide w:* t:*dff* %co1:+[Q] w:* %i %d; equiv_make gold gate pair; hierarchy -top pair; clean; delete "
+    "t:$mem_v2 t:dut.*; "
+    f"equiv_simple; equiv_induct -seq {_CYCLES}; equiv_status"
+)
 _FLAT = "setattr -mod -unset keep_hierarchy *; flatten"
 _FROM_RESET = f"{_FLAT}; {_MITER}; sat -tempinduct -prove-asserts -seq 1 -maxsteps {_STEPS} -timeout {_SECONDS} pair"
 
@@ -47,38 +60,53 @@ def _ports(text):
 def _proved(script, count, marker, directory):
     """Which of ``count`` proofs of a script succeeded: its log tells ``marker`` behind a line with the number."""
     parts = re.split(r"^=+ proof (\d+) =+$", yosys(script, directory), flags=re.M)
-    return {int(number) for number, part in zip(parts[1::2], parts[2::2], strict=True) if marker in part and int(number) < count}
+    return {
+        int(number)
+        for number, part in zip(parts[1::2], parts[2::2], strict=True)
+        if marker in part and int(number) < count
+    }
 
 
 def _proofs(numbers, directory, proof):
-    """A script with a ``proof`` for each of ``numbers``, of the modules ``gold`` and ``gate``, the original and the mutant."""
+    """A script with a ``proof`` for each of ``numbers``, of the modules ``gold`` and ``gate``, the original and the
+    mutant."""
     ports = _ports((directory / "mutants.il").read_text())
-    script = ("read_rtlil mutants.il; setattr -mod -unset top dut; setattr -mod -set keep_hierarchy 1 *; setattr -mod -unset keep_hierarchy dut; "
-              "proc; memory -nomap; opt_clean; design -save one\n")
+    script = (
+        "read_rtlil mutants.il; setattr -mod -unset top dut; setattr -mod -set keep_hierarchy 1 *; setattr -mod -unset "
+        "keep_hierarchy dut; "
+        "proc; memory -nomap; opt_clean; design -save one\n"
+    )
     for index, number in enumerate(numbers):
-        script += (f"log ===== proof {index} =====; design -load one\nread_verilog <<EOT\n{_wrapper('gold', ports, 0)}{_wrapper('gate', ports, number)}EOT\n"
-                   f"hierarchy; proc; flatten; delete dut; opt_expr; opt_clean; {proof}\n")
+        script += (
+            f"log ===== proof {index} =====; design -load one\nread_verilog "
+            f"<<EOT\n{_wrapper('gold', ports, 0)}{_wrapper('gate', ports, number)}EOT\n"
+            f"hierarchy; proc; flatten; delete dut; opt_expr; opt_clean; {proof}\n"
+        )
     (directory / "proofs.ys").write_text(script)
     return "script proofs.ys"
 
 
 def _module(text):
     """The module ``dut`` in RTLIL."""
-    module = text[text.index("\nmodule \\dut\n"):]
-    return module[:module.index("\nend\n")]
+    module = text[text.index("\nmodule \\dut\n") :]
+    return module[: module.index("\nend\n")]
 
 
 def equivalent(numbers, directory):
-    """Those of the mutants ``numbers`` in ``directory`` (see ``mutate``) whose registers and outputs go as the original's: a set."""
+    """Those of the mutants ``numbers`` in ``directory`` (see ``mutate``) whose registers and outputs go as the
+    original's: a set."""
     numbers, directory = list(numbers), Path(directory)
     if not numbers:
         return set()
-    way, marker = (_BY_PAIRS, _PAIRED) if _MEMORY in _module((directory / "mutants.il").read_text()) else (_CUT_OPEN, _SAME)
+    way, marker = (
+        (_BY_PAIRS, _PAIRED) if _MEMORY in _module((directory / "mutants.il").read_text()) else (_CUT_OPEN, _SAME)
+    )
     return {numbers[index] for index in _proved(_proofs(numbers, directory, way), len(numbers), marker, directory)}
 
 
 def unreached(numbers, directory):
-    """Those of the mutants ``numbers`` in ``directory`` whose outputs are the original's in all states that it reaches from the reset: a set."""
+    """Those of the mutants ``numbers`` in ``directory`` whose outputs are the original's in all states that it
+    reaches from the reset: a set."""
     numbers, directory = list(numbers), Path(directory)
     text = (directory / "mutants.il").read_text()
     if not numbers or _MEMORY in _module(text):
@@ -87,7 +115,9 @@ def unreached(numbers, directory):
         way, marker = f"{_FLAT}; memory_map; opt_clean; {_CUT_OPEN}", _SAME
     elif _MEMORY in text:
         orders = (directory / "mutate.ys").read_text().splitlines()
-        numbers = [number for number in numbers if " -port clk " not in orders[number - 1]]     # this induction, too, knows one clock only
+        numbers = [
+            number for number in numbers if " -port clk " not in orders[number - 1]
+        ]  # this induction, too, knows one clock only
         way, marker = f"{_FLAT}; {_BY_PAIRS}", _PAIRED
     else:
         way, marker = _FROM_RESET, _INDUCTION

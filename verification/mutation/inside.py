@@ -1,7 +1,8 @@
-"""What the campaign has cocotb run: every claim of a bench on every mutant, until one claim fails. Imported inside the simulator only.
+"""What the campaign has cocotb run: every claim of a bench on every mutant, until one claim fails. Imported inside the
+simulator only.
 
-Each pair of a mutant and a claim is a cocotb test of its own, which always passes; what it found is added to a file, a line each.
-"""
+Each pair of a mutant and a claim is a cocotb test of its own, which always passes; what it found is added to a file, a
+line each."""
 
 import importlib
 import json
@@ -16,8 +17,8 @@ from .mutants import SELECT
 
 __all__ = ["FOUND", "ORDER", "trial"]
 
-#: Environment variable with what is to be done: ``bench`` (module), ``claims``, ``mutants`` (numbers), and perhaps ``share``: claims
-#: are cut off when that share of their time is over, and have then found nothing.
+#: Environment variable with what is to be done: ``bench`` (module), ``claims``, ``mutants`` (numbers), and perhaps
+#: ``share``: claims are cut off when that share of their time is over, and have then found nothing.
 ORDER = "NECTAR_MUTANTS"
 #: File that the findings go to.
 FOUND = "found.jsonl"
@@ -60,7 +61,7 @@ async def trial(dut, pair):
             reason = f"still running after {get_sim_time('ns') - begun:.0f} ns"
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"[:200]
-    except BaseException as error:      # cocotb cancels us when a task that the claim has started fails
+    except BaseException as error:  # cocotb cancels us when a task that the claim has started fails
         _killed.add(number)
         _note(mutant=number, claim=name, reason=f"a task of the claim failed ({type(error).__name__})")
         raise

@@ -1,8 +1,8 @@
 """Mutants of a component: one small fault each, all in one Verilog text, chosen by the input ``mutant``.
 
-Yosys's ``mutate`` makes them: in one bit of one port of one cell the value is inverted, held at 0 or 1, or inverted while a neighbouring bit
-is 0 or 1. Only cells of the component itself are changed; its submodules have benches of their own. One compiled model serves all
-mutants: 0 chooses none.
+Yosys's ``mutate`` makes them: in one bit of one port of one cell the value is inverted, held at 0 or 1, or inverted
+while a neighbouring bit is 0 or 1. Only cells of the component itself are changed; its submodules have benches of their
+own. One compiled model serves all mutants: 0 chooses none.
 """
 
 import re
@@ -22,12 +22,19 @@ __all__ = ["Mutant", "SELECT", "SELECT_BITS", "mutate"]
 
 #: The input that chooses the mutant, and its width.
 SELECT, SELECT_BITS = "mutant", 12
-#: Ports that are left alone: clocks are no logic, what a register gives out is what it took in, and those of memories are constants in our RTL.
+#: Ports that are left alone: clocks are no logic, what a register gives out is what it took in, and those of memories
+#: are constants in our RTL.
 _SPARED = {"CLK", "Q", "RD_CLK", "WR_CLK", "RD_ARST", "RD_SRST", "RD_EN"}
-#: Assertions are taken out: a claim has to find a mutant; besides, they fail for an instant where a vector that is changed bit by bit is not settled yet.
+#: Assertions are taken out: a claim has to find a mutant; besides, they fail for an instant where a vector that is
+#: changed bit by bit is not settled yet.
 _PREPARE = "read_rtlil dut.il; hierarchy -top dut; proc; chformal -remove; memory -nomap; opt_clean"
-_MODES = {"inv": "inverted", "const0": "held at 0", "const1": "held at 1", "cnot0": "inverted while bit {} is 0",
-          "cnot1": "inverted while bit {} is 1"}
+_MODES = {
+    "inv": "inverted",
+    "const0": "held at 0",
+    "const1": "held at 1",
+    "cnot0": "inverted while bit {} is 0",
+    "cnot1": "inverted while bit {} is 1",
+}
 
 
 @dataclass(frozen=True)
@@ -73,7 +80,8 @@ def _source(words, roots):
 
 
 def mutate(component, directory, count, seed=1, sample=None):
-    """Makes mutants of ``component`` in ``directory``; returns Verilog text with the module ``dut`` and a list of Mutants.
+    """Makes mutants of ``component`` in ``directory``; returns Verilog text with the module ``dut`` and a list of
+    Mutants.
 
     ``count``: how many, drawn with ``seed`` from all that there can be; None: all. ``sample``: keep only so
     many of these, drawn likewise. The netlist stays in ``directory`` as ``mutants.il``, the Verilog
@@ -83,11 +91,18 @@ def mutate(component, directory, count, seed=1, sample=None):
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "dut.il").write_text(rtlil.convert(component, name="dut"))
     yosys(f"{_PREPARE}; mutate -list 1000000 -seed 1 -module dut -o all.txt; write_json flat.json", directory)
-    lines = [line for line in (directory / "all.txt").read_text().splitlines() if _option(line.split(), "-port").lstrip("\\") not in _SPARED]
+    lines = [
+        line
+        for line in (directory / "all.txt").read_text().splitlines()
+        if _option(line.split(), "-port").lstrip("\\") not in _SPARED
+    ]
     lines.sort(key=_identity)
     for size in (count, sample):
         if size is not None and size < len(lines):
-            lines = sorted(sorted(lines, key=lambda line: sha256(f"{seed} {_identity(line)}".encode()).digest())[:size], key=_identity)
+            lines = sorted(
+                sorted(lines, key=lambda line: sha256(f"{seed} {_identity(line)}".encode()).digest())[:size],
+                key=_identity,
+            )
     if len(lines) >= 1 << SELECT_BITS:
         raise ValueError(f"{len(lines)} mutants are more than the input {SELECT} can choose from")
     home = Path(sys.modules[type(component).__module__].__file__).resolve()
@@ -104,5 +119,8 @@ def mutate(component, directory, count, seed=1, sample=None):
         mutants.append(replace(mutant, copy=copies[mutant.name]))
         orders.append(line.replace("mutate ", f"mutate -ctrl {SELECT} {SELECT_BITS} {number} ", 1))
     (directory / "mutate.ys").write_text("\n".join(orders) + "\n")
-    yosys(f"{_PREPARE}; script mutate.ys; pmuxtree; opt_clean; write_rtlil mutants.il; write_verilog -noattr mutants.v", directory)
+    yosys(
+        f"{_PREPARE}; script mutate.ys; pmuxtree; opt_clean; write_rtlil mutants.il; write_verilog -noattr mutants.v",
+        directory,
+    )
     return (directory / "mutants.v").read_text(), mutants

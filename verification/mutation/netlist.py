@@ -39,7 +39,8 @@ class Netlist:
             self._enter(name, "unnamed")
 
     def _named(self, nets):
-        """Bit → the name of the narrowest signal that it is a part of; signals that the source does not name are left out.
+        """Bit → the name of the narrowest signal that it is a part of; signals that the source does not name are left
+        out.
 
         A pin of a submodule is named with it. A name that Amaranth has numbered, to tell it from others, counts only
         where there is no other, and so do those that all ports of memories have.

@@ -12,10 +12,10 @@ __all__ = ["TARGETS", "Target"]
 class Target:
     """A component, ``name`` as its file is called in ``hdl``: "hub/control/arbiter", "cab/vme/slave".
 
-    ``configuration``: that of its bench which is mutated. ``ports``: size of the HUB whose bench has to find what the component's own does
-    not, or None: it has no such component with these parameters. ``count``: how many mutants. ``checks``: names of ``campaign.CHECKS``, in turn
-    put to what the ones before did not find. ``part``: name of the component's class in its file, if its bench is one of a larger component that
-    it is a part of.
+    ``configuration``: that of its bench which is mutated. ``ports``: size of the HUB whose bench has to find what the
+    component's own does not, or None: it has no such component with these parameters. ``count``: how many mutants.
+    ``checks``: names of ``campaign.CHECKS``, in turn put to what the ones before did not find. ``part``: name of the
+    component's class in its file, if its bench is one of a larger component that it is a part of.
     """
 
     name: str
@@ -46,7 +46,9 @@ class Target:
         if self.part is None:
             return self.whole()
         folder, file = self.place
-        return first(self.whole(), getattr(importlib.import_module(f"nectar.hdl.{folder.replace('/', '.')}.{file}"), self.part))
+        return first(
+            self.whole(), getattr(importlib.import_module(f"nectar.hdl.{folder.replace('/', '.')}.{file}"), self.part)
+        )
 
 
 #: Checks of what has no HUB around it.
@@ -63,72 +65,75 @@ def _link(name, configuration):
     return Target(f"link/{name}", configuration, None, checks=_ALONE)
 
 
-TARGETS = {target.name: target for target in (
-    Target("hub/control/arbiter", "16", None),
-    Target("hub/control/central", "3 ports", None),
-    Target("hub/control/controller", "5 ports", 5),
-    Target("hub/control/locks", "5 ports", 5),
-    Target("hub/control/neighbours", "5 ports", 5),
-    Target("hub/control/response_unit", "3 ports", 3),
-    Target("hub/control/status_table", "5 ports", 5),
-    Target("hub/control/supervisor", "3 ports", 3),
-    Target("hub/control/watchdog", "2 ports, short", None),
-    Target("hub/crossbar", "5 ports", 5),
-    Target("hub/monitor/counters", "3 ports", 3),
-    Target("hub/monitor/monitor", "3 ports", 3),
-    Target("hub/monitor/recorder", "5 ports", 5),
-    Target("hub/port/bypass", "bypass", 5),
-    Target("hub/port/crossbar_register", "register", 5),
-    Target("hub/port/head", "port 3 of 5", 5),
-    Target("hub/port/input_port", "with bypass", None),
-    Target("hub/port/input_queue", "13 symbols", None),
-    Target("hub/port/input_register", "register", 5),
-    Target("hub/port/output_port", "with register", 5),
-    Target("hub/port/reply_buffer", "buffer", 5),
-    Target("hub/port/reply_sender", "sender", 5),
-    Target("hub/port/symbol_decoder", "receiver", 5),
-    Target("hub/reply_bus", "5 ports", 5),
-    _cab("bus", "with window"),
-    _cab("counter", "9 bits"),
-    _cab("crc32", "crc"),
-    _cab("demux", "demux"),
-    _cab("tx_serializer", "emitter"),
-    _cab("errors", "errors"),
-    _cab("fiber_in", "fiber in"),
-    _cab("fiber_out", "fiber out"),
-    _cab("tx_reader", "gather"),
-    _cab("internet", "internet"),
-    _cab("interrupts", "interrupts"),
-    _cab("memory", "4 kbyte"),
-    _cab("output", "output register"),
-    _cab("program", "short PROM", count=60),
-    _cab("protection", "4 domains, 256 pages"),
-    _cab("packet_receiver", "receiver"),
-    _cab("registers", "with VME"),
-    _cab("scatter", "1 Mbyte"),
-    _cab("slots", "slots"),
-    _cab("rx_writer", "store"),
-    _cab("timers", "timers"),
-    _cab("vme/align", "align"),
-    _cab("vme/dma", "16 MHz", "VmeDma"),
-    _cab("vme/host", "host"),
-    _cab("vme/interrupter", "16 MHz", "Interrupter"),
-    _cab("vme/lanes", "lanes"),
-    _cab("vme/master", "16 MHz", "VmeMaster"),
-    _cab("vme/requester", "16 MHz", "Requester"),
-    _cab("vme/share", "both", "ShareAccess"),
-    _cab("vme/slave", "16 MHz", "VmeSlave"),
-    _cab("vme/sync", "parts", "StrobeWatch"),
-    _cab("vme/transfer", "transfer"),
-    _cab("vme/vme", "16 MHz", checks=("beginning", "bench", "parts")),
-    _cab("vme/window", "16 MHz", "Window"),
-    _link("aligner", "two bits"),
-    _link("bits", "4 of 4"),
-    _link("decoder", "decoder"),
-    _link("elastic", "buffer"),
-    _link("encoder", "encoder"),
-    _link("queue", "depth 13"),
-    _link("serial_receiver", "4 of 4"),
-    _link("serial", "4 of 4"),
-    _link("transmitter", "4 of 4"),
-)}
+TARGETS = {
+    target.name: target
+    for target in (
+        Target("hub/control/arbiter", "16", None),
+        Target("hub/control/central", "3 ports", None),
+        Target("hub/control/controller", "5 ports", 5),
+        Target("hub/control/locks", "5 ports", 5),
+        Target("hub/control/neighbours", "5 ports", 5),
+        Target("hub/control/response_unit", "3 ports", 3),
+        Target("hub/control/status_table", "5 ports", 5),
+        Target("hub/control/supervisor", "3 ports", 3),
+        Target("hub/control/watchdog", "2 ports, short", None),
+        Target("hub/crossbar", "5 ports", 5),
+        Target("hub/monitor/counters", "3 ports", 3),
+        Target("hub/monitor/monitor", "3 ports", 3),
+        Target("hub/monitor/recorder", "5 ports", 5),
+        Target("hub/port/bypass", "bypass", 5),
+        Target("hub/port/crossbar_register", "register", 5),
+        Target("hub/port/head", "port 3 of 5", 5),
+        Target("hub/port/input_port", "with bypass", None),
+        Target("hub/port/input_queue", "13 symbols", None),
+        Target("hub/port/input_register", "register", 5),
+        Target("hub/port/output_port", "with register", 5),
+        Target("hub/port/reply_buffer", "buffer", 5),
+        Target("hub/port/reply_sender", "sender", 5),
+        Target("hub/port/symbol_decoder", "receiver", 5),
+        Target("hub/reply_bus", "5 ports", 5),
+        _cab("bus", "with window"),
+        _cab("counter", "9 bits"),
+        _cab("crc32", "crc"),
+        _cab("demux", "demux"),
+        _cab("tx_serializer", "emitter"),
+        _cab("errors", "errors"),
+        _cab("fiber_in", "fiber in"),
+        _cab("fiber_out", "fiber out"),
+        _cab("tx_reader", "gather"),
+        _cab("internet", "internet"),
+        _cab("interrupts", "interrupts"),
+        _cab("memory", "4 kbyte"),
+        _cab("output", "output register"),
+        _cab("program", "short PROM", count=60),
+        _cab("protection", "4 domains, 256 pages"),
+        _cab("packet_receiver", "receiver"),
+        _cab("registers", "with VME"),
+        _cab("scatter", "1 Mbyte"),
+        _cab("slots", "slots"),
+        _cab("rx_writer", "store"),
+        _cab("timers", "timers"),
+        _cab("vme/align", "align"),
+        _cab("vme/dma", "16 MHz", "VmeDma"),
+        _cab("vme/host", "host"),
+        _cab("vme/interrupter", "16 MHz", "Interrupter"),
+        _cab("vme/lanes", "lanes"),
+        _cab("vme/master", "16 MHz", "VmeMaster"),
+        _cab("vme/requester", "16 MHz", "Requester"),
+        _cab("vme/share", "both", "ShareAccess"),
+        _cab("vme/slave", "16 MHz", "VmeSlave"),
+        _cab("vme/sync", "parts", "StrobeWatch"),
+        _cab("vme/transfer", "transfer"),
+        _cab("vme/vme", "16 MHz", checks=("beginning", "bench", "parts")),
+        _cab("vme/window", "16 MHz", "Window"),
+        _link("aligner", "two bits"),
+        _link("bits", "4 of 4"),
+        _link("decoder", "decoder"),
+        _link("elastic", "buffer"),
+        _link("encoder", "encoder"),
+        _link("queue", "depth 13"),
+        _link("serial_receiver", "4 of 4"),
+        _link("serial", "4 of 4"),
+        _link("transmitter", "4 of 4"),
+    )
+}

@@ -17,16 +17,27 @@ EACH = 10
 VERIFICATION = Path(__file__).resolve().parent.parent
 HDL = VERIFICATION.parent / "hdl"
 #: Folders, and what of them is no target: whole boards, and what has two clocks, whose mutants yosys cannot compare.
-FOLDERS = {"hub": {"hub"}, "hub/control": set(), "hub/monitor": set(), "hub/port": set(), "cab": {"cab"}, "cab/vme": set(), "link": {"crossing", "parallel"}}
+FOLDERS = {
+    "hub": {"hub"},
+    "hub/control": set(),
+    "hub/monitor": set(),
+    "hub/port": set(),
+    "cab": {"cab"},
+    "cab/vme": set(),
+    "link": {"crossing", "parallel"},
+}
 EXPLAINED = tomllib.loads((Path(__file__).parent / "survivors.toml").read_text())
 
 
 def test_every_component_with_a_bench_is_a_target():
-    """Except for the whole ones, whose benches are what the others' mutants meet in the end, and those with two clocks."""
+    """Except for the whole ones, whose benches are what the others' mutants meet in the end, and those with two
+    clocks."""
     expected = set()
     for folder, wholes in FOLDERS.items():
         benches = {path.stem.removeprefix("test_") for path in (VERIFICATION / folder).glob("test_*.py")}
-        components = {path.stem for path in (HDL / folder).glob("*.py") if "wiring.Component" in path.read_text()} - wholes
+        components = {
+            path.stem for path in (HDL / folder).glob("*.py") if "wiring.Component" in path.read_text()
+        } - wholes
         expected |= {f"{folder}/{name}" for name in components & benches}
     assert TARGETS.keys() == expected
 
@@ -47,8 +58,12 @@ def test_a_sample_of_mutants_is_found():
     for report in reports:
         print(report.summary(), *(mutant.name for mutant in report.survivors), sep="\n")
     found = sum(len(report.kills) for report in reports)
-    left = [f"{report.target.name}: {mutant.name}" for report in reports for mutant in report.survivors
-            if mutant.name not in EXPLAINED.get(report.target.name, {})]
+    left = [
+        f"{report.target.name}: {mutant.name}"
+        for report in reports
+        for mutant in report.survivors
+        if mutant.name not in EXPLAINED.get(report.target.name, {})
+    ]
     assert found >= 10 and found >= LEAST * (found + len(left)), left
 
 
@@ -60,7 +75,9 @@ def test_mutants_are_found_or_explained(name, record_property):
     for what in ("mutants", "equivalent", "kills", "survivors"):
         record_property({"kills": "killed"}.get(what, what), len(getattr(report, what)))
     explained = EXPLAINED.get(name, {})
-    assert explained.keys() <= {mutant.name for mutant in report.mutants}, "survivors.toml explains what there is no more"
+    assert explained.keys() <= {mutant.name for mutant in report.mutants}, (
+        "survivors.toml explains what there is no more"
+    )
     unexplained = [mutant.name for mutant in report.survivors if mutant.name not in explained]
     assert not unexplained
     assert report.share >= LEAST

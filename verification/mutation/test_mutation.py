@@ -1,4 +1,5 @@
-"""The machinery of mutation: mutants are what they say, what must be found is found, what is equivalent is shown to be, and nothing else."""
+"""The machinery of mutation: mutants are what they say, what must be found is found, what is equivalent is shown to
+be, and nothing else."""
 
 import importlib.util
 import inspect
@@ -13,6 +14,7 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
+
 from nectar.verification.bench import Bench
 from nectar.verification.mutation.campaign import CHECKS, Material, Report, run
 from nectar.verification.mutation.equivalence import equivalent, unreached
@@ -116,7 +118,9 @@ def test_mutants_are_numbered_and_named_after_the_signal_that_they_change(adder)
 
 def test_a_part_is_drawn_by_its_seed(adder, tmp_path):
     names = {mutant.name.partition(" (")[0] for mutant in adder[2]}
-    first, again, other = ([mutant.name for mutant in mutate(Adder(), tmp_path, 20, seed=seed)[1]] for seed in (1, 1, 2))
+    first, again, other = (
+        [mutant.name for mutant in mutate(Adder(), tmp_path, 20, seed=seed)[1]] for seed in (1, 1, 2)
+    )
     assert len(first) == 20 and first == again != other and {name.partition(" (")[0] for name in first} <= names
     sample = [mutant.name.partition(" (")[0] for mutant in mutate(Adder(), tmp_path, 20, seed=1, sample=5)[1]]
     assert len(sample) == 5 and set(sample) <= {name.partition(" (")[0] for name in first}
@@ -127,7 +131,9 @@ def test_neither_the_place_of_the_project_nor_the_format_of_the_text_changes_wha
         "from amaranth.hdl import Module\nfrom amaranth.lib import wiring\n"
         "from amaranth.lib.wiring import In, Out\n\n\n" + inspect.getsource(Adder)
     )
-    formatted = text.replace("self.total[0] & (", "# a remark\n            self.total[0]\n            & (\n                ")
+    formatted = text.replace(
+        "self.total[0] & (", "# a remark\n            self.total[0]\n            & (\n                "
+    )
     assert formatted != text
     drawn = []
     for place, text in ("here", text), ("and/far/away", formatted):
@@ -145,7 +151,8 @@ def test_neither_the_place_of_the_project_nor_the_format_of_the_text_changes_wha
 
 
 def test_what_the_bench_does_not_find_is_what_is_equivalent(adder):
-    """Its model says every output in every cycle, so it finds all that there is to find; yosys has to agree on the rest."""
+    """Its model says every output in every cycle, so it finds all that there is to find; yosys has to agree on the
+    rest."""
     directory, _, mutants, found = adder
     left = {mutant.number for mutant in mutants} - found.keys()
     assert left and equivalent(left, directory) == left
@@ -209,7 +216,12 @@ class Noting(wiring.Component):
         def elaborate(self, platform):
             m = Module()
             m.submodules.notes = notes = Notes()
-            m.d.comb += [notes.note.eq(self.word[:2]), notes.place.eq(self.word[2:4]), notes.write.eq(self.write), self.read.eq(notes.read)]
+            m.d.comb += [
+                notes.note.eq(self.word[:2]),
+                notes.place.eq(self.word[2:4]),
+                notes.write.eq(self.write),
+                self.read.eq(notes.read),
+            ]
             return m
 
     def elaborate(self, platform):
@@ -239,7 +251,9 @@ class Watching(Noting):
 def test_what_a_submodule_with_a_memory_does_not_look_at_makes_no_difference(component, tmp_path):
     """And all else does."""
     _, mutants = mutate(component(), tmp_path, None)
-    names = {mutant.number: mutant.name for mutant in mutants if "inner | submodule" in mutant.name or "clk" in mutant.name}
+    names = {
+        mutant.number: mutant.name for mutant in mutants if "inner | submodule" in mutant.name or "clk" in mutant.name
+    }
     alike = unreached(list(names), tmp_path)
     of_inner = {name for name in names.values() if name.startswith("inner | submodule word[4]")}
     assert of_inner and of_inner <= {names[number] for number in alike}
@@ -250,7 +264,8 @@ def test_what_a_submodule_with_a_memory_does_not_look_at_makes_no_difference(com
 
 
 def test_where_a_line_resets_a_register_the_submodules_registers_are_compared(tmp_path):
-    """AS* ends what a StrobeWatch holds at any time. Its submodule's two flip-flops have no reset, so that pin does not matter; the clock's does."""
+    """AS* ends what a StrobeWatch holds at any time. Its submodule's two flip-flops have no reset, so that pin does
+    not matter; the clock's does."""
     _, mutants = mutate(TARGETS["cab/vme/sync"].component(), tmp_path, None)
     alike = unreached([mutant.number for mutant in mutants], tmp_path)
     names = {mutant.name for mutant in mutants if mutant.number in alike}
@@ -284,7 +299,9 @@ def test_what_is_left_meets_a_hub_that_the_whole_bench_has(monkeypatch, tmp_path
 def test_a_mutant_that_ends_or_stops_the_simulation_is_found(adder, tmp_path):
     """By a task of the simulator, by a crash, or by going on for ever."""
     text = adder[1].rstrip().removesuffix("endmodule")
-    text += ("  always @(posedge clk) begin\n    if (mutant == 2) $finish;\n    if (mutant == 3) $stop;\n  end\nendmodule\n")
+    text += (
+        "  always @(posedge clk) begin\n    if (mutant == 2) $finish;\n    if (mutant == 3) $stop;\n  end\nendmodule\n"
+    )
     found = Trial(text, __name__, "adder", tmp_path / "bench", ["adds"]).put([1, 2, 3, 4])
     assert {2, 3} <= found.keys() and found.keys() - {2, 3} == adder[3].keys() & {1, 4}
     assert found[3] == Kill("the simulation", "it ended before its time")
@@ -320,7 +337,8 @@ def test_a_campaign_puts_each_check_to_what_is_left(monkeypatch):
         def some(material, numbers):
             assert isinstance(material, Material) and len(material.mutants) == 60
             asked.append(set(numbers))
-            return {number: Kill("claim", "because") for number in numbers[:round(share * len(numbers))]}
+            return {number: Kill("claim", "because") for number in numbers[: round(share * len(numbers))]}
+
         return some
 
     monkeypatch.setitem(CHECKS, "half", check(0.5))
@@ -330,14 +348,24 @@ def test_a_campaign_puts_each_check_to_what_is_left(monkeypatch):
     first, second = asked
     by = {stage: {number for number, kill in report.kills.items() if kill.stage == stage} for stage in ("half", "most")}
     assert len(first) == 60 and len(by["half"]) == 30 and by["most"] <= second
-    assert second == first - by["half"] - report.equivalent and report.equivalent, "what is equivalent is not asked for again"
+    assert second == first - by["half"] - report.equivalent and report.equivalent, (
+        "what is equivalent is not asked for again"
+    )
     assert {mutant.number for mutant in report.survivors} == second - by["most"] != set()
     assert report.share == len(report.kills) / (60 - len(report.equivalent)) and len(lines) == 4
-    assert f"{len(report.equivalent):3} equivalent, {len(report.kills):4} killed (half 30, most {len(by['most'])})" in report.summary()
+    assert (
+        f"{len(report.equivalent):3} equivalent, {len(report.kills):4} killed (half 30, most {len(by['most'])})"
+        in report.summary()
+    )
 
 
 def test_survivors_are_what_is_left():
-    report = Report(TARGETS["hub/control/arbiter"], [type("M", (), {"number": n})() for n in range(1, 11)], {n: Kill("a", "b", "bench") for n in range(1, 7)}, {7, 8})
+    report = Report(
+        TARGETS["hub/control/arbiter"],
+        [type("M", (), {"number": n})() for n in range(1, 11)],
+        {n: Kill("a", "b", "bench") for n in range(1, 7)},
+        {7, 8},
+    )
     assert [mutant.number for mutant in report.survivors] == [9, 10] and report.share == 6 / 8
 
 
@@ -361,6 +389,12 @@ def test_cells_belong_to_the_signal_that_they_are_for(tmp_path):
 
     _, mutants = mutate(Chooser(), tmp_path, None)
     assert {mutant.place for mutant in mutants} == {
-        "adder | submodule", "adder.more | xor", "inner | add", "inner | and", "inner | and 2", "inner | dff",
-        "inner | mux", "inner | mux 2",
+        "adder | submodule",
+        "adder.more | xor",
+        "inner | add",
+        "inner | and",
+        "inner | and 2",
+        "inner | dff",
+        "inner | mux",
+        "inner | mux 2",
     }

@@ -22,12 +22,19 @@ class NoPlace(ValueError):
 
 def _parameters(component):
     """What a component was made with."""
-    return {name: value for name, value in vars(component).items()
-            if not isinstance(value, (Value, wiring.Signature)) and not name.startswith("_") and name not in component.signature.members}
+    return {
+        name: value
+        for name, value in vars(component).items()
+        if not isinstance(value, (Value, wiring.Signature))
+        and not name.startswith("_")
+        and name not in component.signature.members
+    }
 
 
 def _flat(component):
-    return [("__".join(map(str, path)), member, value) for path, member, value in component.signature.flatten(component)]
+    return [
+        ("__".join(map(str, path)), member, value) for path, member, value in component.signature.flatten(component)
+    ]
 
 
 class _Selectable(wiring.Component):
@@ -44,7 +51,7 @@ class _Selectable(wiring.Component):
         own = {name: value for name, _, value in _flat(self)}
         m.d.comb += self._chosen.eq(own[SELECT])
         for name, member, value in _flat(self._inner):
-            m.d.comb += (Value.cast(value).eq(own[name]) if member.flow == In else Value.cast(own[name]).eq(value))
+            m.d.comb += Value.cast(value).eq(own[name]) if member.flow == In else Value.cast(own[name]).eq(value)
         return m
 
 
@@ -61,7 +68,9 @@ def _replaced(component, chosen):
         places.append(self)
         pins = {f"{'i' if member.flow == In else 'o'}_{name}": value for name, member, value in _flat(self)}
         m = Module()
-        m.submodules.mutated = Instance(_NAME, i_clk=ClockSignal(), i_rst=ResetSignal(), **{f"i_{SELECT}": chosen}, **pins)
+        m.submodules.mutated = Instance(
+            _NAME, i_clk=ClockSignal(), i_rst=ResetSignal(), **{f"i_{SELECT}": chosen}, **pins
+        )
         return m
 
     with mock.patch.object(kind, "elaborate", elaborate):
@@ -69,7 +78,8 @@ def _replaced(component, chosen):
 
 
 def first(whole, kind):
-    """The first component of the class ``kind`` inside of ``whole``, which nobody else may use. Raises NoPlace if there is none."""
+    """The first component of the class ``kind`` inside of ``whole``, which nobody else may use. Raises NoPlace if
+    there is none."""
     found = []
 
     def elaborate(self, platform):
@@ -85,7 +95,9 @@ def first(whole, kind):
 
 
 def transplant(whole, component, text):
-    """Verilog with the module ``dut``: ``whole`` (a component), with the mutants of ``component`` in ``text`` in it, and the input ``mutant``.
+    """Verilog with the module ``dut``: ``whole`` (a component), with the mutants of ``component`` in ``text`` in it,
+    and
+    the input ``mutant``.
 
     Raises NoPlace if ``whole`` has no such component with the same parameters inside.
     """
@@ -93,11 +105,16 @@ def transplant(whole, component, text):
     with _replaced(component, chosen) as places:
         outer = convert(_Selectable(whole, chosen), "dut")
     if not places:
-        raise NoPlace(f"there is no {type(component).__name__} with the parameters {_parameters(component)} in {type(whole).__name__}")
+        raise NoPlace(
+            f"there is no {type(component).__name__} with the parameters {_parameters(component)} in "
+            f"{type(whole).__name__}"
+        )
     inner = text.replace("module dut(", f"module {_NAME}(", 1)
     if inner == text:
         raise ValueError("the text of the mutants has no module dut")
     for name in ("clk", "rst"):
-        if f"input {name};" not in inner:       # it has no registers
-            inner = inner.replace(f"module {_NAME}(", f"module {_NAME}({name}, ", 1).replace(");\n", f");\n  input {name};\n", 1)
+        if f"input {name};" not in inner:  # it has no registers
+            inner = inner.replace(f"module {_NAME}(", f"module {_NAME}({name}, ", 1).replace(
+                ");\n", f");\n  input {name};\n", 1
+            )
     return outer + inner

@@ -22,7 +22,8 @@ class CampaignError(RuntimeError):
 
 @dataclass(frozen=True)
 class Kill:
-    """How a mutant was found: the ``claim`` (or property) that failed, its ``reason``, and at which ``stage`` of a campaign."""
+    """How a mutant was found: the ``claim`` (or property) that failed, its ``reason``, and at which ``stage`` of a
+    campaign."""
 
     claim: str
     reason: str
@@ -31,7 +32,8 @@ class Kill:
 
 @dataclass
 class Trial:
-    """The claims of a bench, put to mutants in one compiled model. Raises CampaignError if the bench has no such configuration.
+    """The claims of a bench, put to mutants in one compiled model. Raises CampaignError if the bench has no such
+    configuration.
 
     Parameters
     ----------
@@ -56,15 +58,20 @@ class Trial:
     def __post_init__(self):
         self._bench = importlib.import_module(self.bench).bench
         if self.configuration not in self._bench.configurations:
-            raise CampaignError(f"{self.bench} has no configuration {self.configuration!r}; it has {', '.join(self._bench.configurations)}")
+            raise CampaignError(
+                f"{self.bench} has no configuration {self.configuration!r}; it has "
+                f"{', '.join(self._bench.configurations)}"
+            )
         if self.claims is None:
             self.claims = self._bench.claims()
 
     def put(self, numbers, seed=1, share=None):
-        """Puts the claims to the mutants ``numbers``; returns number → Kill for those that are found. ``share``: only the beginning of each, so much of its time.
+        """Puts the claims to the mutants ``numbers``; returns number → Kill for those that are found. ``share``: only
+        the
+        beginning of each, so much of its time.
 
-        A mutant that ends the whole simulation counts as found. Raises CampaignError if the bench does not pass without a mutant, or does not run.
-        """
+        A mutant that ends the whole simulation counts as found. Raises CampaignError if the bench does not pass without
+        a mutant, or does not run."""
         found, left = {}, [0, *numbers]
         while left:
             outcome, done = self._run(left, seed, share)

@@ -10,7 +10,19 @@ from ..benchmarks.outcome import NotInstalled
 from .facts import Found
 from .runs import simulate
 
-__all__ = ["added_latency", "clock", "data_memory", "domains", "fiber_in", "fiber_out", "memory_rate", "page_bytes", "program_memory", "prom", "vme_rate"]
+__all__ = [
+    "added_latency",
+    "clock",
+    "data_memory",
+    "domains",
+    "fiber_in",
+    "fiber_out",
+    "memory_rate",
+    "page_bytes",
+    "program_memory",
+    "prom",
+    "vme_rate",
+]
 
 _CONFIG = REG["CONFIG"]
 
@@ -44,12 +56,17 @@ async def _read_prom(cab):
 
 def prom():
     """C3: kbytes of program PROM."""
-    return Found(simulate("hub:1", [("CAB1", _read_prom, ())])[0][0] >> 10, "the CPU of a simulated CAB has read it from its first byte to its last")
+    return Found(
+        simulate("hub:1", [("CAB1", _read_prom, ())])[0][0] >> 10,
+        "the CPU of a simulated CAB has read it from its first byte to its last",
+    )
 
 
 def page_bytes():
     """C4: bytes of a protection page."""
-    return Found((1 << ADDRESS_BITS) >> _CONFIG.pages.get(_config()), f"the address space by the number of pages in {_SAID}")
+    return Found(
+        (1 << ADDRESS_BITS) >> _CONFIG.pages.get(_config()), f"the address space by the number of pages in {_SAID}"
+    )
 
 
 def domains():

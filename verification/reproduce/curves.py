@@ -45,7 +45,7 @@ class Curve:
 
 
 def _some(sizes, quick):
-    return sizes[::len(sizes) - 1] if quick else sizes
+    return sizes[:: len(sizes) - 1] if quick else sizes
 
 
 def _latencies(switching):
@@ -56,20 +56,26 @@ def _latencies(switching):
             points = [(size, tuple(round(parts[name], 4) for name in PARTS)) for size, parts in found]
             lines.append(Line(f"{hubs} HUB{'s' * (hubs > 1)}", points, PARTS))
         return lines
+
     return measure
 
 
 def _throughputs(quick):
     lines = []
     for switching in ("packet", "circuit"):
-        points = [(size, round(throughput(size, min(_MOST, -(-_CARRIED // size)) if not quick else 4, switching), 3)) for size in _some(_LONG, quick)]
+        points = [
+            (size, round(throughput(size, min(_MOST, -(-_CARRIED // size)) if not quick else 4, switching), 3))
+            for size in _some(_LONG, quick)
+        ]
         lines.append(Line(f"{switching} switching", points))
     return lines
 
 
 def _spreads(quick):
-    return [Line(name, [(count, round(spread(MAX_DATA, count, multicast), 3)) for count in _some(_RECEIVERS, quick)])
-            for name, multicast in (("one multicast", True), ("one message each", False))]
+    return [
+        Line(name, [(count, round(spread(MAX_DATA, count, multicast), 3)) for count in _some(_RECEIVERS, quick)])
+        for name, multicast in (("one multicast", True), ("one message each", False))
+    ]
 
 
 # -- what is found ----------------------------------------------------------------------------------------
@@ -81,15 +87,18 @@ def _latencies_say(lines):
     text = f"{quantity(least, 'bytes')}: {small[0]:.1f} us over {lines[0].name}"
     if len(lines) > 1:
         text += f", and {(small[-1] - small[0]) / (len(lines) - 1):.1f} us more for each HUB more"
-    return (f"{text}. The papers have under 30 us, the fiber's delay excluded. {quantity(most, 'bytes')}: "
-            f"{large[0]:.1f} us over {lines[0].name}; for {at_once:.1f} us of these the packet still comes in while "
-            "the receiving CAB's DMA and software work already (hatched).")
+    return (
+        f"{text}. The papers have under 30 us, the fiber's delay excluded. {quantity(most, 'bytes')}: "
+        f"{large[0]:.1f} us over {lines[0].name}; for {at_once:.1f} us of these the packet still comes in while "
+        "the receiving CAB's DMA and software work already (hatched)."
+    )
 
 
 def _throughputs_say(lines):
     best = {line.name: line.points[-1] for line in lines}
-    text = "; ".join(f"{rate:.1f} Mbit/s by {name} with messages of {quantity(size, 'bytes')}"
-                     for name, (size, rate) in best.items())
+    text = "; ".join(
+        f"{rate:.1f} Mbit/s by {name} with messages of {quantity(size, 'bytes')}" for name, (size, rate) in best.items()
+    )
     packets, circuits = (dict(line.points) for line in lines)
     faster = next((size for size in packets if circuits[size] > packets[size]), None)
     which = f"Circuits are faster from {quantity(faster, 'bytes')} on" if faster else "Circuits are never faster"
@@ -99,8 +108,10 @@ def _throughputs_say(lines):
 def _spreads_say(lines):
     (few, one), (many, all_at_once) = lines[0].points[0], lines[0].points[-1]
     apart = lines[1].points[-1][1]
-    return (f"{all_at_once:.0f} us by one multicast to {many} CABs, {one:.0f} us to {few}; "
-            f"{apart:.0f} us by one message to each of {many}, {apart / all_at_once:.1f} times as long.")
+    return (
+        f"{all_at_once:.0f} us by one multicast to {many} CABs, {one:.0f} us to {few}; "
+        f"{apart:.0f} us by one message to each of {many}, {apart / all_at_once:.1f} times as long."
+    )
 
 
 #: Microseconds that a fiber of the papers' 100 Mbit/s (H3) takes for the bytes of a packet.
@@ -108,12 +119,40 @@ _ON_FIBER = 8 * MAX_DATA / 100
 _UNDER_30 = (30, "paper (S1): under 30 us, smallest message")
 
 CURVES = (
-    Curve("latency.packet", "Latency under packet switching", "bytes of a message", "us",
-          _latencies("packet"), _latencies_say, _UNDER_30),
-    Curve("latency.circuit", "Latency under circuit switching", "bytes of a message", "us",
-          _latencies("circuit"), _latencies_say, _UNDER_30),
-    Curve("throughput", "Throughput from CAB to CAB over one HUB", "bytes of a message", "Mbit/s",
-          _throughputs, _throughputs_say, (90, "published (S13): 90 Mbit/s")),
-    Curve("multicast", f"Until several CABs have a message of {quantity(MAX_DATA, 'bytes')}", "receiving CABs", "us",
-          _spreads, _spreads_say, (_ON_FIBER, f"paper (H3): {_ON_FIBER:.0f} us on the fiber alone")),
+    Curve(
+        "latency.packet",
+        "Latency under packet switching",
+        "bytes of a message",
+        "us",
+        _latencies("packet"),
+        _latencies_say,
+        _UNDER_30,
+    ),
+    Curve(
+        "latency.circuit",
+        "Latency under circuit switching",
+        "bytes of a message",
+        "us",
+        _latencies("circuit"),
+        _latencies_say,
+        _UNDER_30,
+    ),
+    Curve(
+        "throughput",
+        "Throughput from CAB to CAB over one HUB",
+        "bytes of a message",
+        "Mbit/s",
+        _throughputs,
+        _throughputs_say,
+        (90, "published (S13): 90 Mbit/s"),
+    ),
+    Curve(
+        "multicast",
+        f"Until several CABs have a message of {quantity(MAX_DATA, 'bytes')}",
+        "receiving CABs",
+        "us",
+        _spreads,
+        _spreads_say,
+        (_ON_FIBER, f"paper (H3): {_ON_FIBER:.0f} us on the fiber alone"),
+    ),
 )

@@ -12,11 +12,11 @@ _ONE = {"cycles": "cycle", "bytes": "byte"}
 class Rule(Enum):
     """What the papers' figure is to ours."""
 
-    EXACTLY = "exactly"     # ours is the same
-    AT_MOST = "at most"     # ours is no larger
-    AT_LEAST = "at least"   # ours is no smaller
-    WITHIN = "within"       # ours lies in the range (lowest, highest)
-    ROUNDED = "rounded"     # ours is no smaller when it has as many decimals as the papers'
+    EXACTLY = "exactly"  # ours is the same
+    AT_MOST = "at most"  # ours is no larger
+    AT_LEAST = "at least"  # ours is no smaller
+    WITHIN = "within"  # ours lies in the range (lowest, highest)
+    ROUNDED = "rounded"  # ours is no smaller when it has as many decimals as the papers'
 
 
 class Verdict(Enum):
@@ -29,7 +29,8 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Found:
-    """What was measured: ``value`` in the fact's unit, None if it could not be; ``how`` it was, or why it was not, in words."""
+    """What was measured: ``value`` in the fact's unit, None if it could not be; ``how`` it was, or why it was not,
+    in words."""
 
     value: float | None
     how: str
@@ -39,8 +40,8 @@ class Found:
 class Fact:
     """A figure, ``paper``, in ``unit`` (Rule.WITHIN: a pair), of ``what``; ``source``: paper and section.
 
-    ``id`` begins with the fact's number (H2) and says, after a point, which of its figures it is. ``measure()`` returns a Found.
-    """
+    ``id`` begins with the fact's number (H2) and says, after a point, which of its figures it is. ``measure()`` returns
+    a Found."""
 
     id: str
     what: str

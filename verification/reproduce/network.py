@@ -1,4 +1,5 @@
-"""Figures of whole systems: messages between tasks on CABs, HUBs between them, all boards in RTL, software with its table of costs."""
+"""Figures of whole systems: messages between tasks on CABs, HUBs between them, all boards in RTL, software with its
+table of costs."""
 
 from ...hdl.hub.commands import COMMANDS, Op
 from ...hdl.link.symbol import COMMAND_LENGTH
@@ -6,8 +7,16 @@ from ...sim.profile import PROTOTYPE
 from .facts import Found
 from .runs import PARTS, latency, simulate, throughput
 
-__all__ = ["circuit_rate", "command_bytes", "message", "packet_rate", "ports", "supervisor_commands", "thread_switch",
-           "user_commands"]
+__all__ = [
+    "circuit_rate",
+    "command_bytes",
+    "message",
+    "packet_rate",
+    "ports",
+    "supervisor_commands",
+    "thread_switch",
+    "user_commands",
+]
 
 #: Bytes of the smallest message.
 SMALLEST = 1
@@ -47,13 +56,16 @@ def message():
     """S1: the smallest message from task to task on two CABs."""
     parts = latency(SMALLEST)
     text = ", ".join(f"{name} {parts[name]:.2f}" for name in PARTS if parts[name])
-    return Found(round(sum(parts.values()), 3), f"{SMALLEST} byte between tasks on two CABs over one HUB, in us: {text}")
+    return Found(
+        round(sum(parts.values()), 3), f"{SMALLEST} byte between tasks on two CABs over one HUB, in us: {text}"
+    )
 
 
 async def _switches(cab, turns):
     async def other(cab):
         for _ in range(turns):
             await cab.pause()
+
     thread = cab.spawn(other)
     begin = await cab.now_us()
     for _ in range(turns):
@@ -67,19 +79,27 @@ def thread_switch():
     """S2: from one thread to another that is ready."""
     turns = 200
     results, _ = simulate("hub:1", [("CAB1", _switches, (turns,))])
-    return Found(round(results[0], 3), f"{2 * turns} turns of two threads that do nothing but give the CPU to each other")
+    return Found(
+        round(results[0], 3), f"{2 * turns} turns of two threads that do nothing but give the CPU to each other"
+    )
 
 
 def packet_rate():
     """S13: one CAB sends packets of 1 kbyte to another."""
     rate = throughput(1 << 16, 6, "packet")
-    return Found(round(rate, 2), f"messages of 64 kbyte in packets of 1 kbyte, a route each, over one HUB; {rate / _link():.1%} of the fiber's rate")
+    return Found(
+        round(rate, 2),
+        f"messages of 64 kbyte in packets of 1 kbyte, a route each, over one HUB; {rate / _link():.1%} of the fiber's "
+        f"rate",
+    )
 
 
 def circuit_rate():
     """The goal of ours beside S13: one CAB sends long messages over circuits to another."""
     rate = throughput(1 << 16, 12, "circuit")
-    return Found(round(rate, 2), f"datagrams of 64 kbyte, a circuit each, over one HUB; {rate / _link():.1%} of the fiber's rate")
+    return Found(
+        round(rate, 2), f"datagrams of 64 kbyte, a circuit each, over one HUB; {rate / _link():.1%} of the fiber's rate"
+    )
 
 
 def _link():

@@ -17,7 +17,8 @@ LARGE, COUNT = 1 << 15, 6
 
 
 def simulate(first, second):
-    """Runs process ``first(node, cab)`` on the node of CAB1 and ``second(node)`` on that of CAB2; ``cab`` is CAB2's ID. Returns (results, the System).
+    """Runs process ``first(node, cab)`` on the node of CAB1 and ``second(node)`` on that of CAB2; ``cab`` is CAB2's ID.
+    Returns (results, the System).
 
     The system is closed then; what its kernels have noted is there.
     """
@@ -74,8 +75,13 @@ def message():
     times = [end - begin for begin, end in zip(begun, ended)]
     worst = max(range(TIMES), key=times.__getitem__)
     called, received = _notes(system, "CAB1", "send")[worst], _notes(system, "CAB2", "received")[worst]
-    text = (f"node until the CAB's send {called - begun[worst]:.2f}, CAB to CAB {received - called:.2f}, until the process has it {ended[worst] - received:.2f}")
-    return Found(round(times[worst], 3), f"{SMALLEST} byte between processes on two nodes, longest of {TIMES}, in us: {text}")
+    text = (
+        f"node until the CAB's send {called - begun[worst]:.2f}, CAB to CAB {received - called:.2f}, "
+        f"until the process has it {ended[worst] - received:.2f}"
+    )
+    return Found(
+        round(times[worst], 3), f"{SMALLEST} byte between processes on two nodes, longest of {TIMES}, in us: {text}"
+    )
 
 
 async def _call(node, cab):
@@ -101,7 +107,10 @@ async def _serve(node):
 def call():
     """S13: a remote procedure call from process to process on two nodes."""
     (times, _), _ = simulate(_call, _serve)
-    return Found(round(max(times), 3), f"4 bytes and 4 back between processes on two nodes, longest of {TIMES}; the shortest {min(times):.1f} us")
+    return Found(
+        round(max(times), 3),
+        f"4 bytes and 4 back between processes on two nodes, longest of {TIMES}; the shortest {min(times):.1f} us",
+    )
 
 
 def _content(number):
@@ -140,4 +149,8 @@ def _throughput():
 
 def rate():
     """S13: from node to node."""
-    return Found(round(_throughput(), 2), f"{COUNT} datagrams of {LARGE >> 10} kbyte, from the first store of one process to the last load of the other, over VME both")
+    return Found(
+        round(_throughput(), 2),
+        f"{COUNT} datagrams of {LARGE >> 10} kbyte, from the first store of one process to the last load of the "
+        f"other, over VME both",
+    )

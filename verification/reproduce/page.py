@@ -16,8 +16,11 @@ from .facts import Verdict, quantity
 __all__ = ["figure", "need_matplotlib", "page"]
 
 #: Class and mark of a row.
-_MARKS = {Verdict.HOLDS: ("holds", "\u2713"), Verdict.FAILS: ("fails", "\u2717"),
-          Verdict.NOT_MEASURED: ("open", "\u2013")}
+_MARKS = {
+    Verdict.HOLDS: ("holds", "\u2713"),
+    Verdict.FAILS: ("fails", "\u2717"),
+    Verdict.NOT_MEASURED: ("open", "\u2013"),
+}
 #: First letter of a fact's number -> what it is of.
 _GROUPS = {"H": "HUB", "C": "CAB", "S": "Messages and software"}
 #: Colours that people tell apart who see few of them (M. Okabe, K. Ito): of parts, and of lines in turn.
@@ -89,6 +92,7 @@ def figure(curve, lines):
     One panel with all lines; where lines have parts, a panel of stacked areas for each.
     """
     import matplotlib
+
     stacked = [line for line in lines if line.parts]
     fonts = {"svg.fonttype": "none", "font.family": "sans-serif", "font.size": 10, "hatch.linewidth": 2.5}
     with matplotlib.rc_context(fonts):
@@ -117,6 +121,7 @@ def _swatch(part):
 def _panel(curve, title, draw, *what):
     """The SVG text of what ``draw(axes, *what)`` draws, as wide as a telephone's screen, which keeps it legible."""
     from matplotlib.figure import Figure
+
     drawn = Figure(figsize=(4.4, 3.5), layout="constrained")
     axes = drawn.subplots()
     draw(axes, *what)
@@ -129,7 +134,7 @@ def _panel(curve, title, draw, *what):
     drawn.savefig(text, format="svg", metadata={"Date": None})
     drawing = text.getvalue()
     said = f"{', '.join(filter(None, (curve.title, title)))}: {curve.y} against {curve.x}"
-    return f'<svg role="img" aria-label="{html.escape(said)}" {drawing[drawing.index("<svg") + 5:]}'
+    return f'<svg role="img" aria-label="{html.escape(said)}" {drawing[drawing.index("<svg") + 5 :]}'
 
 
 def _asked(curve):
@@ -143,9 +148,18 @@ def _paper(axes, curve, right=True):
         value, words = curve.paper
         axes.axhline(value, color="#1f2328", linestyle="--", linewidth=1.2, zorder=4)
         side, at = ("right", 0.99) if right else ("left", 0.01)
-        axes.annotate(words.replace(" us", " \u00b5s"), (at, value), (0, 3), xycoords=axes.get_yaxis_transform(),
-                      textcoords="offset points", ha=side, va="bottom", fontsize=9, zorder=5,
-                      bbox={"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 1})
+        axes.annotate(
+            words.replace(" us", " \u00b5s"),
+            (at, value),
+            (0, 3),
+            xycoords=axes.get_yaxis_transform(),
+            textcoords="offset points",
+            ha=side,
+            va="bottom",
+            fontsize=9,
+            zorder=5,
+            bbox={"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 1},
+        )
 
 
 def _stack(axes, line, curve, top):
@@ -155,15 +169,23 @@ def _stack(axes, line, curve, top):
     for part, values in zip(line.parts, zip(*(parts for _, parts in line.points)), strict=True):
         above = [low + value for low, value in zip(below, values, strict=True)]
         hatch = "//" if part.endswith(_AT_ONCE) else None
-        axes.fill_between(sizes, below, above, facecolor=_COLOURS[part.removesuffix(_AT_ONCE)],
-                          edgecolor=_COLOURS["fiber"], linewidth=0, hatch=hatch)
+        axes.fill_between(
+            sizes,
+            below,
+            above,
+            facecolor=_COLOURS[part.removesuffix(_AT_ONCE)],
+            edgecolor=_COLOURS["fiber"],
+            linewidth=0,
+            hatch=hatch,
+        )
         if any(values):
             axes.plot(sizes, above, color="white", linewidth=0.8)
         below = above
     axes.plot(sizes, below, marker="o", markersize=4, color="#1f2328", linewidth=1, zorder=6, clip_on=False)
     for at, side, up in ((0, "left", -13), (-1, "right", 6)):
-        axes.annotate(f"{below[at]:.1f}", (sizes[at], below[at]), (2, up), textcoords="offset points", ha=side,
-                      fontsize=9)
+        axes.annotate(
+            f"{below[at]:.1f}", (sizes[at], below[at]), (2, up), textcoords="offset points", ha=side, fontsize=9
+        )
     axes.set_ylim(0, top)
     axes.set_xlim(0, sizes[-1])
     _paper(axes, curve)
@@ -199,11 +221,19 @@ _HEADS = ("figure", "what", "paper", "here", "difference", "verdict", "how")
 
 def _row(fact, found):
     kind, mark = _MARKS[fact.verdict(found)]
-    cells = [("fact", "", fact.id), ("what", "", fact.what), ("number", "paper", fact.asked),
-             ("number", "here", quantity(found.value, fact.unit)), ("", "", fact.difference(found)),
-             ("verdict", "", f"{mark} {fact.verdict(found).value}"), ("how", "", f"{found.how} ({fact.source})")]
-    text = "".join(f'<td class="{style}"' + (f' data-name="{name}"' if name else "") + f">{_text(cell)}</td>"
-                   for style, name, cell in cells)
+    cells = [
+        ("fact", "", fact.id),
+        ("what", "", fact.what),
+        ("number", "paper", fact.asked),
+        ("number", "here", quantity(found.value, fact.unit)),
+        ("", "", fact.difference(found)),
+        ("verdict", "", f"{mark} {fact.verdict(found).value}"),
+        ("how", "", f"{found.how} ({fact.source})"),
+    ]
+    text = "".join(
+        f'<td class="{style}"' + (f' data-name="{name}"' if name else "") + f">{_text(cell)}</td>"
+        for style, name, cell in cells
+    )
     return f'<tr class="{kind}">{text}</tr>'
 
 
@@ -220,14 +250,17 @@ def page(rows, figures, version, made):
     for verdict, words in ((Verdict.FAILS, "fail"), (Verdict.NOT_MEASURED, "not measured")):
         if verdict in verdicts:
             summary += f", {verdicts.count(verdict)} {words}"
-    parts = ["<!DOCTYPE html>", '<html lang="en"><head><meta charset="utf-8">',
-             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-             f"<title>Nectar: the papers' figures</title><style>{_STYLE}</style></head><body>",
-             f"<h1>The papers' figures, and what this Nectar does</h1><p><b>{summary}.</b></p>",
-             f'<p class="made">nectar {html.escape(version)}, measured on {made.day} {made:%B %Y, %H:%M} {made:%Z}</p>',
-             '<p class="note">All times are simulated: boards in RTL, software with its table of CPU costs. '
-             "D: The Design of Nectar (1989); N: Network-Based Multicomputers. "
-             "<i>At most</i> is a bound that is met from below, <i>at least</i> one from above.</p>"]
+    parts = [
+        "<!DOCTYPE html>",
+        '<html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>Nectar: the papers' figures</title><style>{_STYLE}</style></head><body>",
+        f"<h1>The papers' figures, and what this Nectar does</h1><p><b>{summary}.</b></p>",
+        f'<p class="made">nectar {html.escape(version)}, measured on {made.day} {made:%B %Y, %H:%M} {made:%Z}</p>',
+        '<p class="note">All times are simulated: boards in RTL, software with its table of CPU costs. '
+        "D: The Design of Nectar (1989); N: Network-Based Multicomputers. "
+        "<i>At most</i> is a bound that is met from below, <i>at least</i> one from above.</p>",
+    ]
     for letter, title in _GROUPS.items():
         if group := [row for row in rows if row[0].id.startswith(letter)]:
             parts += [f"<h2>{title}</h2>", _table(group)]

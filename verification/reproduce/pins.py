@@ -1,4 +1,5 @@
-"""A HUB at its pins: what the papers say of cycles, measured on the RTL with a symbol driven and looked at in every cycle.
+"""A HUB at its pins: what the papers say of cycles, measured on the RTL with a symbol driven and looked at in every
+cycle.
 
 The terms are those of docs/wire.md, "How latency is measured at the pins". Times in nanoseconds are cycles of 70 ns.
 """
@@ -14,7 +15,16 @@ from ...sim.profile import PROTOTYPE as SYSTEM
 from ..hub.harness import VALID, Harness
 from .facts import Found
 
-__all__ = ["PORTS", "aggregate", "connection_rate", "largest_packet", "setup_cycles", "setup_time", "transfer_cycles", "transfer_time"]
+__all__ = [
+    "PORTS",
+    "aggregate",
+    "connection_rate",
+    "largest_packet",
+    "setup_cycles",
+    "setup_time",
+    "transfer_cycles",
+    "transfer_time",
+]
 
 PORTS = 16
 _HUB = 1
@@ -34,7 +44,7 @@ def _play(streams, cycles, ready=None):
     if ready is not None:
         for cycle in range(cycles):
             if not ready(cycle):
-                taken[cycle * PORTS:(cycle + 1) * PORTS] = array("B", bytes(PORTS))
+                taken[cycle * PORTS : (cycle + 1) * PORTS] = array("B", bytes(PORTS))
     harness = Harness(PORTS, PROTOTYPE, _HUB)
     try:
         return harness.run(rx, taken)[0]
@@ -98,7 +108,11 @@ def connection_rate():
     sent = _play({i: _at(16, command(Op.OPEN_RETRY, _HUB, (i + 1) % PORTS) + [0x55]) for i in range(PORTS)}, 100)
     firsts = sorted(next(cycle for cycle, symbol in sent[o] if symbol == 0x55) for o in range(PORTS))
     span = firsts[-1] - firsts[0] + 1
-    return Found(PORTS / span, f"RTL at its pins: {PORTS} inputs asked in the same cycle, and the data behind their commands left in {span} cycles")
+    return Found(
+        PORTS / span,
+        f"RTL at its pins: {PORTS} inputs asked in the same cycle, and the data behind their commands left in {span} "
+        f"cycles",
+    )
 
 
 def aggregate():
@@ -110,12 +124,19 @@ def aggregate():
         return int((cycle + 1) / pace) > int(cycle / pace)
 
     beats = [cycle for cycle in range(100, cycles) if fiber(cycle)]
-    streams = {i: _at(16, command(Op.OPEN_RETRY, _HUB, (i + 5) % PORTS)) | {cycle: cycle & 0xFF for cycle in beats} for i in range(PORTS)}
+    streams = {
+        i: _at(16, command(Op.OPEN_RETRY, _HUB, (i + 5) % PORTS)) | {cycle: cycle & 0xFF for cycle in beats}
+        for i in range(PORTS)
+    }
     sent = _play(streams, cycles, fiber)
     window = range(1000, cycles)
     carried = sum(cycle in window for port in sent for cycle, _ in port)
     rate = carried * 8 / (len(window) * SYSTEM.hub_period_ps / 1000)
-    return Found(round(rate, 3), f"RTL at its pins, with a symbol each 80 ns into all {PORTS} ports: {carried} bytes in {len(window)} cycles of 70 ns")
+    return Found(
+        round(rate, 3),
+        f"RTL at its pins, with a symbol each 80 ns into all {PORTS} ports: {carried} bytes in {len(window)} cycles "
+        f"of 70 ns",
+    )
 
 
 def largest_packet():
@@ -125,6 +146,10 @@ def largest_packet():
     waiting = command(Op.OPEN_RETRY, _HUB, 2) + packet(data)
     sent = _play({0: _at(16, busy) | _at(16 + 2 * MAX_PACKET, _CLOSE), 1: _at(40, waiting)}, 5 * MAX_PACKET)
     left = [symbol for _, symbol in sent[2]]
-    left = left[left.index(int(Control.START)) + 1:] if Control.START in left else []
+    left = left[left.index(int(Control.START)) + 1 :] if Control.START in left else []
     whole = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(data, left)))
-    return Found(whole, f"RTL at its pins: a packet of {MAX_PACKET} bytes waited for a taken output; so many of its bytes left it as they came")
+    return Found(
+        whole,
+        f"RTL at its pins: a packet of {MAX_PACKET} bytes waited for a taken output; so many of its bytes left it as "
+        f"they came",
+    )

@@ -13,12 +13,16 @@ PARTS = ("HUB", "fiber", "DMA", "software", "DMA and fiber at once", "software a
 
 
 def simulate(topology, tasks, trace=False):
-    """Runs ``tasks``, (CAB's name, task, arguments), on the engine; returns (results of the tasks, what ``look(system)`` of ``trace`` gave).
+    """Runs ``tasks``, (CAB's name, task, arguments), on the engine; returns (results of the tasks, what
+    ``look(system)``
+    of ``trace`` gave).
 
     ``trace``: False, or a function of the system that is called at the end, before the boards are gone.
     """
     topology = load(topology)
-    system = System.of(EngineMachine(topology, PROTOTYPE, log_control=bool(trace)), topology, PROTOTYPE, trace=bool(trace))
+    system = System.of(
+        EngineMachine(topology, PROTOTYPE, log_control=bool(trace)), topology, PROTOTYPE, trace=bool(trace)
+    )
     try:
         threads = [system.spawn(name, task, *arguments) for name, task, arguments in tasks]
         run = system.run()
@@ -55,7 +59,8 @@ def _part(stage, hubs):
 
 
 def latency(size, hubs=1, switching="packet"):
-    """Where the time of one message of ``size`` bytes goes, from the sending task's call to the receiving task's having it: {part: microseconds}.
+    """Where the time of one message of ``size`` bytes goes, from the sending task's call to the receiving task's having
+    it: {part: microseconds}.
 
     It must fit into one packet. "fiber" is the way of its first symbol; from then on the receiving board's DMA and
     software work while the rest comes in.
@@ -100,17 +105,26 @@ async def _receive_until(cab, count):
 
 
 def throughput(size, count, switching="packet", hubs=1):
-    """Megabits per second that ``count`` messages of ``size`` bytes carry from a task's first call to the other task's having them all."""
+    """Megabits per second that ``count`` messages of ``size`` bytes carry from a task's first call to the other
+    task's having them all."""
     topology, last = chain(hubs)
     number = load(topology).cabs[last].id
-    (begin, end), _ = simulate(topology, [("CAB1", _prepare, ([number], size, count, switching)), (last, _receive_until, (count,))])
+    (begin, end), _ = simulate(
+        topology, [("CAB1", _prepare, ([number], size, count, switching)), (last, _receive_until, (count,))]
+    )
     return 8 * size * count / (end - begin)
 
 
 def spread(size, receivers, multicast):
-    """Microseconds from the first call until each of ``receivers`` CABs on one HUB has a message, by one multicast or one message each."""
+    """Microseconds from the first call until each of ``receivers`` CABs on one HUB has a message, by one multicast
+    or one message each."""
     numbers = list(range(2, receivers + 2))
     destinations = [numbers] if multicast and receivers > 1 else numbers
-    (begin, *ends), _ = simulate(f"hub:{receivers + 1}", [("CAB1", _prepare, (destinations, size, 1, "packet")),
-                                                         *((f"CAB{number}", _receive_until, (1,)) for number in numbers)])
+    (begin, *ends), _ = simulate(
+        f"hub:{receivers + 1}",
+        [
+            ("CAB1", _prepare, (destinations, size, 1, "packet")),
+            *((f"CAB{number}", _receive_until, (1,)) for number in numbers),
+        ],
+    )
     return max(ends) - begin

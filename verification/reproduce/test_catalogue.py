@@ -9,7 +9,9 @@ from nectar.verification.reproduce.facts import Verdict
 LONG = {"C1.out", "C1.in", "C3.rate", "C4.latency", "C7", "S13.circuit", "S13.nodes"}
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.nightly] if name in LONG else []) for name in FACTS])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.nightly] if name in LONG else []) for name in FACTS]
+)
 def test_every_figure_of_the_papers_holds(name):
     fact = FACTS[name]
     found = fact.measure()

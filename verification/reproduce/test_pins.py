@@ -10,11 +10,15 @@ from nectar.verification.reproduce.catalogue import FACTS
 from nectar.verification.reproduce.facts import Verdict
 
 
-@pytest.mark.parametrize("spoil, value", [
-    (lambda sent: sent, 1024),
-    (lambda sent: sent[:700] + sent[701:], 695),     # behind the close all of the first connection and the start
-    (lambda sent: [], 0),
-], ids=["as it is", "a symbol lost", "nothing"])
+@pytest.mark.parametrize(
+    "spoil, value",
+    [
+        (lambda sent: sent, 1024),
+        (lambda sent: sent[:700] + sent[701:], 695),  # behind the close all of the first connection and the start
+        (lambda sent: [], 0),
+    ],
+    ids=["as it is", "a symbol lost", "nothing"],
+)
 def test_a_packet_that_does_not_come_whole_is_no_largest_packet(monkeypatch, spoil, value):
     play = pins._play
     monkeypatch.setattr(pins, "_play", lambda *arguments: [spoil(port) for port in play(*arguments)])
@@ -26,10 +30,14 @@ def test_a_packet_that_does_not_come_whole_is_no_largest_packet(monkeypatch, spo
 def test_a_hub_that_is_slower_is_found_to_be(monkeypatch):
     """One cycle more for whatever leaves; and connections that stand only in every second cycle."""
     play = pins._play
-    monkeypatch.setattr(pins, "_play", lambda *arguments: [[(cycle + 1, symbol) for cycle, symbol in port] for port in play(*arguments)])
+    monkeypatch.setattr(
+        pins, "_play", lambda *arguments: [[(cycle + 1, symbol) for cycle, symbol in port] for port in play(*arguments)]
+    )
     pins._latencies.cache_clear()
     assert (pins.setup_cycles().value, pins.transfer_cycles().value) == (11, 6)
-    monkeypatch.setattr(pins, "_play", lambda *arguments: [[(2 * cycle, symbol) for cycle, symbol in port] for port in play(*arguments)])
+    monkeypatch.setattr(
+        pins, "_play", lambda *arguments: [[(2 * cycle, symbol) for cycle, symbol in port] for port in play(*arguments)]
+    )
     assert pins.connection_rate().value == pytest.approx(16 / 31)
     pins._latencies.cache_clear()
 

@@ -39,14 +39,16 @@ def damaged(symbol, bit):
 
 
 class Prediction:
-    """``arrivals``: (time, symbol) in order; ``counts``: (hits, symbols) of each fault; ``taken``: numbers of symbols that arrive."""
+    """``arrivals``: (time, symbol) in order; ``counts``: (hits, symbols) of each fault; ``taken``: numbers of
+    symbols that arrive."""
 
     def __init__(self, arrivals, counts, taken):
         self.arrivals, self.counts, self.taken = arrivals, counts, taken
 
 
 def _frames(symbols, first):
-    """For each frame of which the control code was sent: numbers of its symbols. Those of the bytes that are in none. From number ``first`` on."""
+    """For each frame of which the control code was sent: numbers of its symbols. Those of the bytes that are in
+    none. From number ``first`` on."""
     frames, data = [], []
     reply = command = None
     for n, symbol in enumerate(symbols[first:], first):
@@ -72,15 +74,18 @@ def _frames(symbols, first):
 def predict(sent, faults, symbol_ps, delay_ps, shown=None, first=0):
     """What becomes of ``sent``, a list of (start on the wire, symbol).
 
-    ``faults``: (Fault, key, begin, end or None, when it was set) in order. ``shown``: the times at which the receiver's inputs are set, needed
-    only for cuts that were set later than at the beginning. ``first``: number of the first symbol that was sent when there were faults.
-    """
+    ``faults``: (Fault, key, begin, end or None, when it was set) in order. ``shown``: the times at which the receiver's
+    inputs are set, needed only for cuts that were set later than at the beginning. ``first``: number of the first
+    symbol that was sent when there were faults."""
     symbols = [symbol for _, symbol in sent]
     frames, data = _frames(symbols, first)
     arrival, before = [], 0
     for n, (start, _) in enumerate(sent):
-        extra = sum(fault.delay_ps for fault, _, begin, end, _ in faults
-                    if n >= first and fault.what == "delay" and begin <= start < (_FOREVER if end is None else end))
+        extra = sum(
+            fault.delay_ps
+            for fault, _, begin, end, _ in faults
+            if n >= first and fault.what == "delay" and begin <= start < (_FOREVER if end is None else end)
+        )
         before = max(before, start + symbol_ps + delay_ps + extra)
         arrival.append(before)
 
@@ -103,7 +108,7 @@ def predict(sent, faults, symbol_ps, delay_ps, shown=None, first=0):
         elif fault.kind is not None:
             inside = [n for n in inside if symbols[n] == _CONTROL[fault.kind]]
         if fault.rate is None:
-            struck = inside[fault.nth - 1:fault.nth - 1 + fault.times]
+            struck = inside[fault.nth - 1 : fault.nth - 1 + fault.times]
         else:
             struck = [n for n in inside if draw(its_key, 2 * n) / 2**64 < fault.rate]
         if fault.kind in ("command", "reply"):
@@ -146,7 +151,7 @@ def _at_pins(arrival, sent, shown, when):
     """Numbers of the symbols that have been given to the receiver before ``when``, if each was as it was sent."""
     given, edge = set(), 0
     for n, time in enumerate(arrival):
-        edge = max(edge, bisect_left(shown, time))   # the edge at which it is valid
+        edge = max(edge, bisect_left(shown, time))  # the edge at which it is valid
         if edge and edge - 1 < len(shown) and shown[edge - 1] < when:
             given.add(n)
         edge += 1

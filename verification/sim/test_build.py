@@ -1,7 +1,7 @@
 """Building the simulator: what is kept, what makes it be built again, and what is told when it cannot be built.
 
-The compiler is a script that writes down what it is asked for; everything else is real. The Verilog comes from the cache
-of the real simulator.
+The compiler is a script that writes down what it is asked for; everything else is real. The Verilog comes from the
+cache of the real simulator.
 """
 
 import os
@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from nectar.sim import build
 from nectar.sim.cache import BuildError, Cache, Progress
 
@@ -54,8 +55,13 @@ def compiler(tmp_path_factory):
 
 def settle(monkeypatch, folder, compiler):
     """The environment of builds in ``folder``, which has the cache, and the log of the compiler."""
-    for name, value in {"CXX": str(compiler), "LOG": str(folder / "log"), "BROKEN": "none", "IMITATION": "1",
-                        "NECTAR_CACHE_DIR": str(folder / "cache")}.items():
+    for name, value in {
+        "CXX": str(compiler),
+        "LOG": str(folder / "log"),
+        "BROKEN": "none",
+        "IMITATION": "1",
+        "NECTAR_CACHE_DIR": str(folder / "cache"),
+    }.items():
         monkeypatch.setenv(name, value)
 
 
@@ -90,7 +96,7 @@ def built(tmp_path, monkeypatch, once_built, compiler):
 def lose(place, *parts):
     """Deletes the library and the objects of the parts."""
     for name in "engine-*.so", *(f"objects-{part}-*" for part in parts):
-        found, = place.glob(f"cache/{name}")
+        (found,) = place.glob(f"cache/{name}")
         shutil.rmtree(found) if found.is_dir() else found.unlink()
 
 
@@ -193,7 +199,7 @@ def test_a_damaged_object_is_compiled_again_with_those_of_its_part(built, harm):
     once = compiled(built)
     (built / "log").unlink()
     made.unlink()
-    part, = built.glob("cache/objects-hub2-*")
+    (part,) = built.glob("cache/objects-hub2-*")
     harm(sorted(part.glob("*.o"))[0])
     assert library().read_text() == "made\n"
     again = compiled(built)
@@ -202,7 +208,7 @@ def test_a_damaged_object_is_compiled_again_with_those_of_its_part(built, harm):
 
 def test_damaged_verilog_is_made_again(built):
     made = library()
-    verilog, = built.glob("cache/verilog-hub2-*")
+    (verilog,) = built.glob("cache/verilog-hub2-*")
     text = verilog.read_text()
     made.unlink()
     _truncate(verilog)
@@ -246,7 +252,9 @@ def test_without_compiler_nothing_can_be_built_but_what_was_built_can_be_used(bu
     monkeypatch.delenv("CXX")
     monkeypatch.setenv("PATH", str(built))
     assert library() == made
-    with pytest.raises(BuildError, match=r"no C\+\+ compiler was found; install g\+\+ or clang\+\+, or name one in .* CXX"):
+    with pytest.raises(
+        BuildError, match=r"no C\+\+ compiler was found; install g\+\+ or clang\+\+, or name one in .* CXX"
+    ):
         library({4})
     monkeypatch.setenv("CXX", "no-such-compiler -O2")
     with pytest.raises(BuildError, match="CXX names 'no-such-compiler -O2', which is not there"):
@@ -256,7 +264,9 @@ def test_without_compiler_nothing_can_be_built_but_what_was_built_can_be_used(bu
 def test_a_compiler_that_fails_is_quoted_in_one_line(built, monkeypatch):
     lose(built, "core")
     monkeypatch.setenv("BROKEN", "engine.cpp")
-    with pytest.raises(BuildError, match=r"compiling engine.cpp failed \(exit code 1\): core.cpp:7:1: error: no such thing") as caught:
+    with pytest.raises(
+        BuildError, match=r"compiling engine.cpp failed \(exit code 1\): core.cpp:7:1: error: no such thing"
+    ) as caught:
         library()
     assert "\n" not in str(caught.value)
     assert not list(built.glob("cache/engine-*")) and not list(built.glob("cache/tmp-*"))
@@ -267,7 +277,10 @@ def test_a_compiler_that_fails_is_quoted_in_one_line(built, monkeypatch):
 def test_a_cache_that_cannot_be_written_is_told(place, monkeypatch):
     (place / "file").write_text("")
     monkeypatch.setenv("NECTAR_CACHE_DIR", str(place / "file" / "cache"))
-    with pytest.raises(BuildError, match="the cache directory .*file/cache cannot be written .*set NECTAR_CACHE_DIR to another directory") as caught:
+    with pytest.raises(
+        BuildError,
+        match="the cache directory .*file/cache cannot be written .*set NECTAR_CACHE_DIR to another directory",
+    ) as caught:
         library()
     assert "\n" not in str(caught.value)
 
@@ -284,11 +297,14 @@ def test_a_full_disk_is_told(built, monkeypatch):
     assert not list(built.glob("cache/tmp-*"))
 
 
-@pytest.mark.parametrize("environment, expected", [
-    ({"NECTAR_CACHE_DIR": "/a", "XDG_CACHE_HOME": "/b", "HOME": "/c"}, "/a"),
-    ({"XDG_CACHE_HOME": "/b", "HOME": "/c"}, "/b/nectar"),
-    ({"HOME": "/c"}, "/c/.cache/nectar"),
-])
+@pytest.mark.parametrize(
+    "environment, expected",
+    [
+        ({"NECTAR_CACHE_DIR": "/a", "XDG_CACHE_HOME": "/b", "HOME": "/c"}, "/a"),
+        ({"XDG_CACHE_HOME": "/b", "HOME": "/c"}, "/b/nectar"),
+        ({"HOME": "/c"}, "/c/.cache/nectar"),
+    ],
+)
 def test_the_cache_is_where_it_is_said_to_be(monkeypatch, environment, expected):
     for name in ("NECTAR_CACHE_DIR", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
@@ -302,8 +318,13 @@ BUILD = f"from nectar.sim import build; print(build.library({SIZES}))"
 
 
 def start(**environment):
-    return subprocess.Popen([sys.executable, "-c", BUILD], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                            env={**os.environ, **environment})
+    return subprocess.Popen(
+        [sys.executable, "-c", BUILD],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+    )
 
 
 def wait_for(found, seconds=60):

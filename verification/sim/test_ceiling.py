@@ -1,4 +1,5 @@
-"""The program that the engine's speed is measured against does what it says: the same traffic, with the same registers."""
+"""The program that the engine's speed is measured against does what it says: the same traffic, with the same
+registers."""
 
 import json
 import re
@@ -6,6 +7,7 @@ import subprocess
 from importlib.resources import files
 
 import pytest
+
 from nectar.hdl.cab.addresses import REG, REGIONS, Irq
 from nectar.hdl.hub.commands import Op
 from nectar.hdl.link.symbol import ANY_HUB
@@ -24,22 +26,54 @@ def ceiling(*arguments):
 def constants():
     """Names and values of the constants at the head of the program."""
     text = files("nectar.sim").joinpath("ceiling.cpp").read_text().replace("'", "")
-    found = {name: eval(value.replace("0u", "0").replace("1u", "1")) for name, value in re.findall(r"\b([A-Z_]+) = (0x\w+|\d+u?(?: << \d+)?)[,;]", text)}
+    found = {
+        name: eval(value.replace("0u", "0").replace("1u", "1"))
+        for name, value in re.findall(r"\b([A-Z_]+) = (0x\w+|\d+u?(?: << \d+)?)[,;]", text)
+    }
     assert len(found) > 25
     return found
 
 
 def test_its_numbers_are_those_of_the_boards():
     found = constants()
-    assert all(found[name] == REG[name].address for name in
-               ("IRQ_PENDING", "IRQ_ENABLE", "TX_COMMAND", "TX_ADDRESS", "TX_AREA", "TX_READY", "RX_ADDRESS", "RX_START", "RX_RELEASE"))
+    assert all(
+        found[name] == REG[name].address
+        for name in (
+            "IRQ_PENDING",
+            "IRQ_ENABLE",
+            "TX_COMMAND",
+            "TX_ADDRESS",
+            "TX_AREA",
+            "TX_READY",
+            "RX_ADDRESS",
+            "RX_START",
+            "RX_RELEASE",
+        )
+    )
     assert found["DATA"] == REGIONS["data"].base
-    assert [found[name] for name in ("PACKET", "RECEIVED", "SENT")] == [1 << Irq.PACKET, 1 << Irq.RECEIVED, 1 << Irq.SENT]
-    assert (found["TEST_OPEN_RETRY"], found["CLOSE_ALL"], found["ANY_HUB"]) == (Op.TEST_OPEN_RETRY, Op.CLOSE_ALL, ANY_HUB)
+    assert [found[name] for name in ("PACKET", "RECEIVED", "SENT")] == [
+        1 << Irq.PACKET,
+        1 << Irq.RECEIVED,
+        1 << Irq.SENT,
+    ]
+    assert (found["TEST_OPEN_RETRY"], found["CLOSE_ALL"], found["ANY_HUB"]) == (
+        Op.TEST_OPEN_RETRY,
+        Op.CLOSE_ALL,
+        ANY_HUB,
+    )
     area = REG["TX_AREA"]
-    assert [found[name] for name in ("AREA_NOTIFY", "START", "END", "CRC")] == [area.notify.mask, area.start.mask, area.end.mask, area.crc.mask]
+    assert [found[name] for name in ("AREA_NOTIFY", "START", "END", "CRC")] == [
+        area.notify.mask,
+        area.start.mask,
+        area.end.mask,
+        area.crc.mask,
+    ]
     assert found["WAIT_READY"] == REG["TX_COMMAND"].wait_ready.mask
-    assert (found["HUB_PERIOD"], found["CAB_PERIOD"], found["SYMBOL"]) == (PROTOTYPE.hub_period_ps, PROTOTYPE.cab_period_ps, PROTOTYPE.symbol_ps)
+    assert (found["HUB_PERIOD"], found["CAB_PERIOD"], found["SYMBOL"]) == (
+        PROTOTYPE.hub_period_ps,
+        PROTOTYPE.cab_period_ps,
+        PROTOTYPE.symbol_ps,
+    )
     assert found["DELAY"] == DEFAULT_LENGTH_M * PS_PER_METRE
 
 
@@ -54,10 +88,18 @@ def python(talkers, microseconds, size):
         command, area = REG["TX_COMMAND"], REG["TX_AREA"]
 
         def send():
-            door.write(write_to["TX_COMMAND"], command.wait_ready.mask | command.opcode.put(int(Op.TEST_OPEN_RETRY))
-                       | command.hub.put(1) | command.param.put((number + 1) % talkers))
+            door.write(
+                write_to["TX_COMMAND"],
+                command.wait_ready.mask
+                | command.opcode.put(int(Op.TEST_OPEN_RETRY))
+                | command.hub.put(1)
+                | command.param.put((number + 1) % talkers),
+            )
             door.write(write_to["TX_ADDRESS"], REGIONS["data"].base)
-            door.write(write_to["TX_AREA"], area.notify.mask | area.start.mask | area.end.mask | area.crc.mask | area.length.put(size - 4))
+            door.write(
+                write_to["TX_AREA"],
+                area.notify.mask | area.start.mask | area.end.mask | area.crc.mask | area.length.put(size - 4),
+            )
             door.write(write_to["TX_COMMAND"], command.opcode.put(int(Op.CLOSE_ALL)) | command.hub.put(ANY_HUB))
 
         async def interrupt():
@@ -100,7 +142,8 @@ def test_it_carries_the_packets_that_the_engine_carries(talkers, size):
     assert told["cycles"] == -(-1_000_000_000 // PROTOTYPE.hub_period_ps)
     assert told["cycles_per_second"] == pytest.approx(told["cycles"] / told["seconds"], rel=0.01)
     assert abs(told["packets"] - python(talkers, 1000, size)) <= talkers
-    # A packet and its commands take the fiber for size + 10 symbols; with flow control the fiber is busy most of the time.
+    # A packet and its commands take the fiber for size + 10 symbols; with flow control the fiber is busy most of the
+    # time.
     assert told["packets"] > 0.6 * talkers * 1_000_000 / 80 / (size + 10)
 
 

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from nectar.sim.topology import load
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "engine.md").read_text()
@@ -21,6 +22,7 @@ def test_the_topologies_of_the_documentation_can_be_loaded(tmp_path, language, s
 
 def test_the_table_names_every_built_in_topology():
     from nectar.sim.topology import BUILT_IN
+
     table = re.findall(r"^\| (`.*?`) \|.*CABs", TEXT, re.M)
     named = [re.findall(r"`([a-z0-9]+)", row)[0] for row in table]
     assert named == list(BUILT_IN)

@@ -1,7 +1,7 @@
 """Faults in the engine's fibers: every symbol at the receiver's pins against a reference written from docs/faults.md.
 
-What was sent is taken from the engine's log, what arrived from waveforms; which symbols are struck is foretold from the seed.
-"""
+What was sent is taken from the engine's log, what arrived from waveforms; which symbols are struck is foretold from the
+seed."""
 
 from collections import deque
 from dataclasses import replace
@@ -24,10 +24,20 @@ KINDS = [None, None, None, "data", "start", "end", "ready", "command", "reply"]
 END_PS = 900_000_000
 #: What is recorded: HUBs of four ports, which run three times as fast with their waveforms as those of sixteen.
 SMALL = {
-    "hub:2": Topology("hub:2").hub("HUB1", ports=4).cab("CAB1").cab("CAB2")
-    .fiber("CAB1", "HUB1.P0").fiber("CAB2", "HUB1.P1"),
-    "chain:2": Topology("chain:2").hub("HUB1", ports=4).hub("HUB2", ports=4).cab("CAB1").cab("CAB2")
-    .fiber("CAB1", "HUB1.P0").fiber("CAB2", "HUB2.P0").fiber("HUB1.P1", "HUB2.P2"),
+    "hub:2": Topology("hub:2")
+    .hub("HUB1", ports=4)
+    .cab("CAB1")
+    .cab("CAB2")
+    .fiber("CAB1", "HUB1.P0")
+    .fiber("CAB2", "HUB1.P1"),
+    "chain:2": Topology("chain:2")
+    .hub("HUB1", ports=4)
+    .hub("HUB2", ports=4)
+    .cab("CAB1")
+    .cab("CAB2")
+    .fiber("CAB1", "HUB1.P0")
+    .fiber("CAB2", "HUB2.P0")
+    .fiber("HUB1.P1", "HUB2.P2"),
 }
 #: A datalink that gives up waiting soon.
 QUICK = Options(watch_us=100, ready_us=300, hold_us=200, stall_us=300, reply_us=300, status_us=100)
@@ -50,8 +60,15 @@ def talk(system, rng, end_ps=END_PS):
             (await cab.mailbox(1).receive()).free()
 
     for cab in system.cabs:
-        plan = [(rng.choice([number for number in ids if number != cab.id]), rng.choice([0, 3, 30, 200, MAX_DATA]),
-                 rng.choice(["packet", "circuit"]), rng.choice([0, 40])) for _ in range(40)]
+        plan = [
+            (
+                rng.choice([number for number in ids if number != cab.id]),
+                rng.choice([0, 3, 30, 200, MAX_DATA]),
+                rng.choice(["packet", "circuit"]),
+                rng.choice([0, 40]),
+            )
+            for _ in range(40)
+        ]
         cab.spawn(read)
         system.spawn(cab.name, send, plan)
     go(system, end_ps)
@@ -115,15 +132,25 @@ def foretold(arrivals, edges):
 
 
 def compare(topology, path, seed, faults, act=None):
-    """Runs with ``faults``; whatever arrives anywhere must be what the reference says. Returns counts of struck symbols by what struck them.
+    """Runs with ``faults``; whatever arrives anywhere must be what the reference says. Returns counts of struck symbols
+    by
+    what struck them.
 
-    ``act(system, known)``, after a third of the time, may add to ``known``: (Fault, Placed, begin, end or None, when it was set).
-    """
+    ``act(system, known)``, after a third of the time, may add to ``known``: (Fault, Placed, begin, end or None, when it
+    was set)."""
     rng = seeds.rng("traffic", seed)
     machine = EngineMachine(topology, PROTOTYPE, waves=path, log_data=True)
     system = System.of(machine, topology, PROTOTYPE, seed=seed)
-    known = [(fault, system.faults.add(fault), fault.at_ps or 0, None if fault.for_ps is None else (fault.at_ps or 0) + fault.for_ps, 0)
-             for fault in faults]
+    known = [
+        (
+            fault,
+            system.faults.add(fault),
+            fault.at_ps or 0,
+            None if fault.for_ps is None else (fault.at_ps or 0) + fault.for_ps,
+            0,
+        )
+        for fault in faults
+    ]
     before = {}
     if act is None:
         talk(system, rng)
@@ -137,16 +164,30 @@ def compare(topology, path, seed, faults, act=None):
     counts = [[part.count() for part in placed._parts] for _, placed, *_ in known]
     system.close()
 
-    names = {(str(a), str(b)): board_pins(topology, b) for fiber in topology.fibers for a, b in ((fiber.a, fiber.b), (fiber.b, fiber.a))}
-    delays = {(str(a), str(b)): fiber.delay_ps for fiber in topology.fibers for a, b in ((fiber.a, fiber.b), (fiber.b, fiber.a))}
+    names = {
+        (str(a), str(b)): board_pins(topology, b)
+        for fiber in topology.fibers
+        for a, b in ((fiber.a, fiber.b), (fiber.b, fiber.a))
+    }
+    delays = {
+        (str(a), str(b)): fiber.delay_ps
+        for fiber in topology.fibers
+        for a, b in ((fiber.a, fiber.b), (fiber.b, fiber.a))
+    }
     signals = read(path, [name for several in names.values() for name in several])
     struck = {}
     for ends in fibers:
         sent = [(entry.time_ps, entry.symbol) for entry in log if (entry.sender, entry.receiver) == ends]
         here = [(number, item) for number, item in enumerate(known, 1) if ends in directions(item[0].where, fibers)]
         seen, edges = seen_at(signals, names[ends])
-        prediction = predict(sent, [(fault, key(seed, ends, number), begin, end, when) for number, (fault, _, begin, end, when) in here],
-                             PROTOTYPE.symbol_ps, delays[ends], edges, before.get(ends, 0))
+        prediction = predict(
+            sent,
+            [(fault, key(seed, ends, number), begin, end, when) for number, (fault, _, begin, end, when) in here],
+            PROTOTYPE.symbol_ps,
+            delays[ends],
+            edges,
+            before.get(ends, 0),
+        )
         assert seen == foretold(prediction.arrivals, edges), f"{ends}"
         for (number, (fault, *_)), expected in zip(here, prediction.counts, strict=True):
             assert counts[number - 1][directions(fault.where, fibers).index(ends)] == expected, f"{fault} on {ends}"
@@ -165,12 +206,23 @@ def test_what_arrives_is_what_the_page_says(tmp_path, seed):
     compare(topology, tmp_path / "all.vcd", seed, faults)
 
 
-@pytest.mark.parametrize("what, more", [
-    ("errors", {"rate": 0.02}), ("lost", {"rate": 0.02}), ("doubled", {"rate": 0.02}), ("errors", {"nth": 200, "length": 40}),
-    ("lost", {"kind": "ready", "nth": 2, "times": 2}), ("lost", {"kind": "start", "nth": 2}), ("lost", {"kind": "end", "nth": 2}),
-    ("lost", {"kind": "command", "nth": 3}), ("doubled", {"kind": "command", "nth": 3}), ("errors", {"kind": "command", "times": 9}),
-    ("cut", {"at_ps": 50_000_000, "for_ps": 20_000_000}), ("delay", {"delay_ps": 777_777, "at_ps": 50_000_000, "for_ps": 20_000_000}),
-])
+@pytest.mark.parametrize(
+    "what, more",
+    [
+        ("errors", {"rate": 0.02}),
+        ("lost", {"rate": 0.02}),
+        ("doubled", {"rate": 0.02}),
+        ("errors", {"nth": 200, "length": 40}),
+        ("lost", {"kind": "ready", "nth": 2, "times": 2}),
+        ("lost", {"kind": "start", "nth": 2}),
+        ("lost", {"kind": "end", "nth": 2}),
+        ("lost", {"kind": "command", "nth": 3}),
+        ("doubled", {"kind": "command", "nth": 3}),
+        ("errors", {"kind": "command", "times": 9}),
+        ("cut", {"at_ps": 50_000_000, "for_ps": 20_000_000}),
+        ("delay", {"delay_ps": 777_777, "at_ps": 50_000_000, "for_ps": 20_000_000}),
+    ],
+)
 def test_each_kind_of_fault_strikes_as_the_page_says(tmp_path, what, more):
     struck = compare(SMALL["hub:2"], tmp_path / "all.vcd", 5, [Fault("*", what, **more)])
     assert struck[what] > 1
@@ -215,7 +267,9 @@ def test_faults_set_in_a_run_strike_what_is_sent_from_then_on(tmp_path, seed):
         found = []
         for fault in faults:
             begin = now if fault.at_ps is None else fault.at_ps
-            found.append((fault, system.faults.add(fault), begin, None if fault.for_ps is None else begin + fault.for_ps, now))
+            found.append(
+                (fault, system.faults.add(fault), begin, None if fault.for_ps is None else begin + fault.for_ps, now)
+            )
         return found
 
     compare(SMALL["chain:2"], tmp_path / "all.vcd", seed, [], act)
@@ -233,8 +287,16 @@ def record(topology, seed, faults, system_seed, **options):
     return seen
 
 
-STORM = ["*:errors=2e-3", "CAB1:lost-ready=0.2", "*:doubled-command,nth=20,times=5", "CAB2:cut,at=500us,for=100us", "HUB1:reset,at=1ms",
-         "HUB1.P1:disable,at=1500us,for=100us", "CAB1:stop,at=1800us,for=50us", "CAB1:delay=3us,at=700us,for=200us"]
+STORM = [
+    "*:errors=2e-3",
+    "CAB1:lost-ready=0.2",
+    "*:doubled-command,nth=20,times=5",
+    "CAB2:cut,at=500us,for=100us",
+    "HUB1:reset,at=1ms",
+    "HUB1.P1:disable,at=1500us,for=100us",
+    "CAB1:stop,at=1800us,for=50us",
+    "CAB1:delay=3us,at=700us,for=200us",
+]
 
 
 def test_a_run_replays_and_sleep_changes_nothing():

@@ -1,10 +1,11 @@
 """Fibers, clocks and reset: what stands at the pins against a model of docs/engine.md.
 
-Waveforms of all boards are recorded; the model (the fibers of the cocotb back end, written from the specification without
-knowledge of the engine) is given what each sender showed at its clock edges and must foresee what each receiver saw.
-"""
+Waveforms of all boards are recorded; the model (the fibers of the cocotb back end, written from the specification
+without knowledge of the engine) is given what each sender showed at its clock edges and must foresee what each receiver
+saw."""
 
 import pytest
+
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import Topology, load
 from nectar.software.backends.engine import EngineMachine
@@ -26,7 +27,12 @@ def varied(seed):
         topology.cab(f"CAB{i}", phase_ns=rng.choice([0, 0.001, 31.25, 100]))
     ends = [("CAB1", "HUB1.P0"), ("CAB2", "HUB1.P5"), ("CAB3", "HUB2.P15"), ("HUB1.P7", "HUB2.P1")]
     for a, b in ends:
-        topology.fiber(a, b, delay_ns=rng.choice([0.001, 1, 62.5, 70, 333, 5000]), symbol_ns=rng.choice([None, 70.001, 80, 160, 257]))
+        topology.fiber(
+            a,
+            b,
+            delay_ns=rng.choice([0.001, 1, 62.5, 70, 333, 5000]),
+            symbol_ns=rng.choice([None, 70.001, 80, 160, 257]),
+        )
     return topology
 
 
@@ -59,8 +65,11 @@ def pins(topology, end):
     return {pin: f"{prefix(topology, end.board)}{name}__{pin}" for pin in PINS}
 
 
-@pytest.mark.parametrize("make, seed", [(lambda seed: load("hub:3"), 1), (varied, 2), (varied, 3), (varied, 4), (varied, 5)],
-                         ids=["hub:3", "varied 2", "varied 3", "varied 4", "varied 5"])
+@pytest.mark.parametrize(
+    "make, seed",
+    [(lambda seed: load("hub:3"), 1), (varied, 2), (varied, 3), (varied, 4), (varied, 5)],
+    ids=["hub:3", "varied 2", "varied 3", "varied 4", "varied 5"],
+)
 def test_every_symbol_is_at_the_pins_when_the_specification_says(tmp_path, make, seed):
     topology = make(seed)
     path = tmp_path / "all.vcd"
@@ -81,7 +90,7 @@ def test_every_symbol_is_at_the_pins_when_the_specification_says(tmp_path, make,
             events = sorted([(time, 1) for time in edges[here.board]] + [(time, 0) for time in edges[there.board]])
             for time, sends in events:
                 if time == begin:
-                    continue   # the waveform begins after the first edge
+                    continue  # the waveform begins after the first edge
                 if sends:
                     ready = sender["tx__ready"].before(time)
                     assert ready == model.ready(time), f"{here} at {time}: tx__ready"

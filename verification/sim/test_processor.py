@@ -6,6 +6,7 @@ software must see the same values at the same times.
 """
 
 import pytest
+
 from nectar.hdl.cab.addresses import REG, REGIONS, Irq
 from nectar.sim.topology import Topology
 from nectar.software.backends.engine import EngineMachine
@@ -16,8 +17,19 @@ from nectar.verification.sim.traffic import run
 from nectar.verification.sim.vcd import read
 
 DATA = REGIONS["data"].base
-PINS = ("clk", "irq", "bus__valid", "bus__ready", "bus__address", "bus__write", "bus__select", "bus__write_data", "bus__done",
-        "bus__read_data", "bus__error")
+PINS = (
+    "clk",
+    "irq",
+    "bus__valid",
+    "bus__ready",
+    "bus__address",
+    "bus__write",
+    "bus__select",
+    "bus__write_data",
+    "bus__done",
+    "bus__read_data",
+    "bus__error",
+)
 LIMIT_PS = 5_000_000_000
 
 
@@ -32,7 +44,9 @@ class Software:
     async def some(self, tag):
         """A random operation."""
         door, rng = self.door, self.random
-        what = rng.choice(("write", "write", "block", "spend", "spend", "read", "read", "load", "now", "hole", "store hole"))
+        what = rng.choice(
+            ("write", "write", "block", "spend", "spend", "read", "read", "load", "now", "hole", "store hole")
+        )
         size = rng.choice((1, 2, 4))
         address = DATA + rng.randrange(64) * 4 + rng.randrange(0, 4, size)
         try:
@@ -129,8 +143,13 @@ def test_the_engine_does_what_the_reference_does_at_every_edge(tmp_path, seed):
             if request.write:
                 assert value["bus__write_data"] == request.data, f"edge {number}"
         if number >= 4:
-            request = processor.edge(bool(value["bus__done"]), value["bus__read_data"], bool(value["bus__error"]),
-                                     bool(value["bus__ready"]), bool(value["irq"]))
+            request = processor.edge(
+                bool(value["bus__done"]),
+                value["bus__read_data"],
+                bool(value["bus__error"]),
+                bool(value["bus__ready"]),
+                bool(value["irq"]),
+            )
     assert software.seen == seen
     assert seen[-1][0] == "end"
     assert any(item[0] == "interrupt" for item in seen) and any("refused" in item for item in seen)
@@ -140,6 +159,9 @@ def test_the_numbers_of_the_operations_are_those_of_the_door():
     """The C++ core counts its operations from the same numbers as software.door."""
     import re
     from importlib.resources import files
+
     text = files("nectar.sim").joinpath("processor.h").read_text()
     names = re.search(r"enum class Op : std::uint8_t \{ MODE = 0, WRITE = 1, (.*?) \};", text)[1].split(", ")
-    assert ["MODE", "WRITE", *names] == [kind.name for kind in OperationKind] and [int(kind) for kind in OperationKind] == list(range(10))
+    assert ["MODE", "WRITE", *names] == [kind.name for kind in OperationKind] and [
+        int(kind) for kind in OperationKind
+    ] == list(range(10))

@@ -1,6 +1,7 @@
 """Profiles: the clocks of a system."""
 
 import pytest
+
 from nectar.hdl.hub.profile import HUB_PROFILES
 from nectar.sim.profile import MODERN, PROFILES, PROTOTYPE, profile
 

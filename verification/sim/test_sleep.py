@@ -4,6 +4,7 @@ The boards say themselves when they may sleep; this is what shows that they say 
 """
 
 import pytest
+
 from nectar.hdl.cab.addresses import REG, Irq
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import load
@@ -55,25 +56,43 @@ def record(topology, seed, **options):
         route = routes[name][rng.choice([other for other in names if other != name])]
         packets = [rng.randbytes(rng.randrange(64, 200)) for _ in range(rng.randrange(1, 4))]
         pause = seeds.rng(rng.random())
-        stations.append(Alarms(machine, name, route, packets, lambda pause=pause: pause.choice((1, 7, 40, 5000, 60_000))))
+        stations.append(
+            Alarms(machine, name, route, packets, lambda pause=pause: pause.choice((1, 7, 40, 5000, 60_000)))
+        )
     ended = run(machine, 20_000_000_000)
     engine = machine.engine
     cycles = {board: engine.cycles(board) for board in engine.boards}
-    seen = (ended, machine.time_ps, engine.log, engine.log_lost, [(station.received, station.times) for station in stations])
+    seen = (
+        ended,
+        machine.time_ps,
+        engine.log,
+        engine.log_lost,
+        [(station.received, station.times) for station in stations],
+    )
     machine.close()
     return seen, cycles
 
 
-@pytest.mark.parametrize("make, seed", [(lambda seed: load("hub:4"), 1), (lambda seed: load("figure7"), 2),
-                                        (lambda seed: load("mesh:2x2"), 3), (varied, 4), (varied, 5)],
-                         ids=["hub:4", "figure7", "mesh:2x2", "varied 4", "varied 5"])
+@pytest.mark.parametrize(
+    "make, seed",
+    [
+        (lambda seed: load("hub:4"), 1),
+        (lambda seed: load("figure7"), 2),
+        (lambda seed: load("mesh:2x2"), 3),
+        (varied, 4),
+        (varied, 5),
+    ],
+    ids=["hub:4", "figure7", "mesh:2x2", "varied 4", "varied 5"],
+)
 def test_with_and_without_sleep_everything_is_the_same(make, seed):
     asleep, some = record(make(seed), seed)
     awake, every = record(make(seed), seed, sleep=False)
     assert asleep == awake
     ended, _, log, lost, stations = asleep
     assert ended == "quiet" and not lost and len(log) > 200
-    assert any(received for received, _ in stations) and all(good for received, _ in stations for _, good, _ in received)
+    assert any(received for received, _ in stations) and all(
+        good for received, _ in stations for _, good, _ in received
+    )
     for board in every:
         assert every[board][1] == 0
         assert sum(some[board]) == every[board][0]
@@ -87,7 +106,9 @@ def test_recording_waveforms_changes_nothing(tmp_path):
     plain, _ = record(topology, 6)
     _, end, *_ = plain
     begin, length = end // 10, min(end // 2, 250_000_000)
-    recorded, cycles = record(topology, 6, waves=tmp_path / "some.vcd", wave_boards=["HUB1", "CAB3"], wave_window=(begin, begin + length))
+    recorded, cycles = record(
+        topology, 6, waves=tmp_path / "some.vcd", wave_boards=["HUB1", "CAB3"], wave_window=(begin, begin + length)
+    )
     assert recorded == plain
     assert cycles["HUB1"][0] >= length // PROTOTYPE.hub_period_ps - 1
 

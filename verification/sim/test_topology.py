@@ -1,6 +1,7 @@
 """Topologies: built in, from files, and every mistake that a file can have."""
 
 import pytest
+
 from nectar.sim.topology import BUILT_IN, Topology, TopologyError, load
 from nectar.sim.wiring import End
 
@@ -10,6 +11,7 @@ def ends(topology):
 
 
 # -- built in -----------------------------------------------------------------------------------------
+
 
 def test_hub_is_sixteen_cabs_on_one_hub():
     """N 3.1, 4.1: a HUB has 16 ports."""
@@ -22,8 +24,16 @@ def test_hub_is_sixteen_cabs_on_one_hub():
 def test_figure_7_is_wired_as_the_paper_says():
     """H17, N 4.2.1 and 4.2.2: P4 of HUB2 is CAB3, P8 of HUB2 leads to P3 of HUB1, P8 of HUB1 to CAB1, and so on."""
     topology = load("figure7")
-    assert {frozenset(pair) for pair in (("CAB3", "HUB2.P4"), ("HUB2.P8", "HUB1.P3"), ("HUB1.P8", "CAB1"), ("HUB4.P5", "CAB4"),
-                                         ("HUB3.P4", "CAB5"))} <= ends(topology)
+    assert {
+        frozenset(pair)
+        for pair in (
+            ("CAB3", "HUB2.P4"),
+            ("HUB2.P8", "HUB1.P3"),
+            ("HUB1.P8", "CAB1"),
+            ("HUB4.P5", "CAB4"),
+            ("HUB3.P4", "CAB5"),
+        )
+    } <= ends(topology)
 
 
 def test_a_chain_is_as_long_as_it_says():
@@ -53,23 +63,26 @@ def test_every_built_in_topology_can_be_loaded_by_its_name(name):
     assert load(name).cabs
 
 
-@pytest.mark.parametrize("text, message", [
-    ("hub:17", "takes 1 to 16 CABs; for more write a file"),
-    ("hub:0", "takes 1 to 16 CABs"),
-    ("hub:x", "'hub:x' is not understood; write hub:N"),
-    ("hub:", "is not understood"),
-    ("mesh:3", "write mesh:RxC"),
-    ("mesh:20x20", "a mesh has 1 to 254 HUBs"),
-    ("chain:0", "1 to 254"),
-    ("chain:2x0", "chain:2x0: a HUB of a chain takes 1 to 14 CABs"),
-    ("chain:2x15", "chain:2x15: a HUB of a chain takes 1 to 14 CABs; for more write a file"),
-    ("mesh:2x2x13", "mesh:2x2x13: a HUB of a mesh takes 1 to 12 CABs; for more write a file"),
-    ("mesh:8x8x4", "mesh:8x8x4: 256 CABs are more than the 254 that a network may have"),
-    ("mesh:2x2x2x2", "'mesh:2x2x2x2' is not understood; write mesh:RxC or mesh:RxCxK"),
-    ("figure7:2", "write figure7"),
-    ("ring", "there is no topology 'ring'; name a .toml or .py file, or one of hub:N.*figure7"),
-    ("no_such.toml", "no_such.toml: cannot be read: No such file"),
-])
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("hub:17", "takes 1 to 16 CABs; for more write a file"),
+        ("hub:0", "takes 1 to 16 CABs"),
+        ("hub:x", "'hub:x' is not understood; write hub:N"),
+        ("hub:", "is not understood"),
+        ("mesh:3", "write mesh:RxC"),
+        ("mesh:20x20", "a mesh has 1 to 254 HUBs"),
+        ("chain:0", "1 to 254"),
+        ("chain:2x0", "chain:2x0: a HUB of a chain takes 1 to 14 CABs"),
+        ("chain:2x15", "chain:2x15: a HUB of a chain takes 1 to 14 CABs; for more write a file"),
+        ("mesh:2x2x13", "mesh:2x2x13: a HUB of a mesh takes 1 to 12 CABs; for more write a file"),
+        ("mesh:8x8x4", "mesh:8x8x4: 256 CABs are more than the 254 that a network may have"),
+        ("mesh:2x2x2x2", "'mesh:2x2x2x2' is not understood; write mesh:RxC or mesh:RxCxK"),
+        ("figure7:2", "write figure7"),
+        ("ring", "there is no topology 'ring'; name a .toml or .py file, or one of hub:N.*figure7"),
+        ("no_such.toml", "no_such.toml: cannot be read: No such file"),
+    ],
+)
 def test_a_name_that_is_not_understood_is_refused(text, message):
     with pytest.raises(TopologyError, match=message) as caught:
         load(text)
@@ -82,6 +95,7 @@ def test_two_cabs_may_be_joined_without_a_hub():
 
 
 # -- building -----------------------------------------------------------------------------------------
+
 
 def test_a_number_at_the_end_of_a_name_is_the_id():
     topology = Topology("x").hub("HUB7").hub("LEFT").cab("CAB9").cab("MINE", id=0).cab("OTHER")
@@ -106,34 +120,43 @@ def build(*steps):
     return topology
 
 
-@pytest.mark.parametrize("step, message", [
-    (("fiber", "CAB2", "HUB1.P0"), r"fiber CAB2 - HUB1.P0: HUB1.P0 is already wired by fiber CAB1 - HUB1.P0; use another port"),
-    (("fiber", "CAB1", "HUB1.P1"), "CAB1 is already wired by .*; a CAB has one port"),
-    (("fiber", "CAB2", "HUB3.P0"), "there is no board HUB3; declare it first, or name one of HUB1, HUB2, CAB1, CAB2"),
-    (("fiber", "CAB2", "HUB2.P4"), "HUB2 has no port P4; its ports are P0 to P3"),
-    (("fiber", "CAB2", "HUB2"), "HUB2 is a HUB; name its port, as in HUB2.P0"),
-    (("fiber", "CAB2.P0", "HUB2.P0"), "CAB2 is a CAB and has one port; write CAB2"),
-    (("fiber", "CAB2", "HUB2.3"), "'HUB2.3' is no end of a fiber; write HUB1.P3 or CAB1"),
-    (("fiber", "CAB2", 5), "5 is no end of a fiber"),
-    (("fiber", "HUB2.P1", "HUB2.P1"), "both ends are the same port"),
-    (("fiber", "CAB2", "HUB2.P0", {"length_m": -1}), "length_m must be a number, 0 or more, not -1"),
-    (("fiber", "CAB2", "HUB2.P0", {"length_m": "far"}), "length_m must be a number"),
-    (("fiber", "CAB2", "HUB2.P0", {"length_m": float("nan")}), "length_m must be a number"),
-    (("fiber", "CAB2", "HUB2.P0", {"length_m": 1e9}), "a delay of 5 s is more than"),
-    (("fiber", "CAB2", "HUB2.P0", {"length_m": 1, "delay_ns": 1}), "give length_m or delay_ns, not both"),
-    (("fiber", "CAB2", "HUB2.P0", {"symbol_ns": 0}), "symbol_ns must be more than 0"),
-    (("hub", "HUB1"), "two boards called HUB1; rename one"),
-    (("cab", "HUB1"), "two boards called HUB1"),
-    (("hub", "OTHER", {"id": 1}), "OTHER: HUB1 has the id 1 already; give another id"),
-    (("hub", "HUB255"), "the id of a HUB is 0 to 254, not 255"),
-    (("cab", "OTHER", {"id": 2}), "OTHER: CAB2 has the id 2 already"),
-    (("cab", "OTHER", {"id": 255}), "the id of a CAB is 0 to 254, not 255"),
-    (("cab", "OTHER", {"id": True}), "the id of a CAB is 0 to 254, not True"),
-    (("hub", "HUB3", {"ports": 129}), "HUB3: a HUB has 2 to 128 ports, not 129"),
-    (("hub", "HUB3", {"phase_ns": -1}), "HUB3: phase_ns must be a number"),
-    (("cab", "a-b"), "'a-b' is no name for a board"),
-    (("check",), "CAB2 has no fiber; wire it to a HUB's port"),
-])
+@pytest.mark.parametrize(
+    "step, message",
+    [
+        (
+            ("fiber", "CAB2", "HUB1.P0"),
+            r"fiber CAB2 - HUB1.P0: HUB1.P0 is already wired by fiber CAB1 - HUB1.P0; use another port",
+        ),
+        (("fiber", "CAB1", "HUB1.P1"), "CAB1 is already wired by .*; a CAB has one port"),
+        (
+            ("fiber", "CAB2", "HUB3.P0"),
+            "there is no board HUB3; declare it first, or name one of HUB1, HUB2, CAB1, CAB2",
+        ),
+        (("fiber", "CAB2", "HUB2.P4"), "HUB2 has no port P4; its ports are P0 to P3"),
+        (("fiber", "CAB2", "HUB2"), "HUB2 is a HUB; name its port, as in HUB2.P0"),
+        (("fiber", "CAB2.P0", "HUB2.P0"), "CAB2 is a CAB and has one port; write CAB2"),
+        (("fiber", "CAB2", "HUB2.3"), "'HUB2.3' is no end of a fiber; write HUB1.P3 or CAB1"),
+        (("fiber", "CAB2", 5), "5 is no end of a fiber"),
+        (("fiber", "HUB2.P1", "HUB2.P1"), "both ends are the same port"),
+        (("fiber", "CAB2", "HUB2.P0", {"length_m": -1}), "length_m must be a number, 0 or more, not -1"),
+        (("fiber", "CAB2", "HUB2.P0", {"length_m": "far"}), "length_m must be a number"),
+        (("fiber", "CAB2", "HUB2.P0", {"length_m": float("nan")}), "length_m must be a number"),
+        (("fiber", "CAB2", "HUB2.P0", {"length_m": 1e9}), "a delay of 5 s is more than"),
+        (("fiber", "CAB2", "HUB2.P0", {"length_m": 1, "delay_ns": 1}), "give length_m or delay_ns, not both"),
+        (("fiber", "CAB2", "HUB2.P0", {"symbol_ns": 0}), "symbol_ns must be more than 0"),
+        (("hub", "HUB1"), "two boards called HUB1; rename one"),
+        (("cab", "HUB1"), "two boards called HUB1"),
+        (("hub", "OTHER", {"id": 1}), "OTHER: HUB1 has the id 1 already; give another id"),
+        (("hub", "HUB255"), "the id of a HUB is 0 to 254, not 255"),
+        (("cab", "OTHER", {"id": 2}), "OTHER: CAB2 has the id 2 already"),
+        (("cab", "OTHER", {"id": 255}), "the id of a CAB is 0 to 254, not 255"),
+        (("cab", "OTHER", {"id": True}), "the id of a CAB is 0 to 254, not True"),
+        (("hub", "HUB3", {"ports": 129}), "HUB3: a HUB has 2 to 128 ports, not 129"),
+        (("hub", "HUB3", {"phase_ns": -1}), "HUB3: phase_ns must be a number"),
+        (("cab", "a-b"), "'a-b' is no name for a board"),
+        (("check",), "CAB2 has no fiber; wire it to a HUB's port"),
+    ],
+)
 def test_a_mistake_is_told_in_one_line_that_says_what_to_do(step, message):
     with pytest.raises(TopologyError, match=message) as caught:
         build(step)
@@ -188,23 +211,33 @@ def test_a_toml_file_gives_a_topology(tmp_path):
     assert [(hub.name, hub.id, hub.ports) for hub in topology.hubs.values()] == [("HUB1", 1, 4), ("HUB2", 9, 16)]
     assert topology.cabs["CAB2"].id == 77
     assert [(str(f), f.delay_ps, f.symbol_ps) for f in topology.fibers] == [
-        ("CAB1 - HUB1.P3", 100_000, None), ("HUB1.P0 - HUB2.P0", 5_000_000, None), ("HUB2.P15 - CAB2", 10_000, 100_000)]
+        ("CAB1 - HUB1.P3", 100_000, None),
+        ("HUB1.P0 - HUB2.P0", 5_000_000, None),
+        ("HUB2.P15 - CAB2", 10_000, 100_000),
+    ]
 
 
-@pytest.mark.parametrize("old, new, message", [
-    ('name = "pair"', 'name = "pair', "no valid TOML: .*line 2"),
-    ("ports = 4", "prots = 4", "hubs.HUB1: there is no key 'prots'; known are id, ports"),
-    ("id = 77", "ports = 2", "cabs.CAB2: there is no key 'ports'; known are id"),
-    ("[[fibers]]\nbetween", "[[fibres]]\nbetween", "the file: there is no key 'fibres'; known are name, hubs, cabs, fibers"),
-    ("length_m", "length", "fibers entry 2: there is no key 'length'"),
-    ('between = ["CAB1", "HUB1.P3"]', 'between = ["CAB1"]', "fibers entry 1: give its two ends, as in between = "),
-    ('between = ["CAB1", "HUB1.P3"]', "", "fibers entry 1: give its two ends"),
-    ("[hubs.HUB2]\nid = 9", "hubs.HUB2 = 9", "hubs.HUB1: there is no key 'hubs'"),
-    ("[cabs.CAB1]", "[cabs]\nCAB1 = 1", "cabs.CAB1 must be a table, not 1"),
-    ("HUB2.P15", "HUB2.P16", "fiber HUB2.P16 - CAB2: HUB2 has no port P16"),
-    ('"pair"', "5", "name must be a string"),
-    ("id = 77", 'id = "x"', "CAB2: the id of a CAB is 0 to 254, not 'x'"),
-])
+@pytest.mark.parametrize(
+    "old, new, message",
+    [
+        ('name = "pair"', 'name = "pair', "no valid TOML: .*line 2"),
+        ("ports = 4", "prots = 4", "hubs.HUB1: there is no key 'prots'; known are id, ports"),
+        ("id = 77", "ports = 2", "cabs.CAB2: there is no key 'ports'; known are id"),
+        (
+            "[[fibers]]\nbetween",
+            "[[fibres]]\nbetween",
+            "the file: there is no key 'fibres'; known are name, hubs, cabs, fibers",
+        ),
+        ("length_m", "length", "fibers entry 2: there is no key 'length'"),
+        ('between = ["CAB1", "HUB1.P3"]', 'between = ["CAB1"]', "fibers entry 1: give its two ends, as in between = "),
+        ('between = ["CAB1", "HUB1.P3"]', "", "fibers entry 1: give its two ends"),
+        ("[hubs.HUB2]\nid = 9", "hubs.HUB2 = 9", "hubs.HUB1: there is no key 'hubs'"),
+        ("[cabs.CAB1]", "[cabs]\nCAB1 = 1", "cabs.CAB1 must be a table, not 1"),
+        ("HUB2.P15", "HUB2.P16", "fiber HUB2.P16 - CAB2: HUB2 has no port P16"),
+        ('"pair"', "5", "name must be a string"),
+        ("id = 77", 'id = "x"', "CAB2: the id of a CAB is 0 to 254, not 'x'"),
+    ],
+)
 def test_a_mistake_in_a_toml_file_is_told_with_the_file_and_the_entry(tmp_path, old, new, message):
     assert old in GOOD
     path = write(tmp_path, "pair.toml", GOOD.replace(old, new, 1))
@@ -213,20 +246,26 @@ def test_a_mistake_in_a_toml_file_is_told_with_the_file_and_the_entry(tmp_path, 
     assert str(caught.value).startswith(f"{path}: ") and "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("text", [
-    "from nectar.sim.topology import Topology\ntopology = Topology('t').cab('A').cab('B').fiber('A', 'B')\n",
-    "from nectar.sim.topology import load\ndef topology():\n    return load('chain:2')\n",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from nectar.sim.topology import Topology\ntopology = Topology('t').cab('A').cab('B').fiber('A', 'B')\n",
+        "from nectar.sim.topology import load\ndef topology():\n    return load('chain:2')\n",
+    ],
+)
 def test_a_python_file_gives_a_topology(tmp_path, text):
     assert len(load(write(tmp_path, "shape.py", text)).cabs) == 2
 
 
-@pytest.mark.parametrize("text, message", [
-    ("x = 1\n", "defines no topology; set topology ="),
-    ("topology = 5\n", "defines no topology"),
-    ("def topology(:\n", "SyntaxError"),
-    ("1 / 0\n", "ZeroDivisionError: division by zero"),
-])
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("x = 1\n", "defines no topology; set topology ="),
+        ("topology = 5\n", "defines no topology"),
+        ("def topology(:\n", "SyntaxError"),
+        ("1 / 0\n", "ZeroDivisionError: division by zero"),
+    ],
+)
 def test_a_mistake_in_a_python_file_is_told_with_the_file(tmp_path, text, message):
     path = write(tmp_path, "shape.py", text)
     with pytest.raises(TopologyError, match=message) as caught:

@@ -1,4 +1,5 @@
-"""A node's bus in the engine: what it loads and stores is there, as the rules of the VMEbus have it, in the cycles that the page says."""
+"""A node's bus in the engine: what it loads and stores is there, as the rules of the VMEbus have it, in the cycles
+that the page says."""
 
 import pytest
 
@@ -19,11 +20,26 @@ BASE, SIZE = REGIONS["data"].base, 1 << 13
 TABLE = REGIONS["protection"].base + 31 * PAGES
 LEVEL, VECTOR = 5, 0xA7
 ACKNOWLEDGE = 0x800000
-PINS = ("as_n", "ds_n", "write_n", "lword_n", "iack_n", "address", "am", "data", "iackin_n", "dtack_pull", "berr_pull", "irq_pull", "data_drive")
+PINS = (
+    "as_n",
+    "ds_n",
+    "write_n",
+    "lword_n",
+    "iack_n",
+    "address",
+    "am",
+    "data",
+    "iackin_n",
+    "dtack_pull",
+    "berr_pull",
+    "irq_pull",
+    "data_drive",
+)
 
 
 def run(node, profile=PROTOTYPE, interrupts=0, **options):
-    """Runs ``node(door)`` on the node of a CAB that has opened its memory to it; the CAB raises so many interrupts. Returns (result, BaseException or None)."""
+    """Runs ``node(door)`` on the node of a CAB that has opened its memory to it; the CAB raises so many interrupts.
+    Returns (result, BaseException or None)."""
     machine = EngineMachine(load("hub:1"), profile, nodes=["CAB1"], **options)
     cab = machine.doors["CAB1"]
     results = []
@@ -36,7 +52,10 @@ def run(node, profile=PROTOTYPE, interrupts=0, **options):
         cab.write_block(BASE, bytes(SIZE))
         for _ in range(interrupts + 1):
             await cab.now()
-            cab.write(REG["VME_INTERRUPT"].address, REG["VME_INTERRUPT"].level.put(LEVEL) | REG["VME_INTERRUPT"].vector.put(VECTOR))
+            cab.write(
+                REG["VME_INTERRUPT"].address,
+                REG["VME_INTERRUPT"].level.put(LEVEL) | REG["VME_INTERRUPT"].vector.put(VECTOR),
+            )
             while await cab.read(REG["VME_INTERRUPT"].address):
                 cab.spend(50)
 
@@ -47,6 +66,7 @@ def run(node, profile=PROTOTYPE, interrupts=0, **options):
         async def handler():
             heard.append(await door.read(ACKNOWLEDGE))
             heard.append(await door.read(ACKNOWLEDGE))
+
         door.attach(handler)
         while not heard:
             await door.wait()
@@ -68,6 +88,7 @@ def run(node, profile=PROTOTYPE, interrupts=0, **options):
 
 def mixed(accesses):
     """A node that makes random accesses and compares what it loads with what it has stored."""
+
     async def node(door):
         random = seeds.rng("vme")
         memory = bytearray(SIZE)
@@ -80,26 +101,28 @@ def mixed(accesses):
             if kind == 0:
                 value = random.randrange(1 << 8 * size)
                 door.write(BASE + where, value, size)
-                memory[where:where + size] = value.to_bytes(size, "big")
+                memory[where : where + size] = value.to_bytes(size, "big")
             elif kind == 1:
-                assert await door.read(BASE + where, size) == int.from_bytes(memory[where:where + size], "big")
+                assert await door.read(BASE + where, size) == int.from_bytes(memory[where : where + size], "big")
             elif kind == 2:
                 data = random.randbytes(length)
                 door.write_block(BASE + start, data)
-                memory[start:start + length] = data
+                memory[start : start + length] = data
             elif kind == 3:
-                assert await door.read_block(BASE + start, length) == memory[start:start + length]
+                assert await door.read_block(BASE + start, length) == memory[start : start + length]
             elif kind == 4:
                 with pytest.raises(BusError):
                     await door.read(BASE + SIZE + 4 * random.randrange(1000))
             else:
                 door.spend(random.randrange(40))
         assert await door.read_block(BASE, SIZE) == memory
+
     return node
 
 
 def test_what_a_node_stores_is_what_it_loads():
-    """Bytes, halfwords, words, blocks of any alignment, across multiples of 256 bytes; errors and interrupts among them."""
+    """Bytes, halfwords, words, blocks of any alignment, across multiples of 256 bytes; errors and interrupts among
+    them."""
     run(mixed(150), interrupts=20)
 
 
@@ -113,11 +136,13 @@ def test_the_board_sees_the_same_whether_it_sleeps_or_not():
     async def node(door):
         await mixed(40)(door)
         return await door.now()
+
     assert run(node, interrupts=3) == run(node, interrupts=3, sleep=False)
 
 
 def replay(path):
-    """Puts what a waveform has of the VME pins on the lines of a Backplane; returns its Checker, and how many interrupts were acknowledged."""
+    """Puts what a waveform has of the VME pins on the lines of a Backplane; returns its Checker, and how many
+    interrupts were acknowledged."""
     signals = read(path, [f"CAB1.vmecab.board.vme__{pin}" for pin in PINS])
     changes = {}
     for name, signal in signals.items():
@@ -134,9 +159,20 @@ def replay(path):
         now[0] = time / 1000
         taken += bin(pins["irq_pull"] & ~changes[time].get("irq_pull", pins["irq_pull"])).count("1")
         pins |= changes[time]
-        bus.drive("node", lword=pins["lword_n"], iack=pins["iack_n"], address=pins["address"], am=pins["am"], write=pins["write_n"])
+        bus.drive(
+            "node",
+            lword=pins["lword_n"],
+            iack=pins["iack_n"],
+            address=pins["address"],
+            am=pins["am"],
+            write=pins["write_n"],
+        )
         stored = None if pins["write_n"] else pins["data"]
-        bus.drive("node", data_high=None if stored is None else stored >> 16, data_low=None if stored is None else stored & 0xFFFF)
+        bus.drive(
+            "node",
+            data_high=None if stored is None else stored >> 16,
+            data_low=None if stored is None else stored & 0xFFFF,
+        )
         bus.drive("node", **{"as": pins["as_n"]}, ds0=pins["ds_n"] & 1, ds1=pins["ds_n"] >> 1)
         bus.drive("node", **{point("iackin", 0): pins["iackin_n"]})
         # The board's data lines follow the strobes without a clock between; its answers do not.
@@ -147,24 +183,52 @@ def replay(path):
     return checker, taken
 
 
-@pytest.mark.parametrize("profile", [PROTOTYPE, pytest.param(MODERN, marks=pytest.mark.nightly)], ids=["prototype", "modern"])
+@pytest.mark.parametrize(
+    "profile", [PROTOTYPE, pytest.param(MODERN, marks=pytest.mark.nightly)], ids=["prototype", "modern"]
+)
 def test_the_bus_keeps_the_rules(tmp_path, profile):
     """What is on the pins while a node works breaks no rule of IEEE 1014 that the checker of the regression knows."""
     path = tmp_path / "bus.vcd"
     run(mixed(60), profile, interrupts=5, waves=path, wave_boards=["CAB1"])
     checker, taken = replay(path)
     assert taken == 6
-    checker.done("ADDRESS-SETUP", "ADDRESS-HOLD", "AS-HIGH", "AS-LOW", "AS-HOLD", "DS-ORDER", "DS-HIGH", "DS-FREE", "DS-HOLD", "DATA-SETUP", "WRITE-HOLD",
-                 "BLOCK", "ANSWER", "ONE-ANSWER", "ANSWER-HOLD", "READ-TURN", "READ-SETUP", "IRQ-HOLD", "CONFLICT", "OWNER")
+    checker.done(
+        "ADDRESS-SETUP",
+        "ADDRESS-HOLD",
+        "AS-HIGH",
+        "AS-LOW",
+        "AS-HOLD",
+        "DS-ORDER",
+        "DS-HIGH",
+        "DS-FREE",
+        "DS-HOLD",
+        "DATA-SETUP",
+        "WRITE-HOLD",
+        "BLOCK",
+        "ANSWER",
+        "ONE-ANSWER",
+        "ANSWER-HOLD",
+        "READ-TURN",
+        "READ-SETUP",
+        "IRQ-HOLD",
+        "CONFLICT",
+        "OWNER",
+    )
 
 
 def test_accesses_take_the_cycles_that_the_page_says():
-    """docs/nodes.md: 15 to 17 for a store, 17 to 20 for a load, 582 to 588 for a block of 64 words, whenever they begin."""
+    """docs/nodes.md: 15 to 17 for a store, 17 to 20 for a load, 582 to 588 for a block of 64 words, whenever they
+    begin."""
+
     async def node(door):
         times = {kind: set() for kind in ("store", "load", "store block", "load block")}
         for wait in range(40):
-            for kind, access in (("store", lambda: door.write(BASE, 1)), ("store block", lambda: door.write_block(BASE, bytes(256))),
-                                 ("load", lambda: door.read(BASE)), ("load block", lambda: door.read_block(BASE, 256))):
+            for kind, access in (
+                ("store", lambda: door.write(BASE, 1)),
+                ("store block", lambda: door.write_block(BASE, bytes(256))),
+                ("load", lambda: door.read(BASE)),
+                ("load block", lambda: door.read_block(BASE, 256)),
+            ):
                 door.spend(wait)
                 begin = await door.now()
                 value = access()
@@ -172,6 +236,7 @@ def test_accesses_take_the_cycles_that_the_page_says():
                     await value
                 times[kind].add(await door.now() - begin)
         return times
+
     times = run(node)
     assert times["store"] == {15, 16, 17} and times["load"] == {17, 18, 19, 20}
     assert all(582 <= cycles <= 588 for cycles in times["store block"] | times["load block"])

@@ -6,6 +6,7 @@ import sys
 
 import pylibfst
 import pytest
+
 from nectar.sim.topology import load
 from nectar.software.backends.engine import EngineMachine
 from nectar.verification.sim.traffic import Station, run
@@ -30,20 +31,23 @@ def test_all_boards_are_in_one_file_under_their_names(tmp_path):
     for signal, period in zip(clocks.values(), (70_000, 62_500)):
         assert signal.rises() == list(range(0, end + 1, period))
         falls = [time for time, value in zip(signal.times, signal.values) if not value]
-        assert falls == [time + period // 2 for time in signal.rises()][:len(falls)] and len(falls) >= len(signal.rises()) - 1
+        assert (
+            falls == [time + period // 2 for time in signal.rises()][: len(falls)]
+            and len(falls) >= len(signal.rises()) - 1
+        )
 
 
 def test_some_boards_and_some_time(tmp_path):
     record(tmp_path / "some.vcd", wave_boards=["CAB2"], wave_window=(2_000_000, 4_000_000))
     assert scopes(tmp_path / "some.vcd") == {"CAB2"}
-    clk, = read(tmp_path / "some.vcd", ["CAB2.cab.board.clk"]).values()
+    (clk,) = read(tmp_path / "some.vcd", ["CAB2.cab.board.clk"]).values()
     assert clk.rises() == list(range(2_000_000, 4_000_000, 62_500))
     assert max(clk.times) < 4_000_000
 
 
 def test_a_window_that_never_comes_gives_a_file_without_changes(tmp_path):
     end = record(tmp_path / "none.vcd", wave_window=(10**12, 2 * 10**12))
-    clk, = read(tmp_path / "none.vcd", ["CAB1.cab.board.clk"]).values()
+    (clk,) = read(tmp_path / "none.vcd", ["CAB1.cab.board.clk"]).values()
     assert end < 10**12 and not clk.times
 
 
@@ -71,9 +75,12 @@ def fst_changes(path, names):
 def test_fst_says_what_vcd_says(tmp_path):
     record(tmp_path / "a.vcd")
     record(tmp_path / "a.fst")
-    names = {"CAB1.cab.board.clk": "CAB1.cab.board.clk", "CAB1.cab.board.bus__address": "CAB1.cab.board.bus__address [23:0]",
-             "HUB1.hub16.board.port_1__tx__payload": "HUB1.hub16.board.port_1__tx__payload [8:0]",
-             "CAB2.cab.board.irq": "CAB2.cab.board.irq"}
+    names = {
+        "CAB1.cab.board.clk": "CAB1.cab.board.clk",
+        "CAB1.cab.board.bus__address": "CAB1.cab.board.bus__address [23:0]",
+        "HUB1.hub16.board.port_1__tx__payload": "HUB1.hub16.board.port_1__tx__payload [8:0]",
+        "CAB2.cab.board.irq": "CAB2.cab.board.irq",
+    }
     vcd = read(tmp_path / "a.vcd", names)
     fst = fst_changes(tmp_path / "a.fst", names.values())
     for name, other in names.items():
@@ -98,12 +105,12 @@ def test_recording_ends_at_the_limit_and_what_was_recorded_is_whole(tmp_path, fo
     full = machine.engine.waves_full_ps
     machine.close()
     assert 0 < full < end and machine.engine.waves_full_ps == full
-    whole, = read(tmp_path / "all.vcd", ["CAB1.cab.board.clk"]).values()
+    (whole,) = read(tmp_path / "all.vcd", ["CAB1.cab.board.clk"]).values()
     expected = [change for change in zip(whole.times, whole.values) if change[0] < full]
     if format == "fst":
         found = fst_changes(tmp_path / "half.fst", ["CAB1.cab.board.clk"])["CAB1.cab.board.clk"]
     else:
-        half, = read(tmp_path / "half.vcd", ["CAB1.cab.board.clk"]).values()
+        (half,) = read(tmp_path / "half.vcd", ["CAB1.cab.board.clk"]).values()
         found = list(zip(half.times, half.values))
         assert limit <= os.path.getsize(tmp_path / "half.vcd") < len(text)
     assert found == expected

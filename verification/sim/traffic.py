@@ -51,12 +51,19 @@ class Station:
         command = REG["TX_COMMAND"]
         self.door.write_block(DATA, data)
         for number, (hub, port) in enumerate(self.route):
-            self._write("TX_COMMAND", command.wait_ready.put(int(number == 0)) | command.opcode.put(int(Op.TEST_OPEN_RETRY))
-                        | command.hub.put(hub) | command.param.put(port))
+            self._write(
+                "TX_COMMAND",
+                command.wait_ready.put(int(number == 0))
+                | command.opcode.put(int(Op.TEST_OPEN_RETRY))
+                | command.hub.put(hub)
+                | command.param.put(port),
+            )
         area = REG["TX_AREA"]
         self._write("TX_ADDRESS", DATA)
         self._write("TX_AREA", area.length.put(len(data)) | area.crc.mask | area.end.mask | area.start.mask)
-        self._write("TX_COMMAND", command.opcode.put(int(Op.CLOSE_ALL)) | command.hub.put(ANY_HUB) | command.notify.mask)
+        self._write(
+            "TX_COMMAND", command.opcode.put(int(Op.CLOSE_ALL)) | command.hub.put(ANY_HUB) | command.notify.mask
+        )
 
     async def _main(self):
         self.door.attach(self._interrupt)
@@ -83,7 +90,9 @@ class Station:
         if pending >> Irq.RECEIVED & 1:
             result = int.from_bytes(block[4:8], "big")
             fields = REG["RX_RESULT"]
-            data = block[8:8 + fields.header.get(result)] + await self.door.read_block(_BUFFER, fields.length.get(result))
+            data = block[8 : 8 + fields.header.get(result)] + await self.door.read_block(
+                _BUFFER, fields.length.get(result)
+            )
             self._write("RX_RELEASE", 0)
             self.received.append((data, not fields.crc_bad.get(result), await self.door.now()))
 

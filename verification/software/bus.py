@@ -12,9 +12,9 @@ class Board:
     def __init__(self, delay=4, ready=lambda: True, bad=()):
         self.delay, self.ready, self.bad = delay, ready, set(bad)
         self.memory = bytearray(4096)
-        self.taken = []          # (edge after which it was driven and taken, request)
-        self.answers = []        # (edge, data, error)
-        self.irq = set()         # edges at which the line is sampled as 1
+        self.taken = []  # (edge after which it was driven and taken, request)
+        self.answers = []  # (edge, data, error)
+        self.irq = set()  # edges at which the line is sampled as 1
         self.log = []
 
     def run(self, processor, edges):
@@ -30,7 +30,7 @@ class Board:
             if driven is not None and ready:
                 self.taken.append((at, driven))
                 bad = driven.address in self.bad
-                word = int.from_bytes(self.memory[driven.address:driven.address + 4], "big")
+                word = int.from_bytes(self.memory[driven.address : driven.address + 4], "big")
                 if driven.write and not bad:
                     for lane in range(4):
                         if driven.select & 8 >> lane:

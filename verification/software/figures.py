@@ -1,4 +1,6 @@
-"""Figures of the datalink, measured on the RTL: latency by switching, what flow control and routing in software cost, the receive upcall at worst.
+"""Figures of the datalink, measured on the RTL: latency by switching, what flow control and routing in software cost,
+the
+receive upcall at worst.
 
 Facts S4 and S11; docs/routing.md has the table. Each function returns what it measured; the tests assert on it.
 """
@@ -18,7 +20,8 @@ from .helpers import drive, model
 
 __all__ = ["flow_control_cost", "latency_us", "routing_cost", "throughput", "upcall_us", "QUEUE_US"]
 
-#: From the first symbol of a packet until a CAB's input queue of 1152 symbols overflows, if they come as fast as they can.
+#: From the first symbol of a packet until a CAB's input queue of 1152 symbols overflows, if they come as fast as they
+#: can.
 QUEUE_US = 1152 * PROTOTYPE.symbol_ps / 1e6
 
 _PROTOCOL = 99
@@ -26,6 +29,7 @@ _PROTOCOL = 99
 
 def latency_us(length, switching, topology="chain:3", source="CAB1", target="CAB3"):
     """Microseconds from ``send`` of a datagram to the moment at which a task has it, on idle CABs."""
+
     async def send(cab, destination):
         await cab.sleep(500)
         begin = await cab.now_us()
@@ -71,6 +75,7 @@ def throughput(sending, packets=60, topology="chain:2", source="CAB1", target="C
 
     It returns a coroutine function that sends the packet it is given, (header, areas).
     """
+
     async def send(cab, destination):
         block = await cab.memory.allocate(MAX_DATA)
         one = await sending(cab, destination)
@@ -102,6 +107,7 @@ async def ordinary(cab, destination):
 
 async def looked_up(cab, destination):
     """The same, with the look-up of the route for each packet, and its cost."""
+
     async def one(header, areas):
         cab.door.spend(cab.kernel.costs.datalink_route)
         await cab.datalink.send(cab.datalink.route(destination), header, areas)
@@ -139,16 +145,18 @@ def flow_control_cost():
 
 
 def routing_cost():
-    """(Mbit/s with the look-up for each packet, with a route found once, over a connection that stands) of packets of 1 kbyte over two HUBs."""
+    """(Mbit/s with the look-up for each packet, with a route found once, over a connection that stands) of packets
+    of 1 kbyte over two HUBs."""
     return throughput(looked_up), throughput(ordinary), throughput(standing)
 
 
 def upcall_us(packets=150):
-    """Microseconds from the first symbol of each packet at a CAB to the upcall's answer (place named, DMA started), of many under the worst load.
+    """Microseconds from the first symbol of each packet at a CAB to the upcall's answer (place named, DMA started), of
+    many under the worst load.
 
-    Packets of all sizes follow each other without a gap from three CABs; the CAB sends itself, stores long messages, and has eight timers that go off
-    together every 100 us, so that handlers have just begun, and are long, when packets come.
-    """
+    Packets of all sizes follow each other without a gap from three CABs; the CAB sends itself, stores long messages,
+    and has eight timers that go off together every 100 us, so that handlers have just begun, and are long, when packets
+    come."""
     shape = load("hub:4")
     system = System.of(EngineMachine(shape, log_control=True), shape, PROTOTYPE, trace=True)
     try:
@@ -186,9 +194,13 @@ def upcall_us(packets=150):
         drive(system.run(10**12))
         fiber = next(fiber for fiber in shape.fibers if "CAB4" in (fiber.a.board, fiber.b.board))
         flight = fiber.delay_ps + PROTOTYPE.symbol_ps
-        starts = [time + flight for time, _, there, symbol in system.symbols if there == "CAB4" and symbol == Control.START]
+        starts = [
+            time + flight for time, _, there, symbol in system.symbols if there == "CAB4" and symbol == Control.START
+        ]
         first = 4 * PROTOTYPE.cab_period_ps
-        answers = [cycle * PROTOTYPE.cab_period_ps + first for cycle, event, _, _ in target.kernel.trace if event == "answered"]
+        answers = [
+            cycle * PROTOTYPE.cab_period_ps + first for cycle, event, _, _ in target.kernel.trace if event == "answered"
+        ]
         assert len(starts) == len(answers) == packets and not sink.bad
         return [(answer - start) / 1e6 for start, answer in zip(starts, answers)]
     finally:

@@ -13,8 +13,20 @@ from nectar.software.datalink.datalink import Switching
 from nectar.software.system import System
 from nectar.verification import seeds
 
-__all__ = ["BACKENDS", "PORTS", "drive", "held", "model", "nothing_leaks", "pattern", "properties", "receive_all",
-           "run_task", "send_all", "small"]
+__all__ = [
+    "BACKENDS",
+    "PORTS",
+    "drive",
+    "held",
+    "model",
+    "nothing_leaks",
+    "pattern",
+    "properties",
+    "receive_all",
+    "run_task",
+    "send_all",
+    "small",
+]
 
 #: Where scenarios run that are to run on the RTL too.
 BACKENDS = ["model", "engine"]
@@ -49,9 +61,9 @@ def small(topology):
 def model(topology="hub:2", faults=(), memory_bytes=1 << 20, backend="model", nodes=(), **options):
     """A System on a ModelMachine (or on the engine), closed at the end. ``system.go()`` runs it within LIMIT.
 
-    ``nodes``: names of the CABs that have one. ``memory_bytes`` is what the software knows of; the engine's boards have 1 Mbyte. ``faults`` are texts (docs/faults.md); ``system.placed`` has what
-    counts them. A topology that is named, and not explored, has small HUBs where these suffice.
-    """
+    ``nodes``: names of the CABs that have one. ``memory_bytes`` is what the software knows of; the engine's boards have
+    1 Mbyte. ``faults`` are texts (docs/faults.md); ``system.placed`` has what counts them. A topology that is named,
+    and not explored, has small HUBs where these suffice."""
     shape = load(topology)
     if isinstance(topology, str) and "routes" not in options:
         shape = small(shape)
@@ -69,7 +81,8 @@ def model(topology="hub:2", faults=(), memory_bytes=1 << 20, backend="model", no
 
 
 def run_task(task, *args, leaks=False, protected=False, **options):
-    """Runs ``task(cab, *args)`` on CAB1 of a small system; returns its result. Nothing may be left, unless it ``leaks``."""
+    """Runs ``task(cab, *args)`` on CAB1 of a small system; returns its result. Nothing may be left, unless it
+    ``leaks``."""
     with model(**options) as system, nothing_leaks(system, not leaks):
         thread = system.spawn("CAB1", task, *args, protected=protected)
         system.go()
@@ -77,17 +90,30 @@ def run_task(task, *args, leaks=False, protected=False, **options):
 
 
 def held(system):
-    """By CAB what is given out and must be given back: heap, timers, protection domains, places in mailboxes, guarding locks, threads that wait for memory."""
-    return {cab.name: {"heap": cab.memory.used, "awaited": cab.memory.awaited, "timers": cab.timers.running, "domains": cab.domains.used,
-                       "locks": [str(lock) for lock in cab.kernel.guards if lock.holder is not None],
-                       "mailboxes": {number: (len(box), box.reserved, box.writers) for number, box in cab.mailboxes.items()
-                                     if len(box) or box.reserved or box.writers}}
-            for cab in system.cabs}
+    """By CAB what is given out and must be given back: heap, timers, protection domains, places in mailboxes,
+    guarding locks, threads that wait for memory."""
+    return {
+        cab.name: {
+            "heap": cab.memory.used,
+            "awaited": cab.memory.awaited,
+            "timers": cab.timers.running,
+            "domains": cab.domains.used,
+            "locks": [str(lock) for lock in cab.kernel.guards if lock.holder is not None],
+            "mailboxes": {
+                number: (len(box), box.reserved, box.writers)
+                for number, box in cab.mailboxes.items()
+                if len(box) or box.reserved or box.writers
+            },
+        }
+        for cab in system.cabs
+    }
 
 
 @contextmanager
 def nothing_leaks(system, strict=True, settle_ps=SETTLE):
-    """Asserts that all CABs of ``system`` hold at the end what they held at the beginning, once nothing happens any more or ``settle_ps`` have passed.
+    """Asserts that all CABs of ``system`` hold at the end what they held at the beginning, once nothing happens any
+    more
+    or ``settle_ps`` have passed.
 
     Not ``strict``: looks at nothing.
     """
@@ -104,7 +130,8 @@ def pattern(length, seed=0):
 
 
 def properties(test=None, **settings):
-    """A property-based test that draws the same cases in every run with the same seed; ``settings`` as for hypothesis."""
+    """A property-based test that draws the same cases in every run with the same seed; ``settings`` as for
+    hypothesis."""
     if test is None:
         return lambda test: properties(test, **settings)
     return hypothesis.seed(seeds.seed())(hypothesis.settings(database=None, deadline=None, **settings)(test))

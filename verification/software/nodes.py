@@ -10,7 +10,8 @@ BOTH = ["CAB1", "CAB2"]
 
 
 def run(*processes, tasks=(), backend="model", nodes=BOTH, topology="hub:2", leaks=False):
-    """Runs ``processes``, each (name of the CAB before the node, process, arguments), and ``tasks`` of CABs; their results. Nothing may be left behind."""
+    """Runs ``processes``, each (name of the CAB before the node, process, arguments), and ``tasks`` of CABs; their
+    results. Nothing may be left behind."""
     with model(topology, backend=backend, nodes=nodes) as system, nothing_leaks(system, not leaks, 10**12):
         threads = [system.node(name).spawn(process, *arguments) for name, process, *arguments in processes]
         threads += [system.spawn(name, task, *arguments) for name, task, *arguments in tasks]
@@ -56,16 +57,20 @@ async def one(cab):
 
 def wait_and(task):
     """A task that does ``task(cab)`` after so many microseconds."""
+
     async def waiting(cab, microseconds):
         await cab.sleep(microseconds)
         return await task(cab)
+
     return waiting
 
 
 def failing(attempt):
     """A process that gives the error that ``attempt(node)`` raises."""
+
     async def process(node):
         with pytest.raises(Exception) as caught:
             await attempt(node)
         return caught.value
+
     return process

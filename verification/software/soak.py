@@ -1,7 +1,9 @@
-"""A soak: byte streams, requests and reliable multicasts among several CABs over several HUBs, while everything goes wrong.
+"""A soak: byte streams, requests and reliable multicasts among several CABs over several HUBs, while everything goes
+wrong.
 
-Symbol errors, lost ready signals, replies and commands by rate, cuts of fibers and resets of HUBs again and again. Not one message may be lost,
-doubled, reordered or damaged. A soak is a number of rounds; each is a new system, and replays from its seed:
+Symbol errors, lost ready signals, replies and commands by rate, cuts of fibers and resets of HUBs again and again. Not
+one message may be lost, doubled, reordered or damaged. A soak is a number of rounds; each is a new system, and replays
+from its seed:
 
     python -m nectar.verification.software.soak --rounds 1 --seed 17 --backend engine
 """
@@ -23,8 +25,11 @@ TOPOLOGIES = ["chain:3", "mesh:2x2", "figure7"]
 PATIENCE_US = 20_000_000
 LIMIT_PS = 120 * 10**12
 OPTIONS = Options()
-LONG = {"stream": StreamOptions(silence_us=PATIENCE_US, connect_us=PATIENCE_US), "request": RequestOptions(timeout_us=PATIENCE_US, attempts=1000),
-        "multicast": MulticastOptions(timeout_us=PATIENCE_US)}
+LONG = {
+    "stream": StreamOptions(silence_us=PATIENCE_US, connect_us=PATIENCE_US),
+    "request": RequestOptions(timeout_us=PATIENCE_US, attempts=1000),
+    "multicast": MulticastOptions(timeout_us=PATIENCE_US),
+}
 PORT, SERVICE, MAILBOX = 7, 5, 100
 #: us after which all that is kept for peers that might ask again has been given up.
 SETTLE_US = 1_500_000
@@ -35,7 +40,8 @@ HEAD = 6
 
 @dataclass(frozen=True)
 class Rates:
-    """What goes wrong: probabilities of a symbol (a signal, a frame), and milliseconds between cuts and between resets."""
+    """What goes wrong: probabilities of a symbol (a signal, a frame), and milliseconds between cuts and between
+    resets."""
 
     errors: float = 1e-5
     ready: float = 1e-3
@@ -46,16 +52,22 @@ class Rates:
 
     def faults(self):
         """As text."""
-        return [f"*:errors={self.errors:g}", f"*:lost-ready={self.ready:g}", f"*:lost-reply={self.reply:g}", f"*:lost-command={self.command:g}"]
+        return [
+            f"*:errors={self.errors:g}",
+            f"*:lost-ready={self.ready:g}",
+            f"*:lost-reply={self.reply:g}",
+            f"*:lost-command={self.command:g}",
+        ]
 
 
 @dataclass
 class Outcome:
     """What came of it. Times in ms of simulated time.
 
-    ``messages``: that arrived, by transport. ``hits``: of each fault. ``recoveries``: after each cut and reset, until all flows that it met had gone on.
-    ``longest``: the longest time for which a flow stood still. ``strays``: messages that arrived where they were not sent to.
-    """
+    ``messages``: that arrived, by transport. ``hits``: of each fault. ``recoveries``: after each cut and reset, until
+    all flows that it met had gone on.
+    ``longest``: the longest time for which a flow stood still. ``strays``: messages that arrived where they were not
+    sent to."""
 
     messages: dict = field(default_factory=lambda: dict.fromkeys(("stream", "request", "multicast"), 0))
     hits: dict = field(default_factory=dict)
@@ -82,10 +94,18 @@ class Outcome:
 
     def __str__(self):
         hits = ", ".join(f"{name} {count}" for name, count in self.hits.items())
-        told = f"median {statistics.median(self.recoveries):.1f} ms, worst {max(self.recoveries):.1f} ms" if self.recoveries else "none was needed"
-        return (f"{self.total} messages in {self.rounds} rounds ({', '.join(f'{name} {count}' for name, count in self.messages.items())}), "
-                f"{self.simulated_ms:.0f} ms simulated; struck: {hits}; recovery from {len(self.recoveries)} cuts and resets: {told}; "
-                f"longest standstill {self.longest:.1f} ms; strays {self.strays}")
+        told = (
+            f"median {statistics.median(self.recoveries):.1f} ms, worst {max(self.recoveries):.1f} ms"
+            if self.recoveries
+            else "none was needed"
+        )
+        return (
+            f"{self.total} messages in {self.rounds} rounds "
+            f"({', '.join(f'{name} {count}' for name, count in self.messages.items())}), "
+            f"{self.simulated_ms:.0f} ms simulated; struck: {hits}; recovery from {len(self.recoveries)} cuts and "
+            f"resets: {told}; "
+            f"longest standstill {self.longest:.1f} ms; strays {self.strays}"
+        )
 
 
 class _Flow:
@@ -93,7 +113,7 @@ class _Flow:
 
     def __init__(self, transport, source, destination, count, seed):
         self.transport, self.source, self.destination, self.count = transport, source, destination, count
-        self.times = []          # us at which each message arrived
+        self.times = []  # us at which each message arrived
         self._name = f"{transport} {source}->{destination} {seed}"
 
     def content(self, number):
@@ -106,7 +126,9 @@ class _Flow:
         """``data`` has arrived: it must be the next message."""
         number = len(self.times)
         assert number < self.count, f"{self._name}: more messages than were sent"
-        assert data == self.content(number), f"{self._name}: message {number} is not what was sent: got number {int.from_bytes(data[3:6], 'big')}"
+        assert data == self.content(number), (
+            f"{self._name}: message {number} is not what was sent: got number {int.from_bytes(data[3:6], 'big')}"
+        )
         self.times.append(await cab.now_us())
 
 
@@ -168,10 +190,16 @@ def _start(system, rng, seed, count):
     cabs = system.cabs
     flows = []
     for number, cab in enumerate(cabs):
-        cab.stream.options, cab.request.options, cab.multicast.options = LONG["stream"], LONG["request"], LONG["multicast"]
+        cab.stream.options, cab.request.options, cab.multicast.options = (
+            LONG["stream"],
+            LONG["request"],
+            LONG["multicast"],
+        )
         following = cabs[(number + 1) % len(cabs)]
-        for transport, out, into, to in (("stream", _stream_out, _stream_in, following),
-                                         ("request", _ask, _answer, rng.choice([other for other in cabs if other is not cab]))):
+        for transport, out, into, to in (
+            ("stream", _stream_out, _stream_in, following),
+            ("request", _ask, _answer, rng.choice([other for other in cabs if other is not cab])),
+        ):
             flow = _Flow(transport, cab.id, to.id, count, seed)
             # A server never ends; its clients do.
             (to.spawn(into, flow, cab.id) if transport == "request" else system.spawn(to.name, into, flow, cab.id))
@@ -188,7 +216,8 @@ def _start(system, rng, seed, count):
 
 
 def _disturb(system, rng, rates, events):
-    """Cuts fibers and resets HUBs, again and again; notes in ``events`` when each was over, in us. Returns what ends it."""
+    """Cuts fibers and resets HUBs, again and again; notes in ``events`` when each was over, in us. Returns what ends
+    it."""
     machine, faults = system.machine, system.faults
     over = []
 
@@ -223,7 +252,9 @@ def _strays(system):
 
 
 def soak_round(seed, backend="model", count=40, rates=Rates(), topology=None):
-    """One round: each CAB sends ``count`` messages by stream, ``count`` requests and half as many multicasts. Returns an Outcome.
+    """One round: each CAB sends ``count`` messages by stream, ``count`` requests and half as many multicasts. Returns
+    an
+    Outcome.
 
     Raises AssertionError or ProgramError, with the seed, if a message is lost, doubled, reordered or damaged.
     """
@@ -248,15 +279,24 @@ def soak_round(seed, backend="model", count=40, rates=Rates(), topology=None):
             outcome.strays = _strays(system)
             assert [cab.memory.used for cab in system.cabs] == used, "memory is kept"
         except BaseException as error:
-            error.add_note(f"soak seed {seed} on the {backend}, {topology}, {count} messages, NECTAR_SEED {seeds.seed()}")
+            error.add_note(
+                f"soak seed {seed} on the {backend}, {topology}, {count} messages, NECTAR_SEED {seeds.seed()}"
+            )
             raise
         outcome.rounds, outcome.simulated_ms = 1, simulated
         outcome.hits = {name: fault.hits for name, fault in placed.items()}
-        outcome.hits |= {"cuts": sum(event.fault.what == "cut" for _, event in events), "resets": sum(event.fault.what == "reset" for _, event in events)}
+        outcome.hits |= {
+            "cuts": sum(event.fault.what == "cut" for _, event in events),
+            "resets": sum(event.fault.what == "reset" for _, event in events),
+        }
         for flow in flows:
-            assert len(flow.times) == flow.count, f"soak seed {seed}: {flow.transport} {flow.source}->{flow.destination} lacks messages"
+            assert len(flow.times) == flow.count, (
+                f"soak seed {seed}: {flow.transport} {flow.source}->{flow.destination} lacks messages"
+            )
             outcome.messages[flow.transport] += flow.count
-            outcome.longest = max([outcome.longest, *((b - a) / 1000 for a, b in zip([0, *flow.times], flow.times, strict=False))])
+            outcome.longest = max(
+                [outcome.longest, *((b - a) / 1000 for a, b in zip([0, *flow.times], flow.times, strict=False))]
+            )
         for over, event in events:
             if not event.hits:
                 continue
@@ -267,11 +307,14 @@ def soak_round(seed, backend="model", count=40, rates=Rates(), topology=None):
 
 
 def soak(seed, messages=None, seconds=None, backend="model", count=40, tell=None, rates=Rates()):
-    """Rounds until ``messages`` have arrived, or ``seconds`` of this machine have passed. Returns the Outcome of all."""
+    """Rounds until ``messages`` have arrived, or ``seconds`` of this machine have passed. Returns the Outcome of
+    all."""
     begun = time.monotonic()
     total = Outcome()
     number = 0
-    while (messages is None or total.total < messages) and (seconds is None or time.monotonic() - begun < seconds or not number):
+    while (messages is None or total.total < messages) and (
+        seconds is None or time.monotonic() - begun < seconds or not number
+    ):
         total.add(soak_round(seed * 1_000_000 + number, backend, count, rates))
         number += 1
         if tell:

@@ -1,11 +1,11 @@
 """Packets lost, doubled, overtaken, delayed and damaged between the datalink and the transports, by seed or one by one.
 
-Nothing in here touches the hardware: what is lost here has crossed the fibers, and its ready signals have been given. So it works the same on every
-back end, and what protocols make of it can be tested apart from the recovery of the datalink.
-"""
+Nothing in here touches the hardware: what is lost here has crossed the fibers, and its ready signals have been given.
+So it works the same on every back end, and what protocols make of it can be tested apart from the recovery of the
+datalink."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable
 
 from nectar.software.datalink.fiberin import Answer
 from nectar.verification import seeds
@@ -15,10 +15,12 @@ __all__ = ["Tamperer", "Rule"]
 
 @dataclass
 class Rule:
-    """``count`` packets for which ``match(receiver, header)`` is true, after ``skip`` of them, are dropped or damaged, as ``action`` says.
+    """``count`` packets for which ``match(receiver, header)`` is true, after ``skip`` of them, are dropped or damaged,
+    as
+    ``action`` says.
 
-    ``receiver`` is the ID of the CAB at which the packet arrives. ``header`` in place of ``action`` gives bytes that stand for the packet's header.
-    """
+    ``receiver`` is the ID of the CAB at which the packet arrives. ``header`` in place of ``action`` gives bytes that
+    stand for the packet's header."""
 
     match: Callable
     action: str = "drop"
@@ -40,8 +42,9 @@ class Rule:
 class Tamperer:
     """Sits between the datalink and the transports of all CABs of ``system``.
 
-    ``protocols``: numbers of those whose packets are tampered with. ``drop``, ``damage``, ``double``, ``delay``: probabilities. A damaged packet may
-    have a bit of its header wrong. A packet that is delayed leaves behind later ones, at most ``late_us`` afterwards; a copy may come as late.
+    ``protocols``: numbers of those whose packets are tampered with. ``drop``, ``damage``, ``double``, ``delay``:
+    probabilities. A damaged packet may have a bit of its header wrong. A packet that is delayed leaves behind later
+    ones, at most ``late_us`` afterwards; a copy may come as late.
 
     Members
     -------
@@ -99,7 +102,8 @@ class Tamperer:
                     await super().send(route, header, areas, True, done, argument)
 
             def spoil(self, route, header, areas, done, argument):
-                """Whether the packet is dealt with. Of a copy only the second tells that it has left: the areas stay until then."""
+                """Whether the packet is dealt with. Of a copy only the second tells that it has left: the areas stay
+                until then."""
                 fate = None if route.before else tamperer.fate(header)
                 areas = list(areas)
                 if fate is None:
@@ -164,7 +168,9 @@ class _Receiver:
                 action = "damage"
                 if rng.random() < 0.5:
                     bit = rng.randrange(8 * len(header))
-                    header = bytes(byte ^ (1 << bit % 8 if index == bit // 8 else 0) for index, byte in enumerate(header))
+                    header = bytes(
+                        byte ^ (1 << bit % 8 if index == bit // 8 else 0) for index, byte in enumerate(header)
+                    )
         if action in tamperer.counts:
             tamperer.counts[action] += 1
         if action == "drop":

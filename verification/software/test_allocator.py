@@ -55,16 +55,16 @@ def test_a_block_is_refused_only_when_no_aligned_space_is_free(seed):
         if given and rng.random() < 0.5:
             address, count = given.pop(rng.randrange(len(given)))
             blocks.free(address)
-            used[address // SMALLEST:address // SMALLEST + count] = [False] * count
+            used[address // SMALLEST : address // SMALLEST + count] = [False] * count
             continue
         count = 1 << rng.randrange(6)
         address = blocks.allocate(count * SMALLEST)
-        fits = any(not any(used[start:start + count]) for start in range(0, units, count))
+        fits = any(not any(used[start : start + count]) for start in range(0, units, count))
         assert (address is not None) == fits
         if address is not None:
             start = address // SMALLEST
-            assert start % count == 0 and not any(used[start:start + count])
-            used[start:start + count] = [True] * count
+            assert start % count == 0 and not any(used[start : start + count])
+            used[start : start + count] = [True] * count
             given.append((address, count))
         assert blocks.used == sum(used) * SMALLEST
 
@@ -78,7 +78,9 @@ def test_what_was_not_given_out_cannot_be_freed():
             blocks.free(wrong)
 
 
-@pytest.mark.parametrize("base, size, message", [(0, 1000, "power of two"), (0, 16, "power of two"), (32, 64, "multiple")])
+@pytest.mark.parametrize(
+    "base, size, message", [(0, 1000, "power of two"), (0, 16, "power of two"), (32, 64, "multiple")]
+)
 def test_odd_regions_are_refused(base, size, message):
     with pytest.raises(ValueError, match=message):
         Allocator(base, size)

@@ -1,4 +1,5 @@
-"""Each mistake of docs/errors.md is made: its own error to the caller, in the time that stands there; nothing leaks, and nobody else notices."""
+"""Each mistake of docs/errors.md is made: its own error to the caller, in the time that stands there; nothing leaks,
+and nobody else notices."""
 
 import re
 from pathlib import Path
@@ -19,7 +20,9 @@ CASES = {}
 
 def rows():
     """(what, call) -> (name of the error, longest time in microseconds), as the page has them."""
-    lines = [line.strip("|").split("|") for line in PAGE.read_text().splitlines() if line.startswith("| ") and "`" in line]
+    lines = [
+        line.strip("|").split("|") for line in PAGE.read_text().splitlines() if line.startswith("| ") and "`" in line
+    ]
     table = {}
     for what, call, error, longest in ([cell.strip() for cell in line] for line in lines):
         assert (what, call) not in table
@@ -28,18 +31,22 @@ def rows():
 
 
 def case(what, call, peer=None, ready=None):
-    """Notes a mistake: ``await mistake(cab)`` is made on CAB1, 3 ms after ``peer(cab)`` has begun on CAB2, and after ``await ready(cab)`` on CAB1,
-    whose result it gets, too, if it wants it."""
+    """Notes a mistake: ``await mistake(cab)`` is made on CAB1, 3 ms after ``peer(cab)`` has begun on CAB2, and after
+    ``await ready(cab)`` on CAB1, whose result it gets, too, if it wants it."""
+
     def note(mistake):
         assert (what, call) not in CASES
         CASES[what, call] = (mistake, peer, ready)
         return mistake
+
     return note
 
 
-# -- what the other side does, or the caller's before ---------------------------------------------------------------------------
+# -- what the other side does, or the caller's before
+# --------------------------------------------------------------------------------------------------------------------
 async def ends(cab):
     """A protected task that has had a mailbox, a service and a listener."""
+
     async def task(user):
         user.mailbox(BOX).open()
         user.request.serve(SERVICE)
@@ -125,16 +132,20 @@ async def uses_up_memory(cab):
     cab.spawn(keep)
 
 
-# -- there is no such CAB; it does not run --------------------------------------------------------------------------------------
+# -- there is no such CAB; it does not run
+# --------------------------------------------------------------------------------------------------------------------
 for _what, _id, _peer in (("there is no such CAB", 77, None), ("the CAB is there, but does not run", 2, SILENT)):
     case(_what, "request.call", _peer)(lambda cab, id=_id: cab.request.call((id, SERVICE), b"x"))
     case(_what, "stream.connect", _peer)(lambda cab, id=_id: cab.stream.connect((id, PORT)))
     case(_what, "multicast.send", _peer)(lambda cab, id=_id: cab.multicast.send(([3, id], BOX), b"x"))
 case("there is no such CAB", "datagram.send")(lambda cab: cab.datagram.send((77, BOX), b"x"))
 
-# -- the task has ended ---------------------------------------------------------------------------------------------------------
+# -- the task has ended
+# --------------------------------------------------------------------------------------------------------------------
 case("the task has ended", "request.call", serves_and_ends)(lambda cab: cab.request.call((2, SERVICE), b"x"))
-case("the task has ended, with the request in its hands", "request.call", takes_and_ends)(lambda cab: cab.request.call((2, SERVICE), b"x"))
+case("the task has ended, with the request in its hands", "request.call", takes_and_ends)(
+    lambda cab: cab.request.call((2, SERVICE), b"x")
+)
 case("the protected task has ended", "request.call", ends)(lambda cab: cab.request.call((2, SERVICE), b"x"))
 case("the protected task has ended", "stream.connect", ends)(lambda cab: cab.stream.connect((2, PORT)))
 case("the protected task has ended", "multicast.send", ends)(lambda cab: cab.multicast.send(([2, 3], BOX), b"x"))
@@ -161,7 +172,8 @@ async def puts(cab, message, **options):
         message.free()
 
 
-# -- too large ------------------------------------------------------------------------------------------------------------------
+# -- too large
+# --------------------------------------------------------------------------------------------------------------------
 case("more than 65,536 bytes", "datagram.send")(lambda cab: cab.datagram.send((2, BOX), bytes(MAX_MESSAGE + 1)))
 case("more than 65,536 bytes", "request.call")(lambda cab: cab.request.call((2, SERVICE), bytes(MAX_MESSAGE + 1)))
 case("more than 65,536 bytes", "multicast.send")(lambda cab: cab.multicast.send(([2, 3], BOX), bytes(MAX_MESSAGE + 1)))
@@ -175,7 +187,8 @@ async def reserves_too_much(cab):
     await cab.mailbox(BOX).reserve(1001)
 
 
-# -- full -----------------------------------------------------------------------------------------------------------------------
+# -- full
+# --------------------------------------------------------------------------------------------------------------------
 async def has_a_message_and_a_full_mailbox(cab):
     await fill(cab)
     return await has_a_message(cab)
@@ -190,16 +203,25 @@ async def puts_into_a_full_one(cab, message):
 
 
 case("the mailbox is full", "multicast.send", is_full)(lambda cab: cab.multicast.send(([2, 3], BOX), b"x"))
-case("the service is full", "request.call", has_a_small_service, fills_the_service)(lambda cab, _: cab.request.call((2, SERVICE), b"x"))
+case("the service is full", "request.call", has_a_small_service, fills_the_service)(
+    lambda cab, _: cab.request.call((2, SERVICE), b"x")
+)
 case("the data memory is full", "request.call", None, uses_up_memory)(
-    lambda cab, _: cab.request.call((2, SERVICE), bytes(4000), timeout_us=TIMEOUT))
-case("the data memory is full", "stream.connect", None, uses_up_memory)(lambda cab, _: cab.stream.connect((2, PORT), timeout_us=TIMEOUT))
+    lambda cab, _: cab.request.call((2, SERVICE), bytes(4000), timeout_us=TIMEOUT)
+)
+case("the data memory is full", "stream.connect", None, uses_up_memory)(
+    lambda cab, _: cab.stream.connect((2, PORT), timeout_us=TIMEOUT)
+)
 case("the data memory is full", "multicast.send", None, uses_up_memory)(
-    lambda cab, _: cab.multicast.send(([2, 3], BOX), bytes(4000), timeout_us=TIMEOUT))
-case("the data memory is full", "memory.allocate", None, uses_up_memory)(lambda cab, _: cab.memory.allocate(4000, timeout_us=TIMEOUT))
+    lambda cab, _: cab.multicast.send(([2, 3], BOX), bytes(4000), timeout_us=TIMEOUT)
+)
+case("the data memory is full", "memory.allocate", None, uses_up_memory)(
+    lambda cab, _: cab.memory.allocate(4000, timeout_us=TIMEOUT)
+)
 
 
-# -- closed, or never there -----------------------------------------------------------------------------------------------------
+# -- closed, or never there
+# --------------------------------------------------------------------------------------------------------------------
 @case("the mailbox is closed", "mailbox.take")
 async def takes_from_a_closed_one(cab):
     cab.mailbox(BOX).close()
@@ -219,7 +241,8 @@ case("the listener is closed", "stream.connect", closes)(lambda cab: cab.stream.
 case("nobody has ever listened at the port", "stream.connect")(lambda cab: cab.stream.connect((2, PORT)))
 
 
-# -- what must be so at each ----------------------------------------------------------------------------------------------------
+# -- what must be so at each
+# --------------------------------------------------------------------------------------------------------------------
 async def echo(cab):
     service = cab.request.serve(OTHER)
     while True:
@@ -228,7 +251,8 @@ async def echo(cab):
 
 
 async def bystander(cab, servers, over):
-    """Calls the servers in turn until the mistake is over, and ten times at least; the longest time of a call in microseconds."""
+    """Calls the servers in turn until the mistake is over, and ten times at least; the longest time of a call in
+    microseconds."""
     worst = calls = 0
     while calls < 10 or not over:
         data = pattern(300, calls)
@@ -290,15 +314,22 @@ def test_a_mistake_has_an_error_of_its_own_in_time_and_nobody_else_notices(what,
         elif peer is not None:
             system.cab("CAB2").spawn(peer)
         caller = system.spawn("CAB1", make, mistake, ready, over)
-        others = [system.spawn("CAB3", bystander, [4, 1], over),
-                  system.spawn("CAB4", bystander, [cab.id for cab in running if cab.name in ("CAB2", "CAB3")], over)]
+        others = [
+            system.spawn("CAB3", bystander, [4, 1], over),
+            system.spawn("CAB4", bystander, [cab.id for cab in running if cab.name in ("CAB2", "CAB3")], over),
+        ]
         system.go()
         error, took = caller.result
         assert type(error) is getattr(errors, name) and len(str(error).splitlines()) == 1
         assert took <= longest
         assert others[1].result < 2000
-        # CAB1's answers wait behind what it has sent to a CAB that does not run, until that is flushed or the HUB's watchdog closes it; and for data memory.
+        # CAB1's answers wait behind what it has sent to a CAB that does not run, until that is flushed or the HUB's
+        # watchdog closes it; and for data memory.
         assert others[0].result < (150_000 if peer == SILENT or ready is uses_up_memory else 2000)
         kept = {cab.name for cab in running}
-        drive(system.machine.run(lambda: all(held(system)[name] == before[name] for name in kept), system.machine.time_ps + FORGET))
+        drive(
+            system.machine.run(
+                lambda: all(held(system)[name] == before[name] for name in kept), system.machine.time_ps + FORGET
+            )
+        )
         assert {name: held(system)[name] for name in kept} == {name: before[name] for name in kept}

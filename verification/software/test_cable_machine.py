@@ -1,4 +1,5 @@
-"""The cable back end as a Machine, with a simulated board in another process: what the engine must do, and the engine's own cycles."""
+"""The cable back end as a Machine, with a simulated board in another process: what the engine must do, and the
+engine's own cycles."""
 
 import contextlib
 import os
@@ -6,6 +7,7 @@ import select
 import threading
 
 import pytest
+
 from nectar.hdl.cab.addresses import REGIONS
 from nectar.hdl.host.numbers import BUFFER_WORDS, REQUEST, Request, header
 from nectar.sim.simulated import Shape, SimulatedBoard
@@ -20,11 +22,23 @@ from nectar.software.system import System
 from nectar.verification import seeds
 from nectar.verification.host.session import disturbed
 from nectar.verification.software.test_engine_machine import (  # noqa: F401  the same scenarios on this back end
-    run, test_a_bus_error_is_raised_where_it_is_awaited, test_a_bus_error_that_nobody_awaits_goes_to_whoever_runs_the_machine, test_a_cab_has_one_software,
-    test_a_handler_that_waits_for_an_interrupt_is_told_so, test_a_machine_is_not_quiet_while_a_timer_runs, test_a_machine_without_software_is_quiet,
-    test_a_run_ends_at_the_time_given_and_goes_on_from_there, test_a_run_ends_when_its_predicate_says_so_after_a_turn,
-    test_an_exception_of_a_handler_passes_through, test_an_exception_of_the_software_passes_through_and_its_cpu_stops, test_close_ends_the_software,
-    test_it_runs_in_an_event_loop_too, test_of_a_number_the_low_bytes_are_stored, test_software_may_be_given_later, test_time_does_not_run_backwards)
+    run,
+    test_a_bus_error_is_raised_where_it_is_awaited,
+    test_a_bus_error_that_nobody_awaits_goes_to_whoever_runs_the_machine,
+    test_a_cab_has_one_software,
+    test_a_handler_that_waits_for_an_interrupt_is_told_so,
+    test_a_machine_is_not_quiet_while_a_timer_runs,
+    test_a_machine_without_software_is_quiet,
+    test_a_run_ends_at_the_time_given_and_goes_on_from_there,
+    test_a_run_ends_when_its_predicate_says_so_after_a_turn,
+    test_an_exception_of_a_handler_passes_through,
+    test_an_exception_of_the_software_passes_through_and_its_cpu_stops,
+    test_close_ends_the_software,
+    test_it_runs_in_an_event_loop_too,
+    test_of_a_number_the_low_bytes_are_stored,
+    test_software_may_be_given_later,
+    test_time_does_not_run_backwards,
+)
 from nectar.verification.system import programs
 
 DATA = REGIONS["data"].base
@@ -60,8 +74,11 @@ def on_board(path, program, **options):
     return outcome(machine, machine.topology, machine.profile, program, machine.memory_bytes), machine
 
 
-@pytest.mark.parametrize("program", [programs.file_by_packets, programs.file_by_circuit, programs.there_and_back, programs.all_to_all],
-                         ids=lambda program: program.__name__)
+@pytest.mark.parametrize(
+    "program",
+    [programs.file_by_packets, programs.file_by_circuit, programs.there_and_back, programs.all_to_all],
+    ids=lambda program: program.__name__,
+)
 def test_every_event_is_in_the_same_cycle_as_on_the_engine(board, program):
     """docs/cable.md: with the same clocks and fibers; twice, to see that nothing is left of a run before."""
     first, machine = on_board(board.path, program)
@@ -71,11 +88,15 @@ def test_every_event_is_in_the_same_cycle_as_on_the_engine(board, program):
     topology = Topology("like the board").hub("HUB1")
     for n in range(2):
         topology.cab(f"CAB{n + 1}").fiber(f"CAB{n + 1}", f"HUB1.P{n}", delay_ns=machine.profile.symbol_ps / 1000)
-    assert outcome(EngineMachine(topology, machine.profile), topology, machine.profile, program, machine.memory_bytes) == first
+    assert (
+        outcome(EngineMachine(topology, machine.profile), topology, machine.profile, program, machine.memory_bytes)
+        == first
+    )
 
 
 def test_long_blocks_and_many_operations_go_through(machine):
     """docs/cable.md: what does not fit into a processor's buffers, or a frame, is given and taken in parts."""
+
     async def main():
         door = machine.doors["CAB1"]
         door.write_block(DATA + 1, block)
@@ -89,7 +110,11 @@ def test_long_blocks_and_many_operations_go_through(machine):
     block = seeds.rng().randbytes(20 * BUFFER_WORDS + 3)
     machine.start("CAB1", main())
     assert run(machine) == QUIET
-    assert got == [block, b"".join((i * 0x01000193 & 0xFFFFFFFF).to_bytes(4, "big") for i in range(2 * BUFFER_WORDS)), b""]
+    assert got == [
+        block,
+        b"".join((i * 0x01000193 & 0xFFFFFFFF).to_bytes(4, "big") for i in range(2 * BUFFER_WORDS)),
+        b"",
+    ]
 
 
 class Relay:
@@ -110,7 +135,7 @@ class Relay:
                 data = spoil(os.read(source, 4096))
                 while data and not self.ended.is_set():
                     with contextlib.suppress(BlockingIOError):
-                        data = data[os.write(target, data):]
+                        data = data[os.write(target, data) :]
 
     def __enter__(self):
         self.thread.start()
@@ -157,7 +182,9 @@ def test_a_session_that_was_broken_off_does_not_disturb_the_next(board):
         run(machine, lambda spends=spends: spends)
         line = machine.boards[0].line
         number = line._number + 1 & 0xFF
-        line._send(frame([header(REQUEST, number, Request.GO), 0xFFFF_FFFF, *machine.boards[0]._items[0]]) + b"\x7e\x4e\x01")
+        line._send(
+            frame([header(REQUEST, number, Request.GO), 0xFFFF_FFFF, *machine.boards[0]._items[0]]) + b"\x7e\x4e\x01"
+        )
         machine.close()
         assert on_board(board.path, programs.file_by_packets)[0] == expected
 

@@ -45,10 +45,12 @@ def never():
 
 def writer(door, *words):
     """Software that stores ``words``, (register's name, value), and ends."""
+
     async def main():
         for name, value in words:
             door.write(REG[name].address, value)
         await door.now()
+
     return main()
 
 
@@ -99,7 +101,8 @@ async def a_machine_is_quiet_when_nothing_can_happen_and_not_before(dut):
     """A timer, a symbol on a long fiber and a computing CPU each keep it from being quiet."""
     with machine_of() as machine:
         assert await machine.run(never) == QUIET
-        # Behind a reset a HUB clears its counters, 20 cycles a port, and looks at each once more, 3 cycles (docs/monitor.md).
+        # Behind a reset a HUB clears its counters, 20 cycles a port, and looks at each once more, 3 cycles
+        # (docs/monitor.md).
         assert machine.time_ps < (23 * 16 + 64) * CYCLE
 
         woken = []
@@ -125,7 +128,9 @@ async def a_machine_is_quiet_when_nothing_can_happen_and_not_before(dut):
         machine.start("CAB3", writer(machine.doors["CAB3"], ("TX_COMMAND", Op.STATUS_OUTPUT << 16 | 9 << 8 | 2)))
         assert await machine.run(never) == QUIET
         assert [(sender, receiver, symbol) for _, sender, receiver, symbol in machine.symbols] == [
-            ("CAB3", "HUB9.P1", Control.COMMAND), ("HUB9.P1", "CAB3", Control.REPLY)]
+            ("CAB3", "HUB9.P1", Control.COMMAND),
+            ("HUB9.P1", "CAB3", Control.REPLY),
+        ]
         assert machine.symbols[1][0] - machine.symbols[0][0] > 2_500_000
         assert machine.time_ps > machine.symbols[1][0] + 2_500_000
 
@@ -163,8 +168,8 @@ async def a_sleeping_cpu_can_be_woken(dut):
 
         machine.start("CAB1", main())
         assert await machine.run(never, 2_000_000) == TIME
-        machine.wake("CAB1")    # while it computes: its wait ends when it comes
-        machine.wake("CAB2")    # has no software: nobody minds
+        machine.wake("CAB1")  # while it computes: its wait ends when it comes
+        machine.wake("CAB2")  # has no software: nobody minds
         assert await machine.run(never) == QUIET
         assert seen == [100]
         before = machine.time_ps
@@ -177,7 +182,14 @@ async def a_sleeping_cpu_can_be_woken(dut):
 @claim
 async def what_is_stored_can_be_loaded_whatever_its_alignment(dut):
     with machine_of() as machine:
-        got, blocks = [], [(DATA + start, bytes(range(start % 100, start % 100 + length))) for start in (0, 101, 202, 303) for length in (1, 2, 3, 8, 33)]
+        got, blocks = (
+            [],
+            [
+                (DATA + start, bytes(range(start % 100, start % 100 + length)))
+                for start in (0, 101, 202, 303)
+                for length in (1, 2, 3, 8, 33)
+            ],
+        )
 
         async def main():
             door = machine.doors["CAB1"]
@@ -287,8 +299,15 @@ async def a_machine_does_not_notice_what_an_earlier_one_has_left_undone(dut):
         with machine_of(log_data=True) as machine:
             assert await machine.run(never) == QUIET
             assert not machine.symbols
-            machine.start("CAB1", writer(
-                machine.doors["CAB1"], ("TX_COMMAND", Op.OPEN_RETRY << 16 | 9 << 8), ("TX_ADDRESS", DATA), ("TX_AREA", 2000 | 1 << 30)))
+            machine.start(
+                "CAB1",
+                writer(
+                    machine.doors["CAB1"],
+                    ("TX_COMMAND", Op.OPEN_RETRY << 16 | 9 << 8),
+                    ("TX_ADDRESS", DATA),
+                    ("TX_AREA", 2000 | 1 << 30),
+                ),
+            )
             machine.start("CAB2", writer(machine.doors["CAB2"], ("TIMER_COMPARE", 500), ("IRQ_ENABLE", 1 << Irq.TIMER)))
             assert await machine.run(never, 60_000_000) == TIME
             assert dut.CAB2__irq.value == 1
@@ -306,6 +325,7 @@ async def a_fiber_that_is_faster_than_a_board_is_refused(dut):
 @claim
 async def a_protected_task_is_ended_by_its_fault_and_another_runs_on(dut):
     """The kernel's modes and domains, as on the engine (test_protection)."""
+
     async def user(cab, address, write):
         block = await cab.memory.allocate(100)
         for number in range(20):
@@ -322,11 +342,16 @@ async def a_protected_task_is_ended_by_its_fault_and_another_runs_on(dut):
         tasks = System.of(machine, ONE_HUB)
         cab = tasks.cab("CAB1")
         used = cab.memory.used
-        good, reads, writes = (tasks.spawn("CAB1", user, *each, protected=True) for each in ((0, False), (DATA, False), (REG["DOMAIN"].address, True)))
+        good, reads, writes = (
+            tasks.spawn("CAB1", user, *each, protected=True)
+            for each in ((0, False), (DATA, False), (REG["DOMAIN"].address, True))
+        )
         await tasks.run()
         assert good.result == "unharmed" and cab.memory.used == used and cab.domains.used == 0
         assert [(fault.task, fault.address, fault.kind, fault.region) for fault in cab.faults] == [
-            (reads.name, DATA, "read", "data"), (writes.name, REG["DOMAIN"].address, "write", "registers")]
+            (reads.name, DATA, "read", "data"),
+            (writes.name, REG["DOMAIN"].address, "write", "registers"),
+        ]
 
 
 bench = Bench(__name__, {"one HUB": lambda: system(ONE_HUB, PROTOTYPE)}, top=TOP, ports_only=True)

@@ -12,7 +12,8 @@ from .helpers import run_task
 
 @pytest.mark.parametrize("seed", range(4))
 def test_no_wake_up_is_lost(seed):
-    """Producers and consumers of a bounded buffer; some consumers are ended, others time out: each item comes out once."""
+    """Producers and consumers of a bounded buffer; some consumers are ended, others time out: each item comes out
+    once."""
     print("seed", seed)
     rng = seeds.rng(seed)
 
@@ -65,7 +66,7 @@ def test_signal_wakes_the_one_that_waits_longest_and_broadcast_all():
 
     async def main(cab):
         condition, log = cab.condition(what="news"), []
-        condition.signal()     # nobody waits: nothing happens
+        condition.signal()  # nobody waits: nothing happens
         for name in "abcde":
             cab.spawn(waiter, condition, log, name)
         await cab.sleep(200)

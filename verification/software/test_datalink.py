@@ -1,7 +1,7 @@
 """The datalink: the commands of the paper's examples, flow control, and recovery from everything that can get lost.
 
-Sources: "The Design of Nectar" (1989), sections 4.2 and 6.2.1; "Network-Based Multicomputers", sections 5.3.1 and 5.3.4.
-"""
+Sources: "The Design of Nectar" (1989), sections 4.2 and 6.2.1; "Network-Based Multicomputers", sections 5.3.1 and
+5.3.4."""
 
 import pytest
 
@@ -24,7 +24,10 @@ QUICK = Options(watch_us=500, ready_us=2000, hold_us=1000, stall_us=3000, reply_
 def commands(words):
     """(opcode, HUB, port, whether it waits for the ready bit) of TX_COMMAND words."""
     register = REG["TX_COMMAND"]
-    return [(Op(register.opcode.get(word)), register.hub.get(word), register.param.get(word), register.wait_ready.get(word)) for word in words]
+    return [
+        (Op(register.opcode.get(word)), register.hub.get(word), register.param.get(word), register.wait_ready.get(word))
+        for word in words
+    ]
 
 
 # -- routes ------------------------------------------------------------------------------------------
@@ -35,19 +38,30 @@ def figure7_route(source, *destinations):
 
 def test_circuit_to_cab1_has_the_papers_commands():
     """Section 4.2.1, fact H17."""
-    assert commands(figure7_route("CAB3", "CAB1").circuits[0][0]) == [(Op.OPEN_RETRY, 2, 8, 0), (Op.OPEN_RETRY_REPLY, 1, 8, 0)]
+    assert commands(figure7_route("CAB3", "CAB1").circuits[0][0]) == [
+        (Op.OPEN_RETRY, 2, 8, 0),
+        (Op.OPEN_RETRY_REPLY, 1, 8, 0),
+    ]
 
 
 def test_circuit_for_multicast_has_the_papers_commands():
     """Section 4.2.2, fact H17."""
     route = figure7_route("CAB2", "CAB4", "CAB5")
-    assert commands(route.circuits[0][0]) == [(Op.OPEN_RETRY, 1, 6, 0), (Op.OPEN_RETRY_REPLY, 4, 5, 0), (Op.OPEN_RETRY, 4, 3, 0), (Op.OPEN_RETRY_REPLY, 3, 4, 0)]
+    assert commands(route.circuits[0][0]) == [
+        (Op.OPEN_RETRY, 1, 6, 0),
+        (Op.OPEN_RETRY_REPLY, 4, 5, 0),
+        (Op.OPEN_RETRY, 4, 3, 0),
+        (Op.OPEN_RETRY_REPLY, 3, 4, 0),
+    ]
     assert len(route.circuits[0][1]) == 2
 
 
 def test_packet_switching_has_the_papers_commands():
     """Section 4.2.3, fact H17; only the first waits for the CAB's own ready bit."""
-    assert commands(figure7_route("CAB3", "CAB1").packet) == [(Op.TEST_OPEN_RETRY, 2, 8, 1), (Op.TEST_OPEN_RETRY, 1, 8, 0)]
+    assert commands(figure7_route("CAB3", "CAB1").packet) == [
+        (Op.TEST_OPEN_RETRY, 2, 8, 1),
+        (Op.TEST_OPEN_RETRY, 1, 8, 0),
+    ]
 
 
 def test_packet_switching_for_multicast_has_the_papers_commands():
@@ -67,6 +81,7 @@ def test_a_route_without_hops_or_with_too_many_is_refused():
 # -- flow control ------------------------------------------------------------------------------------
 def test_the_ready_signal_comes_only_when_the_dma_has_started():
     """Fact C10: while the receiver holds a packet, the next stays in the HUB, whatever the sender does."""
+
     async def receive(cab):
         cab.mailbox(1).capacity = 1
         await cab.sleep(1000)
@@ -102,8 +117,12 @@ def test_a_held_packet_does_not_block_what_the_receiver_sends():
 
 
 # -- recovery ----------------------------------------------------------------------------------------
-def run(topology, faults, sender, messages, expected, destination=(2, 1), switching="packet", receivers=("CAB2",), pause=0):
-    """Sends ``messages`` with ``faults``; returns the system (closed) and what each receiver got, ``expected`` messages each."""
+def run(
+    topology, faults, sender, messages, expected, destination=(2, 1), switching="packet", receivers=("CAB2",), pause=0
+):
+    """Sends ``messages`` with ``faults``; returns the system (closed) and what each receiver got, ``expected``
+    messages each."""
+
     async def send(cab):
         for data in messages:
             await cab.datagram.send(destination, data, switching)
@@ -126,9 +145,12 @@ def test_a_lost_start_costs_its_message_and_no_other():
     assert system.cab("CAB2").datalink.counters.fiber_errors
 
 
-@pytest.mark.parametrize("fault, lost, counter", [("lost-data,nth=757,length=100", 2, "crc_errors"), ("lost-end,nth=3", 2, "framing_errors")])
+@pytest.mark.parametrize(
+    "fault, lost, counter", [("lost-data,nth=757,length=100", 2, "crc_errors"), ("lost-end,nth=3", 2, "framing_errors")]
+)
 def test_a_lost_stretch_is_noticed_and_costs_its_message_only(fault, lost, counter):
     """Section 6.2.1: the datalink recovers from framing errors. Without its end a packet goes on to the next start."""
+
     async def send(cab):
         block = await cab.memory.allocate(1024)
         for n in range(6):
@@ -147,7 +169,9 @@ def test_a_lost_stretch_is_noticed_and_costs_its_message_only(fault, lost, count
 
 def test_corrupted_data_are_found_by_the_crc():
     messages = [pattern(700, n) for n in range(5)]
-    system, [got] = run("figure7", ["HUB2.P8->HUB1.P3:errors-data,nth=1100"], "CAB3", messages, 4, (1, 1), receivers=["CAB1"])
+    system, [got] = run(
+        "figure7", ["HUB2.P8->HUB1.P3:errors-data,nth=1100"], "CAB3", messages, 4, (1, 1), receivers=["CAB1"]
+    )
     assert got == messages[:1] + messages[2:]
     assert system.cab("CAB1").datalink.counters.crc_errors == 1
     assert system.cab("CAB1").datagram.counters.damaged == 1
@@ -183,7 +207,8 @@ def test_a_message_whose_end_never_comes_is_dropped_after_a_time():
 
 @pytest.mark.parametrize("fiber, counter", [("HUB1.P0->CAB1", "ready_recovered"), ("CAB2->HUB1.P1", None)])
 def test_a_lost_ready_signal_is_made_up_for(fiber, counter):
-    """M 5.3.4: an extra signal repairs the loss: the sender's own time-out on its fiber, the receiver's extra signal on the other."""
+    """M 5.3.4: an extra signal repairs the loss: the sender's own time-out on its fiber, the receiver's extra signal
+    on the other."""
     messages = [pattern(100, n) for n in range(8)]
     system, [got] = run("hub:2", [fiber + ":lost-ready,nth=3"], "CAB1", messages, 8)
     assert got == messages
@@ -206,6 +231,7 @@ def test_a_lost_close_all_does_not_stop_the_own_messages():
 
 def test_a_lost_close_all_does_not_shut_out_others():
     """CAB1 has sent all that it ever will; its fiber's watch closes once more, and CAB2 gets through."""
+
     async def later(cab):
         await cab.sleep(200)
         await cab.datagram.send((3, 1), b"from 2")
@@ -220,7 +246,9 @@ def test_a_lost_close_all_does_not_shut_out_others():
 
 
 def test_a_stale_connection_misleads_nobody():
-    """CAB1's close all is lost behind a packet for CAB2; its next, for CAB3, reaches both, and CAB2 does not take it."""
+    """CAB1's close all is lost behind a packet for CAB2; its next, for CAB3, reaches both, and CAB2 does not take
+    it."""
+
     async def send(cab):
         await cab.datagram.send((2, 1), b"for 2")
         await cab.datagram.send((3, 1), b"for 3")
@@ -236,8 +264,11 @@ def test_a_stale_connection_misleads_nobody():
         assert not system.machine.hubs["HUB1"].connections
 
 
-@pytest.mark.parametrize("fault, replies", [("HUB2.P4->CAB3:lost-reply", 2), ("CAB3->HUB2.P4:lost-command", 1), ("HUB2.P8->HUB1.P3:lost-command", 2)],
-                         ids=["reply", "first open", "last open"])
+@pytest.mark.parametrize(
+    "fault, replies",
+    [("HUB2.P4->CAB3:lost-reply", 2), ("CAB3->HUB2.P4:lost-command", 1), ("HUB2.P8->HUB1.P3:lost-command", 2)],
+    ids=["reply", "first open", "last open"],
+)
 def test_a_circuit_comes_to_stand_in_spite_of_a_loss(fault, replies):
     """Section 4.2.1: CAB3 asks the HUBs for the connection status, and sends its command packet again."""
     messages = [pattern(3000, n) for n in range(3)]
@@ -269,6 +300,7 @@ def test_a_circuit_that_cannot_stand_is_given_up_with_an_error():
 
 def test_a_refused_open_is_an_error_at_once():
     """The routing table names a port that the HUB does not have."""
+
     async def send(cab):
         cab.datalink.routes[2] = [(1, 77)]
         with pytest.raises(CircuitError, match="HUB 1 refuses: BAD_PORT"):
@@ -295,6 +327,7 @@ def test_circuits_wait_for_each_other():
 
 def test_a_packet_that_never_ends_is_given_up():
     """Its end is lost, and its sender waits for better times: the receiver forgets it, and takes the next."""
+
     async def send(cab):
         block = await cab.memory.allocate(100)
         await cab.datagram.send((2, 1), [(block, 50), (block + 50, 50)])
@@ -311,7 +344,9 @@ def test_a_packet_that_never_ends_is_given_up():
         assert system.cab("CAB2").memory.used == used
 
 
-@pytest.mark.parametrize("fault", ["lost-data,nth=337,length=305", "lost-start,nth=2,length=322"], ids=["all but the header", "all of it"])
+@pytest.mark.parametrize(
+    "fault", ["lost-data,nth=337,length=305", "lost-start,nth=2,length=322"], ids=["all but the header", "all of it"]
+)
 def test_a_packet_lost_on_the_last_fiber_does_not_block_that_fiber(fault):
     """No ready signal answers it, until the receiver sends one of its own accord."""
     messages = [pattern(300, n) for n in range(4)]
@@ -340,14 +375,18 @@ async def _raw(cab, headers):
     await cab.datagram.send((2, 1), b"good")
 
 
-@pytest.mark.parametrize("header, where, counter", [
-    (pack(77, 1, 2, LAST_FRAGMENT, 1, 0, 4, 0), "datalink", "unknown_protocol"),
-    (pack(Protocol.DATAGRAM, 1, 9, LAST_FRAGMENT, 1, 0, 4, 0), "datagram", "misdelivered"),
-    (pack(Protocol.DATAGRAM, 1, 2, LAST_FRAGMENT, 1, 0, 1 << 20, 0), "datagram", "malformed"),
-    (pack(Protocol.DATAGRAM, 1, 2, LAST_FRAGMENT, 1, 0, 8, 0), "datagram", "malformed"),
-    (pack(Protocol.DATAGRAM, 1, 2, LAST_FRAGMENT, 1, 0, 8, 4), "datagram", "orphans"),
-    (pack(Protocol.DATAGRAM, 1, 2, LAST_FRAGMENT, 1, 0, 2, 0), "datalink", "too_long"),
-], ids=["protocol", "destination", "length", "last too early", "no beginning", "longer than said"])
+@pytest.mark.parametrize(
+    "header, where, counter",
+    [
+        (pack(77, 1, 2, LAST_FRAGMENT, 1, 0, 4, 0), "datalink", "unknown_protocol"),
+        (pack(Protocol.DATAGRAM, 1, 9, LAST_FRAGMENT, 1, 0, 4, 0), "datagram", "misdelivered"),
+        (pack(Protocol.DATAGRAM, 1, 2, LAST_FRAGMENT, 1, 0, 1 << 20, 0), "datagram", "malformed"),
+        (pack(Protocol.DATAGRAM, 1, 2, LAST_FRAGMENT, 1, 0, 8, 0), "datagram", "malformed"),
+        (pack(Protocol.DATAGRAM, 1, 2, LAST_FRAGMENT, 1, 0, 8, 4), "datagram", "orphans"),
+        (pack(Protocol.DATAGRAM, 1, 2, LAST_FRAGMENT, 1, 0, 2, 0), "datalink", "too_long"),
+    ],
+    ids=["protocol", "destination", "length", "last too early", "no beginning", "longer than said"],
+)
 def test_odd_packets_are_dropped_and_counted(header, where, counter):
     with model(options=QUICK) as system:
         system.spawn("CAB1", _raw, [header, header])
@@ -379,8 +418,8 @@ def test_a_packet_without_a_whole_header_is_dropped_and_counted():
         system.go()
         assert receiver.result == [(1, b"good")]
         cab = system.cab("CAB2")
-        assert cab.datalink.counters.unknown_protocol == 1      # no byte at all
-        assert cab.datagram.counters.misdelivered == 1          # no destination
+        assert cab.datalink.counters.unknown_protocol == 1  # no byte at all
+        assert cab.datagram.counters.misdelivered == 1  # no destination
         assert cab.datalink.counters.short == 2
 
 

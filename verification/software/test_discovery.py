@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import seed as starts_with
 from hypothesis import strategies as st
+
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import Topology, load
 from nectar.software.backends.engine import EngineMachine
@@ -23,7 +24,9 @@ from .test_routes import ring
 
 
 def explored(topology, backend="model", **options):
-    """Lets all CABs explore; checks every map and table against the topology, and that no memory is kept. Returns the closed system."""
+    """Lets all CABs explore; checks every map and table against the topology, and that no memory is kept. Returns
+    the closed system."""
+
     async def look(cab):
         await cab.sleep(3000)
 
@@ -43,17 +46,32 @@ def explored(topology, backend="model", **options):
 
 
 def odd(*ports):
-    """A loop, two fibers between the same HUBs, one from a HUB to itself, unused ports, a HUB without CABs, IDs of 0 and 254."""
+    """A loop, two fibers between the same HUBs, one from a HUB to itself, unused ports, a HUB without CABs, IDs of 0
+    and 254."""
     ports = ports or (6, 5, 4)
-    topology = Topology("odd").hub("A", id=0, ports=ports[0]).hub("B", id=254, ports=ports[1]).hub("C", id=3, ports=ports[2])
+    topology = (
+        Topology("odd").hub("A", id=0, ports=ports[0]).hub("B", id=254, ports=ports[1]).hub("C", id=3, ports=ports[2])
+    )
     topology.cab("X", id=0).cab("Y", id=254).cab("Z", id=3)
-    for a, b in (("X", "A.P1"), ("Y", "B.P4"), ("Z", "A.P0"), ("A.P3", "B.P0"), ("B.P1", "A.P2"), ("B.P2", "C.P3"), ("C.P0", "A.P5"),
-                 ("C.P1", "C.P2")):
+    for a, b in (
+        ("X", "A.P1"),
+        ("Y", "B.P4"),
+        ("Z", "A.P0"),
+        ("A.P3", "B.P0"),
+        ("B.P1", "A.P2"),
+        ("B.P2", "C.P3"),
+        ("C.P0", "A.P5"),
+        ("C.P1", "C.P2"),
+    ):
         topology.fiber(a, b)
     return topology
 
 
-@pytest.mark.parametrize("topology", ["hub:16", "chain:3", "mesh:2x2", "figure7", odd(), ring(4)], ids=lambda item: getattr(item, "name", item))
+@pytest.mark.parametrize(
+    "topology",
+    ["hub:16", "chain:3", "mesh:2x2", "figure7", odd(), ring(4)],
+    ids=lambda item: getattr(item, "name", item),
+)
 def test_what_all_cabs_find_at_once_is_what_there_is(topology):
     """S10: any topology; the tables are those that are given otherwise."""
     explored(topology)
@@ -185,7 +203,9 @@ def test_lost_questions_and_answers_are_asked_again(kind):
     rng = seeds.rng("lost", kind)
     topology = odd()
     names = [f"{a}->{b}" for pair in topology.fibers for a, b in ((pair.a, pair.b), (pair.b, pair.a))]
-    system = explored(topology, faults=[f"{name}:lost-{kind},nth={rng.randrange(1, 9)}" for name in rng.sample(names, 12)])
+    system = explored(
+        topology, faults=[f"{name}:lost-{kind},nth={rng.randrange(1, 9)}" for name in rng.sample(names, 12)]
+    )
     assert any(fault.hits for fault in system.placed)
     assert sum(cab.datalink.counters.asked_again for cab in system.cabs)
 
@@ -216,6 +236,7 @@ def test_a_board_that_is_silent_is_not_there(backend):
 
 def test_a_cab_that_starts_again_is_found_and_finds():
     """It tells the others where it is; they need not explore again."""
+
     async def wait(cab, us):
         await cab.sleep(us)
 
@@ -243,6 +264,7 @@ def test_a_cab_that_starts_again_is_found_and_finds():
 
 def test_a_cab_that_starts_late_is_known_when_it_has_said_where_it_is():
     """A CAB that nobody answered for is entered when its own announcement comes."""
+
     async def wait(cab, us):
         await cab.sleep(us)
 
@@ -278,7 +300,12 @@ def test_a_cab_whose_announcement_is_lost_is_looked_for_when_it_is_needed():
     async def receive(cab):
         return await receive_all(cab, 1, 1)
 
-    with model("hub:4", routes="discovered", options=Options(again_us=1000, watch_us=500, ready_us=1000), faults=["CAB4->HUB1.P3:lost-start,times=3"]) as system:
+    with model(
+        "hub:4",
+        routes="discovered",
+        options=Options(again_us=1000, watch_us=500, ready_us=1000),
+        faults=["CAB4->HUB1.P3:lost-start,times=3"],
+    ) as system:
         system.faults.stop("CAB4", at_us=0.5, for_us=4_000)
         system.on_restart = lambda cab: system.spawn("CAB4", receive)
         sender = system.spawn("CAB1", send)
@@ -290,6 +317,7 @@ def test_a_cab_whose_announcement_is_lost_is_looked_for_when_it_is_needed():
 @pytest.mark.parametrize("protocol", ["request", "multicast", "stream"])
 def test_a_cab_that_is_not_known_is_looked_for_when_it_is_to_be_answered(protocol):
     """At interrupt level nobody waits for a route: a thread explores, and what the CAB sends again is answered."""
+
     async def ask(cab):
         if protocol == "request":
             await cab.request.call((1, 7), b"who?")
@@ -325,6 +353,7 @@ def test_a_cab_that_is_not_known_is_looked_for_when_it_is_to_be_answered(protoco
 @pytest.mark.parametrize("backend", ["model", pytest.param("engine", marks=pytest.mark.nightly)])
 def test_a_cab_explores_while_the_others_keep_the_network_busy(backend):
     """Whoever explores never waits for a channel while it holds others, and gets through; no message is lost by it."""
+
     async def send(cab, other, count):
         for number in range(count):
             await cab.datagram.send((other, 1), bytes([number]) * 900)
@@ -359,6 +388,7 @@ def test_tasks_on_a_cab_whose_hub_is_dead_hear_of_it():
 
 def test_a_hub_that_does_not_answer_is_left_out_with_all_behind_it():
     with model("chain:3", routes="discovered", faults=["HUB2.P2->HUB1.P1:lost-reply=1"]) as system:
+
         async def look(cab):
             return dict(cab.datalink.routes)
 

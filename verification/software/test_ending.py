@@ -30,7 +30,7 @@ def test_a_thread_is_ended_in_each_kind_of_wait(wait, backend):
         await cab.sleep(100)
         assert not log and not thread.ended
         thread.end()
-        thread.end()      # while the first has not been heard of: it is kept for the next wait
+        thread.end()  # while the first has not been heard of: it is kept for the next wait
         with pytest.raises(ThreadEnded, match="ended from outside"):
             await thread.join()
         await anext(preparation, None)
@@ -154,6 +154,7 @@ def test_the_holder_of_a_guard_is_ended_or_timed_out_only_when_it_has_let_go():
 
 def test_what_a_thread_was_given_goes_on_when_it_is_ended_before_it_runs():
     """A message, a lock, a block and a signal, each handed over and not taken."""
+
     async def run(cab, call, log, name):
         await call()
         log.append(name)
@@ -168,7 +169,13 @@ def test_what_a_thread_was_given_goes_on_when_it_is_ended_before_it_runs():
 
         def free():
             cab.memory.free(block)
-        for call, give in ((box.take, lambda: box.try_put(message(cab))), (lock.acquire, lock.release), (condition.wait, condition.signal), (allocate, free)):
+
+        for call, give in (
+            (box.take, lambda: box.try_put(message(cab))),
+            (lock.acquire, lock.release),
+            (condition.wait, condition.signal),
+            (allocate, free),
+        ):
             log = []
             first, second = (cab.spawn(run, call, log, name) for name in ("first", "second"))
             await cab.sleep(100)
@@ -201,7 +208,9 @@ def test_messages_that_were_not_taken_keep_their_order():
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_thread_that_sends_is_ended_when_what_it_has_begun_is_done(backend):
-    """Ended at any time of sending messages of many packets: those that arrive are whole, and nothing is left behind."""
+    """Ended at any time of sending messages of many packets: those that arrive are whole, and nothing is left
+    behind."""
+
     async def sender(cab, data):
         while True:
             await cab.datagram.send((2, 1), data)

@@ -9,6 +9,7 @@ import sys
 import textwrap
 
 import pytest
+
 from nectar.hdl.cab.addresses import REG, REGIONS, Irq
 from nectar.sim.engine import Engine
 from nectar.sim.topology import Topology, TopologyError, load
@@ -44,6 +45,7 @@ def run(machine, stop=lambda: False, until_ps=None):
 
 
 # -- how a run ends -----------------------------------------------------------------------------------
+
 
 def test_a_run_ends_when_its_predicate_says_so_after_a_turn(machine):
     turns = []
@@ -89,7 +91,8 @@ def test_time_does_not_run_backwards(machine):
 
 def test_a_machine_without_software_is_quiet(machine):
     assert run(machine) == QUIET
-    # Behind a reset a HUB clears its counters, 20 cycles a port, and looks at each once more, 3 cycles (docs/monitor.md).
+    # Behind a reset a HUB clears its counters, 20 cycles a port, and looks at each once more, 3 cycles
+    # (docs/monitor.md).
     assert machine.time_ps < (23 * 16 + 16) * CYCLE
 
 
@@ -149,6 +152,7 @@ def test_it_runs_in_an_event_loop_too(machine):
 
 # -- software -----------------------------------------------------------------------------------------
 
+
 def test_long_blocks_and_many_operations_go_through(machine):
     async def main():
         door = machine.doors["CAB1"]
@@ -187,7 +191,7 @@ def test_memory_is_zero_at_the_start_of_every_machine():
         async def main():
             door = machine.doors["CAB1"]
             got.append(await door.read_block(DATA, 1 << 20))
-            door.write_block(DATA, b"\xA5" * (1 << 20))
+            door.write_block(DATA, b"\xa5" * (1 << 20))
 
         machine.start("CAB1", main())
         run(machine)
@@ -252,6 +256,7 @@ def test_the_log_is_bounded():
 
 # -- what goes wrong ----------------------------------------------------------------------------------
 
+
 def test_an_exception_of_the_software_passes_through_and_its_cpu_stops(machine):
     class Mine(Exception):
         pass
@@ -312,7 +317,12 @@ def test_a_bus_error_is_raised_where_it_is_awaited(machine, kind):
     seen = []
     machine.start("CAB1", main())
     assert run(machine) == QUIET
-    expected = {"read": (HOLE + 2, False), "block": (REG["ID"].address - 3, False), "write": (HOLE + 1, True), "write block": (HOLE + 5, True)}
+    expected = {
+        "read": (HOLE + 2, False),
+        "block": (REG["ID"].address - 3, False),
+        "write": (HOLE + 1, True),
+        "write block": (HOLE + 5, True),
+    }
     assert seen[0] == expected[kind] and len(seen) == 2
 
 
@@ -353,8 +363,13 @@ def test_a_closed_machine_says_so(machine):
     machine.close()
     machine.close()
     assert machine.time_ps == time
-    for use in (lambda: run(machine), lambda: machine.engine.log, lambda: machine.engine.cycles("CAB1"),
-                lambda: machine.engine.symbols(), lambda: machine.engine.wake("CAB1")):
+    for use in (
+        lambda: run(machine),
+        lambda: machine.engine.log,
+        lambda: machine.engine.cycles("CAB1"),
+        lambda: machine.engine.symbols(),
+        lambda: machine.engine.wake("CAB1"),
+    ):
         with pytest.raises(RuntimeError, match="closed"):
             use()
 
@@ -376,7 +391,9 @@ def test_close_ends_the_software(machine):
 
 def test_a_fiber_that_is_faster_than_a_board_is_refused():
     topology = Topology("fast").hub("HUB1").cab("CAB1").fiber("CAB1", "HUB1.P0", symbol_ns=50)
-    with pytest.raises(TopologyError, match="topology fast: fiber CAB1 - HUB1.P0: a symbol every 50 ns is faster than a board's clock"):
+    with pytest.raises(
+        TopologyError, match="topology fast: fiber CAB1 - HUB1.P0: a symbol every 50 ns is faster than a board's clock"
+    ):
         EngineMachine(topology)
 
 
@@ -405,6 +422,7 @@ def test_control_c_interrupts_a_long_silence():
 
 # -- resources ----------------------------------------------------------------------------------------
 
+
 def resident():
     """Bytes of memory that this process has now."""
     with open("/proc/self/statm") as file:
@@ -421,13 +439,13 @@ def test_closed_machines_leave_no_memory_behind():
         machine.close()
         gc.collect()
 
-    gc.freeze()     # what was there before need not be looked at again and again
+    gc.freeze()  # what was there before need not be looked at again and again
     try:
         for _ in range(3):
             once()
         before = resident()
         for _ in range(20):
             once()
-        assert resident() - before < 8_000_000   # each machine has 8 Mbyte of CAB memory
+        assert resident() - before < 8_000_000  # each machine has 8 Mbyte of CAB memory
     finally:
         gc.unfreeze()

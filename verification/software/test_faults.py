@@ -1,4 +1,5 @@
-"""Faults on demand as docs/faults.md has them: as data and as text, and what they do to a system, on the model and on the engine."""
+"""Faults on demand as docs/faults.md has them: as data and as text, and what they do to a system, on the model and
+on the engine."""
 
 import pytest
 
@@ -14,17 +15,20 @@ FIBERS = [("CAB1", "HUB1.P0"), ("HUB1.P0", "CAB1"), ("CAB2", "HUB1.P1"), ("HUB1.
 
 
 # -- as data and as text ---------------------------------------------------------------------------------
-@pytest.mark.parametrize("text, fault", [
-    ("CAB1-HUB1.P0:errors=1e-5", Fault("CAB1-HUB1.P0", "errors", rate=1e-5)),
-    ("CAB1->HUB1.P0:lost-ready,nth=3", Fault("CAB1->HUB1.P0", "lost", "ready", nth=3)),
-    ("HUB1.P1->CAB2:errors,length=40,at=1500us", Fault("HUB1.P1->CAB2", "errors", length=40, at_ps=1_500_000_000)),
-    ("*:lost-command=0.001", Fault("*", "lost", "command", rate=0.001)),
-    ("*:doubled,nth=2,times=7,at=0ps,for=1s", Fault("*", "doubled", nth=2, times=7, at_ps=0, for_ps=10**12)),
-    ("HUB1.P3:cut,at=10ms,for=2ms", Fault("HUB1.P3", "cut", at_ps=10**10, for_ps=2 * 10**9)),
-    ("CAB2:delay=3us,for=7ns", Fault("CAB2", "delay", delay_ps=3_000_000, for_ps=7000)),
-    ("HUB1:reset,at=20ms", Fault("HUB1", "reset", at_ps=2 * 10**10)),
-    ("CAB2:stop", Fault("CAB2", "stop")),
-])
+@pytest.mark.parametrize(
+    "text, fault",
+    [
+        ("CAB1-HUB1.P0:errors=1e-5", Fault("CAB1-HUB1.P0", "errors", rate=1e-5)),
+        ("CAB1->HUB1.P0:lost-ready,nth=3", Fault("CAB1->HUB1.P0", "lost", "ready", nth=3)),
+        ("HUB1.P1->CAB2:errors,length=40,at=1500us", Fault("HUB1.P1->CAB2", "errors", length=40, at_ps=1_500_000_000)),
+        ("*:lost-command=0.001", Fault("*", "lost", "command", rate=0.001)),
+        ("*:doubled,nth=2,times=7,at=0ps,for=1s", Fault("*", "doubled", nth=2, times=7, at_ps=0, for_ps=10**12)),
+        ("HUB1.P3:cut,at=10ms,for=2ms", Fault("HUB1.P3", "cut", at_ps=10**10, for_ps=2 * 10**9)),
+        ("CAB2:delay=3us,for=7ns", Fault("CAB2", "delay", delay_ps=3_000_000, for_ps=7000)),
+        ("HUB1:reset,at=20ms", Fault("HUB1", "reset", at_ps=2 * 10**10)),
+        ("CAB2:stop", Fault("CAB2", "stop")),
+    ],
+)
 def test_a_fault_as_text_is_the_fault_and_the_other_way_round(text, fault):
     assert Fault.parse(text) == fault
     assert Fault.parse(str(fault)) == fault
@@ -42,43 +46,48 @@ def test_any_fault_can_be_written_and_read():
             more["delay_ps"] = rng.randrange(1, 10**12)
         if what in SYMBOL_FAULTS:
             more["kind"] = rng.choice([None, *KINDS])
-            more |= rng.choice([{"rate": rng.choice([0, 1, 0.25, 1e-9])}, {"nth": rng.randrange(1, 99), "times": rng.randrange(1, 9)}])
+            more |= rng.choice(
+                [{"rate": rng.choice([0, 1, 0.25, 1e-9])}, {"nth": rng.randrange(1, 99), "times": rng.randrange(1, 9)}]
+            )
             if more["kind"] not in ("command", "reply"):
                 more["length"] = rng.randrange(1, 50)
         fault = Fault("CAB1", what, **more)
         assert Fault.parse(str(fault)) == fault
 
 
-@pytest.mark.parametrize("text, message", [
-    ("", "a fault is written as WHERE:WHAT"),
-    ("CAB1", "a fault is written as WHERE:WHAT"),
-    (":errors=1", "a fault is written as WHERE:WHAT"),
-    ("CAB1:", "there is no fault ''"),
-    ("CAB1:mistakes", "there is no fault 'mistakes'; there are errors, lost, doubled, cut"),
-    ("CAB1:lost-foo", "lost-foo: there is no such fault"),
-    ("CAB1:lost-", "lost-: there is no such fault"),
-    ("CAB1:cut-ready", "cut-ready: there is no such fault"),
-    ("CAB1:errors=2", "a rate is 0 to 1, not 2.0"),
-    ("CAB1:errors=nan", "a rate is 0 to 1, not nan"),
-    ("CAB1:errors=x", "rate=x: not a number"),
-    ("CAB1:errors=0.1,nth=2", "give a rate, or nth and times, not both"),
-    ("CAB1:errors,nth=0", "nth is a whole number from 1 on, not 0"),
-    ("CAB1:errors,nth=1.5", "nth=1.5: not a whole number"),
-    ("CAB1:errors,nth=1,nth=2", "nth is given twice"),
-    ("CAB1:errors,length=0", "length is a whole number from 1 on"),
-    ("CAB1:lost-reply,length=3", "a frame is struck as a whole"),
-    ("CAB1:errors,often", "'often' between commas: the keys are nth="),
-    ("CAB1:errors,", "'nothing' between commas"),
-    ("CAB1:cut,nth=3", "cut has no nth"),
-    ("CAB1:cut=3", "cut has no rate"),
-    ("CAB1:cut,at=5", "at=5: not a time"),
-    ("CAB1:cut,at=-5us", "at=-5us: not a time"),
-    ("CAB1:cut,for=0us", "for is a time above 0"),
-    ("CAB1:cut,for=99999999999s", "longer than can be simulated"),
-    ("CAB1:delay", "say how long"),
-    ("CAB1:delay=0us", "delay is a time above 0"),
-    ("HUB1:reset,for=1us", "reset has no for"),
-])
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("", "a fault is written as WHERE:WHAT"),
+        ("CAB1", "a fault is written as WHERE:WHAT"),
+        (":errors=1", "a fault is written as WHERE:WHAT"),
+        ("CAB1:", "there is no fault ''"),
+        ("CAB1:mistakes", "there is no fault 'mistakes'; there are errors, lost, doubled, cut"),
+        ("CAB1:lost-foo", "lost-foo: there is no such fault"),
+        ("CAB1:lost-", "lost-: there is no such fault"),
+        ("CAB1:cut-ready", "cut-ready: there is no such fault"),
+        ("CAB1:errors=2", "a rate is 0 to 1, not 2.0"),
+        ("CAB1:errors=nan", "a rate is 0 to 1, not nan"),
+        ("CAB1:errors=x", "rate=x: not a number"),
+        ("CAB1:errors=0.1,nth=2", "give a rate, or nth and times, not both"),
+        ("CAB1:errors,nth=0", "nth is a whole number from 1 on, not 0"),
+        ("CAB1:errors,nth=1.5", "nth=1.5: not a whole number"),
+        ("CAB1:errors,nth=1,nth=2", "nth is given twice"),
+        ("CAB1:errors,length=0", "length is a whole number from 1 on"),
+        ("CAB1:lost-reply,length=3", "a frame is struck as a whole"),
+        ("CAB1:errors,often", "'often' between commas: the keys are nth="),
+        ("CAB1:errors,", "'nothing' between commas"),
+        ("CAB1:cut,nth=3", "cut has no nth"),
+        ("CAB1:cut=3", "cut has no rate"),
+        ("CAB1:cut,at=5", "at=5: not a time"),
+        ("CAB1:cut,at=-5us", "at=-5us: not a time"),
+        ("CAB1:cut,for=0us", "for is a time above 0"),
+        ("CAB1:cut,for=99999999999s", "longer than can be simulated"),
+        ("CAB1:delay", "say how long"),
+        ("CAB1:delay=0us", "delay is a time above 0"),
+        ("HUB1:reset,for=1us", "reset has no for"),
+    ],
+)
 def test_a_wrong_fault_is_refused(text, message):
     with pytest.raises(FaultError) as caught:
         Fault.parse(text)
@@ -87,20 +96,37 @@ def test_a_wrong_fault_is_refused(text, message):
 
 def test_a_file_has_the_same(tmp_path):
     path = tmp_path / "storm.toml"
-    path.write_text('[[faults]]\nwhere = "CAB1"\nwhat = "errors"\nrate = 1e-5\n[[faults]]\nwhere = "HUB1.P3"\nwhat = "lost-ready"\nnth = 3\nat = "10ms"\n'
-                    '[[faults]]\nwhere = "CAB2"\nwhat = "delay"\ndelay = "5us"\nfor = "2ms"\n')
-    assert load(str(path)) == [Fault.parse("CAB1:errors=1e-5"), Fault.parse("HUB1.P3:lost-ready,nth=3,at=10ms"), Fault.parse("CAB2:delay=5us,for=2ms")]
+    path.write_text(
+        '[[faults]]\nwhere = "CAB1"\nwhat = "errors"\nrate = 1e-5\n[[faults]]\nwhere = "HUB1.P3"\nwhat = '
+        '"lost-ready"\nnth = 3\nat = "10ms"\n'
+        '[[faults]]\nwhere = "CAB2"\nwhat = "delay"\ndelay = "5us"\nfor = "2ms"\n'
+    )
+    assert load(str(path)) == [
+        Fault.parse("CAB1:errors=1e-5"),
+        Fault.parse("HUB1.P3:lost-ready,nth=3,at=10ms"),
+        Fault.parse("CAB2:delay=5us,for=2ms"),
+    ]
     assert load("CAB2:stop") == [Fault("CAB2", "stop")]
 
 
-@pytest.mark.parametrize("text, message", [
-    ("x = ", "no valid TOML"), ("", "must hold [[faults]]"), ("faults = 3", "must hold [[faults]]"), ("[[faults]]\n[other]", "must hold [[faults]]"),
-    ("[[faults]]", "faults entry 1: give its where and what"), ("[[faults]]\nwhere = 1\nwhat = 'cut'", "faults entry 1: give its where and what"),
-    ("[[faults]]\nwhere = 'CAB1'\nwhat = 'cut'\nwhen = 3", "faults entry 1: there is no key 'when'"),
-    ("[[faults]]\nwhere = 'CAB1'\nwhat = 'cut'\n[[faults]]\nwhere = 'CAB1'\nwhat = 'cut'\nat = 3", "faults entry 2: at=3: not a time"),
-    ("[[faults]]\nwhere = 'CAB1'\nwhat = 'errors'\nrate = '1e-5'", "a rate is 0 to 1, not '1e-5'"),
-    ("[[faults]]\nwhere = 'CAB1'\nwhat = 'errors'\nnth = true", "nth is a whole number from 1 on, not True"),
-])
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("x = ", "no valid TOML"),
+        ("", "must hold [[faults]]"),
+        ("faults = 3", "must hold [[faults]]"),
+        ("[[faults]]\n[other]", "must hold [[faults]]"),
+        ("[[faults]]", "faults entry 1: give its where and what"),
+        ("[[faults]]\nwhere = 1\nwhat = 'cut'", "faults entry 1: give its where and what"),
+        ("[[faults]]\nwhere = 'CAB1'\nwhat = 'cut'\nwhen = 3", "faults entry 1: there is no key 'when'"),
+        (
+            "[[faults]]\nwhere = 'CAB1'\nwhat = 'cut'\n[[faults]]\nwhere = 'CAB1'\nwhat = 'cut'\nat = 3",
+            "faults entry 2: at=3: not a time",
+        ),
+        ("[[faults]]\nwhere = 'CAB1'\nwhat = 'errors'\nrate = '1e-5'", "a rate is 0 to 1, not '1e-5'"),
+        ("[[faults]]\nwhere = 'CAB1'\nwhat = 'errors'\nnth = true", "nth is a whole number from 1 on, not True"),
+    ],
+)
 def test_a_wrong_file_is_refused(tmp_path, text, message):
     path = tmp_path / "bad.toml"
     path.write_text(text)
@@ -117,19 +143,29 @@ def test_a_file_that_is_not_there_is_refused():
 def test_where_names_directions():
     assert directions("CAB1->HUB1.P0", FIBERS) == [("CAB1", "HUB1.P0")]
     assert directions("HUB1.P0->CAB1", FIBERS) == [("HUB1.P0", "CAB1")]
-    assert directions("HUB1.P0-CAB1", FIBERS) == directions("CAB1", FIBERS) == directions("HUB1.P0", FIBERS) == FIBERS[:2]
+    assert (
+        directions("HUB1.P0-CAB1", FIBERS) == directions("CAB1", FIBERS) == directions("HUB1.P0", FIBERS) == FIBERS[:2]
+    )
     assert directions("*", FIBERS) == FIBERS
     for wrong in ("CAB3", "HUB1", "CAB1-CAB2", "CAB1->HUB1.P1", "->", "-", "HUB1.P00"):
         with pytest.raises(FaultError, match="there is no fiber .*; there are CAB1-HUB1.P0, CAB2-HUB1.P1"):
             directions(wrong, FIBERS)
 
 
-@pytest.mark.parametrize("fault, message", [
-    ("CAB9:cut", "there is no fiber CAB9"),
-    ("HUB1.P77:disable", f"HUB1 has no port P77; its ports are P0 to P{PORTS - 1}"),
-    ("HUB1.Px:disable", "HUB1 has no port Px"), ("HUB1:disable", "HUB1 is no port of a HUB"), ("HUB2.P0:disable", "HUB2.P0 is no port of a HUB"),
-    ("HUB2:reset", "HUB2 is no HUB"), ("CAB1:reset", "CAB1 is no HUB"), ("HUB1.P1:reset", "HUB1.P1 is no HUB"), ("HUB1:stop", "there is no CAB HUB1; there are CAB1, CAB2"),
-])
+@pytest.mark.parametrize(
+    "fault, message",
+    [
+        ("CAB9:cut", "there is no fiber CAB9"),
+        ("HUB1.P77:disable", f"HUB1 has no port P77; its ports are P0 to P{PORTS - 1}"),
+        ("HUB1.Px:disable", "HUB1 has no port Px"),
+        ("HUB1:disable", "HUB1 is no port of a HUB"),
+        ("HUB2.P0:disable", "HUB2.P0 is no port of a HUB"),
+        ("HUB2:reset", "HUB2 is no HUB"),
+        ("CAB1:reset", "CAB1 is no HUB"),
+        ("HUB1.P1:reset", "HUB1.P1 is no HUB"),
+        ("HUB1:stop", "there is no CAB HUB1; there are CAB1, CAB2"),
+    ],
+)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_fault_somewhere_else_is_refused(backend, fault, message):
     with model(backend=backend) as system:
@@ -174,7 +210,7 @@ def test_a_hub_without_free_port_cannot_be_told_to_disable_one():
 def send_and_receive(system, count=12, length=100, switching="packet", settle_us=30_000):
     """CAB1 sends ``count`` messages to CAB2; returns the numbers of those that arrive, which must be unharmed."""
     got = []
-    box = round(system.time_ns) % 60_000     # another one in each call
+    box = round(system.time_ns) % 60_000  # another one in each call
 
     async def send(cab):
         for number in range(count):
@@ -199,13 +235,24 @@ def send_and_receive(system, count=12, length=100, switching="packet", settle_us
     return got
 
 
-@pytest.mark.parametrize("fault, missing", [
-    ("HUB1.P1->CAB2:lost-start,nth=5", {4}), ("HUB1.P1->CAB2:lost-end,nth=5", {4}), ("HUB1.P1->CAB2:lost-data,nth=500", {4}),
-    ("HUB1.P1->CAB2:errors-data,nth=500", {4}), ("HUB1.P1->CAB2:doubled-data,nth=500", {4}), ("HUB1.P1->CAB2:errors-start,nth=5", {4}),
-    ("CAB1->HUB1.P0:lost-command,nth=9", {4}), ("HUB1.P0->CAB1:lost-ready,nth=5", set()), ("CAB2->HUB1.P1:lost-ready,nth=5", set()),
-    ("CAB2->HUB1.P1:doubled-ready,nth=5", set()), ("CAB1->HUB1.P0:doubled-command,nth=9", set()),
-    ("CAB1->HUB1.P0:doubled-command,nth=10", set()), ("CAB1->HUB1.P0:lost-command,nth=10", set()),
-])
+@pytest.mark.parametrize(
+    "fault, missing",
+    [
+        ("HUB1.P1->CAB2:lost-start,nth=5", {4}),
+        ("HUB1.P1->CAB2:lost-end,nth=5", {4}),
+        ("HUB1.P1->CAB2:lost-data,nth=500", {4}),
+        ("HUB1.P1->CAB2:errors-data,nth=500", {4}),
+        ("HUB1.P1->CAB2:doubled-data,nth=500", {4}),
+        ("HUB1.P1->CAB2:errors-start,nth=5", {4}),
+        ("CAB1->HUB1.P0:lost-command,nth=9", {4}),
+        ("HUB1.P0->CAB1:lost-ready,nth=5", set()),
+        ("CAB2->HUB1.P1:lost-ready,nth=5", set()),
+        ("CAB2->HUB1.P1:doubled-ready,nth=5", set()),
+        ("CAB1->HUB1.P0:doubled-command,nth=9", set()),
+        ("CAB1->HUB1.P0:doubled-command,nth=10", set()),
+        ("CAB1->HUB1.P0:lost-command,nth=10", set()),
+    ],
+)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_fault_at_an_exact_place_does_what_it_must(backend, fault, missing):
     """Twelve packets, of 120 bytes each, each with one open and one close all."""
@@ -258,7 +305,8 @@ def test_nothing_gets_through_a_cut_fiber_or_a_disabled_port_until_it_is_mended(
 
 @pytest.mark.parametrize("backend", ["model", pytest.param("engine", marks=pytest.mark.nightly)])
 def test_the_watchdog_of_a_hub_frees_what_a_silent_cab_has_lost(backend):
-    """CAB2 has not heard of the packet that was lost on its fiber, so it cannot send the ready signal: the HUB gives the next open up."""
+    """CAB2 has not heard of the packet that was lost on its fiber, so it cannot send the ready signal: the HUB gives
+    the next open up."""
     with model(backend=backend, options=QUICK) as system:
         cut = system.faults.cut("CAB2", for_us=1000)
         assert send_and_receive(system, 1, settle_us=2000) == [] and cut.symbols >= 122
@@ -270,7 +318,11 @@ def test_the_watchdog_of_a_hub_frees_what_a_silent_cab_has_lost(backend):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_fault_that_ends_before_it_begins_never_comes(backend):
     with model(backend=backend, options=QUICK) as system:
-        placed = [system.faults.disable("HUB1.P1", at_us=100), system.faults.cut("CAB2", at_us=100), system.faults.stop("CAB2", at_us=100)]
+        placed = [
+            system.faults.disable("HUB1.P1", at_us=100),
+            system.faults.cut("CAB2", at_us=100),
+            system.faults.stop("CAB2", at_us=100),
+        ]
         for each in placed:
             each.end()
         assert send_and_receive(system, 8) == list(range(8))
@@ -333,6 +385,7 @@ def test_a_cab_that_is_stopped_twice_is_stopped_once_and_may_be_restarted_by_han
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_fault_to_come_keeps_a_run_from_being_quiet(backend):
     """A task waits for a message that only a restarted CAB sends."""
+
     async def answer(cab):
         await cab.datagram.send((1, 1), b"back")
 
@@ -351,10 +404,28 @@ def test_a_fault_to_come_keeps_a_run_from_being_quiet(backend):
 
 
 # -- storms ----------------------------------------------------------------------------------------------
-STORMS = ["*:errors=2e-4", "*:lost=2e-4", "*:doubled=2e-4", "*:errors=5e-5,length=20", "*:lost=5e-5,length=300", "*:lost-ready=0.03", "*:lost-command=0.03",
-          "*:doubled-command=0.03", "*:errors-command=0.03", "*:lost-reply=0.2", "*:lost-start=0.03", "*:lost-end=0.03", "*:doubled-start=0.03",
-          "*:doubled-end=0.03", "CAB2:cut,at=1ms,for=1ms", "ANY:cut,at=1ms,for=1ms", "*:delay=50us,at=1ms,for=1ms", "HUB1:reset,at=1500us",
-          "HUB1.P0:disable,at=1ms,for=1ms", "CAB2:stop,at=1ms,for=1ms"]
+STORMS = [
+    "*:errors=2e-4",
+    "*:lost=2e-4",
+    "*:doubled=2e-4",
+    "*:errors=5e-5,length=20",
+    "*:lost=5e-5,length=300",
+    "*:lost-ready=0.03",
+    "*:lost-command=0.03",
+    "*:doubled-command=0.03",
+    "*:errors-command=0.03",
+    "*:lost-reply=0.2",
+    "*:lost-start=0.03",
+    "*:lost-end=0.03",
+    "*:doubled-start=0.03",
+    "*:doubled-end=0.03",
+    "CAB2:cut,at=1ms,for=1ms",
+    "ANY:cut,at=1ms,for=1ms",
+    "*:delay=50us,at=1ms,for=1ms",
+    "HUB1:reset,at=1500us",
+    "HUB1.P0:disable,at=1ms,for=1ms",
+    "CAB2:stop,at=1ms,for=1ms",
+]
 
 
 def storm(backend, fault, seed, topology="chain:2"):
@@ -380,7 +451,9 @@ def storm(backend, fault, seed, topology="chain:2"):
                 to = rng.choice([number for number in ids if number != cab.id])
                 length = rng.choice([2, 40, 900, 2500])
                 try:
-                    await cab.datagram.send((to, 1), bytes([rng.randrange(256)]) * length, rng.choice(["packet", "packet", "circuit"]))
+                    await cab.datagram.send(
+                        (to, 1), bytes([rng.randrange(256)]) * length, rng.choice(["packet", "packet", "circuit"])
+                    )
                 except ProgramError:
                     pass
                 if rng.random() < 0.3:
@@ -425,7 +498,13 @@ def test_the_system_works_again_after_a_storm(fault):
 @pytest.mark.nightly
 @pytest.mark.parametrize("fault", STORMS)
 def test_the_system_works_again_after_many_storms(fault):
-    assert any([storm("model", fault, 1000 * seeds.seed() + number, topology) for number in range(10) for topology in ("chain:2", "hub:3", "mesh:2x2")])
+    assert any(
+        [
+            storm("model", fault, 1000 * seeds.seed() + number, topology)
+            for number in range(10)
+            for topology in ("chain:2", "hub:3", "mesh:2x2")
+        ]
+    )
 
 
 @pytest.mark.nightly

@@ -9,9 +9,8 @@ from nectar.verification import seeds
 def picosecond_by_picosecond(symbol_ps, delay_ps, edges, offers, last):
     """The same fiber as a machine that does one thing in each picosecond.
 
-    At each time of ``edges`` the sender wants to hand over the next of ``offers`` (None: nothing). Returns what was taken,
-    [(time, symbol)], and what arrived, [(time, symbol)], until ``last``.
-    """
+    At each time of ``edges`` the sender wants to hand over the next of ``offers`` (None: nothing). Returns what was
+    taken, [(time, symbol)], and what arrived, [(time, symbol)], until ``last``."""
     latch, wire, flying = None, 0, []
     taken, arrived = [], []
     offers = iter(offers)
@@ -58,7 +57,7 @@ def test_symbols_leave_and_arrive_when_a_picosecond_by_picosecond_machine_says(s
         while (symbol := fiber.receive(time)) is not None:
             arrived.append((time, symbol))
     assert taken and (taken, arrived) == expected
-    assert [time - symbol_ps - delay_ps for time, _ in arrived] == starts[:len(arrived)]
+    assert [time - symbol_ps - delay_ps for time, _ in arrived] == starts[: len(arrived)]
     assert fiber.symbols == len(taken) and fiber.under_way == len(taken) - len(arrived)
 
 
@@ -79,11 +78,15 @@ def test_a_symbol_that_finds_the_latch_taken_is_refused():
     fiber = Fiber(("CAB1", "HUB1.P0"), 80_000, 0)
     fiber.send(0, 1)
     fiber.send(62_500, 2)
-    with pytest.raises(RuntimeError, match="CAB1->HUB1.P0: the latch is taken until 80000 ps, nothing fits in at 70000 ps"):
+    with pytest.raises(
+        RuntimeError, match="CAB1->HUB1.P0: the latch is taken until 80000 ps, nothing fits in at 70000 ps"
+    ):
         fiber.send(70_000, 3)
 
 
-@pytest.mark.parametrize("symbol_ps, delay_ps, message", [(0, 0, "more than 0 ps"), (-1, 0, "more than 0 ps"), (1, -1, "0 ps or more")])
+@pytest.mark.parametrize(
+    "symbol_ps, delay_ps, message", [(0, 0, "more than 0 ps"), (-1, 0, "more than 0 ps"), (1, -1, "0 ps or more")]
+)
 def test_times_that_make_no_sense_are_refused(symbol_ps, delay_ps, message):
     with pytest.raises(ValueError, match=message):
         Fiber(("CAB1", "HUB1.P0"), symbol_ps, delay_ps)

@@ -1,6 +1,8 @@
-"""What the datalink costs and how fast it answers, measured on the RTL: facts S4, S11 and C10, and the choice between packets and circuits."""
+"""What the datalink costs and how fast it answers, measured on the RTL: facts S4, S11 and C10, and the choice
+between packets and circuits."""
 
 import pytest
+
 from nectar.hdl.link.symbol import MAX_PACKET
 from nectar.sim.profile import PROTOTYPE
 from nectar.software.datalink.datalink import Switching
@@ -18,14 +20,16 @@ def test_flow_control_in_software_costs_less_than_a_tenth():
 
 
 def test_routing_in_software_costs_less_than_a_fiftieth():
-    """S11: the look-up for each packet, and the commands that open and close its way, against a connection that stands."""
+    """S11: the look-up for each packet, and the commands that open and close its way, against a connection that
+    stands."""
     looked_up, found_once, standing = routing_cost()
     assert looked_up > 0.98 * standing
     assert looked_up > 0.999 * found_once
 
 
 def test_the_receive_upcall_names_a_place_before_the_input_queue_overflows():
-    """S4, under the worst load: interrupts have just begun, handlers are long, packets follow each other without a gap."""
+    """S4, under the worst load: interrupts have just begun, handlers are long, packets follow each other without a
+    gap."""
     times = upcall_us()
     assert max(times) < QUEUE_US / 2
     # The load is one: handlers that wait for others are the rule, and some wait for long.
@@ -39,7 +43,9 @@ def test_messages_are_switched_by_what_is_faster_for_their_size(topology, target
     for length, better, other in ((CIRCUIT_FROM // 4, "packet", "circuit"), (4 * CIRCUIT_FROM, "circuit", "packet")):
         assert latency_us(length, better, topology, target=target) < latency_us(length, other, topology, target=target)
     for length, chosen in ((CIRCUIT_FROM - 1, "packet"), (CIRCUIT_FROM, "circuit")):
-        assert latency_us(length, "auto", topology, target=target) == latency_us(length, chosen, topology, target=target)
+        assert latency_us(length, "auto", topology, target=target) == latency_us(
+            length, chosen, topology, target=target
+        )
 
 
 def test_messages_of_all_sizes_arrive_under_automatic_switching():

@@ -15,6 +15,7 @@ async def _cycles(cab):
 
 def test_a_thread_switch_takes_10_to_15_us():
     """Fact S2. Two threads hand the CPU to each other; nothing else costs but dispatching."""
+
     async def player(cab, turns, stamps):
         for _ in range(turns):
             stamps.append(await _cycles(cab))
@@ -194,7 +195,10 @@ def test_a_cancelled_timer_never_fires():
     log = []
 
     async def main(cab):
-        timers = [await cab.timers.after(cycles, lambda which, now: log.append(which), cycles) for cycles in (1000, 2000, 3000)]
+        timers = [
+            await cab.timers.after(cycles, lambda which, now: log.append(which), cycles)
+            for cycles in (1000, 2000, 3000)
+        ]
         cab.timers.cancel(timers[0])
         cab.timers.cancel(timers[2])
         await cab.sleep(500)
@@ -214,6 +218,7 @@ def test_a_timer_out_of_reach_is_refused():
 
 def test_computing_delays_a_timer_but_loses_none():
     """Interrupts come in while a thread computes; the sleeper runs when the thread gives the CPU away."""
+
     async def sleeper(cab, log):
         for _ in range(5):
             await cab.sleep(100)

@@ -168,7 +168,9 @@ def test_random_readers_and_writers(seed):
         return counts, logs
 
     counts, logs = run_task(main)
-    assert sorted(logs[0] + logs[1]) == [1000 * index + number for index, count in enumerate(counts) for number in range(count)]
+    assert sorted(logs[0] + logs[1]) == [
+        1000 * index + number for index, count in enumerate(counts) for number in range(count)
+    ]
     for log in logs:
         for index in range(3):
             own = [number for number in log if number // 1000 == index]

@@ -17,10 +17,13 @@ SIZE = 1 << 14
 
 
 def message(cab, number=0, length=0):
-    return Message(cab.memory, cab.memory.try_allocate(length) if length else None, length, source=cab.id, number=number)
+    return Message(
+        cab.memory, cab.memory.try_allocate(length) if length else None, length, source=cab.id, number=number
+    )
 
 
 # -- against a model, without threads -----------------------------------------------------------------
+
 
 class Reference:
     """A mailbox as a list: (number, bytes); places that are kept, by number."""
@@ -31,13 +34,18 @@ class Reference:
 
     def fits(self, length):
         total = sum(size for _, size in self.messages) + sum(self.kept.values())
-        return (not self.closed and len(self.messages) + len(self.kept) < self.capacity
-                and (self.capacity_bytes is None or total + length <= self.capacity_bytes))
+        return (
+            not self.closed
+            and len(self.messages) + len(self.kept) < self.capacity
+            and (self.capacity_bytes is None or total + length <= self.capacity_bytes)
+        )
 
 
 LENGTHS = st.sampled_from([0, 1, 31, 32, 33, 500, 1024, 3000])
 IN = st.tuples(st.sampled_from(["reserve", "reserve", "put", "keep"]), LENGTHS)
-DONE = st.tuples(st.sampled_from(["commit", "commit", "arrive", "release"]), st.integers(0, 5), st.sampled_from([None, 0, 1, 30]))
+DONE = st.tuples(
+    st.sampled_from(["commit", "commit", "arrive", "release"]), st.integers(0, 5), st.sampled_from([None, 0, 1, 30])
+)
 OUT = st.tuples(st.sampled_from(["take", "take odd"]))
 STEPS = st.one_of(IN, DONE, OUT, st.tuples(st.sampled_from(["open", "open", "open", "open", "close"])))
 
@@ -119,7 +127,11 @@ def test_every_sequence_of_calls_does_what_a_list_would(capacity, capacity_bytes
         elif step == "open":
             box.open()
             reference.closed = False
-        assert len(box) == len(reference.messages) and box.reserved == len(reference.kept) and box.closed == reference.closed
+        assert (
+            len(box) == len(reference.messages)
+            and box.reserved == len(reference.kept)
+            and box.closed == reference.closed
+        )
         assert box.closed or box.full == (not reference.fits(0))
         assert box.refused == reference.refused
     for letter in pending.values():
@@ -135,9 +147,17 @@ READER = st.tuples(st.sampled_from([None, 0, 1]), st.sampled_from([0, 20, 100]),
 
 
 @properties(max_examples=40)
-@hypothesis.given(st.integers(1, 3), st.sampled_from([None, 3000, 7000]), st.lists(WRITER, min_size=1, max_size=3), st.lists(READER, max_size=3))
-def test_what_goes_in_comes_out_once_and_in_order_whoever_is_ended_or_times_out(capacity, capacity_bytes, writers, readers):
+@hypothesis.given(
+    st.integers(1, 3),
+    st.sampled_from([None, 3000, 7000]),
+    st.lists(WRITER, min_size=1, max_size=3),
+    st.lists(READER, max_size=3),
+)
+def test_what_goes_in_comes_out_once_and_in_order_whoever_is_ended_or_times_out(
+    capacity, capacity_bytes, writers, readers
+):
     """Some readers are picky, time out, or are ended; at last one takes what is left."""
+
     async def writer(cab, box, base, plan, log):
         for number, (how, length, pause) in enumerate(plan, base):
             if how == "put":
@@ -162,7 +182,9 @@ def test_what_goes_in_comes_out_once_and_in_order_whoever_is_ended_or_times_out(
     async def main(cab):
         box = Mailbox(cab.kernel, 9, capacity, capacity_bytes)
         put, logs = [], [[] for _ in readers]
-        wanted = sorted(number for base, plan in enumerate(writers) for number in range(100 * base, 100 * base + len(plan)))
+        wanted = sorted(
+            number for base, plan in enumerate(writers) for number in range(100 * base, 100 * base + len(plan))
+        )
         threads = [cab.spawn(writer, box, 100 * base, plan, put) for base, plan in enumerate(writers)]
         others = [cab.spawn(reader, box, *plan, log) for plan, log in zip(readers, logs)]
         await cab.sleep(500)
@@ -187,6 +209,7 @@ def test_what_goes_in_comes_out_once_and_in_order_whoever_is_ended_or_times_out(
 
 
 # -- one by one ---------------------------------------------------------------------------------------
+
 
 def test_a_message_is_filled_in_place_and_never_copied():
     async def main(cab):
@@ -220,7 +243,11 @@ def test_a_full_mailbox_and_messages_that_never_fit_have_errors_of_their_own():
     async def main(cab):
         box = Mailbox(cab.kernel, 1, 2, 1000)
         first, second = await box.reserve(600), await box.reserve(300)
-        for call in (box.reserve(10, timeout_us=50), box.put(message(cab), timeout_us=50), box.reserve(10, timeout_us=0)):
+        for call in (
+            box.reserve(10, timeout_us=50),
+            box.put(message(cab), timeout_us=50),
+            box.reserve(10, timeout_us=0),
+        ):
             with pytest.raises(MailboxFull, match="0 messages wait in it, 2 places are kept"):
                 await call
         second.free()
@@ -364,6 +391,7 @@ def test_an_upcall_gets_messages_in_place_of_a_reader_at_interrupt_level(backend
                 return False
             letter.free()
             return True
+
         box.on_arrival = arrival
         await cab.sleep(3000)
         rest = []
@@ -411,5 +439,3 @@ def test_datagrams_are_held_in_front_of_a_full_mailbox_then_dropped_and_dropped_
 
 async def wait(cab, microseconds):
     await cab.sleep(microseconds)
-
-

@@ -1,8 +1,8 @@
-"""The pure-Python model against the boards: the same register-level scenarios on the model and on the engine, with the same assertions.
+"""The pure-Python model against the boards: the same register-level scenarios on the model and on the engine, with the
+same assertions.
 
-What the assertions say is docs/cab.md and docs/hub.md. The boards that the engine runs are made from the RTL; so this shows that the model,
-on which the other tests of the software run, can be trusted where software looks.
-"""
+What the assertions say is docs/cab.md and docs/hub.md. The boards that the engine runs are made from the RTL; so this
+shows that the model, on which the other tests of the software run, can be trusted where software looks."""
 
 import zlib
 
@@ -63,7 +63,12 @@ def test_what_is_not_there_is_a_bus_error(play):
         registers = REGIONS["registers"].base
         assert await board["ID"] == ID_VALUE
         bad = [(REGIONS["vme"].base, 4, None), (REGIONS["prom"].end, 4, None), (REGIONS["protection"].end, 4, None)]
-        bad += [(REG["ID"].address, 2, None), (REG["ID"].address, 1, None), (REG["IRQ_ENABLE"].address, 2, 1), (registers + 0x100, 4, None)]
+        bad += [
+            (REG["ID"].address, 2, None),
+            (REG["ID"].address, 1, None),
+            (REG["IRQ_ENABLE"].address, 2, 1),
+            (registers + 0x100, 4, None),
+        ]
         bad += [(register.address, 4, None) for register in REG.values() if "r" not in register.access]
         bad += [(register.address, 4, 0) for register in REG.values() if "w" not in register.access]
         bad += [(REG["RX_START"].address, 4, 16)]
@@ -78,7 +83,13 @@ def test_what_is_not_there_is_a_bus_error(play):
 def test_areas_must_lie_in_data_memory_and_the_list_has_its_depth(play):
     async def main(board):
         area = REG["TX_AREA"].address
-        for address, length, fails in ((DATA.base, 0, False), (DATA.end - 4, 4, False), (DATA.end - 4, 5, True), (DATA.base - 1, 1, True), (0, 0, False)):
+        for address, length, fails in (
+            (DATA.base, 0, False),
+            (DATA.end - 4, 4, False),
+            (DATA.end - 4, 5, True),
+            (DATA.base - 1, 1, True),
+            (0, 0, False),
+        ):
             board.set("TX_ADDRESS", address)
             assert await board.fails(area, 4, length) == fails, hex(address)
         board.command(Op.CLOSE_ALL, wait_ready=True)
@@ -118,7 +129,7 @@ def test_the_timer_fires_once_when_it_is_due(play):
         board.set("IRQ_PENDING", 1 << Irq.TIMER)
         board.door.spend(500)
         log.append(await board["IRQ_PENDING"] >> Irq.TIMER & 1)
-        board.set("TIMER_COMPARE", now)                       # late: at once
+        board.set("TIMER_COMPARE", now)  # late: at once
         board.door.spend(10)
         log.append(await board["IRQ_PENDING"] >> Irq.TIMER & 1)
         board.set("IRQ_PENDING", 1 << Irq.TIMER)
@@ -170,7 +181,7 @@ def test_packets_of_any_length_arrive_with_header_data_and_crc(play):
 
     sent, packets = play(pair(), send, receive)
     for length, (header, data, result) in zip(LENGTHS, packets):
-        assert header == content[:min(length, 16)].ljust(16, b"\0"), length
+        assert header == content[: min(length, 16)].ljust(16, b"\0"), length
         assert data == content[16:length], length
         assert result == ({"header": min(length, 16)} if length else {}), length
     assert len(packets) == len(LENGTHS) and sent > 0
@@ -258,7 +269,13 @@ def test_data_outside_packets_are_stray_and_reset_forgets_the_packet_under_way(p
         status = await board["RX_STATUS"]
         board.set("RX_CONTROL", reset=1)
         packet = await board.packet()
-        return first, REG["RX_STATUS"].open.get(status), packet[2], await board.get("ERRORS", "stray"), await board["IRQ_PENDING"] >> Irq.ERROR & 1
+        return (
+            first,
+            REG["RX_STATUS"].open.get(status),
+            packet[2],
+            await board.get("ERRORS", "stray"),
+            await board["IRQ_PENDING"] >> Irq.ERROR & 1,
+        )
 
     assert play(pair(), send, receive)[1] == (1, 1, {"header": 16}, 2, 1)
 
@@ -287,9 +304,13 @@ def test_the_ready_bit_holds_what_waits_for_it(play):
             board.area(DATA.base, 30, start=1, end=1, crc=1, notify=1)
         board.door.spend(200)
         status = await board["TX_STATUS"]
-        log += [REG["TX_STATUS"].ready.get(status), REG["TX_STATUS"].waiting.get(status), REG["TX_STATUS"].sent.get(status)]
+        log += [
+            REG["TX_STATUS"].ready.get(status),
+            REG["TX_STATUS"].waiting.get(status),
+            REG["TX_STATUS"].sent.get(status),
+        ]
         board.door.spend(2000)
-        log.append(await board.get("TX_STATUS", "sent"))      # the receiver has sent one ready signal
+        log.append(await board.get("TX_STATUS", "sent"))  # the receiver has sent one ready signal
         board.set("TX_CONTROL", set_ready=1)
         board.door.spend(1000)
         log.append(await board.get("TX_STATUS", "sent"))
@@ -334,13 +355,23 @@ def test_a_hub_answers_as_the_table_of_commands_says(play):
 
     refused = Op.OPEN_RETRY_REPLY & ~1
     assert play(load("hub:3"), main, silent, silent)[0] == [
-        (Op.STATUS_OUTPUT, 0), (Op.OPEN_RETRY_REPLY, 2), (Op.STATUS_OUTPUT, STATUS_IN_USE | 0), (Op.OPEN_RETRY_REPLY, 2),
-        (refused, Error.BAD_PORT), (refused, Error.BAD_PORT), (Op.STATUS_OUTPUT & ~1, Error.BAD_PORT), (Op.STATUS_OUTPUT, 0),
-        (0x7E, Error.UNKNOWN), (Op.STATUS_ERRORS, 4)]
+        (Op.STATUS_OUTPUT, 0),
+        (Op.OPEN_RETRY_REPLY, 2),
+        (Op.STATUS_OUTPUT, STATUS_IN_USE | 0),
+        (Op.OPEN_RETRY_REPLY, 2),
+        (refused, Error.BAD_PORT),
+        (refused, Error.BAD_PORT),
+        (Op.STATUS_OUTPUT & ~1, Error.BAD_PORT),
+        (Op.STATUS_OUTPUT, 0),
+        (0x7E, Error.UNKNOWN),
+        (Op.STATUS_ERRORS, 4),
+    ]
 
 
 def test_an_open_waits_for_the_output_and_a_test_open_for_its_ready_bit(play):
-    """CAB1 holds the output to CAB2 for a time; then CAB3's packet comes, and its second one waits for CAB2's ready signal."""
+    """CAB1 holds the output to CAB2 for a time; then CAB3's packet comes, and its second one waits for CAB2's ready
+    signal."""
+
     async def first(board):
         board.command(Op.OPEN_RETRY, 1, 1)
         board.door.spend(2000)

@@ -1,4 +1,5 @@
-"""Faults in the pure-Python model's fibers: which symbols are struck, against the reference, and how often, against the rates."""
+"""Faults in the pure-Python model's fibers: which symbols are struck, against the reference, and how often, against
+the rates."""
 
 from nectar.hdl.link.symbol import Control, command, packet, reply
 from nectar.software.backends.modelfaults import VIOLATION, FiberFaults, frames
@@ -19,7 +20,7 @@ def traffic(rng, count):
             yield what, {"command": command, "reply": reply}[what](*rng.randbytes(3))
         else:
             whole = packet(rng.randbytes(rng.choice([1, 5, 100])))
-            yield None, whole[what in ("middle", "end"):len(whole) - (what in ("begin", "middle"))]
+            yield None, whole[what in ("middle", "end") : len(whole) - (what in ("begin", "middle"))]
 
 
 def strike(faults, pieces):
@@ -28,7 +29,9 @@ def strike(faults, pieces):
     for kind, symbols, start in pieces:
         begins, ends = symbols[0] == Control.START, symbols[-1] == Control.END
         low, high = (int(begins), len(symbols) - ends) if kind is None else (0, 0)
-        _, left = faults.strike(kind, start, len(symbols), low, high, begins, ends, lambda symbols=symbols: list(symbols))
+        _, left = faults.strike(
+            kind, start, len(symbols), low, high, begins, ends, lambda symbols=symbols: list(symbols)
+        )
         arrived += symbols if left is None else [symbol for symbol, _ in left]
     return [int(symbol) for symbol in arrived]
 
@@ -46,14 +49,22 @@ def test_faults_by_place_and_time_strike_the_symbols_that_the_page_names():
     rng = seeds.rng("by place")
     for case in range(200):
         pieces, end = timed(traffic(rng, 60))
-        sent = [(start + number * SYMBOL_PS, symbol) for _, symbols, start in pieces for number, symbol in enumerate(symbols)]
+        sent = [
+            (start + number * SYMBOL_PS, symbol)
+            for _, symbols, start in pieces
+            for number, symbol in enumerate(symbols)
+        ]
         faults, known = FiberFaults(SYMBOL_PS, DELAY_PS), []
         for _ in range(rng.randrange(1, 4)):
             what = rng.choice(["lost", "doubled", "cut", "lost", "doubled"])
             begin, finish = rng.choice([(0, None), (rng.randrange(end), None), (0, rng.randrange(end))])
             more = {}
             if what != "cut":
-                more = {"kind": rng.choice([None, *KINDS]), "nth": rng.randrange(1, 20), "times": rng.choice([1, 3, 1000])}
+                more = {
+                    "kind": rng.choice([None, *KINDS]),
+                    "nth": rng.randrange(1, 20),
+                    "times": rng.choice([1, 3, 1000]),
+                }
                 if more["kind"] not in ("command", "reply"):
                     more["length"] = rng.choice([1, 1, 7, 200])
             elif finish is None:
@@ -99,7 +110,11 @@ def test_the_share_of_struck_symbols_is_the_rate_and_runs_replay():
         assert strike(again, pieces) == arrived
         hits, symbols = rules[0].count()
         assert hits == symbols and abs(hits - rate * total) < 8 * (rate * total) ** 0.5 + 8
-        changed = [after for (before, after) in zip([s for _, several, _ in pieces for s in several], arrived, strict=True) if before != after]
+        changed = [
+            after
+            for (before, after) in zip([s for _, several, _ in pieces for s in several], arrived, strict=True)
+            if before != after
+        ]
         assert len(changed) == hits
         bad = changed.count(VIOLATION)
         assert abs(bad - 0.4 * hits) < 8 * (0.24 * hits) ** 0.5 + 8
@@ -118,8 +133,14 @@ def test_rates_of_nothing_and_of_everything():
 def test_a_receiver_sees_the_frames_that_were_sent():
     rng = seeds.rng("frames")
     for _ in range(100):
-        pieces, _ = timed((kind, symbols) for kind, symbols in traffic(rng, 20) if kind or symbols[0] == Control.START and symbols[-1] == Control.END)
-        stream = [(symbol, number) for number, symbol in enumerate(symbol for _, symbols, _ in pieces for symbol in symbols)]
+        pieces, _ = timed(
+            (kind, symbols)
+            for kind, symbols in traffic(rng, 20)
+            if kind or symbols[0] == Control.START and symbols[-1] == Control.END
+        )
+        stream = [
+            (symbol, number) for number, symbol in enumerate(symbol for _, symbols, _ in pieces for symbol in symbols)
+        ]
         seen = list(frames(stream))
         assert [item[0] for item in seen] == [kind or "stretch" for kind, *_ in pieces]
         at = 0

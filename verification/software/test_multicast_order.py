@@ -1,10 +1,10 @@
 """Many CABs multicast at once over many HUBs, by packets and by circuits: nobody ever waits in a circle.
 
-Sources: "The Design of Nectar" (1989), sections 4.2.2 and 4.2.4; docs/routing.md. A watchdog that has to end something, or a
-time-out in software, would show that somebody waited for ever; so none may.
-"""
+Sources: "The Design of Nectar" (1989), sections 4.2.2 and 4.2.4; docs/routing.md. A watchdog that has to end something,
+or a time-out in software, would show that somebody waited for ever; so none may."""
 
 import pytest
+
 from nectar.software.datalink.options import Options
 from nectar.software.errors import CircuitError
 from nectar.verification import seeds
@@ -14,18 +14,27 @@ from .test_routes import ring, torus
 
 
 def traffic(topology, count, switching, backend="model", size=200, members=4):
-    """Every CAB sends ``count`` multicasts, and as many messages to one, to CABs drawn at random; checks that all arrive."""
+    """Every CAB sends ``count`` multicasts, and as many messages to one, to CABs drawn at random; checks that all
+    arrive."""
     with model(topology, backend=backend) as system:
         ids = sorted(cab.id for cab in system.cabs)
         used = {cab.id: cab.memory.used for cab in system.cabs}
         rng = seeds.rng("multicast", str(topology), switching)
-        plans = {me: [rng.sample([other for other in ids if other != me], members if turn % 2 else 1) for turn in range(2 * count)] for me in ids}
+        plans = {
+            me: [
+                rng.sample([other for other in ids if other != me], members if turn % 2 else 1)
+                for turn in range(2 * count)
+            ]
+            for me in ids
+        }
         expected = {me: sum(me in group for plan in plans.values() for group in plan) for me in ids}
 
         async def send(cab):
             for turn, group in enumerate(plans[cab.id]):
-                way = (rng.choice(["packet", "circuit"]) if switching == "both" else switching)
-                await cab.datagram.send((group if len(group) > 1 else group[0], 1), bytes([cab.id, turn]) * (size // 2), way)
+                way = rng.choice(["packet", "circuit"]) if switching == "both" else switching
+                await cab.datagram.send(
+                    (group if len(group) > 1 else group[0], 1), bytes([cab.id, turn]) * (size // 2), way
+                )
             await cab.datalink.finish()
 
         async def receive(cab):
@@ -43,7 +52,9 @@ def traffic(topology, count, switching, backend="model", size=200, members=4):
             system.spawn(cab.name, send)
         system.go()
         for me, thread in receivers.items():
-            assert sorted(thread.result) == sorted((source, turn) for source, plan in plans.items() for turn, group in enumerate(plan) if me in group)
+            assert sorted(thread.result) == sorted(
+                (source, turn) for source, plan in plans.items() for turn, group in enumerate(plan) if me in group
+            )
         for cab in system.cabs:
             counters = cab.datalink.counters
             assert counters.ready_recovered == counters.reply_timeouts == counters.hold_expired == 0

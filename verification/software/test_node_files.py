@@ -17,7 +17,8 @@ def backend(request):
 
 
 def run(task, *arguments, folder=None, protected=False, backend="model", prepare=None, nodes=("CAB1",)):
-    """Runs ``task(cab, ...)`` on CAB1, whose node lends ``folder``; its result. Nothing may be left, open files neither."""
+    """Runs ``task(cab, ...)`` on CAB1, whose node lends ``folder``; its result. Nothing may be left, open files
+    neither."""
     with model("hub:1", backend=backend, nodes=nodes) as system, nothing_leaks(system):
         if folder is not None:
             system.node("CAB1").lend(folder)
@@ -92,31 +93,36 @@ def test_many_tasks_use_files_at_the_same_time(backend, tmp_path):
 
 def failing(attempt):
     """A task that gives the error that ``attempt(cab)`` raises."""
+
     async def task(cab):
         with pytest.raises(Exception) as caught:
             await attempt(cab)
         return caught.value
+
     return task
 
 
 @pytest.mark.parametrize("protected", [False, True], ids=["plain", "protected"])
-@pytest.mark.parametrize("path, mode, kind, status", [
-    ("nothing", "r", FileMissing, FileStatus.MISSING),
-    ("nowhere/new", "w", FileMissing, FileStatus.MISSING),
-    ("x" * 300, "r", FileMissing, FileStatus.MISSING),
-    ("zero\0", "r", FileMissing, FileStatus.MISSING),
-    ("../secret", "r", FileRefused, FileStatus.REFUSED),
-    ("../new", "w", FileRefused, FileStatus.REFUSED),
-    ("in/../../secret", "a", FileRefused, FileStatus.REFUSED),
-    ("/etc/hostname", "r", FileRefused, FileStatus.REFUSED),
-    ("way out", "r", FileRefused, FileStatus.REFUSED),
-    ("way out", "w", FileRefused, FileStatus.REFUSED),
-    ("in", "r", FileError, FileStatus.WRONG_KIND),
-    ("file/x", "r", FileError, FileStatus.WRONG_KIND),
-    ("", "w", FileError, FileStatus.WRONG_KIND),
-    ("pipe", "r", FileError, FileStatus.WRONG_KIND),
-    ("locked", "w", FileError, FileStatus.DENIED),
-])
+@pytest.mark.parametrize(
+    "path, mode, kind, status",
+    [
+        ("nothing", "r", FileMissing, FileStatus.MISSING),
+        ("nowhere/new", "w", FileMissing, FileStatus.MISSING),
+        ("x" * 300, "r", FileMissing, FileStatus.MISSING),
+        ("zero\0", "r", FileMissing, FileStatus.MISSING),
+        ("../secret", "r", FileRefused, FileStatus.REFUSED),
+        ("../new", "w", FileRefused, FileStatus.REFUSED),
+        ("in/../../secret", "a", FileRefused, FileStatus.REFUSED),
+        ("/etc/hostname", "r", FileRefused, FileStatus.REFUSED),
+        ("way out", "r", FileRefused, FileStatus.REFUSED),
+        ("way out", "w", FileRefused, FileStatus.REFUSED),
+        ("in", "r", FileError, FileStatus.WRONG_KIND),
+        ("file/x", "r", FileError, FileStatus.WRONG_KIND),
+        ("", "w", FileError, FileStatus.WRONG_KIND),
+        ("pipe", "r", FileError, FileStatus.WRONG_KIND),
+        ("locked", "w", FileError, FileStatus.DENIED),
+    ],
+)
 def test_errors_of_files_come_back_as_such(path, mode, kind, status, protected, tmp_path):
     lent = tmp_path / "lent"
     (lent / "in").mkdir(parents=True)
@@ -156,13 +162,19 @@ def test_a_file_is_used_as_it_was_opened(tmp_path):
 
 def test_calls_that_make_no_sense_are_refused_before_the_node_hears_of_them(tmp_path):
     async def task(cab):
-        return [type(await failing(attempt)(cab)) for attempt in (lambda cab: cab.node.open("a", "rw"), lambda cab: cab.node.open("x" * (CHUNK + 1)))]
+        return [
+            type(await failing(attempt)(cab))
+            for attempt in (lambda cab: cab.node.open("a", "rw"), lambda cab: cab.node.open("x" * (CHUNK + 1)))
+        ]
 
     with model("hub:1", nodes=["CAB1"]) as system:
         thread = system.spawn("CAB1", task)
         system.go()
         assert thread.result == [ValueError, MessageTooLong] and not system.node("CAB1").files.served
-    with model("hub:1", nodes=["CAB1"]) as system, pytest.raises(ValueError, match="is no folder that a node could lend"):
+    with (
+        model("hub:1", nodes=["CAB1"]) as system,
+        pytest.raises(ValueError, match="is no folder that a node could lend"),
+    ):
         system.node("CAB1").lend(tmp_path / "nothing")
 
 
@@ -200,12 +212,15 @@ def test_a_cab_without_node_says_so(backend):
 @pytest.mark.parametrize("protected", [False, True], ids=["plain", "protected"])
 def test_a_stopped_node_is_silent(protected, backend, tmp_path):
     """Each call ends in its time; more calls than slots, too."""
+
     async def task(cab):
         begin = await cab.now_us()
         errors = [await failing(lambda cab: cab.node.open("a", timeout_us=700))(cab) for _ in range(FILES + 3)]
         return errors, await cab.now_us() - begin
 
-    errors, time = run(task, folder=tmp_path, protected=protected, backend=backend, prepare=lambda system: system.stop_node("CAB1"))
+    errors, time = run(
+        task, folder=tmp_path, protected=protected, backend=backend, prepare=lambda system: system.stop_node("CAB1")
+    )
     assert {type(error) for error in errors} == {NodeSilent} and "has not answered within 700 us" in str(errors[0])
     assert 700 * (FILES + 3) <= time < 760 * (FILES + 3)
 
@@ -231,6 +246,7 @@ def test_a_node_that_stops_in_the_midst_of_a_file(backend, tmp_path):
 
 def test_a_file_that_is_opened_too_late_is_closed_again(backend, tmp_path):
     """The node is busy; the caller gives up; what the node opens after all, nobody would ever close."""
+
     async def busy(node):
         await node.attached()
         for _ in range(20):
@@ -239,7 +255,9 @@ def test_a_file_that_is_opened_too_late_is_closed_again(backend, tmp_path):
 
     async def task(cab):
         await cab.sleep(500)
-        errors = [await failing(lambda cab: cab.node.open(f"{number}", "w", timeout_us=300))(cab) for number in range(3)]
+        errors = [
+            await failing(lambda cab: cab.node.open(f"{number}", "w", timeout_us=300))(cab) for number in range(3)
+        ]
         await cab.sleep(30_000)
         return errors
 
@@ -249,11 +267,16 @@ def test_a_file_that_is_opened_too_late_is_closed_again(backend, tmp_path):
         thread = system.spawn("CAB1", task)
         system.go()
         assert [type(error) for error in thread.result] == [NodeSilent] * 3
-        assert not system.node("CAB1").files.open and system.node("CAB1").files.served == 6 and len(os.listdir(tmp_path)) == 3
+        assert (
+            not system.node("CAB1").files.open
+            and system.node("CAB1").files.served == 6
+            and len(os.listdir(tmp_path)) == 3
+        )
 
 
 def test_a_task_that_ends_in_the_midst_of_a_call(backend, tmp_path):
     """By ``within`` and by ``end``, at any time: no slot is lost, no file stays open."""
+
     async def victim(cab):
         await store(cab, "a", bytes(100))
 
@@ -277,7 +300,7 @@ def test_a_task_that_ends_in_the_midst_of_a_call(backend, tmp_path):
 def test_files_of_a_protected_task_are_closed_when_it_ends(backend, tmp_path):
     async def careless(cab):
         await cab.node.open("left", "w")
-        await cab.door.read(0x200000)       # not its own: a fault
+        await cab.door.read(0x200000)  # not its own: a fault
 
     async def task(cab):
         thread = cab.spawn(careless, protected=True)
@@ -317,7 +340,9 @@ def test_files_of_a_cab_that_starts_anew_are_closed(backend, tmp_path):
 
 
 def test_file_work_takes_the_time_of_its_costs(backend, tmp_path):
-    """4 kbyte: VME moves 1024 words, the system copies them; a millisecond to open. Nothing is free, and nothing takes for ever."""
+    """4 kbyte: VME moves 1024 words, the system copies them; a millisecond to open. Nothing is free, and nothing
+    takes for ever."""
+
     async def task(cab):
         times = [await cab.now_us()]
         file = await cab.node.open("a", "w")

@@ -71,7 +71,9 @@ def test_what_lay_in_a_mailbox_before_it_was_opened_is_read_too(backend):
 
 
 def test_messages_keep_their_order_while_a_mailbox_is_opened():
-    """One that lies there is moved to pages of its own, which takes time; what comes meanwhile does not overtake it. Any time is tried."""
+    """One that lies there is moved to pages of its own, which takes time; what comes meanwhile does not overtake it.
+    Any time is tried."""
+
     async def put(cab, when):
         await cab.datagram.send((1, 4), bytes(500))
         await cab.sleep(when - await cab.now_us())
@@ -89,7 +91,8 @@ def test_messages_keep_their_order_while_a_mailbox_is_opened():
 
 
 def test_a_slow_reader_holds_up_its_senders_and_nothing_is_lost(backend):
-    """More messages than a box has entries, and a mailbox that holds few: flow control goes all the way back to the sender."""
+    """More messages than a box has entries, and a mailbox that holds few: flow control goes all the way back to the
+    sender."""
     count = 40 if backend == "model" else 24
 
     async def read(node):
@@ -102,6 +105,7 @@ def test_a_slow_reader_holds_up_its_senders_and_nothing_is_lost(backend):
 
 def test_several_processes_share_mailboxes_and_commands():
     """Messages are given back in another order than they were taken in."""
+
     async def reader(node, count, share):
         box = node.mailbox(1)
         for _ in range(count):
@@ -120,7 +124,11 @@ def test_several_processes_share_mailboxes_and_commands():
 
     shares = []
     messages = [bytes([number]) * 20 for number in range(20)]
-    run(("CAB1", later, 200, send, (2, 1), messages), ("CAB1", later, 200, send, (2, 1), messages), ("CAB2", both, shares))
+    run(
+        ("CAB1", later, 200, send, (2, 1), messages),
+        ("CAB1", later, 200, send, (2, 1), messages),
+        ("CAB2", both, shares),
+    )
     assert sorted(shares) == sorted(messages * 2)
 
 
@@ -144,7 +152,13 @@ def test_calls_between_nodes_and_cabs(backend):
         assert await cab.request.call((2, 7), b"abc") == b"cba"
 
     sizes = (3, 0, 5000)
-    *_, = run(("CAB1", later, 300, call, sizes), ("CAB2", serve, 4), tasks=[("CAB3", wait_and(task), 8000)], backend=backend, topology="hub:3")
+    (*_,) = run(
+        ("CAB1", later, 300, call, sizes),
+        ("CAB2", serve, 4),
+        tasks=[("CAB3", wait_and(task), 8000)],
+        backend=backend,
+        topology="hub:3",
+    )
 
 
 def test_a_node_calls_a_service_of_a_cab(backend):
@@ -196,7 +210,11 @@ def test_random_traffic_between_nodes(backend):
             request = await service.receive(1_000_000)
             await request.reply((await request.read())[::-1])
 
-    assert run(("CAB1", work, 2, plans["CAB1"], plans["CAB2"]), ("CAB2", work, 1, plans["CAB2"], plans["CAB1"]), backend=backend) == [True, True]
+    assert run(
+        ("CAB1", work, 2, plans["CAB1"], plans["CAB2"]),
+        ("CAB2", work, 1, plans["CAB2"], plans["CAB1"]),
+        backend=backend,
+    ) == [True, True]
 
 
 def test_every_cost_of_a_node_has_its_reason():

@@ -1,9 +1,32 @@
-"""Nodes: what goes wrong, on the pure-Python model and on the RTL. Each gets an error of its own, nobody else notices, nothing is left; docs/nodes.md."""
+"""Nodes: what goes wrong, on the pure-Python model and on the RTL. Each gets an error of its own, nobody else
+notices, nothing is left; docs/nodes.md."""
 
 import pytest
 
-from nectar.software.errors import (BadCommand, CabSilent, MessageTooLong, NodeStopped, NoRoute, ProgramError, ServiceEnded, ServiceMissing, TimedOut)
-from nectar.software.node.layout import AREA, AREA_BYTES, BELL, BOXES, COMMAND, COMMANDS, COUNTS, POOL, POOL_BYTES, Code, command_at
+from nectar.software.errors import (
+    BadCommand,
+    CabSilent,
+    MessageTooLong,
+    NodeStopped,
+    NoRoute,
+    ProgramError,
+    ServiceEnded,
+    ServiceMissing,
+    TimedOut,
+)
+from nectar.software.node.layout import (
+    AREA,
+    AREA_BYTES,
+    BELL,
+    BOXES,
+    COMMAND,
+    COMMANDS,
+    COUNTS,
+    POOL,
+    POOL_BYTES,
+    Code,
+    command_at,
+)
 from nectar.software.packet import Status
 from nectar.verification.software.helpers import BACKENDS, model, nothing_leaks, pattern
 from nectar.verification.software.nodes import failing, later, one, run, wait_and
@@ -14,19 +37,22 @@ def backend(request):
     return request.param
 
 
-@pytest.mark.parametrize("attempt, kind, words", [
-    (lambda node: node.datagram.send((2, 1), bytes(65537)), MessageTooLong, "at most 65536 bytes"),
-    (lambda node: node.datagram.send((99, 1), b"x"), NoRoute, "a datagram to CAB 99"),
-    (lambda node: node.datagram.send((255, 1), b"x"), BadCommand, "bad members"),
-    (lambda node: node.datagram.send((2, 65536), b"x"), ValueError, "0 to 65535"),
-    (lambda node: node.request.call((2, 5), b"x"), ServiceMissing, "service 5 on CAB 2"),
-    (lambda node: node.request.call((99, 5), b"x"), NoRoute, "CAB 99"),
-    (lambda node: node.request.call((2, 5), b"x", 0), ValueError, "more than 0 us"),
-    (lambda node: node.request.call((2, 5), bytes(65537)), MessageTooLong, "at most 65536 bytes"),
-    (lambda node: node.mailbox(1).receive(300), TimedOut, "has waited 300 us for something in mailbox 1"),
-    (lambda node: node.mailbox(65535).open(), BadCommand, "mailbox 65535"),
-    (lambda node: node.mailbox(65536).open(), ValueError, "0 to 65535"),
-])
+@pytest.mark.parametrize(
+    "attempt, kind, words",
+    [
+        (lambda node: node.datagram.send((2, 1), bytes(65537)), MessageTooLong, "at most 65536 bytes"),
+        (lambda node: node.datagram.send((99, 1), b"x"), NoRoute, "a datagram to CAB 99"),
+        (lambda node: node.datagram.send((255, 1), b"x"), BadCommand, "bad members"),
+        (lambda node: node.datagram.send((2, 65536), b"x"), ValueError, "0 to 65535"),
+        (lambda node: node.request.call((2, 5), b"x"), ServiceMissing, "service 5 on CAB 2"),
+        (lambda node: node.request.call((99, 5), b"x"), NoRoute, "CAB 99"),
+        (lambda node: node.request.call((2, 5), b"x", 0), ValueError, "more than 0 us"),
+        (lambda node: node.request.call((2, 5), bytes(65537)), MessageTooLong, "at most 65536 bytes"),
+        (lambda node: node.mailbox(1).receive(300), TimedOut, "has waited 300 us for something in mailbox 1"),
+        (lambda node: node.mailbox(65535).open(), BadCommand, "mailbox 65535"),
+        (lambda node: node.mailbox(65536).open(), ValueError, "0 to 65535"),
+    ],
+)
 def test_bad_input_gets_an_error_of_its_own(attempt, kind, words, backend):
     async def commands(cab):
         cab.commands.start()
@@ -65,12 +91,13 @@ def test_no_more_boxes_than_there_are():
         await node.mailbox(BOXES).close()
         return error
 
-    error, = run(("CAB1", process), nodes=["CAB1"])
+    (error,) = run(("CAB1", process), nodes=["CAB1"])
     assert type(error) is ProgramError and f"{BOXES} mailboxes and services already" in str(error)
 
 
 def test_what_has_not_been_read_when_a_mailbox_is_closed_is_freed(backend):
     """Messages that the node has, messages behind them; and the box is used again."""
+
     async def process(node):
         box = node.mailbox(1)
         await box.open()
@@ -153,6 +180,7 @@ def test_a_cancelled_request_is_freed_whenever_its_service_is_closed(cancel_us, 
 
 def test_nonsense_in_the_shared_area_is_refused_or_counted(backend):
     """What a node's process stores that does not keep to the library: nobody else notices."""
+
     async def wild(node, entries):
         await node.attached()
         statuses = []
@@ -172,23 +200,47 @@ def test_nonsense_in_the_shared_area_is_refused_or_counted(backend):
 
     top = 1 << 24
     entries = [
-        (0, 0, 0, 0, 0), (99 * top, 0, 0, 0, 0), (Code.DATAGRAM * top, 2, AREA, 4, 0), (Code.DATAGRAM * top, 2, POOL + POOL_BYTES - 4, 5, 0),
-        (Code.DATAGRAM * top, 2, 0xFFFFFFFF, 0xFFFFFFFF, 0), (Code.DATAGRAM * top, 0xFFFF, POOL, 4, 0), (Code.OPEN * top | BOXES << 16, 0, 0, 0, 0),
-        (Code.CLOSE * top | 2 << 16, 0, 0, 0, 0), (Code.FREE * top, 0, AREA, 0, 0), (Code.REPLY * top, 12345, 0, 0, 0),
-        (Code.OPEN * top | 2 << 16 | 8, 0, 0, 0, 0), (Code.OPEN * top | 2 << 16 | 9, 0, 0, 0, 0), (Code.CLOSE * top | 2 << 16, 0, 0, 0, 0),
+        (0, 0, 0, 0, 0),
+        (99 * top, 0, 0, 0, 0),
+        (Code.DATAGRAM * top, 2, AREA, 4, 0),
+        (Code.DATAGRAM * top, 2, POOL + POOL_BYTES - 4, 5, 0),
+        (Code.DATAGRAM * top, 2, 0xFFFFFFFF, 0xFFFFFFFF, 0),
+        (Code.DATAGRAM * top, 0xFFFF, POOL, 4, 0),
+        (Code.OPEN * top | BOXES << 16, 0, 0, 0, 0),
+        (Code.CLOSE * top | 2 << 16, 0, 0, 0, 0),
+        (Code.FREE * top, 0, AREA, 0, 0),
+        (Code.REPLY * top, 12345, 0, 0, 0),
+        (Code.OPEN * top | 2 << 16 | 8, 0, 0, 0, 0),
+        (Code.OPEN * top | 2 << 16 | 9, 0, 0, 0, 0),
+        (Code.CLOSE * top | 2 << 16, 0, 0, 0, 0),
     ]
     with model(nodes=["CAB1"], backend=backend) as system, nothing_leaks(system):
         thread = system.node("CAB1").spawn(wild, entries)
         other = system.spawn("CAB1", wait_and(lambda cab: cab.now_us()), 1000)
         system.go()
-        assert thread.result == [Status.BAD_CODE, Status.BAD_CODE, Status.BAD_AREA, Status.BAD_AREA, Status.BAD_AREA, Status.BAD_MEMBERS, Status.BAD_CONNECTION,
-                                 Status.BAD_CONNECTION, Status.BAD_AREA, Status.BAD_CONNECTION, Status.DONE, Status.BAD_CONNECTION, Status.DONE]
+        assert thread.result == [
+            Status.BAD_CODE,
+            Status.BAD_CODE,
+            Status.BAD_AREA,
+            Status.BAD_AREA,
+            Status.BAD_AREA,
+            Status.BAD_MEMBERS,
+            Status.BAD_CONNECTION,
+            Status.BAD_CONNECTION,
+            Status.BAD_AREA,
+            Status.BAD_CONNECTION,
+            Status.DONE,
+            Status.BAD_CONNECTION,
+            Status.DONE,
+        ]
         counters = system.cab("CAB1").port.counters
         assert other.error is None and counters.refused == 11 and counters.nonsense == 2
 
 
 def test_a_node_reaches_only_what_is_shared(backend):
-    """Other data memory, the protection table, the kernel's registers: each access is a bus error, and has no effect."""
+    """Other data memory, the protection table, the kernel's registers: each access is a bus error, and has no
+    effect."""
+
     async def process(node):
         await node.attached()
         outcomes = []
@@ -205,13 +257,15 @@ def test_a_node_reaches_only_what_is_shared(backend):
         thread = system.node("CAB1").spawn(process)
         system.go()
         assert len(thread.result) == 5 and "refuses a store to 0x140000" in thread.result[0]
-        assert await_read(system, AREA + AREA_BYTES) != b"\xDE\xAD\xBE\xEF"
+        assert await_read(system, AREA + AREA_BYTES) != b"\xde\xad\xbe\xef"
 
 
 def await_read(system, address):
     """Four bytes of CAB1's data memory."""
+
     async def look(cab):
         return await cab.memory.read(address, 4)
+
     thread = system.spawn("CAB1", look)
     system.go()
     return thread.result
@@ -244,6 +298,7 @@ def test_a_node_that_stops_leaves_the_others_alone(backend):
 
 def test_a_cab_that_stops_and_starts_again_is_noticed(backend):
     """Processes hear of it; the node uses the CAB's next start without more ado."""
+
     async def process(node):
         await node.attached()
         await node.sleep(1500)

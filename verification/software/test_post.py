@@ -1,7 +1,7 @@
 """``datalink.post``: packets that are sent without waiting, at interrupt level too, between those of threads.
 
-Specification: docs/software.md, "The datalink". Each packet's area is spoilt when ``done`` says that it has left: was it called for the wrong packet
-or too early, something else would arrive.
+Specification: docs/software.md, "The datalink". Each packet's area is spoilt when ``done`` says that it has left: was
+it called for the wrong packet or too early, something else would arrive.
 """
 
 import pytest
@@ -18,14 +18,15 @@ _BYTES = 32
 
 
 class Echo:
-    """A protocol that answers each packet at interrupt level; ``answers`` packets, with payloads of their own, to the packet's sender."""
+    """A protocol that answers each packet at interrupt level; ``answers`` packets, with payloads of their own, to
+    the packet's sender."""
 
     def __init__(self, cab, answers=1):
         self.cab = cab
         self.answers = answers
-        self.numbers = []       # of the packets that have come
+        self.numbers = []  # of the packets that have come
         self.posted = 0
-        self.done = []          # numbers of those that are said to have left
+        self.done = []  # numbers of those that are said to have left
         self.base = cab.memory.try_allocate(_PLACES * _BYTES)
         cab.datalink.register(_PROTOCOL, self)
 
@@ -46,7 +47,9 @@ class Echo:
         place = self.base + number % _PLACES * _BYTES
         self.cab.door.write_block(place, pattern(_BYTES, number))
         header = bytes([_PROTOCOL + 1, self.cab.id, destination, 0]) + bytes(4) + number.to_bytes(4, "big") + bytes(4)
-        self.cab.datalink.post(self.cab.datalink.route(destination), header, [(place, _BYTES)], self.left, (number, place))
+        self.cab.datalink.post(
+            self.cab.datalink.route(destination), header, [(place, _BYTES)], self.left, (number, place)
+        )
 
     def left(self, argument):
         number, place = argument
@@ -97,7 +100,8 @@ async def settle(cab):
 
 
 def play(backend, seed, count, answers, busy, trace=False):
-    """CAB1 asks, CAB2 answers at interrupt level while its threads do ``busy(system)``; all answers arrive whole and in order."""
+    """CAB1 asks, CAB2 answers at interrupt level while its threads do ``busy(system)``; all answers arrive whole and
+    in order."""
     with model("hub:3", backend=backend, trace=trace) as system:
         asking, answering = system.cab("CAB1"), system.cab("CAB2")
         used = [cab.memory.used for cab in system.cabs]
@@ -121,7 +125,8 @@ def play(backend, seed, count, answers, busy, trace=False):
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("switching", ["packet", "circuit"])
 def test_a_handler_posts_in_the_midst_of_threads_that_send(backend, seed, switching):
-    """Threads with short and long messages; the list is full most of the time. Circuits keep the fiber for themselves."""
+    """Threads with short and long messages; the list is full most of the time. Circuits keep the fiber for
+    themselves."""
     messages = [pattern(seeds.rng("sizes", seed, n).choice([0, 4, 60, 1004, 3000]), n) for n in range(24)]
 
     def busy(system):
@@ -137,7 +142,8 @@ def test_a_handler_posts_in_the_midst_of_threads_that_send(backend, seed, switch
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("seed", range(2))
 def test_a_handler_posts_while_a_threads_writes_are_on_their_way_to_the_board(backend, seed):
-    """A thread sends one short packet now and then: its code has let go of the list long before the board has all that it wrote."""
+    """A thread sends one short packet now and then: its code has let go of the list long before the board has all
+    that it wrote."""
     areas = 8
 
     async def send_and_rest(cab):
@@ -147,8 +153,11 @@ def test_a_handler_posts_while_a_threads_writes_are_on_their_way_to_the_board(ba
         header = bytes([_PROTOCOL, 2, 3, 0]) + bytes(4)
         for number in range(200):
             await cab.sleep(pauses.randrange(1, 15))
-            await cab.datalink.send(cab.datalink.route(3), header + number.to_bytes(4, "big") + bytes(4),
-                                    [(block + index, 1) for index in range(areas)])
+            await cab.datalink.send(
+                cab.datalink.route(3),
+                header + number.to_bytes(4, "big") + bytes(4),
+                [(block + index, 1) for index in range(areas)],
+            )
         await cab.datalink.finish()
         cab.memory.free(block)
 
@@ -181,6 +190,7 @@ def test_a_handler_posts_while_a_threads_writes_are_on_their_way_to_the_board(ba
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_posts_beyond_the_lists_room_are_kept_in_order(backend):
     """Twelve packets at once do not go into the 32 entries; they leave before what a thread sends later."""
+
     def busy(system):
         system.spawn("CAB2", send_all, (3, 1), [pattern(1004, n) for n in range(12)])
         return [system.spawn("CAB3", receive_all, 1, 12)]
@@ -200,6 +210,7 @@ def test_posting_is_the_same_with_a_trace():
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_thread_posts_without_waiting(backend):
     """It goes on at once; a thread of the CAB's own carries what it has posted, in order."""
+
     async def poster(cab, echo):
         for _ in range(20):
             echo.post(1)
@@ -231,6 +242,7 @@ def test_a_post_that_could_never_be_written_is_refused():
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_packet_may_be_stored_in_several_areas(backend):
     """The upcall names a list of areas, filled in order: a ring's end and its beginning, say."""
+
     class Scatter(Keeper):
         def packet(self, header):
             return [(self.base + 3, 5), (self.base + 40, 7), (self.base + 20, 900)]
@@ -268,6 +280,7 @@ def test_a_packet_may_be_stored_in_several_areas(backend):
 @pytest.mark.parametrize("size", [0, 4, 1004])
 def test_a_packet_may_be_dropped_and_yet_be_checked(backend, size):
     """``Answer.CHECK``: nothing is stored, and ``received`` tells whether all of it came without an error."""
+
     class Checker(Keeper):
         def packet(self, header):
             return Answer.CHECK

@@ -24,6 +24,7 @@ def test_spend_fetched_at_an_edge_ends_that_many_edges_later():
 
 def test_an_access_ends_when_its_response_is_sampled():
     """A request driven after edge 0 is taken at edge 1, and answered at edge 4: the next begins there."""
+
     async def main(door, log):
         door.write(0x10, 0x01020304)
         log.append(await door.now())
@@ -71,19 +72,19 @@ def test_blocks_and_sizes_of_any_alignment_reach_the_right_bytes(seed):
                 start, length = rng.randrange(4000), rng.randrange(40)
                 if choice:
                     data = rng.randbytes(length)
-                    mirror[start:start + length] = data
+                    mirror[start : start + length] = data
                     door.write_block(start, data)
                 else:
-                    log.append((await door.read_block(start, length), bytes(mirror[start:start + length])))
+                    log.append((await door.read_block(start, length), bytes(mirror[start : start + length])))
                 continue
             size = rng.choice([1, 2, 4])
             start = rng.randrange(4000) // size * size
             if choice == 2:
-                value = rng.randrange(256 ** size)
-                mirror[start:start + size] = value.to_bytes(size, "big")
+                value = rng.randrange(256**size)
+                mirror[start : start + size] = value.to_bytes(size, "big")
                 door.write(start, value, size)
             else:
-                log.append((await door.read(start, size), int.from_bytes(mirror[start:start + size], "big")))
+                log.append((await door.read(start, size), int.from_bytes(mirror[start : start + size], "big")))
 
     processor, board, log = run(main, edges=4000, ready=lambda: rng.random() < 0.7)
     assert processor.ended and len(log) > 10

@@ -1,4 +1,5 @@
-"""Protected tasks and the protocols (docs/kernel.md): each is called by traps, none is left half-way when its task ends by a fault."""
+"""Protected tasks and the protocols (docs/kernel.md): each is called by traps, none is left half-way when its task
+ends by a fault."""
 
 import pytest
 
@@ -72,6 +73,7 @@ def test_the_peer_of_a_connection_hears_that_a_task_has_faulted(backend):
 
 def test_a_task_that_faults_while_its_areas_are_on_their_way(backend):
     """Its memory is not given to anybody before the last packet has left: what arrives is what it has sent."""
+
     async def client(cab, data):
         connection = await cab.stream.connect((2, 5), timeout_us=50_000)
         block = await cab.memory.allocate(len(data))
@@ -93,7 +95,7 @@ def test_a_task_that_faults_while_its_areas_are_on_their_way(backend):
     async def greedy(cab):
         for _ in range(30):
             block = await cab.memory.allocate(8192)
-            cab.memory.write(block, b"\xAA" * 8192)
+            cab.memory.write(block, b"\xaa" * 8192)
             await cab.sleep(100)
             cab.memory.free(block)
 

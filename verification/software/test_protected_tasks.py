@@ -1,4 +1,5 @@
-"""Protected tasks among themselves (docs/kernel.md): what is reclaimed, mailboxes, domains, costs; on the model and on simulated RTL."""
+"""Protected tasks among themselves (docs/kernel.md): what is reclaimed, mailboxes, domains, costs; on the model and
+on simulated RTL."""
 
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -9,7 +10,15 @@ from nectar.hdl.cab.addresses import REG
 from nectar.hdl.cab.regions import DOMAINS
 from nectar.software.backends.modelcab import ModelCab
 from nectar.software.costs import PROTOTYPE
-from nectar.software.errors import Fault, MailboxClosed, MessageTooLong, NotYours, ProgramError, ReceiverEnded, ThreadEnded
+from nectar.software.errors import (
+    Fault,
+    MailboxClosed,
+    MessageTooLong,
+    NotYours,
+    ProgramError,
+    ReceiverEnded,
+    ThreadEnded,
+)
 
 from .helpers import BACKENDS, model, nothing_leaks, run_task
 from .tasks import DATA, message
@@ -267,6 +276,7 @@ def test_messages_that_could_never_go_in_are_refused_with_errors_of_their_own(ba
 
 def test_a_wait_that_is_not_a_call_gives_the_cpu_away_in_the_kernels_mode(backend):
     """The kernel's own lock, reached around UserCab: others do not run in the task's domain."""
+
     async def user(cab, rogue):
         await (touch_and(raw.lock.acquire) if rogue else raw.lock.acquire())
         block = await cab.memory.allocate(10)
@@ -293,8 +303,13 @@ def test_a_wait_that_is_not_a_call_gives_the_cpu_away_in_the_kernels_mode(backen
     run_task(main, backend=backend)
 
 
-@pytest.mark.parametrize("field, value, message", [("pages", 11, "a protection table of 2048 pages; protected tasks need all 16384"),
-                                                   ("domains", 1, "no protection domain for a task")])
+@pytest.mark.parametrize(
+    "field, value, message",
+    [
+        ("pages", 11, "a protection table of 2048 pages; protected tasks need all 16384"),
+        ("domains", 1, "no protection domain for a task"),
+    ],
+)
 def test_a_board_without_what_it_takes_is_told_of(field, value, message, monkeypatch):
     read = ModelCab._read_config
     part = getattr(REG["CONFIG"], field)

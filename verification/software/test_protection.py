@@ -1,4 +1,5 @@
-"""What a protected task may touch (docs/kernel.md), with the same assertions on the model and on simulated RTL. Facts C4, C5."""
+"""What a protected task may touch (docs/kernel.md), with the same assertions on the model and on simulated RTL.
+Facts C4, C5."""
 
 import pytest
 
@@ -10,10 +11,20 @@ from .tasks import DATA, faults, message, touch
 
 PAGE = 1024
 #: What no task may touch, and the region that its fault names.
-FORBIDDEN = {REG["ID"].address: "registers", REG["TX_COMMAND"].address: "registers", REG["TIMER1_COMPARE"].address: "registers",
-             REG["DOMAIN"].address: "registers", REG["RESET"].address: "registers", REGIONS["protection"].base + 16384 + 5: "protection",
-             REGIONS["program"].base: "program", REGIONS["prom"].base + 4: "prom", DATA: "data", DATA + (1 << 20) - 4: "data",
-             REGIONS["vme"].base: "vme", 0x700000: "hole"}
+FORBIDDEN = {
+    REG["ID"].address: "registers",
+    REG["TX_COMMAND"].address: "registers",
+    REG["TIMER1_COMPARE"].address: "registers",
+    REG["DOMAIN"].address: "registers",
+    REG["RESET"].address: "registers",
+    REGIONS["protection"].base + 16384 + 5: "protection",
+    REGIONS["program"].base: "program",
+    REGIONS["prom"].base + 4: "prom",
+    DATA: "data",
+    DATA + (1 << 20) - 4: "data",
+    REGIONS["vme"].base: "vme",
+    0x700000: "hole",
+}
 
 
 @pytest.fixture(params=BACKENDS)
@@ -68,11 +79,14 @@ def test_a_fault_of_each_kind_in_each_region_ends_the_task_and_nothing_else(back
             system.go()
             if task is main:
                 assert thread.result == 2 * len(FORBIDDEN)
-    assert all(first == last for first, last in before.values()), "a refused access has had an effect, or the trap record was left"
+    assert all(first == last for first, last in before.values()), (
+        "a refused access has had an effect, or the trap record was left"
+    )
 
 
 def test_what_the_table_held_before_counts_for_nothing(backend):
     """Its content after power-on is not defined."""
+
     async def main(cab):
         table = REGIONS["protection"].base
         for page in (DATA >> 10, REG["ID"].address >> 10):
@@ -130,7 +144,12 @@ def test_a_message_may_be_touched_from_take_to_release_and_from_reserve_to_commi
     async def taker(cab, kind):
         box = cab.mailbox(5)
         letter = await box.take()
-        assert await letter.read() == b"hello" and await letter.read(1, 2) == b"el" and letter.source == 1 and len(letter) == 5
+        assert (
+            await letter.read() == b"hello"
+            and await letter.read(1, 2) == b"el"
+            and letter.source == 1
+            and len(letter) == 5
+        )
         letter.write(b"J")
         assert await letter.read() == b"Jello"
         address = letter.address
@@ -219,6 +238,7 @@ def test_areas_that_are_not_the_tasks_are_a_fault_though_dma_is_the_kernels(back
 
 def test_a_store_that_fails_is_blamed_on_its_task_whatever_follows_it(backend):
     """The store is posted; calls, pauses, the end of the task come behind it, and other tasks run at once."""
+
     async def guilty(cab, behind):
         cab.door.write(DATA, 1)
         await behind(cab)
@@ -244,8 +264,15 @@ def test_a_store_that_fails_is_blamed_on_its_task_whatever_follows_it(backend):
 
     async def main(cab):
         others = [cab.spawn(innocent, protected=True) for _ in range(2)] + [cab.spawn(steady)]
-        for behind in (returns, raises, calls, lambda cab: cab.pause(), lambda cab: cab.sleep(10), lambda cab: cab.door.now(),
-                       lambda cab: cab.mailbox(4).take()):
+        for behind in (
+            returns,
+            raises,
+            calls,
+            lambda cab: cab.pause(),
+            lambda cab: cab.sleep(10),
+            lambda cab: cab.door.now(),
+            lambda cab: cab.mailbox(4).take(),
+        ):
             fault = await faults(cab, guilty, behind)
             assert (fault.address, fault.kind) == (DATA, "write")
         for thread in others:
@@ -261,6 +288,7 @@ def test_a_store_that_fails_is_blamed_on_its_task_whatever_follows_it(backend):
 
 def test_interrupt_handlers_are_the_kernels_while_a_task_runs(backend):
     """Packets arrive, timers fire and memory is given while a protected task computes and touches its own pages."""
+
     async def busy(cab, until):
         block = await cab.memory.allocate(100)
         for number in range(300):

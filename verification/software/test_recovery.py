@@ -1,9 +1,11 @@
-"""What the datalink does when nothing arrives: it looks at the way, flushes what is stuck, repairs flow control, goes round what is broken.
+"""What the datalink does when nothing arrives: it looks at the way, flushes what is stuck, repairs flow control, goes
+round what is broken.
 
-Sources: facts H20, H21, S4; *Network-Based Multicomputers*, section 5.3.4; docs/routing.md. On the model and on the RTL, with the same assertions.
-"""
+Sources: facts H20, H21, S4; *Network-Based Multicomputers*, section 5.3.4; docs/routing.md. On the model and on the
+RTL, with the same assertions."""
 
 import pytest
+
 from nectar.hdl.cab.addresses import REG
 from nectar.hdl.hub.commands import Op
 from nectar.software.datalink.options import Options
@@ -14,13 +16,24 @@ from .helpers import BACKENDS, model, receive_all
 from .test_routes import ring
 
 #: Short times, so that recovery takes little simulated time.
-QUICK = Options(watch_us=500, ready_us=2000, hold_us=1000, stall_us=3000, reply_us=1000, status_us=200, attempts=2, suspect_us=1000, mend_us=20_000)
+QUICK = Options(
+    watch_us=500,
+    ready_us=2000,
+    hold_us=1000,
+    stall_us=3000,
+    reply_us=1000,
+    status_us=200,
+    attempts=2,
+    suspect_us=1000,
+    mend_us=20_000,
+)
 #: Longer than a HUB's watchdog takes to end what stands still: 2 x 2**20 cycles of 70 ns.
 WATCHDOG_US = 150_000
 
 
 async def send_and_look(cab, target, count, pause_us, looks=3):
-    """Sends messages 0, 1, 2... and tells the datalink between them that there is no answer. As transports do whose timers run out."""
+    """Sends messages 0, 1, 2... and tells the datalink between them that there is no answer. As transports do whose
+    timers run out."""
     for number in range(count):
         await cab.datagram.send((target, 1), bytes([number]) * 40)
         await cab.sleep(pause_us)
@@ -110,6 +123,7 @@ def test_a_circuit_goes_round_a_broken_hop_by_itself(backend):
 @pytest.mark.parametrize("switching", ["packet", "circuit"])
 def test_a_multicast_over_several_hubs_goes_round_a_broken_hop_by_itself(switching):
     """Its way is opened in stages: that one is not answered shows at once that something is broken."""
+
     async def send(cab):
         await cab.datagram.send(([2, 3, 6, 8], 1), b"to all", switching)
         await cab.datalink.finish()
@@ -171,7 +185,8 @@ def test_a_ready_signal_lost_on_the_own_fiber_is_made_up_for_sooner_if_a_transpo
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_packet_lost_whole_before_a_silent_cab_does_not_shut_it_off(backend):
-    """The HUB waits for a ready signal of a CAB that knows of nothing; a small packet past the ready bit makes it send one."""
+    """The HUB waits for a ready signal of a CAB that knows of nothing; a small packet past the ready bit makes it
+    send one."""
     with model("hub:2", backend=backend, options=QUICK) as system:
         system.faults.cut("HUB1.P1->CAB2", at_us=0, for_us=1000)
         system.spawn("CAB1", send_and_look, 2, 6, 1500, 6)
@@ -184,7 +199,9 @@ def test_a_packet_lost_whole_before_a_silent_cab_does_not_shut_it_off(backend):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_queue_that_is_stuck_is_flushed(backend):
-    """H21: CAB1's packet waits in its HUB's queue for an output that CAB2 keeps; what comes behind it would wait, too."""
+    """H21: CAB1's packet waits in its HUB's queue for an output that CAB2 keeps; what comes behind it would wait,
+    too."""
+
     async def keep(cab):
         cab.door.write(REG["TX_COMMAND"].address, command_word(Op.OPEN, 1, 2))
 
@@ -209,6 +226,7 @@ def test_a_queue_that_is_stuck_is_flushed(backend):
 @pytest.mark.parametrize("backend", ["model", pytest.param("engine", marks=pytest.mark.nightly)])
 def test_the_connection_of_a_cab_that_stopped_is_ended_by_the_watchdog(backend):
     """H20: CAB2 opens a way to CAB3 and stops; CAB1 gets through when the HUB has ended that."""
+
     async def keep(cab):
         async with cab.datalink.out as out:
             await out.commands([command_word(Op.OPEN, 1, 2)])
@@ -277,6 +295,7 @@ def test_a_way_is_not_looked_at_all_the_time():
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_looking_at_a_way_under_traffic_loses_nothing(backend):
     """Packets of three CABs to one, whose sender looks at the way again and again."""
+
     async def send(cab):
         for number in range(30):
             await cab.datagram.send((4, 1), bytes([cab.id, number]) * 250)
@@ -288,13 +307,16 @@ def test_looking_at_a_way_under_traffic_loses_nothing(backend):
             system.spawn(name, send)
         receiver = system.spawn("CAB4", receive_all, 1, 90)
         system.go()
-        assert sorted(data for _, data in receiver.result) == sorted(bytes([source, number]) * 250 for source in (1, 2, 3) for number in range(30))
+        assert sorted(data for _, data in receiver.result) == sorted(
+            bytes([source, number]) * 250 for source in (1, 2, 3) for number in range(30)
+        )
         assert sum(cab.datalink.counters.looked for cab in system.cabs) >= 3
         assert sum(cab.datalink.counters.broken for cab in system.cabs) == 0
 
 
 def test_registers_are_as_after_a_reset_when_all_is_done():
     """Nothing stays in the fiber-out list, and no interrupt enabled that nobody waits for."""
+
     async def look(cab):
         cab.datalink.report_unresponsive(2)
         await cab.sleep(5000)

@@ -1,4 +1,6 @@
-"""Maps, routes and the order of channels: on the built-in shapes, on shapes with loops, and on random ones against simple references.
+"""Maps, routes and the order of channels: on the built-in shapes, on shapes with loops, and on random ones against
+simple
+references.
 
 Sources: facts S10 and H22; *Network-Based Multicomputers*, section 5.3.2.
 """
@@ -9,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import seed as starts_with
 from hypothesis import strategies as st
+
 from nectar.hdl.cab.addresses import REG
 from nectar.hdl.hub.commands import REPLY, Op
 from nectar.sim.profile import PROTOTYPE
@@ -65,7 +68,9 @@ def walk(chart, source, hops):
 
 def wait_graph(routes):
     """Which channel is asked for while which is held: by the definition, every pair on a route, near or far."""
-    return {(first, second) for hops in routes for first, second in itertools.combinations([tuple(hop) for hop in hops], 2)}
+    return {
+        (first, second) for hops in routes for first, second in itertools.combinations([tuple(hop) for hop in hops], 2)
+    }
 
 
 def has_circle(pairs):
@@ -140,7 +145,11 @@ def test_routes_in_a_mesh_go_along_the_row_first():
         assert [port for _, port in routes[f"CAB{a + 1}"][f"CAB{b + 1}"]] == steps
 
 
-@pytest.mark.parametrize("topology", [ring(4), ring(5), ring(8), torus(4, 4), torus(3, 5)], ids=["ring 4", "ring 5", "ring 8", "torus 4x4", "torus 3x5"])
+@pytest.mark.parametrize(
+    "topology",
+    [ring(4), ring(5), ring(8), torus(4, 4), torus(3, 5)],
+    ids=["ring 4", "ring 5", "ring 8", "torus 4x4", "torus 3x5"],
+)
 def test_where_the_shortest_ways_form_a_circle_others_are_taken(topology):
     chart = Map.of(topology)
     plan, _ = examine(chart)
@@ -154,7 +163,9 @@ def test_a_ring_of_three_has_no_circle():
 
 def test_of_several_fibers_the_one_with_the_lowest_port_is_taken():
     topology = Topology("double").hub("HUB1", ports=4).hub("HUB2", ports=4).cab("CAB1").cab("CAB2")
-    topology.fiber("CAB1", "HUB1.P3").fiber("CAB2", "HUB2.P0").fiber("HUB1.P2", "HUB2.P1").fiber("HUB1.P1", "HUB2.P3").fiber("HUB1.P0", "HUB2.P2")
+    topology.fiber("CAB1", "HUB1.P3").fiber("CAB2", "HUB2.P0").fiber("HUB1.P2", "HUB2.P1").fiber(
+        "HUB1.P1", "HUB2.P3"
+    ).fiber("HUB1.P0", "HUB2.P2")
     assert named_routes(topology) == {"CAB1": {"CAB2": [(1, 0), (2, 0)]}, "CAB2": {"CAB1": [(2, 1), (1, 3)]}}
 
 
@@ -176,13 +187,16 @@ def test_what_cabs_there_are_does_not_change_the_way_between_the_others():
         some.forget(some.cabs[cab])
     full, less = Plan(chart), Plan(some)
     for cab in some.cabs:
-        assert {other: hops for other, hops in full.table(cab).routes.items() if other in some.cabs} == less.table(cab).routes
+        assert {other: hops for other, hops in full.table(cab).routes.items() if other in some.cabs} == less.table(
+            cab
+        ).routes
 
 
 # -- random shapes -----------------------------------------------------------------------------------
 @st.composite
 def charts(draw, cabs=6):
-    """Any map: several fibers between the same HUBs, loops, fibers from a HUB to itself, parts that hang on nothing, odd IDs."""
+    """Any map: several fibers between the same HUBs, loops, fibers from a HUB to itself, parts that hang on nothing,
+    odd IDs."""
     hubs = draw(st.lists(st.integers(0, 254), min_size=1, max_size=7, unique=True))
     chart = Map()
     for hub in hubs:
@@ -264,12 +278,17 @@ def test_another_way_is_taken_round_a_broken_fiber_in_the_same_order():
 # -- routes that are given ---------------------------------------------------------------------------
 def circle_of_four():
     """Each CAB of a ring of four sends two HUBs on, all in one direction."""
-    return {f"CAB{i + 1}": {f"CAB{(i + 2) % 4 + 1}": [(i + 1, 1), ((i + 1) % 4 + 1, 1), ((i + 2) % 4 + 1, 0)]} for i in range(4)}
+    return {
+        f"CAB{i + 1}": {f"CAB{(i + 2) % 4 + 1}": [(i + 1, 1), ((i + 1) % 4 + 1, 1), ((i + 2) % 4 + 1, 0)]}
+        for i in range(4)
+    }
 
 
 def test_given_routes_with_a_circle_are_refused_before_anything_is_sent():
     machine = ModelMachine(ring(4), PROTOTYPE)
-    with pytest.raises(RoutingCycle, match=r"circle HUB 1 P1 -> HUB 2 P1 -> HUB 3 P1 -> HUB 4 P1 -> HUB 1 P1: change one") as caught:
+    with pytest.raises(
+        RoutingCycle, match=r"circle HUB 1 P1 -> HUB 2 P1 -> HUB 3 P1 -> HUB 4 P1 -> HUB 1 P1: change one"
+    ) as caught:
         System(machine, {f"CAB{i}": i for i in range(1, 5)}, circle_of_four())
     assert "\n" not in str(caught.value) and caught.value.channels == [(1, 1), (2, 1), (3, 1), (4, 1)]
     machine.close()
@@ -294,11 +313,15 @@ def words(route, circuit=False):
     """The (opcode, HUB, port) of each stage's commands."""
     register = REG["TX_COMMAND"]
     stages = [stage for stage, _ in (route.circuits if circuit else route.before)] + ([] if circuit else [route.packet])
-    return [[(Op(register.opcode.get(word)), register.hub.get(word), register.param.get(word)) for word in stage] for stage in stages]
+    return [
+        [(Op(register.opcode.get(word)), register.hub.get(word), register.param.get(word)) for word in stage]
+        for stage in stages
+    ]
 
 
 def test_a_tree_over_several_hubs_is_opened_in_stages_in_the_common_order():
-    """HUBs of different branches do not wait for each other: without answers, CABs could get channels in another order than they asked for them."""
+    """HUBs of different branches do not wait for each other: without answers, CABs could get channels in another
+    order than they asked for them."""
     chart = Map.of(load("mesh:2x2"))
     plan = Plan(chart)
     route = Route(plan.table(1).branches([2, 3, 4])[0], plan.order.key)
@@ -312,9 +335,19 @@ def test_a_tree_over_several_hubs_is_opened_in_stages_in_the_common_order():
     assert [len(replies) for _, replies in route.before] == [1] * len(before)
     ends = {(2, 0), (3, 0), (4, 0)}
     for stage in words(route, circuit=True):
-        assert {(hub, port) for op, hub, port in stage if op & REPLY} == {tuple(stage[-1][1:])} | ends & {(hub, port) for _, hub, port in stage}
-    assert len([word for word in [*route.packet, *(word for stage, _ in route.before for word in stage)]
-                if REG["TX_COMMAND"].wait_ready.get(word)]) == 1
+        assert {(hub, port) for op, hub, port in stage if op & REPLY} == {tuple(stage[-1][1:])} | ends & {
+            (hub, port) for _, hub, port in stage
+        }
+    assert (
+        len(
+            [
+                word
+                for word in [*route.packet, *(word for stage, _ in route.before for word in stage)]
+                if REG["TX_COMMAND"].wait_ready.get(word)
+            ]
+        )
+        == 1
+    )
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -330,7 +363,7 @@ def test_within_a_stage_every_command_waits_behind_the_one_before_it(name):
             for stage in words(route):
                 for (_, first, _), (_, *second) in itertools.combinations(stage, 2):
                     way = next(branch for branch in branches if tuple(second) in branch)
-                    assert first in [hub for hub, _ in way[:way.index(tuple(second)) + 1]]
+                    assert first in [hub for hub, _ in way[: way.index(tuple(second)) + 1]]
 
 
 def test_branches_that_are_no_tree_are_refused():

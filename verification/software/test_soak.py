@@ -1,4 +1,5 @@
-"""The soak in its everyday and its nightly size: all transports under faults, and not one message lost, doubled, reordered or damaged."""
+"""The soak in its everyday and its nightly size: all transports under faults, and not one message lost, doubled,
+reordered or damaged."""
 
 import pytest
 
@@ -38,10 +39,12 @@ def test_nor_on_the_engine():
 @pytest.fixture
 def noted(record_property):
     """Notes what an outcome is."""
+
     def note(outcome, where):
         record_property(f"messages on the {where}", outcome.total)
         record_property(f"faults on the {where}", sum(outcome.hits.values()))
         return outcome
+
     return note
 
 
@@ -68,8 +71,15 @@ def test_without_faults_nothing_stands_still():
     assert outcome.longest < 30
 
 
-@pytest.mark.parametrize("what, message", [("lost", "is not what was sent"), ("doubled", "more messages|is not what was sent"),
-                                           ("reordered", "is not what was sent"), ("damaged", "is not what was sent")])
+@pytest.mark.parametrize(
+    "what, message",
+    [
+        ("lost", "is not what was sent"),
+        ("doubled", "more messages|is not what was sent"),
+        ("reordered", "is not what was sent"),
+        ("damaged", "is not what was sent"),
+    ],
+)
 def test_it_notices(monkeypatch, what, message):
     """What transports must not do, done to what a receiver gets: the round fails, and names its seed."""
     true, held = soaking._Flow.arrived, []
@@ -95,7 +105,10 @@ def test_it_notices(monkeypatch, what, message):
 
 
 def test_outcomes_add_up():
-    one, other = Outcome({"stream": 1, "request": 2, "multicast": 3}, {"cuts": 1}, [5.0], 7.0, 0, 1, 10.0), Outcome(recoveries=[9.0], longest=8.0, rounds=1)
+    one, other = (
+        Outcome({"stream": 1, "request": 2, "multicast": 3}, {"cuts": 1}, [5.0], 7.0, 0, 1, 10.0),
+        Outcome(recoveries=[9.0], longest=8.0, rounds=1),
+    )
     one.add(other)
     assert (one.total, one.rounds, one.longest, one.recoveries) == (6, 2, 8.0, [5.0, 9.0])
     assert "median 7.0 ms, worst 9.0 ms" in str(one) and "6 messages in 2 rounds" in str(one)

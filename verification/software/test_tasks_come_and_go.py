@@ -1,4 +1,5 @@
-"""Protected tasks by the hundred, with faults by seed, while others exchange messages (docs/kernel.md); the same on the model and on simulated RTL."""
+"""Protected tasks by the hundred, with faults by seed, while others exchange messages (docs/kernel.md); the same on
+the model and on simulated RTL."""
 
 import pytest
 
@@ -9,7 +10,15 @@ from nectar.verification import seeds
 from .helpers import BACKENDS, model, nothing_leaks
 
 DATA = REGIONS["data"].base
-ADDRESSES = [DATA, DATA + 0x40000, REG["DOMAIN"].address, REG["TX_AREA"].address, REGIONS["protection"].base, REGIONS["prom"].base, 0x900000]
+ADDRESSES = [
+    DATA,
+    DATA + 0x40000,
+    REG["DOMAIN"].address,
+    REG["TX_AREA"].address,
+    REGIONS["protection"].base,
+    REGIONS["prom"].base,
+    0x900000,
+]
 #: What becomes of a task.
 FATES = ["tidy", "untidy", "read", "store", "given back", "areas", "waits", "waits to write"]
 

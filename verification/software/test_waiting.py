@@ -23,7 +23,9 @@ def test_every_wait_has_a_time_out_that_is_never_early_and_leaves_nothing(wait, 
             with pytest.raises(TimedOut) as caught:
                 await call(timeout_us=timeout_us)
             late.append(await cab.door.now() - begin - 16 * timeout_us)
-            assert (type(caught.value) is MailboxFull) == wait.__name__.startswith(("for_room", "for_a_place", "for_the_memory")), caught.value
+            assert (type(caught.value) is MailboxFull) == wait.__name__.startswith(
+                ("for_room", "for_a_place", "for_the_memory")
+            ), caught.value
         await anext(preparation, None)
         assert late[1] == late[2], "the same wait is late by the same number of cycles"
         return late
@@ -47,7 +49,9 @@ def test_a_time_out_of_0_does_not_wait(wait):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_time_out_is_as_late_as_the_handlers_way_and_the_next_dispatch(backend):
-    """Exact: due t cycles after all that was posted is done; what follows is the handler's own time, read from the trace, and the dispatch."""
+    """Exact: due t cycles after all that was posted is done; what follows is the handler's own time, read from the
+    trace, and the dispatch."""
+
     async def main(cab):
         cab.door.spend(77)
         begin = await cab.door.now()
@@ -129,7 +133,7 @@ def test_a_failed_store_is_heard_of_at_a_wait_with_a_time_out_and_the_queue_is_a
         assert not box.readers
         box.try_put(message(cab, 4))
         assert (await box.take()).number == 4
-        await cab.sleep(10)      # interrupts are let in again
+        await cab.sleep(10)  # interrupts are let in again
 
     run_task(main)
 

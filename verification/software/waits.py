@@ -1,4 +1,5 @@
-"""Each kind of wait of a task, for tests of what ends them: async generators that prepare one, yield it as a function of ``timeout_us``, and clear up."""
+"""Each kind of wait of a task, for tests of what ends them: async generators that prepare one, yield it as a
+function of ``timeout_us``, and clear up."""
 
 import pytest
 
@@ -60,8 +61,9 @@ async def for_memory(cab):
 async def for_a_thread(cab):
     async def long(cab):
         await cab.sleep(100_000)
+
     thread = cab.spawn(long)
-    await cab.pause()      # it has begun: what follows costs no switch
+    await cab.pause()  # it has begun: what follows costs no switch
     yield thread.join
     thread.end()
     with pytest.raises(ThreadEnded):
@@ -94,6 +96,7 @@ async def for_a_condition_with_a_lock(cab):
             except (TimedOut, EndThread):
                 assert lock.holder is cab.kernel.current
                 raise
+
     yield wait
     assert lock.holder is None
     condition.broadcast()
@@ -102,8 +105,20 @@ async def for_a_condition_with_a_lock(cab):
 async def for_a_time(cab):
     async def sleep(timeout_us=None):
         await (cab.sleep(100_000) if timeout_us is None else cab.within(timeout_us, cab.sleep(100_000)))
+
     yield sleep
 
 
-WAITS = [for_a_message, for_a_certain_message, for_room, for_a_place, for_the_memory_of_a_place, for_memory, for_a_thread, for_a_lock,
-         for_a_condition, for_a_condition_with_a_lock, for_a_time]
+WAITS = [
+    for_a_message,
+    for_a_certain_message,
+    for_room,
+    for_a_place,
+    for_the_memory_of_a_place,
+    for_memory,
+    for_a_thread,
+    for_a_lock,
+    for_a_condition,
+    for_a_condition_with_a_lock,
+    for_a_time,
+]

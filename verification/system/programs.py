@@ -52,7 +52,8 @@ async def file_by_circuit(system, arguments):
 
 
 async def there_and_back(system, arguments):
-    """Messages of growing length to and fro, each in a run of its own: between runs all CPUs sleep and must be woken."""
+    """Messages of growing length to and fro, each in a run of its own: between runs all CPUs sleep and must be
+    woken."""
     near, far = arguments
     returned = []
     for length in (0, 1, 20, 1004, 1005):
@@ -73,7 +74,9 @@ async def all_to_all(system, arguments):
     for source in names:
         for destination in names:
             if source != destination:
-                data = seeds.rng(f"{source} {destination}").randbytes(seeds.rng(f"{destination} {source}").randrange(1500))
+                data = seeds.rng(f"{source} {destination}").randbytes(
+                    seeds.rng(f"{destination} {source}").randrange(1500)
+                )
                 expected[destination].append([len(data), _digest(data)])
                 system.spawn(source, _send, system.id_of(destination), data)
     receivers = {name: system.spawn(name, _receive, 1, len(names) - 1) for name in names}

@@ -1,7 +1,7 @@
 """A CAB driven register by register: what the system tests put in the place of kernel and datalink.
 
-Software of ``software.door``; knows no simulator. Everything here polls, so that what a test sees is what the boards do,
-and no interrupt handler stands between.
+Software of ``software.door``; knows no simulator. Everything here polls, so that what a test sees is what the boards
+do, and no interrupt handler stands between.
 """
 
 from typing import NamedTuple
@@ -60,8 +60,13 @@ class Cab:
     def command(self, op, hub, param=0, wait_ready=False):
         """Puts a HUB command on the fiber-out list."""
         register = REG["TX_COMMAND"]
-        self.door.write(register.address, register.opcode.put(op) | register.hub.put(hub) | register.param.put(param)
-                        | register.wait_ready.put(int(wait_ready)))
+        self.door.write(
+            register.address,
+            register.opcode.put(op)
+            | register.hub.put(hub)
+            | register.param.put(param)
+            | register.wait_ready.put(int(wait_ready)),
+        )
 
     def packet(self, data):
         """Sends ``data`` as one packet with its CRC."""
@@ -95,7 +100,8 @@ class Cab:
             pass
 
     async def receive(self, limit=0x8000, ready=True):
-        """Waits for a packet, takes it in and gives it back to the fiber port; a ``ready`` is sent once its DMA runs."""
+        """Waits for a packet, takes it in and gives it back to the fiber port; a ``ready`` is sent once its DMA
+        runs."""
         await self._pending("packet")
         header = await self.door.read_block(REG["RX_HEADER0"].address, 16)
         self.door.write(REG["RX_ADDRESS"].address, INBOX)
@@ -108,7 +114,7 @@ class Cab:
         data = await self.door.read_block(INBOX, register.length.get(result))
         self.door.write(REG["RX_RELEASE"].address, 0)
         bad = register.crc_bad.mask | register.too_long.mask | register.framing.mask | register.discarded.mask
-        return Packet(header[:register.header.get(result)], data, not result & bad)
+        return Packet(header[: register.header.get(result)], data, not result & bad)
 
     def ready(self):
         """Sends a ready signal."""
@@ -123,7 +129,8 @@ class Cab:
         return answer.value
 
     async def audit(self, hub, ports):
-        """What the HUB knows: {"outputs": status of each output, "errors": errors counted at each port, "own": those of the CAB}."""
+        """What the HUB knows: {"outputs": status of each output, "errors": errors counted at each port, "own": those
+        of the CAB}."""
         outputs = [await self.ask(Op.STATUS_OUTPUT, hub, port) for port in range(ports)]
         errors = [await self.ask(Op.STATUS_ERRORS, hub, port) for port in range(ports)]
         return {"outputs": outputs, "errors": errors, "own": await self.door.read(REG["ERRORS"].address)}
@@ -132,8 +139,8 @@ class Cab:
 async def play(machine, scripts, limit_ps):
     """Runs ``scripts`` on a machine; returns the events that they noted.
 
-    ``scripts``: CAB's name → coroutine function that takes a Cab. The events are [CPU cycle, CAB, what], by cycle and CAB.
-    Raises AssertionError if not all have ended by ``limit_ps``.
+    ``scripts``: CAB's name → coroutine function that takes a Cab. The events are [CPU cycle, CAB, what], by cycle and
+    CAB. Raises AssertionError if not all have ended by ``limit_ps``.
     """
     events, ended = [], []
 
@@ -146,5 +153,7 @@ async def play(machine, scripts, limit_ps):
         machine.start(name, run(name, script))
     verdict = await machine.run(lambda: len(ended) == len(scripts), limit_ps)
     if len(ended) != len(scripts):
-        raise AssertionError(f"{verdict} at {machine.time_ps} ps: {sorted(set(scripts) - set(ended))} have not ended; events: {events}")
+        raise AssertionError(
+            f"{verdict} at {machine.time_ps} ps: {sorted(set(scripts) - set(ended))} have not ended; events: {events}"
+        )
     return sorted(events, key=lambda event: event[:2])

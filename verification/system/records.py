@@ -1,9 +1,9 @@
 """One scenario, several back ends: what happened, in a form that can be compared to the last cycle.
 
-A *scenario* is a coroutine function that takes a Machine, its Topology and its Profile, runs software on the machine, and returns its
-record: {"result": anything that JSON can hold, "symbols": {fiber: [[time in ps, symbol], ...]}, "time_ps": end}; times of
-symbols are those at which they start on the wire. Records are what JSON gives back, so that those of different
-processes compare.
+A *scenario* is a coroutine function that takes a Machine, its Topology and its Profile, runs software on the machine,
+and returns its record: {"result": anything that JSON can hold, "symbols": {fiber: [[time in ps, symbol], ...]},
+"time_ps": end}; times of symbols are those at which they start on the wire. Records are what JSON gives back, so that
+those of different processes compare.
 """
 
 import json
@@ -25,25 +25,35 @@ def _record(machine, result):
 
 def bare(scripts, limit_ps):
     """The scenario that plays ``scripts`` (``raw.play``); its result are the events."""
+
     async def scenario(machine, topology, profile):
         return _record(machine, await play(machine, scripts, limit_ps))
+
     return scenario
 
 
 def program(main, *arguments):
     """The scenario that runs ``main(system, arguments)`` (docs/software.md).
 
-    Its result has what ``main`` returns under "returned", what it reports under "reported", and the CPU cycle of every event of
-    every message under "trace".
+    Its result has what ``main`` returns under "returned", what it reports under "reported", and the CPU cycle of every
+    event of every message under "trace".
     """
+
     async def scenario(machine, topology, profile):
         system = System.of(machine, topology, profile, trace=True)
         try:
             returned = await main(system, list(arguments))
-            return _record(machine, {"returned": returned, "reported": system.results,
-                                     "trace": {cab.name: cab.kernel.trace for cab in system.cabs}})
+            return _record(
+                machine,
+                {
+                    "returned": returned,
+                    "reported": system.results,
+                    "trace": {cab.name: cab.kernel.trace for cab in system.cabs},
+                },
+            )
         finally:
             system.close()
+
     return scenario
 
 

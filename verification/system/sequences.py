@@ -1,16 +1,30 @@
 """The command sequences of "The Design of Nectar" (1989), sections 4.2.1 to 4.2.4, as software for bare CABs.
 
-All are for the four HUBs of its Figure 7 (topology ``figure7``). Each function gives {CAB: script} for ``raw.play``; the
-commands stand there in the paper's order, with its HUBs and ports. When the transfer is over, one CAB on each HUB asks its
-HUB for the state of every port and notes what it learns.
+All are for the four HUBs of its Figure 7 (topology ``figure7``). Each function gives {CAB: script} for ``raw.play``;
+the commands stand there in the paper's order, with its HUBs and ports. When the transfer is over, one CAB on each HUB
+asks its HUB for the state of every port and notes what it learns.
 """
 
 from ...hdl.hub.commands import Op
 from ...hdl.link.symbol import ANY_HUB
 from .. import seeds
 
-__all__ = ["AUDIT_CYCLE", "HUB1", "HUB2", "HUB3", "HUB4", "LONG", "SHORT", "circuit", "circuit_closed_in_reverse",
-           "circuit_multicast", "circuit_retried", "packet", "packet_multicast", "packets_one_behind_the_other"]
+__all__ = [
+    "AUDIT_CYCLE",
+    "HUB1",
+    "HUB2",
+    "HUB3",
+    "HUB4",
+    "LONG",
+    "SHORT",
+    "circuit",
+    "circuit_closed_in_reverse",
+    "circuit_multicast",
+    "circuit_retried",
+    "packet",
+    "packet_multicast",
+    "packets_one_behind_the_other",
+]
 
 #: HUB IDs.
 HUB1, HUB2, HUB3, HUB4 = 1, 2, 3, 4
@@ -41,11 +55,13 @@ def _auditor(hub, before=None):
         if before is not None:
             await before(cab)
         await _audit(cab, hub)
+
     return script
 
 
 def circuit():
     """Section 4.2.1: CAB3 sends to CAB1 over a circuit, and takes it down by *close all*."""
+
     async def send(cab):
         cab.command(Op.OPEN_RETRY, HUB2, 8)
         cab.command(Op.OPEN_RETRY_REPLY, HUB1, 8)
@@ -58,6 +74,7 @@ def circuit():
 
 def circuit_closed_in_reverse():
     """Section 4.2.1: as ``circuit``, but taken down by individual *close* commands, the far connection first."""
+
     async def send(cab):
         cab.command(Op.OPEN_RETRY, HUB2, 8)
         cab.command(Op.OPEN_RETRY_REPLY, HUB1, 8)
@@ -72,6 +89,7 @@ def circuit_closed_in_reverse():
 def circuit_retried():
     """Section 4.2.1: no reply comes, since CAB2 holds the way to CAB1. CAB3 asks what stands, takes it down by *close
     all*, sees that it is gone, and sets the whole route up again; this time CAB2 lets go."""
+
     async def hold(cab):
         cab.command(Op.OPEN_RETRY_REPLY, HUB1, 8)
         await cab.note({"reply": await cab.reply()})
@@ -98,11 +116,17 @@ def circuit_retried():
 
 
 def _multicast(send):
-    return {"CAB2": _auditor(HUB1, send), "CAB4": _auditor(HUB4, _take), "CAB5": _auditor(HUB3, _take), "CAB3": _auditor(HUB2)}
+    return {
+        "CAB2": _auditor(HUB1, send),
+        "CAB4": _auditor(HUB4, _take),
+        "CAB5": _auditor(HUB3, _take),
+        "CAB3": _auditor(HUB2),
+    }
 
 
 def circuit_multicast():
     """Section 4.2.2: CAB2 sends to CAB4 and CAB5 over circuits."""
+
     async def send(cab):
         cab.command(Op.OPEN_RETRY, HUB1, 6)
         cab.command(Op.OPEN_RETRY_REPLY, HUB4, 5)
@@ -118,6 +142,7 @@ def circuit_multicast():
 
 def packet():
     """Section 4.2.3: CAB3 sends to CAB1 by packet switching."""
+
     async def send(cab):
         cab.command(Op.TEST_OPEN_RETRY, HUB2, 8)
         cab.command(Op.TEST_OPEN_RETRY, HUB1, 8)
@@ -128,8 +153,9 @@ def packet():
 
 
 def packets_one_behind_the_other(count=3, pause=2000):
-    """Section 4.2.3: ``count`` packets as fast as the ready bits let them; CAB1 says *ready* only ``pause`` CPU cycles after
-    each, so the *test open* of the next one holds it back in HUB1."""
+    """Section 4.2.3: ``count`` packets as fast as the ready bits let them; CAB1 says *ready* only ``pause`` CPU cycles
+    after each, so the *test open* of the next one holds it back in HUB1."""
+
     async def send(cab):
         for number in range(count):
             cab.command(Op.TEST_OPEN_RETRY, HUB2, 8, wait_ready=True)
@@ -150,6 +176,7 @@ def packets_one_behind_the_other(count=3, pause=2000):
 
 def packet_multicast():
     """Section 4.2.4: CAB2 sends to CAB4 and CAB5 by packet switching."""
+
     async def send(cab):
         cab.command(Op.TEST_OPEN_RETRY, HUB1, 6)
         cab.command(Op.TEST_OPEN_RETRY, HUB4, 5)

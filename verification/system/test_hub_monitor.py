@@ -41,12 +41,14 @@ class Seen:
             self.log = system.symbols
         finally:
             system.close()
-        (_, _, self.names, self.identity, self.events, self.counters), = read
+        ((_, _, self.names, self.identity, self.events, self.counters),) = read
         self.sizes = program.SIZES
 
     def left(self, port, symbol):
         """Times in ns at which a control symbol started out of a port of the HUB."""
-        return [entry.time_ps / 1000 for entry in self.log if entry.sender == f"HUB1.P{port}" and entry.symbol == symbol]
+        return [
+            entry.time_ps / 1000 for entry in self.log if entry.sender == f"HUB1.P{port}" and entry.symbol == symbol
+        ]
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +59,9 @@ def seen():
 def test_every_message_was_a_connection_and_every_connection_has_ended(seen):
     """H18: two messages from each of three CABs to each other one; nothing refused, locked, lost or timed out."""
     found = spans(seen.events)
-    assert Counter((span.input, span.output) for span in found) == {(a, b): len(seen.sizes) for a in TALKERS for b in TALKERS if a != b}
+    assert Counter((span.input, span.output) for span in found) == {
+        (a, b): len(seen.sizes) for a in TALKERS for b in TALKERS if a != b
+    }
     assert all(span.what == "connection" and span.end_ns is not None for span in found)
     assert {event.kind for event in seen.events} <= {Event.OPENED, Event.CLOSED, Event.SUPERVISOR}
     times = [event.cycle for event in seen.events]
@@ -69,7 +73,9 @@ def test_connections_of_a_port_follow_each_other(seen):
     """H1: the record alone shows that connections of an output, and of an input, follow each other."""
     for side in ("input", "output"):
         for port in TALKERS:
-            mine = sorted((span for span in spans(seen.events) if getattr(span, side) == port), key=lambda span: span.begin_ns)
+            mine = sorted(
+                (span for span in spans(seen.events) if getattr(span, side) == port), key=lambda span: span.begin_ns
+            )
             assert len(mine) == len(seen.sizes) * 2
             assert all(a.end_ns < b.begin_ns for a, b in zip(mine, mine[1:], strict=False))
 
@@ -79,14 +85,19 @@ def test_connections_last_as_long_as_their_packets(seen):
     extra = []
     for a in TALKERS:
         for b in TALKERS:
-            lengths = sorted(span.end_ns - span.begin_ns for span in spans(seen.events) if (span.input, span.output) == (a, b))
-            extra += [length - (FRAME + size) * SYMBOL_NS for length, size in zip(lengths, sorted(seen.sizes), strict=False)]
+            lengths = sorted(
+                span.end_ns - span.begin_ns for span in spans(seen.events) if (span.input, span.output) == (a, b)
+            )
+            extra += [
+                length - (FRAME + size) * SYMBOL_NS for length, size in zip(lengths, sorted(seen.sizes), strict=False)
+            ]
     assert min(extra) > -2 * SYMBOL_NS
     assert median(extra) < 20 * CYCLE_NS
 
 
 def test_the_record_agrees_with_the_symbols_on_the_fibers(seen):
-    """H18: each close all leaves where and when CLOSED says, each start of packet behind its OPENED; one zero of time for all."""
+    """H18: each close all leaves where and when CLOSED says, each start of packet behind its OPENED; one zero of
+    time for all."""
     zeros, pairs = [], []
     for port in TALKERS:
         mine = sorted((span for span in spans(seen.events) if span.output == port), key=lambda span: span.begin_ns)
@@ -106,5 +117,6 @@ def test_counters_tell_connections_and_packets(seen):
     for port, counts in seen.counters.items():
         expected = len(seen.sizes) * 2 if port in TALKERS else 0
         assert {counter: count for counter, count in counts.items() if count} == (
-            {CounterId.OPENED: expected, CounterId.PACKETS: expected} if expected else {})
+            {CounterId.OPENED: expected, CounterId.PACKETS: expected} if expected else {}
+        )
     assert seen.identity == (1, 16, 5, 10, 20)

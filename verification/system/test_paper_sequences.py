@@ -1,7 +1,7 @@
 """The paper's command sequences, byte for byte on every fiber, and all connections closed behind them (H17).
 
-"The Design of Nectar" (1989), sections 4.2.1 to 4.2.4, on the four HUBs of its Figure 7. Each sequence runs on the engine and
-under cocotb; the same claims are made of both, and both must have sent every symbol at the same picosecond.
+"The Design of Nectar" (1989), sections 4.2.1 to 4.2.4, on the four HUBs of its Figure 7. Each sequence runs on the
+engine and under cocotb; the same claims are made of both, and both must have sent every symbol at the same picosecond.
 """
 
 import functools
@@ -19,9 +19,18 @@ from nectar.verification.system import records, sequences
 from nectar.verification.system.sequences import AUDIT_CYCLE, HUB1, HUB2, HUB3, HUB4, LONG, SHORT
 from nectar.verification.system.verilog import TOP, system
 
-SEQUENCES = {sequence.__name__: sequence for sequence in (
-    sequences.circuit, sequences.circuit_closed_in_reverse, sequences.circuit_retried, sequences.circuit_multicast,
-    sequences.packet, sequences.packets_one_behind_the_other, sequences.packet_multicast)}
+SEQUENCES = {
+    sequence.__name__: sequence
+    for sequence in (
+        sequences.circuit,
+        sequences.circuit_closed_in_reverse,
+        sequences.circuit_retried,
+        sequences.circuit_multicast,
+        sequences.packet,
+        sequences.packets_one_behind_the_other,
+        sequences.packet_multicast,
+    )
+}
 #: Simulated time that none of them needs, in picoseconds.
 LIMIT_PS = 2 * 10**9
 
@@ -41,7 +50,7 @@ async def every_sequence_comes_to_its_end(dut):
 bench = Bench(__name__, {"figure7": lambda: system(load("figure7"), PROTOTYPE)}, top=TOP, ports_only=True)
 
 
-@pytest.mark.nightly     # what is simulated takes minutes to compile
+@pytest.mark.nightly  # what is simulated takes minutes to compile
 @pytest.mark.parametrize("configuration, claim", bench.cases())
 def test_under_cocotb(configuration, claim):
     bench.check(configuration, claim)
@@ -123,7 +132,14 @@ def test_circuit_closed_by_single_commands_in_reverse_order(back_end):
     record = recorded(back_end, "circuit_closed_in_reverse")
     far, far_close = command(Op.OPEN_RETRY_REPLY, HUB1, 8), command(Op.CLOSE, HUB1, 8)
     on = wire(record)
-    assert same(on.pop("CAB3->HUB2.P4"), command(Op.OPEN_RETRY, HUB2, 8), far, LONG_PACKET, far_close, command(Op.CLOSE, HUB2, 8))
+    assert same(
+        on.pop("CAB3->HUB2.P4"),
+        command(Op.OPEN_RETRY, HUB2, 8),
+        far,
+        LONG_PACKET,
+        far_close,
+        command(Op.CLOSE, HUB2, 8),
+    )
     assert same(on.pop("HUB2.P8->HUB1.P3"), far, LONG_PACKET, far_close)
     assert same(on.pop("HUB1.P8->CAB1"), LONG_PACKET)
     assert sorted(on) == ["CAB1->HUB1.P8", "HUB1.P3->HUB2.P8", "HUB2.P4->CAB3"]
@@ -144,8 +160,14 @@ def test_a_circuit_without_reply_is_looked_into_taken_down_and_set_up_again(back
     assert same(on["CAB3->HUB2.P4"], route, ask, CLOSE_ALL, ask, route, LONG_PACKET, CLOSE_ALL)
     assert same(on["HUB2.P8->HUB1.P3"], far, CLOSE_ALL, far, LONG_PACKET, CLOSE_ALL)
     assert same(on["HUB1.P8->CAB1"], CLOSE_ALL, CLOSE_ALL, LONG_PACKET, CLOSE_ALL)
-    assert same(on["HUB2.P4->CAB3"], reply(Op.STATUS_OUTPUT, HUB2, STATUS_IN_USE | 4), reply(Op.STATUS_OUTPUT, HUB2, 0),
-                reply(*opened), reply(*opened), READY)
+    assert same(
+        on["HUB2.P4->CAB3"],
+        reply(Op.STATUS_OUTPUT, HUB2, STATUS_IN_USE | 4),
+        reply(Op.STATUS_OUTPUT, HUB2, 0),
+        reply(*opened),
+        reply(*opened),
+        READY,
+    )
     assert delivered(record, "CAB1", LONG)
 
 
@@ -160,10 +182,17 @@ def test_circuit_multicast(back_end):
     assert same(on.pop("HUB1.P6->HUB4.P7"), p5, p3, p4, LONG_PACKET, CLOSE_ALL)
     assert same(on.pop("HUB4.P3->HUB3.P1"), p4, LONG_PACKET, CLOSE_ALL)
     assert same(on.pop("HUB3.P4->CAB5"), LONG_PACKET, CLOSE_ALL)
-    assert same(on.pop("HUB4.P5->CAB4"), p4, LONG_PACKET, CLOSE_ALL)    # the last open comes by here too: P5 was open by then
+    assert same(
+        on.pop("HUB4.P5->CAB4"), p4, LONG_PACKET, CLOSE_ALL
+    )  # the last open comes by here too: P5 was open by then
     near, far = reply(Op.OPEN_RETRY_REPLY, HUB4, 5), reply(Op.OPEN_RETRY_REPLY, HUB3, 4)
-    assert on == {"HUB3.P1->HUB4.P3": far + READY, "HUB4.P7->HUB1.P6": near + far + READY, "HUB1.P2->CAB2": near + far + READY,
-                  "CAB4->HUB4.P5": READY, "CAB5->HUB3.P4": READY}
+    assert on == {
+        "HUB3.P1->HUB4.P3": far + READY,
+        "HUB4.P7->HUB1.P6": near + far + READY,
+        "HUB1.P2->CAB2": near + far + READY,
+        "CAB4->HUB4.P5": READY,
+        "CAB5->HUB3.P4": READY,
+    }
     assert answers(record, "CAB2") == [(Op.OPEN_RETRY_REPLY, HUB4, 5), (Op.OPEN_RETRY_REPLY, HUB3, 4)]
     assert delivered(record, "CAB4", LONG) and delivered(record, "CAB5", LONG)
     last_reply = [cycle for cycle, cab, what in record["result"] if cab == "CAB2" and "reply" in what][1]
@@ -176,15 +205,20 @@ def test_packet(back_end):
     record = recorded(back_end, "packet")
     near, far = command(Op.TEST_OPEN_RETRY, HUB2, 8), command(Op.TEST_OPEN_RETRY, HUB1, 8)
     assert wire(record) == {
-        "CAB3->HUB2.P4": near + far + SHORT_PACKET + CLOSE_ALL, "HUB2.P8->HUB1.P3": far + SHORT_PACKET + CLOSE_ALL,
+        "CAB3->HUB2.P4": near + far + SHORT_PACKET + CLOSE_ALL,
+        "HUB2.P8->HUB1.P3": far + SHORT_PACKET + CLOSE_ALL,
         "HUB1.P8->CAB1": SHORT_PACKET + CLOSE_ALL,
-        "CAB1->HUB1.P8": READY, "HUB1.P3->HUB2.P8": READY, "HUB2.P4->CAB3": READY}
+        "CAB1->HUB1.P8": READY,
+        "HUB1.P3->HUB2.P8": READY,
+        "HUB2.P4->CAB3": READY,
+    }
     assert delivered(record, "CAB1", SHORT)
 
 
 @on_each_back_end
 def test_a_packet_waits_in_each_hub_until_the_next_queue_is_ready_for_it(back_end):
-    """Section 4.2.3, H15: the first test open succeeds only when the next HUB's queue is ready; the packet moves on as soon as it is."""
+    """Section 4.2.3, H15: the first test open succeeds only when the next HUB's queue is ready; the packet moves on
+    as soon as it is."""
     record = recorded(back_end, "packets_one_behind_the_other")
     assert delivered(record, "CAB1", SHORT, SHORT[1:], SHORT[2:])
     into_hub1, into_cab1 = (times(record, fiber, Control.START) for fiber in ("HUB2.P8->HUB1.P3", "HUB1.P8->CAB1"))
@@ -207,13 +241,21 @@ def test_packet_multicast(back_end):
     p6, p5, p3, p4 = (command(Op.TEST_OPEN_RETRY, *hop) for hop in ((HUB1, 6), (HUB4, 5), (HUB4, 3), (HUB3, 4)))
     data = SHORT_PACKET + CLOSE_ALL
     assert wire(record) == {
-        "CAB2->HUB1.P2": p6 + p5 + p3 + p4 + data, "HUB1.P6->HUB4.P7": p5 + p3 + p4 + data, "HUB4.P5->CAB4": p4 + data,
-        "HUB4.P3->HUB3.P1": p4 + data, "HUB3.P4->CAB5": data,
-        "HUB1.P2->CAB2": READY, "HUB4.P7->HUB1.P6": READY, "HUB3.P1->HUB4.P3": READY, "CAB4->HUB4.P5": READY, "CAB5->HUB3.P4": READY}
+        "CAB2->HUB1.P2": p6 + p5 + p3 + p4 + data,
+        "HUB1.P6->HUB4.P7": p5 + p3 + p4 + data,
+        "HUB4.P5->CAB4": p4 + data,
+        "HUB4.P3->HUB3.P1": p4 + data,
+        "HUB3.P4->CAB5": data,
+        "HUB1.P2->CAB2": READY,
+        "HUB4.P7->HUB1.P6": READY,
+        "HUB3.P1->HUB4.P3": READY,
+        "CAB4->HUB4.P5": READY,
+        "CAB5->HUB3.P4": READY,
+    }
     assert delivered(record, "CAB4", SHORT) and delivered(record, "CAB5", SHORT)
 
 
-@pytest.mark.nightly     # needs what is simulated under cocotb
+@pytest.mark.nightly  # needs what is simulated under cocotb
 @pytest.mark.parametrize("name", SEQUENCES)
 def test_engine_and_cocotb_agree_on_every_cycle_and_every_symbol(name):
     """The same software gives the same CPU cycles, the same symbols at the same time, on both back ends."""

@@ -1,4 +1,5 @@
-"""The same programs on the engine and under cocotb: the same CPU cycle of every event, every symbol at the same picosecond.
+"""The same programs on the engine and under cocotb: the same CPU cycle of every event, every symbol at the same
+picosecond.
 
 The engine is C++ with fibers and processors of its own, boards compiled one by one and put to sleep when idle; cocotb
 simulates all boards as one model and follows every clock edge in Python. What they have in common is the specification.
@@ -41,7 +42,11 @@ SCENARIOS = {
         "all to all": (FIGURE7, PROTOTYPE, records.program(programs.all_to_all)),
         "all to all, shifted clocks": (shifted(FIGURE7), PROTOTYPE, records.program(programs.all_to_all)),
         "all to all, other clocks": (FIGURE7, OTHER_CLOCKS, records.program(programs.all_to_all)),
-        "packets, all different": (shifted(FIGURE7), OTHER_CLOCKS, records.program(programs.file_by_packets, "CAB2", "CAB5")),
+        "packets, all different": (
+            shifted(FIGURE7),
+            OTHER_CLOCKS,
+            records.program(programs.file_by_packets, "CAB2", "CAB5"),
+        ),
     },
     "one HUB": {
         "packets": (ONE_HUB, PROTOTYPE, records.program(programs.file_by_packets, "CAB3", "CAB1")),
@@ -60,15 +65,24 @@ async def every_program_comes_to_its_end(dut):
         records.save(".", name, await records.on_cocotb(*scenario))
 
 
-bench = Bench(__name__, {"figure7": lambda: system(FIGURE7, PROTOTYPE), "one HUB": lambda: system(ONE_HUB, PROTOTYPE)}, top=TOP,
-              ports_only=True)
+bench = Bench(
+    __name__,
+    {"figure7": lambda: system(FIGURE7, PROTOTYPE), "one HUB": lambda: system(ONE_HUB, PROTOTYPE)},
+    top=TOP,
+    ports_only=True,
+)
 
 #: What of figure7 is compared every day: packets, a circuit, everything at once; clocks that differ.
 EVERY_DAY = "circuit", "all to all, shifted clocks", "packets, all different"
 
-each_scenario = pytest.mark.parametrize("configuration, name", [
-    pytest.param(c, name, marks=[] if c != "figure7" or name in EVERY_DAY else [pytest.mark.nightly])
-    for c in SCENARIOS for name in SCENARIOS[c]])
+each_scenario = pytest.mark.parametrize(
+    "configuration, name",
+    [
+        pytest.param(c, name, marks=[] if c != "figure7" or name in EVERY_DAY else [pytest.mark.nightly])
+        for c in SCENARIOS
+        for name in SCENARIOS[c]
+    ],
+)
 
 
 def _under_cocotb(configuration, *more):
@@ -95,7 +109,8 @@ def test_engine_and_cocotb_give_the_same_cycles_and_the_same_symbols(configurati
     assert engine["result"]["returned"] == simulated["result"]["returned"]
     assert engine["result"]["trace"] == simulated["result"]["trace"]
     assert {fiber: len(log) for fiber, log in engine["symbols"].items()} == {
-        fiber: len(log) for fiber, log in simulated["symbols"].items()}
+        fiber: len(log) for fiber, log in simulated["symbols"].items()
+    }
     assert engine == simulated
 
 

@@ -9,7 +9,8 @@ from nectar.sim.topology import Topology
 from nectar.verification.system.verilog import TOP, Board, assemble, pins, system
 
 BOX = """
-module box(clk, port_0__rx__payload, port_0__rx__valid, port_0__tx__payload, port_0__tx__valid, port_0__tx__ready, knob);
+module box(
+  clk, port_0__rx__payload, port_0__rx__valid, port_0__tx__payload, port_0__tx__valid, port_0__tx__ready, knob);
   input clk;
   wire clk;
   input [8:0] port_0__rx__payload;
@@ -31,19 +32,32 @@ def connections(text, board):
 
 
 def test_pins_are_read_with_direction_and_width():
-    assert pins(BOX, "box")[:3] == [("clk", "input", 1), ("port_0__rx__payload", "input", 9), ("port_0__rx__valid", "input", 1)]
+    assert pins(BOX, "box")[:3] == [
+        ("clk", "input", 1),
+        ("port_0__rx__payload", "input", 9),
+        ("port_0__rx__valid", "input", 1),
+    ]
     with pytest.raises(ValueError, match="no module crate"):
         pins(BOX, "crate")
 
 
 def test_a_wired_port_is_at_the_top_and_an_unwired_one_is_tied_off():
     text = assemble([Board("A", "box", ["port_0"], {"knob": 77}), Board("B", "box", (), {"knob": 0})], {"box": BOX})
-    assert top_pins(text) == {"A__clk", "B__clk", *(f"A__port_0__{pin}" for pin in (
-        "rx__payload", "rx__valid", "tx__payload", "tx__valid", "tx__ready"))}
+    assert top_pins(text) == {
+        "A__clk",
+        "B__clk",
+        *(f"A__port_0__{pin}" for pin in ("rx__payload", "rx__valid", "tx__payload", "tx__valid", "tx__ready")),
+    }
     assert connections(text, "A")["knob"] == "8'd77"
     assert connections(text, "B") == {
-        "clk": "B__clk", "port_0__rx__payload": "9'd0", "port_0__rx__valid": "1'd0", "port_0__tx__payload": "",
-        "port_0__tx__valid": "", "port_0__tx__ready": "1'd1", "knob": "8'd0"}
+        "clk": "B__clk",
+        "port_0__rx__payload": "9'd0",
+        "port_0__rx__valid": "1'd0",
+        "port_0__tx__payload": "",
+        "port_0__tx__valid": "",
+        "port_0__tx__ready": "1'd1",
+        "knob": "8'd0",
+    }
 
 
 def test_mistakes_are_refused():
@@ -62,5 +76,11 @@ def test_a_system_has_each_kind_of_board_once_and_each_board_with_its_own_clock(
     boards = ("HUB1", "HUB2", "CAB1", "CAB2")
     assert {f"{board}__{pin}" for board in boards for pin in ("clk", "rst", "idle")} <= found
     assert {pin.rpartition("__tx__")[0] for pin in found if "__tx__" in pin} == {
-        "HUB1__port_0", "HUB1__port_1", "HUB2__port_0", "HUB2__port_2", "CAB1__fiber", "CAB2__fiber"}
+        "HUB1__port_0",
+        "HUB1__port_1",
+        "HUB2__port_0",
+        "HUB2__port_2",
+        "CAB1__fiber",
+        "CAB2__fiber",
+    }
     assert connections(text, "HUB2")["hub_id"] == "8'd200" and connections(text, "CAB1")["slept"] == "32'd0"

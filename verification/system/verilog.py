@@ -69,8 +69,8 @@ def assemble(boards, modules, top=TOP):
     modules : dict of str → str
         For each module's name the Verilog text that holds it (and what it is made of).
 
-    Every pin ``p`` of a board ``B`` is the pin ``B__p`` of the module ``top``, clock and reset among them; a port without
-    fibers and a pin with a constant is tied off instead.
+    Every pin ``p`` of a board ``B`` is the pin ``B__p`` of the module ``top``, clock and reset among them; a port
+    without fibers and a pin with a constant is tied off instead.
     """
     known = {module: pins(text, module) for module, text in modules.items()}
     declarations, instances = [], []
@@ -94,6 +94,7 @@ def _hub(name, ports, profile):
     from ...hdl.hub.hub import Hub
     from ...hdl.hub.profile import HUB_PROFILES
     from ...hdl.verilog import convert
+
     return convert(Hub(ports=ports, profile=HUB_PROFILES[profile]), name)
 
 
@@ -101,6 +102,7 @@ def _hub(name, ports, profile):
 def _cab(name):
     from ...hdl.cab.cab import Cab
     from ...hdl.verilog import convert
+
     return convert(Cab(), name)
 
 
@@ -110,9 +112,14 @@ def system(topology, profile):
     for fiber in topology.fibers:
         for end in (fiber.a, fiber.b):
             wired.setdefault(end.board, set()).add("fiber" if end.port is None else f"port_{end.port}")
-    modules = {f"hub{ports}": _hub(f"hub{ports}", ports, profile.hub_profile)
-               for ports in sorted({hub.ports for hub in topology.hubs.values()})}
+    modules = {
+        f"hub{ports}": _hub(f"hub{ports}", ports, profile.hub_profile)
+        for ports in sorted({hub.ports for hub in topology.hubs.values()})
+    }
     modules["cab"] = _cab("cab")
-    boards = [Board(hub.name, f"hub{hub.ports}", wired.get(hub.name, ()), {"hub_id": hub.id}) for hub in topology.hubs.values()]
+    boards = [
+        Board(hub.name, f"hub{hub.ports}", wired.get(hub.name, ()), {"hub_id": hub.id})
+        for hub in topology.hubs.values()
+    ]
     boards += [Board(cab.name, "cab", wired.get(cab.name, ()), {"slept": 0}) for cab in topology.cabs.values()]
     return assemble(boards, modules)

@@ -17,8 +17,17 @@ from .transfer import Job, Transfer
 
 __all__ = ["DMA_REGISTERS", "VmeDma"]
 
-DMA_REGISTERS = ("VD_STATUS", "VD_ADDRESS", "VD_REMOTE", "VD_SEND", "VD_FETCH", "VD_PROGRESS", "VD_THRESHOLD", "VD_CONTROL",
-                 "VD_RESULT")
+DMA_REGISTERS = (
+    "VD_STATUS",
+    "VD_ADDRESS",
+    "VD_REMOTE",
+    "VD_SEND",
+    "VD_FETCH",
+    "VD_PROGRESS",
+    "VD_THRESHOLD",
+    "VD_CONTROL",
+    "VD_RESULT",
+)
 
 
 class VmeDma(wiring.Component):
@@ -54,12 +63,19 @@ class VmeDma(wiring.Component):
     def __init__(self, data_bytes=REGIONS["data"].size):
         check_data_bytes(data_bytes)
         self.data_bytes = data_bytes
-        super().__init__({
-            **{name.lower(): In(RegisterPort(VME_REG[name])) for name in DMA_REGISTERS},
-            "port": Out(MasterPort()), "owner": In(1),
-            "memory": Out(SlotPort(data_bytes)), "memory_data": In(WORD_BITS),
-            "done": Out(1), "failed": Out(1), "threshold": Out(1), "idle": Out(1),
-        })
+        super().__init__(
+            {
+                **{name.lower(): In(RegisterPort(VME_REG[name])) for name in DMA_REGISTERS},
+                "port": Out(MasterPort()),
+                "owner": In(1),
+                "memory": Out(SlotPort(data_bytes)),
+                "memory_data": In(WORD_BITS),
+                "done": Out(1),
+                "failed": Out(1),
+                "threshold": Out(1),
+                "idle": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         """The list; the transfer; what software is told."""
@@ -89,8 +105,11 @@ class VmeDma(wiring.Component):
         for register in (self.vd_send, self.vd_fetch):
             m.d.comb += [
                 register.area_address.eq(address),
-                register.refuse.eq(~entries.w_rdy | result.as_value().any()
-                                   | ~area_inside(address, register.data.length, self.data_bytes)),
+                register.refuse.eq(
+                    ~entries.w_rdy
+                    | result.as_value().any()
+                    | ~area_inside(address, register.data.length, self.data_bytes)
+                ),
             ]
         with m.If(self.vd_address.write):
             m.d.sync += address.eq(self.vd_address.data)

@@ -32,10 +32,20 @@ class HostPins(wiring.Signature):
     """
 
     def __init__(self):
-        super().__init__({
-            "cyc": In(1), "stb": In(1), "lock": In(1), "we": In(1), "adr": In(ADDRESS_BITS - 2), "sel": In(LANES),
-            "dat_w": In(WORD_BITS), "dat_r": Out(WORD_BITS), "ack": Out(1), "err": Out(1),
-        })
+        super().__init__(
+            {
+                "cyc": In(1),
+                "stb": In(1),
+                "lock": In(1),
+                "we": In(1),
+                "adr": In(ADDRESS_BITS - 2),
+                "sel": In(LANES),
+                "dat_w": In(WORD_BITS),
+                "dat_r": Out(WORD_BITS),
+                "ack": Out(1),
+                "err": Out(1),
+            }
+        )
 
 
 class HostPort(wiring.Component):

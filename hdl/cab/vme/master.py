@@ -44,11 +44,24 @@ class MasterPort(wiring.Signature):
     """
 
     def __init__(self):
-        super().__init__({
-            "valid": Out(1), "ready": In(1), "first": Out(1), "last": Out(1), "write": Out(1), "am": Out(6),
-            "address": Out(32), "size": Out(2), "data": Out(WORD_BITS), "finish": Out(1),
-            "done": In(1), "berr": In(1), "timeout": In(1), "read_data": In(WORD_BITS),
-        })
+        super().__init__(
+            {
+                "valid": Out(1),
+                "ready": In(1),
+                "first": Out(1),
+                "last": Out(1),
+                "write": Out(1),
+                "am": Out(6),
+                "address": Out(32),
+                "size": Out(2),
+                "data": Out(WORD_BITS),
+                "finish": Out(1),
+                "done": In(1),
+                "berr": In(1),
+                "timeout": In(1),
+                "read_data": In(WORD_BITS),
+            }
+        )
 
 
 class VmeMaster(wiring.Component):
@@ -87,15 +100,28 @@ class VmeMaster(wiring.Component):
         self._cycles = lambda ns: cycles(ns, period_ps)
         self._timeout = cycles(timeout_ns, period_ps)
         self._grant = cycles(grant_ns, period_ps)
-        super().__init__({
-            "as_n": In(1, init=1), "dtack_n": In(1, init=1), "berr_n": In(1, init=1), "data_in": In(WORD_BITS),
-            "address_out": Out(ADDRESS_LINES), "am_out": Out(6), "lword_n_out": Out(1, init=1), "address_drive": Out(1),
-            "as_n_out": Out(1, init=1), "as_drive": Out(1),
-            "ds_n_out": Out(2, init=3), "write_n_out": Out(1, init=1), "ds_drive": Out(1),
-            "data_out": Out(WORD_BITS), "data_drive": Out(2),
-            "want": Out(1), "owner": In(1),
-            "port": In(MasterPort()),
-        })
+        super().__init__(
+            {
+                "as_n": In(1, init=1),
+                "dtack_n": In(1, init=1),
+                "berr_n": In(1, init=1),
+                "data_in": In(WORD_BITS),
+                "address_out": Out(ADDRESS_LINES),
+                "am_out": Out(6),
+                "lword_n_out": Out(1, init=1),
+                "address_drive": Out(1),
+                "as_n_out": Out(1, init=1),
+                "as_drive": Out(1),
+                "ds_n_out": Out(2, init=3),
+                "write_n_out": Out(1, init=1),
+                "ds_drive": Out(1),
+                "data_out": Out(WORD_BITS),
+                "data_drive": Out(2),
+                "want": Out(1),
+                "owner": In(1),
+                "port": In(MasterPort()),
+            }
+        )
 
     def elaborate(self, platform):
         """Bus, address, strobes, answer, again."""
@@ -131,7 +157,9 @@ class VmeMaster(wiring.Component):
             m.d.comb += value.eq(behind)
             return behind
 
-        address, am, lword_n, write_n = (register(value) for value in (self.address_out, self.am_out, self.lword_n_out, self.write_n_out))
+        address, am, lword_n, write_n = (
+            register(value) for value in (self.address_out, self.am_out, self.lword_n_out, self.write_n_out)
+        )
         data_out, read_data = register(self.data_out), register(port.read_data)
         driving = Signal()
         m.d.comb += [drive.eq(driving) for drive in (self.address_drive, self.as_drive, self.ds_drive)]
@@ -214,12 +242,25 @@ class VmeMaster(wiring.Component):
                 m.next = "IDLE"
 
         # 4. The lines follow what is asked until it is taken.
-        m.d.sync += [port.berr.eq(strobed & berr), port.timeout.eq(~(strobed & answered)), read_data.eq(lanes_in.word_out)]
+        m.d.sync += [
+            port.berr.eq(strobed & berr),
+            port.timeout.eq(~(strobed & answered)),
+            read_data.eq(lanes_in.word_out),
+        ]
         with m.If(idle):
-            m.d.sync += [address.eq(port.address[1:]), am.eq(port.am), lword_n.eq(~lanes_out.wide), write_n.eq(~port.write)]
+            m.d.sync += [
+                address.eq(port.address[1:]),
+                am.eq(port.am),
+                lword_n.eq(~lanes_out.wide),
+                write_n.eq(~port.write),
+            ]
         with m.If(idle | between):
             m.d.sync += [
-                taken_strobe.eq(strobe), wide.eq(lanes_out.wide), last.eq(port.last), data_out.eq(lanes_out.lines_out), setup.eq(before),
+                taken_strobe.eq(strobe),
+                wide.eq(lanes_out.wide),
+                last.eq(port.last),
+                data_out.eq(lanes_out.lines_out),
+                setup.eq(before),
             ]
         with m.Elif(setup != 0):
             m.d.sync += setup.eq(setup - 1)

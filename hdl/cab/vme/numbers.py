@@ -6,8 +6,17 @@ Plain Python that imports nothing of the hardware. Source: ANSI/IEEE 1014 (VMEbu
 
 from enum import IntEnum
 
-__all__ = ["BLOCK_BYTES", "LEVELS", "MOST_PERIOD_PS", "LEAST_PERIOD_PS", "PERIOD_PS", "Modifier", "Ns", "cycles",
-           "check_period"]
+__all__ = [
+    "BLOCK_BYTES",
+    "LEVELS",
+    "MOST_PERIOD_PS",
+    "LEAST_PERIOD_PS",
+    "PERIOD_PS",
+    "Modifier",
+    "Ns",
+    "cycles",
+    "check_period",
+]
 
 #: Bytes that a block transfer may not cross a multiple of.
 BLOCK_BYTES = 256
@@ -40,18 +49,18 @@ class Modifier(IntEnum):
 class Ns(IntEnum):
     """Times in ns. A slave sees up to 25 ns less than the master gave, because of the backplane's skew."""
 
-    SKEW = 25               # between two lines, from one board to another
-    ADDRESS_SETUP = 35      # address, AM, LWORD*, IACK* before AS* falls, at the master
-    DATA_SETUP = 35         # WRITE* and data before the first data strobe falls, at the master
-    STROBE_HIGH = 40        # AS* high between cycles, both data strobes high between transfers, at the master
-    STROBE_LOW = 40         # AS* low, at the master
-    DS_SKEW = 10            # between the two data strobes falling, at the master
-    DS_SKEW_SLAVE = 20      # the same, at the slave
-    WRITE_HOLD = 10         # WRITE* after both data strobes are high, at the master
-    ANSWER = 30             # DTACK* or BERR* no earlier after the first data strobe fell, at the slave
-    BUSY = 90               # BBSY* low
-    GRANT_RELEASE = 30      # BBSY* stays low this long after BR* was let go
-    IACKOUT_RELEASE = 30    # IACKOUT* high no later after AS* rose
+    SKEW = 25  # between two lines, from one board to another
+    ADDRESS_SETUP = 35  # address, AM, LWORD*, IACK* before AS* falls, at the master
+    DATA_SETUP = 35  # WRITE* and data before the first data strobe falls, at the master
+    STROBE_HIGH = 40  # AS* high between cycles, both data strobes high between transfers, at the master
+    STROBE_LOW = 40  # AS* low, at the master
+    DS_SKEW = 10  # between the two data strobes falling, at the master
+    DS_SKEW_SLAVE = 20  # the same, at the slave
+    WRITE_HOLD = 10  # WRITE* after both data strobes are high, at the master
+    ANSWER = 30  # DTACK* or BERR* no earlier after the first data strobe fell, at the slave
+    BUSY = 90  # BBSY* low
+    GRANT_RELEASE = 30  # BBSY* stays low this long after BR* was let go
+    IACKOUT_RELEASE = 30  # IACKOUT* high no later after AS* rose
 
 
 def check_period(period_ps):

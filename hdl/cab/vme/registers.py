@@ -19,12 +19,15 @@ VME_LIST_DEPTH = 16
 def _entry():
     return (
         Field("length", 0, VME_LENGTH_BITS, "bytes, from 0"),
-        Field("modifier", 20, 6, "address modifier; a block transfer's: blocks wherever they fit, else single transfers"),
+        Field(
+            "modifier", 20, 6, "address modifier; a block transfer's: blocks wherever they fit, else single transfers"
+        ),
         Field("half", 26, 1, "transfers of at most 16 bits"),
         Field("notify", 31, 1, "count it in VD_STATUS.done and raise VME_DONE when it has ended"),
     )
 
 
+# fmt: off
 VME_REGISTERS = (
     Register("VD_STATUS", 0x800, "r", "state of the VME DMA list", (
         Field("free", 0, 5, "entries that may still be written"),
@@ -62,5 +65,6 @@ VME_REGISTERS = (
     )),
     Register("VME_BELL", 0x82C, "w", "any write raises VME_BELL: how the node calls the CAB"),
 )
+# fmt: on
 
 VME_REG = {r.name: r for r in VME_REGISTERS}

@@ -37,9 +37,9 @@ class Requester(wiring.Component):
 
     Timing
     ------
-    BBSY* is asserted 3 cycles at most after BGIN*, and ``owner`` when BGIN* is high, and late enough for 90 ns of BBSY*. When ``want`` is 0
-    and another request, or BCLR*, is seen, the bus is given up in the next cycle. A grant that is not for us goes on in
-    3 cycles, at other levels at once.
+    BBSY* is asserted 3 cycles at most after BGIN*, and ``owner`` when BGIN* is high, and late enough for 90 ns of
+    BBSY*. When ``want`` is 0 and another request, or BCLR*, is seen, the bus is given up in the next cycle. A grant
+    that is not for us goes on in 3 cycles, at other levels at once.
 
     Raises
     ------
@@ -50,11 +50,19 @@ class Requester(wiring.Component):
     def __init__(self, period_ps=PERIOD_PS):
         check_period(period_ps)
         self.period_ps = period_ps
-        super().__init__({
-            "br_n": In(_LINES, init=15), "bgin_n": In(_LINES, init=15), "bclr_n": In(1, init=1),
-            "br_pull": Out(_LINES), "bbsy_pull": Out(1), "bgout_n": Out(_LINES, init=15),
-            "level": In(2), "want": In(1), "owner": Out(1),
-        })
+        super().__init__(
+            {
+                "br_n": In(_LINES, init=15),
+                "bgin_n": In(_LINES, init=15),
+                "bclr_n": In(1, init=1),
+                "br_pull": Out(_LINES),
+                "bbsy_pull": Out(1),
+                "bgout_n": Out(_LINES, init=15),
+                "level": In(2),
+                "want": In(1),
+                "owner": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         """One request at a time; a grant is taken or passed on, once."""
@@ -65,7 +73,7 @@ class Requester(wiring.Component):
             lines.lines_n.eq(Cat(self.br_n, self.bgin_n, self.bclr_n)),
             Cat(br, bgin, bclr).eq(lines.value),
         ]
-        m.submodules.onward = onward = StrobeWatch()    # a grant goes on, until BGIN* rises
+        m.submodules.onward = onward = StrobeWatch()  # a grant goes on, until BGIN* rises
         requesting, granted = Signal(), Signal()
         ours = Signal(_LINES)
         m.d.comb += [
@@ -75,7 +83,7 @@ class Requester(wiring.Component):
             onward.as_n.eq((self.bgin_n & ours).any()),
             self.bgout_n.eq(self.bgin_n | Mux(onward.now, 0, ours)),
         ]
-        least = max(cycles(Ns.BUSY, self.period_ps) - 2, 0)     # BBSY* stays for two cycles more
+        least = max(cycles(Ns.BUSY, self.period_ps) - 2, 0)  # BBSY* stays for two cycles more
         busy = Signal(range(least + 1), reset_less=True) if least else Const(0)
         unseen = Signal(SEEN_AFTER, reset_less=True)
         with m.FSM(name="requester"):
@@ -95,7 +103,8 @@ class Requester(wiring.Component):
                     m.d.sync += self.bbsy_pull.eq(1)
                     m.next = "TAKE"
             with m.State("TAKE"):
-                # 90 ns of BBSY*, or two cycles, are more than the 30 ns that it must stay after BR* was let go, one cycle from here.
+                # 90 ns of BBSY*, or two cycles, are more than the 30 ns that it must stay after BR* was let go, one
+                # cycle from here.
                 m.d.sync += requesting.eq(0)
                 if least:
                     m.d.sync += busy.eq(busy - (busy != 0))

@@ -76,8 +76,8 @@ class ShareAccess(wiring.Component):
 
     Timing
     ------
-    Nothing is delayed while one alone wants it; one access at a time else. While one holds its lock the other waits. Who
-    has not had the last access goes first.
+    Nothing is delayed while one alone wants it; one access at a time else. While one holds its lock the other waits.
+    Who has not had the last access goes first.
     """
 
     a: In(AccessPort())

@@ -80,14 +80,26 @@ class VmeSlave(wiring.Component):
         self._early = max(cycles(Ns.ANSWER, period_ps) - 2, 0)
         self._settle = cycles(Ns.DS_SKEW_SLAVE, period_ps) - 1
         self._verify = cycles(Ns.ADDRESS_SETUP, period_ps) + 1
-        super().__init__({
-            "as_n": In(1, init=1), "ds_n": In(2, init=3), "write_n": In(1, init=1), "lword_n": In(1, init=1),
-            "iack_n": In(1, init=1), "address": In(ADDRESS_LINES), "am": In(6), "data_in": In(WORD_BITS),
-            "dtack_n": In(1, init=1), "berr_n": In(1, init=1),
-            "data_out": Out(WORD_BITS), "data_drive": Out(2), "dtack": Out(1), "berr": Out(1),
-            "select": Out(Select()),
-            "access": Out(AccessPort()),
-        })
+        super().__init__(
+            {
+                "as_n": In(1, init=1),
+                "ds_n": In(2, init=3),
+                "write_n": In(1, init=1),
+                "lword_n": In(1, init=1),
+                "iack_n": In(1, init=1),
+                "address": In(ADDRESS_LINES),
+                "am": In(6),
+                "data_in": In(WORD_BITS),
+                "dtack_n": In(1, init=1),
+                "berr_n": In(1, init=1),
+                "data_out": Out(WORD_BITS),
+                "data_drive": Out(2),
+                "dtack": Out(1),
+                "berr": Out(1),
+                "select": Out(Select()),
+                "access": Out(AccessPort()),
+            }
+        )
 
     def elaborate(self, platform):
         """The strobes in our clock; the cycle; its transfers; the access to the map, behind or ahead of them."""
@@ -99,8 +111,8 @@ class VmeSlave(wiring.Component):
         m.submodules.answers = answers = Synchroniser(2)
         m.submodules.as_edge = as_edge = EdgeWatch()
         m.submodules.ds_edge = ds_edge = EdgeWatch()
-        m.submodules.same = same = StrobeWatch()    # AS* has not been high since the cycle was taken for ours
-        m.submodules.alive = alive = StrobeWatch()    # the data strobes have not been high since they were looked at
+        m.submodules.same = same = StrobeWatch()  # AS* has not been high since the cycle was taken for ours
+        m.submodules.alive = alive = StrobeWatch()  # the data strobes have not been high since they were looked at
         ds = Signal(2)
         as_low = Signal()
         m.d.comb += [
@@ -114,34 +126,51 @@ class VmeSlave(wiring.Component):
         ]
 
         # 2. The cycle: what AS* came with.
-        renewed, fresh = Signal(), Signal()    # AS*, the data strobes were asserted since they were last looked at
-        as_before, as_pending, ds_before = (Signal(name=name, reset_less=True) for name in ("as_before", "as_pending", "ds_before"))
-        ds_pending = Signal(init=1)    # behind a reset what is there is looked at
+        renewed, fresh = Signal(), Signal()  # AS*, the data strobes were asserted since they were last looked at
+        as_before, as_pending, ds_before = (
+            Signal(name=name, reset_less=True) for name in ("as_before", "as_pending", "ds_before")
+        )
+        ds_pending = Signal(init=1)  # behind a reset what is there is looked at
         m.d.comb += [
             renewed.eq(as_pending | (as_edge.turn != as_before)),
             fresh.eq(ds_pending | (ds_edge.turn != ds_before)),
         ]
         m.d.sync += [
-            as_before.eq(as_edge.turn), as_pending.eq(renewed),
-            ds_before.eq(ds_edge.turn), ds_pending.eq(fresh),
+            as_before.eq(as_edge.turn),
+            as_pending.eq(renewed),
+            ds_before.eq(ds_edge.turn),
+            ds_pending.eq(fresh),
         ]
         known = Signal()
         ours, write, wide, block, program, moved, crossed = (
-            Signal(name=name, reset_less=True) for name in ("ours", "write", "wide", "block", "program", "moved", "crossed"))
+            Signal(name=name, reset_less=True)
+            for name in ("ours", "write", "wide", "block", "program", "moved", "crossed")
+        )
         address = Signal(port.address.shape(), reset_less=True)
         strobe = Signal(2, reset_less=True)
         matches = Signal()
         a24 = Signal()
         m.d.comb += [
             a24.eq(self.am[4]),
-            matches.eq(self.iack_n & self.am[3] & (self.am[4] == self.am[5]) & (self.am[:2] != 0) & Mux(
-                a24, self.select.a24 & (self.address[22] == self.select.a24_half),
-                self.select.a32 & (self.address[23:] == self.select.a32_base))),
+            matches.eq(
+                self.iack_n
+                & self.am[3]
+                & (self.am[4] == self.am[5])
+                & (self.am[:2] != 0)
+                & Mux(
+                    a24,
+                    self.select.a24 & (self.address[22] == self.select.a24_half),
+                    self.select.a32 & (self.address[23:] == self.select.a32_base),
+                )
+            ),
         ]
 
         # 3. Bytes on the lines and in the word.
-        lines, taken = Signal(WORD_BITS, reset_less=True), Signal(WORD_BITS, reset_less=True)    # a cycle ago; when the strobes were looked at
-        waiting = Signal()     # for the strobes of a transfer
+        lines, taken = (
+            Signal(WORD_BITS, reset_less=True),
+            Signal(WORD_BITS, reset_less=True),
+        )  # a cycle ago; when the strobes were looked at
+        waiting = Signal()  # for the strobes of a transfer
         m.submodules.lanes = lanes = Lanes()
         m.d.comb += [
             lanes.wide.eq(wide),
@@ -151,20 +180,22 @@ class VmeSlave(wiring.Component):
         ]
         m.d.sync += lines.eq(self.data_in)
         step = Signal(range(LANES + 1))
-        onward = Signal(exact_log2(BLOCK_BYTES) + 1)    # of the address; its last bit: beyond what a block may reach
+        onward = Signal(exact_log2(BLOCK_BYTES) + 1)  # of the address; its last bit: beyond what a block may reach
         beyond = onward[-1]
         may_flow = Signal()
         m.d.comb += [
             may_flow.eq(block & strobe.all() & (address[20:] == REGIONS["data"].base >> 20)),
-            step.eq(Mux(wide, 4, Mux(strobe.all(), 2, Mux(strobe[1], 0, 2)))),    # DS1*, then DS0* of the same two bytes
-            onward.eq(address[:len(onward) - 1] + step),
+            step.eq(Mux(wide, 4, Mux(strobe.all(), 2, Mux(strobe[1], 0, 2)))),  # DS1*, then DS0* of the same two bytes
+            onward.eq(address[: len(onward) - 1] + step),
         ]
 
         # 4. The access: of the transfer at work, of the one behind (posted), or of the next one (asked).
-        want, waits, posted, spoiled, asked = (Signal(name=name) for name in ("want", "waits", "posted", "spoiled", "asked"))
+        want, waits, posted, spoiled, asked = (
+            Signal(name=name) for name in ("want", "waits", "posted", "spoiled", "asked")
+        )
         post = Signal()
         ahead, armed, held = Signal(), Signal(), Signal()
-        smooth = Signal()      # the next transfer of the block is one in data memory, of the same size
+        smooth = Signal()  # the next transfer of the block is one in data memory, of the same size
         ahead_word = Signal(WORD_BITS, reset_less=True)
         drives, data_out = Signal(2, reset_less=True), Signal(WORD_BITS, reset_less=True)
         quiet, free = Signal(), Signal()
@@ -190,15 +221,24 @@ class VmeSlave(wiring.Component):
             m.d.sync += ahead_word.eq(port.read_data)
         with m.If(~armed):
             m.d.sync += [data_out.eq(lanes.lines_out), drives.eq(lanes.drive)]
-        # What is asked next: a block's next word, if it is read and the one before is answered now, else that of the address.
+        # What is asked next: a block's next word, if it is read and the one before is answered now, else that of the
+        # address.
         with m.If(free & ~post):
             m.d.sync += [
-                asks.address.eq(Cat(C(0, 2), Mux(waiting & ~write, onward[2:-1], address[2:len(onward) - 1]), address[len(onward) - 1:])),
-                asks.write.eq(write), asks.select.eq(lanes.select | (smooth & ~write).replicate(LANES)),
-                asks.execute.eq(program & ~write), asks.write_data.eq(lanes.word_out),
+                asks.address.eq(
+                    Cat(
+                        C(0, 2),
+                        Mux(waiting & ~write, onward[2:-1], address[2 : len(onward) - 1]),
+                        address[len(onward) - 1 :],
+                    )
+                ),
+                asks.write.eq(write),
+                asks.select.eq(lanes.select | (smooth & ~write).replicate(LANES)),
+                asks.execute.eq(program & ~write),
+                asks.write_data.eq(lanes.word_out),
             ]
 
-        looks, arms, forgets = Signal(), Signal(), Signal()    # ahead; its word goes to the lines; a new cycle
+        looks, arms, forgets = Signal(), Signal(), Signal()  # ahead; its word goes to the lines; a new cycle
         with m.If(looks):
             m.d.sync += [asked.eq(1), want.eq(1)]
         with m.If(arms):
@@ -221,16 +261,19 @@ class VmeSlave(wiring.Component):
             m.d.sync += late.eq(1)
 
         # 6. The transfers.
-        patient = Signal(reset_less=True)     # one strobe of it has been seen
+        patient = Signal(reset_less=True)  # one strobe of it has been seen
         verify = Signal(range(self._verify + 1), reset_less=True)
-        settles, late_strobe = Signal(), ds_edge.turn != ds_before     # the next transfer begins: its second strobe may not be seen yet
+        settles, late_strobe = (
+            Signal(),
+            ds_edge.turn != ds_before,
+        )  # the next transfer begins: its second strobe may not be seen yet
         if self._settle:
             settle = Signal(range(self._settle + 1), reset_less=True)
             m.d.sync += settle.eq(Mux(settles & ~late_strobe, settle - 1, self._settle))
             settled = ~late_strobe & (settle == 0)
         else:
             settled = ~late_strobe
-        soon = Const(0)        # an answer would come too soon after the strobes
+        soon = Const(0)  # an answer would come too soon after the strobes
         if self._early:
             early = Signal(range(self._early + 1), reset_less=True)
             soon = early != 0
@@ -243,16 +286,31 @@ class VmeSlave(wiring.Component):
         # Not if the strobes are gone: the next transfer's master would take it for its own.
         m.d.comb += there.eq(Mux(waiting, ~self.ds_n.all(), alive.now))
         with m.If(answering):
-            m.d.sync += [self.dtack.eq(there & ~bad), self.berr.eq(there & bad), held.eq(there & ~bad & ~write), moved.eq(1)]
+            m.d.sync += [
+                self.dtack.eq(there & ~bad),
+                self.berr.eq(there & bad),
+                held.eq(there & ~bad & ~write),
+                moved.eq(1),
+            ]
         with m.Elif(over):
             m.d.sync += [self.dtack.eq(0), self.berr.eq(0), held.eq(0), armed.eq(0)]
         with m.If(answering & block):
-            m.d.sync += [address[:len(onward) - 1].eq(onward[:-1]), crossed.eq(crossed | beyond)]
+            m.d.sync += [address[: len(onward) - 1].eq(onward[:-1]), crossed.eq(crossed | beyond)]
         with m.If(forgets):
             m.d.sync += [
-                ours.eq(matches & as_low), address.eq(Cat(0, self.address[:22], self.address[22] & ~a24)),
-                wide.eq(~self.lword_n), block.eq(self.am[:2] == _BLOCK), program.eq(self.am[:2] == _PROGRAM),
-                moved.eq(0), crossed.eq(0), armed.eq(0), ahead.eq(0), smooth.eq(0), spoiled.eq(0), posted.eq(0), asked.eq(0),
+                ours.eq(matches & as_low),
+                address.eq(Cat(0, self.address[:22], self.address[22] & ~a24)),
+                wide.eq(~self.lword_n),
+                block.eq(self.am[:2] == _BLOCK),
+                program.eq(self.am[:2] == _PROGRAM),
+                moved.eq(0),
+                crossed.eq(0),
+                armed.eq(0),
+                ahead.eq(0),
+                smooth.eq(0),
+                spoiled.eq(0),
+                posted.eq(0),
+                asked.eq(0),
             ]
 
         def answer(wrong=0):
@@ -267,7 +325,9 @@ class VmeSlave(wiring.Component):
                     unlocks.eq(~same.seen),
                     arms.eq((ahead | (asked & port.done & ~port.error)) & ~armed & same.seen),
                 ]
-                with m.If(fresh & smooth & same.seen & ~spoiled & ~crossed & (self.write_n != write) & (ds.all() | ~patient)):
+                with m.If(
+                    fresh & smooth & same.seen & ~spoiled & ~crossed & (self.write_n != write) & (ds.all() | ~patient)
+                ):
                     m.d.sync += patient.eq(~ds.all())
                     with m.If(ds.all() & ~soon & Mux(write, quiet | (port.done & ~port.error), armed)):
                         m.d.sync += ds_pending.eq(0)

@@ -71,12 +71,22 @@ class Transfer(wiring.Component):
     def __init__(self, data_bytes=REGIONS["data"].size):
         check_data_bytes(data_bytes)
         self.data_bytes = data_bytes
-        super().__init__({
-            "job": In(Job), "start": In(1), "stop": In(1), "busy": Out(1), "ended": Out(1),
-            "berr": Out(1), "timeout": Out(1), "stopped": Out(1), "arrived": Out(VME_LENGTH_BITS),
-            "port": Out(MasterPort()),
-            "memory": Out(SlotPort(data_bytes)), "memory_data": In(WORD_BITS),
-        })
+        super().__init__(
+            {
+                "job": In(Job),
+                "start": In(1),
+                "stop": In(1),
+                "busy": Out(1),
+                "ended": Out(1),
+                "berr": Out(1),
+                "timeout": Out(1),
+                "stopped": Out(1),
+                "arrived": Out(VME_LENGTH_BITS),
+                "port": Out(MasterPort()),
+                "memory": Out(SlotPort(data_bytes)),
+                "memory_data": In(WORD_BITS),
+            }
+        )
 
     def elaborate(self, platform):
         """Memory on one side, the bus on the other, bytes between them."""
@@ -85,8 +95,8 @@ class Transfer(wiring.Component):
         m.submodules.align = align = Align()
         modifier = Signal(6)
         half, send, ends = Signal(), Signal(), Signal()
-        near, near_left = Signal(exact_log2(self.data_bytes)), Signal(VME_LENGTH_BITS)    # in data memory
-        far, far_left = Signal(32), Signal(VME_LENGTH_BITS)                               # on VME
+        near, near_left = Signal(exact_log2(self.data_bytes)), Signal(VME_LENGTH_BITS)  # in data memory
+        far, far_left = Signal(32), Signal(VME_LENGTH_BITS)  # on VME
 
         # 1. Data memory, a word or a part of it at a time. What a job that was cut short has fetched is stored.
         near_room, near_most, near_count = Signal(3), Signal(VME_LENGTH_BITS), Signal(3)
@@ -101,7 +111,9 @@ class Transfer(wiring.Component):
             memory.valid.eq(reads | writes),
             memory.write.eq(writes),
             memory.address.eq(near[2:]),
-            memory.select.eq(Cat(*((near[:2] < lane + 1) & (lane < near[:2] + near_count) for lane in reversed(range(LANES))))),
+            memory.select.eq(
+                Cat(*((near[:2] < lane + 1) & (lane < near[:2] + near_count) for lane in reversed(range(LANES))))
+            ),
             memory.data.eq(align.get_word),
         ]
         m.d.sync += [reading.eq(reads & memory.ready), read_first.eq(near[:2]), read_count.eq(near_count)]
@@ -120,16 +132,19 @@ class Transfer(wiring.Component):
             onward.eq(far + count),
             blocks.eq((modifier[:2] == _BLOCK) & (count == largest)),
             port.first.eq(~inside),
-            port.last.eq(~blocks | (far_left - count < largest) | (onward[:exact_log2(BLOCK_BYTES)] == 0)),
+            port.last.eq(~blocks | (far_left - count < largest) | (onward[: exact_log2(BLOCK_BYTES)] == 0)),
             port.write.eq(send),
             port.am.eq(Cat(Mux((modifier[:2] == _BLOCK) & ~blocks, _DATA, modifier[:2]), modifier[2:])),
             port.address.eq(far),
             port.size.eq(size),
             port.data.eq(align.get_word),
             port.finish.eq(ends),
-            port.valid.eq(self.busy & ~ends & (far_left != 0) & Mux(
-                send, align.level >= count,
-                align.level + Mux(flying, 1 << flying_size, 0) + count <= HELD_BYTES)),
+            port.valid.eq(
+                self.busy
+                & ~ends
+                & (far_left != 0)
+                & Mux(send, align.level >= count, align.level + Mux(flying, 1 << flying_size, 0) + count <= HELD_BYTES)
+            ),
         ]
         with m.If((far[:2] == 0) & (far_left >= LANES) & ~half):
             m.d.comb += size.eq(2)
@@ -139,8 +154,12 @@ class Transfer(wiring.Component):
             m.d.sync += flying.eq(0)
         with m.If(port.valid & port.ready):
             m.d.sync += [
-                far.eq(onward), far_left.eq(far_left - count), inside.eq(~port.last),
-                flying.eq(1), flying_size.eq(size), flying_first.eq(far[:2]),
+                far.eq(onward),
+                far_left.eq(far_left - count),
+                inside.eq(~port.last),
+                flying.eq(1),
+                flying_size.eq(size),
+                flying_first.eq(far[:2]),
             ]
 
         # 3. Bytes between them.
@@ -176,13 +195,33 @@ class Transfer(wiring.Component):
         with m.If(self.start):
             job = self.job
             m.d.sync += [
-                self.busy.eq(1), ends.eq(0), inside.eq(0), self.arrived.eq(0),
-                self.berr.eq(0), self.timeout.eq(0), self.stopped.eq(0),
-                modifier.eq(job.modifier), half.eq(job.half), send.eq(job.send),
-                near.eq(job.address), near_left.eq(job.length), far.eq(job.remote), far_left.eq(job.length),
+                self.busy.eq(1),
+                ends.eq(0),
+                inside.eq(0),
+                self.arrived.eq(0),
+                self.berr.eq(0),
+                self.timeout.eq(0),
+                self.stopped.eq(0),
+                modifier.eq(job.modifier),
+                half.eq(job.half),
+                send.eq(job.send),
+                near.eq(job.address),
+                near_left.eq(job.length),
+                far.eq(job.remote),
+                far_left.eq(job.length),
             ]
         if platform == "formal":
             self.probes = SimpleNamespace(
-                near=near, near_left=near_left, far_left=far_left, send=send, ends=ends, flying=flying, flying_size=flying_size,
-                reading=reading, read_count=read_count, level=align.level, size=size)
+                near=near,
+                near_left=near_left,
+                far_left=far_left,
+                send=send,
+                ends=ends,
+                flying=flying,
+                flying_size=flying_size,
+                reading=reading,
+                read_count=read_count,
+                level=align.level,
+                size=size,
+            )
         return m

@@ -78,14 +78,26 @@ class Vme(wiring.Component):
         self.period_ps = period_ps
         self.timeout_ns = timeout_ns
         self.grant_ns = grant_ns
-        super().__init__({
-            "pins": Out(VmePins()), "select": Out(Select()), "level": In(2), "host": Out(HostPins()),
-            **{register.name.lower(): In(RegisterPort(register)) for register in VME_REGISTERS},
-            "access": Out(AccessPort()), "window": In(WindowPort()),
-            "memory": Out(SlotPort(data_bytes)), "memory_data": In(WORD_BITS),
-            "done": Out(1), "failed": Out(1), "threshold": Out(1), "taken": Out(1), "bell": Out(1),
-            "sysreset": Out(1), "idle": Out(1),
-        })
+        super().__init__(
+            {
+                "pins": Out(VmePins()),
+                "select": Out(Select()),
+                "level": In(2),
+                "host": Out(HostPins()),
+                **{register.name.lower(): In(RegisterPort(register)) for register in VME_REGISTERS},
+                "access": Out(AccessPort()),
+                "window": In(WindowPort()),
+                "memory": Out(SlotPort(data_bytes)),
+                "memory_data": In(WORD_BITS),
+                "done": Out(1),
+                "failed": Out(1),
+                "threshold": Out(1),
+                "taken": Out(1),
+                "bell": Out(1),
+                "sysreset": Out(1),
+                "idle": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         """Who answers; who asks; what the board is told."""
@@ -122,8 +134,18 @@ class Vme(wiring.Component):
         lead(requester, "br_n", "bgin_n", "bclr_n")
         drive(requester, "br_pull", "bbsy_pull", "bgout_n")
         lead(master, "as_n", "dtack_n", "berr_n")
-        drive(master, "address_out", "am_out", "lword_n_out", "address_drive", "as_n_out", "as_drive", "ds_n_out",
-              "write_n_out", "ds_drive")
+        drive(
+            master,
+            "address_out",
+            "am_out",
+            "lword_n_out",
+            "address_drive",
+            "as_n_out",
+            "as_drive",
+            "ds_n_out",
+            "write_n_out",
+            "ds_drive",
+        )
         connect(m, dma.port, share_master.a)
         connect(m, window.port, share_master.b)
         connect(m, share_master.port, master.port)
@@ -147,8 +169,13 @@ class Vme(wiring.Component):
             interrupter.level.eq(pins.address[:3]),
             pins.dtack_pull.eq(slave.dtack | interrupter.dtack),
             pins.berr_pull.eq(slave.berr),
-            pins.data_out.eq(Mux(master.data_drive.any(), master.data_out,
-                                 Mux(interrupter.drive, interrupter.data_out, slave.data_out))),
+            pins.data_out.eq(
+                Mux(
+                    master.data_drive.any(),
+                    master.data_out,
+                    Mux(interrupter.drive, interrupter.data_out, slave.data_out),
+                )
+            ),
             pins.data_drive.eq(slave.data_drive | master.data_drive | interrupter.drive),
             pins.iack_n_out.eq(1),
         ]
@@ -167,7 +194,15 @@ class Vme(wiring.Component):
             self.threshold.eq(dma.threshold),
             self.taken.eq(interrupter.taken),
             self.bell.eq(self.vme_bell.write),
-            self.idle.eq(dma.idle & ~used.any() & pins.as_n & pins.ds_n.all() & ~requester.owner & ~master.want
-                         & ~self.host.cyc & ~self.window.valid),
+            self.idle.eq(
+                dma.idle
+                & ~used.any()
+                & pins.as_n
+                & pins.ds_n.all()
+                & ~requester.owner
+                & ~master.want
+                & ~self.host.cyc
+                & ~self.window.valid
+            ),
         ]
         return m

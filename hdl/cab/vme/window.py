@@ -46,8 +46,15 @@ class Window(wiring.Component):
 
         lane, possible, taken = Signal(2), Signal(), Signal()
         with m.Switch(window.select):
-            for select, size, first in ((0b1111, 2, 0), (0b1100, 1, 0), (0b0011, 1, 2), (0b1000, 0, 0), (0b0100, 0, 1),
-                                        (0b0010, 0, 2), (0b0001, 0, 3)):
+            for select, size, first in (
+                (0b1111, 2, 0),
+                (0b1100, 1, 0),
+                (0b0011, 1, 2),
+                (0b1000, 0, 0),
+                (0b0100, 0, 1),
+                (0b0010, 0, 2),
+                (0b0001, 0, 3),
+            ):
                 with m.Case(select):
                     m.d.comb += [port.size.eq(size), lane.eq(first), possible.eq(modifier[:2] != 3)]
         m.d.comb += [

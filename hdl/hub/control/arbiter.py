@@ -1,7 +1,8 @@
 """Round-robin arbiter.
 
-It is made for speed: those that ask are taken in groups of four, and while one part finds the group another finds the one
-within each group. Whoever needs something that belongs to the one picked need not wait for ``pick``: see ``chosen``.
+It is made for speed: those that ask are taken in groups of four, and while one part finds the group another finds the
+one within each group. Whoever needs something that belongs to the one picked need not wait for ``pick``: see
+``chosen``.
 
 Source: "The Design of Nectar" (1989), section 4.1 (a central controller serialises); the rule of turns is ours.
 """
@@ -45,7 +46,8 @@ class Arbiter(wiring.Component):
 
     Timing
     ------
-    ``pick`` in the same cycle, whatever ``keep`` is. Every other pick counts as a turn. Who asks without pause waits for at most count - 1 turns of others.
+    ``pick`` in the same cycle, whatever ``keep`` is. Every other pick counts as a turn. Who asks without pause waits
+    for at most count - 1 turns of others.
 
     Raises
     ------
@@ -60,28 +62,34 @@ class Arbiter(wiring.Component):
             raise ValueError(f"an arbiter needs at least 1 to choose from, not {count}")
         self.count = count
         self._groups = [range(n, min(n + _GROUP, count)) for n in range(0, count, _GROUP)]
-        super().__init__({"asks": In(count), "keep": In(1), "pick": Out(count), "inner": Out(count), "group": Out(len(self._groups))})
+        super().__init__(
+            {"asks": In(count), "keep": In(1), "pick": Out(count), "inner": Out(count), "group": Out(len(self._groups))}
+        )
 
     def chosen(self, values):
-        """The one of ``values`` (of the same shape, one for each that may ask) that belongs to the one picked; 0 if nobody is."""
+        """The one of ``values`` (of the same shape, one for each that may ask) that belongs to the one picked; 0 if
+        nobody is."""
         shape = Value.cast(values[0]).shape()
 
         def those(mask, from_):
             return reduce(or_, (Value.cast(value) & bit.replicate(shape.width) for bit, value in zip(mask, from_)))
 
-        return those(self.group, [those(self.inner[group.start:group.stop], values[group.start:group.stop]) for group in self._groups])
+        return those(
+            self.group,
+            [those(self.inner[group.start : group.stop], values[group.start : group.stop]) for group in self._groups],
+        )
 
     def elaborate(self, platform):
         m = Module()
         groups = self._groups
-        behind = Signal(self.count)    # those behind the one picked last; none if that is the last of all
-        after = Signal(self.count)     # those behind the one that is picked
+        behind = Signal(self.count)  # those behind the one picked last; none if that is the last of all
+        after = Signal(self.count)  # those behind the one that is picked
         # groups in which somebody asks; in which somebody behind the last does
         asking = Signal(len(groups))
         first = Signal(len(groups))
         for g, group in enumerate(groups):
-            asks, mask = self.asks[group.start:group.stop], behind[group.start:group.stop]
-            inner = self.inner[group.start:group.stop]
+            asks, mask = self.asks[group.start : group.stop], behind[group.start : group.stop]
+            inner = self.inner[group.start : group.stop]
             early, late = _first(asks & mask), _first(asks)
             # the group's turn, with and without regard to the last
             sooner = Signal(name=f"sooner_{g}")
@@ -94,8 +102,12 @@ class Arbiter(wiring.Component):
                 later.eq(~asking[:g].any() & ~first[g:].any()),
                 inner.eq(early | late & ~first[g].replicate(len(group))),
                 self.group[g].eq(first[g] & sooner | asking[g] & later),
-                self.pick[group.start:group.stop].eq(early & sooner.replicate(len(group)) | late & later.replicate(len(group))),
-                after[group.start:group.stop].eq(Cat(self.group[:g].any() | self.group[g] & inner[:n].any() for n in range(len(group)))),
+                self.pick[group.start : group.stop].eq(
+                    early & sooner.replicate(len(group)) | late & later.replicate(len(group))
+                ),
+                after[group.start : group.stop].eq(
+                    Cat(self.group[:g].any() | self.group[g] & inner[:n].any() for n in range(len(group)))
+                ),
             ]
         with m.If(self.asks.any() & ~self.keep):
             m.d.sync += behind.eq(after)
@@ -106,11 +118,17 @@ class Arbiter(wiring.Component):
                 m.d.sync += last.eq(self.pick)
             self.probes = SimpleNamespace(last=last)
             m.d.comb += [
-                Assert((last & (last - 1))[:self.count] == 0, "at most one was picked last"),
-                Assert(behind == Cat(last[:n].any() if n else 0 for n in range(self.count)), "those behind the last are known"),
-                Assert((self.pick & (self.pick - 1))[:self.count] == 0, "at most one is picked"),
+                Assert((last & (last - 1))[: self.count] == 0, "at most one was picked last"),
+                Assert(
+                    behind == Cat(last[:n].any() if n else 0 for n in range(self.count)),
+                    "those behind the last are known",
+                ),
+                Assert((self.pick & (self.pick - 1))[: self.count] == 0, "at most one is picked"),
                 Assert((self.pick & ~self.asks) == 0, "only who asks is picked"),
                 Assert((self.asks == 0) == (self.pick == 0), "if somebody asks somebody is picked"),
-                Assert(self.pick == Cat(self.inner[n] & self.group[n // _GROUP] for n in range(self.count)), "both forms name the same one"),
+                Assert(
+                    self.pick == Cat(self.inner[n] & self.group[n // _GROUP] for n in range(self.count)),
+                    "both forms name the same one",
+                ),
             ]
         return m

@@ -9,13 +9,13 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from .response_unit import ResponseUnit
 from ..commands import WATCHDOG_DEFAULT
+from ..messages import FAULTS, LEVEL_BITS, Request, check_ports, index_bits
+from ..monitor.recorder import Decision
+from ..monitor_map import Flag
 from .controller import Controller
 from .locks import Locks
-from ..messages import FAULTS, LEVEL_BITS, Request, check_ports, index_bits
-from ..monitor_map import Flag
-from ..monitor.recorder import Decision
+from .response_unit import ResponseUnit
 from .status_table import StatusTable
 from .supervisor import Supervisor
 
@@ -60,7 +60,8 @@ class Central(wiring.Component):
 
     Timing
     ------
-    As its parts. The ready bits of the outputs that an expired input was connected to are set in the cycle after ``expired``.
+    As its parts. The ready bits of the outputs that an expired input was connected to are set in the cycle after
+    ``expired``.
 
     Raises
     ------
@@ -74,20 +75,59 @@ class Central(wiring.Component):
         self._controller = Controller(ports, backplane)
         self._supervisor = Supervisor(ports, supervisors)
         bits = index_bits(ports)
-        super().__init__({
-            "request": In(Request).array(ports), "request_valid": In(ports), "give_up": In(ports),
-            "resume": Out(ports), "response_valid": Out(ports), "done": Out(1), "value": Out(8), "fault": Out(len(FAULTS)), "quiet": Out(1), "expired": In(ports),
-            "close_one": In(ports), "close_mine": In(ports), "closed": In(ports),
-            "targets": Out(ports).array(ports), "mine": Out(ports), "connected": Out(ports), "owner": Out(bits).array(ports), "ended": Out(ports),
-            "holding": Out(ports), "ready": In(ports), "ready_bit": In(ports), "errors": In(9).array(ports), "level": In(LEVEL_BITS).array(ports),
-            "ready_set": Out(ports), "ready_clear": Out(ports), "send_ready": Out(ports), "reset_queue": Out(ports), "hello_ask": Out(ports),
-            "enabled": Out(ports), "looped": Out(ports),
-            "neighbour": Out(bits), "neighbour_id": In(8), "neighbour_kind": In(8), "forget": Out(1),
-            "watchdog_log": Out(5, init=WATCHDOG_DEFAULT), "watchdog_restart": Out(1), "reset_hub": Out(1),
-            "select": Out(8), "offset": Out(8), "pop": Out(1), "clear": Out(8), "clear_valid": Out(1), "byte": In(8),
-            "decision": Out(Decision), "decision_valid": Out(1), "opened": Out(ports), "unlocked": Out(ports),
-            "flags": Out(_FLAG_BITS).array(ports), "busy": Out(1),
-        })
+        super().__init__(
+            {
+                "request": In(Request).array(ports),
+                "request_valid": In(ports),
+                "give_up": In(ports),
+                "resume": Out(ports),
+                "response_valid": Out(ports),
+                "done": Out(1),
+                "value": Out(8),
+                "fault": Out(len(FAULTS)),
+                "quiet": Out(1),
+                "expired": In(ports),
+                "close_one": In(ports),
+                "close_mine": In(ports),
+                "closed": In(ports),
+                "targets": Out(ports).array(ports),
+                "mine": Out(ports),
+                "connected": Out(ports),
+                "owner": Out(bits).array(ports),
+                "ended": Out(ports),
+                "holding": Out(ports),
+                "ready": In(ports),
+                "ready_bit": In(ports),
+                "errors": In(9).array(ports),
+                "level": In(LEVEL_BITS).array(ports),
+                "ready_set": Out(ports),
+                "ready_clear": Out(ports),
+                "send_ready": Out(ports),
+                "reset_queue": Out(ports),
+                "hello_ask": Out(ports),
+                "enabled": Out(ports),
+                "looped": Out(ports),
+                "neighbour": Out(bits),
+                "neighbour_id": In(8),
+                "neighbour_kind": In(8),
+                "forget": Out(1),
+                "watchdog_log": Out(5, init=WATCHDOG_DEFAULT),
+                "watchdog_restart": Out(1),
+                "reset_hub": Out(1),
+                "select": Out(8),
+                "offset": Out(8),
+                "pop": Out(1),
+                "clear": Out(8),
+                "clear_valid": Out(1),
+                "byte": In(8),
+                "decision": Out(Decision),
+                "decision_valid": Out(1),
+                "opened": Out(ports),
+                "unlocked": Out(ports),
+                "flags": Out(_FLAG_BITS).array(ports),
+                "busy": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -101,7 +141,11 @@ class Central(wiring.Component):
             """Connects members that have the same name in both."""
             for name in names:
                 to, from_ = getattr(target, name), getattr(source, name)
-                m.d.comb += [t.eq(f) for t, f in zip(to, from_)] if hasattr(from_, "dimensions") or isinstance(from_, list) else to.eq(from_)
+                m.d.comb += (
+                    [t.eq(f) for t, f in zip(to, from_)]
+                    if hasattr(from_, "dimensions") or isinstance(from_, list)
+                    else to.eq(from_)
+                )
 
         # Commands.
         give(controller, self, "request", "request_valid", "give_up", "expired")
@@ -123,8 +167,21 @@ class Central(wiring.Component):
         give(supervisor, self, "byte")
         give(self, controller, "resume")
         give(self, answers, "response_valid", "done", "value", "fault", "quiet", "send_ready", "neighbour")
-        give(self, supervisor, "enabled", "looped", "reset_queue", "watchdog_log", "watchdog_restart", "reset_hub",
-             "select", "offset", "pop", "clear", "clear_valid")
+        give(
+            self,
+            supervisor,
+            "enabled",
+            "looped",
+            "reset_queue",
+            "watchdog_log",
+            "watchdog_restart",
+            "reset_hub",
+            "select",
+            "offset",
+            "pop",
+            "clear",
+            "clear_valid",
+        )
         give(self, table, "targets", "mine", "connected", "owner", "ended")
         m.d.comb += [
             controller.finished.eq(supervisor.finished.any() & supervisor.idle),
@@ -132,7 +189,8 @@ class Central(wiring.Component):
             self.busy.eq(controller.busy | answers.busy | supervisor.busy),
         ]
 
-        # The tables. The queue of a port hears of a command later than they do; its connections must not end before it is emptied.
+        # The tables. The queue of a port hears of a command later than they do; its connections must not end before it
+        # is emptied.
         vacated = Signal(self.ports)
         m.d.sync += vacated.eq(supervisor.close_mine)
         m.d.comb += [
@@ -149,7 +207,8 @@ class Central(wiring.Component):
             self.holding.eq(locks.holding | Cat(targets.any() for targets in table.targets)),
         ]
 
-        # What stands still gives back its ready bits: those of the outputs that have lost their connection, if not by a close all.
+        # What stands still gives back its ready bits: those of the outputs that have lost their connection, if not by a
+        # close all.
         expired = Signal()
         spared = Signal(self.ports)
         m.d.sync += [expired.eq(self.expired.any()), spared.eq(self.closed)]
@@ -166,8 +225,18 @@ class Central(wiring.Component):
             self.opened.eq(controller.opened | supervisor.opened),
             self.unlocked.eq(locks.ended),
             self.decision_valid.eq(answers.decision_valid | supervisor.decision_valid),
-            *(flags.eq(Cat(bits)) for flags, *bits in zip(self.flags, supervisor.enabled, supervisor.looped, supervisor.allowed, self.ready_bit,
-                                                          table.connected, locks.locked)),
+            *(
+                flags.eq(Cat(bits))
+                for flags, *bits in zip(
+                    self.flags,
+                    supervisor.enabled,
+                    supervisor.looped,
+                    supervisor.allowed,
+                    self.ready_bit,
+                    table.connected,
+                    locks.locked,
+                )
+            ),
         ]
         with m.If(answers.decision_valid):
             m.d.comb += self.decision.eq(answers.decision)

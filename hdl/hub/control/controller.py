@@ -11,21 +11,25 @@ from amaranth.hdl import Assert, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from .arbiter import Arbiter
 from ..commands import RETRY, TEST, Op
 from ..messages import Request, check_ports, index_bits, is_absent, one_hot_index
+from .arbiter import Arbiter
 
 __all__ = ["Controller", "Order"]
 
 
-
 def Order(ports):
-    """Layout of a decided command: what it is, from which port, and whether it was granted. It means nothing when nothing was decided.
+    """Layout of a decided command: what it is, from which port, and whether it was granted. It means nothing when
+    nothing
+    was decided.
 
-    ``done`` counts for opens, locks and *await ready*; ``had``: it is done, since the port had that connection or lock before;
-    ``expired``: the watchdog gave it up; ``supervisor``: a supervisor command from a port that may give one; ``locks``: a lock that was granted.
-    """
-    return data.StructLayout({"request": Request, "port": index_bits(ports), "done": 1, "had": 1, "expired": 1, "supervisor": 1, "locks": 1})
+    ``done`` counts for opens, locks and *await ready*; ``had``: it is done, since the port had that connection or lock
+    before;
+    ``expired``: the watchdog gave it up; ``supervisor``: a supervisor command from a port that may give one; ``locks``:
+    a lock that was granted."""
+    return data.StructLayout(
+        {"request": Request, "port": index_bits(ports), "done": 1, "had": 1, "expired": 1, "supervisor": 1, "locks": 1}
+    )
 
 
 def _chosen(one_hot, values):
@@ -49,10 +53,12 @@ class Controller(wiring.Component):
     request, request_valid : In(Request).array(ports), In(ports)
         A port asks, ``request_valid`` for one cycle. ``request`` holds until it has been answered.
     give_up, expired : In(ports), In(ports)
-        While ``give_up`` is 1, the port's request is decided at once. The watchdog has expired at the port in this cycle.
+        While ``give_up`` is 1, the port's request is decided at once. The watchdog has expired at the port in this
+        cycle.
     mine, connected : as in StatusTable
     shut, locked : as in Locks
-        The tables. What is locked may show two cycles later than the table of connections: it is taken two cycles after the decision.
+        The tables. What is locked may show two cycles later than the table of connections: it is taken two cycles after
+        the decision.
     ready, enabled, allowed : In(ports), In(ports), In(ports)
         Outputs to which a *test open* may connect; ports in use; ports that may give supervisor commands.
     enter : Out(ports)
@@ -72,9 +78,10 @@ class Controller(wiring.Component):
 
     Timing
     ------
-    A request of cycle t is checked against the tables in cycle t + backplane, and again in every cycle until it is decided, from the cycle after on. ``enter``
-    belongs to the cycle d of the decision, ``order`` and ``opened`` to d + 1, ``resume`` to d + 1 + backplane. One decision a cycle, in turns
-    among those that can be decided. Behind a supervisor command there are at most two more decisions before ``finished``.
+    A request of cycle t is checked against the tables in cycle t + backplane, and again in every cycle until it is
+    decided, from the cycle after on. ``enter`` belongs to the cycle d of the decision, ``order`` and ``opened`` to d +
+    1, ``resume`` to d + 1 + backplane. One decision a cycle, in turns among those that can be decided. Behind a
+    supervisor command there are at most two more decisions before ``finished``.
 
     Raises
     ------
@@ -91,13 +98,31 @@ class Controller(wiring.Component):
         self.ports = ports
         self.backplane = backplane
         bits = index_bits(ports)
-        super().__init__({
-            "request": In(Request).array(ports), "request_valid": In(ports), "give_up": In(ports), "expired": In(ports),
-            "mine": In(ports), "connected": In(ports), "shut": In(ports).array(ports), "locked": In(ports),
-            "ready": In(ports), "enabled": In(ports), "allowed": In(ports),
-            "enter": Out(ports), "entered_input": Out(bits), "entered_output": Out(ports), "opened": Out(ports),
-            "resume": Out(ports), "order": Out(Order(ports)), "decided": Out(ports), "place": Out(ports), "finished": In(1), "busy": Out(1),
-        })
+        super().__init__(
+            {
+                "request": In(Request).array(ports),
+                "request_valid": In(ports),
+                "give_up": In(ports),
+                "expired": In(ports),
+                "mine": In(ports),
+                "connected": In(ports),
+                "shut": In(ports).array(ports),
+                "locked": In(ports),
+                "ready": In(ports),
+                "enabled": In(ports),
+                "allowed": In(ports),
+                "enter": Out(ports),
+                "entered_input": Out(bits),
+                "entered_output": Out(ports),
+                "opened": Out(ports),
+                "resume": Out(ports),
+                "order": Out(Order(ports)),
+                "decided": Out(ports),
+                "place": Out(ports),
+                "finished": In(1),
+                "busy": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -115,9 +140,11 @@ class Controller(wiring.Component):
         crossing = []
         asks = cross(self.request_valid)
 
-        # What each port wants; that holds until it is answered. An unknown opcode may look like a command, but like none that takes or waits.
-        opens, locks, awaits, tests, waits = (Signal(self.ports, name=name)
-                                                       for name in ("opens", "locks", "awaits", "tests", "waits"))
+        # What each port wants; that holds until it is answered. An unknown opcode may look like a command, but like
+        # none that takes or waits.
+        opens, locks, awaits, tests, waits = (
+            Signal(self.ports, name=name) for name in ("opens", "locks", "awaits", "tests", "waits")
+        )
         for i, request in enumerate(self.request):
             op = request.op
             m.d.comb += [
@@ -128,8 +155,10 @@ class Controller(wiring.Component):
                 waits[i].eq(awaits[i] | ((op & RETRY).any() & (opens[i] | (locks[i] & ~tests[i])))),
             ]
 
-        # The check against the tables. They show the connections that were decided two cycles ago at the latest, and the locks of three cycles ago.
-        # The decisions since then are held against the check, and that of one cycle ago against the result of the check before, too.
+        # The check against the tables. They show the connections that were decided two cycles ago at the latest, and
+        # the locks of three cycles ago. The decisions since then are held against the check, and that of one cycle ago
+        # against the result of the check before, too.
+        # before, too.
         waiting = Signal(self.ports)
         possible = Signal(self.ports)
         at_once = Signal(self.ports)
@@ -144,13 +173,15 @@ class Controller(wiring.Component):
         # the decision of the cycle before: a connection, a lock
         opened = Signal()
         locked = Signal()
-        output = Signal(bits)                # its output
+        output = Signal(bits)  # its output
         # the decision before that
         locked_before = Signal()
         output_before = Signal(bits)
         freeze = Signal()
         asking = Signal(self.ports)
-        picked = Signal(self.ports)  # the pick of the cycle before: known too late in its cycle to keep the port from being checked again
+        picked = Signal(
+            self.ports
+        )  # the pick of the cycle before: known too late in its cycle to keep the port from being checked again
         hit = Signal(self.ports)
         counts = Signal(self.ports)
         m.submodules.turns = turns = Arbiter(self.ports)
@@ -159,21 +190,30 @@ class Controller(wiring.Component):
         for i, request in enumerate(self.request):
             index = request.param[:bits]
             same, same_before, has = (Signal(name=f"{name}_{i}") for name in ("same", "same_before", "has"))
-            free, ready, usable, unknown = (Signal(name=f"{name}_{i}") for name in ("free", "ready", "usable", "unknown"))
-            can, now, clear, may, grants = (Signal(name=f"{name}_{i}") for name in ("can", "now", "clear", "may", "grants"))
+            free, ready, usable, unknown = (
+                Signal(name=f"{name}_{i}") for name in ("free", "ready", "usable", "unknown")
+            )
+            can, now, clear, may, grants = (
+                Signal(name=f"{name}_{i}") for name in ("can", "now", "clear", "may", "grants")
+            )
             m.d.comb += [
                 same.eq(index == output),
                 same_before.eq(index == output_before),
                 free.eq(~self.shut[i].bit_select(index, 1)),
                 ready.eq(self.ready.bit_select(index, 1)),
-                # The own port counts as one that is not in use; only an *await ready* may name it, which does not look at that.
+                # The own port counts as one that is not in use; only an *await ready* may name it, which does not look
+                # at that.
                 usable.eq(Cat(0 if o == i else enabled for o, enabled in enumerate(self.enabled)).bit_select(index, 1)),
                 unknown.eq(is_absent(request.param, self.ports)),
                 has.eq(opens[i] & self.mine[i]),
                 clear.eq(~(same & (locked | opened & opens[i])) & ~(same_before & locked_before)),
             ]
             with m.If(opens[i]):
-                m.d.comb += can.eq(usable & (self.mine[i] | (~self.connected.bit_select(index, 1) & free & clear)) & (ready | ~tests[i]))
+                m.d.comb += can.eq(
+                    usable
+                    & (self.mine[i] | (~self.connected.bit_select(index, 1) & free & clear))
+                    & (ready | ~tests[i])
+                )
             with m.Elif(locks[i]):
                 m.d.comb += can.eq(usable & free & clear)
             with m.Elif(awaits[i]):
@@ -220,8 +260,14 @@ class Controller(wiring.Component):
             resumes.eq(turns.pick & counts & (opens | locks)),
             entered.eq(self.enter),
             supervising.eq(turns.pick & self.allowed & Cat(request.op[7] for request in self.request)),
-            Cat(output, opened, locked).eq(turns.chosen([
-                Cat(request.param[:bits], may_open[i] & ~hit[i], may_lock[i] & ~hit[i]) for i, request in enumerate(self.request)])),
+            Cat(output, opened, locked).eq(
+                turns.chosen(
+                    [
+                        Cat(request.param[:bits], may_open[i] & ~hit[i], may_lock[i] & ~hit[i])
+                        for i, request in enumerate(self.request)
+                    ]
+                )
+            ),
             was_done.eq(done),
             some.eq(counted),
         ]
@@ -267,9 +313,23 @@ class Controller(wiring.Component):
         m.d.comb += self.busy.eq(waiting.any() | some | locked_before | frozen | Cat(*crossing).any())
 
         if platform == "formal":
-            self.probes = SimpleNamespace(turns=turns, counts=counts, waiting=waiting, crossing=crossing, possible=possible, at_once=at_once, done=done,
-                                       opened=opened, locked=locked, output=output, locked_before=locked_before, output_before=output_before,
-                                       freeze=freeze, was_done=was_done, entered=entered)
+            self.probes = SimpleNamespace(
+                turns=turns,
+                counts=counts,
+                waiting=waiting,
+                crossing=crossing,
+                possible=possible,
+                at_once=at_once,
+                done=done,
+                opened=opened,
+                locked=locked,
+                output=output,
+                locked_before=locked_before,
+                output_before=output_before,
+                freeze=freeze,
+                was_done=was_done,
+                entered=entered,
+            )
             m.d.comb += [
                 Assert(((possible | at_once) & ~picked & ~waiting) == 0, "only what waits is decided"),
                 Assert(either == possible | at_once),

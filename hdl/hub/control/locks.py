@@ -1,7 +1,7 @@
 """Locks: which input alone may open each output.
 
-Source: "The Design of Nectar" (1989), section 4.2, names locks; what they do is ours (``docs/hub.md``, "Controller and status
-table").
+Source: "The Design of Nectar" (1989), section 4.2, names locks; what they do is ours (``docs/hub.md``, "Controller and
+status table").
 """
 
 from functools import reduce
@@ -41,8 +41,8 @@ class Locks(wiring.Component):
 
     Timing
     ------
-    What changes in cycle t shows in cycle t + 1, except that what is released shows in ``locked`` and ``shut`` in cycle t + 2. When an output's lock changes
-    in the cycle in which an input releases its locks, that input does not get it.
+    What changes in cycle t shows in cycle t + 1, except that what is released shows in ``locked`` and ``shut`` in cycle
+    t + 2. When an output's lock changes in the cycle in which an input releases its locks, that input does not get it.
 
     Raises
     ------
@@ -54,10 +54,19 @@ class Locks(wiring.Component):
         check_ports(ports)
         self.ports = ports
         bits = index_bits(ports)
-        super().__init__({
-            "change": In(ports), "who": In(ports), "release": In(ports),
-            "held": Out(ports).array(ports), "shut": Out(ports).array(ports), "holding": Out(ports), "locked": Out(ports), "owner": Out(bits).array(ports), "ended": Out(ports),
-        })
+        super().__init__(
+            {
+                "change": In(ports),
+                "who": In(ports),
+                "release": In(ports),
+                "held": Out(ports).array(ports),
+                "shut": Out(ports).array(ports),
+                "holding": Out(ports),
+                "locked": Out(ports),
+                "owner": Out(bits).array(ports),
+                "ended": Out(ports),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -74,8 +83,12 @@ class Locks(wiring.Component):
         m.d.comb += [index.eq(one_hot_index(self.who)), taken.eq(self.who.any())]
         for o in ports:
             with m.If(self.change[o]):
-                m.d.sync += [self.locked[o].eq(taken), self.owner[o].eq(index), *(self.held[i][o].eq(self.who[i]) for i in ports),
-                             *(self.shut[i][o].eq(taken & ~self.who[i]) for i in ports)]
+                m.d.sync += [
+                    self.locked[o].eq(taken),
+                    self.owner[o].eq(index),
+                    *(self.held[i][o].eq(self.who[i]) for i in ports),
+                    *(self.shut[i][o].eq(taken & ~self.who[i]) for i in ports),
+                ]
             with m.If(self.ended[o] & ~self.change[o]):
                 m.d.sync += [self.locked[o].eq(0), *(self.shut[i][o].eq(0) for i in ports)]
         for i in ports:
@@ -87,7 +100,10 @@ class Locks(wiring.Component):
                 holders = Signal(self.ports, name=f"holders_{o}")
                 m.d.comb += [
                     holders.eq(sum(self.held[i][o] << i for i in ports)),
-                    Assert((holders & (holders - 1))[:self.ports] == 0, "one input at most holds a lock"),
-                    Assert(~holders.any() | (self.locked[o] & (holders == (1 << self.owner[o]))), "who holds a lock is known"),
+                    Assert((holders & (holders - 1))[: self.ports] == 0, "one input at most holds a lock"),
+                    Assert(
+                        ~holders.any() | (self.locked[o] & (holders == (1 << self.owner[o]))),
+                        "who holds a lock is known",
+                    ),
                 ]
         return m

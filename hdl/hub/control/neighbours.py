@@ -31,11 +31,13 @@ class Neighbours(wiring.Component):
     id, kind : Out(8), Out(8)
         ID and kind of its neighbour; 0 and KIND_UNKNOWN if there has been no hello.
     forget : In(1)
-        Forgets the neighbour of that port, in the next cycle. A hello whose kind comes in the same cycle or later is kept.
+        Forgets the neighbour of that port, in the next cycle. A hello whose kind comes in the same cycle or later is
+        kept.
 
     Timing
     ------
-    ``id`` and ``kind`` follow ``index`` in the same cycle. A hello shows in the cycle after its kind; what is forgotten, two cycles later.
+    ``id`` and ``kind`` follow ``index`` in the same cycle. A hello shows in the cycle after its kind; what is
+    forgotten, two cycles later.
 
     Raises
     ------
@@ -47,7 +49,9 @@ class Neighbours(wiring.Component):
         check_ports(ports)
         self.ports = ports
         bits = index_bits(ports)
-        super().__init__({"hello": In(HelloWrite(ports)), "index": In(bits), "forget": In(1), "id": Out(8), "kind": Out(8)})
+        super().__init__(
+            {"hello": In(HelloWrite(ports)), "index": In(bits), "forget": In(1), "id": Out(8), "kind": Out(8)}
+        )
 
     def elaborate(self, platform):
         m = Module()

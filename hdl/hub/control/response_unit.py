@@ -12,10 +12,10 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..commands import COMMANDS, HELLO, HELLO_ASK, RETRY, STATUS_IN_USE, TEST, Error, Executor, Group, Op
-from .controller import Order
 from ..messages import FAULTS, LEVEL_BITS, Request, check_ports, index_bits, is_absent
-from ..monitor_map import Event
 from ..monitor.recorder import Decision
+from ..monitor_map import Event
+from .controller import Order
 
 __all__ = ["ResponseUnit", "SupervisorCommand"]
 
@@ -37,16 +37,20 @@ _KNOWN = [row for row in COMMANDS if row.executor is Executor.CONTROLLER or row.
 
 def _looked_up(place, entries):
     """The entry that ``place`` (one-hot) points at."""
-    return reduce(or_, (Value.cast(entry) & bit.replicate(len(Value.cast(entry))) for bit, entry in zip(place, entries)))
+    return reduce(
+        or_, (Value.cast(entry) & bit.replicate(len(Value.cast(entry))) for bit, entry in zip(place, entries))
+    )
 
 
 def SupervisorCommand(ports):
     """Layout of a supervisor command."""
-    return data.StructLayout({
-        "request": Request,
-        "place": ports,  # the port that it names, one-hot
-        "giver": ports,  # the port that gives the command, one-hot
-    })
+    return data.StructLayout(
+        {
+            "request": Request,
+            "place": ports,  # the port that it names, one-hot
+            "giver": ports,  # the port that gives the command, one-hot
+        }
+    )
 
 
 class ResponseUnit(wiring.Component):
@@ -66,7 +70,8 @@ class ResponseUnit(wiring.Component):
     ready_bit, enabled : In(ports), In(ports)
         The ready bits; ports in use.
     errors, level : In(9).array(ports), In(10).array(ports)
-        Errors of each port; bit 8: more than 255. Entries of its queue: 1 less their number, a signed number of 9 bits, and bit 9: more than 255.
+        Errors of each port; bit 8: more than 255. Entries of its queue: 1 less their number, a signed number of 9 bits,
+        and bit 9: more than 255.
     lock, unlock, change, who : Out(1), Out(1), Out(ports), Out(ports)
         A lock is granted, or given back; its output, and who gets it, both one-hot.
     neighbour, neighbour_id, neighbour_kind : Out(index), In(8), In(8)
@@ -76,7 +81,8 @@ class ResponseUnit(wiring.Component):
     command, command_valid : Out(SupervisorCommand(ports)), Out(1)
         A supervisor command to carry out; it stays there until the next order.
     finished, finished_done, finished_value : In(ports), In(1), In(8)
-        It has been carried out: whose it was, one-hot, and what to respond. Commands decided before and just behind it have been answered by then.
+        It has been carried out: whose it was, one-hot, and what to respond. Commands decided before and just behind it
+        have been answered by then.
     ready_set, ready_clear, send_ready : Out(ports)
         One-hot: the ready bit of an output is to be set or cleared; a ready signal is to be sent.
     release : Out(ports)
@@ -84,7 +90,8 @@ class ResponseUnit(wiring.Component):
     response_valid, done, value : Out(ports), Out(1), Out(8)
         The response for one port, one-hot; value is the answer if done, else an error code.
     fault, quiet : Out(len(FAULTS)), Out(1)
-        Which of the errors that are counted it is, one-hot, 0 if done; the opcode is that of a hello, which is not answered.
+        Which of the errors that are counted it is, one-hot, 0 if done; the opcode is that of a hello, which is not
+        answered.
     decision, decision_valid : Out(Decision), Out(1)
         What is recorded of the command.
     busy : Out(1)
@@ -92,8 +99,9 @@ class ResponseUnit(wiring.Component):
 
     Timing
     ------
-    The response to an order of cycle t comes in cycle t + 3, that to a supervisor command in the cycle after ``finished``. ``lock``, ``unlock``,
-    ``forget``, ``release``, ``command`` and ``decision`` belong to t + 1, all other effects to t + 3.
+    The response to an order of cycle t comes in cycle t + 3, that to a supervisor command in the cycle after
+    ``finished``. ``lock``, ``unlock``, ``forget``, ``release``, ``command`` and ``decision`` belong to t + 1, all other
+    effects to t + 3.
 
     Raises
     ------
@@ -105,18 +113,46 @@ class ResponseUnit(wiring.Component):
         check_ports(ports)
         self.ports = ports
         bits = index_bits(ports)
-        super().__init__({
-            "order": In(Order(ports)), "decided": In(ports), "place": In(ports),
-            "connected": In(ports), "owner": In(bits).array(ports), "locked": In(ports), "locker": In(bits).array(ports),
-            "ready_bit": In(ports), "enabled": In(ports), "errors": In(9).array(ports), "level": In(LEVEL_BITS).array(ports),
-            "lock": Out(1), "unlock": Out(1), "change": Out(ports), "who": Out(ports), "neighbour": Out(bits), "neighbour_id": In(8), "neighbour_kind": In(8), "forget": Out(ports),
-            "command": Out(SupervisorCommand(ports)), "command_valid": Out(1),
-            "finished": In(ports), "finished_done": In(1), "finished_value": In(8),
-            "ready_set": Out(ports), "ready_clear": Out(ports), "send_ready": Out(ports), "release": Out(ports),
-            "response_valid": Out(ports), "done": Out(1), "value": Out(8),
-            "fault": Out(len(FAULTS)), "quiet": Out(1),
-            "decision": Out(Decision), "decision_valid": Out(1), "busy": Out(1),
-        })
+        super().__init__(
+            {
+                "order": In(Order(ports)),
+                "decided": In(ports),
+                "place": In(ports),
+                "connected": In(ports),
+                "owner": In(bits).array(ports),
+                "locked": In(ports),
+                "locker": In(bits).array(ports),
+                "ready_bit": In(ports),
+                "enabled": In(ports),
+                "errors": In(9).array(ports),
+                "level": In(LEVEL_BITS).array(ports),
+                "lock": Out(1),
+                "unlock": Out(1),
+                "change": Out(ports),
+                "who": Out(ports),
+                "neighbour": Out(bits),
+                "neighbour_id": In(8),
+                "neighbour_kind": In(8),
+                "forget": Out(ports),
+                "command": Out(SupervisorCommand(ports)),
+                "command_valid": Out(1),
+                "finished": In(ports),
+                "finished_done": In(1),
+                "finished_value": In(8),
+                "ready_set": Out(ports),
+                "ready_clear": Out(ports),
+                "send_ready": Out(ports),
+                "release": Out(ports),
+                "response_valid": Out(ports),
+                "done": Out(1),
+                "value": Out(8),
+                "fault": Out(len(FAULTS)),
+                "quiet": Out(1),
+                "decision": Out(Decision),
+                "decision_valid": Out(1),
+                "busy": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -128,7 +164,9 @@ class ResponseUnit(wiring.Component):
         order = Signal(Order(self.ports), reset_less=True)
         place = Signal(self.ports, reset_less=True)
         connections = Signal(self.ports, reset_less=True)
-        in_use, taken, usable, ready_bit = (Signal(name=name, reset_less=True) for name in ("in_use", "taken", "usable", "ready_bit"))
+        in_use, taken, usable, ready_bit = (
+            Signal(name=name, reset_less=True) for name in ("in_use", "taken", "usable", "ready_bit")
+        )
         holder = Signal(bits, reset_less=True)
         locker = Signal(bits, reset_less=True)
         errors = Signal(9, reset_less=True)
@@ -140,7 +178,9 @@ class ResponseUnit(wiring.Component):
         # What has an effect in the second cycle is decoded in the first.
         op, param = self.order.request.op, self.order.request.param
         user = self.decided.any() & ~self.order.supervisor
-        unlocks, frees, forgets, locks, supervises = (Signal(name=name) for name in ("unlocks", "frees", "forgets", "locks", "supervises"))
+        unlocks, frees, forgets, locks, supervises = (
+            Signal(name=name) for name in ("unlocks", "frees", "forgets", "locks", "supervises")
+        )
         absent = Signal(reset_less=True)
         m.d.sync += [
             valid.eq(self.decided.any()),
@@ -203,13 +243,46 @@ class ResponseUnit(wiring.Component):
             for question, value in answers.items():
                 with m.Case(question):
                     m.d.sync += answer.eq(value)
-        kinds = {kind: Signal(name=f"is_{kind}", reset_less=True) for kind in (
-            "free", "unlock", "open", "lock", "status", "await", "flow", "repair", "raise", "lower", "supervisor", "unknown", "test", "count", "neighbour", "quiet")}
+        kinds = {
+            kind: Signal(name=f"is_{kind}", reset_less=True)
+            for kind in (
+                "free",
+                "unlock",
+                "open",
+                "lock",
+                "status",
+                "await",
+                "flow",
+                "repair",
+                "raise",
+                "lower",
+                "supervisor",
+                "unknown",
+                "test",
+                "count",
+                "neighbour",
+                "quiet",
+            )
+        }
         responding = Signal()
         asker = Signal(self.ports)
         effect = Signal(self.ports, reset_less=True)
-        done, expired, retry, bad, missing, disabled, busy, shut, not_ours, not_owned, alone = (Signal(name=name, reset_less=True) for name in (
-            "done_before", "expired", "retry", "bad", "missing", "disabled", "busy_output", "shut", "not_ours", "not_owned", "alone"))
+        done, expired, retry, bad, missing, disabled, busy, shut, not_ours, not_owned, alone = (
+            Signal(name=name, reset_less=True)
+            for name in (
+                "done_before",
+                "expired",
+                "retry",
+                "bad",
+                "missing",
+                "disabled",
+                "busy_output",
+                "shut",
+                "not_ours",
+                "not_owned",
+                "alone",
+            )
+        )
         own = Signal()
         mine = Signal()
         m.d.comb += [
@@ -217,15 +290,40 @@ class ResponseUnit(wiring.Component):
             mine.eq(holder == order.port),
         ]
         m.d.sync += [
-            responding.eq(responds), asker.eq(Mux(responds, giver, 0)), effect.eq(place), count.eq(sum(connections)),
-            done.eq(order.done), expired.eq(order.expired), retry.eq((op & RETRY).any()),
-            bad.eq(absent | own), missing.eq(absent), disabled.eq(~usable), busy.eq(in_use & ~mine), shut.eq(taken & ~ours & ~(in_use & mine)),
-            not_ours.eq(~ours), not_owned.eq(~(in_use & mine) & ~(own & (op == Op.REPAIR_READY))), alone.eq(~in_use | mine),
-            *(kinds[kind].eq(reduce(or_, (op == one for one in ops))) for kind, ops in (
-                ("free", [Op.UNLOCK_MINE, *_AT_PORT]), ("unlock", [Op.UNLOCK, Op.UNLOCK_REPLY]), ("open", _OPENS), ("lock", _LOCKS),
-                ("status", _STATUS), ("await", [Op.AWAIT_READY_REPLY]), ("flow", [Op.RAISE_READY, Op.LOWER_READY, Op.REPAIR_READY]),
-                ("repair", [Op.REPAIR_READY]), ("raise", [Op.RAISE_READY]), ("lower", [Op.LOWER_READY]), ("supervisor", _SUPERVISOR),
-                ("count", [Op.STATUS_INPUT]), ("neighbour", [Op.STATUS_NEIGHBOUR, Op.STATUS_KIND]), ("quiet", [HELLO, HELLO_ASK]))),
+            responding.eq(responds),
+            asker.eq(Mux(responds, giver, 0)),
+            effect.eq(place),
+            count.eq(sum(connections)),
+            done.eq(order.done),
+            expired.eq(order.expired),
+            retry.eq((op & RETRY).any()),
+            bad.eq(absent | own),
+            missing.eq(absent),
+            disabled.eq(~usable),
+            busy.eq(in_use & ~mine),
+            shut.eq(taken & ~ours & ~(in_use & mine)),
+            not_ours.eq(~ours),
+            not_owned.eq(~(in_use & mine) & ~(own & (op == Op.REPAIR_READY))),
+            alone.eq(~in_use | mine),
+            *(
+                kinds[kind].eq(reduce(or_, (op == one for one in ops)))
+                for kind, ops in (
+                    ("free", [Op.UNLOCK_MINE, *_AT_PORT]),
+                    ("unlock", [Op.UNLOCK, Op.UNLOCK_REPLY]),
+                    ("open", _OPENS),
+                    ("lock", _LOCKS),
+                    ("status", _STATUS),
+                    ("await", [Op.AWAIT_READY_REPLY]),
+                    ("flow", [Op.RAISE_READY, Op.LOWER_READY, Op.REPAIR_READY]),
+                    ("repair", [Op.REPAIR_READY]),
+                    ("raise", [Op.RAISE_READY]),
+                    ("lower", [Op.LOWER_READY]),
+                    ("supervisor", _SUPERVISOR),
+                    ("count", [Op.STATUS_INPUT]),
+                    ("neighbour", [Op.STATUS_NEIGHBOUR, Op.STATUS_KIND]),
+                    ("quiet", [HELLO, HELLO_ASK]),
+                )
+            ),
             kinds["unknown"].eq(~reduce(or_, (op == row.op for row in _KNOWN))),
             kinds["test"].eq((op & TEST).any()),
         ]
@@ -237,7 +335,9 @@ class ResponseUnit(wiring.Component):
         m.d.comb += [
             refused[Error.UNKNOWN].eq(kinds["unknown"]),
             refused[Error.NOT_ALLOWED].eq(kinds["supervisor"]),
-            refused[Error.BAD_PORT].eq(takes & ~done & bad | (kinds["unlock"] | kinds["status"] | kinds["await"] | kinds["flow"]) & missing),
+            refused[Error.BAD_PORT].eq(
+                takes & ~done & bad | (kinds["unlock"] | kinds["status"] | kinds["await"] | kinds["flow"]) & missing
+            ),
             refused[Error.DISABLED].eq(takes & ~done & ~bad & disabled),
             refused[Error.GIVEN_UP].eq(takes & ~done & ~bad & ~disabled & retry | kinds["await"] & ~missing & ~done),
             refused[Error.NOT_MINE].eq(~missing & (kinds["unlock"] & not_ours | kinds["flow"] & not_owned)),
@@ -254,21 +354,36 @@ class ResponseUnit(wiring.Component):
         m.d.sync += [
             self.response_valid.eq(asker | self.finished),
             self.done.eq(Mux(responding, ~refusal, self.finished_done)),
-            self.value.eq(Mux(responding, Mux(refusal, code, Mux(kinds["count"], count, Mux(kinds["neighbour"], said, answer))), self.finished_value)),
+            self.value.eq(
+                Mux(
+                    responding,
+                    Mux(refusal, code, Mux(kinds["count"], count, Mux(kinds["neighbour"], said, answer))),
+                    self.finished_value,
+                )
+            ),
             self.quiet.eq(responding & kinds["quiet"]),
-            *(fault.eq(Mux(responding, refused[error], ~self.finished_done & (self.finished_value == error)))
-              for fault, error in zip(self.fault, FAULTS)),
+            *(
+                fault.eq(Mux(responding, refused[error], ~self.finished_done & (self.finished_value == error)))
+                for fault, error in zip(self.fault, FAULTS)
+            ),
         ]
 
-        # Flow control. Whoever was kept waiting for a ready bit until the watchdog came, gets it, unless another input is connected there.
+        # Flow control. Whoever was kept waiting for a ready bit until the watchdog came, gets it, unless another input
+        # is connected there.
         sets = Signal()
         clears = Signal()
         sends = Signal()
         place_of_effect = Signal(self.ports, reset_less=True)
         m.d.sync += [
             place_of_effect.eq(effect),
-            sets.eq(responding & ~refusal & kinds["raise"]
-                    | responding & refused[Error.GIVEN_UP] & expired & alone & (kinds["await"] | kinds["open"] & kinds["test"])),
+            sets.eq(
+                responding & ~refusal & kinds["raise"]
+                | responding
+                & refused[Error.GIVEN_UP]
+                & expired
+                & alone
+                & (kinds["await"] | kinds["open"] & kinds["test"])
+            ),
             clears.eq(responding & ~refusal & kinds["lower"]),
             sends.eq(responding & ~refusal & kinds["repair"]),
         ]
@@ -280,18 +395,24 @@ class ResponseUnit(wiring.Component):
             self.busy.eq(valid | responding | self.response_valid.any()),
         ]
 
-        # What is recorded. Closing by an input itself is no decision, and neither is the repetition of an open or a lock.
+        # What is recorded. Closing by an input itself is no decision, and neither is the repetition of an open or a
+        # lock.
         m.d.comb += [self.decision.input.eq(order.port), self.decision.output.eq(param)]
         with m.If(valid):
             with m.Switch(op):
                 with m.Case(Op.UNLOCK, Op.UNLOCK_REPLY):
                     m.d.comb += [self.decision.kind.eq(Event.UNLOCKED), self.decision_valid.eq(ours)]
                 with m.Case(*_OPENS):
-                    m.d.comb += [self.decision.kind.eq(Mux(order.done, Event.OPENED, Event.REFUSED)), self.decision_valid.eq(~order.had)]
+                    m.d.comb += [
+                        self.decision.kind.eq(Mux(order.done, Event.OPENED, Event.REFUSED)),
+                        self.decision_valid.eq(~order.had),
+                    ]
                 with m.Case(*_LOCKS):
                     test = (op & TEST).any()
-                    m.d.comb += [self.decision.kind.eq(Mux(order.done, Event.LOCKED, Event.REFUSED)),
-                                 self.decision_valid.eq(~order.had & ~(test & order.done))]
+                    m.d.comb += [
+                        self.decision.kind.eq(Mux(order.done, Event.LOCKED, Event.REFUSED)),
+                        self.decision_valid.eq(~order.had & ~(test & order.done)),
+                    ]
 
         if platform == "formal":
             self.probes = SimpleNamespace(valid=valid, giver=giver, asker=asker)

@@ -1,7 +1,7 @@
 """Status table: which input each output listens to.
 
-The table is kept twice, as the paper's figure suggests: per input, the mask of its outputs, which decides what happens; and,
-a cycle later, per output the number of its input, for the replies and for questions.
+The table is kept twice, as the paper's figure suggests: per input, the mask of its outputs, which decides what happens;
+and, a cycle later, per output the number of its input, for the replies and for questions.
 
 Source: "The Design of Nectar" (1989), section 4.1.
 """
@@ -31,10 +31,11 @@ class StatusTable(wiring.Component):
     port : In(index).array(ports)
         For each input the output that its command names.
     enter : In(ports)
-        Inputs whose connection to the output that they name is entered. The output is free, not the input's own port, and stays named for one
-        cycle more.
+        Inputs whose connection to the output that they name is entered. The output is free, not the input's own port,
+        and stays named for one cycle more.
     entered_input, entered_output : In(index), In(ports)
-        The connection that was entered in the cycle before: its input as a number, its output one-hot; all 0 if there was none.
+        The connection that was entered in the cycle before: its input as a number, its output one-hot; all 0 if there
+        was none.
     close_one : In(ports)
         Inputs whose connection to the output that they name ends, if there is one.
     close_mine : In(ports)
@@ -52,8 +53,8 @@ class StatusTable(wiring.Component):
 
     Timing
     ------
-    What is entered or closed in cycle t shows in ``targets`` in cycle t + 1, in ``connected`` and ``owner`` in t + 2. Closing wins over entering.
-    ``mine`` belongs to ``port`` in the same cycle.
+    What is entered or closed in cycle t shows in ``targets`` in cycle t + 1, in ``connected`` and ``owner`` in t + 2.
+    Closing wins over entering. ``mine`` belongs to ``port`` in the same cycle.
 
     Raises
     ------
@@ -65,12 +66,22 @@ class StatusTable(wiring.Component):
         check_ports(ports)
         self.ports = ports
         bits = index_bits(ports)
-        super().__init__({
-            "port": In(bits).array(ports), "enter": In(ports), "entered_input": In(bits), "entered_output": In(ports),
-            "close_one": In(ports), "close_mine": In(ports), "closed": In(ports),
-            "mine": Out(ports), "targets": Out(ports).array(ports),
-            "connected": Out(ports), "owner": Out(bits).array(ports), "ended": Out(ports),
-        })
+        super().__init__(
+            {
+                "port": In(bits).array(ports),
+                "enter": In(ports),
+                "entered_input": In(bits),
+                "entered_output": In(ports),
+                "close_one": In(ports),
+                "close_mine": In(ports),
+                "closed": In(ports),
+                "mine": Out(ports),
+                "targets": Out(ports).array(ports),
+                "connected": Out(ports),
+                "owner": Out(bits).array(ports),
+                "ended": Out(ports),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -80,14 +91,21 @@ class StatusTable(wiring.Component):
         changes = Signal(self.ports)  # the bit that an input names changes
         m.d.comb += changes.eq(self.enter | (self.close_one & self.mine))
         for i, port in enumerate(self.port):
-            low, high, change = (Signal(-(-self.ports // 4) if name != "low" else 4, name=f"{name}_{i}") for name in ("low", "high", "change"))
+            low, high, change = (
+                Signal(-(-self.ports // 4) if name != "low" else 4, name=f"{name}_{i}")
+                for name in ("low", "high", "change")
+            )
             m.d.comb += [
                 low.eq(1 << port[:2]),
                 high.eq(Cat(port[2:] == n for n in range(len(high)))),
                 change.eq(Mux(changes[i], high, 0)),
                 self.mine[i].eq(self.targets[i].bit_select(port, 1)),
             ]
-            m.d.sync += [self.targets[i][o].eq((self.targets[i][o] ^ (change[o // 4] & low[o % 4])) & ~self.closed[o]) for o in ports if o != i]
+            m.d.sync += [
+                self.targets[i][o].eq((self.targets[i][o] ^ (change[o // 4] & low[o % 4])) & ~self.closed[o])
+                for o in ports
+                if o != i
+            ]
             with m.If(self.close_mine[i]):
                 m.d.sync += self.targets[i].eq(0)
 
@@ -106,7 +124,7 @@ class StatusTable(wiring.Component):
                 listens = Signal(self.ports, name=f"listens_{o}")
                 m.d.comb += [
                     listens.eq(sum(self.targets[i][o] << i for i in ports)),
-                    Assert((listens & (listens - 1))[:self.ports] == 0, "an output listens to one input at most"),
+                    Assert((listens & (listens - 1))[: self.ports] == 0, "an output listens to one input at most"),
                     Assert(~self.targets[o][o], "no output listens to the input of its own port"),
                 ]
         return m

@@ -8,15 +8,21 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from .response_unit import SupervisorCommand
 from ..commands import COMMANDS, FORCE, WATCHDOG_DEFAULT, WATCHDOG_MAX, Error, Op
 from ..messages import check_ports, index_bits, is_absent, one_hot_index
-from ..monitor_map import Clear, Event, Select
 from ..monitor.recorder import Decision
+from ..monitor_map import Clear, Event, Select
+from .response_unit import SupervisorCommand
 
 __all__ = ["Supervisor"]
 
-_FORCED = (Op.LOOP_BACK_REPLY, Op.FORCE_CONNECTION_REPLY, Op.FORCE_LOCK_REPLY, Op.FORCE_READY_REPLY, Op.ALLOW_SUPERVISOR_REPLY)
+_FORCED = (
+    Op.LOOP_BACK_REPLY,
+    Op.FORCE_CONNECTION_REPLY,
+    Op.FORCE_LOCK_REPLY,
+    Op.FORCE_READY_REPLY,
+    Op.ALLOW_SUPERVISOR_REPLY,
+)
 _PORTS = (Op.DISABLE_REPLY, Op.ENABLE_REPLY, Op.RESET_QUEUE_REPLY, Op.RESET_PORT_REPLY)
 _ALL = [row.op for row in COMMANDS if row.supervisor]
 #: Shortest time that the watchdog can be set to, as a logarithm.
@@ -68,8 +74,9 @@ class Supervisor(wiring.Component):
 
     Timing
     ------
-    The effects of a command of cycle t come in cycle t + 3; *force connection* closes in t + 3 and enters in t + 7. ``finished`` comes in
-    cycle t + 9, once for each command, except that nothing follows ``reset_hub``. Pulses last one cycle.
+    The effects of a command of cycle t come in cycle t + 3; *force connection* closes in t + 3 and enters in t + 7.
+    ``finished`` comes in cycle t + 9, once for each command, except that nothing follows ``reset_hub``. Pulses last one
+    cycle.
 
     Raises
     ------
@@ -88,19 +95,46 @@ class Supervisor(wiring.Component):
         self.ports = ports
         self.supervisors = supervisors
         bits = index_bits(ports)
-        super().__init__({
-            "command": In(SupervisorCommand(ports)), "command_valid": In(1),
-            "mine": In(ports), "locked": In(ports), "byte": In(8),
-            "finished": Out(ports), "finished_done": Out(1), "finished_value": Out(8), "idle": Out(1),
-            "enabled": Out(ports, init=(1 << ports) - 1), "looped": Out(ports), "allowed": Out(ports, init=supervisors),
-            "reset_queue": Out(ports), "close_mine": Out(ports), "closed": Out(ports),
-            "release": Out(ports), "lock": Out(ports), "locker": Out(ports),
-            "enter": Out(ports), "entered_input": Out(bits), "entered_output": Out(ports), "opened": Out(ports),
-            "ready_set": Out(ports), "ready_clear": Out(ports), "hello_ask": Out(ports),
-            "watchdog_log": Out(5, init=WATCHDOG_DEFAULT), "watchdog_restart": Out(1),
-            "select": Out(8), "offset": Out(8), "pop": Out(1), "clear": Out(8), "clear_valid": Out(1), "reset_hub": Out(1),
-            "decision": Out(Decision), "decision_valid": Out(1), "busy": Out(1),
-        })
+        super().__init__(
+            {
+                "command": In(SupervisorCommand(ports)),
+                "command_valid": In(1),
+                "mine": In(ports),
+                "locked": In(ports),
+                "byte": In(8),
+                "finished": Out(ports),
+                "finished_done": Out(1),
+                "finished_value": Out(8),
+                "idle": Out(1),
+                "enabled": Out(ports, init=(1 << ports) - 1),
+                "looped": Out(ports),
+                "allowed": Out(ports, init=supervisors),
+                "reset_queue": Out(ports),
+                "close_mine": Out(ports),
+                "closed": Out(ports),
+                "release": Out(ports),
+                "lock": Out(ports),
+                "locker": Out(ports),
+                "enter": Out(ports),
+                "entered_input": Out(bits),
+                "entered_output": Out(ports),
+                "opened": Out(ports),
+                "ready_set": Out(ports),
+                "ready_clear": Out(ports),
+                "hello_ask": Out(ports),
+                "watchdog_log": Out(5, init=WATCHDOG_DEFAULT),
+                "watchdog_restart": Out(1),
+                "select": Out(8),
+                "offset": Out(8),
+                "pop": Out(1),
+                "clear": Out(8),
+                "clear_valid": Out(1),
+                "reset_hub": Out(1),
+                "decision": Out(Decision),
+                "decision_valid": Out(1),
+                "busy": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -139,14 +173,18 @@ class Supervisor(wiring.Component):
             """Whether the command is one of ``ops``."""
             return Cat(given[one] for one in ops).any()
 
-        bad = Cat(names(*_FORCED) & out,
-                  names(*_PORTS) & (out | force),
-                  names(Op.FORCE_CONNECTION_REPLY) & force & (place & giver).any(),
-                  names(Op.WATCHDOG_TIME_REPLY) & (param != 0) & ((param < _WATCHDOG_MIN) | (param > WATCHDOG_MAX)),
-                  names(Op.MONITOR_SELECT_REPLY) & Mux(force, param > max(Select), out),
-                  names(Op.MONITOR_CLEAR_REPLY) & Mux(force, param > max(Clear), out))
+        bad = Cat(
+            names(*_FORCED) & out,
+            names(*_PORTS) & (out | force),
+            names(Op.FORCE_CONNECTION_REPLY) & force & (place & giver).any(),
+            names(Op.WATCHDOG_TIME_REPLY) & (param != 0) & ((param < _WATCHDOG_MIN) | (param > WATCHDOG_MAX)),
+            names(Op.MONITOR_SELECT_REPLY) & Mux(force, param > max(Select), out),
+            names(Op.MONITOR_CLEAR_REPLY) & Mux(force, param > max(Clear), out),
+        )
         is_command = {one: Signal(name=f"is_{one.name.lower()}", reset_less=True) for one in _ALL}
-        known, is_bad, disabled, mine, locked = (Signal(name=name, reset_less=True) for name in ("known", "is_bad", "disabled", "mine", "locked"))
+        known, is_bad, disabled, mine, locked = (
+            Signal(name=name, reset_less=True) for name in ("known", "is_bad", "disabled", "mine", "locked")
+        )
         m.d.sync += [
             *(flag.eq(given[one]) for one, flag in is_command.items()),
             known.eq(names(*_ALL)),
@@ -172,9 +210,23 @@ class Supervisor(wiring.Component):
         # Its effects. Those that last one cycle come in step 2.
         acts = Signal()
         m.d.comb += acts.eq(step[1] & known & ~is_bad & ~disabled)
-        pulses = {name: Signal(name=f"does_{name}") for name in (
-            "reset_queue", "closed", "vacate", "lock", "locker", "ready_set", "ready_clear", "hello_ask", "pop", "clear_valid",
-            "watchdog_restart", "reset_hub")}
+        pulses = {
+            name: Signal(name=f"does_{name}")
+            for name in (
+                "reset_queue",
+                "closed",
+                "vacate",
+                "lock",
+                "locker",
+                "ready_set",
+                "ready_clear",
+                "hello_ask",
+                "pop",
+                "clear_valid",
+                "watchdog_restart",
+                "reset_hub",
+            )
+        }
         m.d.sync += [pulse.eq(0) for pulse in pulses.values()]
 
         def does(*names):
@@ -223,8 +275,10 @@ class Supervisor(wiring.Component):
             with m.If(is_(Op.ALLOW_SUPERVISOR_REPLY)):
                 switches(self.allowed, force)
         m.d.comb += [
-            *(getattr(self, name).eq(Mux(pulses[name], place, 0)) for name in (
-                "reset_queue", "closed", "lock", "ready_set", "ready_clear", "hello_ask")),
+            *(
+                getattr(self, name).eq(Mux(pulses[name], place, 0))
+                for name in ("reset_queue", "closed", "lock", "ready_set", "ready_clear", "hello_ask")
+            ),
             *(getattr(self, name).eq(Mux(pulses["vacate"], place, 0)) for name in ("close_mine", "release")),
             self.locker.eq(Mux(pulses["locker"], giver, 0)),
             *(getattr(self, name).eq(pulses[name]) for name in ("pop", "clear_valid", "watchdog_restart", "reset_hub")),
@@ -236,7 +290,11 @@ class Supervisor(wiring.Component):
         with m.If(connects & step[6]):
             m.d.comb += self.enter.eq(giver)
         with m.If(connects & step[7]):
-            m.d.comb += [self.opened.eq(giver), self.entered_input.eq(one_hot_index(giver)), self.entered_output.eq(place)]
+            m.d.comb += [
+                self.opened.eq(giver),
+                self.entered_input.eq(one_hot_index(giver)),
+                self.entered_output.eq(place),
+            ]
             m.d.sync += connects.eq(0)
 
         # The answer. What the monitor shows is taken when it belongs to the cycle of ``pop``.
@@ -257,7 +315,11 @@ class Supervisor(wiring.Component):
                 m.d.sync += self.finished_value.eq(shown)
 
         # What is recorded. A connection that stood already, and one that is forced to end, are not entered.
-        m.d.comb += [self.decision.input.eq(one_hot_index(giver)), self.decision.output.eq(named), self.decision.kind.eq(Event.SUPERVISOR)]
+        m.d.comb += [
+            self.decision.input.eq(one_hot_index(giver)),
+            self.decision.output.eq(named),
+            self.decision.kind.eq(Event.SUPERVISOR),
+        ]
         with m.If(step[7]):
             m.d.comb += [self.decision.kind.eq(Event.OPENED), self.decision_valid.eq(connects)]
         with m.Elif(acts):

@@ -1,8 +1,7 @@
 """Watchdog: notices inputs at which something stands still.
 
-Source: the Meerkat report's lesson from Nectar, section 5.3.4 (switches should close connections and reset flow control after a
-maximum time); the way of measuring the time is ours (``docs/hub.md``, "Watchdog").
-"""
+Source: the Meerkat report's lesson from Nectar, section 5.3.4 (switches should close connections and reset flow control
+after a maximum time); the way of measuring the time is ours (``docs/hub.md``, "Watchdog")."""
 
 from types import SimpleNamespace
 
@@ -41,9 +40,9 @@ class Watchdog(wiring.Component):
 
     Timing
     ------
-    A tick every 2**log cycles while anything is held. An input expires with the second tick that finds it holding something, with
-    nothing moved since the first: it has stood still for at least 2**log and at most 2**(log + 1) cycles. ``expired`` lasts one cycle
-    and comes two cycles later: what has moved in between has moved too late.
+    A tick every 2**log cycles while anything is held. An input expires with the second tick that finds it holding
+    something, with nothing moved since the first: it has stood still for at least 2**log and at most 2**(log + 1)
+    cycles. ``expired`` lasts one cycle and comes two cycles later: what has moved in between has moved too late.
 
     Raises
     ------
@@ -59,8 +58,16 @@ class Watchdog(wiring.Component):
             raise ValueError(f"the longest time of a watchdog is 2**1 to 2**{WATCHDOG_MAX} cycles, not 2**{longest}")
         self.ports = ports
         self.longest = longest
-        super().__init__({"log": In(range(longest + 1)), "restart": In(1), "held": In(ports), "moved": In(ports),
-                          "expired": Out(ports), "active": Out(1)})
+        super().__init__(
+            {
+                "log": In(range(longest + 1)),
+                "restart": In(1),
+                "held": In(ports),
+                "moved": In(ports),
+                "expired": Out(ports),
+                "active": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -69,8 +76,8 @@ class Watchdog(wiring.Component):
         moved = Signal(self.ports, reset_less=True)
         m.d.sync += [held.eq(self.held), moved.eq(self.moved)]
 
-        # The bit `log` of the cycles counted changes with every tick. It is looked up a cycle early, so the counter is one ahead.
-        # Behind a reset nothing is held, so all of this begins anew in the next cycle.
+        # The bit `log` of the cycles counted changes with every tick. It is looked up a cycle early, so the counter is
+        # one ahead. Behind a reset nothing is held, so all of this begins anew in the next cycle.
         count = Signal(self.longest + 1, init=1, reset_less=True)
         bit = Signal(reset_less=True)
         last = Signal(reset_less=True)
@@ -96,5 +103,7 @@ class Watchdog(wiring.Component):
             m.d.sync += still.eq(0)
 
         if platform == "formal":
-            self.probes = SimpleNamespace(held=held, moved=moved, count=count, bit=bit, last=last, still=still, tick=tick)
+            self.probes = SimpleNamespace(
+                held=held, moved=moved, count=count, bit=bit, last=last, still=still, tick=tick
+            )
         return m

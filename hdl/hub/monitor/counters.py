@@ -16,7 +16,8 @@ from ..monitor_map import COUNTER_BITS, CounterId
 
 __all__ = ["PortCounters"]
 
-#: Counters whose events a port adds up until the walker comes, and how many cycles there are from one event to the next at least.
+#: Counters whose events a port adds up until the walker comes, and how many cycles there are from one event to the next
+#: at least.
 _SUMMED = {CounterId.OPENED: 4, CounterId.PACKETS: 4}
 
 
@@ -51,9 +52,9 @@ class PortCounters(wiring.Component):
     Timing
     ------
     ``value`` is what the counter of cycle t shows in cycle t + 2; one reading in every cycle.
-    The walker stays at a port for 3 cycles, for 16 if there is something to count under another name than OPENED and PACKETS. What happened there
-    since its last visit counts once, for OPENED and PACKETS as often as it happened, up to ``room``. Where counters are to be cleared, which is
-    everywhere after a reset, it stays 17 cycles more.
+    The walker stays at a port for 3 cycles, for 16 if there is something to count under another name than OPENED and
+    PACKETS. What happened there since its last visit counts once, for OPENED and PACKETS as often as it happened, up to
+    ``room``. Where counters are to be cleared, which is everywhere after a reset, it stays 17 cycles more.
 
     Raises
     ------
@@ -65,17 +66,27 @@ class PortCounters(wiring.Component):
         check_ports(ports)
         self.ports = ports
         self.room = {kind: _room(3 * ports // apart) for kind, apart in _SUMMED.items()}
-        super().__init__({
-            "events": In(len(CounterId)).array(ports), "awake": In(1), "clear": In(ports),
-            "port": In(range(ports)), "counter": In(range(len(CounterId))), "value": Out(COUNTER_BITS), "busy": Out(1),
-        })
+        super().__init__(
+            {
+                "events": In(len(CounterId)).array(ports),
+                "awake": In(1),
+                "clear": In(ports),
+                "port": In(range(ports)),
+                "counter": In(range(len(CounterId))),
+                "value": Out(COUNTER_BITS),
+                "busy": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
         kinds = len(CounterId)
-        # Two copies of the same content: one to add to, one to look at. What the first reads is never written in the same cycle.
+        # Two copies of the same content: one to add to, one to look at. What the first reads is never written in the
+        # same cycle.
         depth = kinds << index_bits(self.ports)
-        m.submodules.memory = storage = memory.Memory(shape=COUNTER_BITS, depth=depth, init=[], attrs={"no_rw_check": 1})
+        m.submodules.memory = storage = memory.Memory(
+            shape=COUNTER_BITS, depth=depth, init=[], attrs={"no_rw_check": 1}
+        )
         m.submodules.look = shown = memory.Memory(shape=COUNTER_BITS, depth=depth, init=[])
         write_port, read_port = storage.write_port(), storage.read_port()
         copy_port, look_port = shown.write_port(), shown.read_port()
@@ -86,9 +97,10 @@ class PortCounters(wiring.Component):
         # the walker goes there; takes along what it finds
         visit = Signal()
         load = Signal()
-        dirty = Signal(self.ports, init=-1)                               # ports whose counters are to be cleared
+        dirty = Signal(self.ports, init=-1)  # ports whose counters are to be cleared
 
-        # What has happened at each port since the walker's last visit. What it takes along is 0 but for the port of its last visit.
+        # What has happened at each port since the walker's last visit. What it takes along is 0 but for the port of its
+        # last visit.
         notes, sums = [], {kind: [] for kind in _SUMMED}
         for n, events in enumerate(self.events):
             visited, goes, leave = (Signal(name=f"{name}_{n}") for name in ("visited", "goes", "leave"))
@@ -112,27 +124,31 @@ class PortCounters(wiring.Component):
                 more = event & ~(value[-1] & value[-2])
                 return Cat(bit ^ (more & value[:k].all()) for k, bit in enumerate(value))
 
-            gather("noted", kinds - len(_SUMMED), lambda value: value | events[len(_SUMMED):], notes)
+            gather("noted", kinds - len(_SUMMED), lambda value: value | events[len(_SUMMED) :], notes)
             for kind in _SUMMED:
-                gather(kind.name.lower(), self.room[kind].bit_length(), lambda value: plus(value, events[kind]), sums[kind])
+                gather(
+                    kind.name.lower(), self.room[kind].bit_length(), lambda value: plus(value, events[kind]), sums[kind]
+                )
 
         # The walker: at which counter of which port it is, and what it has found there.
         port = Signal(range(self.ports))
         kind = Signal(range(kinds))
         arrived = Signal(kinds - len(_SUMMED))  # what it finds, in its second cycle at a port
         found = Signal(len(arrived) + 1, reset_less=True)
-        carried = {kind: Signal(room.bit_length(), name=f"{kind.name.lower()}_carried") for kind, room in self.room.items()}
+        carried = {
+            kind: Signal(room.bit_length(), name=f"{kind.name.lower()}_carried") for kind, room in self.room.items()
+        }
         for summed, values in sums.items():
             m.d.comb += carried[summed].eq(reduce(or_, values))
         m.d.comb += arrived.eq(reduce(or_, notes))
-        idle = Signal(init=1)             # it is between two ports
+        idle = Signal(init=1)  # it is between two ports
         # this is all here; it has found anything
         last = Signal()
         some = Signal()
         clearing = Signal()
         cleared = Signal()
         next_dirty = Signal(init=1)
-        clean = Signal()                  # nothing was found since port 0, and nothing can have happened
+        clean = Signal()  # nothing was found since port 0, and nothing can have happened
         m.d.comb += [
             self.busy.eq(~(idle & at[0] & clean & ~some)),
             visit.eq(last & ~(at[0] & clean) | idle & (self.busy | self.awake)),
@@ -176,15 +192,18 @@ class PortCounters(wiring.Component):
         with m.Elif(some):
             m.d.sync += clean.eq(0)
 
-        # A counter is read, added to and written in three cycles; the walker comes back to it after six at the earliest.
-        address, address_1, address_2 = (Signal(len(write_port.addr), name=f"address_{k}", reset_less=True) for k in range(3))
+        # A counter is read, added to and written in three cycles; the walker comes back to it after six at the
+        # earliest.
+        address, address_1, address_2 = (
+            Signal(len(write_port.addr), name=f"address_{k}", reset_less=True) for k in range(3)
+        )
         valid_1 = Signal()
         valid_2 = Signal()
         clearing_1 = Signal(reset_less=True)
         amount_1, amount_2 = (Signal(len(packets), name=f"amount_{k}", reset_less=True) for k in (1, 2))
         old = Signal(COUNTER_BITS, reset_less=True)
         new = Signal(COUNTER_BITS + 1)
-        with m.Switch(address_1[:len(kind)]):
+        with m.Switch(address_1[: len(kind)]):
             with m.Case(CounterId.OPENED):
                 m.d.comb += amount_1.eq(carried[CounterId.OPENED])
             with m.Case(CounterId.PACKETS):

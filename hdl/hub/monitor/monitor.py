@@ -1,7 +1,7 @@
 """Monitor of the HUB: its counters, its record of events and the state of its ports, shown byte by byte.
 
-Source: "The Design of Nectar" (1989), section 4.1, names an instrumentation board on the HUB's backplane; what it shows and how
-is ours (``docs/monitor.md``).
+Source: "The Design of Nectar" (1989), section 4.1, names an instrumentation board on the HUB's backplane; what it shows
+and how is ours (``docs/monitor.md``).
 """
 
 from functools import reduce
@@ -11,10 +11,10 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from .counters import PortCounters
 from ..messages import check_ports, is_absent, port_mask
 from ..monitor_map import EVENT_BYTES, VERSION, Clear, CounterId, Flag, Select
 from ..profile import HubProfile
+from .counters import PortCounters
 from .recorder import Decision, Recorder
 
 __all__ = ["Monitor"]
@@ -43,7 +43,8 @@ class Monitor(wiring.Component):
     watchdog_log : In(5)
         Logarithm of the watchdog's time.
     select, offset : In(8), In(8)
-        What to show, as in Select, and which byte of it; bit 7 of ``offset`` (POP) is not looked at when events are selected.
+        What to show, as in Select, and which byte of it; bit 7 of ``offset`` (POP) is not looked at when events are
+        selected.
     pop : In(1)
         Pulse: takes out the oldest event if POP is set in ``offset`` and events are selected.
     clear, clear_valid : In(8), In(1)
@@ -51,12 +52,13 @@ class Monitor(wiring.Component):
     byte : Out(8)
         The byte; 0 where there is nothing to show.
     active : Out(1)
-        Events are recorded, or something is still to be counted; while it is 0 and ``awake`` and ``clear_valid`` are, nothing changes.
+        Events are recorded, or something is still to be counted; while it is 0 and ``awake`` and ``clear_valid`` are,
+        nothing changes.
 
     Timing
     ------
-    ``select`` and ``offset`` of cycle t are answered by ``byte`` in cycle t + 4, as things are in cycle t and with the event that ``pop`` takes
-    out in that cycle; one reading in every cycle. *Clear* takes effect two cycles later.
+    ``select`` and ``offset`` of cycle t are answered by ``byte`` in cycle t + 4, as things are in cycle t and with the
+    event that ``pop`` takes out in that cycle; one reading in every cycle. *Clear* takes effect two cycles later.
 
     Raises
     ------
@@ -70,13 +72,26 @@ class Monitor(wiring.Component):
             raise TypeError(f"profile of a HUB must be a HubProfile, not {profile!r}")
         self.ports = ports
         self.profile = profile
-        super().__init__({
-            "events": In(len(CounterId)).array(ports), "awake": In(1),
-            "decision": In(Decision), "decision_valid": In(1), "closed": In(ports), "unlocked": In(ports), "expired": In(ports),
-            "flags": In(_FLAG_BITS).array(ports), "watchdog_log": In(5),
-            "select": In(8), "offset": In(8), "pop": In(1), "clear": In(8), "clear_valid": In(1),
-            "byte": Out(8), "active": Out(1),
-        })
+        super().__init__(
+            {
+                "events": In(len(CounterId)).array(ports),
+                "awake": In(1),
+                "decision": In(Decision),
+                "decision_valid": In(1),
+                "closed": In(ports),
+                "unlocked": In(ports),
+                "expired": In(ports),
+                "flags": In(_FLAG_BITS).array(ports),
+                "watchdog_log": In(5),
+                "select": In(8),
+                "offset": In(8),
+                "pop": In(1),
+                "clear": In(8),
+                "clear_valid": In(1),
+                "byte": Out(8),
+                "active": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -115,21 +130,37 @@ class Monitor(wiring.Component):
             recorder.pop.eq(self.pop & self.offset[7] & (self.select == Select.EVENTS)),
         ]
 
-        # Cycle t + 2: each part shows its byte; what is selected is told one from the other. The record's block RAM takes most of a cycle,
-        # so the event is shown whole, and which of its bytes it is to be, if any, is told beside it.
+        # Cycle t + 2: each part shows its byte; what is selected is told one from the other. The record's block RAM
+        # takes most of a cycle, so the event is shown whole, and which of its bytes it is to be, if any, is told beside
+        # it.
         flags, identity = (Signal(8, name=name, reset_less=True) for name in ("flags_byte", "identity_byte"))
         text = Signal(8 * EVENT_BYTES, reset_less=True)
         event_bytes = Signal(EVENT_BYTES, reset_less=True)
         places = {what: Signal(name=f"shows_{what}", reset_less=True) for what in ("counters", "flags", "identity")}
         low = Signal(reset_less=True)  # of a counter, its low byte
-        constants = [Const(VERSION, 8), Const(self.ports, 8), Const(self.profile.transfer, 8), Const(self.profile.setup_and_transfer, 8),
-                     self.watchdog_log]
+        constants = [
+            Const(VERSION, 8),
+            Const(self.ports, 8),
+            Const(self.profile.transfer, 8),
+            Const(self.profile.setup_and_transfer, 8),
+            self.watchdog_log,
+        ]
         event = recorder.oldest
         m.d.sync += [
             low.eq(offset[0]),
             text.eq(Cat(event.what.output, Const(0, 1), event.what.input, Const(0, 3), event.time, event.what.kind)),
-            event_bytes.eq(Cat(recorder.valid & (select == Select.EVENTS) & (offset[:7] == EVENT_BYTES - 1 - n) for n in range(EVENT_BYTES))),
-            flags.eq(Cat(Cat(flag[bit] for flag in self.flags).bit_select(offset[:len(counters.port)], 1) for bit in range(_FLAG_BITS))),
+            event_bytes.eq(
+                Cat(
+                    recorder.valid & (select == Select.EVENTS) & (offset[:7] == EVENT_BYTES - 1 - n)
+                    for n in range(EVENT_BYTES)
+                )
+            ),
+            flags.eq(
+                Cat(
+                    Cat(flag[bit] for flag in self.flags).bit_select(offset[: len(counters.port)], 1)
+                    for bit in range(_FLAG_BITS)
+                )
+            ),
             identity.eq(0),
             places["counters"].eq(~is_absent(select, self.ports) & (offset < 2 * len(CounterId))),
             places["flags"].eq((select == Select.FLAGS) & ~is_absent(offset, self.ports)),
@@ -145,8 +176,11 @@ class Monitor(wiring.Component):
         count = Signal(8, reset_less=True)
         in_counters = Signal(reset_less=True)
         m.d.sync += [
-            others.eq(reduce(or_, (text.word_select(n, 8) & shown.replicate(8) for n, shown in enumerate(event_bytes)))
-                      | Mux(places["flags"], flags, 0) | Mux(places["identity"], identity, 0)),
+            others.eq(
+                reduce(or_, (text.word_select(n, 8) & shown.replicate(8) for n, shown in enumerate(event_bytes)))
+                | Mux(places["flags"], flags, 0)
+                | Mux(places["identity"], identity, 0)
+            ),
             count.eq(Mux(low, counters.value[:8], counters.value[8:])),
             in_counters.eq(places["counters"]),
             self.byte.eq(Mux(in_counters, count, others)),

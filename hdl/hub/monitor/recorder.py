@@ -59,8 +59,9 @@ class Recorder(wiring.Component):
     decision, decision_valid : In(Decision), In(1)
         OPENED, REFUSED, LOCKED, UNLOCKED or SUPERVISOR.
     closed, unlocked, expired : In(ports)
-        Pulses: the connection to this output ends, or the lock on it without a decision; the watchdog expires at this input.
-        ``closed`` and an OPENED that takes effect in the same cycle, if they name the same output: the old connection, then the new.
+        Pulses: the connection to this output ends, or the lock on it without a decision; the watchdog expires at this
+        input. ``closed`` and an OPENED that takes effect in the same cycle, if they name the same output: the old
+        connection, then the new.
     oldest, valid : Out(Entry), Out(1)
         The oldest event of the cycle before, if there was one.
     pop : In(1)
@@ -70,11 +71,12 @@ class Recorder(wiring.Component):
 
     Timing
     ------
-    An event of cycle t is stamped with t + 1 - s, s being the cycle of ``start``, if nothing is before it. One event is written in a cycle: decisions
-    first; then TIMED_OUT, CLOSED and UNLOCKED, each by port number. Stamps are late by the time that an event waits. A CLOSED or UNLOCKED that still
-    waits when its output is opened or locked anew is left out. Before an event, WRAP is written if the high part of the time has changed
-    since the last, and LOST if events were lost; a decision waits that long, and is lost if others follow in every cycle.
-    When the record is full all events are lost.
+    An event of cycle t is stamped with t + 1 - s, s being the cycle of ``start``, if nothing is before it. One event is
+    written in a cycle: decisions first; then TIMED_OUT, CLOSED and UNLOCKED, each by port number. Stamps are late by
+    the time that an event waits. A CLOSED or UNLOCKED that still waits when its output is opened or locked anew is left
+    out. Before an event, WRAP is written if the high part of the time has changed since the last, and LOST if events
+    were lost; a decision waits that long, and is lost if others follow in every cycle. When the record is full all
+    events are lost.
 
     Raises
     ------
@@ -85,18 +87,29 @@ class Recorder(wiring.Component):
     def __init__(self, ports):
         check_ports(ports)
         self.ports = ports
-        super().__init__({
-            "start": In(1), "stop": In(1), "decision": In(Decision), "decision_valid": In(1),
-            "closed": In(ports), "unlocked": In(ports), "expired": In(ports),
-            "oldest": Out(Entry), "valid": Out(1), "pop": In(1), "running": Out(1),
-        })
+        super().__init__(
+            {
+                "start": In(1),
+                "stop": In(1),
+                "decision": In(Decision),
+                "decision_valid": In(1),
+                "closed": In(ports),
+                "unlocked": In(ports),
+                "expired": In(ports),
+                "oldest": Out(Entry),
+                "valid": Out(1),
+                "pop": In(1),
+                "running": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.memory = storage = memory.Memory(shape=Entry, depth=EVENT_DEPTH, init=[], attrs={"no_rw_check": 1})
         write_port, read_port = storage.write_port(), storage.read_port()
 
-        # A reset ends the recording. All else is without reset: while nothing is recorded it is cleared in every cycle, or means nothing.
+        # A reset ends the recording. All else is without reset: while nothing is recorded it is cleared in every cycle,
+        # or means nothing.
         now = Signal(TIME_BITS + 2 * PORT_BITS, reset_less=True)
         # WRAP and LOST are to be written
         wrapped = Signal(reset_less=True)
@@ -111,8 +124,15 @@ class Recorder(wiring.Component):
         begin = Signal()  # nothing that was before counts
         m.d.comb += begin.eq(self.start | ~self.running)
         early, new, held = (Signal(Decision, name=name, reset_less=True) for name in ("early", "new", "held"))
-        early_valid, new_valid, held_valid = (Signal(name=f"{name}_valid", reset_less=True) for name in ("early", "new", "held"))
-        m.d.sync += [early.eq(self.decision), early_valid.eq(self.decision_valid), new.eq(early), new_valid.eq(early_valid)]
+        early_valid, new_valid, held_valid = (
+            Signal(name=f"{name}_valid", reset_less=True) for name in ("early", "new", "held")
+        )
+        m.d.sync += [
+            early.eq(self.decision),
+            early_valid.eq(self.decision_valid),
+            new.eq(early),
+            new_valid.eq(early_valid),
+        ]
 
         # All else waits in a bit for each port, and is picked in order. What a decision replaces is dropped.
         others = {Event.TIMED_OUT: self.expired, Event.CLOSED: self.closed, Event.UNLOCKED: self.unlocked}
@@ -150,8 +170,11 @@ class Recorder(wiring.Component):
         dropped = Signal()  # the picked event is one that the new decision replaces
         index = one_hot_index(picked)
         m.d.comb += [
-            dropped.eq(new_valid & (picked & new_target).any()
-                       & Cat((picked_kind == kind) & (new.kind == by) for kind, by in replaced_by.items()).any()),
+            dropped.eq(
+                new_valid
+                & (picked & new_target).any()
+                & Cat((picked_kind == kind) & (new.kind == by) for kind, by in replaced_by.items()).any()
+            ),
             decided.eq(held_valid | new_valid),
             pick.eq(~picked_valid | ~(decided | wrapped | lost)),
         ]
@@ -183,10 +206,16 @@ class Recorder(wiring.Component):
             write_port.data.what.eq(event),
         ]
         with m.If(wrapped):
-            m.d.comb += [write_port.data.what.kind.eq(Event.WRAP),
-                         Cat(write_port.data.what.output, write_port.data.what.input).eq(now[TIME_BITS:])]
+            m.d.comb += [
+                write_port.data.what.kind.eq(Event.WRAP),
+                Cat(write_port.data.what.output, write_port.data.what.input).eq(now[TIME_BITS:]),
+            ]
         with m.Elif(lost):
-            m.d.comb += [write_port.data.what.kind.eq(Event.LOST), write_port.data.what.input.eq(0), write_port.data.what.output.eq(0)]
+            m.d.comb += [
+                write_port.data.what.kind.eq(Event.LOST),
+                write_port.data.what.input.eq(0),
+                write_port.data.what.output.eq(0),
+            ]
         with m.If(write_port.en):
             m.d.sync += wrapped.eq(0)
             with m.If(~wrapped):
@@ -205,8 +234,10 @@ class Recorder(wiring.Component):
         m.d.comb += taken.eq(self.pop & (count != 0))
         m.d.sync += [first.eq(first + taken), count.eq(count + write_port.en - taken)]
         with m.If(begin):
-            m.d.sync += [*(bit.eq(0) for bit in (early_valid, new_valid, held_valid, picked_valid, wrapped, lost)),
-                         *(ports.eq(0) for ports in waiting.values())]
+            m.d.sync += [
+                *(bit.eq(0) for bit in (early_valid, new_valid, held_valid, picked_valid, wrapped, lost)),
+                *(ports.eq(0) for ports in waiting.values()),
+            ]
         with m.If(self.start):
             m.d.sync += count.eq(0)
 

@@ -1,9 +1,10 @@
-"""Way past the input queue: a symbol that finds the queue empty passes on in the same cycle, or waits here in front of it.
+"""Way past the input queue: a symbol that finds the queue empty passes on in the same cycle, or waits here in front of
+it.
 
-The queue's block RAM needs three cycles; the few places here need one, and none if nothing waits: what comes from the fiber is
-written to the next free place at the same time as to the input register. Only symbols outside of commands come this
-way, since a command must wait until it is complete; a command for this HUB that is complete may be taken without having
-been in the queue.
+The queue's block RAM needs three cycles; the few places here need one, and none if nothing waits: what comes from the
+fiber is written to the next free place at the same time as to the input register. Only symbols outside of commands come
+this way, since a command must wait until it is complete; a command for this HUB that is complete may be taken without
+having been in the queue.
 
 Source: ours (``docs/hub.md``, "Timing").
 """
@@ -39,7 +40,8 @@ class Bypass(wiring.Component):
     clear : In(1)
         What is here, and what comes in this cycle, is thrown away, save what is taken.
     entry, own, valid, pop : Out(9), Out(1), Out(1), In(1)
-        For the head. ``own`` of what is valid: it is the first entry of a command for this HUB, which always comes from the queue.
+        For the head. ``own`` of what is valid: it is the first entry of a command for this HUB, which always comes from
+        the queue.
     clean : Out(1)
         Nothing is here nor in the queue; what is in the input register is at ``entry``, valid or not.
     busy : Out(1)
@@ -47,18 +49,32 @@ class Bypass(wiring.Component):
 
     Timing
     ------
-    A symbol in the input register is ``valid`` in the same cycle if it finds the places here and the queue ``clean``. One symbol in
-    and one out in every cycle. From the queue's ``oldest`` to ``entry`` one cycle. A stream flows without gaps: while the head
-    takes a symbol in every cycle, one is written to the queue only when all places here are taken, and those take longer to
-    leave than the queue needs.
+    A symbol in the input register is ``valid`` in the same cycle if it finds the places here and the queue ``clean``.
+    One symbol in and one out in every cycle. From the queue's ``oldest`` to ``entry`` one cycle. A stream flows without
+    gaps: while the head takes a symbol in every cycle, one is written to the queue only when all places here are taken,
+    and those take longer to leave than the queue needs.
     """
 
     def __init__(self):
-        super().__init__({
-            "coming": In(SYMBOL_BITS), "plain": In(1), "open": Out(1), "divert": Out(1),
-            "oldest": In(SYMBOL_BITS), "oldest_valid": In(1), "pop_queue": Out(1), "empty": In(1), "clear": In(1),
-            "entry": Out(SYMBOL_BITS), "own": Out(1), "valid": Out(1), "pop": In(1), "clean": Out(1), "busy": Out(1),
-        })
+        super().__init__(
+            {
+                "coming": In(SYMBOL_BITS),
+                "plain": In(1),
+                "open": Out(1),
+                "divert": Out(1),
+                "oldest": In(SYMBOL_BITS),
+                "oldest_valid": In(1),
+                "pop_queue": Out(1),
+                "empty": In(1),
+                "clear": In(1),
+                "entry": Out(SYMBOL_BITS),
+                "own": Out(1),
+                "valid": Out(1),
+                "pop": In(1),
+                "clean": Out(1),
+                "busy": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -69,16 +85,20 @@ class Bypass(wiring.Component):
 
         pushed = Signal(range(places))
         popped = Signal(range(places))
-        next_pushed, next_popped = Signal.like(pushed), Signal.like(popped)  # with what comes in, and if something leaves
+        next_pushed, next_popped = (
+            Signal.like(pushed),
+            Signal.like(popped),
+        )  # with what comes in, and if something leaves
         some = Signal()
         full = Signal()
-        # What is in the input register stands in the next free place; what came while the reset moved that place does not.
+        # What is in the input register stands in the next free place; what came while the reset moved that place does
+        # not.
         fresh = Signal()
         # What the queue gives comes late in a cycle, so all else is ready before it.
         arrives = Signal(SYMBOL_BITS, attrs={"keep": 1})
         m.d.comb += [
             arrives.eq(Mux(self.pop_queue, 0, self.coming)),
-            full.eq((pushed - popped)[:len(pushed)] == BYPASS_ROOM),
+            full.eq((pushed - popped)[: len(pushed)] == BYPASS_ROOM),
             self.open.eq(self.empty & fresh & ~full),
             self.divert.eq(self.plain & self.open),
             self.pop_queue.eq(self.oldest_valid & ~full),
@@ -134,7 +154,7 @@ class Bypass(wiring.Component):
             look = storage.read_port(domain="comb")
             self.probes = SimpleNamespace(address=look.addr, data=look.data, pushed=pushed, popped=popped, owns=owns)
             m.d.comb += [
-                Assert((pushed - popped)[:len(pushed)] <= BYPASS_ROOM, "no symbol is written over another"),
+                Assert((pushed - popped)[: len(pushed)] <= BYPASS_ROOM, "no symbol is written over another"),
                 Assert(~(self.divert & self.pop_queue), "one symbol at a time comes in"),
                 Assert(Mux(some, self.own == owns.bit_select(popped, 1), ~self.own | ~fresh)),
             ]

@@ -1,7 +1,7 @@
 """Register between crossbar and output port, for profiles that have one.
 
-Source: "The Design of Nectar" (1989), section 4: a symbol takes five cycles through the prototype; that this is one of them is ours.
-"""
+Source: "The Design of Nectar" (1989), section 4: a symbol takes five cycles through the prototype; that this is one of
+them is ours."""
 
 from types import SimpleNamespace
 
@@ -9,8 +9,8 @@ from amaranth.hdl import Array, Assert, Cat, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from .entry import is_start
 from ..messages import CrossbarBeat
+from .entry import is_start
 
 __all__ = ["CrossbarRegister"]
 
@@ -39,8 +39,16 @@ class CrossbarRegister(wiring.Component):
     """
 
     def __init__(self):
-        super().__init__({"passage": In(CrossbarBeat), "push": In(1), "space": Out(1), "ended": In(1),
-                          "output": Out(stream.Signature(CrossbarBeat)), "start": Out(1)})
+        super().__init__(
+            {
+                "passage": In(CrossbarBeat),
+                "push": In(1),
+                "space": Out(1),
+                "ended": In(1),
+                "output": Out(stream.Signature(CrossbarBeat)),
+                "start": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -49,7 +57,7 @@ class CrossbarRegister(wiring.Component):
         taken = Signal(range(2 * _PLACES))
         starts = Signal(_PLACES)
         m.d.comb += [
-            self.space.eq((pushed - taken)[:len(pushed)] != _PLACES),
+            self.space.eq((pushed - taken)[: len(pushed)] != _PLACES),
             self.output.valid.eq(pushed != taken),
             self.output.payload.eq(Array([place.as_value() for place in places])[taken[0]]),
             self.start.eq(starts.any()),
@@ -62,12 +70,15 @@ class CrossbarRegister(wiring.Component):
             m.d.sync += [pushed.eq(pushed + 1), starts.bit_select(pushed[0], 1).eq(is_start(self.passage.symbol))]
             for n, place in enumerate(places):
                 with m.If(pushed[0] == n):
-                    m.d.sync += [place.symbol.eq(self.passage.symbol), place.closes.eq(self.passage.closes & ~self.ended)]
+                    m.d.sync += [
+                        place.symbol.eq(self.passage.symbol),
+                        place.closes.eq(self.passage.closes & ~self.ended),
+                    ]
 
         if platform == "formal":
             self.probes = SimpleNamespace(places=places, pushed=pushed, taken=taken, starts=starts)
             m.d.comb += [
-                Assert((pushed - taken)[:len(pushed)] <= _PLACES, "no symbol is written over another"),
+                Assert((pushed - taken)[: len(pushed)] <= _PLACES, "no symbol is written over another"),
                 Assert(~(self.push & ~self.space), "the crossbar pushes only into a free place"),
             ]
         return m

@@ -5,7 +5,8 @@ Source: ours. Of the control codes only start, end and command enter the queue, 
 
 __all__ = ["OWN", "OWN_OP_BITS", "CLOSES", "is_own", "is_start", "is_command", "is_closing"]
 
-#: First entry of a command for this HUB, with the lower bits of its opcode below; the second is the rest of the opcode and the parameter.
+#: First entry of a command for this HUB, with the lower bits of its opcode below; the second is the rest of the opcode
+#: and the parameter.
 OWN = 0x180
 OWN_OP_BITS = 7
 #: Set in the opcode of a close all.
@@ -18,7 +19,8 @@ def is_own(entry):
 
 
 def is_closing(entry):
-    """Whether ``entry``, which begins no command for this HUB, is the opcode of a close all. Bit 8 is not part of the symbol then."""
+    """Whether ``entry``, which begins no command for this HUB, is the opcode of a close all. Bit 8 is not part of
+    the symbol then."""
     return entry[8] & entry[4]
 
 

@@ -11,8 +11,8 @@ from amaranth.lib.wiring import In, Out
 
 from ...link.symbol import SYMBOL_BITS
 from ..commands import Error, Op
-from .entry import OWN_OP_BITS, is_closing, is_command, is_start
 from ..messages import FAULTS, CrossbarBeat, Reply, Request, check_ports, is_absent
+from .entry import OWN_OP_BITS, is_closing, is_command, is_start
 
 __all__ = ["Head"]
 
@@ -34,11 +34,11 @@ class Head(wiring.Component):
     entry, own, valid, pop : In(9), In(1), In(1), Out(1)
         The queue's head, whether it is the first entry of a command for this HUB, and that it is taken.
     offer, offered, willing, accept : In(1), In(8), Out(1), Out(1)
-        A command that may be taken without the queue, since that is empty: its opcode, its parameter being ``entry``; that one would be, and
-        that it is.
+        A command that may be taken without the queue, since that is empty: its opcode, its parameter being ``entry``;
+        that one would be, and that it is.
     halt : In(1)
-        The queue was emptied in the cycle before: nothing is taken in this cycle, and a command that waits, or of which a part was
-        taken, is given up.
+        The queue was emptied in the cycle before: nothing is taken in this cycle, and a command that waits, or of which
+        a part was taken, is given up.
     expired : In(1)
         A command that waits is given up.
     targets : In(ports)
@@ -58,9 +58,11 @@ class Head(wiring.Component):
     response_valid, done, value : In(1), In(1), In(8)
         The controller's decision, at any time after the request; value is an error code if not done.
     fault, quiet : In(len(FAULTS)), In(1)
-        With the decision: the error, if it is one of ``FAULTS``, one-hot in their order; a command of this opcode is never answered.
+        With the decision: the error, if it is one of ``FAULTS``, one-hot in their order; a command of this opcode is
+        never answered.
     mine : In(1)
-        The low bits of ``request``'s parameter, as many as a port's number has, name an output that is connected to this input.
+        The low bits of ``request``'s parameter, as many as a port's number has, name an output that is connected to
+        this input.
     close_one, close_mine : Out(1), Out(1)
         The connection to that output ends; all connections of this input end.
     answer : Out(stream.Signature(Reply))
@@ -78,9 +80,10 @@ class Head(wiring.Component):
 
     Timing
     ------
-    A symbol a cycle. A command is taken in cycles t and t + 1, or, accepted, in t + 1 alone; it stands in the request register in t + 2;
-    one that closes is done in t + 3 with ``mine`` of t + 2, and the next entry may leave in t + 4. All others go to the controller, and hold the head until
-    ``resume`` or the cycle after its response. A command waits for the response and the answer to the one before.
+    A symbol a cycle. A command is taken in cycles t and t + 1, or, accepted, in t + 1 alone; it stands in the request
+    register in t + 2; one that closes is done in t + 3 with ``mine`` of t + 2, and the next entry may leave in t + 4.
+    All others go to the controller, and hold the head until ``resume`` or the cycle after its response. A command waits
+    for the response and the answer to the one before.
 
     Raises
     ------
@@ -96,29 +99,61 @@ class Head(wiring.Component):
             raise ValueError(f"a HUB of {ports} ports has no port {port}")
         self.ports = ports
         self.port = port
-        super().__init__({
-            "hub_id": In(8), "entry": In(SYMBOL_BITS), "own": In(1), "valid": In(1), "pop": Out(1),
-            "offer": In(1), "offered": In(8), "willing": Out(1), "accept": Out(1), "halt": In(1), "expired": In(1),
-            "targets": In(ports), "space": In(ports), "passage": Out(CrossbarBeat), "move": Out(1), "start_left": Out(1),
-            "request": Out(Request), "request_valid": Out(1), "give_up": Out(1),
-            "resume": In(1), "response_valid": In(1), "done": In(1), "value": In(8), "fault": In(len(FAULTS)), "quiet": In(1),
-            "mine": In(1), "close_one": Out(1), "close_mine": Out(1), "answer": Out(stream.Signature(Reply)),
-            **{name: Out(1) for name in FAULTS.values()}, "dropped": Out(1), "moved": Out(1), "holds": Out(1), "busy": Out(1),
-        })
+        super().__init__(
+            {
+                "hub_id": In(8),
+                "entry": In(SYMBOL_BITS),
+                "own": In(1),
+                "valid": In(1),
+                "pop": Out(1),
+                "offer": In(1),
+                "offered": In(8),
+                "willing": Out(1),
+                "accept": Out(1),
+                "halt": In(1),
+                "expired": In(1),
+                "targets": In(ports),
+                "space": In(ports),
+                "passage": Out(CrossbarBeat),
+                "move": Out(1),
+                "start_left": Out(1),
+                "request": Out(Request),
+                "request_valid": Out(1),
+                "give_up": Out(1),
+                "resume": In(1),
+                "response_valid": In(1),
+                "done": In(1),
+                "value": In(8),
+                "fault": In(len(FAULTS)),
+                "quiet": In(1),
+                "mine": In(1),
+                "close_one": Out(1),
+                "close_mine": Out(1),
+                "answer": Out(stream.Signature(Reply)),
+                **{name: Out(1) for name in FAULTS.values()},
+                "dropped": Out(1),
+                "moved": Out(1),
+                "holds": Out(1),
+                "busy": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
 
         op = Signal(8, reset_less=True)
         param = Signal(8, reset_less=True)
-        asked = Signal()      # the response to the request is still to come
+        asked = Signal()  # the response to the request is still to come
         answering = Signal()  # an answer waits for its way out: op with done in bit 0, and param as the value
-        # What it does now, one of these: passes on; takes the parameter of a command; asks for it, or looks at it; ends connections; waits for the
-        # decision; waits for the end of the connections.
+        # What it does now, one of these: passes on; takes the parameter of a command; asks for it, or looks at it; ends
+        # connections; waits for the decision; waits for the end of the connections.
         passes, parameter, executes, ends, waits, closing = (
-            Signal(name=name, init=name == "passes") for name in ("passes", "parameter", "executes", "ends", "waits", "closing"))
+            Signal(name=name, init=name == "passes")
+            for name in ("passes", "parameter", "executes", "ends", "waits", "closing")
+        )
         next_parameter, next_executes, next_ends, next_waits, next_closing = (
-            Signal(name=f"next_{name}") for name in ("parameter", "executes", "ends", "waits", "closing"))
+            Signal(name=f"next_{name}") for name in ("parameter", "executes", "ends", "waits", "closing")
+        )
         connected = Signal()
         blocked = Signal()
         may = Signal()
@@ -145,8 +180,8 @@ class Head(wiring.Component):
         closes = Signal()
         last_but_one = Signal()
         last = Signal()
-        drops = Signal()      # a symbol is dropped
-        in_run = Signal()     # the symbols before were dropped, and have been counted
+        drops = Signal()  # a symbol is dropped
+        in_run = Signal()  # the symbols before were dropped, and have been counted
         m.d.comb += [
             closes.eq(is_closing(self.entry)),
             self.move.eq(leaves),
@@ -174,7 +209,9 @@ class Head(wiring.Component):
         m.d.comb += [
             group.eq(op[4:] == Op.CLOSE >> 4),
             close_one.eq(group & (op[1:4] == (Op.CLOSE & 0xF) >> 1)),
-            here.eq(close_one | group & ((op[1:4] == (Op.CLOSE_MINE & 0xF) >> 1) | (op[:4] == Op.CLOSE_ALL_REPLY & 0xF))),
+            here.eq(
+                close_one | group & ((op[1:4] == (Op.CLOSE_MINE & 0xF) >> 1) | (op[:4] == Op.CLOSE_ALL_REPLY & 0xF))
+            ),
             bad.eq(is_absent(param, self.ports) | (param == self.port)),
         ]
         m.d.sync += [
@@ -198,7 +235,8 @@ class Head(wiring.Component):
             self.answer.payload.value.eq(param),
             self.answer.valid.eq(answering),
         ]
-        # While no command is under way they may follow what comes, which is known long before it is known whether a command is taken.
+        # While no command is under way they may follow what comes, which is known long before it is known whether a
+        # command is taken.
         idle = Signal()
         m.d.comb += idle.eq(passes & ~asked & ~answering)
         with m.If(idle):
@@ -206,7 +244,13 @@ class Head(wiring.Component):
         with m.Elif(parameter):
             m.d.sync += op[OWN_OP_BITS].eq(self.entry[8])
         with m.If(idle | parameter | self.response_valid | not_done):
-            m.d.sync += param.eq(Mux(self.response_valid, self.value, Mux(ends, Mux(was_bad, Error.BAD_PORT, Error.NOT_MINE), self.entry[:8])))
+            m.d.sync += param.eq(
+                Mux(
+                    self.response_valid,
+                    self.value,
+                    Mux(ends, Mux(was_bad, Error.BAD_PORT, Error.NOT_MINE), self.entry[:8]),
+                )
+            )
         with m.If(self.response_valid | not_done):
             m.d.sync += op[0].eq(self.response_valid & self.done)
         m.d.sync += [
@@ -236,8 +280,13 @@ class Head(wiring.Component):
         ]
 
         if platform == "formal":
-            self.probes = SimpleNamespace(states=Cat(passes, parameter, executes, ends, waits, closing), last_but_one=last_but_one, last=last, asked=asked,
-                                       answering=answering)
+            self.probes = SimpleNamespace(
+                states=Cat(passes, parameter, executes, ends, waits, closing),
+                last_but_one=last_but_one,
+                last=last,
+                asked=asked,
+                answering=answering,
+            )
             m.d.comb += [
                 Assert(~self.pop | self.valid, "only what is there is taken"),
                 Assert(~self.move | ~(self.targets & ~self.space).any(), "no symbol goes where there is no space"),

@@ -9,24 +9,29 @@ from amaranth.lib.wiring import In, Out
 
 from ...link.queue import QUEUE_DEPTH
 from ...link.symbol import SYMBOL_BITS
-from .bypass import Bypass
 from ..commands import Error
-from .entry import is_own
-from .head import Head
-from .input_register import SymbolKind
 from ..messages import FAULTS, LEVEL_BITS, CrossbarBeat, Reply, Request
 from ..monitor_map import CounterId
+from .bypass import Bypass
+from .entry import is_own
+from .head import Head
 from .input_queue import InputQueue
-from .symbol_decoder import SymbolDecoder
+from .input_register import SymbolKind
 from .reply_buffer import ReplyBuffer, ReplySource
+from .symbol_decoder import SymbolDecoder
 
 __all__ = ["InputPort", "ERROR_BITS"]
 
 #: Bits of the sum of errors; one bit more tells that it is greater.
 ERROR_BITS = 8
 
-_COUNTER_OF = {Error.UNKNOWN: CounterId.UNKNOWN, Error.BAD_PORT: CounterId.BAD_PORT, Error.NOT_MINE: CounterId.NOT_MINE,
-               Error.NOT_ALLOWED: CounterId.NOT_ALLOWED, Error.DISABLED: CounterId.DISABLED}
+_COUNTER_OF = {
+    Error.UNKNOWN: CounterId.UNKNOWN,
+    Error.BAD_PORT: CounterId.BAD_PORT,
+    Error.NOT_MINE: CounterId.NOT_MINE,
+    Error.NOT_ALLOWED: CounterId.NOT_ALLOWED,
+    Error.DISABLED: CounterId.DISABLED,
+}
 
 
 class InputPort(wiring.Component):
@@ -47,8 +52,8 @@ class InputPort(wiring.Component):
         The input register, and what enters it.
     enabled : In(1)
         The port is in use.
-    hub_id, targets, space, passage, move, request, request_valid, give_up, resume, response_valid, done, value, fault, quiet, mine, close_one,
-    close_mine, answer
+    hub_id, targets, space, passage, move, request, request_valid, give_up, resume, response_valid, done, value, fault,
+    quiet, mine, close_one, close_mine, answer
         As in Head.
     reset_queue : In(1)
         What is in the queue is thrown away, a command that waits is given up, and a ready signal is sent.
@@ -77,9 +82,9 @@ class InputPort(wiring.Component):
 
     Timing
     ------
-    A symbol in the input register in cycle t can move in cycle t + 2, with ``bypass`` in t if the queue is empty. A command for this
-    HUB of which the last symbol is in the input register in cycle t stands in the request register in t + 4, or t + 1.
-    ``errors`` follows two cycles later than what it counts.
+    A symbol in the input register in cycle t can move in cycle t + 2, with ``bypass`` in t if the queue is empty. A
+    command for this HUB of which the last symbol is in the input register in cycle t stands in the request register in
+    t + 4, or t + 1. ``errors`` follows two cycles later than what it counts.
 
     Raises
     ------
@@ -93,17 +98,45 @@ class InputPort(wiring.Component):
         self._head = Head(ports, port)
         self._queue = InputQueue(capacity)
         self._bypass = bypass
-        super().__init__({
-            "coming": In(SYMBOL_BITS), "rx_symbol": In(SYMBOL_BITS), "rx_kind": In(SymbolKind), "enabled": In(1), "hub_id": In(8),
-            "targets": In(ports), "space": In(ports), "passage": Out(CrossbarBeat), "move": Out(1),
-            "request": Out(Request), "request_valid": Out(1), "give_up": Out(1),
-            "resume": In(1), "response_valid": In(1), "done": In(1), "value": In(8), "fault": In(len(FAULTS)), "quiet": In(1),
-            "mine": In(1), "close_one": Out(1), "close_mine": Out(1), "answer": Out(stream.Signature(Reply)),
-            "reset_queue": In(1), "expired": In(1), "send_ready": Out(1), "ready_arrived": Out(1),
-            "reply_source": Out(ReplySource()), "no_route": In(1), "reply_lost": In(1),
-            "moved": Out(1), "held": Out(1), "errors": Out(ERROR_BITS + 1), "level": Out(LEVEL_BITS),
-            "events": Out(len(CounterId)), "busy": Out(1),
-        })
+        super().__init__(
+            {
+                "coming": In(SYMBOL_BITS),
+                "rx_symbol": In(SYMBOL_BITS),
+                "rx_kind": In(SymbolKind),
+                "enabled": In(1),
+                "hub_id": In(8),
+                "targets": In(ports),
+                "space": In(ports),
+                "passage": Out(CrossbarBeat),
+                "move": Out(1),
+                "request": Out(Request),
+                "request_valid": Out(1),
+                "give_up": Out(1),
+                "resume": In(1),
+                "response_valid": In(1),
+                "done": In(1),
+                "value": In(8),
+                "fault": In(len(FAULTS)),
+                "quiet": In(1),
+                "mine": In(1),
+                "close_one": Out(1),
+                "close_mine": Out(1),
+                "answer": Out(stream.Signature(Reply)),
+                "reset_queue": In(1),
+                "expired": In(1),
+                "send_ready": Out(1),
+                "ready_arrived": Out(1),
+                "reply_source": Out(ReplySource()),
+                "no_route": In(1),
+                "reply_lost": In(1),
+                "moved": Out(1),
+                "held": Out(1),
+                "errors": Out(ERROR_BITS + 1),
+                "level": Out(LEVEL_BITS),
+                "events": Out(len(CounterId)),
+                "busy": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -218,13 +251,15 @@ class InputPort(wiring.Component):
         m.d.comb += self.events.eq(Cat(events.get(counter, 0) for counter in sorted(CounterId)))
 
         # At most one error of each line in a cycle.
-        errors = (receiver.reserved | receiver.overrun | receiver.refused | replies.lost,
-                  receiver.command_cut,
-                  receiver.reply_cut,
-                  head.dropped,
-                  Cat(getattr(head, name) for name in FAULTS.values()).any(),
-                  self.no_route | self.reply_lost,
-                  self.expired)
+        errors = (
+            receiver.reserved | receiver.overrun | receiver.refused | replies.lost,
+            receiver.command_cut,
+            receiver.reply_cut,
+            head.dropped,
+            Cat(getattr(head, name) for name in FAULTS.values()).any(),
+            self.no_route | self.reply_lost,
+            self.expired,
+        )
         fresh = Signal(len(errors))
         total = Signal(ERROR_BITS + 1)
         m.d.comb += total.eq(self.errors[:ERROR_BITS] + sum(fresh))
@@ -233,6 +268,13 @@ class InputPort(wiring.Component):
             self.errors.eq(Cat(total[:ERROR_BITS], total[ERROR_BITS] | self.errors[ERROR_BITS])),
         ]
 
-        m.d.comb += self.busy.eq(self.rx_kind.as_value().any() | ~queue.empty | waits | head.busy | halt | replies.source.valid
-                                 | (fresh != 0))
+        m.d.comb += self.busy.eq(
+            self.rx_kind.as_value().any()
+            | ~queue.empty
+            | waits
+            | head.busy
+            | halt
+            | replies.source.valid
+            | (fresh != 0)
+        )
         return m

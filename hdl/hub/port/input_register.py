@@ -26,7 +26,12 @@ class SymbolKind(data.Struct):
 
 
 #: Kinds of control codes, and the codes that are refused at a disabled port.
-_HEARD = {"frame": (Control.START, Control.END), "command": (Control.COMMAND,), "reply": (Control.REPLY,), "ready": (Control.READY,)}
+_HEARD = {
+    "frame": (Control.START, Control.END),
+    "command": (Control.COMMAND,),
+    "reply": (Control.REPLY,),
+    "ready": (Control.READY,),
+}
 _REFUSED = (Control.START, Control.COMMAND, Control.REPLY)
 
 
@@ -54,10 +59,20 @@ class InputRegister(wiring.Component):
     """
 
     def __init__(self):
-        super().__init__({
-            "rx_payload": In(SYMBOL_BITS), "rx_valid": In(1), "looped": In(1), "loop_symbol": In(SYMBOL_BITS), "loop_valid": In(1),
-            "enabled": In(1), "coming": Out(SYMBOL_BITS), "symbol": Out(SYMBOL_BITS), "kind": Out(SymbolKind), "valid": Out(1),
-        })
+        super().__init__(
+            {
+                "rx_payload": In(SYMBOL_BITS),
+                "rx_valid": In(1),
+                "looped": In(1),
+                "loop_symbol": In(SYMBOL_BITS),
+                "loop_valid": In(1),
+                "enabled": In(1),
+                "coming": Out(SYMBOL_BITS),
+                "symbol": Out(SYMBOL_BITS),
+                "kind": Out(SymbolKind),
+                "valid": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -77,7 +92,10 @@ class InputRegister(wiring.Component):
             known.eq(valid & symbol[8] & ~symbol[3:8].any()),
             kind.byte.eq(valid & ~symbol[8]),
             kind.reserved.eq(valid & symbol[8] & ~(known & Cat(number == code & 7 for code in Control).any())),
-            *(getattr(kind, name).eq(known & Cat(number == code & 7 for code in codes).any()) for name, codes in (*_HEARD.items(), ("refused", _REFUSED))),
+            *(
+                getattr(kind, name).eq(known & Cat(number == code & 7 for code in codes).any())
+                for name, codes in (*_HEARD.items(), ("refused", _REFUSED))
+            ),
         ]
         m.d.sync += [held.eq(symbol), self.valid.eq(valid), self.kind.eq(kind)]
         with m.If(self.enabled):

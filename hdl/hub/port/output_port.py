@@ -10,9 +10,9 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ...link.symbol import SYMBOL_BITS, Control
+from ..messages import CrossbarBeat, Reply
 from .crossbar_register import CrossbarRegister
 from .entry import is_start
-from ..messages import CrossbarBeat, Reply
 from .reply_sender import ReplySender
 
 __all__ = ["OutputPort", "READY_LIMIT"]
@@ -55,7 +55,8 @@ class OutputPort(wiring.Component):
     ready_bit : Out(1)
         The ready bit.
     closed : Out(1)
-        The last symbol of a close all entered the output register in the cycle before: the connection that leads here ends.
+        The last symbol of a close all entered the output register in the cycle before: the connection that leads here
+        ends.
     looped : In(1)
         Loop back: the fiber is idle, and what would go there is taken at once, by ``loop``.
     tx : Out(stream.Signature(9))
@@ -67,12 +68,13 @@ class OutputPort(wiring.Component):
 
     Timing
     ------
-    A symbol that comes in cycle t is at ``tx`` in cycle t + 1, with ``register`` in t + 2, if nothing is in its way. There is one place
-    beside the output register: for a symbol that finds the output register taken, and for what is inserted. That comes there when the
-    output register is loaded. ``space`` depends on registers only; a stream flows without gaps.
+    A symbol that comes in cycle t is at ``tx`` in cycle t + 1, with ``register`` in t + 2, if nothing is in its way.
+    There is one place beside the output register: for a symbol that finds the output register taken, and for what is
+    inserted. That comes there when the output register is loaded. ``space`` depends on registers only; a stream flows
+    without gaps.
 
-    The ready bit hears of a start in the cycle in which it is first at ``tx``: a ready signal that arrives in that cycle loses, as does
-    one that arrives in the cycle of a ``ready_clear``.
+    The ready bit hears of a start in the cycle in which it is first at ``tx``: a ready signal that arrives in that
+    cycle loses, as does one that arrives in the cycle of a ``ready_clear``.
 
     Raises
     ------
@@ -84,14 +86,32 @@ class OutputPort(wiring.Component):
         if not isinstance(register, bool):
             raise TypeError(f"whether there is a register must be True or False, not {register!r}")
         self.register = register
-        super().__init__({
-            "passage": In(CrossbarBeat), "push": In(1), "space": Out(1),
-            "send_ready": In(1), "repair": In(1), "ready_arrived": In(1), "ready_set": In(1), "ready_clear": In(1),
-            "reply_byte": In(8), "reply_place": In(2), "reply_push": In(1), "reply_full": Out(1),
-            "answer": In(stream.Signature(Reply)), "ended": In(1),
-            "ready": Out(1), "ready_bit": Out(1, init=1), "closed": Out(1), "looped": In(1),
-            "tx": Out(stream.Signature(SYMBOL_BITS)), "loop_symbol": Out(SYMBOL_BITS), "loop_valid": Out(1), "busy": Out(1),
-        })
+        super().__init__(
+            {
+                "passage": In(CrossbarBeat),
+                "push": In(1),
+                "space": Out(1),
+                "send_ready": In(1),
+                "repair": In(1),
+                "ready_arrived": In(1),
+                "ready_set": In(1),
+                "ready_clear": In(1),
+                "reply_byte": In(8),
+                "reply_place": In(2),
+                "reply_push": In(1),
+                "reply_full": Out(1),
+                "answer": In(stream.Signature(Reply)),
+                "ended": In(1),
+                "ready": Out(1),
+                "ready_bit": Out(1, init=1),
+                "closed": Out(1),
+                "looped": In(1),
+                "tx": Out(stream.Signature(SYMBOL_BITS)),
+                "loop_symbol": Out(SYMBOL_BITS),
+                "loop_valid": Out(1),
+                "busy": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -99,7 +119,7 @@ class OutputPort(wiring.Component):
         # What comes from the crossbar.
         came = Signal(CrossbarBeat)
         comes = Signal()
-        free = Signal()          # the place beside the output register is empty
+        free = Signal()  # the place beside the output register is empty
         start_behind = Signal()  # a start waits behind the crossbar
         waits_behind = Signal()
         if self.register:
@@ -137,7 +157,8 @@ class OutputPort(wiring.Component):
             replies.take.eq(load & (readies == 0) & replies.waiting),
             replies.muted.eq(readies != 0),
         ]
-        # One that is sent and a repair cancel each other; the head's comes last in the cycle. A carry chain would be slower, and no smaller.
+        # One that is sent and a repair cancel each other; the head's comes last in the cycle. A carry chain would be
+        # slower, and no smaller.
         rest = Signal.like(readies)
         ready_moves = Signal()
         m.d.comb += [
@@ -146,7 +167,8 @@ class OutputPort(wiring.Component):
         ]
         m.d.sync += readies.eq(_stepped(rest, self.send_ready & ~rest.all(), 0))
 
-        # The place beside the output register takes what is inserted when that register is loaded, and at other times a symbol that comes.
+        # The place beside the output register takes what is inserted when that register is loaded, and at other times a
+        # symbol that comes.
         payload = Signal(SYMBOL_BITS, reset_less=True)
         beside = Signal(CrossbarBeat, reset_less=True)
         valid = Signal()
@@ -204,7 +226,15 @@ class OutputPort(wiring.Component):
         m.d.comb += self.busy.eq(valid | taken | waits_behind | (readies != 0) | replies.waiting | self.closed)
 
         if platform == "formal":
-            self.probes = SimpleNamespace(beside=beside, taken=taken, readies=readies, fresh=fresh, replies=replies, payload=payload, valid=valid,
-                                       behind=behind if self.register else None)
+            self.probes = SimpleNamespace(
+                beside=beside,
+                taken=taken,
+                readies=readies,
+                fresh=fresh,
+                replies=replies,
+                payload=payload,
+                valid=valid,
+                behind=behind if self.register else None,
+            )
             m.d.comb += Assert(~(self.push & ~self.space), "the crossbar pushes only into a free place")
         return m

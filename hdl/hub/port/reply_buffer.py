@@ -40,8 +40,8 @@ class ReplyBuffer(wiring.Component):
     Members
     -------
     byte, place, strobe : In(8), In(2), In(1)
-        A byte of a reply that arrives: opcode (1), HUB (2) or value (3), which completes it. One that does not come to its end is
-        replaced by the next.
+        A byte of a reply that arrives: opcode (1), HUB (2) or value (3), which completes it. One that does not come to
+        its end is replaced by the next.
     lost : Out(1)
         The reply that is completed in this cycle found no room when its opcode arrived.
     source : Out(ReplySource)
@@ -49,8 +49,8 @@ class ReplyBuffer(wiring.Component):
 
     Timing
     ------
-    A reply that is completed in cycle t is ``valid`` in cycle t + 1 if nothing is before it. Room that becomes free in a cycle can
-    be used in the next.
+    A reply that is completed in cycle t is ``valid`` in cycle t + 1 if nothing is before it. Room that becomes free in
+    a cycle can be used in the next.
     """
 
     def __init__(self):
@@ -65,7 +65,7 @@ class ReplyBuffer(wiring.Component):
         popped = Signal(range(2 * ARRIVED_ROOM))
         full = Signal()
         comes = Signal()
-        some = Signal()     # a reply is here: the reply bus asks for it early in a cycle, so a register knows it
+        some = Signal()  # a reply is here: the reply bus asks for it early in a cycle, so a register knows it
         no_room = Signal()  # the reply that arrives found no room
         m.d.comb += [
             # There are never more in it; and what is written of a reply that found no room is written over by the next.
@@ -84,14 +84,16 @@ class ReplyBuffer(wiring.Component):
         m.d.sync += [
             pushed.eq(pushed + comes),
             popped.eq(popped + self.source.pop),
-            some.eq(comes | some & ~(self.source.pop & (pushed == (popped + 1)[:len(popped)]))),
+            some.eq(comes | some & ~(self.source.pop & (pushed == (popped + 1)[: len(popped)]))),
         ]
 
         if platform == "formal":
             look = storage.read_port(domain="comb")
-            self.probes = SimpleNamespace(address=look.addr, data=look.data, pushed=pushed, popped=popped, no_room=no_room)
+            self.probes = SimpleNamespace(
+                address=look.addr, data=look.data, pushed=pushed, popped=popped, no_room=no_room
+            )
             m.d.comb += [
-                Assert((pushed - popped)[:len(pushed)] <= ARRIVED_ROOM, "no reply is written over another"),
+                Assert((pushed - popped)[: len(pushed)] <= ARRIVED_ROOM, "no reply is written over another"),
                 Assert(some == (pushed != popped)),
             ]
         return m

@@ -1,4 +1,6 @@
-"""Replies that wait for a port's output register, symbol by symbol: those from the reply bus, and the answer of the port's head.
+"""Replies that wait for a port's output register, symbol by symbol: those from the reply bus, and the answer of the
+port's
+head.
 
 Source: "The Design of Nectar" (1989), section 4.2.1; the room for four is ours (``docs/hub.md``, "Replies").
 """
@@ -24,8 +26,8 @@ class ReplySender(wiring.Component):
     Members
     -------
     byte, place, push : In(8), In(2), In(1)
-        A byte of a reply from the bus: opcode (1), HUB (2) or value (3), in consecutive cycles. If the first comes when it is ``full``, it is not taken, and
-        the others do not come.
+        A byte of a reply from the bus: opcode (1), HUB (2) or value (3), in consecutive cycles. If the first comes when
+        it is ``full``, it is not taken, and the others do not come.
     full : Out(1)
         There is no room. The room of a reply is free when its last symbol has been taken.
     answer : In(stream.Signature(Reply))
@@ -39,13 +41,23 @@ class ReplySender(wiring.Component):
 
     Timing
     ------
-    A reply of which the last byte is pushed in cycle t is ``waiting`` from cycle t + 1 on, an answer at once. ``full`` follows what
-    is pushed and taken in the next cycle. If both wait, the one is sent that was not sent last.
-    """
+    A reply of which the last byte is pushed in cycle t is ``waiting`` from cycle t + 1 on, an answer at once. ``full``
+    follows what is pushed and taken in the next cycle. If both wait, the one is sent that was not sent last."""
 
     def __init__(self):
-        super().__init__({"byte": In(8), "place": In(2), "push": In(1), "full": Out(1), "answer": In(stream.Signature(Reply)),
-                          "symbol": Out(SYMBOL_BITS), "waiting": Out(1), "muted": In(1), "take": In(1)})
+        super().__init__(
+            {
+                "byte": In(8),
+                "place": In(2),
+                "push": In(1),
+                "full": Out(1),
+                "answer": In(stream.Signature(Reply)),
+                "symbol": Out(SYMBOL_BITS),
+                "waiting": Out(1),
+                "muted": In(1),
+                "take": In(1),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -65,7 +77,7 @@ class ReplySender(wiring.Component):
         own = Signal()
         turn = Signal()
         last = Signal()
-        some = Signal()                     # a reply is in the memory
+        some = Signal()  # a reply is in the memory
         # one more; one less
         comes = Signal()
         goes = Signal()
@@ -81,11 +93,12 @@ class ReplySender(wiring.Component):
         m.d.sync += [
             come.eq(come + comes),
             sent.eq(sent + goes),
-            some.eq(comes | some & ~(goes & (come == (sent + 1)[:len(sent)]))),
-            self.full.eq(~goes & (self.full | comes & ((come - sent)[:len(come)] == REPLY_ROOM - 1))),
+            some.eq(comes | some & ~(goes & (come == (sent + 1)[: len(sent)]))),
+            self.full.eq(~goes & (self.full | comes & ((come - sent)[: len(come)] == REPLY_ROOM - 1))),
         ]
 
-        # Byte 0 of a reply in the memory is never written, hence 0. So a few gates can select what is sent: all but one are 0.
+        # Byte 0 of a reply in the memory is never written, hence 0. So a few gates can select what is sent: all but one
+        # are 0.
         first = Signal()
         second = Signal()
         others = Signal()
@@ -96,7 +109,12 @@ class ReplySender(wiring.Component):
             second.eq(~self.muted & own & (at == 2)),
             others.eq(~self.muted & own & at[0]),
             read_port.addr.eq(Cat(Mux(self.muted | own, 0, at), sent[:-1])),
-            self.symbol.eq(read_port.data | (others_byte & others.replicate(8)) | (reply.hub & second.replicate(8)) | Mux(first, Control.REPLY, 0)),
+            self.symbol.eq(
+                read_port.data
+                | (others_byte & others.replicate(8))
+                | (reply.hub & second.replicate(8))
+                | Mux(first, Control.REPLY, 0)
+            ),
         ]
         with m.If(self.take):
             m.d.sync += at.eq(at + 1)
@@ -107,9 +125,9 @@ class ReplySender(wiring.Component):
             look = storage.read_port(domain="comb")
             self.probes = SimpleNamespace(address=look.addr, data=look.data, come=come, sent=sent, at=at, own=own)
             m.d.comb += [
-                Assert((come - sent)[:len(come)] <= REPLY_ROOM, "no reply is written over another"),
+                Assert((come - sent)[: len(come)] <= REPLY_ROOM, "no reply is written over another"),
                 Assert(some == (come != sent)),
-                Assert(self.full == ((come - sent)[:len(come)] == REPLY_ROOM)),
+                Assert(self.full == ((come - sent)[: len(come)] == REPLY_ROOM)),
                 Assert(~self.push | (self.place != 0), "no byte has place 0"),
             ]
             for n in range(REPLY_ROOM):

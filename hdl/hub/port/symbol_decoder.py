@@ -3,7 +3,8 @@
 Commands are recognised here and not at the queue's head: their symbols are written to the queue as they arrive, but
 stay invisible to the head until the command is complete. So a fragment never reaches the head: it is written over
 when it is cut short. A command for this HUB ends up as two entries, which replace what was written of it:
-``OWN`` with bits 6:0 of the opcode, and the parameter with the opcode's bit 7 in bit 8. The opcode of a *close all* is marked.
+``OWN`` with bits 6:0 of the opcode, and the parameter with the opcode's bit 7 in bit 8. The opcode of a *close all* is
+marked.
 
 Source: "The Design of Nectar" (1989), section 4.1 ("the I/O port extracts commands from the incoming byte stream");
 ``docs/wire.md`` and ``docs/hub.md``, "Input side of a port".
@@ -41,10 +42,11 @@ class SymbolDecoder(wiring.Component):
     write, entry, place, commit, amount : as in InputQueue
         What enters the queue.
     full, tight : In(1), In(1)
-        The queue has no room for an entry, for a whole command. What it has no room for is written, too, but not committed.
+        The queue has no room for an entry, for a whole command. What it has no room for is written, too, but not
+        committed.
     past, taken : In(1), In(1)
-        A symbol of no command is not committed, as it goes past the queue; so is a command for this HUB that is no flush. The first only when not
-        ``full``.
+        A symbol of no command is not committed, as it goes past the queue; so is a command for this HUB that is no
+        flush. The first only when not ``full``.
     plain : Out(1)
         The symbol belongs in the queue and to no command.
     own, op : Out(1), Out(8)
@@ -58,8 +60,8 @@ class SymbolDecoder(wiring.Component):
     ready : Out(1)
         A ready signal has arrived.
     refused, reserved, overrun, command_cut, reply_cut : Out(1)
-        Errors: a frame at a disabled port; a reserved code; a symbol that found no room, or belongs to a command that found none; a
-        command or a reply cut short.
+        Errors: a frame at a disabled port; a reserved code; a symbol that found no room, or belongs to a command that
+        found none; a command or a reply cut short.
 
     Timing
     ------
@@ -67,15 +69,38 @@ class SymbolDecoder(wiring.Component):
     """
 
     def __init__(self):
-        super().__init__({
-            "hub_id": In(8), "enabled": In(1), "coming": In(SYMBOL_BITS), "symbol": In(SYMBOL_BITS), "kind": In(SymbolKind), "discard": In(1),
-            "write": Out(1), "entry": Out(SYMBOL_BITS), "place": Out(range(1, COMMAND_LENGTH + 1)), "commit": Out(1),
-            "amount": Out(range(1, COMMAND_LENGTH + 1)),
-            "full": In(1), "tight": In(1), "past": In(1), "taken": In(1),
-            "plain": Out(1), "own": Out(1), "op": Out(8), "flush": Out(1), "partial": Out(1),
-            "reply_place": Out(2), "reply_strobe": Out(1), "ready": Out(1),
-            "refused": Out(1), "reserved": Out(1), "overrun": Out(1), "command_cut": Out(1), "reply_cut": Out(1),
-        })
+        super().__init__(
+            {
+                "hub_id": In(8),
+                "enabled": In(1),
+                "coming": In(SYMBOL_BITS),
+                "symbol": In(SYMBOL_BITS),
+                "kind": In(SymbolKind),
+                "discard": In(1),
+                "write": Out(1),
+                "entry": Out(SYMBOL_BITS),
+                "place": Out(range(1, COMMAND_LENGTH + 1)),
+                "commit": Out(1),
+                "amount": Out(range(1, COMMAND_LENGTH + 1)),
+                "full": In(1),
+                "tight": In(1),
+                "past": In(1),
+                "taken": In(1),
+                "plain": Out(1),
+                "own": Out(1),
+                "op": Out(8),
+                "flush": Out(1),
+                "partial": Out(1),
+                "reply_place": Out(2),
+                "reply_strobe": Out(1),
+                "ready": Out(1),
+                "refused": Out(1),
+                "reserved": Out(1),
+                "overrun": Out(1),
+                "command_cut": Out(1),
+                "reply_cut": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -115,7 +140,7 @@ class SymbolDecoder(wiring.Component):
         never = Signal(reset_less=True)
         flushes = Signal(reset_less=True)
         spoiled = Signal()  # it found no room
-        void = Signal()     # it was forgotten
+        void = Signal()  # it was forgotten
         data = Signal()
         inside = Signal()
         alive = Signal()
@@ -163,16 +188,25 @@ class SymbolDecoder(wiring.Component):
         second = Signal()
         m.d.comb += [
             self.plain.eq(self.enabled & (kind.frame | kind.byte & outside)),
-            self.overrun.eq(self.plain & self.full | self.enabled & kind.command & self.tight | inside & alive & spoiled),
+            self.overrun.eq(
+                self.plain & self.full | self.enabled & kind.command & self.tight | inside & alive & spoiled
+            ),
             self.write.eq(kind.frame | kind.command | data),
             # All else means nothing without ``write``. A command becomes this HUB's own with its ID.
             claim.eq((place == 2) & for_us),
             second.eq((place == _LAST) & ours),
             claims.eq(kind.byte & claim),
-            self.commit.eq(self.plain & ~self.full & ~self.past | last & Mux(ours, flushes | ~spoiled & ~self.taken, ~spoiled)),
+            self.commit.eq(
+                self.plain & ~self.full & ~self.past | last & Mux(ours, flushes | ~spoiled & ~self.taken, ~spoiled)
+            ),
             self.amount.eq(Mux(kind.byte & (place == _LAST), Mux(ours, 2, COMMAND_LENGTH), 1)),
-            self.entry.eq(Cat(Mux(claims, op[:OWN_OP_BITS], byte[:OWN_OP_BITS]), byte[OWN_OP_BITS:] | claims,
-                              self.symbol[8] | claims | (kind.byte & (second & op[7] | (place == 1) & closes)))),
+            self.entry.eq(
+                Cat(
+                    Mux(claims, op[:OWN_OP_BITS], byte[:OWN_OP_BITS]),
+                    byte[OWN_OP_BITS:] | claims,
+                    self.symbol[8] | claims | (kind.byte & (second & op[7] | (place == 1) & closes)),
+                )
+            ),
         ]
         with m.If(kind.frame | kind.command | (place == 0) | claim):
             m.d.comb += self.place.eq(1)
@@ -182,6 +216,17 @@ class SymbolDecoder(wiring.Component):
             m.d.comb += self.place.eq(place + 1)
 
         if platform == "formal":
-            self.probes = SimpleNamespace(place=place, spoiled=spoiled, void=void, op=op, ours=ours, for_any=for_any, never=never,
-                                       flushes=flushes, named=named, for_all=for_all, outside=outside)
+            self.probes = SimpleNamespace(
+                place=place,
+                spoiled=spoiled,
+                void=void,
+                op=op,
+                ours=ours,
+                for_any=for_any,
+                never=never,
+                flushes=flushes,
+                named=named,
+                for_all=for_all,
+                outside=outside,
+            )
         return m

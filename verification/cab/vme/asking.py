@@ -15,8 +15,13 @@ async def set_window(inside, address, modifier):
 
 async def look(plug, address, select=15, value=None):
     """An access to the window; None if it ended in an error, else what was read, or 0."""
-    plug.put(window__valid=1, window__address=address & 0x7FFFFC, window__write=value is not None, window__select=select,
-             window__write_data=value or 0)
+    plug.put(
+        window__valid=1,
+        window__address=address & 0x7FFFFC,
+        window__write=value is not None,
+        window__select=select,
+        window__write_data=value or 0,
+    )
     while True:
         await RisingEdge(plug.dut.clk)
         if plug.get("window__done"):
@@ -32,5 +37,10 @@ async def entry(inside, send, near, far, length, modifier, half=0, notify=1):
     register = VME_REG["VD_SEND" if send else "VD_FETCH"]
     assert await inside.write("vd_address", near)
     assert await inside.write("vd_remote", far)
-    return await inside.write(register.name.lower(), register.length.put(length) | register.modifier.put(modifier)
-                              | register.half.put(half) | register.notify.put(notify))
+    return await inside.write(
+        register.name.lower(),
+        register.length.put(length)
+        | register.modifier.put(modifier)
+        | register.half.put(half)
+        | register.notify.put(notify),
+    )

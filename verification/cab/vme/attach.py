@@ -12,8 +12,15 @@ __all__ = ["Inside", "Plug"]
 
 _PINS = "pins__"
 _DRIVEN = (
-    ("pins__address_drive", {"address": "pins__address_out", "am": "pins__am_out", "lword": "pins__lword_n_out",
-                             "iack": "pins__iack_n_out"}),
+    (
+        "pins__address_drive",
+        {
+            "address": "pins__address_out",
+            "am": "pins__am_out",
+            "lword": "pins__lword_n_out",
+            "iack": "pins__iack_n_out",
+        },
+    ),
     ("pins__as_drive", {"as": "pins__as_n_out"}),
     ("pins__ds_drive", {"write": "pins__write_n_out"}),
 )
@@ -35,12 +42,14 @@ class Plug:
         self.dut, self.bus, self.slot, self.period_ps, self.name, self.prefix = dut, bus, slot, period_ps, name, prefix
         self._handles = {}
         self._driven = {}
-        self.tasks = []          # what runs until it is unplugged
+        self.tasks = []  # what runs until it is unplugged
         self._set_all()
 
     def _pin(self, name):
         if name not in self._handles:
-            self._handles[name] = getattr(self.dut, self.prefix + name[len(_PINS):] if name.startswith(_PINS) else name)
+            self._handles[name] = getattr(
+                self.dut, self.prefix + name[len(_PINS) :] if name.startswith(_PINS) else name
+            )
         return self._handles[name]
 
     def get(self, name):
@@ -58,11 +67,23 @@ class Plug:
     def _set_all(self):
         level = self.bus.level
         self.put(
-            pins__as_n=level("as"), pins__ds_n=level("ds1") << 1 | level("ds0"), pins__write_n=level("write"),
-            pins__lword_n=level("lword"), pins__iack_n=level("iack"), pins__address=level("address"), pins__am=level("am"),
-            pins__data=level("data_high") << 16 | level("data_low"), pins__dtack_n=level("dtack"), pins__berr_n=level("berr"),
-            pins__bbsy_n=level("bbsy"), pins__bclr_n=level("bclr"), pins__br_n=15, pins__bgin_n=15, pins__iackin_n=1,
-            pins__sysreset_n=1)
+            pins__as_n=level("as"),
+            pins__ds_n=level("ds1") << 1 | level("ds0"),
+            pins__write_n=level("write"),
+            pins__lword_n=level("lword"),
+            pins__iack_n=level("iack"),
+            pins__address=level("address"),
+            pins__am=level("am"),
+            pins__data=level("data_high") << 16 | level("data_low"),
+            pins__dtack_n=level("dtack"),
+            pins__berr_n=level("berr"),
+            pins__bbsy_n=level("bbsy"),
+            pins__bclr_n=level("bclr"),
+            pins__br_n=15,
+            pins__bgin_n=15,
+            pins__iackin_n=1,
+            pins__sysreset_n=1,
+        )
 
     def _line(self, name, old, new):
         level = self.bus.level
@@ -85,7 +106,9 @@ class Plug:
         """Resets, with other inputs as given, and connects the pins."""
         self.put(rst=1, clk=0, **inputs)
         await Timer(random.randrange(1, self.period_ps), "ps")
-        self.tasks.append(cocotb.start_soon(Clock(self.dut.clk, self.period_ps // 2 * 2, unit="ps").start(start_high=False)))
+        self.tasks.append(
+            cocotb.start_soon(Clock(self.dut.clk, self.period_ps // 2 * 2, unit="ps").start(start_high=False))
+        )
         for _ in range(4):
             await RisingEdge(self.dut.clk)
         self.put(rst=0)
@@ -131,7 +154,9 @@ class Plug:
 
     def _data(self):
         on, value = self.get("pins__data_drive"), self.get("pins__data_out")
-        self.bus.drive(self.name, data_low=value & 0xFFFF if on & 1 else None, data_high=value >> 16 if on & 2 else None)
+        self.bus.drive(
+            self.name, data_low=value & 0xFFFF if on & 1 else None, data_high=value >> 16 if on & 2 else None
+        )
 
     def _pull(self, line, pin):
         self.bus.set(self.name, line, 0 if self.get(pin) else 1)
@@ -197,7 +222,7 @@ class Inside:
 
     async def _run(self):
         plug = self.plug
-        answers = []       # (cycles left, error, data)
+        answers = []  # (cycles left, error, data)
         locked = False
         memory_data = None
         plug.put(**{f"{self.prefix}__ready": 0, f"{self.prefix}__done": 0})
@@ -210,8 +235,11 @@ class Inside:
                 answers.append([3 if self.slow == 0 else random.choice((3, 3, 4, 7)), *self._perform()])
                 locked = bool(lock)
             locked = locked and bool(lock)
-            self.lock_lengths = [*self.lock_lengths[:-1], self.lock_lengths[-1] + 1] if locked else (
-                [*self.lock_lengths, 0] if self.lock_lengths[-1] else self.lock_lengths)
+            self.lock_lengths = (
+                [*self.lock_lengths[:-1], self.lock_lengths[-1] + 1]
+                if locked
+                else ([*self.lock_lengths, 0] if self.lock_lengths[-1] else self.lock_lengths)
+            )
             if not locked:
                 self.cpu()
             for event in self.events:
@@ -227,21 +255,30 @@ class Inside:
                 if answers[0][0] == 0:
                     _, error, data = answers.pop(0)
                     done = 1
-            plug.put(**{f"{self.prefix}__ready": self._ready, f"{self.prefix}__done": done, f"{self.prefix}__error": error,
-                        f"{self.prefix}__read_data": data, "memory__ready": self._slot,
-                        "memory_data": random.getrandbits(32) if memory_data is None else memory_data})
+            plug.put(
+                **{
+                    f"{self.prefix}__ready": self._ready,
+                    f"{self.prefix}__done": done,
+                    f"{self.prefix}__error": error,
+                    f"{self.prefix}__read_data": data,
+                    "memory__ready": self._slot,
+                    "memory_data": random.getrandbits(32) if memory_data is None else memory_data,
+                }
+            )
             memory_data = None
 
     def _perform(self):
         address, write, select = self._access("address"), self._access("write"), self._access("select")
-        self.accesses.append((address, write, self._access("execute"), select, self._access("lock"), self._access("write_data")))
+        self.accesses.append(
+            (address, write, self._access("execute"), select, self._access("lock"), self._access("write_data"))
+        )
         if self.holes(address):
             return 1, 0
         at = address - self.BASE
         if write:
             self._store(at, select, self._access("write_data"))
             return 0, 0
-        return 0, int.from_bytes(self.memory[at:at + 4], "big")
+        return 0, int.from_bytes(self.memory[at : at + 4], "big")
 
     def _store(self, at, select, word):
         for lane in range(4):
@@ -253,7 +290,7 @@ class Inside:
         if get("memory__write"):
             self._store(at, get("memory__select"), get("memory__data"))
             return None
-        return int.from_bytes(self.memory[at:at + 4], "big")
+        return int.from_bytes(self.memory[at : at + 4], "big")
 
     async def write(self, name, value):
         """Writes a register; whether it was accepted."""

@@ -6,10 +6,28 @@ Knows no simulator: time comes from outside. Source: ANSI/IEEE 1014, chapters 1 
 __all__ = ["Backplane", "COLLECTOR", "point", "STATES"]
 
 #: Three-state lines and their levels while nobody drives them.
-STATES = {"as": 1, "ds0": 1, "ds1": 1, "write": 1, "lword": 1, "iack": 1, "address": 0x7FFFFFFF, "am": 0x3F,
-          "data_high": 0xFFFF, "data_low": 0xFFFF}
+STATES = {
+    "as": 1,
+    "ds0": 1,
+    "ds1": 1,
+    "write": 1,
+    "lword": 1,
+    "iack": 1,
+    "address": 0x7FFFFFFF,
+    "am": 0x3F,
+    "data_high": 0xFFFF,
+    "data_low": 0xFFFF,
+}
 #: Open-collector lines: low while anybody pulls them.
-COLLECTOR = ("dtack", "berr", "bbsy", "bclr", "sysreset", *(f"br{n}" for n in range(4)), *(f"irq{n}" for n in range(1, 8)))
+COLLECTOR = (
+    "dtack",
+    "berr",
+    "bbsy",
+    "bclr",
+    "sysreset",
+    *(f"br{n}" for n in range(4)),
+    *(f"irq{n}" for n in range(1, 8)),
+)
 
 
 def point(kind, slot):

@@ -12,7 +12,8 @@ __all__ = ["Answer", "BusMaster", "BusSlave", "lanes"]
 
 
 def lanes(address, size, value=None):
-    """Which lines a transfer of ``size`` bytes uses: ``(ds0, ds1, lword, data lines)`` as levels; with ``value`` what the
+    """Which lines a transfer of ``size`` bytes uses: ``(ds0, ds1, lword, data lines)`` as levels; with ``value`` what
+    the
     data lines carry."""
     if size == 4:
         return 0, 0, 0, None if value is None else {"data_high": value >> 16, "data_low": value & 0xFFFF}
@@ -55,8 +56,19 @@ class BusMaster:
         """Address, then AS*."""
         bus = self.bus
         await until(bus, lambda: bus.level("as"))
-        bus.drive(self.name, **{"address": address >> 1, "am": int(modifier), "lword": 0 if size == 4 else 1, "iack": iack,
-                                "write": 1 - write, "as": 1, "ds0": 1, "ds1": 1})
+        bus.drive(
+            self.name,
+            **{
+                "address": address >> 1,
+                "am": int(modifier),
+                "lword": 0 if size == 4 else 1,
+                "iack": iack,
+                "write": 1 - write,
+                "as": 1,
+                "ds0": 1,
+                "ds1": 1,
+            },
+        )
         await pause(Ns.ADDRESS_SETUP + self._more())
         bus.set(self.name, "as", 0)
         await pause(between(0.01, 20))
@@ -98,7 +110,9 @@ class BusMaster:
         """AS* rises, everything is let go."""
         self.bus.set(self.name, "as", 1)
         await pause(between(5, 15))
-        self.bus.drive(self.name, **dict.fromkeys(("address", "am", "lword", "iack", "write", "as", "ds0", "ds1"), None))
+        self.bus.drive(
+            self.name, **dict.fromkeys(("address", "am", "lword", "iack", "write", "as", "ds0", "ds1"), None)
+        )
         await pause(Ns.STROBE_HIGH + self._more())
 
     async def read(self, address, size=4, modifier=Modifier.A24_USER_DATA):
@@ -163,7 +177,7 @@ class BusSlave:
         self.bus, self.base, self.size, self.delay, self.berr, self.name = bus, base, size, delay, berr, name
         self.modifiers = modifiers
         self.bytes = bytearray(random.randbytes(size))
-        self.cycles = []       # (modifier, address, size, write) of each transfer
+        self.cycles = []  # (modifier, address, size, write) of each transfer
         self.release = (1, delay[1])
         cocotb.start_soon(self._run())
 
@@ -201,9 +215,9 @@ class BusSlave:
         if not bad and write:
             word = bus.level("data_high") << 16 | bus.level("data_low")
             value = word if size == 4 else word & 0xFFFF if size == 2 else word >> 8 * (1 - (at & 1)) & 0xFF
-            self.bytes[at - self.base:at - self.base + size] = value.to_bytes(size, "big")
+            self.bytes[at - self.base : at - self.base + size] = value.to_bytes(size, "big")
         elif not bad:
-            value = int.from_bytes(self.bytes[at - self.base:at - self.base + size], "big")
+            value = int.from_bytes(self.bytes[at - self.base : at - self.base + size], "big")
             bus.drive(self.name, **lanes(at, size, value)[3])
             await pause(0.5)
         line = "berr" if bad else "dtack"

@@ -49,9 +49,9 @@ class Checker:
         self.cut_short = cut_short
         self.violations = []
         self.counts = {}
-        self._changed = {}       # line → time of its last change
-        self._answered = True    # the transfer at work has been answered
-        self._held = False       # address and AM must stay
+        self._changed = {}  # line → time of its last change
+        self._answered = True  # the transfer at work has been answered
+        self._held = False  # address and AM must stay
         self._first_strobe = None
         self._strobes_high = self._as_rose = self._strobe_fell = None
         self._strobes_low = 0
@@ -60,7 +60,8 @@ class Checker:
         backplane.watch(self._change)
 
     def done(self, *rules):
-        """Raises AssertionError with the first violations, if there are any, or if one of ``rules`` was never checked."""
+        """Raises AssertionError with the first violations, if there are any, or if one of ``rules`` was never
+        checked."""
         for rule in rules:
             assert self.counts.get(rule), f"nothing was there to check {rule} by"
         assert not self.violations, "\n".join(f"{v.time:.1f} ns: {v.rule}: {v.text}" for v in self.violations[:10])
@@ -91,15 +92,25 @@ class Checker:
 
     def _change(self, name, old, new):
         if name not in COLLECTOR and "@" not in name:
-            self._need("CONFLICT", len(self.bus.drivers[name]) < 2,
-                       f"{name} is driven by {sorted(self.bus.drivers[name])}")
-        handler = {"as": self._as, "ds0": self._ds, "ds1": self._ds, "dtack": self._answer, "berr": self._answer,
-                   "bbsy": self._busy}.get(name)
+            self._need(
+                "CONFLICT", len(self.bus.drivers[name]) < 2, f"{name} is driven by {sorted(self.bus.drivers[name])}"
+            )
+        handler = {
+            "as": self._as,
+            "ds0": self._ds,
+            "ds1": self._ds,
+            "dtack": self._answer,
+            "berr": self._answer,
+            "bbsy": self._busy,
+        }.get(name)
         if name in _ADDRESS and old != new:
             self._need("ADDRESS-HOLD", not self._held, f"{name} changes before the answer")
         elif name == "write" and old != new:
-            self._need("WRITE-HOLD", not self._strobed() and self._since(self._strobes_high) >= Ns.WRITE_HOLD,
-                       "WRITE* changes while, or right after, a data strobe is low")
+            self._need(
+                "WRITE-HOLD",
+                not self._strobed() and self._since(self._strobes_high) >= Ns.WRITE_HOLD,
+                "WRITE* changes while, or right after, a data strobe is low",
+            )
         elif name in _DATA:
             self._data(name, old, new)
         elif name.startswith("irq") and old != new:
@@ -115,8 +126,11 @@ class Checker:
 
     def _as(self, name, new):
         if new == 0:
-            self._need("ADDRESS-SETUP", self._stable(*_ADDRESS) >= Ns.ADDRESS_SETUP,
-                       "the address is not stable long enough before AS*")
+            self._need(
+                "ADDRESS-SETUP",
+                self._stable(*_ADDRESS) >= Ns.ADDRESS_SETUP,
+                "the address is not stable long enough before AS*",
+            )
             self._need("AS-HIGH", self._since(self._as_rose) >= Ns.STROBE_HIGH, "AS* was high too shortly")
             self._need("OWNER", bool(self.bus.drivers["bbsy"]), "AS* falls though nobody has BBSY*")
             self._held, self._moved = True, 0
@@ -134,23 +148,39 @@ class Checker:
             self._strobe_fell = self.bus.now()
             self._answered = False
             self._need("DS-ORDER", self._low("as"), f"{name} falls while AS* is high")
-            self._need("DS-HIGH", self._since(self._strobes_high) >= Ns.STROBE_HIGH,
-                       "the data strobes were high too shortly")
-            self._need("DS-FREE", not self._low("dtack") and not self._low("berr"),
-                       f"{name} falls before DTACK* and BERR* are high")
-            self._need("DATA-SETUP", self._stable("write") >= Ns.DATA_SETUP,
-                       "WRITE* is not stable long enough before the data strobes")
+            self._need(
+                "DS-HIGH", self._since(self._strobes_high) >= Ns.STROBE_HIGH, "the data strobes were high too shortly"
+            )
+            self._need(
+                "DS-FREE",
+                not self._low("dtack") and not self._low("berr"),
+                f"{name} falls before DTACK* and BERR* are high",
+            )
+            self._need(
+                "DATA-SETUP",
+                self._stable("write") >= Ns.DATA_SETUP,
+                "WRITE* is not stable long enough before the data strobes",
+            )
             if self._low("write"):
-                self._need("DATA-SETUP", all(self.bus.driven(line) for line in self._used())
-                           and self._stable(*self._used()) >= Ns.DATA_SETUP,
-                       "data are not valid long enough before the data strobes")
+                self._need(
+                    "DATA-SETUP",
+                    all(self.bus.driven(line) for line in self._used())
+                    and self._stable(*self._used()) >= Ns.DATA_SETUP,
+                    "data are not valid long enough before the data strobes",
+                )
             else:
-                self._need("READ-TURN", not any(self.bus.driven(line) for line in _DATA),
-                           "data lines are driven when a read begins")
+                self._need(
+                    "READ-TURN",
+                    not any(self.bus.driven(line) for line in _DATA),
+                    "data lines are driven when a read begins",
+                )
             self._block()
         elif new == 0:
-            self._need("DS-SKEW", self._since(self._strobe_fell) <= Ns.DS_SKEW + 2 * _GRAIN,
-                       "the second data strobe falls too late")
+            self._need(
+                "DS-SKEW",
+                self._since(self._strobe_fell) <= Ns.DS_SKEW + 2 * _GRAIN,
+                "the second data strobe falls too late",
+            )
         else:
             if not self.cut_short:
                 self._need("DS-HOLD", self._answered, f"{name} rises before the answer")
@@ -176,13 +206,17 @@ class Checker:
     def _answer(self, name, new):
         if new == 0:
             self._strobes_low = self._low("ds0") + self._low("ds1")
-            self._need("ANSWER", self._strobed() and self._since(self._strobe_fell) >= Ns.ANSWER,
-                       f"{name} falls without a data strobe, or less than 30 ns after it")
+            self._need(
+                "ANSWER",
+                self._strobed() and self._since(self._strobe_fell) >= Ns.ANSWER,
+                f"{name} falls without a data strobe, or less than 30 ns after it",
+            )
             self._need("ONE-ANSWER", len(self.bus.drivers["dtack"]) + len(self.bus.drivers["berr"]) == 1, "two answers")
             if name == "dtack" and not self._low("write") and self._strobed():
                 lines = _DATA[:1] if self._low("iack") else self._used()
-                self._need("READ-SETUP", all(self.bus.driven(line) for line in lines),
-                           "data are not there when DTACK* falls")
+                self._need(
+                    "READ-SETUP", all(self.bus.driven(line) for line in lines), "data are not there when DTACK* falls"
+                )
             if self._moved == 0 and self._strobes_low == 1 and self._low("ds0"):
                 self._block_start += 1
             self._moved += 4 if self._low("lword") else self._strobes_low
@@ -190,8 +224,11 @@ class Checker:
             return
         self._need("ANSWER-HOLD", not self._strobed(), f"{name} rises while a data strobe is low")
         if not self._low("write"):
-            self._need("READ-RELEASE", not any(self.bus.driven(line) for line in _DATA),
-                       "data lines are driven when DTACK* rises")
+            self._need(
+                "READ-RELEASE",
+                not any(self.bus.driven(line) for line in _DATA),
+                "data lines are driven when DTACK* rises",
+            )
 
     # Arbitration.
 
@@ -200,8 +237,9 @@ class Checker:
             self._need("BUSY-FREE", len(self.bus.drivers["bbsy"]) == 1, "two have BBSY*")
             return
         self._need("BUSY-LOW", self._since(self._changed.get("bbsy")) >= Ns.BUSY, "BBSY* was low less than 90 ns")
-        self._need("BUSY-GRANT", all(not self._low(point(f"bg{n}", 0)) for n in range(4)),
-                   "BBSY* rises while a grant is out")
+        self._need(
+            "BUSY-GRANT", all(not self._low(point(f"bg{n}", 0)) for n in range(4)), "BBSY* rises while a grant is out"
+        )
 
     def _chain(self, name, new):
         kind, slot = name.split("@")
@@ -212,16 +250,25 @@ class Checker:
         if new == 0:
             self._need("CHAIN", self._low(before), f"{name} falls though {before} is high")
             if kind == "iackin":
-                self._need("IACK-ORDER", self._low("as") and self._strobed() and self._low("iack"),
-                           f"{name} falls outside of an acknowledgment")
+                self._need(
+                    "IACK-ORDER",
+                    self._low("as") and self._strobed() and self._low("iack"),
+                    f"{name} falls outside of an acknowledgment",
+                )
         elif kind == "iackin":
-            self._need("IACK-RELEASE", self._since(self._as_rose) <= Ns.IACKOUT_RELEASE + 2 * _GRAIN,
-                       f"{name} rises more than 30 ns after AS*")
+            self._need(
+                "IACK-RELEASE",
+                self._since(self._as_rose) <= Ns.IACKOUT_RELEASE + 2 * _GRAIN,
+                f"{name} rises more than 30 ns after AS*",
+            )
 
     # Interrupts.
 
     def _irq(self, name, new):
         if new == 1:
             level = int(name[3:])
-            self._need("IRQ-HOLD", self._low("as") and self._low("iack") and self._strobed()
-                       and self.bus.level("address") & 7 == level, f"{name} is let go without an acknowledgment")
+            self._need(
+                "IRQ-HOLD",
+                self._low("as") and self._low("iack") and self._strobed() and self.bus.level("address") & 7 == level,
+                f"{name} is let go without an acknowledgment",
+            )

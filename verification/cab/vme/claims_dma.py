@@ -1,4 +1,5 @@
-"""Claims about hdl/cab/vme/dma.py that run with those of test_dma.py: its registers, what may be entered, what is told and when."""
+"""Claims about hdl/cab/vme/dma.py that run with those of test_dma.py: its registers, what may be entered, what is
+told and when."""
 
 import random
 
@@ -47,7 +48,8 @@ def modifiers():
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def a_list_that_stop_empties_is_told_as_that(dut):
-    """docs/vme.md, DMA: whenever *stop* comes, each entry has either ended, or VME_ERROR and VD_RESULT tell that the list was emptied before its end."""
+    """docs/vme.md, DMA: whenever *stop* comes, each entry has either ended, or VME_ERROR and VD_RESULT tell that the
+    list was emptied before its end."""
     rig = await VmeTestbench(dut, inside()).start()
     BusSlave(rig.bus, BASE, 1024, delay=(31, 31))
     events, failed = rig.inside.events, 0
@@ -77,8 +79,8 @@ async def a_list_that_stop_empties_is_told_as_that(dut):
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def registers_keep_what_is_written_until_a_reset(dut):
-    """docs/vme.md, DMA channel; docs/cab.md, reset: each register keeps its own bits, tells the protection the area's address, and is 0 behind a reset, which
-    forgets the list and what is under way."""
+    """docs/vme.md, DMA channel; docs/cab.md, reset: each register keeps its own bits, tells the protection the area's
+    address, and is 0 behind a reset, which forgets the list and what is under way."""
     rig = await VmeTestbench(dut, inside(), cut_short=True).start()
     plug, inner = rig.plug, rig.inside
     BusSlave(rig.bus, BASE, 1024)
@@ -137,7 +139,8 @@ async def entries_with_notify_are_counted_modulo_256(dut):
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def areas_are_looked_at_bit_by_bit(dut):
-    """docs/vme.md, DMA: of all addresses and lengths just those areas that lie in data memory are accepted, by both registers; none after an error."""
+    """docs/vme.md, DMA: of all addresses and lengths just those areas that lie in data memory are accepted, by both
+    registers; none after an error."""
     rig = await VmeTestbench(dut, inside(), slow=0).start()
     plug = rig.plug
 
@@ -149,11 +152,21 @@ async def areas_are_looked_at_bit_by_bit(dut):
         return value
 
     for _ in range(120):
-        near = random.choice((MAP + random.randrange(DATA_BYTES), MAP + random.randrange(DATA_BYTES) ^ 1 << random.randrange(12, 24)))
+        near = random.choice(
+            (MAP + random.randrange(DATA_BYTES), MAP + random.randrange(DATA_BYTES) ^ 1 << random.randrange(12, 24))
+        )
         room = MAP + DATA_BYTES - near if MAP <= near < MAP + DATA_BYTES else 0
         assert await rig.inside.write("vd_address", near)
         for name in ("vd_send", "vd_fetch"):
-            for length in (0, 1, room, room + 1, random.randint(0, room), room + (1 << random.randrange(20)), 1 << random.randrange(20)):
+            for length in (
+                0,
+                1,
+                room,
+                room + 1,
+                random.randint(0, room),
+                room + (1 << random.randrange(20)),
+                1 << random.randrange(20),
+            ):
                 length &= 0xFFFFF
                 assert await refused(name, length) == (length > room)
                 plug.put(vd_send__data=random.getrandbits(32), vd_fetch__data=random.getrandbits(32))
@@ -174,7 +187,8 @@ async def areas_are_looked_at_bit_by_bit(dut):
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 async def entries_reach_any_address_with_any_modifier(dut):
-    """docs/vme.md, DMA: each entry keeps all bits of its own address on VME, its modifier, width and direction, while those before it are worked on."""
+    """docs/vme.md, DMA: each entry keeps all bits of its own address on VME, its modifier, width and direction,
+    while those before it are worked on."""
     rig = await VmeTestbench(dut, inside(), slow=0).start()
     rig.plug.put(select__a24=0, select__a32=0)
     slave = BusSlave(rig.bus, 0, 0, delay=(31, 31))
@@ -186,7 +200,12 @@ async def entries_reach_any_address_with_any_modifier(dut):
         for _ in range(random.randint(1, 5)):
             far, near, length = random.getrandbits(32), random.randrange(DATA_BYTES - 40), random.randint(1, 40)
             far = min(far, (1 << 32) - length)
-            send, half, notify, modifier = random.randrange(2), random.randrange(2), random.randrange(2), random.getrandbits(6)
+            send, half, notify, modifier = (
+                random.randrange(2),
+                random.randrange(2),
+                random.randrange(2),
+                random.getrandbits(6),
+            )
             assert await entry(rig.inside, send, MAP + near, far, length, modifier, half, notify)
             jobs.append((send, near, far, length, modifier, half))
         await rig.node.give_bus()
@@ -195,7 +214,9 @@ async def entries_reach_any_address_with_any_modifier(dut):
         for send, near, far, length, modifier, half in jobs:
             end = far + length
             while far < end:
-                size = next(size for size in (4, 2, 1) if size <= (2 if half else 4) and far % size == 0 and far + size <= end)
+                size = next(
+                    size for size in (4, 2, 1) if size <= (2 if half else 4) and far % size == 0 and far + size <= end
+                )
                 single = modifier & ~3 | 1 if modifier & 3 == 3 and size < (2 if half else 4) else modifier
                 expected.append((single, far, size, bool(send)))
                 far += size
@@ -205,8 +226,9 @@ async def entries_reach_any_address_with_any_modifier(dut):
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 async def progress_and_what_is_told_agree_in_every_cycle(dut):
-    """docs/vme.md, DMA: VME_THRESHOLD comes in the cycle in which VD_PROGRESS reaches VD_THRESHOLD, once for each entry; the board is not idle while there is
-    an entry; *owner* is 1 in each transfer; *free* counts."""
+    """docs/vme.md, DMA: VME_THRESHOLD comes in the cycle in which VD_PROGRESS reaches VD_THRESHOLD, once for each
+    entry;
+    the board is not idle while there is an entry; *owner* is 1 in each transfer; *free* counts."""
     rig = await VmeTestbench(dut, inside(), slow=0).start()
     plug, bus = rig.plug, rig.bus
     BusSlave(bus, BASE, 4096, delay=(31, 31))
@@ -228,7 +250,16 @@ async def progress_and_what_is_told_agree_in_every_cycle(dut):
     cocotb.start_soon(watch())
     count = 0
     for number, length in enumerate((DATA_BYTES - 1, DATA_BYTES, *(random.randrange(700) for _ in range(10)))):
-        limit[0] = random.choice((0, length, length + 1, *(random.randint(length // 2, length) for _ in range(4)), random.getrandbits(20), 1 << random.randrange(12)))
+        limit[0] = random.choice(
+            (
+                0,
+                length,
+                length + 1,
+                *(random.randint(length // 2, length) for _ in range(4)),
+                random.getrandbits(20),
+                1 << random.randrange(12),
+            )
+        )
         assert await rig.inside.write("vd_threshold", limit[0])
         assert await entry(rig.inside, number % 2, MAP, BASE, length, Modifier.A24_USER_BLOCK)
         await settled(rig)

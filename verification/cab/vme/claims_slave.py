@@ -1,4 +1,5 @@
-"""Claims about hdl/cab/vme/slave.py that run with those of test_slave.py: where it is, which accesses it makes and when it answers, what is behind a reset."""
+"""Claims about hdl/cab/vme/slave.py that run with those of test_slave.py: where it is, which accesses it makes and
+when it answers, what is behind a reset."""
 
 import random
 
@@ -13,7 +14,7 @@ from nectar.verification.cab.vme.waiting import between, pause, until
 
 __all__ = ["MAP", "rig_with_bus", "some_place"]
 
-MAP = 0x100000       # data memory in the board's map
+MAP = 0x100000  # data memory in the board's map
 
 
 async def rig_with_bus(dut, **options):
@@ -24,15 +25,22 @@ async def rig_with_bus(dut, **options):
 
 def some_place(size):
     base = random.choice((A24_BASE, A32_BASE))
-    modifier = random.choice([m for m in Modifier if m.name.startswith("A24" if base == A24_BASE else "A32")
-                              and not m.name.endswith("BLOCK")])
+    modifier = random.choice(
+        [
+            m
+            for m in Modifier
+            if m.name.startswith("A24" if base == A24_BASE else "A32") and not m.name.endswith("BLOCK")
+        ]
+    )
     return random.randrange(DATA_BYTES // size) * size, base, modifier
 
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def the_board_answers_where_its_switches_say(dut):
-    """docs/vme.md, slave: any setting of the switches, any modifier, addresses that differ in a bit; what is answered is an access to the place of the map that
-    the address names, a fetch if it is a read with a program modifier; no acknowledgment is answered as a transfer."""
+    """docs/vme.md, slave: any setting of the switches, any modifier, addresses that differ in a bit; what is answered
+    is
+    an access to the place of the map that the address names, a fetch if it is a read with a program modifier; no
+    acknowledgment is answered as a transfer."""
     rig = await rig_with_bus(dut, slow=0.6)
     rig.timer.ns = 3_000
     master = BusMaster(rig.bus, slack=1)
@@ -52,7 +60,9 @@ async def the_board_answers_where_its_switches_say(dut):
         address = random.getrandbits(8) << 24 | half << 23 | place if in_24 else base << 24 | place
         if random.random() < 0.3:
             address ^= 1 << (23 if in_24 else random.randrange(24, 32))
-        ours = modifier in set(Modifier) and (a24 and address >> 23 & 1 == half if in_24 else a32 and address >> 24 == base)
+        ours = modifier in set(Modifier) and (
+            a24 and address >> 23 & 1 == half if in_24 else a32 and address >> 24 == base
+        )
         write, fired, calls = random.random() < 0.3, rig.timer.fired, len(rig.inside.accesses)
         iack = random.random() < 0.9
         await master.open(address, 4, write, modifier, iack=iack)
@@ -71,8 +81,9 @@ async def the_board_answers_where_its_switches_say(dut):
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def a_transfer_asks_for_its_own_bytes_only(dut):
-    """docs/vme.md, slave: bytes, halfwords and words, one by one and in blocks, select these bytes of the word; the upper data lines are driven for words only; the
-    answer goes 3 cycles after the strobes at most, and data with them."""
+    """docs/vme.md, slave: bytes, halfwords and words, one by one and in blocks, select these bytes of the word; the
+    upper
+    data lines are driven for words only; the answer goes 3 cycles after the strobes at most, and data with them."""
     rig = await rig_with_bus(dut)
     bus, plug = rig.bus, rig.plug
     rose, late, driven, began = [0], [], set(), [0]
@@ -100,10 +111,21 @@ async def a_transfer_asks_for_its_own_bytes_only(dut):
         if block:
             modifier = modifier & ~3 | 3
             where = [offset + size * n for n in range(random.randint(1, (256 - offset % 256) // size))]
-            answers = await master.block(base + MAP + offset, size, [random.getrandbits(8 * size) for _ in where] if write else None, len(where), modifier)
+            answers = await master.block(
+                base + MAP + offset,
+                size,
+                [random.getrandbits(8 * size) for _ in where] if write else None,
+                len(where),
+                modifier,
+            )
         else:
-            answers = [await (master.write(base + MAP + offset, random.getrandbits(8 * size), size, modifier) if write else
-                              master.read(base + MAP + offset, size, modifier))]
+            answers = [
+                await (
+                    master.write(base + MAP + offset, random.getrandbits(8 * size), size, modifier)
+                    if write
+                    else master.read(base + MAP + offset, size, modifier)
+                )
+            ]
         assert len(answers) == len(where) and all(answer.good for answer in answers)
         await pause(20 * rig.period)
         made = rig.inside.accesses[calls:]
@@ -122,8 +144,9 @@ async def a_transfer_asks_for_its_own_bytes_only(dut):
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def the_words_of_a_block_are_answered_at_the_third_edge(dut):
-    """docs/vme.md, blocks: in data memory the transfers of 16 or 32 bits after the first, read and written, at the third clock edge after the strobes, or the first
-    one after 30 ns."""
+    """docs/vme.md, blocks: in data memory the transfers of 16 or 32 bits after the first, read and written, at the
+    third
+    clock edge after the strobes, or the first one after 30 ns."""
     rig = await rig_with_bus(dut, slow=0)
     bus, edges, fell, counts = rig.bus, [], [], []
 
@@ -158,7 +181,8 @@ async def the_words_of_a_block_are_answered_at_the_third_edge(dut):
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def a_block_of_any_size_ends_at_256_bytes(dut):
-    """docs/vme.md, slave: in data memory and elsewhere the first transfer beyond a multiple of 256 bytes gets BERR*, and no access is made beyond."""
+    """docs/vme.md, slave: in data memory and elsewhere the first transfer beyond a multiple of 256 bytes gets BERR*,
+    and no access is made beyond."""
     rig = await rig_with_bus(dut)
     inner, master = rig.inside, BusMaster(rig.bus, slack=30)
     for number in range(24):
@@ -168,10 +192,14 @@ async def a_block_of_any_size_ends_at_256_bytes(dut):
         end = 256 * random.randint(1, DATA_BYTES // 256 - 1)
         before, calls = bytes(inner.memory[end:]), len(inner.accesses)
         values = [random.getrandbits(8 * size) for _ in range(left + 2)] if number % 2 else None
-        answers = await master.block(A32_BASE + inner.BASE + end - left * size, size, values, left + 2, Modifier.A32_SUPER_BLOCK)
+        answers = await master.block(
+            A32_BASE + inner.BASE + end - left * size, size, values, left + 2, Modifier.A32_SUPER_BLOCK
+        )
         assert [answer.berr for answer in answers] == [False] * left + [True]
         await pause(20 * rig.period)
-        assert all(address < inner.BASE + end for address, *_ in inner.accesses[calls:]) and inner.memory[end:] == before
+        assert (
+            all(address < inner.BASE + end for address, *_ in inner.accesses[calls:]) and inner.memory[end:] == before
+        )
     assert {violation.rule for violation in rig.checker.violations} == {"BLOCK"}
 
 
@@ -194,7 +222,7 @@ async def a_cycle_that_is_still_there_behind_a_reset_is_answered(dut):
             seen.add("answered")
         else:
             rig.plug.put(rst=1)
-            await pause(between(12, 16) * rig.period)      # till the board behind it has answered what it was asked
+            await pause(between(12, 16) * rig.period)  # till the board behind it has answered what it was asked
             rig.plug.put(rst=0)
             assert await until(rig.bus, lambda: not rig.bus.level("dtack"), 40 * rig.period)
             seen.add("again")
@@ -203,14 +231,14 @@ async def a_cycle_that_is_still_there_behind_a_reset_is_answered(dut):
         await pause(15)
         rig.bus.drive(master.name, data_high=None, data_low=None)
         await master.close()
-        assert (value if write else word) == int.from_bytes(rig.inside.memory[offset:offset + 4], "big")
+        assert (value if write else word) == int.from_bytes(rig.inside.memory[offset : offset + 4], "big")
     assert seen == {"answered", "again"}
 
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def the_next_address_may_come_early(dut):
-    """docs/vme.md, slave: once a transfer is answered, its master may put out the next address, let AS* rise and fall again, and only then end the transfer; each
-    cycle, ours or another slave's, gets its own bytes."""
+    """docs/vme.md, slave: once a transfer is answered, its master may put out the next address, let AS* rise and fall
+    again, and only then end the transfer; each cycle, ours or another slave's, gets its own bytes."""
     rig = await rig_with_bus(dut, cut_short=True)
     bus, inner = rig.bus, rig.inside
     far = BusSlave(bus, 0x10000, 4096, delay=(31, 60))
@@ -233,14 +261,18 @@ async def the_next_address_may_come_early(dut):
             made += ours
             following, onward = random.random() < 0.6, 4 * random.randrange(1024)
             bus.set(master.name, "as", 1)
-            bus.drive(master.name, address=(A24_BASE + MAP if following else 0x10000) + onward >> 1, am=int(Modifier.A24_SUPER_DATA))
+            bus.drive(
+                master.name,
+                address=(A24_BASE + MAP if following else 0x10000) + onward >> 1,
+                am=int(Modifier.A24_SUPER_DATA),
+            )
             early = following and random.random() < 0.7
             if early:
                 await pause(45)
                 bus.set(master.name, "as", 0)
                 await pause(between(0, 12 * rig.period))
             read = bus.level("data_high") << 16 | bus.level("data_low")
-            assert read == int.from_bytes(kept[offset:offset + 4], "big")
+            assert read == int.from_bytes(kept[offset : offset + 4], "big")
             bus.drive(master.name, ds0=1, ds1=1)
             if not early:
                 await pause(45)
@@ -254,8 +286,9 @@ async def the_next_address_may_come_early(dut):
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def a_lock_is_counted_from_the_first_read(dut):
-    """docs/vme.md, read-modify-write: from the first read of a cycle, however many follow, and for 10 us at most; the next cycle has a lock of its own, a write ends
-    it, and a cycle that ends does."""
+    """docs/vme.md, read-modify-write: from the first read of a cycle, however many follow, and for 10 us at most; the
+    next
+    cycle has a lock of its own, a write ends it, and a cycle that ends does."""
     rig = await rig_with_bus(dut, slow=0.5)
     get, master, lengths = rig.plug.get, BusMaster(rig.bus, slack=1), []
 
@@ -271,8 +304,16 @@ async def a_lock_is_counted_from_the_first_read(dut):
             waits = get("access__valid") and get("access__ready") or waits and not get("access__done")
 
     cocotb.start_soon(count())
-    for waits, refused in (((6_000,), False), ((6_000, 6_000), True), ((3_000, 3_000), False), ((9_000, 100), False), ((12_000,), True), ((2_000,), False),
-                           ((1_000, 1_500, 1_300, 2_100, 900, 700, 5_000), True), ((500, 500, 500, 500, 9_000), True)):
+    for waits, refused in (
+        ((6_000,), False),
+        ((6_000, 6_000), True),
+        ((3_000, 3_000), False),
+        ((9_000, 100), False),
+        ((12_000,), True),
+        ((2_000,), False),
+        ((1_000, 1_500, 1_300, 2_100, 900, 700, 5_000), True),
+        ((500, 500, 500, 500, 9_000), True),
+    ):
         size = random.choice((1, 1, 2, 4))
         address = A24_BASE + MAP + random.randrange(64) * size
         await master.open(address, size, 0, Modifier.A24_USER_DATA)
@@ -296,8 +337,9 @@ async def a_lock_is_counted_from_the_first_read(dut):
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def a_transfer_that_was_cut_short_may_be_asked_for_again(dut):
-    """docs/vme.md, cycles cut short: in the same cycle or in the next, however soon; the answer is that of the last one, with its own bytes, and none begins
-    while the strobes are high."""
+    """docs/vme.md, cycles cut short: in the same cycle or in the next, however soon; the answer is that of the last
+    one,
+    with its own bytes, and none begins while the strobes are high."""
     rig = await rig_with_bus(dut, cut_short=True)
     bus, memory, wrong = rig.bus, rig.inside.memory, []
 
@@ -323,7 +365,7 @@ async def a_transfer_that_was_cut_short_may_be_asked_for_again(dut):
         answer = await master.transfer(offset, size, write, value)
         assert answer.berr if hole else answer.good
         await master.close()
-        assert hole or (value if write else answer.value) == int.from_bytes(memory[offset:offset + size], "big")
+        assert hole or (value if write else answer.value) == int.from_bytes(memory[offset : offset + size], "big")
     assert not wrong
     blamed = {violation.rule for violation in rig.checker.violations}
     assert blamed <= {"ANSWER", "READ-SETUP"}, rig.checker.violations
@@ -331,7 +373,8 @@ async def a_transfer_that_was_cut_short_may_be_asked_for_again(dut):
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def a_block_of_halfwords_may_have_bytes_in_it(dut):
-    """docs/vme.md, blocks: a byte in the midst of a block of halfwords, and one strobe of a block of words, are taken for what they are, at any pace, read and written."""
+    """docs/vme.md, blocks: a byte in the midst of a block of halfwords, and one strobe of a block of words, are
+    taken for what they are, at any pace, read and written."""
     rig = await rig_with_bus(dut)
     inner = rig.inside
     model = bytearray(inner.memory)
@@ -368,7 +411,8 @@ async def a_block_of_halfwords_may_have_bytes_in_it(dut):
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def the_first_transfer_of_a_cycle_is_looked_at_for_as_long_as_it_must_be(dut):
-    """Timing of VmeSlave: an access of a cycle's first transfer is asked for when its strobes have been seen and looked at, after as many clock edges each time."""
+    """Timing of VmeSlave: an access of a cycle's first transfer is asked for when its strobes have been seen and
+    looked at, after as many clock edges each time."""
     rig = await rig_with_bus(dut)
     bus, fell, counts = rig.bus, [0], []
     bus.watch(lambda name, old, new: fell.__setitem__(0, 0) if name in ("ds0", "ds1") and old and not new else None)
@@ -387,6 +431,12 @@ async def the_first_transfer_of_a_cycle_is_looked_at_for_as_long_as_it_must_be(d
     for _ in range(30):
         offset, base, modifier = some_place(1)
         master = BusMaster(bus, slack=100)
-        assert (await (master.write(base + MAP + offset, 1, 1, modifier) if random.random() < 0.5 else master.read(base + MAP + offset, 1, modifier))).good
+        assert (
+            await (
+                master.write(base + MAP + offset, 1, 1, modifier)
+                if random.random() < 0.5
+                else master.read(base + MAP + offset, 1, modifier)
+            )
+        ).good
     assert len(counts) == 30 and set(counts) == {8 if rig.period == 62.5 else 11}, set(counts)
     rig.checker.done()

@@ -58,7 +58,9 @@ class BusTimer:
         bus = self.bus
         while True:
             await until(bus, self._strobed)
-            if await until(bus, lambda: not self._strobed() or not bus.level("dtack") or not bus.level("berr"), self.ns):
+            if await until(
+                bus, lambda: not self._strobed() or not bus.level("dtack") or not bus.level("berr"), self.ns
+            ):
                 await until(bus, lambda: not self._strobed())
                 continue
             self.fired += 1
@@ -105,7 +107,7 @@ class Board:
         self._wants = False
         self._owned = Event()
         self._taken = 0.0
-        self.pending = {}        # interrupt level → vector
+        self.pending = {}  # interrupt level → vector
         self.acknowledged = []
         for level in range(4):
             cocotb.start_soon(self._pass_grants(level))

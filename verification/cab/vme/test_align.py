@@ -14,7 +14,8 @@ INPUTS = ("clear", "put", "put_first", "put_count", "put_word", "get", "get_firs
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 async def bytes_come_out_as_they_went_in(dut):
-    """Any lanes in, any lanes out, no lane at all, too; both in one cycle, never more than fit and never more than there are."""
+    """Any lanes in, any lanes out, no lane at all, too; both in one cycle, never more than fit and never more than
+    there are."""
     clock = HandClock(dut)
     await clock.start(*INPUTS)
     held = []
@@ -27,16 +28,24 @@ async def bytes_come_out_as_they_went_in(dut):
         put = random.random() < 0.6 and left + put_count <= HELD_BYTES
         clear = random.random() < 0.01
         word = random.getrandbits(32)
-        clock.drive(clear=clear, put=put, put_first=put_first, put_count=put_count, put_word=word, get=get,
-                    get_first=get_first, get_count=get_count)
+        clock.drive(
+            clear=clear,
+            put=put,
+            put_first=put_first,
+            put_count=put_count,
+            put_word=word,
+            get=get,
+            get_first=get_first,
+            get_count=get_count,
+        )
         await clock.settle()
         assert int(dut.level.value) == len(held)
         if get:
-            seen = int(dut.get_word.value).to_bytes(4, "big")[get_first:get_first + get_count]
+            seen = int(dut.get_word.value).to_bytes(4, "big")[get_first : get_first + get_count]
             assert list(seen) == held[:get_count]
             del held[:get_count]
         if put:
-            held += word.to_bytes(4, "big")[put_first:put_first + put_count]
+            held += word.to_bytes(4, "big")[put_first : put_first + put_count]
         if clear:
             held.clear()
         full += len(held) == HELD_BYTES

@@ -46,9 +46,9 @@ async def lists_of_areas_move_every_byte_to_its_place(dut):
             here, there = random.randrange(DATA_BYTES - length), random.randrange(2048 - length)
             assert await entry(rig.inside, send, MAP + here, BASE + there, length, modifiers(), half, notify)
             if send:
-                far[there:there + length] = near[here:here + length]
+                far[there : there + length] = near[here : here + length]
             else:
-                near[here:here + length] = far[there:there + length]
+                near[here : here + length] = far[there : there + length]
             notified += notify
         status = await settled(rig)
         assert STATUS.done.get(status) == notified % 256
@@ -63,7 +63,8 @@ async def lists_of_areas_move_every_byte_to_its_place(dut):
 
 @cocotb.test(timeout_time=6, timeout_unit="ms")
 async def an_error_empties_the_list_and_tells_how_far_it_came(dut):
-    """docs/vme.md, DMA: bytes before the one that failed have arrived, those after it have not; nothing is entered until
+    """docs/vme.md, DMA: bytes before the one that failed have arrived, those after it have not; nothing is entered
+    until
     the result has been forgotten."""
     rig = await VmeTestbench(dut, inside()).start()
     slave = BusSlave(rig.bus, BASE, 1024)
@@ -82,9 +83,9 @@ async def an_error_empties_the_list_and_tells_how_far_it_came(dut):
         came = await rig.inside.read("vd_progress")
         assert wrong - BASE - there - 7 <= came <= wrong - BASE - there
         if send:
-            far[there:there + came] = near[here:here + came]
+            far[there : there + came] = near[here : here + came]
         else:
-            near[here:here + came] = far[there:there + came]
+            near[here : here + came] = far[there : there + came]
         assert rig.inside.memory == near and slave.bytes == far
         assert not await rig.inside.write("vd_send", 4)
         assert await rig.inside.write("vd_result", 0)
@@ -97,7 +98,8 @@ async def an_error_empties_the_list_and_tells_how_far_it_came(dut):
 
 @cocotb.test(timeout_time=6, timeout_unit="ms")
 async def stop_ends_after_the_transfer_under_way(dut):
-    """docs/vme.md, DMA: stopped at any time, the bus is let go, the rest of the list is forgotten, progress is exact."""
+    """docs/vme.md, DMA: stopped at any time, the bus is let go, the rest of the list is forgotten, progress is
+    exact."""
     rig = await VmeTestbench(dut, inside()).start()
     slave = BusSlave(rig.bus, BASE, 1024)
     stopped = 0
@@ -118,11 +120,11 @@ async def stop_ends_after_the_transfer_under_way(dut):
             stopped += 1
         assert rig.inside.events["failed"] == stopped
         if rig.inside.events["done"] > done:
-            came = 700       # the first entry; the second, stopped or not, moves the same again
+            came = 700  # the first entry; the second, stopped or not, moves the same again
         if send:
-            far[there:there + came] = near[here:here + came]
+            far[there : there + came] = near[here : here + came]
         else:
-            near[here:here + came] = far[there:there + came]
+            near[here : here + came] = far[there : there + came]
         assert rig.inside.memory == near and slave.bytes == far
         await pause(20 * rig.period)
         assert rig.bus.level("as") and rig.bus.level("ds0")
@@ -136,8 +138,15 @@ async def what_cannot_be_done_is_refused_when_it_is_written(dut):
     """C2, docs/vme.md, DMA: areas outside of data memory, a full list; an area of no bytes lies anywhere."""
     rig = await VmeTestbench(dut, inside()).start()
     rig.arbiter.levels = ()
-    for near, length in ((MAP - 1, 1), (MAP + DATA_BYTES, 1), (MAP + DATA_BYTES - 4, 5), (0x80000, 4), (0x200000, 4), (MAP, 4097),
-                         (MAP, 0xFFFFF)):
+    for near, length in (
+        (MAP - 1, 1),
+        (MAP + DATA_BYTES, 1),
+        (MAP + DATA_BYTES - 4, 5),
+        (0x80000, 4),
+        (0x200000, 4),
+        (MAP, 4097),
+        (MAP, 0xFFFFF),
+    ):
         assert not await entry(rig.inside, random.randrange(2), near, BASE, length, 0x39)
     assert STATUS.free.get(await rig.inside.read("vd_status")) == VME_LIST_DEPTH
     assert await entry(rig.inside, 1, 0x200000, BASE, 0, 0x39)
@@ -152,26 +161,34 @@ async def what_cannot_be_done_is_refused_when_it_is_written(dut):
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 async def an_entry_that_runs_does_not_see_what_is_written_for_the_next(dut):
-    """docs/vme.md, DMA: VD_ADDRESS and VD_REMOTE are taken with the entry. They are overwritten at any time while it runs, with places of the next and
-    with places where nothing may be moved; each entry moves just its own bytes.
-    """
+    """docs/vme.md, DMA: VD_ADDRESS and VD_REMOTE are taken with the entry. They are overwritten at any time while it
+    runs,
+    with places of the next and with places where nothing may be moved; each entry moves just its own bytes."""
     rig = await VmeTestbench(dut, inside()).start()
     slave = BusSlave(rig.bus, BASE, 1024)
     met = 0
     for _ in range(12):
         near, far = bytearray(rig.inside.memory), bytearray(slave.bytes)
         for length in (random.randint(100, 400), random.randint(1, 100)):
-            send, here, there = random.randrange(2), random.randrange(DATA_BYTES - length), random.randrange(1024 - length)
+            send, here, there = (
+                random.randrange(2),
+                random.randrange(DATA_BYTES - length),
+                random.randrange(1024 - length),
+            )
             assert await entry(rig.inside, send, MAP + here, BASE + there, length, modifiers())
             if send:
-                far[there:there + length] = near[here:here + length]
+                far[there : there + length] = near[here : here + length]
             else:
-                near[here:here + length] = far[there:there + length]
+                near[here : here + length] = far[there : there + length]
             for _ in range(random.randrange(1, 6)):
                 await pause(between(0, 60) * rig.period)
                 met += STATUS.busy.get(await rig.inside.read("vd_status"))
-                assert await rig.inside.write("vd_address", random.choice((MAP + random.randrange(DATA_BYTES), 0x80000, 0)))
-                assert await rig.inside.write("vd_remote", random.choice((BASE + random.randrange(1024), 0, 0xFFFF_FFFF)))
+                assert await rig.inside.write(
+                    "vd_address", random.choice((MAP + random.randrange(DATA_BYTES), 0x80000, 0))
+                )
+                assert await rig.inside.write(
+                    "vd_remote", random.choice((BASE + random.randrange(1024), 0, 0xFFFF_FFFF))
+                )
         await settled(rig)
         assert rig.inside.memory == near and slave.bytes == far
         assert await rig.inside.read("vd_result") == 0

@@ -41,7 +41,7 @@ async def every_access_reaches_its_bytes(dut):
                 if select >> 3 - lane & 1:
                     model[at + lane] = value.to_bytes(4, "big")[lane]
         elif good:
-            assert read == int.from_bytes(model[at:at + 4], "big")
+            assert read == int.from_bytes(model[at : at + 4], "big")
         for _ in range(random.choice((0, 0, 3))):
             await RisingEdge(dut.clk)
     assert inside.memory == model
@@ -49,7 +49,8 @@ async def every_access_reaches_its_bytes(dut):
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def a_locked_pair_is_indivisible(dut):
-    """docs/vme.md, host port: the CPU comes not between a read and a write under ``lock``. Both count up the same word."""
+    """docs/vme.md, host port: the CPU comes not between a read and a write under ``lock``. Both count up the same
+    word."""
     host, inside = await start(dut, 0.5)
     inside.memory[:4] = bytes(4)
     counted = [0]
@@ -99,13 +100,14 @@ async def a_host_that_goes_away_is_not_answered(dut):
         at = random.randrange(256) * 4
         await host.withdraw(MAP + random.randrange(256) * 4, random.randrange(1, 6))
         good, read = await host.access(MAP + at)
-        assert good and read == int.from_bytes(inside.memory[at:at + 4], "big")
+        assert good and read == int.from_bytes(inside.memory[at : at + 4], "big")
 
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def an_access_is_what_the_pins_say_in_five_cycles(dut):
-    """HostPort, timing: every bit of the address, and the bytes, are those of the pins, with ``cyc`` and ``stb`` only; ``ack`` or ``err`` comes 5 cycles after ``stb``, for one cycle,
-    and no access is made that nobody asks for. What the pins are afterwards does not matter."""
+    """HostPort, timing: every bit of the address, and the bytes, are those of the pins, with ``cyc`` and ``stb`` only;
+    ``ack`` or ``err`` comes 5 cycles after ``stb``, for one cycle, and no access is made that nobody asks for. What the
+    pins are afterwards does not matter."""
     host, inside = await start(dut, 0)
     plug = host.plug
     for number in range(150):
@@ -115,13 +117,21 @@ async def an_access_is_what_the_pins_say_in_five_cycles(dut):
             adr = MAP >> 2 | adr & 255
         good = MAP <= adr << 2 < MAP + 1024
         for cyc, stb in random.sample(((0, 1), (1, 0), (0, 0)), 2):
-            plug.put(pins__cyc=cyc, pins__stb=stb, pins__lock=random.randrange(2), pins__we=write, pins__adr=adr, pins__sel=select, pins__dat_w=value)
+            plug.put(
+                pins__cyc=cyc,
+                pins__stb=stb,
+                pins__lock=random.randrange(2),
+                pins__we=write,
+                pins__adr=adr,
+                pins__sel=select,
+                pins__dat_w=value,
+            )
             for _ in range(random.randrange(8)):
                 await RisingEdge(dut.clk)
                 assert not plug.get("pins__ack") and not plug.get("pins__err") and not plug.get("access__valid")
         inside.accesses.clear()
         at = (adr << 2) - MAP
-        before = bytes(inside.memory[at:at + 4]) if good else b""
+        before = bytes(inside.memory[at : at + 4]) if good else b""
         plug.put(pins__cyc=1, pins__stb=1, pins__lock=0)
         answers = []
         for cycle in range(7):
@@ -131,26 +141,35 @@ async def an_access_is_what_the_pins_say_in_five_cycles(dut):
                 read = plug.get("pins__dat_r")
                 plug.put(pins__stb=0, pins__cyc=random.randrange(2))
             elif cycle in (1, 2, 3):
-                plug.put(pins__we=random.randrange(2), pins__adr=random.getrandbits(22), pins__sel=random.getrandbits(4), pins__dat_w=random.getrandbits(32))
+                plug.put(
+                    pins__we=random.randrange(2),
+                    pins__adr=random.getrandbits(22),
+                    pins__sel=random.getrandbits(4),
+                    pins__dat_w=random.getrandbits(32),
+                )
         assert answers == 5 * [(0, 0)] + [(int(good), int(not good)), (0, 0)], answers
         assert [access[:5] for access in inside.accesses] == [(adr << 2, write, 0, select, 0)]
         if good and write:
-            assert inside.memory[at:at + 4] == bytes(new if select >> 3 - lane & 1 else old for lane, (old, new) in enumerate(zip(before, value.to_bytes(4, "big"), strict=True)))
+            assert inside.memory[at : at + 4] == bytes(
+                new if select >> 3 - lane & 1 else old
+                for lane, (old, new) in enumerate(zip(before, value.to_bytes(4, "big"), strict=True))
+            )
         elif good:
             assert read == int.from_bytes(before, "big")
 
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def the_cpu_is_kept_out_from_the_first_locked_access_to_the_end_of_the_lock(dut):
-    """docs/vme.md, host port: with ``lock`` and ``cyc`` held, whatever is read or written, and not with one of them. Pauses that are shorter in all than the limit do not
-    break it; behind that every access is an error, until ``lock`` or ``cyc`` has been let go."""
+    """docs/vme.md, host port: with ``lock`` and ``cyc`` held, whatever is read or written, and not with one of them.
+    Pauses that are shorter in all than the limit do not break it; behind that every access is an error, until ``lock``
+    or ``cyc`` has been let go."""
     host, inside = await start(dut)
     plug = host.plug
     had = []
     inside.cpu = lambda: had.append(1)
     for number in range(60):
         kind = number % 4
-        if kind == 0:       # no lock
+        if kind == 0:  # no lock
             had.clear()
             for _ in range(4):
                 assert (await host.access(MAP, random.choice((None, 1))))[0]
@@ -163,7 +182,9 @@ async def the_cpu_is_kept_out_from_the_first_locked_access_to_the_end_of_the_loc
             inside.accesses.clear()
             good, _ = await host.access(MAP, random.choice((None, random.getrandbits(32))))
             assert good != late
-            assert [access[4] for access in inside.accesses] == ([] if late else [1]) and (not late or inside.memory == before)
+            assert [access[4] for access in inside.accesses] == ([] if late else [1]) and (
+                not late or inside.memory == before
+            )
             assert late or inside.lock_lengths[-1]
             had.clear()
             pauses = random.randrange(LOCK_CYCLES // 3 if kind == 1 else LOCK_CYCLES)
@@ -189,7 +210,8 @@ async def the_cpu_is_kept_out_from_the_first_locked_access_to_the_end_of_the_loc
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def a_lock_counts_the_cycles_in_which_nothing_is_under_way(dut):
-    """HostPort, timing: ``lock_cycles`` of them in all, however many accesses are made meanwhile, and however long these take; then the map is free again."""
+    """HostPort, timing: ``lock_cycles`` of them in all, however many accesses are made meanwhile, and however long
+    these take; then the map is free again."""
     host, inside = await start(dut)
     plug = host.plug
     for number in range(30):
@@ -216,7 +238,9 @@ async def a_lock_counts_the_cycles_in_which_nothing_is_under_way(dut):
             plug.put(pins__stb=1)
             for cycle in range(4):
                 await RisingEdge(dut.clk)
-                assert not plug.get("access__lock") and not plug.get("access__valid"), "what is an error keeps nobody out"
+                assert not plug.get("access__lock") and not plug.get("access__valid"), (
+                    "what is an error keeps nobody out"
+                )
                 assert plug.get("pins__err") == (cycle == 1)
                 if cycle == 1:
                     plug.put(pins__stb=0)
@@ -227,8 +251,9 @@ async def a_lock_counts_the_cycles_in_which_nothing_is_under_way(dut):
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def what_is_withdrawn_is_made_once_or_not_and_the_next_access_gets_its_own_answer(dut):
-    """docs/vme.md, host port: ``stb``, or ``cyc``, is withdrawn in each cycle, and asked for again at once: one answer, to the second access. AccessPort: what waits stays as it is,
-    the lock, too."""
+    """docs/vme.md, host port: ``stb``, or ``cyc``, is withdrawn in each cycle, and asked for again at once: one answer,
+    to
+    the second access. AccessPort: what waits stays as it is, the lock, too."""
     host, inside = await start(dut)
     plug = host.plug
 
@@ -246,10 +271,18 @@ async def what_is_withdrawn_is_made_once_or_not_and_the_next_access_gets_its_own
         inside.slow = random.choice((0, 0.3, 0.8))
         first, second = random.sample(range(256), 2)
         value = random.getrandbits(32)
-        kept = bytes(inside.memory[4 * first:4 * first + 4])
-        wanted = int.from_bytes(inside.memory[4 * second:4 * second + 4], "big")
+        kept = bytes(inside.memory[4 * first : 4 * first + 4])
+        wanted = int.from_bytes(inside.memory[4 * second : 4 * second + 4], "big")
         inside.accesses.clear()
-        plug.put(pins__cyc=1, pins__stb=1, pins__lock=random.randrange(2), pins__we=1, pins__adr=(MAP >> 2) + first, pins__sel=15, pins__dat_w=value)
+        plug.put(
+            pins__cyc=1,
+            pins__stb=1,
+            pins__lock=random.randrange(2),
+            pins__we=1,
+            pins__adr=(MAP >> 2) + first,
+            pins__sel=15,
+            pins__dat_w=value,
+        )
         cycles = 1 + number % 8
         answered = False
         for _ in range(cycles):
@@ -277,13 +310,14 @@ async def what_is_withdrawn_is_made_once_or_not_and_the_next_access_gets_its_own
         made = [(address, write) for address, write, *_ in inside.accesses]
         assert made in ([(MAP + 4 * first, 1), (MAP + 4 * second, 0)], [(MAP + 4 * second, 0)])
         assert len(made) == 2 or not answered
-        assert inside.memory[4 * first:4 * first + 4] == (value.to_bytes(4, "big") if len(made) == 2 else kept)
+        assert inside.memory[4 * first : 4 * first + 4] == (value.to_bytes(4, "big") if len(made) == 2 else kept)
     watcher.cancel()
 
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def a_reset_ends_access_and_lock(dut):
-    """docs/vme.md, reset of the board: in every cycle of an access, locked or not, with no answer behind it; the next one is like the first."""
+    """docs/vme.md, reset of the board: in every cycle of an access, locked or not, with no answer behind it; the
+    next one is like the first."""
     host, inside = await start(dut, 0)
     plug = host.plug
     for number in range(60):
@@ -301,14 +335,14 @@ async def a_reset_ends_access_and_lock(dut):
         await RisingEdge(dut.clk)
         assert not any(plug.get(name) for name in ("pins__ack", "pins__err", "access__valid", "access__lock"))
         for _ in range(8):
-            await RisingEdge(dut.clk)      # the map answers what it had taken
+            await RisingEdge(dut.clk)  # the map answers what it had taken
         plug.put(rst=0)
         for _ in range(random.randrange(4)):
             await RisingEdge(dut.clk)
             assert not any(plug.get(name) for name in ("pins__ack", "pins__err", "access__valid", "access__lock"))
         at = 4 * random.randrange(256)
         good, read = await host.access(MAP + at)
-        assert good and read == int.from_bytes(inside.memory[at:at + 4], "big")
+        assert good and read == int.from_bytes(inside.memory[at : at + 4], "big")
         host.lock(0)
         for _ in range(3):
             await RisingEdge(dut.clk)

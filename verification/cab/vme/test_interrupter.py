@@ -21,7 +21,8 @@ def raising(level, vector):
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def each_interrupt_is_acknowledged_once_with_its_vector(dut):
-    """C7, ANSI/IEEE 1014 chapter 4: the first board in the chain that asks at the level answers; the line falls with the
+    """C7, ANSI/IEEE 1014 chapter 4: the first board in the chain that asks at the level answers; the line falls with
+    the
     acknowledgment; the rules of the bus are kept, with transfers in between."""
     rig = await VmeTestbench(dut, inside()).start()
     await rig.node.get_bus()
@@ -101,13 +102,20 @@ async def an_acknowledgment_cut_short_leaves_the_interrupt(dut):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def an_interrupt_ends_with_dtack_that_the_node_can_see_or_stays(dut):
-    """docs/vme.md, interrupter: DS0* rises in every quarter of a cycle from IACKIN* until behind DTACK*. DTACK* falls while DS0* is low, with the status/ID, and the interrupt has ended; or it
-    does not fall, and the interrupt waits. Data are driven while DS0* is low only, and valid a cycle before DTACK*, which falls 3 to 4 cycles after IACKIN*."""
+    """docs/vme.md, interrupter: DS0* rises in every quarter of a cycle from IACKIN* until behind DTACK*. DTACK* falls
+    while DS0* is low, with the status/ID, and the interrupt has ended; or it does not fall, and the interrupt waits.
+    Data are driven while DS0* is low only, and valid a cycle before DTACK*, which falls 3 to 4 cycles after IACKIN*."""
     rig = await VmeTestbench(dut, inside(), cut_short=True).start()
     rig.chain.delay = (1e9, 1e9)
     await rig.node.get_bus()
     bus, falls, told = rig.bus, [], 0
-    bus.watch(lambda name, old, new: falls.append((bus.level("ds0"), bus.level("data_low"), bus.driven("data_low"))) if name == "dtack" and old and not new else None)
+    bus.watch(
+        lambda name, old, new: (
+            falls.append((bus.level("ds0"), bus.level("data_low"), bus.driven("data_low")))
+            if name == "dtack" and old and not new
+            else None
+        )
+    )
     bus.watch(lambda name, old, new: times.setdefault((name, bus.driven(name)), bus.now()))
     outcomes, times = [], {}
     for quarter in 2 * tuple(range(36)):
@@ -137,7 +145,10 @@ async def an_interrupt_ends_with_dtack_that_the_node_can_see_or_stays(dut):
         if answered:
             assert falls == [(0, 0xFF00 | vector, True)]
             fell = times["dtack", True]
-            assert came + 3 * rig.period <= fell <= came + 4 * rig.period and times["data_low", True] <= fell - 0.99 * rig.period
+            assert (
+                came + 3 * rig.period <= fell <= came + 4 * rig.period
+                and times["data_low", True] <= fell - 0.99 * rig.period
+            )
         assert rig.inside.events["taken"] == told
         assert REGISTER.pending.get(await rig.inside.read("vme_interrupt")) == (0 if answered else 1 << level - 1)
         if not answered:
@@ -155,13 +166,21 @@ async def an_interrupt_ends_with_dtack_that_the_node_can_see_or_stays(dut):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def an_acknowledgment_right_behind_one_cut_short_is_another(dut):
-    """docs/vme.md, interrupter: AS* and DS0* are high for 40 ns only, IACKIN* for little more. The next acknowledgment, of the same level or another, waits for its own IACKIN*,
-    and gets its own status/ID within 6 cycles, or goes on within 5."""
+    """docs/vme.md, interrupter: AS* and DS0* are high for 40 ns only, IACKIN* for little more. The next acknowledgment,
+    of
+    the same level or another, waits for its own IACKIN*, and gets its own status/ID within 6 cycles, or goes on within
+    5."""
     rig = await VmeTestbench(dut, inside(), cut_short=True).start()
     rig.chain.delay = (1e9, 1e9)
     await rig.node.get_bus()
     bus, ours, changes = rig.bus, {}, []
-    bus.watch(lambda name, old, new: changes.append((name, new, bus.level("data_low"))) if name in ("dtack", point("iackin", 2)) and old != new else None)
+    bus.watch(
+        lambda name, old, new: (
+            changes.append((name, new, bus.level("data_low")))
+            if name in ("dtack", point("iackin", 2)) and old != new
+            else None
+        )
+    )
     kinds = set()
     bus.drive("somebody", **{"as": 1, "ds0": 1, "iack": 0, "am": 0x29, "write": 1, point("iackin", 1): 1})
     for quarter in 3 * tuple(range(24)):
@@ -220,7 +239,8 @@ async def a_level_that_waits_or_is_none_is_refused(dut):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def an_acknowledgment_is_four_lines(dut):
-    """docs/vme.md, interrupter: AS*, DS0*, IACK* and IACKIN*; with one of them high nothing is answered and nothing goes on, whether the level waits or not."""
+    """docs/vme.md, interrupter: AS*, DS0*, IACK* and IACKIN*; with one of them high nothing is answered and nothing
+    goes on, whether the level waits or not."""
     rig = await VmeTestbench(dut, inside(), cut_short=True).start()
     rig.chain.delay = (1e9, 1e9)
     await rig.node.get_bus()
@@ -229,7 +249,16 @@ async def an_acknowledgment_is_four_lines(dut):
         assert await rig.inside.write("vme_interrupt", raising(level, 0x10 | level))
     for missing in 2 * ("as", "ds0", "iack", point("iackin", 1)):
         for level in random.choices((1, 2, 4, 7), k=2) + random.choices((3, 5, 6), k=2):
-            lines = {"as": 0, "ds0": 0, "ds1": random.randrange(2), "iack": 0, point("iackin", 1): 0, "address": level, "am": 0x29, "write": 1} | {missing: 1}
+            lines = {
+                "as": 0,
+                "ds0": 0,
+                "ds1": random.randrange(2),
+                "iack": 0,
+                point("iackin", 1): 0,
+                "address": level,
+                "am": 0x29,
+                "write": 1,
+            } | {missing: 1}
             bus.drive("somebody", address=level, am=0x29)
             bus.drive("somebody", **lines)
             for _ in range(10):
@@ -242,8 +271,10 @@ async def an_acknowledgment_is_four_lines(dut):
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def acknowledgments_follow_each_other_closely(dut):
-    """docs/vme.md, interrupter: AS* is high for little more than 40 ns between them, or two cycles behind one that was cut short. A level that waits gets its
-    status/ID, with 1 on D15 to D08, and lets go of IRQ* and raises VME_TAKEN with DTACK*; any other goes on within 4 cycles (Interrupter, timing: 3), but not before it has been seen."""
+    """docs/vme.md, interrupter: AS* is high for little more than 40 ns between them, or two cycles behind one that was
+    cut
+    short. A level that waits gets its status/ID, with 1 on D15 to D08, and lets go of IRQ* and raises VME_TAKEN with
+    DTACK*; any other goes on within 4 cycles (Interrupter, timing: 3), but not before it has been seen."""
     rig = await VmeTestbench(dut, inside(), cut_short=True).start()
     await rig.node.get_bus()
     bus, ours, changes = rig.bus, {}, {}
@@ -281,7 +312,9 @@ async def acknowledgments_follow_each_other_closely(dut):
                 bus.drive("somebody", ds0=1, **{"as": 1})
                 await pause(2 * rig.period)
                 continue
-        assert await until(bus, lambda: not (bus.level("dtack") and bus.level(point("iackin", 2))), 110 + 6 * rig.period)
+        assert await until(
+            bus, lambda: not (bus.level("dtack") and bus.level(point("iackin", 2))), 110 + 6 * rig.period
+        )
         came = changes[point("iackin", 1), 0][0]
         await pause(0.01)
         if waits:
@@ -299,13 +332,14 @@ async def acknowledgments_follow_each_other_closely(dut):
     assert answered > 20 and passed > 20
     await pause(5 * rig.period)
     assert rig.inside.events["taken"] == len(ended) == len(answers)
-    blamed = {violation.rule for violation in rig.checker.violations}      # by answers to what was cut short
+    blamed = {violation.rule for violation in rig.checker.violations}  # by answers to what was cut short
     assert blamed <= {"ANSWER", "IRQ-HOLD", "READ-TURN"}, rig.checker.violations
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def a_level_that_is_raised_when_its_acknowledgment_comes_is_answered_or_waits(dut):
-    """docs/vme.md, interrupter: raised in every cycle around an acknowledgment of it, which is answered, or goes on and is not answered any more, however long it lasts."""
+    """docs/vme.md, interrupter: raised in every cycle around an acknowledgment of it, which is answered, or goes on
+    and is not answered any more, however long it lasts."""
     rig = await VmeTestbench(dut, inside(), cut_short=True).start()
     rig.chain.delay = (1e9, 1e9)
     await rig.node.get_bus()
@@ -328,7 +362,10 @@ async def a_level_that_is_raised_when_its_acknowledgment_comes_is_answered_or_wa
         assert bus.level("dtack") and bus.level(onward)
         if not answered[-1]:
             bus.drive("somebody", **lines)
-            assert await until(bus, lambda: not bus.level("dtack"), 6 * rig.period) and bus.level("data_low") == 0xFF00 | vector
+            assert (
+                await until(bus, lambda: not bus.level("dtack"), 6 * rig.period)
+                and bus.level("data_low") == 0xFF00 | vector
+            )
             bus.drive("somebody", **dict.fromkeys(lines, None))
             await pause(5 * rig.period)
     assert all(answered[::12]) and not any(answered[11::12])
@@ -336,8 +373,9 @@ async def a_level_that_is_raised_when_its_acknowledgment_comes_is_answered_or_wa
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def a_reset_lets_go_of_everything_at_once(dut):
-    """docs/vme.md, reset of the board: whatever waits is forgotten, and DTACK* and data are let go with the next clock edge, before an answer and behind it. An acknowledgment that is still
-    there is looked at as a new one, which nothing waits for; levels can be raised anew."""
+    """docs/vme.md, reset of the board: whatever waits is forgotten, and DTACK* and data are let go with the next clock
+    edge, before an answer and behind it. An acknowledgment that is still there is looked at as a new one, which nothing
+    waits for; levels can be raised anew."""
     rig = await VmeTestbench(dut, inside(), cut_short=True).start()
     rig.chain.delay = (1e9, 1e9)
     await rig.node.get_bus()

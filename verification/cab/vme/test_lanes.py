@@ -9,10 +9,16 @@ from nectar.hdl.cab.vme.lanes import Lanes
 from nectar.verification.bench import Bench
 from nectar.verification.cab.lockstep import HandClock
 
-#: (LWORD*, DS1*, DS0*, A01), 1 when asserted → address of the first byte in the word, bytes; ANSI/IEEE 1014, section 2.3.
+#: (LWORD*, DS1*, DS0*, A01), 1 when asserted → address of the first byte in the word, bytes; ANSI/IEEE 1014, section
+#: 2.3.
 TRANSFERS = {
-    (1, 1, 1, 0): (0, 4), (0, 1, 1, 0): (0, 2), (0, 1, 1, 1): (2, 2),
-    (0, 1, 0, 0): (0, 1), (0, 0, 1, 0): (1, 1), (0, 1, 0, 1): (2, 1), (0, 0, 1, 1): (3, 1),
+    (1, 1, 1, 0): (0, 4),
+    (0, 1, 1, 0): (0, 2),
+    (0, 1, 1, 1): (2, 2),
+    (0, 1, 0, 0): (0, 1),
+    (0, 0, 1, 0): (1, 1),
+    (0, 1, 0, 1): (2, 1),
+    (0, 0, 1, 1): (3, 1),
 }
 
 

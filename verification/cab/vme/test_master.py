@@ -17,7 +17,15 @@ from nectar.verification.cab.vme.waiting import between, pause, until
 
 BASE = 0x400000
 RESULT = VME_REG["VD_RESULT"]
-SELECTS = {0b1111: (0, 4), 0b1100: (0, 2), 0b0011: (2, 2), 0b1000: (0, 1), 0b0100: (1, 1), 0b0010: (2, 1), 0b0001: (3, 1)}
+SELECTS = {
+    0b1111: (0, 4),
+    0b1100: (0, 2),
+    0b0011: (2, 2),
+    0b1000: (0, 1),
+    0b0100: (1, 1),
+    0b0010: (2, 1),
+    0b0001: (3, 1),
+}
 
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
@@ -40,13 +48,23 @@ async def single_transfers_reach_a_slave_of_any_speed(dut):
         if random.random() < 0.5:
             word = random.getrandbits(32)
             assert await look(rig.plug, BASE + offset, select, word) == 0
-            assert slave.bytes[at] == word.to_bytes(4, "big")[first:first + size]
+            assert slave.bytes[at] == word.to_bytes(4, "big")[first : first + size]
         else:
             word = await look(rig.plug, BASE + offset, select)
-            assert word & lanes == int.from_bytes(slave.bytes[offset:offset + 4], "big") & lanes
+            assert word & lanes == int.from_bytes(slave.bytes[offset : offset + 4], "big") & lanes
         assert slave.cycles[-1] == (modifier, BASE + offset + first, size, slave.cycles[-1][3])
-    rig.checker.done("ADDRESS-SETUP", "ADDRESS-HOLD", "AS-HIGH", "AS-LOW", "OWNER", "DS-HIGH", "DS-FREE", "DATA-SETUP",
-                     "READ-TURN", "WRITE-HOLD")
+    rig.checker.done(
+        "ADDRESS-SETUP",
+        "ADDRESS-HOLD",
+        "AS-HIGH",
+        "AS-LOW",
+        "OWNER",
+        "DS-HIGH",
+        "DS-FREE",
+        "DATA-SETUP",
+        "READ-TURN",
+        "WRITE-HOLD",
+    )
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
@@ -120,20 +138,27 @@ async def result(rig, before=None):
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def blocks_reach_a_slave_of_any_speed(dut):
-    """C7, ANSI/IEEE 1014 chapter 2: blocks of 16 and 32 bits, one transfer to 256 bytes, anywhere in 32 bits of address, with every modifier of blocks, read and
-    written; the slave sees just these transfers in one cycle each, and the rules are kept."""
+    """C7, ANSI/IEEE 1014 chapter 2: blocks of 16 and 32 bits, one transfer to 256 bytes, anywhere in 32 bits of
+    address,
+    with every modifier of blocks, read and written; the slave sees just these transfers in one cycle each, and the
+    rules are kept."""
     rig = await VmeTestbench(dut, inside()).start()
     rig.plug.put(select__a24=0, select__a32=0)
     slave = BusSlave(rig.bus, 0, 256)
     falls = []
-    rig.bus.watch(lambda name, old, new: falls.append(rig.bus.level("am")) if name == "as" and old and not new else None)
+    rig.bus.watch(
+        lambda name, old, new: falls.append(rig.bus.level("am")) if name == "as" and old and not new else None
+    )
     for _ in range(20):
         slave.base = random.getrandbits(24) << 8
         rig.inside.slow = random.choice((0, 0.3, 0.9))
         slave.delay = random.choice(((31, 31), (31, 300)))
         slave.release = random.choice(((1, 2), (1, 500)))
         send, half = random.randrange(2), random.randrange(2)
-        size, modifier = (2 if half else 4), random.choice((random.getrandbits(6) | 3, *(m for m in Modifier if m.name.endswith("BLOCK"))))
+        size, modifier = (
+            (2 if half else 4),
+            random.choice((random.getrandbits(6) | 3, *(m for m in Modifier if m.name.endswith("BLOCK")))),
+        )
         count = random.choice((1, 2, random.randint(1, 24)))
         first = random.randrange(256 // size - count + 1) * size
         near = random.randrange(DATA_BYTES - 256)
@@ -143,20 +168,34 @@ async def blocks_reach_a_slave_of_any_speed(dut):
         assert await entry(rig.inside, send, 0x100000 + near, slave.base + first, count * size, modifier, half)
         assert await result(rig) == 0
         if send:
-            there[first:first + count * size] = here[near:near + count * size]
+            there[first : first + count * size] = here[near : near + count * size]
         else:
-            here[near:near + count * size] = there[first:first + count * size]
+            here[near : near + count * size] = there[first : first + count * size]
         assert rig.inside.memory == here and slave.bytes == there
-        assert slave.cycles == [(modifier, slave.base + first + size * n, size, bool(send)) for n in range(count)] and falls == [modifier]
+        assert slave.cycles == [
+            (modifier, slave.base + first + size * n, size, bool(send)) for n in range(count)
+        ] and falls == [modifier]
         if random.random() < 0.5:
             await pause(between(0, 8) * rig.period)
-    rig.checker.done("ADDRESS-SETUP", "ADDRESS-HOLD", "AS-HIGH", "AS-LOW", "OWNER", "DS-HIGH", "DS-FREE", "DATA-SETUP", "READ-TURN", "WRITE-HOLD", "BLOCK")
+    rig.checker.done(
+        "ADDRESS-SETUP",
+        "ADDRESS-HOLD",
+        "AS-HIGH",
+        "AS-LOW",
+        "OWNER",
+        "DS-HIGH",
+        "DS-FREE",
+        "DATA-SETUP",
+        "READ-TURN",
+        "WRITE-HOLD",
+        "BLOCK",
+    )
 
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def what_went_wrong_is_told_as_what_it_was(dut):
-    """docs/vme.md, master: BERR* is one error, no answer and an answer of before that stays are another, in a single transfer and in a block; then the lines are
-    let go, and the next transfer works."""
+    """docs/vme.md, master: BERR* is one error, no answer and an answer of before that stays are another, in a single
+    transfer and in a block; then the lines are let go, and the next transfer works."""
     rig = await VmeTestbench(dut, inside(), cut_short=True).start()
     rig.timer.ns = 10_000_000
     bus = rig.bus
@@ -197,12 +236,15 @@ async def what_went_wrong_is_told_as_what_it_was(dut):
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def waits_are_as_long_as_they_must_be(dut):
-    """docs/vme.md, master: no answer for `timeout_ns`, in a single transfer or in the midst of a block, no grant for `grant_ns`: an error then, a few cycles later
-    at most, and each wait from its own beginning; an answer just before that is one."""
+    """docs/vme.md, master: no answer for `timeout_ns`, in a single transfer or in the midst of a block, no grant for
+    `grant_ns`: an error then, a few cycles later at most, and each wait from its own beginning; an answer just before
+    that is one."""
     rig = await VmeTestbench(dut, inside(), cut_short=True).start()
     rig.timer.ns = 10_000_000
     slow, bus, falls, rises = rig.timeout_ns, rig.bus, [], []
-    bus.watch(lambda name, old, new: (rises if new else falls).append(bus.now()) if name == "ds0" and old != new else None)
+    bus.watch(
+        lambda name, old, new: (rises if new else falls).append(bus.now()) if name == "ds0" and old != new else None
+    )
     slave = BusSlave(bus, BASE, 256, delay=(slow - 400, slow - 400))
     slave.release = (1, 2)
     await set_window(rig.inside, BASE, Modifier.A24_USER_DATA)
@@ -236,7 +278,8 @@ async def waits_are_as_long_as_they_must_be(dut):
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def the_transfers_of_a_block_follow_each_other_as_soon_as_they_may(dut):
-    """docs/vme.md, rate: to a slave that reacts at once, one each 6 cycles of 62.5 ns, and 29 Mbyte/s at 12.5 ns, read and written."""
+    """docs/vme.md, rate: to a slave that reacts at once, one each 6 cycles of 62.5 ns, and 29 Mbyte/s at 12.5 ns,
+    read and written."""
     rig = await VmeTestbench(dut, inside(), slow=0).start()
     slave = BusSlave(rig.bus, BASE, 256, delay=(31, 31))
     slave.release = (1, 1)
@@ -253,7 +296,8 @@ async def the_transfers_of_a_block_follow_each_other_as_soon_as_they_may(dut):
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def a_reset_lets_the_bus_go_at_once(dut):
-    """docs/vme.md, reset of the board: at any time of a transfer all lines are let go; the next transfer is as usual."""
+    """docs/vme.md, reset of the board: at any time of a transfer all lines are let go; the next transfer is as
+    usual."""
     rig = await VmeTestbench(dut, inside(), cut_short=True).start()
     bus, plug = rig.bus, rig.plug
     slave = BusSlave(bus, 0, 1 << 23, delay=(31, 200))
@@ -274,14 +318,15 @@ async def a_reset_lets_the_bus_go_at_once(dut):
         assert not [name for name, drivers in bus.drivers.items() if plug.name in drivers and "@" not in name]
         plug.put(rst=0)
         answer = await task
-        assert answer == (0 if number % 2 else int.from_bytes(slave.bytes[offset:offset + 4], "big"))
-        assert not number % 2 or slave.bytes[offset:offset + 4] == word.to_bytes(4, "big")
+        assert answer == (0 if number % 2 else int.from_bytes(slave.bytes[offset : offset + 4], "big"))
+        assert not number % 2 or slave.bytes[offset : offset + 4] == word.to_bytes(4, "big")
     assert len(seen) > 2
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def an_answer_that_stays_in_the_midst_of_a_block_is_a_time_out(dut):
-    """docs/vme.md, master: DTACK* or BERR* that stays low: no new transfer, and the bus is let go after `timeout_ns`."""
+    """docs/vme.md, master: DTACK* or BERR* that stays low: no new transfer, and the bus is let go after
+    `timeout_ns`."""
     rig = await VmeTestbench(dut, inside(), slow=0).start()
     bus = rig.bus
     slave = BusSlave(bus, BASE, 256, delay=(31, 31))
@@ -307,11 +352,16 @@ async def an_answer_that_stays_in_the_midst_of_a_block_is_a_time_out(dut):
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def a_block_that_ends_before_its_end_is_over(dut):
-    """docs/vme.md, master and DMA channel: BERR* and *stop* end a block's cycle, also while it waits for data; an access of the CPU that waits for the bus meanwhile
-    is a transfer of its own, to its own address, and another board gets the bus."""
+    """docs/vme.md, master and DMA channel: BERR* and *stop* end a block's cycle, also while it waits for data; an
+    access
+    of the CPU that waits for the bus meanwhile is a transfer of its own, to its own address, and another board gets the
+    bus."""
     rig = await VmeTestbench(dut, inside(), cut_short=True).start()
     bus, plug = rig.bus, rig.plug
-    slave, other = BusSlave(bus, BASE, 1024, delay=(31, 31)), BusSlave(bus, 0x10000, 1024, delay=(31, 31), name="other slave")
+    slave, other = (
+        BusSlave(bus, BASE, 1024, delay=(31, 31)),
+        BusSlave(bus, 0x10000, 1024, delay=(31, 31), name="other slave"),
+    )
     slave.release = other.release = (1, 2)
     await set_window(rig.inside, 0x10000, Modifier.A24_USER_PROGRAM)
     for number in range(24):
@@ -332,15 +382,16 @@ async def a_block_that_ends_before_its_end_is_over(dut):
         await taken
         await rig.other.give_bus()
         assert await task == 0
-        assert other.bytes[offset:offset + 4] == word.to_bytes(4, "big")
+        assert other.bytes[offset : offset + 4] == word.to_bytes(4, "big")
         assert other.cycles == [(Modifier.A24_USER_PROGRAM, 0x10000 + offset, 4, True)]
     rig.checker.done()
 
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def another_board_gets_the_bus_after_the_cycle_under_way(dut):
-    """docs/vme.md, requester: the bus is given between cycles, after each, to who asks for it, however much there is still to do, but not before DTACK* is high; no line
-    is driven while another board has it."""
+    """docs/vme.md, requester: the bus is given between cycles, after each, to who asks for it, however much there is
+    still
+    to do, but not before DTACK* is high; no line is driven while another board has it."""
     rig = await VmeTestbench(dut, inside(), slow=0).start()
     bus = rig.bus
     slave, master = BusSlave(bus, BASE, 1024, delay=(31, 31)), BusMaster(bus, rig.node.name)
@@ -375,7 +426,8 @@ async def another_board_gets_the_bus_after_the_cycle_under_way(dut):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def the_lines_are_set_up_for_as_many_cycles_as_the_table_says(dut):
-    """docs/vme.md, the clock: 2 cycles of 62.5 ns, or 4 of 12.5, from the address to AS*, and from the data of a block's transfer to the data strobes at least."""
+    """docs/vme.md, the clock: 2 cycles of 62.5 ns, or 4 of 12.5, from the address to AS*, and from the data of a
+    block's transfer to the data strobes at least."""
     rig = await VmeTestbench(dut, inside(), slow=0).start()
     bus, steps = rig.bus, []
     slave = BusSlave(bus, BASE, 256, delay=(31, 31))

@@ -8,7 +8,6 @@ from nectar.hdl.cab.vme.numbers import Modifier, cycles
 from nectar.hdl.cab.vme.registers import VME_LENGTH_BITS, VME_LIST_DEPTH, VME_REG, VME_REGISTERS
 
 
-
 def test_the_registers_are_words_of_the_third_page():
     """docs/vme.md: a page of their own, so that a domain can be given it without the others."""
     offsets = [register.offset for register in VME_REGISTERS]
@@ -42,8 +41,9 @@ def test_modifiers_tell_space_privilege_and_kind_by_their_bits():
         assert modifier & 3 == {"DATA": 1, "PROGRAM": 2, "BLOCK": 3}[kind]
 
 
-@pytest.mark.parametrize("ns, period_ps, expected", [
-    (35, 62_500, 1), (35, 12_500, 3), (90, 62_500, 2), (100, 12_500, 8), (0, 12_500, 0)])
+@pytest.mark.parametrize(
+    "ns, period_ps, expected", [(35, 62_500, 1), (35, 12_500, 3), (90, 62_500, 2), (100, 12_500, 8), (0, 12_500, 0)]
+)
 def test_a_time_becomes_the_least_number_of_cycles(ns, period_ps, expected):
     """docs/vme.md, the clock."""
     assert cycles(ns, period_ps) == expected

@@ -47,7 +47,7 @@ async def three_masters_share_the_bus(dut):
         for task in tasks:
             await task
         assert sorted(finished) == [64, 128]
-        words = [int.from_bytes(slave.bytes[4 * n:4 * n + 4], "big") for n in range(48)]
+        words = [int.from_bytes(slave.bytes[4 * n : 4 * n + 4], "big") for n in range(48)]
         assert words[:16] == list(range(16))
         assert words[16:24] == [64 + n for n in range(8)] and words[32:40] == [128 + n for n in range(8)]
         rig.checker.done("BUSY-LOW", "BUSY-GRANT", "BUSY-FREE", "CHAIN", "OWNER")
@@ -74,7 +74,9 @@ async def the_bus_is_kept_until_somebody_wants_it(dut):
         assert not rig.bus.level("bbsy")
         began = rig.bus.now()
         rig.bus.set("somebody", "br2", 0)
-        assert await until(rig.bus, lambda: rig.bus.level("bbsy"), 3 * rig.period), "given up in the cycle behind the one in which the request is seen"
+        assert await until(rig.bus, lambda: rig.bus.level("bbsy"), 3 * rig.period), (
+            "given up in the cycle behind the one in which the request is seen"
+        )
         assert rig.bus.now() - began >= rig.period
         rig.bus.set("somebody", "br2", 1)
         assert await look(rig.plug, BASE) is not None
@@ -86,17 +88,25 @@ async def the_bus_is_kept_until_somebody_wants_it(dut):
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def a_grant_for_others_goes_on_in_time_and_once(dut):
-    """docs/vme.md, requester: at its level within 4 cycles, at another one straight through. The next grant may come 70 ns after the one before has ended
-    (30 ns of BBSY*, 40 ns of the arbiter), at the same level or another one: it goes on once, too, and as ever not before it has been seen."""
+    """docs/vme.md, requester: at its level within 4 cycles, at another one straight through. The next grant may come 70
+    ns
+    after the one before has ended (30 ns of BBSY*, 40 ns of the arbiter), at the same level or another one: it goes on
+    once, too, and as ever not before it has been seen."""
     for level in range(4):
         rig = await VmeTestbench(dut, inside(), level=level).start()
         changes = []
-        rig.bus.watch(lambda name, old, new, rig=rig, changes=changes: changes.append((name, new, rig.bus.now())) if "bg" in name and old != new else None)
+        rig.bus.watch(
+            lambda name, old, new, rig=rig, changes=changes: (
+                changes.append((name, new, rig.bus.now())) if "bg" in name and old != new else None
+            )
+        )
         for line in random.choices((level, level, level, *range(4)), k=24):
             changes.clear()
             rig.bus.set("arbiter", point(f"bg{line}", 0), 0)
-            if random.random() < 0.7:      # somebody takes it as soon as it comes
-                await until(rig.bus, lambda rig=rig, line=line: not rig.bus.level(point(f"bg{line}", 2)), 6 * rig.period)
+            if random.random() < 0.7:  # somebody takes it as soon as it comes
+                await until(
+                    rig.bus, lambda rig=rig, line=line: not rig.bus.level(point(f"bg{line}", 2)), 6 * rig.period
+                )
                 await pause(between(20, 130))
             else:
                 await pause(between(6, 8) * rig.period)
@@ -107,11 +117,13 @@ async def a_grant_for_others_goes_on_in_time_and_once(dut):
             assert len(came) == 2 and [name for name, _ in went] == 2 * [point(f"bg{line}", 2)], changes
             assert went[0][1] - came[0] <= (4 * rig.period if line == level else 1) and went[1][1] - came[1] <= 1
             assert went[0][1] - came[0] >= rig.period or line != level
-            if random.random() < 0.5:      # Requester, timing: in 3 cycles behind a pause
+            if random.random() < 0.5:  # Requester, timing: in 3 cycles behind a pause
                 await pause(between(2, 6) * rig.period)
                 bus = rig.bus
                 bus.set("arbiter", point(f"bg{level}", 0), 0)
-                assert await until(bus, lambda bus=bus, level=level: not bus.level(point(f"bg{level}", 2)), 3 * rig.period + 16)
+                assert await until(
+                    bus, lambda bus=bus, level=level: not bus.level(point(f"bg{level}", 2)), 3 * rig.period + 16
+                )
                 await pause(between(20, 130))
                 bus.set("arbiter", point(f"bg{level}", 0), 1)
                 await pause(70)
@@ -122,14 +134,19 @@ async def a_grant_for_others_goes_on_in_time_and_once(dut):
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def a_request_at_any_level_gets_the_bus_behind_the_cycle_under_way(dut):
-    """docs/vme.md, requester: asks at the level of its switch only; another BR*, whichever, or BCLR* makes it let go, between cycles only, and then at once."""
+    """docs/vme.md, requester: asks at the level of its switch only; another BR*, whichever, or BCLR* makes it let
+    go, between cycles only, and then at once."""
     for level, wish in ((level, wish) for level in range(4) for wish in ("br0", "br1", "br2", "br3", "bclr")):
         rig = await VmeTestbench(dut, inside(), level=level).start()
         slave = BusSlave(rig.bus, BASE, 64, delay=(40 * rig.period, 40 * rig.period))
         slave.release = (1, 2)
         await set_window(rig.inside, BASE, Modifier.A24_USER_DATA)
         asked = set()
-        rig.bus.watch(lambda name, old, new, rig=rig, asked=asked: asked.add(name) if name.startswith("br") and "cab" in rig.bus.drivers[name] else None)
+        rig.bus.watch(
+            lambda name, old, new, rig=rig, asked=asked: (
+                asked.add(name) if name.startswith("br") and "cab" in rig.bus.drivers[name] else None
+            )
+        )
         assert await look(rig.plug, BASE) is not None
         await pause(10 * rig.period)
         assert asked == {f"br{level}"} and not rig.bus.level("bbsy")
@@ -146,14 +163,19 @@ async def a_request_at_any_level_gets_the_bus_behind_the_cycle_under_way(dut):
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def only_its_own_grant_is_taken_and_given_back_when_nobody_needs_it(dut):
-    """docs/vme.md, requester: a grant that had gone on when the wish came stays with others; while it asks, grants at other levels go straight through, whatever
-    BR* and BCLR* are. A grant that comes when the wish is gone is taken, not given on, and the bus let go as soon as 90 ns and the grant are over."""
+    """docs/vme.md, requester: a grant that had gone on when the wish came stays with others; while it asks, grants at
+    other levels go straight through, whatever BR* and BCLR* are. A grant that comes when the wish is gone is taken, not
+    given on, and the bus let go as soon as 90 ns and the grant are over."""
     for level in random.choices(range(4), k=4) + list(range(4)):
         rig = await VmeTestbench(dut, inside(), level=level).start()
         rig.arbiter.levels = ()
         bus, mine = rig.bus, point(f"bg{level}", 1)
         falls = {}
-        bus.watch(lambda name, old, new, falls=falls, bus=bus: falls.setdefault((name, new), bus.now()) if old != new else None)
+        bus.watch(
+            lambda name, old, new, falls=falls, bus=bus: (
+                falls.setdefault((name, new), bus.now()) if old != new else None
+            )
+        )
         bus.set("arbiter", point(f"bg{level}", 0), 0)
         await pause(between(3, 8) * rig.period)
         assert await entry(rig.inside, 0, 0x100000, BASE, 4, Modifier.A24_USER_DATA)
@@ -169,7 +191,11 @@ async def only_its_own_grant_is_taken_and_given_back_when_nobody_needs_it(dut):
                 assert not bus.level(point(f"bg{line}", 2))
                 bus.set("arbiter", point(f"bg{line}", 0), 1)
                 await pause(between(3, 5) * rig.period)
-            assert bus.level("bbsy") and not bus.level(f"br{level}") and all(bus.level(point(f"bg{n}", 2)) for n in range(4))
+            assert (
+                bus.level("bbsy")
+                and not bus.level(f"br{level}")
+                and all(bus.level(point(f"bg{n}", 2)) for n in range(4))
+            )
         bus.drive("somebody", bclr=1, **dict.fromkeys((f"br{n}" for n in range(4)), 1))
         other = (level + random.randrange(1, 4)) % 4
         bus.set("somebody", f"br{other}", 0)
@@ -180,7 +206,9 @@ async def only_its_own_grant_is_taken_and_given_back_when_nobody_needs_it(dut):
         bus.set("arbiter", point(f"bg{level}", 0), 0)
         assert await until(bus, lambda: not bus.level("bbsy"), 20 + 4 * rig.period)
         await pause(random.choice((1, between(0, 12) * rig.period)))
-        assert not VME_REG["VD_STATUS"].owner.get(rig.plug.get("vd_status__value")), "the bus is ours when the grant is over"
+        assert not VME_REG["VD_STATUS"].owner.get(rig.plug.get("vd_status__value")), (
+            "the bus is ours when the grant is over"
+        )
         bus.set("arbiter", point(f"bg{level}", 0), 1)
         assert await until(bus, lambda: bus.level("bbsy"), 120 + 8 * rig.period)
         assert falls["bbsy", 0] - falls[mine, 0] <= 3 * rig.period
@@ -193,8 +221,9 @@ async def only_its_own_grant_is_taken_and_given_back_when_nobody_needs_it(dut):
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def a_reset_lets_go_of_the_bus_at_once(dut):
-    """docs/vme.md, reset of the board: a request, and BBSY*, end with the next clock edge, while nobody has answered, while the grant is there, or behind it. A grant that is still
-    there, or comes then, goes on; the bus is asked for anew when somebody needs it."""
+    """docs/vme.md, reset of the board: a request, and BBSY*, end with the next clock edge, while nobody has answered,
+    while the grant is there, or behind it. A grant that is still there, or comes then, goes on; the bus is asked for
+    anew when somebody needs it."""
     for level, stage in ((level, stage) for level in range(4) for stage in ("asked", "granted", "owned")):
         rig = await VmeTestbench(dut, inside(), level=level).start()
         rig.arbiter.levels = ()

@@ -71,7 +71,8 @@ class _Both(wiring.Component):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def both_hosts_and_the_cpu_count_up_the_same_word(dut):
-    """docs/vme.md, host port: under a lock nobody comes between, neither the CPU nor the other; each gets its own answers."""
+    """docs/vme.md, host port: under a lock nobody comes between, neither the CPU nor the other; each gets its own
+    answers."""
     plug = HostPlug(dut)
     await plug.start()
     inside = Inside(plug, 1024, 0.4)
@@ -111,7 +112,8 @@ _WIDTHS = {"address": 24, "write": 1, "execute": 1, "select": 4, "write_data": 3
 
 
 class _Asker:
-    """Asks for accesses at the plain pins ``name``, now and then several under one lock; ``log`` has what it was told of each."""
+    """Asks for accesses at the plain pins ``name``, now and then several under one lock; ``log`` has what it was
+    told of each."""
 
     def __init__(self, plug, name, accesses):
         self.plug, self.name, self.log = plug, name, []
@@ -122,13 +124,23 @@ class _Asker:
             await RisingEdge(self.plug.dut.clk)
 
     async def _run(self, accesses):
-        left = 0        # accesses under the lock
+        left = 0  # accesses under the lock
         while len(self.log) < accesses:
             left = left or (random.randint(1, 3) if random.random() < 0.3 else 0)
-            self.plug.put(**{f"{self.name}__valid": 1, f"{self.name}__lock": left > 0,
-                             **{f"{self.name}__{field}": random.getrandbits(width) for field, width in _WIDTHS.items()}})
+            self.plug.put(
+                **{
+                    f"{self.name}__valid": 1,
+                    f"{self.name}__lock": left > 0,
+                    **{f"{self.name}__{field}": random.getrandbits(width) for field, width in _WIDTHS.items()},
+                }
+            )
             await self._until("ready")
-            self.plug.put(**{f"{self.name}__valid": 0, **{f"{self.name}__{field}": random.getrandbits(width) for field, width in _WIDTHS.items()}})
+            self.plug.put(
+                **{
+                    f"{self.name}__valid": 0,
+                    **{f"{self.name}__{field}": random.getrandbits(width) for field, width in _WIDTHS.items()},
+                }
+            )
             await self._until("done")
             self.log.append((self.plug.get(f"{self.name}__read_data"), self.plug.get(f"{self.name}__error")))
             if left > 1:
@@ -149,8 +161,10 @@ class _Asker:
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def each_access_arrives_as_it_was_asked_and_in_turn(dut):
-    """docs/vme.md, host port: beside VME and in turn with it. Who is alone is not delayed, who has not had the last access goes first, one access at a time,
-    a lock keeps the other out; every bit of an access and of its answer, in every cycle."""
+    """docs/vme.md, host port: beside VME and in turn with it. Who is alone is not delayed, who has not had the last
+    access
+    goes first, one access at a time, a lock keeps the other out; every bit of an access and of its answer, in every
+    cycle."""
     plug = HostPlug(dut)
     plug.put(**{f"{name}__{pin}": 0 for name in "cd" for pin in ("valid", "lock")}, map__ready=0, map__done=0)
     await plug.start()
@@ -170,7 +184,11 @@ async def each_access_arrives_as_it_was_asked_and_in_turn(dut):
         if last or len(wanting) == 1:
             assert plug.get("map__valid") == (chosen in wanting)
         elif wanting:
-            chosen = next(name for name in "cd" if all(plug.get(f"map__{field}") == plug.get(f"{name}__{field}") for field in _WIDTHS))
+            chosen = next(
+                name
+                for name in "cd"
+                if all(plug.get(f"map__{field}") == plug.get(f"{name}__{field}") for field in _WIDTHS)
+            )
         taken = plug.get("map__valid") and plug.get("map__ready")
         for name in "cd":
             assert plug.get(f"{name}__ready") or not (taken and name == chosen)
@@ -189,21 +207,26 @@ async def each_access_arrives_as_it_was_asked_and_in_turn(dut):
             told[under_way].append((plug.get("map__read_data"), plug.get("map__error")))
             under_way = None
         left = max(left - 1, 0)
-        plug.put(map__ready=under_way is not None and not left and random.random() < 0.6 or random.random() < 0.3, map__done=left == 1,
-                 map__read_data=random.getrandbits(32), map__error=random.getrandbits(1))
+        plug.put(
+            map__ready=under_way is not None and not left and random.random() < 0.6 or random.random() < 0.3,
+            map__done=left == 1,
+            map__read_data=random.getrandbits(32),
+            map__error=random.getrandbits(1),
+        )
     assert {name: asker.log for name, asker in askers.items()} == told
     assert both > 15
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def a_cycle_of_the_bus_belongs_to_one_of_them(dut):
-    """docs/vme.md, window: between a first transfer and the last one, or an error, or *finish*, the other waits; each is told of
-    its own transfers only."""
+    """docs/vme.md, window: between a first transfer and the last one, or an error, or *finish*, the other waits; each
+    is
+    told of its own transfers only."""
     plug = HostPlug(dut)
     plug.put(**{f"{name}__{pin}": 0 for name in "ab" for pin in ("valid", "first", "last", "finish", "address")})
     plug.put(port__ready=0, port__done=0, port__berr=0, port__timeout=0)
     await plug.start()
-    log = []       # (address, first, ends)
+    log = []  # (address, first, ends)
     completed = {"a": [], "b": []}
 
     async def bus():
@@ -218,15 +241,24 @@ async def a_cycle_of_the_bus_belongs_to_one_of_them(dut):
                 log[-1] = (*log[-1][:2], 1)
             done = flying == 1
             flying = None if done else flying and flying - 1
-            plug.put(port__ready=flying is None and not done and random.random() < 0.6, port__done=done,
-                     port__berr=done and berr)
+            plug.put(
+                port__ready=flying is None and not done and random.random() < 0.6,
+                port__done=done,
+                port__berr=done and berr,
+            )
 
     async def work(name, base):
         for number in range(120):
             count, stops = random.randint(1, 5), random.random() < 0.3
             for at in range(count):
-                plug.put(**{f"{name}__valid": 1, f"{name}__first": at == 0, f"{name}__last": at == count - 1 and not stops,
-                            f"{name}__address": base + 8 * number + at})
+                plug.put(
+                    **{
+                        f"{name}__valid": 1,
+                        f"{name}__first": at == 0,
+                        f"{name}__last": at == count - 1 and not stops,
+                        f"{name}__address": base + 8 * number + at,
+                    }
+                )
                 while True:
                     await RisingEdge(dut.clk)
                     if plug.get(f"{name}__ready"):

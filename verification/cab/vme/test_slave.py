@@ -30,10 +30,10 @@ async def single_transfers_reach_the_bytes_that_they_name(dut):
         if random.random() < 0.5:
             value = random.getrandbits(8 * size)
             answer = await master.write(address, value, size, modifier)
-            model[offset:offset + size] = value.to_bytes(size, "big")
+            model[offset : offset + size] = value.to_bytes(size, "big")
         else:
             answer = await master.read(address, size, modifier)
-            assert answer.value == int.from_bytes(model[offset:offset + size], "big")
+            assert answer.value == int.from_bytes(model[offset : offset + size], "big")
             assert rig.inside.accesses[-1][2] == modifier.name.endswith("PROGRAM")
         assert answer.good
     assert rig.inside.memory == model
@@ -42,7 +42,8 @@ async def single_transfers_reach_the_bytes_that_they_name(dut):
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def blocks_of_every_size_and_length_reach_their_bytes(dut):
-    """C7: block transfers up to 256 bytes, read and written, between cycles of a fast slave elsewhere; AS* is high for as
+    """C7: block transfers up to 256 bytes, read and written, between cycles of a fast slave elsewhere; AS* is high for
+    as
     little as a master may keep it."""
     rig = await rig_with_bus(dut, slow=random.choice((0, 0.3, 0.7)))
     BusSlave(rig.bus, 0x10000, 256, delay=(31, 60))
@@ -147,9 +148,18 @@ async def other_addresses_and_modifiers_are_not_answered(dut):
     rig = await rig_with_bus(dut)
     rig.timer.ns = 3_000
     master = BusMaster(rig.bus)
-    for address, modifier in ((A24_BASE ^ 0x800000 | MAP, 0x39), (A32_BASE ^ 0x01000000 | MAP, 0x0D), (A24_BASE | MAP, 0x38),
-                              (A24_BASE | MAP, 0x3C), (A24_BASE | MAP, 0x29), (A24_BASE | MAP, 0x2D), (A32_BASE | MAP, 0x10),
-                              (A24_BASE | MAP, 0x00), (A32_BASE | MAP, 0x08), (A24_BASE | MAP, 0x1B)):
+    for address, modifier in (
+        (A24_BASE ^ 0x800000 | MAP, 0x39),
+        (A32_BASE ^ 0x01000000 | MAP, 0x0D),
+        (A24_BASE | MAP, 0x38),
+        (A24_BASE | MAP, 0x3C),
+        (A24_BASE | MAP, 0x29),
+        (A24_BASE | MAP, 0x2D),
+        (A32_BASE | MAP, 0x10),
+        (A24_BASE | MAP, 0x00),
+        (A32_BASE | MAP, 0x08),
+        (A24_BASE | MAP, 0x1B),
+    ):
         fired = rig.timer.fired
         assert (await master.read(address, modifier=modifier)).berr
         assert rig.timer.fired == fired + 1
@@ -171,17 +181,17 @@ async def cycles_cut_short_leave_nothing_behind(dut):
         offset, base, modifier = some_place(4)
         write = random.random() < 0.5
         await master.open(base + MAP + offset, 4, write, modifier)
-        before = int.from_bytes(model[offset:offset + 4], "big")
+        before = int.from_bytes(model[offset : offset + 4], "big")
         value = random.getrandbits(32)
         answer = await master.transfer(offset, 4, write, value, cut_after=between(5, 12 * rig.period))
         await master.close()
         if write:
             await pause(20 * rig.period)
-            stored = int.from_bytes(model[offset:offset + 4], "big")
+            stored = int.from_bytes(model[offset : offset + 4], "big")
             assert answer is None or answer.good
             assert stored == value if answer is not None else stored in (before, value)
         read = await master.read(base + MAP + offset, 4, modifier)
-        assert read.good and read.value == int.from_bytes(model[offset:offset + 4], "big")
+        assert read.good and read.value == int.from_bytes(model[offset : offset + 4], "big")
     blamed = {violation.rule for violation in rig.checker.violations}
     assert blamed <= {"ANSWER", "READ-SETUP"}, rig.checker.violations
 
@@ -199,7 +209,7 @@ async def short_cycles_of_others_between_ours_are_not_taken_for_ours(dut):
         places = [4 * random.randrange(DATA_BYTES // 4) for _ in range(2)]
         kinds = [random.choice(("fast", "cut", "none"))]
         first = await master.read(A24_BASE + MAP + places[0])
-        assert first.value == int.from_bytes(model[places[0]:places[0] + 4], "big")
+        assert first.value == int.from_bytes(model[places[0] : places[0] + 4], "big")
         for kind in kinds * random.choice((1, 1, 2)):
             if kind == "fast":
                 assert (await master.read(0x10000 + 4 * random.randrange(64))).good
@@ -209,13 +219,13 @@ async def short_cycles_of_others_between_ours_are_not_taken_for_ours(dut):
                 await master.close()
         value = random.getrandbits(32)
         assert (await master.write(A24_BASE + MAP + places[1], value)).good
-        assert model[places[1]:places[1] + 4] == value.to_bytes(4, "big")
+        assert model[places[1] : places[1] + 4] == value.to_bytes(4, "big")
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def a_word_refused_behind_its_answer_fails_the_block(dut):
-    """docs/vme.md, blocks: words after the first are answered before they are stored; if one is refused after all, the next
-    is answered with BERR*, and none is stored after it."""
+    """docs/vme.md, blocks: words after the first are answered before they are stored; if one is refused after all, the
+    next is answered with BERR*, and none is stored after it."""
     rig = await rig_with_bus(dut, slow=0)
     inner = rig.inside
     usual = inner.holes
@@ -269,7 +279,8 @@ async def a_block_of_words_runs_at_ten_mbyte_a_second(dut):
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def a_reset_in_the_midst_of_a_cycle_lets_the_bus_go(dut):
-    """docs/vme.md, reset: lines are let go, the cycle is not answered any more or answered as a new one, the next one is."""
+    """docs/vme.md, reset: lines are let go, the cycle is not answered any more or answered as a new one, the next
+    one is."""
     rig = await rig_with_bus(dut, cut_short=True)
     for _ in range(12):
         master = BusMaster(rig.bus)
@@ -278,7 +289,12 @@ async def a_reset_in_the_midst_of_a_cycle_lets_the_bus_go(dut):
         await pause(between(1, 14 * rig.period))
         rig.plug.put(rst=1)
         await pause(3 * rig.period)
-        assert rig.bus.level("dtack") and rig.bus.level("berr") and not rig.bus.driven("data_low") and not rig.plug.get("access__lock")
+        assert (
+            rig.bus.level("dtack")
+            and rig.bus.level("berr")
+            and not rig.bus.driven("data_low")
+            and not rig.plug.get("access__lock")
+        )
         rig.bus.drive(master.name, ds0=1, ds1=1)
         await master.close()
         await pause(10 * rig.period)

@@ -45,9 +45,14 @@ class _Parts(wiring.Component):
         m.submodules.strobe = strobe = StrobeWatch()
         m.submodules.edge = edge = EdgeWatch()
         m.d.comb += [
-            synchroniser.lines_n.eq(self.lines_n), self.value.eq(synchroniser.value),
-            strobe.as_n.eq(self.as_n), strobe.set.eq(self.set), self.now.eq(strobe.now), self.seen.eq(strobe.seen),
-            edge.asserted.eq(~self.as_n), self.turn.eq(edge.turn),
+            synchroniser.lines_n.eq(self.lines_n),
+            self.value.eq(synchroniser.value),
+            strobe.as_n.eq(self.as_n),
+            strobe.set.eq(self.set),
+            self.now.eq(strobe.now),
+            self.seen.eq(strobe.seen),
+            edge.asserted.eq(~self.as_n),
+            self.turn.eq(edge.turn),
         ]
         return m
 
@@ -66,7 +71,7 @@ async def start(dut):
 async def a_change_is_seen_at_the_second_edge_after_it(dut):
     """docs/vme.md, the clock: two flip-flops; what is asserted when low becomes a 1."""
     await start(dut)
-    history = []       # lines at each edge
+    history = []  # lines at each edge
     for _ in range(500):
         await Timer(random.randrange(1, PERIOD - 1), "ps")
         dut.lines_n.value = random.getrandbits(4)
@@ -114,11 +119,12 @@ async def what_holds_ends_with_the_strobe_however_short(dut):
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def what_holds_is_seen_at_the_second_edge_after_it_and_stays(dut):
-    """docs/vme.md, the clock: from the edge that set it on something holds until AS* rises, in every cycle; the board sees both two edges later, neither
-    before nor in the midst of a cycle."""
+    """docs/vme.md, the clock: from the edge that set it on something holds until AS* rises, in every cycle; the board
+    sees
+    both two edges later, neither before nor in the midst of a cycle."""
     await start(dut)
     low = holds = False
-    history = [False, False]      # what held at each edge
+    history = [False, False]  # what held at each edge
     for _ in range(800):
         seen, wish = history[-2], random.random() < 0.3
         dut.set.value = wish

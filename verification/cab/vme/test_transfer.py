@@ -40,7 +40,7 @@ class BusSide:
         self.memory = bytearray(random.randbytes(FAR))
         self.transfers = []
         self.fail = None
-        self.most = 6            # cycles that a transfer takes
+        self.most = 6  # cycles that a transfer takes
         cocotb.start_soon(self._run())
 
     async def _run(self):
@@ -57,8 +57,13 @@ class BusSide:
             left = None if done else left and left - 1
             fail = done and finished is None
             timeout = fail and random.randrange(2)
-            plug.put(port__ready=left is None and not fail and random.random() < 0.7, port__done=done,
-                     port__berr=fail and not timeout, port__timeout=timeout, port__read_data=finished or 0)
+            plug.put(
+                port__ready=left is None and not fail and random.random() < 0.7,
+                port__done=done,
+                port__berr=fail and not timeout,
+                port__timeout=timeout,
+                port__read_data=finished or 0,
+            )
 
     def _take(self):
         get = self.plug.get
@@ -69,10 +74,10 @@ class BusSide:
             return None
         lane = address % 4
         if get("port__write"):
-            self.memory[at] = get("port__data").to_bytes(4, "big")[lane:lane + size]
+            self.memory[at] = get("port__data").to_bytes(4, "big")[lane : lane + size]
             return 0
         word = bytearray(random.randbytes(4))
-        word[lane:lane + size] = self.memory[at]
+        word[lane : lane + size] = self.memory[at]
         return int.from_bytes(word, "big")
 
 
@@ -114,8 +119,18 @@ async def start(dut):
 
 async def run(plug, send, near, far, length, modifier, half, stop_after=None):
     """Does a job; (arrived, berr, timeout, stopped)."""
-    job = Const({"address": near, "remote": far, "length": length, "modifier": modifier, "half": half, "send": send,
-                 "notify": 0}, Job)
+    job = Const(
+        {
+            "address": near,
+            "remote": far,
+            "length": length,
+            "modifier": modifier,
+            "half": half,
+            "send": send,
+            "notify": 0,
+        },
+        Job,
+    )
     plug.put(job=job.as_value().value, start=1)
     await RisingEdge(plug.dut.clk)
     plug.put(start=0)
@@ -135,7 +150,8 @@ async def run(plug, send, near, far, length, modifier, half, stop_after=None):
 
 @cocotb.test(timeout_time=30, timeout_unit="ms")
 async def every_job_becomes_the_right_transfers_and_moves_its_bytes(dut):
-    """docs/vme.md, DMA channel: any alignment and length; failures and stops at any time leave what has arrived, exactly."""
+    """docs/vme.md, DMA channel: any alignment and length; failures and stops at any time leave what has arrived,
+    exactly."""
     plug = HostPlug(dut)
     plug.put(start=0, stop=0)
     await plug.start()
@@ -155,33 +171,42 @@ async def every_job_becomes_the_right_transfers_and_moves_its_bytes(dut):
         here, there = bytearray(inside.memory), bytearray(bus.memory)
         inside.slow = random.choice((0, 0.3, 0.8))
         arrived, berr, timeout, stopped = await run(plug, send, near, far, length, modifier, half, stop_after)
-        assert bus.transfers == wanted[:len(bus.transfers)]
+        assert bus.transfers == wanted[: len(bus.transfers)]
         if berr or timeout:
             assert len(bus.transfers) - 1 == bus.fail
-            assert arrived == sum(size for _, size, *_ in wanted[:bus.fail])
+            assert arrived == sum(size for _, size, *_ in wanted[: bus.fail])
         elif stopped:
             assert arrived == sum(size for _, size, *_ in bus.transfers)
         else:
             assert arrived == length and len(bus.transfers) == len(wanted)
         ended["berr" if berr else "timeout" if timeout else "stopped" if stopped else "whole"] += 1
         if send:
-            there[offset:offset + arrived] = here[near:near + arrived]
+            there[offset : offset + arrived] = here[near : near + arrived]
         else:
-            here[near:near + arrived] = there[offset:offset + arrived]
+            here[near : near + arrived] = there[offset : offset + arrived]
         assert inside.memory == here and bus.memory == there
     assert all(ended.values()), ended
 
 
 @cocotb.test(timeout_time=30, timeout_unit="ms")
 async def every_alignment_of_a_few_bytes_takes_its_words_once(dut):
-    """docs/vme.md, DMA channel: no byte of memory beside the area is read or written, and each word once, whatever the alignment; in areas as large as the memory, too."""
+    """docs/vme.md, DMA channel: no byte of memory beside the area is read or written, and each word once, whatever
+    the alignment; in areas as large as the memory, too."""
     plug, inside, bus, record = await start(dut)
-    jobs = [(send, near, far, length) for send in (0, 1) for near in range(4) for far in range(4) for length in range(7)]
+    jobs = [
+        (send, near, far, length) for send in (0, 1) for near in range(4) for far in range(4) for length in range(7)
+    ]
     random.shuffle(jobs)
-    whole = [(send, 0, random.randrange(4), length) for send, length in ((0, DATA_BYTES), (1, DATA_BYTES - 1), (random.randrange(2), 3000))]
+    whole = [
+        (send, 0, random.randrange(4), length)
+        for send, length in ((0, DATA_BYTES), (1, DATA_BYTES - 1), (random.randrange(2), 3000))
+    ]
     for send, near, far, length in jobs + whole:
         bus.most = 6 if length < 9 else 1
-        near, far = near + 4 * random.randrange((DATA_BYTES - near - length) // 4 + 1), far + 4 * random.randrange(4, 16)
+        near, far = (
+            near + 4 * random.randrange((DATA_BYTES - near - length) // 4 + 1),
+            far + 4 * random.randrange(4, 16),
+        )
         bus.memory[:] = random.randbytes(len(bus.memory)) if length < 9 else bus.memory
         here, there = bytearray(inside.memory), bytearray(bus.memory)
         record.used.clear()
@@ -200,8 +225,9 @@ async def every_alignment_of_a_few_bytes_takes_its_words_once(dut):
 
 @cocotb.test(timeout_time=30, timeout_unit="ms")
 async def a_length_has_twenty_bits(dut):
-    """docs/vme.md, DMA channel: 0 to 2**20 - 1 bytes. A long job does not end until it is stopped, soon, and has then moved its first bytes; one of 17 or 34 kbyte tells all along how many have
-    arrived. An area of the transfer that is longer than the memory goes on at its beginning (the channel refuses such)."""
+    """docs/vme.md, DMA channel: 0 to 2**20 - 1 bytes. A long job does not end until it is stopped, soon, and has then
+    moved its first bytes; one of 17 or 34 kbyte tells all along how many have arrived. An area of the transfer that is
+    longer than the memory goes on at its beginning (the channel refuses such)."""
     plug, inside, bus, record = await start(dut)
     bus.most = 1
     for bit in range(9, 20):
@@ -212,7 +238,10 @@ async def a_length_has_twenty_bits(dut):
             near = 4 * random.randrange(DATA_BYTES // 4)
             arrived, berr, timeout, stopped = await run(plug, send, near, 0x1000, length, 0x09, 0, 80)
             assert stopped and not berr and not timeout and 20 <= arrived <= 320 and len(bus.transfers) * 4 == arrived
-            assert record.used == slots(send, near, 4 * len(record.used)) and arrived <= 4 * len(record.used) <= arrived + 16
+            assert (
+                record.used == slots(send, near, 4 * len(record.used))
+                and arrived <= 4 * len(record.used) <= arrived + 16
+            )
     record.task.cancel()
     for send, length in zip(random.sample((0, 1), 2), (17_000, 34_000), strict=True):
         told = [0]
@@ -235,11 +264,23 @@ async def a_length_has_twenty_bits(dut):
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def a_reset_ends_a_job_and_the_next_is_like_the_first(dut):
-    """docs/vme.md, reset of the board: in every state of a job; nothing is asked of bus or memory, nothing has arrived."""
+    """docs/vme.md, reset of the board: in every state of a job; nothing is asked of bus or memory, nothing has
+    arrived."""
     plug, inside, bus, record = await start(dut)
     for number in range(40):
         send = number & 1
-        job = Const({"address": 1, "remote": 0xFFFFF001, "length": 300, "modifier": 0x3F, "half": number >> 1 & 1, "send": send, "notify": 0}, Job)
+        job = Const(
+            {
+                "address": 1,
+                "remote": 0xFFFFF001,
+                "length": 300,
+                "modifier": 0x3F,
+                "half": number >> 1 & 1,
+                "send": send,
+                "notify": 0,
+            },
+            Job,
+        )
         plug.put(job=job.as_value().value, start=1)
         await RisingEdge(plug.dut.clk)
         plug.put(start=0)
@@ -249,8 +290,11 @@ async def a_reset_ends_a_job_and_the_next_is_like_the_first(dut):
         await RisingEdge(plug.dut.clk)
         plug.put(stop=0)
         for _ in range(8):
-            await RisingEdge(plug.dut.clk)      # the master ends what it has taken
-            assert not any(plug.get(name) for name in ("busy", "ended", "arrived", "berr", "timeout", "stopped", "port__valid", "memory__valid"))
+            await RisingEdge(plug.dut.clk)  # the master ends what it has taken
+            assert not any(
+                plug.get(name)
+                for name in ("busy", "ended", "arrived", "berr", "timeout", "stopped", "port__valid", "memory__valid")
+            )
         plug.put(rst=0)
         record.used.clear()
         bus.transfers.clear()
@@ -258,7 +302,11 @@ async def a_reset_ends_a_job_and_the_next_is_like_the_first(dut):
         near, far, length = random.randrange(64), random.randrange(64), random.randrange(1, 40)
         assert await run(plug, send, near, far, length, 0x09, 0) == (length, 0, 0, 0)
         assert bus.transfers == expected(far, length, 0x09, 0) and record.used == slots(send, near, length)
-        assert (bus.memory[far:far + length] == here[near:near + length]) if send else (inside.memory[near:near + length] == there[far:far + length])
+        assert (
+            (bus.memory[far : far + length] == here[near : near + length])
+            if send
+            else (inside.memory[near : near + length] == there[far : far + length])
+        )
 
 
 bench = Bench(__name__, {"transfer": lambda: Transfer(DATA_BYTES)}, ports_only=True)

@@ -48,11 +48,14 @@ async def everything_at_once_keeps_every_rule_and_every_byte(dut):
                 if random.random() < 0.5:
                     words = [random.getrandbits(32) for _ in range(count)]
                     answers = await master.block(base + MAP + place, 4, words, modifier=block)
-                    near[place:place + 4 * count] = b"".join(word.to_bytes(4, "big") for word in words)
+                    near[place : place + 4 * count] = b"".join(word.to_bytes(4, "big") for word in words)
                 else:
                     answers = await master.block(base + MAP + place, 4, count=count, modifier=block)
                     await pause(10 * rig.period)
-                    assert b"".join(answer.value.to_bytes(4, "big") for answer in answers) == near[place:place + 4 * count]
+                    assert (
+                        b"".join(answer.value.to_bytes(4, "big") for answer in answers)
+                        == near[place : place + 4 * count]
+                    )
                 assert all(answer.good for answer in answers)
             await rig.node.give_bus()
 
@@ -63,9 +66,9 @@ async def everything_at_once_keeps_every_rule_and_every_byte(dut):
             place, word = 1024 + 4 * random.randrange(64), random.getrandbits(32)
             if random.random() < 0.5:
                 assert (await port.access(MAP + place, word))[0]
-                near[place:place + 4] = word.to_bytes(4, "big")
+                near[place : place + 4] = word.to_bytes(4, "big")
             else:
-                assert await port.access(MAP + place) == (True, int.from_bytes(near[place:place + 4], "big"))
+                assert await port.access(MAP + place) == (True, int.from_bytes(near[place : place + 4], "big"))
             await pause(between(0, 1000))
 
     async def cpu():
@@ -75,17 +78,26 @@ async def everything_at_once_keeps_every_rule_and_every_byte(dut):
             length = random.randrange(300)
             here, there = random.randrange(1280, 4096 - length), random.randrange(256, 2048 - length)
             send = random.randrange(2)
-            assert await entry(rig.inside, send, MAP + here, BASE + there, length,
-                               random.choice((Modifier.A24_SUPER_BLOCK, Modifier.A24_SUPER_DATA)), notify=1)
+            assert await entry(
+                rig.inside,
+                send,
+                MAP + here,
+                BASE + there,
+                length,
+                random.choice((Modifier.A24_SUPER_BLOCK, Modifier.A24_SUPER_DATA)),
+                notify=1,
+            )
             if send:
-                far[there:there + length] = near[here:here + length]
+                far[there : there + length] = near[here : here + length]
             else:
-                near[here:here + length] = far[there:there + length]
-            if await rig.inside.write("vme_interrupt", INTERRUPT.level.put(random.randint(1, 7)) | INTERRUPT.vector.put(number)):
+                near[here : here + length] = far[there : there + length]
+            if await rig.inside.write(
+                "vme_interrupt", INTERRUPT.level.put(random.randint(1, 7)) | INTERRUPT.vector.put(number)
+            ):
                 sent.append(number)
             place, word = 4 * random.randrange(64), random.getrandbits(32)
             assert await look(rig.plug, BASE + place, 15, word) == 0
-            far[place:place + 4] = word.to_bytes(4, "big")
+            far[place : place + 4] = word.to_bytes(4, "big")
             while rig.inside.events["done"] <= number:
                 await pause(20 * rig.period)
         return sent
@@ -139,12 +151,15 @@ async def the_host_asks_the_map_for_the_address_that_it_has(dut):
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 async def status_registers_show_their_fields_and_nothing_else(dut):
-    """registers.VME_INTERRUPT, VD_STATUS: what is written besides the fields is ignored, and reads as 0; how many entries have ended is told while others wait."""
+    """registers.VME_INTERRUPT, VD_STATUS: what is written besides the fields is ignored, and reads as 0; how many
+    entries have ended is told while others wait."""
     rig = await VmeTestbench(dut, inside()).start()
     levels = 0
     for level in random.sample(range(1, 8), 7):
         fields = INTERRUPT.level.put(level) | INTERRUPT.vector.put(random.getrandbits(8))
-        assert await rig.inside.write("vme_interrupt", fields | random.getrandbits(32) & ~(INTERRUPT.level.put(7) | INTERRUPT.vector.put(255)))
+        assert await rig.inside.write(
+            "vme_interrupt", fields | random.getrandbits(32) & ~(INTERRUPT.level.put(7) | INTERRUPT.vector.put(255))
+        )
         levels |= 1 << level - 1
         assert await rig.inside.read("vme_interrupt") == INTERRUPT.pending.put(levels)
     BusSlave(rig.bus, BASE, 2048, delay=(31, 100))
@@ -153,7 +168,10 @@ async def status_registers_show_their_fields_and_nothing_else(dut):
             assert await entry(rig.inside, 1, MAP, BASE, 16, Modifier.A24_USER_DATA, notify=waiting == 11)
             status = await rig.inside.read("vd_status")
             assert STATUS.done.get(status) == ended
-            assert status == sum(getattr(STATUS, name).put(getattr(STATUS, name).get(status)) for name in ("free", "busy", "owner", "done"))
+            assert status == sum(
+                getattr(STATUS, name).put(getattr(STATUS, name).get(status))
+                for name in ("free", "busy", "owner", "done")
+            )
         while STATUS.busy.get(await rig.inside.read("vd_status")) or rig.inside.events["done"] == ended:
             await pause(20 * rig.period)
         assert STATUS.done.get(await rig.inside.read("vd_status")) == ended + 1
@@ -174,7 +192,7 @@ async def the_bell_and_sysreset_and_idle_are_told(dut):
     rig.bus.set("system", "sysreset", 1)
     await pause(4 * rig.period)
     assert rig.plug.get("sysreset") == 0
-    for line in ("as", "ds0", "ds1"):       # each by itself, and until the end has been seen
+    for line in ("as", "ds0", "ds1"):  # each by itself, and until the end has been seen
         assert rig.plug.get("idle") == 1
         rig.bus.set("system", line, 0)
         await pause(4 * rig.period)

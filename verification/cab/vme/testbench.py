@@ -21,8 +21,10 @@ A24_BASE, A32_BASE = 0x800000, 0x5A000000
 
 def configurations():
     """What a Bench of the whole interface takes; all of them share their models."""
-    return {name: lambda period=period: Vme(DATA_BYTES, period, timeout_ns=TIMEOUT_NS, grant_ns=GRANT_NS)
-            for name, period in PERIODS.items()}
+    return {
+        name: lambda period=period: Vme(DATA_BYTES, period, timeout_ns=TIMEOUT_NS, grant_ns=GRANT_NS)
+        for name, period in PERIODS.items()
+    }
 
 
 class VmeTestbench:
@@ -52,12 +54,33 @@ class VmeTestbench:
 
     async def start(self):
         """Resets and connects everything."""
-        quiet = {"host__cyc": 0, "host__stb": 0, "host__lock": 0, "window__valid": 0, "access__ready": 0, "access__done": 0,
-                 "memory__ready": 0, "vd_send__write": 0, "vd_fetch__write": 0, "vd_address__write": 0, "vd_remote__write": 0,
-                 "vd_threshold__write": 0, "vd_control__write": 0, "vd_result__write": 0, "vme_window__write": 0,
-                 "vme_interrupt__write": 0, "vme_bell__write": 0}
-        await self.plug.start(**quiet, level=self._level, select__a24=1, select__a24_half=A24_BASE >> 23, select__a32=1,
-                              select__a32_base=A32_BASE >> 24)
+        quiet = {
+            "host__cyc": 0,
+            "host__stb": 0,
+            "host__lock": 0,
+            "window__valid": 0,
+            "access__ready": 0,
+            "access__done": 0,
+            "memory__ready": 0,
+            "vd_send__write": 0,
+            "vd_fetch__write": 0,
+            "vd_address__write": 0,
+            "vd_remote__write": 0,
+            "vd_threshold__write": 0,
+            "vd_control__write": 0,
+            "vd_result__write": 0,
+            "vme_window__write": 0,
+            "vme_interrupt__write": 0,
+            "vme_bell__write": 0,
+        }
+        await self.plug.start(
+            **quiet,
+            level=self._level,
+            select__a24=1,
+            select__a24_half=A24_BASE >> 23,
+            select__a32=1,
+            select__a32_base=A32_BASE >> 24,
+        )
         self.node = Board(self.bus, 0, level=3)
         self.other = Board(self.bus, 2, level=2)
         self.arbiter = Arbiter(self.bus)

@@ -1,12 +1,13 @@
-"""Claims about each command of the table (facts H8 and H9): its effect, its reply, each of its errors. Run by ``test_hub.py``."""
+"""Claims about each command of the table (facts H8 and H9): its effect, its reply, each of its errors. Run by
+``test_hub.py``."""
 
 import random
 
 from nectar.hdl.hub.commands import BY_OPCODE, COMMANDS, REPLY, STATUS_IN_USE, Error, Group, Op
 from nectar.hdl.link.symbol import ANY_HUB, REPLY_BIT, Control, command, packet, reply
 
-from ..testbench import CLOSE_ALL, HUB, claim
 from ..tables import answered
+from ..testbench import CLOSE_ALL, HUB, claim
 
 OPENS = [row.op for row in COMMANDS if not row.supervisor and row.group is Group.OPEN]
 RETRIED = [op for op in OPENS if BY_OPCODE[op].waits]
@@ -43,7 +44,13 @@ async def a_command_is_taken_out_by_the_hub_that_it_names_and_by_no_other(scene)
 async def idle_and_ready_between_the_symbols_of_a_command_change_nothing(scene):
     """docs/wire.md, frames: idle and ready, and a reply, which is taken out before the queue, cut no command short."""
     source, target = scene.some(2)
-    between = [[int(Control.IDLE)], [int(Control.READY)], [None] * 5, [int(Control.READY), int(Control.IDLE)], reply(Op.OPEN, 0x7F, 1)]
+    between = [
+        [int(Control.IDLE)],
+        [int(Control.READY)],
+        [None] * 5,
+        [int(Control.READY), int(Control.IDLE)],
+        reply(Op.OPEN, 0x7F, 1),
+    ]
     for place in range(1, 4):
         for extra in between:
             stream = command(Op.OPEN_RETRY_REPLY, HUB, target)
@@ -70,7 +77,8 @@ async def open_connects_a_free_output(scene):
 
 @claim(ports=3)
 async def open_of_a_taken_output_is_refused_at_once(scene):
-    """H9, open, BUSY: it does not wait; what follows is dropped, which is one error; the connection that stands feels nothing."""
+    """H9, open, BUSY: it does not wait; what follows is dropped, which is one error; the connection that stands
+    feels nothing."""
     owner, source, target = scene.some(3)
     scene.order(owner, Op.OPEN_RETRY, target)
     await scene.drain()
@@ -88,7 +96,8 @@ async def open_of_a_taken_output_is_refused_at_once(scene):
 
 @claim(ports=3)
 async def open_retry_waits_until_the_output_is_free_and_holds_what_follows(scene):
-    """H9, open retry, and H12: it holds its own queue only; the reply of the kind with reply comes when the connection stands."""
+    """H9, open retry, and H12: it holds its own queue only; the reply of the kind with reply comes when the
+    connection stands."""
     for op in RETRIED:
         owner, source, target = scene.some(3)
         scene.order(owner, Op.OPEN_RETRY, target)
@@ -97,7 +106,11 @@ async def open_retry_waits_until_the_output_is_free_and_holds_what_follows(scene
         scene.order(source, op, target)
         scene.send(source, packet([op, 1]), CLOSE_ALL)
         await scene.run(200)
-        assert len(scene.data(target)) == before and scene.readies(source) == done and len(scene.replies(source)) == answered
+        assert (
+            len(scene.data(target)) == before
+            and scene.readies(source) == done
+            and len(scene.replies(source)) == answered
+        )
         assert not scene.bed.recording.idle[-1], "a command that waits is under way"
         assert await scene.owner(target, owner) == owner
         scene.send(owner, packet([op, 2]), CLOSE_ALL)
@@ -110,7 +123,8 @@ async def open_retry_waits_until_the_output_is_free_and_holds_what_follows(scene
 
 @claim()
 async def a_test_open_waits_for_the_ready_bit(scene):
-    """H9, test open with retry, and H15: with the output free it still waits until the output's ready bit is 1; plain opens do not."""
+    """H9, test open with retry, and H15: with the output free it still waits until the output's ready bit is 1;
+    plain opens do not."""
     source, target = scene.some(2)
     scene.ends[target].answer = None
     scene.send(source, command(Op.TEST_OPEN_RETRY, HUB, target), packet([1]), CLOSE_ALL)
@@ -128,10 +142,18 @@ async def a_test_open_waits_for_the_ready_bit(scene):
 
 @claim()
 async def an_open_of_an_output_that_is_held_already_is_done_at_once(scene):
-    """docs/hub.md, controller: a source may repeat its commands after a lost reply; test open waits for the ready bit even then."""
+    """docs/hub.md, controller: a source may repeat its commands after a lost reply; test open waits for the ready
+    bit even then."""
     source, target = scene.some(2)
     scene.ends[target].answer = None
-    for op in (Op.OPEN_RETRY_REPLY, Op.OPEN_RETRY_REPLY, Op.OPEN, Op.OPEN_RETRY, Op.TEST_OPEN_RETRY, Op.OPEN_RETRY_REPLY):
+    for op in (
+        Op.OPEN_RETRY_REPLY,
+        Op.OPEN_RETRY_REPLY,
+        Op.OPEN,
+        Op.OPEN_RETRY,
+        Op.TEST_OPEN_RETRY,
+        Op.OPEN_RETRY_REPLY,
+    ):
         scene.order(source, op, target)
     await scene.drain()
     assert scene.replies(source) == [[Op.OPEN_RETRY_REPLY, HUB, target]] * 3
@@ -205,7 +227,8 @@ async def close_all_closes_every_branch_whatever_hub_it_names_and_travels_on(sce
 
 @claim()
 async def close_all_without_a_connection_vanishes_and_is_no_error(scene):
-    """docs/hub.md, input side: dropping a close all is no error; a source may send one when it does not know what stands."""
+    """docs/hub.md, input side: dropping a close all is no error; a source may send one when it does not know what
+    stands."""
     source = random.randrange(scene.ports)
     scene.send(source, CLOSE_ALL, CLOSE_ALL)
     await scene.drain()
@@ -216,7 +239,8 @@ async def close_all_without_a_connection_vanishes_and_is_no_error(scene):
 
 @claim()
 async def status_output_tells_which_input_is_connected(scene):
-    """H10, the status table can be interrogated: 0 when free, else 0x80 and the input; also about the port that asks."""
+    """H10, the status table can be interrogated: 0 when free, else 0x80 and the input; also about the port that
+    asks."""
     owners = {}
     for port in range(scene.ports):
         source = random.choice([other for other in range(scene.ports) if other != port])
@@ -273,7 +297,8 @@ async def a_command_for_a_port_that_is_not_there_is_refused(scene):
 
 @claim()
 async def every_opcode_that_is_not_in_the_table_is_refused(scene):
-    """H9, UNKNOWN: counted, answered if bit 0 is set (but HELLO_ASK, whose refusal would be a hello), and without any effect on its port's connections."""
+    """H9, UNKNOWN: counted, answered if bit 0 is set (but HELLO_ASK, whose refusal would be a hello), and without
+    any effect on its port's connections."""
     source, target = scene.some(2)
     scene.order(source, Op.OPEN_RETRY, target)
     unknown = [op for op in range(256) if op not in BY_OPCODE]
@@ -297,11 +322,20 @@ async def commands_take_effect_in_the_order_in_which_they_were_sent(scene):
     source, target = scene.some(2)
     for _ in range(5):
         before = len(scene.replies(source))
-        steps = [(Op.OPEN_RETRY_REPLY, target, [Op.OPEN_RETRY_REPLY, HUB, target]), (Op.STATUS_OUTPUT, target, None), (Op.CLOSE, target, None),
-                 (Op.STATUS_OUTPUT, target, None), (0xFF, 0, [0xFE, HUB, Error.UNKNOWN])]
+        steps = [
+            (Op.OPEN_RETRY_REPLY, target, [Op.OPEN_RETRY_REPLY, HUB, target]),
+            (Op.STATUS_OUTPUT, target, None),
+            (Op.CLOSE, target, None),
+            (Op.STATUS_OUTPUT, target, None),
+            (0xFF, 0, [0xFE, HUB, Error.UNKNOWN]),
+        ]
         for op, port, _ in steps:
             scene.order(source, op, port)
         await scene.drain()
-        assert scene.replies(source)[before:] == [steps[0][2], [Op.STATUS_OUTPUT, HUB, STATUS_IN_USE | source],
-                                                  [Op.STATUS_OUTPUT, HUB, 0], steps[4][2]]
+        assert scene.replies(source)[before:] == [
+            steps[0][2],
+            [Op.STATUS_OUTPUT, HUB, STATUS_IN_USE | source],
+            [Op.STATUS_OUTPUT, HUB, 0],
+            steps[4][2],
+        ]
     await scene.finish()

@@ -1,4 +1,5 @@
-"""Claims about flow control and status (H9, H10, H15, H21): ready bits, lost ready signals, flush, what a HUB tells about itself. Run by ``test_hub.py``."""
+"""Claims about flow control and status (H9, H10, H15, H21): ready bits, lost ready signals, flush, what a HUB tells
+about itself. Run by ``test_hub.py``."""
 
 import random
 
@@ -15,11 +16,19 @@ async def raise_and_lower_act_on_the_ready_bit_of_a_connected_output(scene):
     """H9, raise ready and lower ready: the bit alone, no signal on any fiber; test open looks at it."""
     source, target = scene.some(2)
     scene.order(source, Op.OPEN, target)
-    for op, bit in ((Op.LOWER_READY, 0), (Op.LOWER_READY, 0), (Op.RAISE_READY, 1), (Op.RAISE_READY, 1), (Op.LOWER_READY, 0)):
+    for op, bit in (
+        (Op.LOWER_READY, 0),
+        (Op.LOWER_READY, 0),
+        (Op.RAISE_READY, 1),
+        (Op.RAISE_READY, 1),
+        (Op.LOWER_READY, 0),
+    ):
         scene.order(source, op, target)
         await scene.drain()
         assert await scene.ready_bit(target, source) == bit
-        assert await scene.ask(source, Op.TEST_OPEN_REPLY, target) == ((True, target) if bit else (False, Error.NOT_READY))
+        assert await scene.ask(source, Op.TEST_OPEN_REPLY, target) == (
+            (True, target) if bit else (False, Error.NOT_READY)
+        )
     assert not scene.readies(target) and not scene.readies(source)
     scene.send(target, READY)
     await scene.drain()
@@ -30,7 +39,8 @@ async def raise_and_lower_act_on_the_ready_bit_of_a_connected_output(scene):
 
 @claim()
 async def a_lost_ready_signal_is_made_up_for_by_an_extra_one(scene):
-    """H21: the signal from the far end is lost, so the next packet waits; the far end repairs, or the source raises the bit, and it goes on."""
+    """H21: the signal from the far end is lost, so the next packet waits; the far end repairs, or the source raises
+    the bit, and it goes on."""
     source, target = scene.some(2)
     scene.ends[target].answer = None
     stream = command(Op.TEST_OPEN_RETRY_REPLY, HUB, target) + packet([1]) + CLOSE_ALL
@@ -62,19 +72,26 @@ async def repair_sends_a_ready_signal_out_of_the_own_port_or_a_connected_one(sce
         before = [scene.readies(number) for number in range(scene.ports)]
         scene.order(source, Op.REPAIR_READY, port)
         await scene.drain()
-        assert [scene.readies(number) - before[number] for number in range(scene.ports)] == [number == port for number in range(scene.ports)]
+        assert [scene.readies(number) - before[number] for number in range(scene.ports)] == [
+            number == port for number in range(scene.ports)
+        ]
     errors = await scene.errors(source, other)
     scene.order(source, Op.REPAIR_READY, other)
     scene.order(target, Op.REPAIR_READY, source)
     await scene.drain()
-    assert scene.readies(other) == 0 and await scene.errors(source, other) == errors + 1 and await scene.errors(target, other) == 1
+    assert (
+        scene.readies(other) == 0
+        and await scene.errors(source, other) == errors + 1
+        and await scene.errors(target, other) == 1
+    )
     scene.send(source, CLOSE_ALL)
     await scene.finish()
 
 
 @claim()
 async def await_ready_waits_for_room_without_taking_the_output(scene):
-    """H9, await ready: it answers when the bit is 1, whoever is connected; it opens nothing, and the own port may be awaited."""
+    """H9, await ready: it answers when the bit is 1, whoever is connected; it opens nothing, and the own port may be
+    awaited."""
     source, target = scene.some(2)
     for port in (target, source):
         scene.ends[port].answer = None
@@ -95,14 +112,29 @@ async def await_ready_waits_for_room_without_taking_the_output(scene):
 
 @claim(ports=3)
 async def a_flush_throws_away_the_queue_and_what_waits_there(scene):
-    """docs/hub.md, input side, 5: a command that waits is given up, what is behind it never acts, one ready is sent, other ports feel nothing."""
+    """docs/hub.md, input side, 5: a command that waits is given up, what is behind it never acts, one ready is sent,
+    other ports feel nothing."""
     source, target, other = scene.some(3)
-    for wait in (Op.OPEN_RETRY_REPLY, Op.TEST_OPEN_RETRY, Op.LOCK_RETRY, Op.LOCK_RETRY_REPLY, Op.TEST_OPEN_RETRY_REPLY, Op.OPEN_RETRY):
+    for wait in (
+        Op.OPEN_RETRY_REPLY,
+        Op.TEST_OPEN_RETRY,
+        Op.LOCK_RETRY,
+        Op.LOCK_RETRY_REPLY,
+        Op.TEST_OPEN_RETRY_REPLY,
+        Op.OPEN_RETRY,
+    ):
         scene.order(other, Op.OPEN, target)
         scene.order(other, Op.LOCK, target)
         await scene.drain()
         answers, readies = len(scene.replies(source)), scene.readies(source)
-        scene.send(source, command(wait, HUB, target), packet(bytes(20)), CLOSE_ALL, command(Op.OPEN_REPLY, HUB, other), packet([1]))
+        scene.send(
+            source,
+            command(wait, HUB, target),
+            packet(bytes(20)),
+            CLOSE_ALL,
+            command(Op.OPEN_REPLY, HUB, other),
+            packet([1]),
+        )
         await scene.drain()
         assert await scene.done(other, Op.STATUS_QUEUE, source) >= 20
         scene.order(source, Op.FLUSH_REPLY, wait)
@@ -120,7 +152,8 @@ async def a_flush_throws_away_the_queue_and_what_waits_there(scene):
 
 @claim(ports=3)
 async def a_flush_cuts_short_what_has_left_in_part(scene):
-    """docs/hub.md, input side, 5: behind a stopped fiber a packet and a foreign command are cut; what follows the flush comes whole."""
+    """docs/hub.md, input side, 5: behind a stopped fiber a packet and a foreign command are cut; what follows the
+    flush comes whole."""
     source, target, other = scene.some(3)
     for body in (packet(bytes(range(50))), scene.foreign(target, Op.OPEN, 1) * 5):
         before = len(scene.data(target))
@@ -131,12 +164,14 @@ async def a_flush_cuts_short_what_has_left_in_part(scene):
         await scene.drain()
         scene.order(source, Op.FLUSH_REPLY, 0)
         await scene.drain()
-        assert scene.replies(source)[-1] == [Op.FLUSH_REPLY, HUB, 0], "a flush answers though the fiber ahead takes nothing"
+        assert scene.replies(source)[-1] == [Op.FLUSH_REPLY, HUB, 0], (
+            "a flush answers though the fiber ahead takes nothing"
+        )
         scene.ends[target].take = lambda cycle: True
         scene.send(source, packet([0xEE]), CLOSE_ALL)
         await scene.drain()
         got = scene.data(target)[before:]
-        assert got[-7:] == packet([0xEE]) + CLOSE_ALL and got[:-7] == body[:len(got) - 7] and len(got) - 7 <= 4
+        assert got[-7:] == packet([0xEE]) + CLOSE_ALL and got[:-7] == body[: len(got) - 7] and len(got) - 7 <= 4
     await scene.finish(judged=False)
 
 
@@ -216,14 +251,19 @@ async def status_lock_and_status_ready_tell_of_every_output(scene):
         assert await scene.done(reader, Op.STATUS_LOCK, port) == STATUS_IN_USE | holders[port]
         assert await scene.ready_bit(port, reader) == (port not in low)
     for port in range(scene.ports):
-        scene.send(port, *[command(Op.RAISE_READY, HUB, o) for o, holder in holders.items() if holder == port], CLOSE_ALL,
-                   command(Op.UNLOCK_MINE, HUB, 0))
+        scene.send(
+            port,
+            *[command(Op.RAISE_READY, HUB, o) for o, holder in holders.items() if holder == port],
+            CLOSE_ALL,
+            command(Op.UNLOCK_MINE, HUB, 0),
+        )
     await scene.finish(judged=False)
 
 
 @claim()
 async def echo_identity_and_size_tell_a_board_where_it_is(scene):
-    """docs/hub.md, input side, 4: also with HUB ID 255; other commands with it, group 5's unknown ones included, are passed on."""
+    """docs/hub.md, input side, 4: also with HUB ID 255; other commands with it, group 5's unknown ones included, are
+    passed on."""
     for port in range(scene.ports):
         target = (port + 1) % scene.ports
         for hub in (HUB, ANY_HUB):
@@ -232,18 +272,27 @@ async def echo_identity_and_size_tell_a_board_where_it_is(scene):
             for op, param in ((Op.ECHO_REPLY, value), (Op.IDENTITY_REPLY, value), (Op.SIZE_REPLY, value)):
                 scene.send(port, command(op, hub, param))
             await scene.drain()
-            assert scene.replies(port)[before:] == [[Op.ECHO_REPLY, HUB, value], [Op.IDENTITY_REPLY, HUB, port], [Op.SIZE_REPLY, HUB, scene.ports]]
+            assert scene.replies(port)[before:] == [
+                [Op.ECHO_REPLY, HUB, value],
+                [Op.IDENTITY_REPLY, HUB, port],
+                [Op.SIZE_REPLY, HUB, scene.ports],
+            ]
         scene.order(port, Op.OPEN, target)
-        passed = [symbol for op in (0x50, 0x52, 0x54, 0x56, 0x57, 0x59, Op.OPEN_REPLY, 0xD1) for symbol in command(op, ANY_HUB, 1)]
+        passed = [
+            symbol
+            for op in (0x50, 0x52, 0x54, 0x56, 0x57, 0x59, Op.OPEN_REPLY, 0xD1)
+            for symbol in command(op, ANY_HUB, 1)
+        ]
         scene.send(port, passed, CLOSE_ALL)
         await scene.drain()
-        assert scene.data(target)[-len(passed) - 4:] == passed + CLOSE_ALL
+        assert scene.data(target)[-len(passed) - 4 :] == passed + CLOSE_ALL
     await scene.finish()
 
 
 @claim(ports=4)
 async def the_other_ways_to_close_answer_when_all_is_down(scene):
-    """H9, close reply, close mine (reply), close all reply: what was sent before still comes out; close all reply takes a whole multicast down."""
+    """H9, close reply, close mine (reply), close all reply: what was sent before still comes out; close all reply
+    takes a whole multicast down."""
     source, *targets = scene.some(4)
     for op, param in ((Op.CLOSE_MINE, 3), (Op.CLOSE_MINE_REPLY, 0x77), (Op.CLOSE_ALL_REPLY, 0x78)):
         before = {target: len(scene.data(target)) for target in targets}
@@ -256,7 +305,7 @@ async def the_other_ways_to_close_answer_when_all_is_down(scene):
         await scene.drain()
         assert scene.replies(source)[answers:] == ([[op, HUB, param]] if op & 1 else [])
         for target in targets:
-            assert scene.data(target)[before[target]:] == stream and await scene.owner(target) is None
+            assert scene.data(target)[before[target] :] == stream and await scene.owner(target) is None
     scene.order(source, Op.OPEN, targets[0])
     assert await scene.ask(source, Op.CLOSE_REPLY, targets[0]) == (True, targets[0])
     assert await scene.ask(source, Op.CLOSE_REPLY, targets[0]) == (False, Error.NOT_MINE)

@@ -1,4 +1,5 @@
-"""Claims about locks on outputs (H9): what they keep out, what they leave alone, and what they are for. Run by ``test_hub.py``."""
+"""Claims about locks on outputs (H9): what they keep out, what they leave alone, and what they are for. Run by
+``test_hub.py``."""
 
 import itertools
 import random
@@ -11,7 +12,8 @@ from ..testbench import CLOSE_ALL, HUB, claim
 
 @claim(ports=3)
 async def a_lock_keeps_other_inputs_out_and_lets_its_holder_in(scene):
-    """docs/hub.md, locks: opens of others are refused as LOCKED or wait; the holder opens, closes and opens again, and still has the lock."""
+    """docs/hub.md, locks: opens of others are refused as LOCKED or wait; the holder opens, closes and opens again,
+    and still has the lock."""
     holder, other, target = scene.some(3)
     assert await scene.done(holder, Op.LOCK_REPLY, target) == target
     for op in (Op.OPEN_REPLY, Op.TEST_OPEN_REPLY):
@@ -22,7 +24,7 @@ async def a_lock_keeps_other_inputs_out_and_lets_its_holder_in(scene):
         assert await scene.ask(holder, Op.OPEN_REPLY, target) == (True, target)
         scene.send(holder, packet([1]), end)
         await scene.drain()
-        assert scene.data(target)[before:before + 3] == packet([1])
+        assert scene.data(target)[before : before + 3] == packet([1])
         assert await scene.locker(target, holder) == holder and await scene.owner(target, holder) is None
     before = len(scene.data(target))
     assert await scene.ask(holder, Op.UNLOCK_REPLY, target) == (True, target)
@@ -34,7 +36,8 @@ async def a_lock_keeps_other_inputs_out_and_lets_its_holder_in(scene):
 
 @claim(ports=4)
 async def a_lock_taken_while_another_is_connected_keeps_the_next_one_out(scene):
-    """docs/hub.md, locks: the connection that stands goes on, its owner may repeat its open, and the holder comes next."""
+    """docs/hub.md, locks: the connection that stands goes on, its owner may repeat its open, and the holder comes
+    next."""
     owner, holder, other, target = scene.some(4)
     assert await scene.ask(owner, Op.OPEN_REPLY, target) == (True, target)
     scene.send(other, command(Op.OPEN_RETRY, HUB, target), packet([3]), CLOSE_ALL)
@@ -52,13 +55,18 @@ async def a_lock_taken_while_another_is_connected_keeps_the_next_one_out(scene):
 
 @claim(ports=3)
 async def a_lock_is_had_by_one_input_and_waits_if_it_is_asked_to(scene):
-    """H9, lock, lock retry, test lock: refused as LOCKED at once, or taken when it is given back; taking it twice is taking it once."""
+    """H9, lock, lock retry, test lock: refused as LOCKED at once, or taken when it is given back; taking it twice is
+    taking it once."""
     holder, other, target = scene.some(3)
     for op in (Op.LOCK, Op.LOCK_REPLY, Op.LOCK_RETRY, Op.LOCK_RETRY_REPLY):
         scene.order(holder, op, target)
         scene.order(holder, Op.LOCK_REPLY, target)
         await scene.drain()
-        assert await scene.ask(other, Op.LOCK_REPLY, target) == (False, Error.LOCKED) == await scene.ask(other, Op.TEST_LOCK_REPLY, target)
+        assert (
+            await scene.ask(other, Op.LOCK_REPLY, target)
+            == (False, Error.LOCKED)
+            == await scene.ask(other, Op.TEST_LOCK_REPLY, target)
+        )
         scene.order(other, Op.LOCK, target)
         await scene.drain()
         assert await scene.locker(target, holder) == holder
@@ -68,7 +76,10 @@ async def a_lock_is_had_by_one_input_and_waits_if_it_is_asked_to(scene):
         assert len(scene.replies(other)) == before
         scene.order(holder, Op.UNLOCK, target)
         await scene.drain()
-        assert scene.replies(other)[before:] == [[Op.LOCK_RETRY_REPLY, HUB, target]] and await scene.locker(target, holder) == other
+        assert (
+            scene.replies(other)[before:] == [[Op.LOCK_RETRY_REPLY, HUB, target]]
+            and await scene.locker(target, holder) == other
+        )
         scene.order(other, Op.UNLOCK_MINE, 0)
         await scene.drain()
         assert await scene.ask(holder, Op.TEST_LOCK_REPLY, target) == (True, target)
@@ -98,7 +109,8 @@ async def unlock_mine_gives_back_all_of_one_input_and_nothing_else(scene):
 
 @claim(ports=5, timeout_ms=20)
 async def multicasts_that_lock_their_outputs_first_do_not_deadlock(scene):
-    """The use of locks: sources lock overlapping sets in the order of the numbers, open them, send, and give them back; each set gets each packet whole."""
+    """The use of locks: sources lock overlapping sets in the order of the numbers, open them, send, and give them
+    back; each set gets each packet whole."""
     sources = scene.some(4)
     expected = {port: {} for port in range(scene.ports)}
     for number in range(5):
@@ -117,24 +129,36 @@ async def multicasts_that_lock_their_outputs_first_do_not_deadlock(scene):
         got = scene.data(target)
         while got:
             stream = by_source[got[1]].pop(0)
-            assert got[:len(stream)] == stream
-            got = got[len(stream):]
+            assert got[: len(stream)] == stream
+            got = got[len(stream) :]
         assert not any(by_source.values())
     await scene.finish()
 
 
 @claim(ports=4)
 async def two_that_collect_locks_give_way_to_each_other(scene):
-    """The use of lock reply: it is refused, so the one that came later gives back what it has, and tries again later with success."""
+    """The use of lock reply: it is refused, so the one that came later gives back what it has, and tries again later
+    with success."""
     first, second, one, two = scene.some(4)
-    assert await scene.ask(first, Op.LOCK_REPLY, one) == (True, one) and await scene.ask(second, Op.LOCK_REPLY, two) == (True, two)
+    assert await scene.ask(first, Op.LOCK_REPLY, one) == (True, one) and await scene.ask(
+        second, Op.LOCK_REPLY, two
+    ) == (True, two)
     assert await scene.ask(second, Op.LOCK_REPLY, one) == (False, Error.LOCKED)
     scene.order(second, Op.UNLOCK_MINE, 0)
     await scene.drain()
     assert await scene.ask(first, Op.LOCK_REPLY, two) == (True, two)
-    scene.send(first, command(Op.OPEN, HUB, one), command(Op.OPEN, HUB, two), packet([1]), CLOSE_ALL, command(Op.UNLOCK_MINE, HUB, 0))
+    scene.send(
+        first,
+        command(Op.OPEN, HUB, one),
+        command(Op.OPEN, HUB, two),
+        packet([1]),
+        CLOSE_ALL,
+        command(Op.UNLOCK_MINE, HUB, 0),
+    )
     await scene.drain()
-    assert await scene.ask(second, Op.LOCK_REPLY, one) == (True, one) and await scene.ask(second, Op.LOCK_REPLY, two) == (True, two)
+    assert await scene.ask(second, Op.LOCK_REPLY, one) == (True, one) and await scene.ask(
+        second, Op.LOCK_REPLY, two
+    ) == (True, two)
     scene.order(second, Op.UNLOCK_MINE, 0)
     await scene.finish()
 

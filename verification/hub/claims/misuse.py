@@ -1,12 +1,13 @@
-"""Claims about what must not harm a HUB: broken frames, lost connections, full queues, noise. Run by ``test_hub.py``."""
+"""Claims about what must not harm a HUB: broken frames, lost connections, full queues, noise. Run by
+``test_hub.py``."""
 
 import random
 
 from nectar.hdl.hub.commands import COMMANDS, REPLY, Error, Op
 from nectar.hdl.link.symbol import CONTROL_BIT, MAX_PACKET, Control, command, packet, reply
 
-from ..testbench import CLOSE_ALL, HUB, claim
 from ..streams import CODES
+from ..testbench import CLOSE_ALL, HUB, claim
 from ..traffic import neighbour_hub
 
 #: Symbols that an input queue holds.
@@ -16,7 +17,8 @@ RESERVED = [code for code in range(CONTROL_BIT, 2 * CONTROL_BIT) if code not in 
 
 @claim()
 async def a_command_cut_short_is_dropped_and_what_cuts_it_counts(scene):
-    """docs/wire.md, frames: own commands, foreign ones and close all; cut by a start, an end or the next command; one error each."""
+    """docs/wire.md, frames: own commands, foreign ones and close all; cut by a start, an end or the next command;
+    one error each."""
     source, target = scene.some(2)
     whole = command(Op.OPEN_RETRY_REPLY, HUB, target)
     scene.send(source, whole)
@@ -40,7 +42,8 @@ async def a_command_cut_short_is_dropped_and_what_cuts_it_counts(scene):
 
 @claim()
 async def a_command_whose_rest_never_comes_holds_up_its_port_only(scene):
-    """docs/hub.md: the head waits for the rest of a command; replies and ready signals of the port go on; the next command frees it."""
+    """docs/hub.md: the head waits for the rest of a command; replies and ready signals of the port go on; the next
+    command frees it."""
     source, target = scene.some(2)
     scene.send(source, command(Op.OPEN_RETRY_REPLY, HUB, target)[:3])
     await scene.run(300)
@@ -87,9 +90,20 @@ async def a_reply_cut_short_is_dropped_and_what_cuts_it_counts(scene):
 async def data_without_a_connection_are_dropped_and_counted_once_a_run(scene):
     """docs/hub.md, input side: a run ends with a symbol that is passed on, a command for this HUB, or a close all."""
     source, target = scene.some(2)
-    runs = [packet([1]) + [2, 3] + packet([]), command(Op.STATUS_OUTPUT, HUB, target), [4], CLOSE_ALL, packet([5, 6]),
-            command(Op.OPEN_RETRY, HUB, target), packet([7]), CLOSE_ALL, [8], scene.foreign(target, Op.OPEN, 1), [9],
-            CLOSE_ALL]
+    runs = [
+        packet([1]) + [2, 3] + packet([]),
+        command(Op.STATUS_OUTPUT, HUB, target),
+        [4],
+        CLOSE_ALL,
+        packet([5, 6]),
+        command(Op.OPEN_RETRY, HUB, target),
+        packet([7]),
+        CLOSE_ALL,
+        [8],
+        scene.foreign(target, Op.OPEN, 1),
+        [9],
+        CLOSE_ALL,
+    ]
     for gap in ([], [None] * 30):
         before = await scene.errors(source)
         for stream in runs:
@@ -103,7 +117,8 @@ async def data_without_a_connection_are_dropped_and_counted_once_a_run(scene):
 
 @claim()
 async def a_port_cannot_be_its_own_target(scene):
-    """docs/hub.md, controller: refused as a bad port, whatever kind of open; its data are dropped, its own output stays free."""
+    """docs/hub.md, controller: refused as a bad port, whatever kind of open; its data are dropped, its own output
+    stays free."""
     source, target = scene.some(2)
     for op in (Op.OPEN, Op.OPEN_RETRY, Op.OPEN_RETRY_REPLY, Op.TEST_OPEN_RETRY):
         scene.order(source, op, source)
@@ -118,7 +133,8 @@ async def a_port_cannot_be_its_own_target(scene):
 
 @claim(ports=3)
 async def a_full_queue_drops_what_comes_on_top_and_counts_it(scene):
-    """H14: room for a packet of 1024 bytes and 128 symbols; each symbol more is one error; what is in the queue comes out unharmed."""
+    """H14: room for a packet of 1024 bytes and 128 symbols; each symbol more is one error; what is in the queue
+    comes out unharmed."""
     owner, source, target = scene.some(3)
     for more in (0, 1, 40):
         errors, before = await scene.errors(source), len(scene.data(target))
@@ -130,9 +146,9 @@ async def a_full_queue_drops_what_comes_on_top_and_counts_it(scene):
         await scene.run(len(stream) + 50)
         scene.send(owner, CLOSE_ALL)
         await scene.drain()
-        got = scene.data(target)[before + 4:]
+        got = scene.data(target)[before + 4 :]
         lost = len(stream) - len(got)
-        assert got == stream[:len(got)] and ROOM - 4 <= len(got), f"{len(got)} of {len(stream)} symbols"
+        assert got == stream[: len(got)] and ROOM - 4 <= len(got), f"{len(got)} of {len(stream)} symbols"
         assert lost >= more - 8
         assert await scene.errors(source, owner) == errors + lost
         scene.send(source, [int(Control.END)], CLOSE_ALL)
@@ -156,14 +172,14 @@ async def no_part_of_a_command_that_found_the_queue_full_has_an_effect(scene):
         asked = len(scene.replies(source))
         scene.send(owner, CLOSE_ALL)
         await scene.drain()
-        got = scene.data(target)[before + 4:]
+        got = scene.data(target)[before + 4 :]
         answers = scene.replies(source)[asked:]
-        assert got in (body + CLOSE_ALL, body[:len(got)]), "a command is there as a whole or not at all"
+        assert got in (body + CLOSE_ALL, body[: len(got)]), "a command is there as a whole or not at all"
         assert answers in ([], [[Op.STATUS_OUTPUT, HUB, 0x80 | source]])
         if already <= 0:
             assert got == body + CLOSE_ALL and answers
         if already >= 16:
-            assert got == body[:len(got)]
+            assert got == body[: len(got)]
         scene.send(source, CLOSE_ALL)
         await scene.drain()
         assert await scene.owner(target) is None
@@ -193,7 +209,7 @@ async def a_command_gets_in_where_there_is_room_for_four_symbols_and_then_takes_
         counted = await scene.errors(source, owner) - errors
         scene.send(source, CLOSE_ALL)
         await scene.drain()
-        return scene.data(target)[before + 4:-4], len(scene.replies(source)) - asked, counted
+        return scene.data(target)[before + 4 : -4], len(scene.replies(source)) - asked, counted
 
     passed, _, lost = await fill([0x55] * (ROOM + 20))
     room = len(passed)
@@ -216,10 +232,12 @@ async def a_command_that_lost_its_first_symbols_stays_lost_when_room_appears(sce
         scene.order(source, Op.OPEN_RETRY, target)
         filler = 0x40 + moment
         body = [int(Control.START), *[filler] * (ROOM + 4)]
-        scene.send(source, body, command(Op.STATUS_OUTPUT, HUB, target), CLOSE_ALL, [None] * 100, packet([0xEE]), CLOSE_ALL)
+        scene.send(
+            source, body, command(Op.STATUS_OUTPUT, HUB, target), CLOSE_ALL, [None] * 100, packet([0xEE]), CLOSE_ALL
+        )
         scene.send(owner, [None] * (4 + len(body) + moment), CLOSE_ALL)
         await scene.drain()
-        got, answers = scene.data(target)[before + 4:], scene.replies(source)[asked:]
+        got, answers = scene.data(target)[before + 4 :], scene.replies(source)[asked:]
         head = 1 + got.count(filler)
         rest = got[head:]
         assert got[:head] == body[:head] and ROOM - 8 <= head
@@ -269,7 +287,8 @@ async def a_reply_that_nobody_waits_for_is_dropped_and_counted(scene):
 
 @claim()
 async def more_than_four_waiting_replies_are_dropped_and_counted(scene):
-    """docs/hub.md, replies: four find room, what comes on top is lost at the port where it arrived, and the port works on."""
+    """docs/hub.md, replies: four find room, what comes on top is lost at the port where it arrived, and the port
+    works on."""
     source, target = scene.some(2)
     scene.order(source, Op.OPEN_RETRY, target)
     await scene.drain()
@@ -289,7 +308,8 @@ async def more_than_four_waiting_replies_are_dropped_and_counted(scene):
 
 @claim()
 async def answers_wait_for_a_slow_fiber_and_hold_the_next_command(scene):
-    """docs/hub.md, replies: a port's own answers are never lost, however many are asked for while its fiber takes nothing."""
+    """docs/hub.md, replies: a port's own answers are never lost, however many are asked for while its fiber takes
+    nothing."""
     source, target = scene.some(2)
     scene.ends[source].take = lambda cycle: False
     for number in range(20):
@@ -306,17 +326,22 @@ async def answers_wait_for_a_slow_fiber_and_hold_the_next_command(scene):
 
 @claim()
 async def noise_on_every_fiber_leaves_a_hub_that_works(scene):
-    """DESIGN.md, the HUB's commands: a HUB never hangs, whatever arrives. Left out are commands that wait, since those may wait for each
-    other, and supervisor commands, which may shut everybody out.
+    """DESIGN.md, the HUB's commands: a HUB never hangs, whatever arrives. Left out are commands that wait, since those
+    may
+    wait for each other, and supervisor commands, which may shut everybody out.
     """
     waiting = {row.op for row in COMMANDS if row.waits or row.supervisor}
     kinds = [
         lambda: [random.randrange(512)],
         lambda: [int(random.choice(list(Control)))],
         lambda: [random.randrange(256) for _ in range(random.randrange(10))],
-        lambda: command(random.choice([op for op in range(256) if op not in waiting]), HUB, random.choice([random.randrange(scene.ports), 0xFF])),
-        lambda: command(Op.OPEN, HUB, random.randrange(scene.ports))[:random.randrange(1, 5)],
-        lambda: reply(random.randrange(256), random.randrange(256), random.randrange(256))[:random.randrange(1, 5)],
+        lambda: command(
+            random.choice([op for op in range(256) if op not in waiting]),
+            HUB,
+            random.choice([random.randrange(scene.ports), 0xFF]),
+        ),
+        lambda: command(Op.OPEN, HUB, random.randrange(scene.ports))[: random.randrange(1, 5)],
+        lambda: reply(random.randrange(256), random.randrange(256), random.randrange(256))[: random.randrange(1, 5)],
         lambda: [None] * random.randrange(20),
         lambda: CLOSE_ALL,
     ]

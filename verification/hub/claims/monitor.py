@@ -17,7 +17,8 @@ async def record(scene, manager):
 
 
 async def read(scene, manager):
-    """Stops the record and takes all events out, as (kind, input, output) with their cycles; the stop itself may be the last, and is left out."""
+    """Stops the record and takes all events out, as (kind, input, output) with their cycles; the stop itself may be
+    the last, and is left out."""
     await scene.drain()
     await scene.done(manager, Op.MONITOR_CLEAR_REPLY, Clear.STOP)
     await scene.done(manager, Op.MONITOR_SELECT_REPLY, Select.EVENTS)
@@ -41,21 +42,30 @@ def told(events):
 
 @claim(ports=3)
 async def the_record_has_the_cycle_of_every_connection(scene):
-    """H18: one packet after the other; from OPENED to the start at the pins, and from the close all's last symbol to CLOSED, it is always the same time."""
+    """H18: one packet after the other; from OPENED to the start at the pins, and from the close all's last symbol to
+    CLOSED, it is always the same time."""
     manager, *others = range(scene.ports)
     await record(scene, manager)
     sent = []
     for _ in range(10):
         source, target = random.sample(others, 2) if len(others) > 1 else others * 2
-        scene.send(source, [*command(random.choice((Op.OPEN, Op.OPEN_RETRY, Op.TEST_OPEN_RETRY)), HUB, target),
-                            *packet(random.randbytes(random.randrange(20))), *CLOSE_ALL])
+        scene.send(
+            source,
+            [
+                *command(random.choice((Op.OPEN, Op.OPEN_RETRY, Op.TEST_OPEN_RETRY)), HUB, target),
+                *packet(random.randbytes(random.randrange(20))),
+                *CLOSE_ALL,
+            ],
+        )
         await scene.drain()
         await scene.run(random.randrange(30))
         symbols = scene.sent(target).data
         start = max(index for index, item in enumerate(symbols) if item.symbol == Control.START)
         sent.append((source, target, symbols[start].offered, symbols[-1].offered))
     events = await read(scene, manager)
-    assert told(events) == [event for source, target, *_ in sent for event in ((Event.OPENED, source, target), (Event.CLOSED, None, target))]
+    assert told(events) == [
+        event for source, target, *_ in sent for event in ((Event.OPENED, source, target), (Event.CLOSED, None, target))
+    ]
     assert len({start - event.cycle for event, (_, _, start, _) in zip(events[::2], sent, strict=True)}) == 1
     assert len({end - event.cycle for event, (_, _, _, end) in zip(events[1::2], sent, strict=True)}) == 1
     await scene.finish(judged=False)
@@ -63,13 +73,21 @@ async def the_record_has_the_cycle_of_every_connection(scene):
 
 @claim(ports=4)
 async def connections_of_all_ports_at_once_are_told_apart(scene):
-    """H18: while all ports but one compete for outputs, OPENED comes in the order in which the packets come out, and CLOSED behind them."""
+    """H18: while all ports but one compete for outputs, OPENED comes in the order in which the packets come out, and
+    CLOSED behind them."""
     manager, *others = range(scene.ports)
     await record(scene, manager)
     for source in others:
         for number in range(4):
             target = random.choice([port for port in others if port != source])
-            scene.send(source, [*command(Op.OPEN_RETRY, HUB, target), *packet([source, number, *random.randbytes(random.randrange(12))]), *CLOSE_ALL])
+            scene.send(
+                source,
+                [
+                    *command(Op.OPEN_RETRY, HUB, target),
+                    *packet([source, number, *random.randbytes(random.randrange(12))]),
+                    *CLOSE_ALL,
+                ],
+            )
     events = await read(scene, manager)
     assert {event.kind for event in events} == {Event.OPENED, Event.CLOSED}
     found = spans(events)
@@ -84,7 +102,8 @@ async def connections_of_all_ports_at_once_are_told_apart(scene):
         assert all(a.end_ns <= b.begin_ns for a, b in zip(mine, mine[1:], strict=False))
         begins += [symbols[index].offered - span.begin_ns for index, span in zip(starts, mine, strict=True)]
         stops += [end.offered - span.end_ns for end, span in zip(ends, mine, strict=True)]
-    # But for a constant, cycles of the record are those of the pins; ready signals and replies may hold a symbol up, and stamps be late by a few events.
+    # But for a constant, cycles of the record are those of the pins; ready signals and replies may hold a symbol up,
+    # and stamps be late by a few events.
     for differences in (begins, stops):
         assert max(differences) - min(differences) <= 4 * scene.ports
     await scene.finish(judged=False)
@@ -92,7 +111,8 @@ async def connections_of_all_ports_at_once_are_told_apart(scene):
 
 @claim(ports=4)
 async def decisions_are_recorded_with_what_they_decide(scene):
-    """docs/monitor.md: opened, refused, locked, unlocked, by force and by supervisor commands; what is held already is no event."""
+    """docs/monitor.md: opened, refused, locked, unlocked, by force and by supervisor commands; what is held already
+    is no event."""
     manager, source, target, other = random.sample(range(scene.ports), 4)
     await record(scene, manager)
     expected = []
@@ -141,8 +161,16 @@ async def a_time_out_is_recorded_before_what_it_ends(scene):
     await scene.run(1500)
     await scene.done(manager, Op.WATCHDOG_TIME_REPLY, 20)
     events = told(await read(scene, manager))
-    assert events[:3] == [(Event.LOCKED, source, target), (Event.OPENED, source, target), (Event.TIMED_OUT, source, None)]
-    assert sorted(events[3:]) == [(Event.CLOSED, None, target), (Event.UNLOCKED, None, target), (Event.SUPERVISOR, manager, 20)]
+    assert events[:3] == [
+        (Event.LOCKED, source, target),
+        (Event.OPENED, source, target),
+        (Event.TIMED_OUT, source, None),
+    ]
+    assert sorted(events[3:]) == [
+        (Event.CLOSED, None, target),
+        (Event.UNLOCKED, None, target),
+        (Event.SUPERVISOR, manager, 20),
+    ]
     await scene.finish(judged=False)
 
 

@@ -18,14 +18,27 @@ async def a_port_remembers_the_last_hello_and_forgets_it_when_asked(scene):
     """Status neighbour and status kind, for HUBs and for CABs; asked twice, a fiber that was unplugged is noticed."""
     for port in range(scene.ports):
         reader = random.randrange(scene.ports)
-        assert await scene.done(reader, Op.STATUS_KIND, port) == KIND_UNKNOWN and await scene.done(reader, Op.STATUS_NEIGHBOUR, port) == 0
-        for board, kind in ((random.randrange(1, 255), HELLO_HUB | random.randrange(128)), (random.randrange(1, 255), 0)):
-            scene.send(port, hello(HELLO, random.randrange(1, 255), random.choice([0, HELLO_HUB])), hello(HELLO, board, kind))
+        assert (
+            await scene.done(reader, Op.STATUS_KIND, port) == KIND_UNKNOWN
+            and await scene.done(reader, Op.STATUS_NEIGHBOUR, port) == 0
+        )
+        for board, kind in (
+            (random.randrange(1, 255), HELLO_HUB | random.randrange(128)),
+            (random.randrange(1, 255), 0),
+        ):
+            scene.send(
+                port, hello(HELLO, random.randrange(1, 255), random.choice([0, HELLO_HUB])), hello(HELLO, board, kind)
+            )
             await scene.drain()
-            assert await scene.done(reader, Op.STATUS_KIND, port) == kind == await scene.done(reader, Op.STATUS_KIND, port)
+            assert (
+                await scene.done(reader, Op.STATUS_KIND, port) == kind == await scene.done(reader, Op.STATUS_KIND, port)
+            )
             assert await scene.done(reader, Op.STATUS_NEIGHBOUR, port) == board
             await scene.drain()
-            assert await scene.done(reader, Op.STATUS_NEIGHBOUR, port) == 0 and await scene.done(reader, Op.STATUS_KIND, port) == KIND_UNKNOWN
+            assert (
+                await scene.done(reader, Op.STATUS_NEIGHBOUR, port) == 0
+                and await scene.done(reader, Op.STATUS_KIND, port) == KIND_UNKNOWN
+            )
         await scene.drain()
         assert scene.hellos(port) == [[HELLO_ASK, HUB, HELLO_HUB | port]] * 5
     for port in range(scene.ports):
@@ -35,7 +48,8 @@ async def a_port_remembers_the_last_hello_and_forgets_it_when_asked(scene):
 
 @claim()
 async def a_question_of_a_neighbour_is_answered_and_never_passed_on(scene):
-    """A HELLO_ASK draws one HELLO out of the same port, also while a connection leads there and its fiber is busy with data."""
+    """A HELLO_ASK draws one HELLO out of the same port, also while a connection leads there and its fiber is busy
+    with data."""
     source, target = scene.some(2)
     scene.order(source, Op.OPEN, target)
     scene.order(target, Op.OPEN, source)
@@ -55,7 +69,8 @@ async def a_question_of_a_neighbour_is_answered_and_never_passed_on(scene):
 
 @claim()
 async def all_ports_say_hello_at_once(scene):
-    """Every port is asked by its neighbour and by a command in the same cycles: each hello goes out of its port, none is lost."""
+    """Every port is asked by its neighbour and by a command in the same cycles: each hello goes out of its port,
+    none is lost."""
     for port in range(scene.ports):
         scene.send(port, hello(HELLO_ASK, 0x40 + port, 0))
         scene.order(port, Op.STATUS_NEIGHBOUR, (port + 1) % scene.ports)
@@ -70,13 +85,16 @@ async def all_ports_say_hello_at_once(scene):
 
 @claim()
 async def hellos_that_find_no_room_are_lost_and_counted(scene):
-    """docs/hub.md, neighbours: behind a fiber that takes nothing; replies and hellos share the room, and the port works on."""
+    """docs/hub.md, neighbours: behind a fiber that takes nothing; replies and hellos share the room, and the port
+    works on."""
     port, other = scene.some(2)
     scene.ends[port].take = lambda cycle: False
     for _ in range(20):
         scene.send(port, hello(HELLO_ASK, 0x99, 0), [None] * (40 + 8 * scene.ports))
     await scene.run(20 * (44 + 8 * scene.ports) + 50)
-    assert await scene.done(other, Op.STATUS_KIND, port) == 0, "what it has told is remembered, whether there is room for the answer or not"
+    assert await scene.done(other, Op.STATUS_KIND, port) == 0, (
+        "what it has told is remembered, whether there is room for the answer or not"
+    )
     scene.ends[port].take = lambda cycle: True
     await scene.drain()
     got = len(scene.hellos(port))

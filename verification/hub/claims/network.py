@@ -1,4 +1,5 @@
-"""Claims about connections, replies, ready signals and the four ways to send (facts H10 to H17). Run by ``test_hub.py``."""
+"""Claims about connections, replies, ready signals and the four ways to send (facts H10 to H17). Run by
+``test_hub.py``."""
 
 import random
 
@@ -23,11 +24,14 @@ def others(scene, *ports):
 
 @claim(ports=3)
 async def an_output_takes_one_input_only_and_the_inputs_in_turns(scene):
-    """H10: all inputs want one output; packets come out whole, one input at a time; nobody waits for more than all others once."""
+    """H10: all inputs want one output; packets come out whole, one input at a time; nobody waits for more than all
+    others once."""
     target = random.randrange(scene.ports)
     sources = others(scene, target)
     rounds = 6
-    sent = {source: [packet([source, n, *random.randbytes(4)]) + CLOSE_ALL for n in range(rounds)] for source in sources}
+    sent = {
+        source: [packet([source, n, *random.randbytes(4)]) + CLOSE_ALL for n in range(rounds)] for source in sources
+    }
     for source in sources:
         for stream in sent[source]:
             scene.send(source, command(Op.OPEN_RETRY, HUB, target), stream)
@@ -40,7 +44,7 @@ async def an_output_takes_one_input_only_and_the_inputs_in_turns(scene):
         order.append(source)
         got = got[12:]
     for place in range(0, len(order), len(sources)):
-        assert sorted(order[place:place + len(sources)]) == sources
+        assert sorted(order[place : place + len(sources)]) == sources
     await scene.finish()
 
 
@@ -64,7 +68,8 @@ async def a_multicast_gives_every_output_the_same_at_the_pace_of_the_slowest(sce
 
 @claim()
 async def a_reply_steals_cycles_between_the_symbols_of_a_stream(scene):
-    """H12: it goes to the input connected to the output at whose port it arrived, within a bound, while data stream in both directions."""
+    """H12: it goes to the input connected to the output at whose port it arrived, within a bound, while data stream
+    in both directions."""
     source, target = scene.some(2)
     scene.order(source, Op.OPEN_RETRY, target)
     scene.order(target, Op.OPEN_RETRY, source)
@@ -76,7 +81,7 @@ async def a_reply_steals_cycles_between_the_symbols_of_a_stream(scene):
         if place:
             scene.send(target, reply(1, neighbour_hub(target), sent))
             sent += 1
-        scene.send(target, back[place:place + 90])
+        scene.send(target, back[place : place + 90])
     start = scene.bed.now
     await scene.drain()
     assert scene.data(target) == there and scene.data(source) == back
@@ -93,7 +98,8 @@ async def a_reply_steals_cycles_between_the_symbols_of_a_stream(scene):
 
 @claim(ports=4)
 async def neither_data_nor_connections_block_a_reply(scene):
-    """H12: replies pass an input queue whose head waits, and come out of a port whose data are held up by another branch."""
+    """H12: replies pass an input queue whose head waits, and come out of a port whose data are held up by another
+    branch."""
     source, target, feeder, slow = scene.some(4)
     scene.order(source, Op.OPEN_RETRY, target)
     for output in (source, slow):
@@ -118,7 +124,8 @@ async def neither_data_nor_connections_block_a_reply(scene):
 
 @claim()
 async def all_ports_may_ask_at_once(scene):
-    """docs/hub.md, replies: four questions of each port, while no fiber takes anything, are answered in their order when they do."""
+    """docs/hub.md, replies: four questions of each port, while no fiber takes anything, are answered in their order
+    when they do."""
     for _ in range(3):
         orders = [random.choice([Op.STATUS_ERRORS, Op.STATUS_OUTPUT, *UNKNOWN]) for _ in range(4)]
         before, errors = len(scene.replies(0)), sum(op in UNKNOWN for op in orders)
@@ -140,7 +147,8 @@ async def all_ports_may_ask_at_once(scene):
 
 @claim(ports=3)
 async def close_all_does_not_overtake_data(scene):
-    """H13: with the output's fiber stopped, close all waits behind the data; the connection stands until it has left."""
+    """H13: with the output's fiber stopped, close all waits behind the data; the connection stands until it has
+    left."""
     source, target, waiting = scene.some(3)
     scene.order(source, Op.OPEN_RETRY, target)
     await scene.drain()
@@ -152,7 +160,9 @@ async def close_all_does_not_overtake_data(scene):
     taken = scene.bed.now
     scene.ends[target].take = lambda cycle: cycle < taken + len(first) + 2 or cycle > taken + 200
     await scene.run(150)
-    assert len(scene.data(target)) == len(first) + 2, "the last but one symbol of close all stands in the output register"
+    assert len(scene.data(target)) == len(first) + 2, (
+        "the last but one symbol of close all stands in the output register"
+    )
     assert not scene.readies(waiting), "so the last one has not entered it, and the connection stands"
     await scene.run(200)
     await scene.drain()
@@ -172,15 +182,16 @@ async def nothing_slips_through_behind_a_close_all(scene):
         scene.send(source, [None] * 18, CLOSE_ALL, packet([0xBB]))
         scene.send(source, command(Op.OPEN_RETRY, HUB, second), packet([stalls]), CLOSE_ALL, [0xAA])
         await scene.drain()
-        assert scene.data(first)[before[0]:] == CLOSE_ALL
-        assert scene.data(second)[before[1]:] == packet([stalls]) + CLOSE_ALL
+        assert scene.data(first)[before[0] :] == CLOSE_ALL
+        assert scene.data(second)[before[1] :] == packet([stalls]) + CLOSE_ALL
     assert await scene.errors(source) == 12
     await scene.finish()
 
 
 @claim()
 async def the_ready_bit_lives_as_the_paper_says(scene):
-    """H15: 1 at start; 0 when a start leaves; 1 on the signal; a signal that comes together with a start does not count."""
+    """H15: 1 at start; 0 when a start leaves; 1 on the signal; a signal that comes together with a start does not
+    count."""
     source, target = scene.some(2)
     scene.ends[target].answer = None
     stream = [*packet([3]), *CLOSE_ALL]
@@ -211,14 +222,17 @@ async def the_ready_bit_lives_as_the_paper_says(scene):
             scene.send(target, [int(Control.READY)])
             await scene.drain()
     assert successes == sorted(successes), "a signal that comes later cannot count less"
-    assert not successes[0] and all(successes[10:]), "a neighbour answers a start that it has been offered, never an earlier one"
+    assert not successes[0] and all(successes[10:]), (
+        "a neighbour answers a start that it has been offered, never an earlier one"
+    )
     scene.ends[target].answer = 1
     await scene.finish()
 
 
 @claim()
 async def a_start_on_its_way_to_a_slow_fiber_makes_the_output_not_ready(scene):
-    """docs/hub.md, output side: a test open does not pass while a start waits for the output register, nor until its ready signal."""
+    """docs/hub.md, output side: a test open does not pass while a start waits for the output register, nor until its
+    ready signal."""
     source, target = scene.some(2)
     scene.ends[target].answer = None
     for before in range(4):
@@ -256,7 +270,8 @@ async def each_start_that_leaves_a_queue_is_answered_with_ready(scene):
 
 @claim()
 async def a_flood_of_starts_leaves_the_far_end_ready(scene):
-    """docs/hub.md, output side: more than 15 waiting ready signals are not kept, but some come behind the last start."""
+    """docs/hub.md, output side: more than 15 waiting ready signals are not kept, but some come behind the last
+    start."""
     for port in range(scene.ports):
         scene.ends[port].take = lambda cycle: cycle % 8 == 0
         scene.send(port, [int(Control.START)] * 300)
@@ -273,7 +288,16 @@ async def packets_are_passed_on_with_their_frame_and_nothing_is_added(scene):
     """H16: start, data and end come out as they went in, whatever the bytes; so do frames that are not whole."""
     source, target = scene.some(2)
     start, end = int(Control.START), int(Control.END)
-    streams = [packet(bytes(range(256))), packet([]), [start, 1, 2], [start, start], [end, 3], [4, 5, 6], [end, end], packet(random.randbytes(50))]
+    streams = [
+        packet(bytes(range(256))),
+        packet([]),
+        [start, 1, 2],
+        [start, start],
+        [end, 3],
+        [4, 5, 6],
+        [end, end],
+        packet(random.randbytes(50)),
+    ]
     scene.order(source, Op.OPEN_RETRY, target)
     scene.send(source, *streams, CLOSE_ALL)
     await scene.drain()
@@ -290,14 +314,15 @@ async def circuit_switching_carries_a_packet_of_any_length(scene):
     scene.send(source, stream)
     await scene.drain()
     assert scene.data(target) == stream
-    offered = [item.offered for item in scene.sent(target).data][:-len(CLOSE_ALL)]
+    offered = [item.offered for item in scene.sent(target).data][: -len(CLOSE_ALL)]
     assert offered == list(range(offered[0], offered[0] + len(offered)))
     await scene.finish()
 
 
 @claim()
 async def a_route_goes_on_behind_the_hub(scene):
-    """Section 4.2.1: the command for the next HUB is forwarded over the connection, and its reply comes back the other way."""
+    """Section 4.2.1: the command for the next HUB is forwarded over the connection, and its reply comes back the
+    other way."""
     source, target = scene.some(2)
     scene.order(source, Op.OPEN_RETRY, target)
     scene.send(source, scene.foreign(target, Op.OPEN_RETRY_REPLY, 8))
@@ -328,7 +353,8 @@ async def circuit_switching_reaches_several_at_once(scene):
 
 @claim()
 async def packet_switching_moves_a_packet_only_where_there_is_room(scene):
-    """Section 4.2.3, H14, H15: test open, the largest packet, close all in one go; the next waits in the queue for the ready signal."""
+    """Section 4.2.3, H14, H15: test open, the largest packet, close all in one go; the next waits in the queue for
+    the ready signal."""
     source, target = scene.some(2)
     scene.ends[target].answer = 2000
     streams = [packet([n, *random.randbytes(MAX_PACKET - 1)]) + CLOSE_ALL for n in range(2)]
@@ -367,7 +393,8 @@ async def packet_switching_reaches_several_at_once(scene):
 
 @claim(ports=3)
 async def what_happens_does_not_depend_on_how_long_the_hub_was_idle(scene):
-    """docs/hub.md, pins: while idle the clock may stop; so the same traffic meets the same state after any number of idle cycles."""
+    """docs/hub.md, pins: while idle the clock may stop; so the same traffic meets the same state after any number of
+    idle cycles."""
     target = random.randrange(scene.ports)
     sources = others(scene, target)
     seen = []
@@ -380,9 +407,20 @@ async def what_happens_does_not_depend_on_how_long_the_hub_was_idle(scene):
         assert not pause or all(scene.bed.recording.idle[-pause:])
         begin = scene.bed.now
         for source in sources:
-            scene.send(source, command(Op.OPEN_RETRY_REPLY, HUB, target), packet([source]), CLOSE_ALL, command(Op.STATUS_OUTPUT, HUB, target))
+            scene.send(
+                source,
+                command(Op.OPEN_RETRY_REPLY, HUB, target),
+                packet([source]),
+                CLOSE_ALL,
+                command(Op.STATUS_OUTPUT, HUB, target),
+            )
         await scene.drain()
-        seen.append([[(item.symbol, item.offered - begin) for item in tx if item.offered >= begin] for tx in scene.bed.recording.tx])
+        seen.append(
+            [
+                [(item.symbol, item.offered - begin) for item in tx if item.offered >= begin]
+                for tx in scene.bed.recording.tx
+            ]
+        )
     assert all(one == seen[0] for one in seen)
     await scene.finish()
 
@@ -392,7 +430,13 @@ async def a_reset_in_the_middle_leaves_nothing_behind(scene):
     """docs/hub.md: at reset no connection stands, all ready bits are 1, all queues are empty, no error is counted."""
     for port in range(scene.ports):
         scene.ends[port].answer = None
-        scene.send(port, command(Op.OPEN_RETRY_REPLY, HUB, (port + 1) % scene.ports), packet(bytes(200)), reply(1, 2, 3), [0x101])
+        scene.send(
+            port,
+            command(Op.OPEN_RETRY_REPLY, HUB, (port + 1) % scene.ports),
+            packet(bytes(200)),
+            reply(1, 2, 3),
+            [0x101],
+        )
     await scene.run(random.randrange(20, 200))
     await scene.start()
     await scene.rest()

@@ -7,8 +7,8 @@ from nectar.hdl.hub.commands import FORCE, Op
 from nectar.hdl.link.symbol import Control, command, packet, reply
 
 from ..monitors import always, randomly
-from ..testbench import CLOSE_ALL, HUB, claim
 from ..streams import Violation
+from ..testbench import CLOSE_ALL, HUB, claim
 
 
 async def disturb(scene, change):

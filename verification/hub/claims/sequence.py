@@ -1,4 +1,5 @@
-"""Claims about long random sequences of commands and frames, one at a time, against the model without time. Run by ``test_hub.py``."""
+"""Claims about long random sequences of commands and frames, one at a time, against the model without time. Run by
+``test_hub.py``."""
 
 import random
 
@@ -8,8 +9,8 @@ from nectar.hdl.hub.commands import BY_OPCODE, COMMANDS, FORCE, HELLO, HELLO_ASK
 from nectar.hdl.hub.monitor_map import Select
 from nectar.hdl.link.symbol import ANY_HUB, CONTROL_BIT, Control, command, packet, reply
 
-from ..testbench import CLOSE_ALL, HUB, claim
 from ..streams import CODES
+from ..testbench import CLOSE_ALL, HUB, claim
 from ..traffic import neighbour_hub
 
 #: Port that is never disabled, looped or kept from giving supervisor commands, so that there is always one.
@@ -18,13 +19,25 @@ _RESERVED = [code for code in range(CONTROL_BIT, 2 * CONTROL_BIT) if code not in
 _UNKNOWN = [op for op in range(256) if op not in BY_OPCODE]
 _AGAINST = {Op.DISABLE_REPLY, Op.LOOP_BACK_REPLY, Op.ALLOW_SUPERVISOR_REPLY}
 #: Given often, since the others need what they leave behind.
-_OFTEN = [Op.OPEN, Op.OPEN_REPLY, Op.TEST_OPEN_REPLY, Op.LOCK_REPLY, Op.ENABLE_REPLY, Op.CLOSE_ALL, Op.OPEN_RETRY_REPLY, Op.FLUSH_REPLY]
+_OFTEN = [
+    Op.OPEN,
+    Op.OPEN_REPLY,
+    Op.TEST_OPEN_REPLY,
+    Op.LOCK_REPLY,
+    Op.ENABLE_REPLY,
+    Op.CLOSE_ALL,
+    Op.OPEN_RETRY_REPLY,
+    Op.FLUSH_REPLY,
+]
 
 
 def parameter(row, ports, model):
-    """A parameter, mostly of a port; never one that leaves the HUB without a manager, nor one that the model does not know."""
+    """A parameter, mostly of a port; never one that leaves the HUB without a manager, nor one that the model does
+    not know."""
     while True:
-        param = random.choice([random.randrange(ports)] * 5 + [random.randrange(ports) | FORCE] * 2 + [random.randrange(256)])
+        param = random.choice(
+            [random.randrange(ports)] * 5 + [random.randrange(ports) | FORCE] * 2 + [random.randrange(256)]
+        )
         port = param & ~FORCE
         if row.op in _AGAINST and port == MANAGER:
             continue
@@ -59,12 +72,26 @@ def frame(port, ports, model):
         lambda: packet(random.randbytes(random.randrange(5))),
         lambda: CLOSE_ALL,
         lambda: command(random.choice([row.op for row in COMMANDS]), neighbour_hub(port), random.randrange(256)),
-        lambda: command(random.choice([Op.ECHO_REPLY, Op.IDENTITY_REPLY, Op.SIZE_REPLY, Op.OPEN, 0x50]), ANY_HUB, random.randrange(256)),
+        lambda: command(
+            random.choice([Op.ECHO_REPLY, Op.IDENTITY_REPLY, Op.SIZE_REPLY, Op.OPEN, 0x50]),
+            ANY_HUB,
+            random.randrange(256),
+        ),
         lambda: command(random.choice(_UNKNOWN), HUB, random.randrange(256)),
-        lambda: reply(random.choice([0x15, 0x15, 0x33, 0x71]), neighbour_hub(port), random.randrange(256), done=random.random() < 0.8),
-        lambda: [int(Control.REPLY), random.choice([HELLO, HELLO_ASK]), neighbour_hub(port), random.choice([0, 0x80 | port])],
-        lambda: [*command(Op.OPEN, HUB, 1)[:random.randrange(1, 4)], int(Control.END)],
-        lambda: [*reply(1, 2, 3)[:random.randrange(1, 4)], int(Control.END)],
+        lambda: reply(
+            random.choice([0x15, 0x15, 0x33, 0x71]),
+            neighbour_hub(port),
+            random.randrange(256),
+            done=random.random() < 0.8,
+        ),
+        lambda: [
+            int(Control.REPLY),
+            random.choice([HELLO, HELLO_ASK]),
+            neighbour_hub(port),
+            random.choice([0, 0x80 | port]),
+        ],
+        lambda: [*command(Op.OPEN, HUB, 1)[: random.randrange(1, 4)], int(Control.END)],
+        lambda: [*reply(1, 2, 3)[: random.randrange(1, 4)], int(Control.END)],
         lambda: [random.choice(_RESERVED)],
         lambda: [int(Control.READY)],
         lambda: [*random.randbytes(2)],
@@ -94,7 +121,15 @@ async def sequence(scene, steps):
 async def compare_tables(scene, model):
     """Reads all that the HUB tells about itself and compares it with ``model``."""
     for port in range(scene.ports):
-        for op in (Op.STATUS_OUTPUT, Op.STATUS_ERRORS, Op.STATUS_INPUT, Op.STATUS_LOCK, Op.STATUS_READY, Op.STATUS_KIND, Op.STATUS_NEIGHBOUR):
+        for op in (
+            Op.STATUS_OUTPUT,
+            Op.STATUS_ERRORS,
+            Op.STATUS_INPUT,
+            Op.STATUS_LOCK,
+            Op.STATUS_READY,
+            Op.STATUS_KIND,
+            Op.STATUS_NEIGHBOUR,
+        ):
             scene.order(MANAGER, op, port)
             await scene.agrees()
     scene.order(MANAGER, Op.MONITOR_SELECT_REPLY, Select.FLAGS)
@@ -113,7 +148,8 @@ async def compare_tables(scene, model):
 
 @claim(timeout_ms=100)
 async def a_random_sequence_of_everything_does_what_the_model_does(scene):
-    """H7 to H13, H15, H19: commands good and wrong, packets, replies, hellos, fragments, at ports in any state; then every table is read."""
+    """H7 to H13, H15, H19: commands good and wrong, packets, replies, hellos, fragments, at ports in any state; then
+    every table is read."""
     met = set()
     for _ in range(2):
         met |= await sequence(scene, 150)

@@ -1,4 +1,5 @@
-"""Claims about supervisor commands (H7, H19, H21): what each does, to whom, and who may give them. Run by ``test_hub.py``."""
+"""Claims about supervisor commands (H7, H19, H21): what each does, to whom, and who may give them. Run by
+``test_hub.py``."""
 
 import random
 
@@ -20,23 +21,42 @@ async def flags(scene, port, reader):
 
 @claim(ports=3)
 async def a_disabled_port_drops_what_arrives_and_nobody_opens_it(scene):
-    """Disable and enable: frames are dropped with all they contain and counted, ready is not heard; enabled again, it works, with its ready bit 1."""
+    """Disable and enable: frames are dropped with all they contain and counted, ready is not heard; enabled again,
+    it works, with its ready bit 1."""
     manager, broken, other = scene.some(3)
     assert await scene.ask(manager, Op.DISABLE_REPLY, broken) == (True, broken)
     assert not Flag(await flags(scene, broken, manager)) & Flag.ENABLED
     readies, before = scene.readies(broken), await scene.errors(broken, manager)
     await scene.done(manager, Op.FORCE_READY_REPLY, broken)
-    scene.send(broken, command(Op.OPEN_REPLY, HUB, other), packet([1, 2]), reply(1, 2, 3), READY, CLOSE_ALL, command(Op.ECHO_REPLY, HUB, 1), [7, 8])
+    scene.send(
+        broken,
+        command(Op.OPEN_REPLY, HUB, other),
+        packet([1, 2]),
+        reply(1, 2, 3),
+        READY,
+        CLOSE_ALL,
+        command(Op.ECHO_REPLY, HUB, 1),
+        [7, 8],
+    )
     await scene.drain()
     assert not scene.data(other) and not scene.replies(broken) and scene.readies(broken) == readies
     assert await scene.ready_bit(broken, manager) == 0
     assert await scene.errors(broken, manager) == before + 5, "two commands, a packet, a reply, a close all"
-    for op in (Op.OPEN_REPLY, Op.OPEN_RETRY_REPLY, Op.TEST_OPEN_RETRY_REPLY, Op.LOCK_REPLY, Op.LOCK_RETRY_REPLY, Op.TEST_LOCK_REPLY):
+    for op in (
+        Op.OPEN_REPLY,
+        Op.OPEN_RETRY_REPLY,
+        Op.TEST_OPEN_RETRY_REPLY,
+        Op.LOCK_REPLY,
+        Op.LOCK_RETRY_REPLY,
+        Op.TEST_LOCK_REPLY,
+    ):
         assert await scene.ask(other, op, broken) == (False, Error.DISABLED)
     assert await scene.counter(other, CounterId.DISABLED, manager) >= 1
     assert await scene.ask(manager, Op.ENABLE_REPLY, broken) == (True, broken)
     await scene.drain()
-    assert scene.hellos(broken) == [[HELLO_ASK, HUB, HELLO_HUB | broken]] and await scene.ready_bit(broken, manager) == 1
+    assert (
+        scene.hellos(broken) == [[HELLO_ASK, HUB, HELLO_HUB | broken]] and await scene.ready_bit(broken, manager) == 1
+    )
     await scene.connects(broken, [other])
     await scene.connects(other, [broken])
     await scene.finish(judged=False)
@@ -44,7 +64,8 @@ async def a_disabled_port_drops_what_arrives_and_nobody_opens_it(scene):
 
 @claim(ports=4)
 async def disable_closes_what_leads_to_and_from_the_port(scene):
-    """Disable: its connections, those that lead there and its locks go; the lock on it stays; its queue is thrown away, which sends one ready."""
+    """Disable: its connections, those that lead there and its locks go; the lock on it stays; its queue is thrown
+    away, which sends one ready."""
     manager, broken, source, target = scene.some(4)
     scene.order(source, Op.OPEN, broken)
     scene.order(broken, Op.OPEN, target)
@@ -70,7 +91,8 @@ async def disable_closes_what_leads_to_and_from_the_port(scene):
 
 @claim(ports=3, timeout_ms=20)
 async def a_port_that_is_disabled_in_the_middle_of_its_stream_counts_no_error_for_it(scene):
-    """docs/hub.md, errors: a disabled port counts nothing but what arrives then; what was in its queue is thrown away with its connections, not counted."""
+    """docs/hub.md, errors: a disabled port counts nothing but what arrives then; what was in its queue is thrown
+    away with its connections, not counted."""
     manager, broken, target = scene.some(3)
     passed = set()
     for _ in range(16):
@@ -107,7 +129,8 @@ async def disable_of_the_own_port_is_answered(scene):
 
 @claim()
 async def a_looped_port_receives_what_it_sends(scene):
-    """Loop back: a packet sent to the port comes back through its input; the fiber is idle and not heard; then the port works as before."""
+    """Loop back: a packet sent to the port comes back through its input; the fiber is idle and not heard; then the
+    port works as before."""
     manager, looped = scene.some(2)
     scene.order(looped, Op.OPEN, manager)
     await scene.drain()
@@ -133,7 +156,8 @@ async def a_looped_port_receives_what_it_sends(scene):
 
 @claim(ports=4)
 async def reset_queue_frees_a_queue_that_its_source_cannot_reach(scene):
-    """Reset queue: a waiting command is given up, what is behind it is thrown away, one ready is sent; connections, locks and others stay."""
+    """Reset queue: a waiting command is given up, what is behind it is thrown away, one ready is sent; connections,
+    locks and others stay."""
     manager, stuck, owner, target = scene.some(4)
     scene.order(owner, Op.OPEN, target)
     scene.order(stuck, Op.LOCK, owner)
@@ -143,7 +167,13 @@ async def reset_queue_frees_a_queue_that_its_source_cannot_reach(scene):
         scene.order(owner, Op.LOCK, target)
         await scene.drain()
         answers, readies = len(scene.replies(stuck)), scene.readies(stuck)
-        scene.send(stuck, command(op, HUB, target), packet(bytes(30)), command(Op.ECHO_REPLY, HUB, 9), command(Op.UNLOCK_MINE, HUB, 0)[:2])
+        scene.send(
+            stuck,
+            command(op, HUB, target),
+            packet(bytes(30)),
+            command(Op.ECHO_REPLY, HUB, 9),
+            command(Op.UNLOCK_MINE, HUB, 0)[:2],
+        )
         await scene.drain()
         assert await scene.ask(manager, Op.RESET_QUEUE_REPLY, stuck) == (True, stuck)
         scene.send(stuck, [1, 2])
@@ -161,10 +191,17 @@ async def reset_queue_frees_a_queue_that_its_source_cannot_reach(scene):
 
 @claim(ports=4)
 async def reset_port_starts_a_port_afresh(scene):
-    """Reset port: queue, connections from and to it, its locks and the lock on it, its ready bit; it says hello, and stays as enabled as it was."""
+    """Reset port: queue, connections from and to it, its locks and the lock on it, its ready bit; it says hello, and
+    stays as enabled as it was."""
     manager, port, source, target = scene.some(4)
-    for giver, op, param in ((source, Op.OPEN, port), (port, Op.OPEN, target), (port, Op.LOCK, source), (source, Op.LOCK, port), (source, Op.LOCK, target),
-                             (manager, Op.FORCE_READY_REPLY, port)):
+    for giver, op, param in (
+        (source, Op.OPEN, port),
+        (port, Op.OPEN, target),
+        (port, Op.LOCK, source),
+        (source, Op.LOCK, port),
+        (source, Op.LOCK, target),
+        (manager, Op.FORCE_READY_REPLY, port),
+    ):
         scene.order(giver, op, param)
         await scene.drain()
     scene.send(port, command(Op.LOCK_RETRY_REPLY, HUB, target), packet([1]))
@@ -189,8 +226,10 @@ async def an_await_ready_of_the_own_port_is_done_when_the_port_is_reset(scene):
     waits there: it can be done, so it is.
     """
     manager, port = scene.some(2)
-    for op, answer in ((Op.RESET_PORT_REPLY, [Op.AWAIT_READY_REPLY, HUB, port]),
-                       (Op.RESET_QUEUE_REPLY, [Op.AWAIT_READY_REPLY & ~1, HUB, Error.GIVEN_UP])):
+    for op, answer in (
+        (Op.RESET_PORT_REPLY, [Op.AWAIT_READY_REPLY, HUB, port]),
+        (Op.RESET_QUEUE_REPLY, [Op.AWAIT_READY_REPLY & ~1, HUB, Error.GIVEN_UP]),
+    ):
         await scene.done(manager, Op.FORCE_READY_REPLY, port)
         scene.order(port, Op.AWAIT_READY_REPLY, port)
         await scene.agrees()
@@ -204,11 +243,20 @@ async def an_await_ready_of_the_own_port_is_done_when_the_port_is_reset(scene):
 
 @claim(ports=3, timeout_ms=20)
 async def reset_hub_leaves_a_hub_as_after_the_reset_pin(scene):
-    """Reset hub: not answered; connections, locks, ready bits, states, neighbours, counters, the watchdog's time, all as after a reset."""
+    """Reset hub: not answered; connections, locks, ready bits, states, neighbours, counters, the watchdog's time,
+    all as after a reset."""
     manager, one, two = scene.some(3)
-    for giver, op, param in ((one, Op.OPEN, two), (one, Op.LOCK, two), (two, Op.LOCK, one), (manager, Op.FORCE_READY_REPLY, one), (one, Op.CLOSE, 0xFF),
-                             (manager, Op.WATCHDOG_TIME_REPLY, 0), (manager, Op.DISABLE_REPLY, two), (manager, Op.ALLOW_SUPERVISOR_REPLY, one),
-                             (two, Op.OPEN, 0xFE)):
+    for giver, op, param in (
+        (one, Op.OPEN, two),
+        (one, Op.LOCK, two),
+        (two, Op.LOCK, one),
+        (manager, Op.FORCE_READY_REPLY, one),
+        (one, Op.CLOSE, 0xFF),
+        (manager, Op.WATCHDOG_TIME_REPLY, 0),
+        (manager, Op.DISABLE_REPLY, two),
+        (manager, Op.ALLOW_SUPERVISOR_REPLY, one),
+        (two, Op.OPEN, 0xFE),
+    ):
         scene.order(giver, op, param)
         await scene.drain()
     scene.send(one, reply(HELLO, 9, 0, done=False))
@@ -220,7 +268,13 @@ async def reset_hub_leaves_a_hub_as_after_the_reset_pin(scene):
     assert [len(tx) for tx in scene.bed.recording.tx] == before
     for port in range(scene.ports):
         assert await flags(scene, port, manager) == Flag.ENABLED | Flag.SUPERVISOR | Flag.READY
-        for op, value in ((Op.STATUS_OUTPUT, 0), (Op.STATUS_LOCK, 0), (Op.STATUS_ERRORS, 0), (Op.STATUS_QUEUE, 0), (Op.STATUS_KIND, 0x7F)):
+        for op, value in (
+            (Op.STATUS_OUTPUT, 0),
+            (Op.STATUS_LOCK, 0),
+            (Op.STATUS_ERRORS, 0),
+            (Op.STATUS_QUEUE, 0),
+            (Op.STATUS_KIND, 0x7F),
+        ):
             assert await scene.done(manager, op, port) == value
         assert await scene.counters(port, manager) == {}
     await scene.done(manager, Op.MONITOR_SELECT_REPLY, Select.IDENTITY)
@@ -230,7 +284,8 @@ async def reset_hub_leaves_a_hub_as_after_the_reset_pin(scene):
 
 @claim(ports=4)
 async def a_forced_connection_takes_the_output_and_the_frame_under_way_is_cut(scene):
-    """Force connection: to set, whoever has or locks the output; to clear, whatever leads there; the loser's data are dropped and counted once."""
+    """Force connection: to set, whoever has or locks the output; to clear, whatever leads there; the loser's data
+    are dropped and counted once."""
     manager, loser, locker, target = scene.some(4)
     scene.order(loser, Op.OPEN, target)
     await scene.drain()
@@ -245,7 +300,9 @@ async def a_forced_connection_takes_the_output_and_the_frame_under_way_is_cut(sc
     assert await scene.owner(target, manager) == manager and await scene.errors(loser, manager) == 1
     assert await scene.ask(locker, Op.FORCE_CONNECTION_REPLY, target) == (True, target)
     assert await scene.owner(target, manager) is None and await scene.locker(target, manager) == locker
-    assert await scene.ask(locker, Op.FORCE_CONNECTION_REPLY, target) == (True, target), "there is nothing to close, which is no error"
+    assert await scene.ask(locker, Op.FORCE_CONNECTION_REPLY, target) == (True, target), (
+        "there is nothing to close, which is no error"
+    )
     scene.order(locker, Op.UNLOCK_MINE, 0)
     await scene.drain()
     assert await scene.counter(manager, CounterId.OPENED, locker) == 1
@@ -260,7 +317,9 @@ async def a_forced_ready_bit_holds_packets_back_or_lets_them_go(scene):
     scene.send(source, command(Op.TEST_OPEN_RETRY, HUB, target), packet([1]), CLOSE_ALL)
     await scene.drain()
     assert not scene.data(target)
-    assert [await scene.ready_bit(port, manager) for port in range(scene.ports)] == [port != target for port in range(scene.ports)]
+    assert [await scene.ready_bit(port, manager) for port in range(scene.ports)] == [
+        port != target for port in range(scene.ports)
+    ]
     assert await scene.ask(manager, Op.FORCE_READY_REPLY, FORCE | target) == (True, target)
     await scene.drain()
     assert scene.data(target) == packet([1]) + CLOSE_ALL and not scene.readies(target)
@@ -269,7 +328,8 @@ async def a_forced_ready_bit_holds_packets_back_or_lets_them_go(scene):
 
 @claim(ports=3, timeout_ms=40)
 async def supervisor_commands_are_obeyed_only_from_ports_that_may(scene):
-    """Allow supervisor: each of the 14 is refused with any parameter, leaves everything as it was, and is counted; then allowed again."""
+    """Allow supervisor: each of the 14 is refused with any parameter, leaves everything as it was, and is counted;
+    then allowed again."""
     manager, source, target = scene.some(3)
     assert await scene.ask(manager, Op.ALLOW_SUPERVISOR_REPLY, source) == (True, source)
     scene.order(target, Op.OPEN, source)
@@ -281,8 +341,14 @@ async def supervisor_commands_are_obeyed_only_from_ports_that_may(scene):
     await scene.done(manager, Op.MONITOR_SELECT_REPLY, Select.FLAGS)
 
     async def all_of_it():
-        return [(await scene.done(manager, Op.MONITOR_READ_REPLY, port), await scene.owner(port, manager), await scene.locker(port, manager))
-                for port in (manager, source, target)]
+        return [
+            (
+                await scene.done(manager, Op.MONITOR_READ_REPLY, port),
+                await scene.owner(port, manager),
+                await scene.locker(port, manager),
+            )
+            for port in (manager, source, target)
+        ]
 
     before = await all_of_it()
     for row in random.sample(rows, 14):
@@ -322,22 +388,31 @@ async def user_commands_never_change_what_supervisors_have_set(scene):
 
 @claim(ports=3, timeout_ms=60)
 async def every_misuse_is_counted_under_its_name(scene):
-    """docs/hub.md, errors: each kind of misuse, three times, counts three in its own counter and in the sum, and nothing in any other."""
+    """docs/hub.md, errors: each kind of misuse, three times, counts three in its own counter and in the sum, and
+    nothing in any other."""
     manager, source, target = scene.some(3)
     reserved = [code for code in range(CONTROL_BIT, 2 * CONTROL_BIT) if code not in list(Control)]
     end = [int(Control.END)]
     await scene.done(manager, Op.ALLOW_SUPERVISOR_REPLY, source)
     misuses = {
         CounterId.RESERVED: lambda: [random.choice(reserved)],
-        CounterId.COMMAND_CUT: lambda: [*command(Op.OPEN, HUB, target)[:random.randrange(1, 4)], *CLOSE_ALL],
-        CounterId.REPLY_CUT: lambda: [*reply(1, 2, 3)[:random.randrange(1, 4)], *CLOSE_ALL],
+        CounterId.COMMAND_CUT: lambda: [*command(Op.OPEN, HUB, target)[: random.randrange(1, 4)], *CLOSE_ALL],
+        CounterId.REPLY_CUT: lambda: [*reply(1, 2, 3)[: random.randrange(1, 4)], *CLOSE_ALL],
         CounterId.NO_CONNECTION: lambda: [*random.randbytes(random.randrange(1, 9)), *end, *CLOSE_ALL],
         CounterId.UNKNOWN: lambda: command(random.choice([0x60, 0x61, 0x7F, 0x50, 0x80, 0xFF]), HUB, target),
-        CounterId.BAD_PORT: lambda: command(random.choice([Op.OPEN, Op.CLOSE, Op.LOCK, Op.STATUS_READY, Op.RAISE_READY]), HUB, scene.ports),
-        CounterId.NOT_MINE: lambda: command(random.choice([Op.CLOSE, Op.UNLOCK, Op.RAISE_READY, Op.LOWER_READY, Op.REPAIR_READY]), HUB, target),
+        CounterId.BAD_PORT: lambda: command(
+            random.choice([Op.OPEN, Op.CLOSE, Op.LOCK, Op.STATUS_READY, Op.RAISE_READY]), HUB, scene.ports
+        ),
+        CounterId.NOT_MINE: lambda: command(
+            random.choice([Op.CLOSE, Op.UNLOCK, Op.RAISE_READY, Op.LOWER_READY, Op.REPAIR_READY]), HUB, target
+        ),
         CounterId.NO_ROUTE: lambda: reply(1, neighbour_hub(source), 2),
-        CounterId.NOT_ALLOWED: lambda: command(random.choice([row.op for row in COMMANDS if row.supervisor]), HUB, target),
-        CounterId.DISABLED: lambda: command(random.choice([Op.OPEN, Op.OPEN_RETRY, Op.LOCK, Op.TEST_LOCK_REPLY]), HUB, target),
+        CounterId.NOT_ALLOWED: lambda: command(
+            random.choice([row.op for row in COMMANDS if row.supervisor]), HUB, target
+        ),
+        CounterId.DISABLED: lambda: command(
+            random.choice([Op.OPEN, Op.OPEN_RETRY, Op.LOCK, Op.TEST_LOCK_REPLY]), HUB, target
+        ),
     }
     for counter, misuse in misuses.items():
         await scene.done(manager, Op.DISABLE_REPLY if counter is CounterId.DISABLED else Op.ENABLE_REPLY, target)

@@ -1,14 +1,15 @@
-"""Claims about commands that arrive at several ports in the same cycle: some order explains all that is seen. Run by ``test_hub.py``."""
+"""Claims about commands that arrive at several ports in the same cycle: some order explains all that is seen. Run by
+``test_hub.py``."""
 
 import random
 
 from nectar.hdl.hub.commands import COMMANDS, HELLO, HELLO_ASK, STATUS_IN_USE, Op
 from nectar.hdl.link.symbol import command
 
-from .table import NEEDS, good
 from ..model import explain
-from ..testbench import CLOSE_ALL, HUB, claim
 from ..streams import Violation
+from ..testbench import CLOSE_ALL, HUB, claim
+from .table import NEEDS, good
 
 #: Nobody is left to give commands, or to be asked, after these.
 ALONE = {Op.RESET_HUB}
@@ -20,20 +21,29 @@ def own(scene, port, since):
 
 
 async def explained(scene, streams):
-    """Sends ``streams`` ({port: [frame, …]}), all from the same cycle on; returns the models of all orders that explain what came out."""
+    """Sends ``streams`` ({port: [frame, …]}), all from the same cycle on; returns the models of all orders that
+    explain what came out."""
     model = await scene.agrees()
-    before = {port: (len(own(scene, port, 0)), scene.readies(port), len(scene.hellos(port))) for port in range(scene.ports)}
+    before = {
+        port: (len(own(scene, port, 0)), scene.readies(port), len(scene.hellos(port))) for port in range(scene.ports)
+    }
     for port, frames in streams.items():
         scene.send(port, *frames)
     await scene.drain()
-    seen = [(own(scene, port, answers), scene.readies(port) - readies, sorted(scene.hellos(port)[hellos:]))
-            for port, (answers, readies, hellos) in before.items()]
+    seen = [
+        (own(scene, port, answers), scene.readies(port) - readies, sorted(scene.hellos(port)[hellos:]))
+        for port, (answers, readies, hellos) in before.items()
+    ]
 
     def fits(model, final):
         for port, (answers, readies, hellos) in enumerate(seen):
-            if final and (model.answers[port], model.readies[port], sorted(model.hellos[port])) != (answers, readies, hellos):
+            if final and (model.answers[port], model.readies[port], sorted(model.hellos[port])) != (
+                answers,
+                readies,
+                hellos,
+            ):
                 return False
-            if model.answers[port] != answers[:len(model.answers[port])]:
+            if model.answers[port] != answers[: len(model.answers[port])]:
                 return False
         return True
 
@@ -48,19 +58,24 @@ async def stands(scene, models, ports, reader):
     tables = []
     for port in ports:
         holders = [await scene.done(reader, op, port) for op in (Op.STATUS_OUTPUT, Op.STATUS_LOCK)]
-        tables.append((*[value & ~STATUS_IN_USE if value else None for value in holders], await scene.ready_bit(port, reader)))
+        tables.append(
+            (*[value & ~STATUS_IN_USE if value else None for value in holders], await scene.ready_bit(port, reader))
+        )
     wanted = [[(model.owner[port], model.lock[port], model.ready[port]) for port in ports] for model in models]
     assert tables in wanted, f"(owner, lock, ready) of ports {ports}: {tables}, possible: {wanted}"
 
 
 @claim(ports=4, timeout_ms=60)
 async def the_same_command_from_two_ports_in_the_same_cycle_is_as_one_after_the_other(scene):
-    """H4, H11: each of the commands, with the same parameter, from two ports at once, each having what the command needs, or one of them, or none."""
+    """H4, H11: each of the commands, with the same parameter, from two ports at once, each having what the command
+    needs, or one of them, or none."""
     for row in random.sample(COMMANDS, 52):
         if row.op in ALONE:
             continue
         first, second, target, reader = scene.some(4)
-        scene.order(random.choice([first, second, reader]), random.choice([NEEDS.get(row.op, Op.OPEN), Op.LOCK]), target)
+        scene.order(
+            random.choice([first, second, reader]), random.choice([NEEDS.get(row.op, Op.OPEN), Op.LOCK]), target
+        )
         await scene.drain()
         param = good(row, target)
         models = await explained(scene, {port: [command(row.op, HUB, param)] for port in (first, second)})
@@ -72,11 +87,24 @@ async def the_same_command_from_two_ports_in_the_same_cycle_is_as_one_after_the_
 @claim(ports=4, timeout_ms=60)
 async def opposite_commands_in_the_same_cycle_are_as_one_after_the_other(scene):
     """H4, H11: what takes and what gives back the same output, from two ports at once."""
-    pairs = [(Op.OPEN_REPLY, Op.CLOSE_REPLY), (Op.LOCK_REPLY, Op.UNLOCK_REPLY), (Op.OPEN_REPLY, Op.LOCK_REPLY), (Op.OPEN_RETRY_REPLY, Op.UNLOCK_REPLY),
-             (Op.LOCK_RETRY_REPLY, Op.UNLOCK_REPLY), (Op.TEST_OPEN_REPLY, Op.LOWER_READY), (Op.AWAIT_READY_REPLY, Op.RAISE_READY),
-             (Op.OPEN_REPLY, Op.FORCE_CONNECTION_REPLY), (Op.LOCK_REPLY, Op.FORCE_LOCK_REPLY), (Op.TEST_OPEN_REPLY, Op.FORCE_READY_REPLY),
-             (Op.OPEN_REPLY, Op.DISABLE_REPLY), (Op.OPEN_REPLY, Op.RESET_PORT_REPLY), (Op.CLOSE_REPLY, Op.FORCE_CONNECTION_REPLY),
-             (Op.LOCK_REPLY, Op.DISABLE_REPLY), (Op.UNLOCK_REPLY, Op.RESET_PORT_REPLY), (Op.OPEN_RETRY_REPLY, Op.ENABLE_REPLY)]
+    pairs = [
+        (Op.OPEN_REPLY, Op.CLOSE_REPLY),
+        (Op.LOCK_REPLY, Op.UNLOCK_REPLY),
+        (Op.OPEN_REPLY, Op.LOCK_REPLY),
+        (Op.OPEN_RETRY_REPLY, Op.UNLOCK_REPLY),
+        (Op.LOCK_RETRY_REPLY, Op.UNLOCK_REPLY),
+        (Op.TEST_OPEN_REPLY, Op.LOWER_READY),
+        (Op.AWAIT_READY_REPLY, Op.RAISE_READY),
+        (Op.OPEN_REPLY, Op.FORCE_CONNECTION_REPLY),
+        (Op.LOCK_REPLY, Op.FORCE_LOCK_REPLY),
+        (Op.TEST_OPEN_REPLY, Op.FORCE_READY_REPLY),
+        (Op.OPEN_REPLY, Op.DISABLE_REPLY),
+        (Op.OPEN_REPLY, Op.RESET_PORT_REPLY),
+        (Op.CLOSE_REPLY, Op.FORCE_CONNECTION_REPLY),
+        (Op.LOCK_REPLY, Op.DISABLE_REPLY),
+        (Op.UNLOCK_REPLY, Op.RESET_PORT_REPLY),
+        (Op.OPEN_RETRY_REPLY, Op.ENABLE_REPLY),
+    ]
     for one, other in random.sample(pairs, len(pairs)):
         for force in (0, 0x80):
             first, second, target, reader = scene.some(4)
@@ -100,9 +128,13 @@ async def opposite_commands_in_the_same_cycle_are_as_one_after_the_other(scene):
 
 @claim(ports=4, timeout_ms=40)
 async def those_who_wait_are_served_one_by_one_when_the_output_is_given_back(scene):
-    """docs/hub.md, controller: all others wait for one output or one lock; each of its ends lets exactly one of them in, all in the end."""
-    for op, take, give in ((Op.OPEN_RETRY_REPLY, Op.OPEN, CLOSE_ALL), (Op.LOCK_RETRY_REPLY, Op.LOCK, command(Op.UNLOCK_MINE, HUB, 0)),
-                           (Op.OPEN_RETRY_REPLY, Op.LOCK, command(Op.UNLOCK_MINE, HUB, 0) + CLOSE_ALL)):
+    """docs/hub.md, controller: all others wait for one output or one lock; each of its ends lets exactly one of them
+    in, all in the end."""
+    for op, take, give in (
+        (Op.OPEN_RETRY_REPLY, Op.OPEN, CLOSE_ALL),
+        (Op.LOCK_RETRY_REPLY, Op.LOCK, command(Op.UNLOCK_MINE, HUB, 0)),
+        (Op.OPEN_RETRY_REPLY, Op.LOCK, command(Op.UNLOCK_MINE, HUB, 0) + CLOSE_ALL),
+    ):
         target, holder, *waiting = scene.some(min(scene.ports, 6))
         scene.order(holder, take, target)
         await scene.drain()
@@ -135,8 +167,10 @@ async def all_ports_ask_the_same_in_the_same_cycle(scene):
         for port in range(scene.ports):
             scene.order(port, row.op, param)
         await scene.drain()
-        got = [scene.replies(port)[before[port]:] for port in range(scene.ports)]
-        assert all(answers == got[0] and len(answers) == 1 and answers[0][0] == row.op for answers in got), f"{row.name}: {got}"
+        got = [scene.replies(port)[before[port] :] for port in range(scene.ports)]
+        assert all(answers == got[0] and len(answers) == 1 and answers[0][0] == row.op for answers in got), (
+            f"{row.name}: {got}"
+        )
     for port in range(scene.ports):
         assert all(frame[0] in (HELLO, HELLO_ASK) for frame in scene.hellos(port))
     await scene.finish(judged=False)

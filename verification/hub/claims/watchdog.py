@@ -1,4 +1,5 @@
-"""Claims about the watchdog (H20): what stands still is ended after its time and before twice of it, and fresh traffic works. Run by ``test_hub.py``."""
+"""Claims about the watchdog (H20): what stands still is ended after its time and before twice of it, and fresh
+traffic works. Run by ``test_hub.py``."""
 
 from nectar.hdl.hub.commands import FORCE, Error, Op
 from nectar.hdl.hub.monitor_map import CounterId
@@ -9,7 +10,8 @@ from ..testbench import CLOSE_ALL, HUB, claim
 #: Binary logarithm of the time that the claims set, and the time, in cycles.
 LOG = 9
 TIME = 1 << LOG
-#: Cycles by which what the pins show may differ from what happens inside: a command's way in and a reply's way out, in turns with all ports.
+#: Cycles by which what the pins show may differ from what happens inside: a command's way in and a reply's way out, in
+#: turns with all ports.
 BLUR = 60
 
 
@@ -33,7 +35,8 @@ def timely(cycles):
 
 @claim(ports=3, timeout_ms=10)
 async def a_connection_that_stands_still_is_closed_in_time(scene):
-    """docs/hub.md, watchdog: after the time and before twice of it; its output's ready bit is set, one time-out is counted, late data are dropped."""
+    """docs/hub.md, watchdog: after the time and before twice of it; its output's ready bit is set, one time-out is
+    counted, late data are dropped."""
     manager, source, target = scene.some(3)
     await set_time(scene, manager)
     for wait in (0, 100, 300):
@@ -52,7 +55,12 @@ async def a_connection_that_stands_still_is_closed_in_time(scene):
         scene.send(source, packet([1]))
         await scene.drain()
         assert len(scene.data(target)) == before and await scene.errors(source, manager) == sums + 2
-    assert await scene.counters(source, manager) == {CounterId.OPENED: 3, CounterId.PACKETS: 3, CounterId.NO_CONNECTION: 3, CounterId.TIMED_OUT: 3}
+    assert await scene.counters(source, manager) == {
+        CounterId.OPENED: 3,
+        CounterId.PACKETS: 3,
+        CounterId.NO_CONNECTION: 3,
+        CounterId.TIMED_OUT: 3,
+    }
     await scene.connects(source, [target])
     await scene.finish(judged=False)
 
@@ -81,16 +89,26 @@ async def locks_of_an_input_that_does_nothing_are_given_back(scene):
 
 @claim(ports=4, timeout_ms=20)
 async def a_command_that_waits_is_given_up_in_time(scene):
-    """docs/hub.md, watchdog: refused as GIVEN_UP; the ready bit that it waited for is set unless another input is connected there."""
+    """docs/hub.md, watchdog: refused as GIVEN_UP; the ready bit that it waited for is set unless another input is
+    connected there."""
     manager, source, owner, target = scene.some(4)
     await set_time(scene, manager)
-    for op, taken in ((Op.OPEN_RETRY_REPLY, True), (Op.TEST_OPEN_RETRY_REPLY, True), (Op.LOCK_RETRY_REPLY, True), (Op.AWAIT_READY_REPLY, True),
-                      (Op.AWAIT_READY_REPLY, False)):
+    for op, taken in (
+        (Op.OPEN_RETRY_REPLY, True),
+        (Op.TEST_OPEN_RETRY_REPLY, True),
+        (Op.LOCK_RETRY_REPLY, True),
+        (Op.AWAIT_READY_REPLY, True),
+        (Op.AWAIT_READY_REPLY, False),
+    ):
         await scene.done(manager, Op.FORCE_READY_REPLY, target)
         if taken:
             for n in range(8):
-                scene.send(owner, command(Op.OPEN if n < 6 else Op.CLOSE, HUB, target), command(Op.LOCK if n < 6 else Op.UNLOCK_MINE, HUB, target),
-                           [None] * (TIME // 2))
+                scene.send(
+                    owner,
+                    command(Op.OPEN if n < 6 else Op.CLOSE, HUB, target),
+                    command(Op.LOCK if n < 6 else Op.UNLOCK_MINE, HUB, target),
+                    [None] * (TIME // 2),
+                )
             await scene.run(30)
         before = len(scene.replies(source))
         scene.send(source, command(op, HUB, target), packet([1]), command(Op.ECHO_REPLY, HUB, 2))
@@ -98,7 +116,9 @@ async def a_command_that_waits_is_given_up_in_time(scene):
         await scene.pins.until(lambda: len(scene.replies(source)) > before, 3 * TIME, "the command is given up")
         assert timely(scene.bed.now - begin), f"{op!r} was given up after {scene.bed.now - begin} cycles"
         await scene.run(60)
-        assert scene.replies(source)[before:] == [[op & ~1, HUB, Error.GIVEN_UP], [Op.ECHO_REPLY, HUB, 2]], "what follows goes on"
+        assert scene.replies(source)[before:] == [[op & ~1, HUB, Error.GIVEN_UP], [Op.ECHO_REPLY, HUB, 2]], (
+            "what follows goes on"
+        )
         assert await scene.ready_bit(target, manager) == (not taken)
         scene.ends[owner].outbox.clear()
         scene.send(owner, [int(Control.END)], CLOSE_ALL, command(Op.UNLOCK_MINE, HUB, 0))
@@ -162,7 +182,8 @@ async def half_a_command_is_taken_back_in_time(scene):
 
 @claim(ports=3, timeout_ms=10)
 async def a_symbol_that_cannot_leave_is_dropped_in_time(scene):
-    """docs/hub.md, watchdog: behind a fiber that takes nothing; the queue drains, a start that is dropped sends its ready, the source may go on."""
+    """docs/hub.md, watchdog: behind a fiber that takes nothing; the queue drains, a start that is dropped sends its
+    ready, the source may go on."""
     manager, source, target = scene.some(3)
     await set_time(scene, manager)
     scene.ends[target].take = lambda cycle: False
@@ -184,7 +205,8 @@ async def a_symbol_that_cannot_leave_is_dropped_in_time(scene):
 
 @claim(ports=4, timeout_ms=10)
 async def what_moves_is_left_alone_and_what_stands_is_ended_for_all_at_once(scene):
-    """docs/hub.md, watchdog: a multicast that stands still loses all branches; a connection that sends a symbol now and then lives; several may end at once."""
+    """docs/hub.md, watchdog: a multicast that stands still loses all branches; a connection that sends a symbol now
+    and then lives; several may end at once."""
     manager, still, busy, target = scene.some(4)
     await set_time(scene, manager)
     for port in (busy, target):
@@ -224,7 +246,8 @@ async def the_watchdog_can_be_turned_off(scene):
 
 @claim(ports=2, timeout_ms=10)
 async def idle_tells_whether_the_watchdog_watches_something(scene):
-    """docs/hub.md, pins: while something is held the clock must not stop, and when it has been ended the HUB is idle again."""
+    """docs/hub.md, pins: while something is held the clock must not stop, and when it has been ended the HUB is idle
+    again."""
     source, target = scene.some(2)
     await set_time(scene, target)
     await scene.rest()

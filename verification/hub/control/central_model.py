@@ -1,4 +1,5 @@
-"""Model of the HUB's centre (hdl/hub/control/central.py), which does one command at once, and what each command makes happen at its pins.
+"""Model of the HUB's centre (hdl/hub/control/central.py), which does one command at once, and what each command makes
+happen at its pins.
 
 Source: docs/hub.md, docs/commands.md; what is recorded: docs/monitor.md.
 """
@@ -13,16 +14,40 @@ UNKNOWN = [op for op in range(0x80) if op not in list(Op) and op >> 4 != Group.C
 #: Opcodes that lock, or ask whether they could.
 LOCKS = (*range(0x20, 0x24), int(Op.TEST_LOCK_REPLY))
 #: Pins of which a bit is 1 for a cycle.
-PULSES = ("send_ready", "reset_queue", "hello_ask", "forget", "watchdog_restart", "reset_hub", "pop", "clear_valid", "opened", "unlocked", "ended", "resume",
-          "ready_set", "ready_clear")
+PULSES = (
+    "send_ready",
+    "reset_queue",
+    "hello_ask",
+    "forget",
+    "watchdog_restart",
+    "reset_hub",
+    "pop",
+    "clear_valid",
+    "opened",
+    "unlocked",
+    "ended",
+    "resume",
+    "ready_set",
+    "ready_clear",
+)
 #: Pulses for the port that a command names, and those that are one bit.
 _NAMED = {
-    Op.DISABLE_REPLY: ("reset_queue",), Op.ENABLE_REPLY: ("hello_ask", "ready_set"), Op.RESET_QUEUE_REPLY: ("reset_queue",),
-    Op.RESET_PORT_REPLY: ("reset_queue", "hello_ask", "ready_set"), Op.REPAIR_READY: ("send_ready",), Op.STATUS_NEIGHBOUR: ("hello_ask",),
-    Op.RAISE_READY: ("ready_set",), Op.LOWER_READY: ("ready_clear",),
+    Op.DISABLE_REPLY: ("reset_queue",),
+    Op.ENABLE_REPLY: ("hello_ask", "ready_set"),
+    Op.RESET_QUEUE_REPLY: ("reset_queue",),
+    Op.RESET_PORT_REPLY: ("reset_queue", "hello_ask", "ready_set"),
+    Op.REPAIR_READY: ("send_ready",),
+    Op.STATUS_NEIGHBOUR: ("hello_ask",),
+    Op.RAISE_READY: ("ready_set",),
+    Op.LOWER_READY: ("ready_clear",),
 }
-_ONCE = {Op.WATCHDOG_TIME_REPLY: "watchdog_restart", Op.MONITOR_READ_REPLY: "pop", Op.MONITOR_CLEAR_REPLY: "clear_valid", Op.STATUS_NEIGHBOUR: "forget",
-         Op.RESET_HUB: "reset_hub"}
+_ONCE = {
+    Op.WATCHDOG_TIME_REPLY: "watchdog_restart",
+    Op.MONITOR_READ_REPLY: "pop",
+    Op.MONITOR_CLEAR_REPLY: "clear_valid",
+    Op.STATUS_NEIGHBOUR: "forget",
+    Op.RESET_HUB: "reset_hub",
+}
 
 
 class Model:
@@ -35,20 +60,33 @@ class Model:
         self.enabled = [True] * ports
         self.allowed = [True] * ports
         self.looped = [False] * ports
-        self.starting = set()   # outputs that a start is on its way to
+        self.starting = set()  # outputs that a start is on its way to
         self.log, self.select = 20, 0
 
     def state(self):
         """What the pins show of it, by name of pin."""
-        mask = lambda bits: sum(bool(bit) << n for n, bit in enumerate(bits))
+
+        def mask(bits):
+            return sum(bool(bit) << n for n, bit in enumerate(bits))
+
         ports = range(self.ports)
         return {
             **{f"targets__{n}": sum((i == n) << o for o, i in self.opened.items()) for n in ports},
-            "connected": sum(1 << o for o in self.opened), "enabled": mask(self.enabled), "looped": mask(self.looped),
+            "connected": sum(1 << o for o in self.opened),
+            "enabled": mask(self.enabled),
+            "looped": mask(self.looped),
             "holding": mask(n in self.opened.values() or n in self.locked.values() for n in ports),
-            "watchdog_log": self.log, "select": self.select,
-            **{f"flags__{n}": self.enabled[n] | self.looped[n] << 1 | self.allowed[n] << 2 | self.ready[n] << 3
-               | (n in self.opened) << 4 | (n in self.locked) << 5 for n in ports},
+            "watchdog_log": self.log,
+            "select": self.select,
+            **{
+                f"flags__{n}": self.enabled[n]
+                | self.looped[n] << 1
+                | self.allowed[n] << 2
+                | self.ready[n] << 3
+                | (n in self.opened) << 4
+                | (n in self.locked) << 5
+                for n in ports
+            },
         }
 
     def execute(self, port, op, param, facts):
@@ -80,10 +118,16 @@ class Model:
             if op != Op.REPAIR_READY:
                 self.ready[param] = op == Op.RAISE_READY
             return 0, param
-        holder = lambda table: STATUS_IN_USE | table[param] if param in table else 0
-        return 0, {Op.STATUS_OUTPUT: lambda: holder(self.opened), Op.STATUS_LOCK: lambda: holder(self.locked),
-                   Op.STATUS_INPUT: lambda: list(self.opened.values()).count(param), Op.STATUS_READY: lambda: self.ready[param],
-                   }.get(op, lambda: min(255, facts[op][param]))()
+
+        def holder(table):
+            return STATUS_IN_USE | table[param] if param in table else 0
+
+        return 0, {
+            Op.STATUS_OUTPUT: lambda: holder(self.opened),
+            Op.STATUS_LOCK: lambda: holder(self.locked),
+            Op.STATUS_INPUT: lambda: list(self.opened.values()).count(param),
+            Op.STATUS_READY: lambda: self.ready[param],
+        }.get(op, lambda: min(255, facts[op][param]))()
 
     def may_start(self, o):
         """Whether there is room for a packet behind the output."""
@@ -121,11 +165,27 @@ class Model:
         if not self.allowed[port]:
             return Error.NOT_ALLOWED, None
         p, force = param & 0x7F, bool(param & FORCE)
-        forced = (Op.LOOP_BACK_REPLY, Op.FORCE_CONNECTION_REPLY, Op.FORCE_LOCK_REPLY, Op.FORCE_READY_REPLY, Op.ALLOW_SUPERVISOR_REPLY)
+        forced = (
+            Op.LOOP_BACK_REPLY,
+            Op.FORCE_CONNECTION_REPLY,
+            Op.FORCE_LOCK_REPLY,
+            Op.FORCE_READY_REPLY,
+            Op.ALLOW_SUPERVISOR_REPLY,
+        )
         about = (Op.DISABLE_REPLY, Op.ENABLE_REPLY, Op.RESET_QUEUE_REPLY, Op.RESET_PORT_REPLY)
-        sets = {Op.WATCHDOG_TIME_REPLY: (0, *range(4, 32)), Op.MONITOR_SELECT_REPLY: (*range(self.ports), 128, 129, 130),
-                Op.MONITOR_CLEAR_REPLY: (*range(self.ports), 128, 129)}
-        if op in forced and p >= self.ports or op in about and param >= self.ports or op in sets and param not in sets[op]:
+        sets = {
+            Op.WATCHDOG_TIME_REPLY: (0, *range(4, 32)),
+            Op.MONITOR_SELECT_REPLY: (*range(self.ports), 128, 129, 130),
+            Op.MONITOR_CLEAR_REPLY: (*range(self.ports), 128, 129),
+        }
+        if (
+            op in forced
+            and p >= self.ports
+            or op in about
+            and param >= self.ports
+            or op in sets
+            and param not in sets[op]
+        ):
             return Error.BAD_PORT, None
         if op == Op.FORCE_CONNECTION_REPLY and force:
             if p == port:
@@ -185,7 +245,8 @@ def decision(before, port, op, param, error):
 
 
 def effects(before, after, port, op, param, error):
-    """{name of pin: mask} of the pulses, those that are 0 left out. ``before``, ``after``: the Model before it and behind it."""
+    """{name of pin: mask} of the pulses, those that are 0 left out. ``before``, ``after``: the Model before it and
+    behind it."""
     named = param & 0x7F if op & 0x80 else param
     found = dict.fromkeys(PULSES, 0)
     if not error:

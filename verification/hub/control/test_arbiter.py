@@ -21,7 +21,8 @@ class Model:
         self.waited = [0] * count
 
     def parts(self, asks):
-        """In each group of four the one that a walk from behind the last comes to first; the group of the one picked."""
+        """In each group of four the one that a walk from behind the last comes to first; the group of the one
+        picked."""
         inner, group = 0, 0
         for begin in range(0, self.count, 4):
             own = sorted((n for n in asks if begin <= n < begin + 4), key=lambda n: (n <= self.last, n))
@@ -58,11 +59,18 @@ async def start(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def takes_turns_by_number(dut):
-    """docs/hub.md: the controller takes turns, round robin by port number, so that a port waits for at most N - 1 others."""
+    """docs/hub.md: the controller takes turns, round robin by port number, so that a port waits for at most N - 1
+    others."""
     lockstep, model = await start(dut)
     for share in (0.1, 0.5, 0.9):
-        await lockstep.run(model, lambda model: {"asks": sum((random.random() < share) << n for n in range(model.count)),
-                                                   "keep": random.random() < 0.2}, 400)
+        await lockstep.run(
+            model,
+            lambda model: {
+                "asks": sum((random.random() < share) << n for n in range(model.count)),
+                "keep": random.random() < 0.2,
+            },
+            400,
+        )
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")

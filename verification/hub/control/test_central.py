@@ -1,5 +1,5 @@
-"""Bench of hdl/hub/control/central.py: every command of the controller, alone and together with one from another port, against a model that
-executes one after the other."""
+"""Bench of hdl/hub/control/central.py: every command of the controller, alone and together with one from another port,
+against a model that executes one after the other."""
 
 import copy
 import itertools
@@ -8,16 +8,19 @@ import random
 import cocotb
 import pytest
 
-from nectar.hdl.hub.control.central import Central
 from nectar.hdl.hub.commands import BY_OPCODE, FORCE, HELLO, HELLO_ASK, STATUS_IN_USE, Error, Executor, Group, Op
+from nectar.hdl.hub.control.central import Central
 from nectar.hdl.hub.messages import FAULTS
 from nectar.verification.bench import Bench, inside
 from nectar.verification.hub.control.central_model import PULSES, UNKNOWN, Model, decision, effects
 from nectar.verification.hub.lockstep import Lockstep
 
 CONFIGURATIONS = {"3 ports": (3, 1), "5 ports without backplane": (5, 0)}
-COMMANDS = [int(op) for op, row in BY_OPCODE.items()
-            if (row.executor is Executor.CONTROLLER or row.group is Group.ECHO or op == Op.FLUSH_REPLY) and op != Op.RESET_HUB]
+COMMANDS = [
+    int(op)
+    for op, row in BY_OPCODE.items()
+    if (row.executor is Executor.CONTROLLER or row.group is Group.ECHO or op == Op.FLUSH_REPLY) and op != Op.RESET_HUB
+]
 #: Commands that take outputs and locks, and those that need them.
 HELD = [Op.OPEN, Op.LOCK, Op.UNLOCK, Op.UNLOCK_REPLY, Op.RAISE_READY, Op.LOWER_READY, Op.REPAIR_READY]
 #: Commands that look at ready bits.
@@ -36,12 +39,26 @@ class Environment:
         self.model = Model(self.ports)
         self.ready = (1 << self.ports) - 1
         self.requests = [0] * self.ports
-        self.lockstep = Lockstep(dut, ["request_valid", "give_up", "expired", "close_one", "close_mine", "closed", "ready", "ready_bit",
-                                       "neighbour_id", "neighbour_kind", "byte",
-                                       *(f"{name}__{n}" for name in ("request", "errors", "level") for n in range(self.ports))])
+        self.lockstep = Lockstep(
+            dut,
+            [
+                "request_valid",
+                "give_up",
+                "expired",
+                "close_one",
+                "close_mine",
+                "closed",
+                "ready",
+                "ready_bit",
+                "neighbour_id",
+                "neighbour_kind",
+                "byte",
+                *(f"{name}__{n}" for name in ("request", "errors", "level") for n in range(self.ports)),
+            ],
+        )
         self.facts = {}
         self.seen = set()
-        self.trace = []     # what the pins of ``WATCHED`` showed in each cycle, if anybody watches
+        self.trace = []  # what the pins of ``WATCHED`` showed in each cycle, if anybody watches
         self.watches = watches
 
     async def restart(self, dut):
@@ -58,7 +75,10 @@ class Environment:
         inputs |= {"ready": self.ready & ~sum(1 << o for o in self.model.starting), "ready_bit": self.ready}
         inputs |= {f"request__{n}": request for n, request in enumerate(self.requests)}
         inputs |= {f"errors__{n}": value for n, value in enumerate(self.facts.get(Op.STATUS_ERRORS, ()))}
-        inputs |= {f"level__{n}": 1 - value & 0x1FF | (value > 255) << 9 for n, value in enumerate(self.facts.get(Op.STATUS_QUEUE, ()))}
+        inputs |= {
+            f"level__{n}": 1 - value & 0x1FF | (value > 255) << 9
+            for n, value in enumerate(self.facts.get(Op.STATUS_QUEUE, ()))
+        }
         for op, name in ((Op.STATUS_NEIGHBOUR, "neighbour_id"), (Op.STATUS_KIND, "neighbour_kind")):
             if op in self.facts:
                 inputs[name] = self.facts[op][0]
@@ -75,7 +95,7 @@ class Environment:
         for port, (op, param) in commands.items():
             self.requests[port] = op << 8 | param
         responses = await self.cycle(request_valid=sum(1 << port for port in commands))
-        rest = LONG // 2    # in which nothing more may be answered
+        rest = LONG // 2  # in which nothing more may be answered
         for now in range(2 * LONG):
             late = sum(1 << port for port in commands if port not in responses) if now > LONG else 0
             for port, response in (await self.cycle(give_up=late)).items():
@@ -99,29 +119,50 @@ class Environment:
             for port in order:
                 if results[port][0] == Error.GIVEN_UP:
                     results[port] = model.execute(port, *commands[port], self.facts)
-            possible.append((model, {port: (not error, error or int(value)) for port, (error, value) in results.items()}))
+            possible.append(
+                (model, {port: (not error, error or int(value)) for port, (error, value) in results.items()})
+            )
         shown = {name: self.lockstep.read(name) for name in self.model.state()}
         fits = [(model, expected) for model, expected in possible if responses == expected and shown == model.state()]
         for output in range(self.ports):
-            if len({model.locked.get(output) for model, _ in fits}) > 1:   # the order has made a difference that does not show
+            if (
+                len({model.locked.get(output) for model, _ in fits}) > 1
+            ):  # the order has made a difference that does not show
                 _, holder = (await self.give({0: (Op.STATUS_LOCK, output)}))[0]
-                fits = [fit for fit in fits if holder == (STATUS_IN_USE | fit[0].locked[output] if output in fit[0].locked else 0)]
+                fits = [
+                    fit
+                    for fit in fits
+                    if holder == (STATUS_IN_USE | fit[0].locked[output] if output in fit[0].locked else 0)
+                ]
         if fits:
             self.model, expected = fits[0]
             self.seen |= {(commands[port][0], 0 if done else value) for port, (done, value) in expected.items()}
             return
-        differs = {name: (hex(got), hex(value)) for name, value in possible[0][0].state().items() if (got := shown[name]) != value}
-        raise AssertionError(f"{commands} gave {responses}, expected one of {[expected for _, expected in possible]}; state (got, expected): {differs}")
+        differs = {
+            name: (hex(got), hex(value))
+            for name, value in possible[0][0].state().items()
+            if (got := shown[name]) != value
+        }
+        raise AssertionError(
+            f"{commands} gave {responses}, expected one of {[expected for _, expected in possible]}; state (got, "
+            f"expected): {differs}"
+        )
 
     def draw_facts(self):
         """New answers to questions about ports; sums of more than 255 are answered as 255."""
         self.facts = {op: [random.randrange(256)] * self.ports for op in (Op.STATUS_NEIGHBOUR, Op.STATUS_KIND)}
-        self.facts |= {op: [random.choice((random.randrange(256), random.randrange(256), random.randrange(250, 512))) for _ in range(self.ports)]
-                       for op in (Op.STATUS_ERRORS, Op.STATUS_QUEUE)}
+        self.facts |= {
+            op: [
+                random.choice((random.randrange(256), random.randrange(256), random.randrange(250, 512)))
+                for _ in range(self.ports)
+            ]
+            for op in (Op.STATUS_ERRORS, Op.STATUS_QUEUE)
+        }
         self.facts[Op.MONITOR_READ_REPLY] = random.randrange(256)
 
     async def alone(self, port, op, param):
-        """Gives one command while nothing else is under way, and looks at all pins; returns the response. The state must be that of the model."""
+        """Gives one command while nothing else is under way, and looks at all pins; returns the response. The state
+        must be that of the model."""
         self.draw_facts()
         before, self.trace, self.requests[port] = copy.deepcopy(self.model), [], op << 8 | param
         responses = await self.cycle(request_valid=1 << port)
@@ -147,11 +188,21 @@ class Environment:
         for name in PULSES:
             seen = [bit for cycle in self.trace for bit in range(self.ports) if cycle[name] >> bit & 1]
             due = [bit for bit in range(self.ports) if happened.get(name, 0) >> bit & 1]
-            assert sorted(seen) == due or op in UNKNOWN and name == "resume", f"{told}: {name} of {seen}, expected {happened}"
-        recorded = [(cycle["decision"] >> 14, cycle["decision"] >> 7 & 0x7F, cycle["decision"] & 0x7F) for cycle in self.trace if cycle["decision_valid"]]
+            assert sorted(seen) == due or op in UNKNOWN and name == "resume", (
+                f"{told}: {name} of {seen}, expected {happened}"
+            )
+        recorded = [
+            (cycle["decision"] >> 14, cycle["decision"] >> 7 & 0x7F, cycle["decision"] & 0x7F)
+            for cycle in self.trace
+            if cycle["decision_valid"]
+        ]
         due = decision(before, port, op, param, error)
         assert recorded == ([due] if due else []), told
-        assert all(cycle["offset" if cycle["pop"] else "clear"] == param for cycle in self.trace if cycle["pop"] or cycle["clear_valid"])
+        assert all(
+            cycle["offset" if cycle["pop"] else "clear"] == param
+            for cycle in self.trace
+            if cycle["pop"] or cycle["clear_valid"]
+        )
         if not error and op in (Op.STATUS_NEIGHBOUR, Op.STATUS_KIND):
             assert param in [cycle["neighbour"] for cycle in self.trace]
         self.check_state(told)
@@ -168,7 +219,9 @@ class Environment:
     def draw(self, ops=COMMANDS):
         """A random command."""
         op = random.choice(ops)
-        param = random.choice([*range(self.ports), *range(self.ports), *(FORCE | n for n in range(self.ports)), random.randrange(256)])
+        param = random.choice(
+            [*range(self.ports), *range(self.ports), *(FORCE | n for n in range(self.ports)), random.randrange(256)]
+        )
         return op, param
 
 
@@ -181,7 +234,8 @@ async def begun(dut, watches=False):
 
 @cocotb.test(timeout_time=60, timeout_unit="ms")
 async def every_pin_shows_what_a_command_does_and_nothing_else(dut):
-    """docs/hub.md, docs/monitor.md: pulses to ports and monitor, what is recorded, faults, and busy until the last of it."""
+    """docs/hub.md, docs/monitor.md: pulses to ports and monitor, what is recorded, faults, and busy until the last
+    of it."""
     environment = await begun(dut, watches=True)
     for n in range(400):
         if n % 20 == 0:
@@ -190,18 +244,23 @@ async def every_pin_shows_what_a_command_does_and_nothing_else(dut):
         for _ in range(2):
             await environment.cycle()
         op, param = environment.draw(random.choice((COMMANDS, HELD, UNKNOWN, TESTS)))
-        await environment.alone(random.randrange(environment.ports), op, param % environment.ports if op in TESTS else param)
+        await environment.alone(
+            random.randrange(environment.ports), op, param % environment.ports if op in TESTS else param
+        )
 
 
 @cocotb.test(timeout_time=60, timeout_unit="ms")
 async def what_is_known_of_a_port_is_answered_for_that_port(dut):
-    """docs/hub.md, docs/commands.md: errors, entries of the queue, up to 255, the neighbour, and the byte that the monitor shows."""
+    """docs/hub.md, docs/commands.md: errors, entries of the queue, up to 255, the neighbour, and the byte that the
+    monitor shows."""
     environment = await begun(dut, watches=True)
     for n in range(30):
         for output in range(environment.ports):
             for op in (Op.STATUS_ERRORS, Op.STATUS_QUEUE):
                 await environment.alone(n % environment.ports, op, output)
-        await environment.alone(n % environment.ports, random.choice((Op.STATUS_NEIGHBOUR, Op.STATUS_KIND)), n % environment.ports)
+        await environment.alone(
+            n % environment.ports, random.choice((Op.STATUS_NEIGHBOUR, Op.STATUS_KIND)), n % environment.ports
+        )
         await environment.alone(n % environment.ports, Op.MONITOR_READ_REPLY, random.randrange(256))
 
 
@@ -211,14 +270,18 @@ async def a_command_about_one_port_leaves_the_others_alone(dut):
     environment = await begun(dut, watches=True)
     ports = environment.ports
     for output in range(ports):
-        for op, force in ((Op.DISABLE_REPLY, 0), (Op.RESET_PORT_REPLY, 0), *itertools.product((Op.FORCE_CONNECTION_REPLY, Op.FORCE_LOCK_REPLY), (0, FORCE))):
+        for op, force in (
+            (Op.DISABLE_REPLY, 0),
+            (Op.RESET_PORT_REPLY, 0),
+            *itertools.product((Op.FORCE_CONNECTION_REPLY, Op.FORCE_LOCK_REPLY), (0, FORCE)),
+        ):
             forced = op in (Op.FORCE_CONNECTION_REPLY, Op.FORCE_LOCK_REPLY)
             for giver in [(output + n) % ports for n in range(3)] if forced else [random.randrange(ports)]:
                 await environment.restart(dut)
                 for n in range(ports):
                     for taking in (Op.OPEN, Op.LOCK):
                         await environment.alone(n, taking, (n + 1) % ports)
-                for _ in range(1 + forced):   # what is so already is recorded as a command
+                for _ in range(1 + forced):  # what is so already is recorded as a command
                     await environment.alone(giver, op, force | output)
                 for question in (Op.STATUS_LOCK, Op.STATUS_OUTPUT):
                     await environment.alone(0, question, output)
@@ -233,7 +296,11 @@ async def a_reset_of_the_hub_is_for_those_who_may_give_it(dut):
         await environment.alone(other, Op.ALLOW_SUPERVISOR_REPLY, port)
         assert await environment.alone(port, Op.RESET_HUB, param) == (False, Error.NOT_ALLOWED)
         await environment.alone(other, Op.ALLOW_SUPERVISOR_REPLY, FORCE | port)
-        before, environment.trace, environment.requests[port] = copy.deepcopy(environment.model), [], Op.RESET_HUB << 8 | param
+        before, environment.trace, environment.requests[port] = (
+            copy.deepcopy(environment.model),
+            [],
+            Op.RESET_HUB << 8 | param,
+        )
         await environment.cycle(request_valid=1 << port)
         for _ in range(LONG):
             await environment.cycle()
@@ -242,33 +309,46 @@ async def a_reset_of_the_hub_is_for_those_who_may_give_it(dut):
 
 @cocotb.test(timeout_time=60, timeout_unit="ms")
 async def what_ports_close_and_what_expires_ends_for_these_alone(dut):
-    """H9, H20: a close of one connection, of an input's and of an output's; only what expires sets ready bits, but none that a close all has ended."""
+    """H9, H20: a close of one connection, of an input's and of an output's; only what expires sets ready bits, but
+    none that a close all has ended."""
     environment = await begun(dut, watches=True)
     ports = environment.ports
     for n in range(120):
         await environment.restart(dut)
         for _ in range(2 * ports):
-            await environment.alone(random.randrange(ports), random.choice((Op.OPEN, Op.OPEN, Op.LOCK)), random.randrange(ports))
+            await environment.alone(
+                random.randrange(ports), random.choice((Op.OPEN, Op.OPEN, Op.LOCK)), random.randrange(ports)
+            )
         environment.ready = random.getrandbits(ports)
         environment.requests = [random.randrange(ports) for _ in range(ports)]
         environment.trace = []
         model = environment.model
         model.ready = [bool(environment.ready >> o & 1) for o in range(ports)]
         opened, locked = dict(model.opened), dict(model.locked)
-        what, mask, closed = ("close_one", "close_mine", "closed", "expired")[n % 4], random.getrandbits(ports), random.getrandbits(ports)
+        what, mask, closed = (
+            ("close_one", "close_mine", "closed", "expired")[n % 4],
+            random.getrandbits(ports),
+            random.getrandbits(ports),
+        )
         expired = what == "expired" and mask
         await environment.cycle(**({"expired": mask, "closed": closed} if expired else {what: mask}))
         for _ in range(6):
             await environment.cycle()
-        ends = {"close_one": lambda o, i: mask >> i & 1 and environment.requests[i] == o, "closed": lambda o, i: mask >> o & 1,
-                "close_mine": lambda o, i: mask >> i & 1, "expired": lambda o, i: mask >> i & 1 or expired and closed >> o & 1}[what]
+        ends = {
+            "close_one": lambda o, i: mask >> i & 1 and environment.requests[i] == o,
+            "closed": lambda o, i: mask >> o & 1,
+            "close_mine": lambda o, i: mask >> i & 1,
+            "expired": lambda o, i: mask >> i & 1 or expired and closed >> o & 1,
+        }[what]
         ended = sum(1 << o for o, i in opened.items() if ends(o, i))
         unlocked = sum(1 << o for o, i in locked.items() if expired and mask >> i & 1)
         recovered = ended & ~closed if expired else 0
         model.opened = {o: i for o, i in opened.items() if not ended >> o & 1}
         model.locked = {o: i for o, i in locked.items() if not unlocked >> o & 1}
         model.ready = [ready or recovered >> o & 1 for o, ready in enumerate(model.ready)]
-        seen = {name: [cycle[name] for cycle in environment.trace if cycle[name]] for name in (*PULSES, "decision_valid")}
+        seen = {
+            name: [cycle[name] for cycle in environment.trace if cycle[name]] for name in (*PULSES, "decision_valid")
+        }
         due = {"ended": ended, "unlocked": unlocked, "ready_set": recovered}
         assert seen == {name: [due[name]] if due.get(name) else [] for name in seen}, (what, mask, closed)
         assert environment.trace[1]["ready_set"] == recovered
@@ -277,11 +357,12 @@ async def what_ports_close_and_what_expires_ends_for_these_alone(dut):
 
 @cocotb.test(timeout_time=60, timeout_unit="ms")
 async def executes_every_command_as_the_table_says(dut):
-    """H7, H9, H10, H19: answer, errors and state after each of the controller's commands, in every state that the others lead to."""
+    """H7, H9, H10, H19: answer, errors and state after each of the controller's commands, in every state that the
+    others lead to."""
     environment = await begun(dut)
     for n in range(1500):
         if n % 40 == 0:
-            await environment.restart(dut)   # or nobody might be left who can give supervisor commands
+            await environment.restart(dut)  # or nobody might be left who can give supervisor commands
         # What needs a connection or a lock of its own comes more often, and behind commands that give one.
         ops = COMMANDS if random.random() < 0.4 else HELD
         await environment.check({random.randrange(environment.ports): environment.draw(ops)})
@@ -319,7 +400,8 @@ async def the_same_command_from_two_ports_at_once_is_as_one_after_the_other(dut)
 
 @cocotb.test(timeout_time=60, timeout_unit="ms")
 async def what_expires_gives_back_connections_locks_and_ready_bits(dut):
-    """H20: in one cycle the input's connections and locks end, and its outputs are ready again; what waits is refused."""
+    """H20: in one cycle the input's connections and locks end, and its outputs are ready again; what waits is
+    refused."""
     environment = await begun(dut)
     for port in range(environment.ports):
         last, other = random.sample([n for n in range(environment.ports) if n != port], 2)
@@ -331,7 +413,9 @@ async def what_expires_gives_back_connections_locks_and_ready_bits(dut):
         for _ in range(4):
             await environment.cycle()
         environment.model = Model(environment.ports)
-        assert {name: environment.lockstep.read(name) for name in environment.model.state()} == environment.model.state()
+        assert {
+            name: environment.lockstep.read(name) for name in environment.model.state()
+        } == environment.model.state()
         assert environment.ready >> last & 1
         environment.ready &= ~(1 << last)
         environment.requests[port] = Op.TEST_OPEN_RETRY_REPLY << 8 | last
@@ -345,7 +429,11 @@ async def what_expires_gives_back_connections_locks_and_ready_bits(dut):
         assert environment.ready >> last & 1, "the ready bit that was waited for was not set"
 
 
-bench = Bench(__name__, {name: lambda parameters=parameters: Central(*parameters) for name, parameters in CONFIGURATIONS.items()}, ports_only=True)
+bench = Bench(
+    __name__,
+    {name: lambda parameters=parameters: Central(*parameters) for name, parameters in CONFIGURATIONS.items()},
+    ports_only=True,
+)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())

@@ -13,7 +13,16 @@ from nectar.verification.hub.lockstep import Lockstep
 CONFIGURATIONS = {"16 ports": (16, 1), "5 ports": (5, 1), "3 ports": (3, 1), "5 ports without backplane": (5, 0)}
 OPENS, LOCKS = range(8), (*range(0x20, 0x24), int(Op.TEST_LOCK_REPLY))
 WAITING = [op for op in (*OPENS, *LOCKS) if op & RETRY] + [int(Op.AWAIT_READY_REPLY)]
-OTHERS = [int(Op.UNLOCK), int(Op.UNLOCK_MINE), int(Op.STATUS_OUTPUT), int(Op.RAISE_READY), int(Op.ECHO_REPLY), 0x08, 0x26, 0x77]
+OTHERS = [
+    int(Op.UNLOCK),
+    int(Op.UNLOCK_MINE),
+    int(Op.STATUS_OUTPUT),
+    int(Op.RAISE_READY),
+    int(Op.ECHO_REPLY),
+    0x08,
+    0x26,
+    0x77,
+]
 SUPERVISOR = [int(Op.DISABLE_REPLY), int(Op.RESET_HUB), 0xE0]
 
 
@@ -26,7 +35,8 @@ def locks(op):
 
 
 class Tables:
-    """Status table and locks, as late as the real ones show what changes. ``opened`` and ``locked`` map outputs to inputs."""
+    """Status table and locks, as late as the real ones show what changes. ``opened`` and ``locked`` map outputs to
+    inputs."""
 
     def __init__(self, ports):
         self.ports = ports
@@ -34,7 +44,8 @@ class Tables:
         self.locked = {}
 
     def pins(self, requests):
-        """What the controller sees, and ``named__N``, the output that port N names, as a mask; ``requests``: port → (op, param)."""
+        """What the controller sees, and ``named__N``, the output that port N names, as a mask; ``requests``: port →
+        (op, param)."""
         ports = range(self.ports)
         size = 1 << max(1, (self.ports - 1).bit_length())
         names = {n: requests[n][1] % size if n in requests else 0 for n in ports}
@@ -55,20 +66,20 @@ class Model:
     def __init__(self, ports, backplane):
         self.ports, self.backplane = ports, backplane
         self.cycle = 0
-        self.requests = {}     # port → (op, param, first cycle in which it is checked)
-        self.checked = {}      # port → (it can be done, it is decided at once, it has it already), of the cycle before
+        self.requests = {}  # port → (op, param, first cycle in which it is checked)
+        self.checked = {}  # port → (it can be done, it is decided at once, it has it already), of the cycle before
         self.last = ports - 1
-        self.decided = None    # (port, op, param, done, had, entered) of the cycle before
-        self.before = None     # and of the one before that
-        self.resumes = {}      # cycle → port
+        self.decided = None  # (port, op, param, done, had, entered) of the cycle before
+        self.before = None  # and of the one before that
+        self.resumes = {}  # cycle → port
         self.frozen = False
-        self.allowed = 0       # ports that might give supervisor commands in the cycle before
+        self.allowed = 0  # ports that might give supervisor commands in the cycle before
         self.given_up = set()  # ports that the watchdog met while they were waiting
         self.in_vain = 0  # picks of those whose output had just been taken
         self.kept = (
             set()
         )  # False: a lock was decided just before an open of what its port had; True: one cycle before that
-        self.seen = set()      # (op, done) that were decided
+        self.seen = set()  # (op, done) that were decided
         self.given_up_ops = set()
 
     def _check(self, n, inputs):
@@ -123,12 +134,23 @@ class Model:
             freeze |= supervisor
             had_lock = done and locks(op) and not op & TEST and bool(1 << named & inputs["locked"])
             shown |= {
-                "decided": 1 << port, "place": 1 << named if named < self.ports else 0,
-                "opened": entered << port, "entered_input": port, "entered_output": (1 << named) * (done and opens(op)),
+                "decided": 1 << port,
+                "place": 1 << named if named < self.ports else 0,
+                "opened": entered << port,
+                "entered_input": port,
+                "entered_output": (1 << named) * (done and opens(op)),
                 "order": None,
             }
-            shown["order_fields"] = (op, param, port, done, done and opens(op) and not entered or had_lock, port in self.given_up, supervisor,
-                                     done and locks(op) and not op & TEST)
+            shown["order_fields"] = (
+                op,
+                param,
+                port,
+                done,
+                done and opens(op) and not entered or had_lock,
+                port in self.given_up,
+                supervisor,
+                done and locks(op) and not op & TEST,
+            )
             self.given_up.discard(port)
         for n in range(self.ports):
             if inputs["request_valid"] >> n & 1:
@@ -170,19 +192,34 @@ class Model:
 
 
 class Environment:
-    """Ports that ask at random and hold their requests until they are decided; connections and locks that end; a supervisor."""
+    """Ports that ask at random and hold their requests until they are decided; connections and locks that end; a
+    supervisor."""
 
     def __init__(self, dut):
         self._forget()
         ports = range(self.model.ports)
-        self.lockstep = Lockstep(dut, ["request_valid", "give_up", "expired", "mine", "connected", "locked", "ready", "enabled", "allowed", "finished",
-                                       *(f"{name}__{n}" for name in ("request", "shut") for n in ports)])
+        self.lockstep = Lockstep(
+            dut,
+            [
+                "request_valid",
+                "give_up",
+                "expired",
+                "mine",
+                "connected",
+                "locked",
+                "ready",
+                "enabled",
+                "allowed",
+                "finished",
+                *(f"{name}__{n}" for name in ("request", "shut") for n in ports),
+            ],
+        )
 
     def _forget(self):
         self.model = Model(*CONFIGURATIONS[inside()])
         self.tables = Tables(self.model.ports)
-        self.asked = {}     # port → (op, param) until two cycles after its decision
-        self.ends = {}      # port → cycle in which it may ask anew
+        self.asked = {}  # port → (op, param) until two cycles after its decision
+        self.ends = {}  # port → cycle in which it may ask anew
         self.enabled = (1 << self.model.ports) - 1
         self.allowed = random.getrandbits(self.model.ports)
         self.finish = None
@@ -197,11 +234,15 @@ class Environment:
         model, ports = self.model, range(self.model.ports)
         for n in [n for n, at in self.ends.items() if at <= model.cycle]:
             del self.ends[n], self.asked[n]
-        inputs = {"request_valid": 0, "enabled": self.enabled, "allowed": self.allowed,
-                  "ready": sum((random.random() < ready) << n for n in ports),
-                  "give_up": sum((random.random() < give_up) << n for n in ports),
-                  "expired": sum((random.random() < give_up) << n for n in ports),
-                  "finished": self.finish == model.cycle}
+        inputs = {
+            "request_valid": 0,
+            "enabled": self.enabled,
+            "allowed": self.allowed,
+            "ready": sum((random.random() < ready) << n for n in ports),
+            "give_up": sum((random.random() < give_up) << n for n in ports),
+            "expired": sum((random.random() < give_up) << n for n in ports),
+            "finished": self.finish == model.cycle,
+        }
         if random.random() < 0.02:
             self.enabled ^= 1 << random.choice(ports)
         if random.random() < 0.05:
@@ -221,10 +262,20 @@ class Environment:
         model, tables = self.model, self.tables
         for _ in range(cycles):
             inputs = self._inputs(ask, ready, give_up, ops, params)
-            locking = model.before and model.before[3] and locks(model.before[1]) and not model.before[1] & TEST and model.before
+            locking = (
+                model.before
+                and model.before[3]
+                and locks(model.before[1])
+                and not model.before[1] & TEST
+                and model.before
+            )
             shown, chosen = model.step(inputs)
             fields = shown.pop("order_fields", None)
-            read = await self.lockstep.step({name: value for name, value in inputs.items() if not name.startswith("named")}, {name: value for name, value in shown.items() if name != "order"}, ["order"])
+            read = await self.lockstep.step(
+                {name: value for name, value in inputs.items() if not name.startswith("named")},
+                {name: value for name, value in shown.items() if name != "order"},
+                ["order"],
+            )
             if fields:
                 self._check_order(read[0], fields)
             # The tables: what was entered in this cycle, what was locked by the decision before, what ends.
@@ -255,7 +306,7 @@ class Environment:
         for n, flag in enumerate(flags):
             expected |= bool(flag) << 16 + bits + n
         if not opens(op) and not locks(op) and op != Op.AWAIT_READY_REPLY:
-            mask = ~(1 << 16 + bits)   # `done` means nothing for other commands
+            mask = ~(1 << 16 + bits)  # `done` means nothing for other commands
             order, expected = order & mask, expected & mask
         assert order == expected, f"cycle {self.lockstep.cycle - 1}: order {order:#x}, expected {expected:#x}: {fields}"
 
@@ -268,7 +319,14 @@ async def decides_one_request_a_cycle_in_turns(dut):
     ops = [*OPENS, *LOCKS, *WAITING, *OTHERS]
     # Opcodes that differ in one bit from one that waits are none that waits.
     ops += [op for op in (Op.AWAIT_READY_REPLY ^ 1 << bit for bit in range(7)) if op not in ops]
-    for ask, close, ready, give_up in ((0.5, 0.1, 0.7, 0), (0.05, 0.02, 0.3, 0.05), (1, 0.3, 0.7, 0.3), (0.8, 0.05, 0.2, 0.2), (0.7, 0.03, 0.1, 0.3), (1, 0.9, 1, 0)):
+    for ask, close, ready, give_up in (
+        (0.5, 0.1, 0.7, 0),
+        (0.05, 0.02, 0.3, 0.05),
+        (1, 0.3, 0.7, 0.3),
+        (0.8, 0.05, 0.2, 0.2),
+        (0.7, 0.03, 0.1, 0.3),
+        (1, 0.9, 1, 0),
+    ):
         await environment.run(1500, ask, close, ready, give_up, ops)
     # Locks that have just been granted stand in the way of all that takes the output, and of nothing else.
     await environment.run(1500, 1, 0.6, 1, 0, [*LOCKS, *LOCKS, Op.OPEN_RETRY, Op.AWAIT_READY_REPLY])
@@ -277,7 +335,8 @@ async def decides_one_request_a_cycle_in_turns(dut):
     model = environment.model
     assert model.kept, "no lock was decided just before an open of what the input has"
     for op in WAITING:
-        # Outputs and locks that are never given back, and nothing is ready: whatever can wait does so until it is given up.
+        # Outputs and locks that are never given back, and nothing is ready: whatever can wait does so until it is given
+        # up.
         for _ in range(50):
             if op in model.given_up_ops:
                 break
@@ -304,7 +363,8 @@ async def what_must_wait_delays_nobody(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def nothing_is_decided_while_a_supervisor_command_is_carried_out(dut):
-    """docs/hub.md: behind a supervisor command of a port that may give it, one more decision at most comes before it is finished."""
+    """docs/hub.md: behind a supervisor command of a port that may give it, one more decision at most comes before it
+    is finished."""
     environment = Environment(dut)
     await environment.lockstep.reset()
     for ask, close in ((1, 0.1), (0.1, 0.1)):
@@ -318,14 +378,19 @@ async def a_reset_of_one_cycle_ends_whatever_is_under_way(dut):
     environment = Environment(dut)
     await environment.lockstep.reset()
     for _ in range(60):
-        await environment.run(random.randrange(4, 16), 1, 0.3, 0.9, 0.05, random.choice([(*OPENS, *LOCKS), (*OPENS, *SUPERVISOR)]))
+        await environment.run(
+            random.randrange(4, 16), 1, 0.3, 0.9, 0.05, random.choice([(*OPENS, *LOCKS), (*OPENS, *SUPERVISOR)])
+        )
         await environment.restart()
         await environment.run(3, 0, 0, 1)
     await environment.run(100, 0.7, 0.3, 0.9)
 
 
-bench = Bench(__name__, {name: lambda parameters=parameters: Controller(*parameters) for name, parameters in CONFIGURATIONS.items()},
-              ports_only=True)
+bench = Bench(
+    __name__,
+    {name: lambda parameters=parameters: Controller(*parameters) for name, parameters in CONFIGURATIONS.items()},
+    ports_only=True,
+)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("5 ports without backplane",)))

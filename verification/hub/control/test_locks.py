@@ -18,7 +18,7 @@ class Model:
     def __init__(self, ports):
         self.ports = ports
         self.holders = {}
-        self.known = {}   # as ``locked`` and ``owner`` show it: a lock that was released is known for one cycle more
+        self.known = {}  # as ``locked`` and ``owner`` show it: a lock that was released is known for one cycle more
         self.seen = set()
 
     def step(self, inputs):
@@ -50,6 +50,7 @@ class Model:
 
 def stimulus(changes, releases):
     """One lock changes at a time; any inputs may release theirs."""
+
     def choose(model):
         change = random.random() < changes
         return {
@@ -57,18 +58,22 @@ def stimulus(changes, releases):
             "who": (change and random.random() < 0.7) << random.randrange(model.ports),
             "release": sum((random.random() < releases) << i for i in range(model.ports)),
         }
+
     return choose
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def keeps_all_locks_and_no_other(dut):
-    """H9, docs/hub.md, Locks: an output has one lock, an input any number; what is given back is gone at once for its holder."""
+    """H9, docs/hub.md, Locks: an output has one lock, an input any number; what is given back is gone at once for
+    its holder."""
     model = Model(SIZES[inside()])
     lockstep = Lockstep(dut, ["change", "who", "release"])
     await lockstep.reset()
     for changes, releases in ((0.9, 0.01), (0.5, 0.2), (1, 0), (0.8, 0.5), (0.05, 0.05)):
         await lockstep.run(model, stimulus(changes, releases), 400)
-    assert {(had, gets) for had, gets, *_ in model.seen} == {(had, gets) for had in (False, True) for gets in (False, True)}
+    assert {(had, gets) for had, gets, *_ in model.seen} == {
+        (had, gets) for had in (False, True) for gets in (False, True)
+    }
     assert any(ended for _, _, ended, _ in model.seen), "no lock changed in the cycle after its release"
     everybody = {"change": 0, "who": 0, "release": (1 << model.ports) - 1}
     for inputs in (everybody, dict.fromkeys(everybody, 0), dict.fromkeys(everybody, 0)):

@@ -1,4 +1,5 @@
-"""Bench of hdl/hub/control/response_unit.py: what every command is answered, and what the commands for flow control do."""
+"""Bench of hdl/hub/control/response_unit.py: what every command is answered, and what the commands for flow control
+do."""
 
 import copy
 import random
@@ -6,15 +7,19 @@ import random
 import cocotb
 import pytest
 
-from nectar.hdl.hub.control.response_unit import ResponseUnit
 from nectar.hdl.hub.commands import BY_OPCODE, RETRY, STATUS_IN_USE, TEST, Error, Executor, Group, Op
+from nectar.hdl.hub.control.response_unit import ResponseUnit
 from nectar.hdl.hub.messages import FAULTS
 from nectar.hdl.hub.monitor_map import Event
 from nectar.verification.bench import Bench, inside
 from nectar.verification.hub.lockstep import Lockstep
 
 SIZES = {"3 ports": 3, "16 ports": 16}
-COMMANDS = [int(op) for op, row in BY_OPCODE.items() if row.executor is Executor.CONTROLLER or row.group is Group.ECHO or op == Op.FLUSH_REPLY]
+COMMANDS = [
+    int(op)
+    for op, row in BY_OPCODE.items()
+    if row.executor is Executor.CONTROLLER or row.group is Group.ECHO or op == Op.FLUSH_REPLY
+]
 UNKNOWN = [op for op in range(256) if op not in BY_OPCODE]
 LOCKS = (*range(0x20, 0x24), int(Op.TEST_LOCK_REPLY))
 
@@ -34,7 +39,13 @@ def pack(ports, order):
 
 def level_pin(entries):
     """What a queue that holds ``entries`` tells; with many of them only bit 9 counts."""
-    return 1 - entries & 0x1FF if entries < 256 else 1 - entries & 0x1FF | 1 << 9 if random.random() < 0.9 or entries > 257 else 1 - entries & 0x1FF
+    return (
+        1 - entries & 0x1FF
+        if entries < 256
+        else 1 - entries & 0x1FF | 1 << 9
+        if random.random() < 0.9 or entries > 257
+        else 1 - entries & 0x1FF
+    )
 
 
 class World:
@@ -42,22 +53,34 @@ class World:
 
     def __init__(self, ports):
         self.ports = ports
-        some = lambda: {o: random.randrange(ports) for o in range(ports) if random.random() < 0.6}
+
+        def some():
+            return {o: random.randrange(ports) for o in range(ports) if random.random() < 0.6}
+
         self.connected, self.locked = some(), some()
         self.ready_bit, self.enabled = random.getrandbits(ports), random.getrandbits(ports) | random.getrandbits(ports)
         self.errors, self.level = ([random.randrange(512) for _ in range(ports)] for _ in range(2))
 
     def pins(self):
         """Inputs; what an unconnected output tells of its owner means nothing."""
-        pins = {"connected": sum(1 << o for o in self.connected), "locked": sum(1 << o for o in self.locked),
-                "ready_bit": self.ready_bit, "enabled": self.enabled}
+        pins = {
+            "connected": sum(1 << o for o in self.connected),
+            "locked": sum(1 << o for o in self.locked),
+            "ready_bit": self.ready_bit,
+            "enabled": self.enabled,
+        }
         for n in range(self.ports):
-            pins |= {f"owner__{n}": self.connected.get(n, random.randrange(self.ports)), f"errors__{n}": self.errors[n],
-                     f"locker__{n}": self.locked.get(n, random.randrange(self.ports)), f"level__{n}": level_pin(self.level[n])}
+            pins |= {
+                f"owner__{n}": self.connected.get(n, random.randrange(self.ports)),
+                f"errors__{n}": self.errors[n],
+                f"locker__{n}": self.locked.get(n, random.randrange(self.ports)),
+                f"level__{n}": level_pin(self.level[n]),
+            }
         return pins
 
     def behind(self, before, order):
-        """The world as ``order`` finds it right behind the World and order ``before``, or None: a lock that was changed by that shows already."""
+        """The world as ``order`` finds it right behind the World and order ``before``, or None: a lock that was
+        changed by that shows already."""
         if before is None:
             return self
         world, last = before
@@ -112,12 +135,18 @@ class World:
         return Error.NOT_READY if op & TEST else Error.BUSY
 
     def _status(self, op, param, neighbour):
-        holder = lambda table: STATUS_IN_USE | table[param] if param in table else 0
+        def holder(table):
+            return STATUS_IN_USE | table[param] if param in table else 0
+
         return {
-            Op.STATUS_OUTPUT: holder(self.connected), Op.STATUS_LOCK: holder(self.locked),
-            Op.STATUS_ERRORS: min(self.errors[param], 255), Op.STATUS_QUEUE: min(self.level[param], 255),
-            Op.STATUS_INPUT: list(self.connected.values()).count(param), Op.STATUS_READY: self.ready_bit >> param & 1,
-            Op.STATUS_NEIGHBOUR: neighbour[0], Op.STATUS_KIND: neighbour[1],
+            Op.STATUS_OUTPUT: holder(self.connected),
+            Op.STATUS_LOCK: holder(self.locked),
+            Op.STATUS_ERRORS: min(self.errors[param], 255),
+            Op.STATUS_QUEUE: min(self.level[param], 255),
+            Op.STATUS_INPUT: list(self.connected.values()).count(param),
+            Op.STATUS_READY: self.ready_bit >> param & 1,
+            Op.STATUS_NEIGHBOUR: neighbour[0],
+            Op.STATUS_KIND: neighbour[1],
         }[op]
 
 
@@ -139,13 +168,27 @@ def some_order(ports):
     param = random.choice([*range(ports), port, random.randrange(256)])
     reachable = param < ports and (param != port or op == Op.AWAIT_READY_REPLY)
     done = reachable and (op in range(8) or op in LOCKS or op == Op.AWAIT_READY_REPLY) and random.random() < 0.5
-    return {"op": op, "param": param, "port": port, "done": done, "had": done and random.random() < 0.3,
-            "locks": done and op in LOCKS and not op & TEST, "expired": random.random() < 0.5, "supervisor": bool(op & 0x80) and random.random() < 0.5}
+    return {
+        "op": op,
+        "param": param,
+        "port": port,
+        "done": done,
+        "had": done and random.random() < 0.3,
+        "locks": done and op in LOCKS and not op & TEST,
+        "expired": random.random() < 0.5,
+        "supervisor": bool(op & 0x80) and random.random() < 0.5,
+    }
 
 
 def response(port, done, value):
     """What a port is told of its command; ``value`` is the error if not done."""
-    return {"busy": 1, "response_valid": 1 << port, "done": done, "value": value, "fault": 0 if done else sum((value == error) << n for n, error in enumerate(FAULTS))}
+    return {
+        "busy": 1,
+        "response_valid": 1 << port,
+        "done": done,
+        "value": value,
+        "fault": 0 if done else sum((value == error) << n for n, error in enumerate(FAULTS)),
+    }
 
 
 def expectations(ports, world, order, neighbour):
@@ -153,16 +196,35 @@ def expectations(ports, world, order, neighbour):
     error, value = world.answer(order, neighbour)
     op, place, giver = order["op"], 1 << order["param"] % (1 << bits_of(ports)), 1 << order["port"]
     unlocks = op in (Op.UNLOCK, Op.UNLOCK_REPLY) and not error
-    now = {"busy": 1, "command_valid": 0, "lock": order["locks"], "unlock": unlocks,
-           "change": place if order["locks"] or unlocks else 0, "who": giver if order["locks"] else 0,
-           "forget": place if op == Op.STATUS_NEIGHBOUR and not error else 0, "release": giver if op == Op.UNLOCK_MINE else 0}
+    now = {
+        "busy": 1,
+        "command_valid": 0,
+        "lock": order["locks"],
+        "unlock": unlocks,
+        "change": place if order["locks"] or unlocks else 0,
+        "who": giver if order["locks"] else 0,
+        "forget": place if op == Op.STATUS_NEIGHBOUR and not error else 0,
+        "release": giver if op == Op.UNLOCK_MINE else 0,
+    }
     later = response(order["port"], error == 0, error or value) | {"quiet": op in (0x60, 0x61)}
     if order["supervisor"]:
-        now |= {"command_valid": 1, "command": op << 8 | order["param"] | (place & (1 << ports) - 1) << 16 | giver << 16 + ports, "forget": 0, "release": 0}
+        now |= {
+            "command_valid": 1,
+            "command": op << 8 | order["param"] | (place & (1 << ports) - 1) << 16 | giver << 16 + ports,
+            "forget": 0,
+            "release": 0,
+        }
         later = {}
     elif not error:
-        later |= {name: place for name, acts in (("ready_set", Op.RAISE_READY), ("ready_clear", Op.LOWER_READY), ("send_ready", Op.REPAIR_READY))
-                  if op == acts}
+        later |= {
+            name: place
+            for name, acts in (
+                ("ready_set", Op.RAISE_READY),
+                ("ready_clear", Op.LOWER_READY),
+                ("send_ready", Op.REPAIR_READY),
+            )
+            if op == acts
+        }
     elif error == Error.GIVEN_UP and order["expired"] and (op == Op.AWAIT_READY_REPLY or op in range(8) and op & TEST):
         later["ready_set"] = place if world.connected.get(order["param"], order["port"]) == order["port"] else 0
     kind = recorded(world, order)
@@ -174,15 +236,46 @@ def expectations(ports, world, order, neighbour):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def answers_every_command(dut):
-    """H10, docs/hub.md: value or error of every command in every state of the tables, one a cycle; effects of flow control.
-    A reset of one cycle ends what is under way."""
+    """H10, docs/hub.md: value or error of every command in every state of the tables, one a cycle; effects of flow
+    control. A reset of one cycle ends what is under way."""
     ports = SIZES[inside()]
-    lockstep = Lockstep(dut, ["order", "decided", "place", "connected", "locked", "ready_bit", "enabled", "neighbour_id", "neighbour_kind",
-                              "finished", "finished_done", "finished_value",
-                              *(f"{name}__{n}" for name in ("owner", "locker", "errors", "level") for n in range(ports))])
+    lockstep = Lockstep(
+        dut,
+        [
+            "order",
+            "decided",
+            "place",
+            "connected",
+            "locked",
+            "ready_bit",
+            "enabled",
+            "neighbour_id",
+            "neighbour_kind",
+            "finished",
+            "finished_done",
+            "finished_value",
+            *(f"{name}__{n}" for name in ("owner", "locker", "errors", "level") for n in range(ports)),
+        ],
+    )
     await lockstep.reset()
-    idle = {name: 0 for name in ("busy", "response_valid", "command_valid", "forget", "release", "decision_valid", "lock", "unlock", "change", "who",
-                                 "ready_set", "ready_clear", "send_ready")}
+    idle = {
+        name: 0
+        for name in (
+            "busy",
+            "response_valid",
+            "command_valid",
+            "forget",
+            "release",
+            "decision_valid",
+            "lock",
+            "unlock",
+            "change",
+            "who",
+            "ready_set",
+            "ready_clear",
+            "send_ready",
+        )
+    }
     seen, last, due, stays = set(), None, {}, {}
     for cycle in range(30_000):
         world, neighbour = World(ports), (random.randrange(256), random.randrange(256))
@@ -199,12 +292,20 @@ async def answers_every_command(dut):
             seen.add((last[1]["op"], last[0].answer(last[1], neighbour)[0]))
         shown |= stays
         if "response_valid" not in due.get(cycle + 1, {}) and random.random() < 0.3:
-            port, done, value = random.randrange(ports), random.random() < 0.5, random.choice([*Error, random.randrange(256)])
+            port, done, value = (
+                random.randrange(ports),
+                random.random() < 0.5,
+                random.choice([*Error, random.randrange(256)]),
+            )
             inputs |= {"finished": 1 << port, "finished_done": done, "finished_value": value}
             due.setdefault(cycle + 1, {}).update(response(port, done, value))
-        shape = order or some_order(ports)   # where nothing is decided the order means nothing
+        shape = order or some_order(ports)  # where nothing is decided the order means nothing
         name = shape["param"] % (1 << bits_of(ports))
-        inputs |= {"order": pack(ports, shape), "decided": 1 << order["port"] if order else 0, "place": 1 << name if name < ports else 0}
+        inputs |= {
+            "order": pack(ports, shape),
+            "decided": 1 << order["port"] if order else 0,
+            "place": 1 << name if name < ports else 0,
+        }
         if cycle % 1000 == 999:
             await lockstep.restart(inputs)
             last, due, stays = None, {}, {}
@@ -218,7 +319,9 @@ async def answers_every_command(dut):
         assert op & 0x80 or (op, 0) in seen, f"{BY_OPCODE[op].name} was never done"
 
 
-bench = Bench(__name__, {name: lambda ports=ports: ResponseUnit(ports) for name, ports in SIZES.items()}, ports_only=True)
+bench = Bench(
+    __name__, {name: lambda ports=ports: ResponseUnit(ports) for name, ports in SIZES.items()}, ports_only=True
+)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())

@@ -18,9 +18,9 @@ class Model:
     def __init__(self, ports):
         self.ports = ports
         self.table = {}
-        self.before = {}      # the table of the cycle before
-        self.owners = {}      # what each output was told of its input last
-        self.entered = None   # (input, output) entered in the cycle before
+        self.before = {}  # the table of the cycle before
+        self.owners = {}  # what each output was told of its input last
+        self.entered = None  # (input, output) entered in the cycle before
 
     def outputs_of(self, i):
         """Outputs connected to input ``i``."""
@@ -47,18 +47,28 @@ class Model:
                 self.entered = i, names[i]
                 self.table[names[i]] = i
         gone = {o for o in self.table if inputs["closed"] >> o & 1}
-        gone |= {o for o, i in self.table.items() if inputs["close_mine"] >> i & 1 or inputs["close_one"] >> i & 1 and names[i] == o}
+        gone |= {
+            o
+            for o, i in self.table.items()
+            if inputs["close_mine"] >> i & 1 or inputs["close_one"] >> i & 1 and names[i] == o
+        }
         self.table = {o: i for o, i in self.table.items() if o not in gone}
         return shown
 
 
 def stimulus(enters, closes):
     """Inputs within the contract: what is entered is free, for two cycles already, and stays named."""
+
     def choose(model):
         ports = range(model.ports)
         size = 1 << max(1, (model.ports - 1).bit_length())
         names = [random.randrange(size) for _ in ports]
-        inputs = {"enter": 0, "close_one": 0, "close_mine": 0, "closed": sum((random.random() < closes) << o for o in ports)}
+        inputs = {
+            "enter": 0,
+            "close_one": 0,
+            "close_mine": 0,
+            "closed": sum((random.random() < closes) << o for o in ports),
+        }
         if model.entered:
             i, o = model.entered
             names[i] = o
@@ -66,21 +76,37 @@ def stimulus(enters, closes):
         for i in ports:
             inputs["close_mine"] |= (random.random() < closes / 4) << i
             inputs["close_one"] |= (random.random() < closes) << i
-        free = [(i, names[i]) for i in ports if names[i] < model.ports and names[i] != i and names[i] not in model.table and names[i] not in model.before]
+        free = [
+            (i, names[i])
+            for i in ports
+            if names[i] < model.ports and names[i] != i and names[i] not in model.table and names[i] not in model.before
+        ]
         if free and random.random() < enters:
             i, _ = random.choice(free)
             inputs["enter"] = 1 << i
             inputs["close_one"] &= ~(1 << i)
         return inputs | {f"port__{i}": name for i, name in enumerate(names)}
+
     return choose
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def keeps_all_connections_and_no_other(dut):
-    """H10: an output listens to one input, an input feeds any number of outputs; both sides of the table always agree. A reset of one cycle ends all."""
+    """H10: an output listens to one input, an input feeds any number of outputs; both sides of the table always
+    agree. A reset of one cycle ends all."""
     model = Model(SIZES[inside()])
-    lockstep = Lockstep(dut, ["enter", "entered_input", "entered_output", "close_one", "close_mine", "closed",
-                              *(f"port__{n}" for n in range(model.ports))])
+    lockstep = Lockstep(
+        dut,
+        [
+            "enter",
+            "entered_input",
+            "entered_output",
+            "close_one",
+            "close_mine",
+            "closed",
+            *(f"port__{n}" for n in range(model.ports)),
+        ],
+    )
     await lockstep.reset()
     most = 0
     for enters, closes in ((0.9, 0.02), (0.5, 0.1), (1.0, 0.0), (0.3, 0.3)):
@@ -102,7 +128,9 @@ async def keeps_all_connections_and_no_other(dut):
     await lockstep.step({}, {"connected": 0, "targets__0": 0})
 
 
-bench = Bench(__name__, {name: lambda ports=ports: StatusTable(ports) for name, ports in SIZES.items()}, ports_only=True)
+bench = Bench(
+    __name__, {name: lambda ports=ports: StatusTable(ports) for name, ports in SIZES.items()}, ports_only=True
+)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("2 ports",)))

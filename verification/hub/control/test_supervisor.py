@@ -6,17 +6,41 @@ import cocotb
 import pytest
 
 from nectar.hdl.hub.commands import BY_OPCODE, FORCE, WATCHDOG_DEFAULT, Error, Op
-from nectar.hdl.hub.monitor_map import Event
 from nectar.hdl.hub.control.supervisor import Supervisor
+from nectar.hdl.hub.monitor_map import Event
 from nectar.verification.bench import Bench, inside
 from nectar.verification.hub.lockstep import Lockstep
 
 CONFIGURATIONS = {"3 ports": (3, None), "16 ports": (16, None), "5 ports, two supervisors": (5, 0b10010)}
 COMMANDS = [int(op) for op, row in BY_OPCODE.items() if row.supervisor]
-FORCED = (Op.LOOP_BACK_REPLY, Op.FORCE_CONNECTION_REPLY, Op.FORCE_LOCK_REPLY, Op.FORCE_READY_REPLY, Op.ALLOW_SUPERVISOR_REPLY)
+FORCED = (
+    Op.LOOP_BACK_REPLY,
+    Op.FORCE_CONNECTION_REPLY,
+    Op.FORCE_LOCK_REPLY,
+    Op.FORCE_READY_REPLY,
+    Op.ALLOW_SUPERVISOR_REPLY,
+)
 ABOUT_PORTS = (Op.DISABLE_REPLY, Op.ENABLE_REPLY, Op.RESET_QUEUE_REPLY, Op.RESET_PORT_REPLY)
-PULSES = ("reset_queue", "close_mine", "closed", "release", "lock", "locker", "ready_set", "ready_clear", "hello_ask", "enter", "opened",
-          "entered_input", "entered_output", "pop", "clear_valid", "watchdog_restart", "reset_hub", "finished")
+PULSES = (
+    "reset_queue",
+    "close_mine",
+    "closed",
+    "release",
+    "lock",
+    "locker",
+    "ready_set",
+    "ready_clear",
+    "hello_ask",
+    "enter",
+    "opened",
+    "entered_input",
+    "entered_output",
+    "pop",
+    "clear_valid",
+    "watchdog_restart",
+    "reset_hub",
+    "finished",
+)
 STEPS = 9  # from a command to its answer
 
 
@@ -26,10 +50,15 @@ class Model:
     def __init__(self, ports, supervisors):
         self.ports = ports
         everybody = (1 << ports) - 1
-        self.state = {"enabled": everybody, "looped": 0, "allowed": everybody if supervisors is None else supervisors,
-                      "watchdog_log": WATCHDOG_DEFAULT, "select": 0}
+        self.state = {
+            "enabled": everybody,
+            "looped": 0,
+            "allowed": everybody if supervisors is None else supervisors,
+            "watchdog_log": WATCHDOG_DEFAULT,
+            "select": 0,
+        }
         self.due = {}
-        self.begins = []    # cycles in which commands were given, or the one before was finished
+        self.begins = []  # cycles in which commands were given, or the one before was finished
         self.seen = set()
 
     def error(self, op, param, giver):
@@ -57,7 +86,11 @@ class Model:
         place, who = 1 << port, 1 << giver
         at = self.due.setdefault(cycle + 3, {})
         done = self.due.setdefault(cycle + STEPS, {})
-        done |= {"finished": who, "finished_done": not error, "finished_value": error or (port if op in FORCED else param)}
+        done |= {
+            "finished": who,
+            "finished_done": not error,
+            "finished_value": error or (port if op in FORCED else param),
+        }
         if error:
             return
         kind = Event.SUPERVISOR
@@ -72,7 +105,9 @@ class Model:
         elif op == Op.RESET_QUEUE_REPLY:
             at["reset_queue"] = place
         elif op == Op.RESET_PORT_REPLY:
-            at |= dict.fromkeys(("reset_queue", "close_mine", "closed", "release", "lock", "ready_set", "hello_ask"), place)
+            at |= dict.fromkeys(
+                ("reset_queue", "close_mine", "closed", "release", "lock", "ready_set", "hello_ask"), place
+            )
         elif op == Op.RESET_HUB:
             at["reset_hub"] = 1
         elif op == Op.FORCE_CONNECTION_REPLY:
@@ -82,8 +117,14 @@ class Model:
                 kind = None
                 if not mine:
                     self.due.setdefault(cycle + 7, {})["enter"] = who
-                    self.due.setdefault(cycle + 8, {}).update({"opened": who, "entered_output": place, "entered_input": giver,
-                                                               "decision": port | giver << 7 | Event.OPENED << 14})
+                    self.due.setdefault(cycle + 8, {}).update(
+                        {
+                            "opened": who,
+                            "entered_output": place,
+                            "entered_input": giver,
+                            "decision": port | giver << 7 | Event.OPENED << 14,
+                        }
+                    )
         elif op == Op.FORCE_LOCK_REPLY:
             at |= {"lock": place, "locker": who if force else 0}
             kind = Event.LOCKED if force else Event.UNLOCKED if locked >> port & 1 else kind
@@ -116,15 +157,31 @@ class Environment:
         """A random command: (op, param, giver, mine, locked, byte)."""
         ports = self.model.ports
         op = random.choice(COMMANDS) if random.random() < 0.95 else random.choice(COMMANDS) ^ 1 << random.randrange(7)
-        param = random.choice([*range(ports), *(FORCE | n for n in range(ports)), random.randrange(256), random.choice([0, 4, 31, 128, 129, 130])])
-        return op, param, random.randrange(ports), random.random() < 0.4, random.getrandbits(ports), random.randrange(256)
+        param = random.choice(
+            [
+                *range(ports),
+                *(FORCE | n for n in range(ports)),
+                random.randrange(256),
+                random.choice([0, 4, 31, 128, 129, 130]),
+            ]
+        )
+        return (
+            op,
+            param,
+            random.randrange(ports),
+            random.random() < 0.4,
+            random.getrandbits(ports),
+            random.randrange(256),
+        )
 
     async def meet(self, op, error):
         """Gives ``op`` in such a way that it ends with ``error``, 0 for none."""
         ports = range(self.model.ports)
         if error == Error.DISABLED:
             await self.give((Op.DISABLE_REPLY, random.choice(ports), *self.draw()[2:]))
-        param, giver = random.choice([(param, giver) for param in range(256) for giver in ports if self.model.error(op, param, giver) == error])
+        param, giver = random.choice(
+            [(param, giver) for param in range(256) for giver in ports if self.model.error(op, param, giver) == error]
+        )
         await self.give((op, param, giver, *self.draw()[3:]))
 
     async def step(self, inputs=None):
@@ -134,7 +191,9 @@ class Environment:
         decision = due.pop("decision", None)
         busy = [begin for begin in self.model.begins if begin < cycle <= begin + STEPS]
         idle = not any(begin < cycle < begin + STEPS for begin in self.model.begins)
-        shown = dict.fromkeys(PULSES, 0) | due | {"decision_valid": decision is not None, "busy": bool(busy), "idle": idle}
+        shown = (
+            dict.fromkeys(PULSES, 0) | due | {"decision_valid": decision is not None, "busy": bool(busy), "idle": idle}
+        )
         if decision is not None:
             shown["decision"] = decision
         await self.lockstep.step(inputs or {}, shown)
@@ -157,9 +216,15 @@ class Environment:
             while self.lockstep.cycle < begin + STEPS - 1:
                 # The byte of the monitor belongs to one cycle only. The second command stays until it is begun.
                 now = self.lockstep.cycle - begin
-                await self.step({"command": words[-1], "command_valid": n == 0 and now == second and len(words) > 1,
-                                 "mine": mine << giver | random.getrandbits(ports) & ~(1 << giver),
-                                 "locked": locked, "byte": byte if now == 7 else random.randrange(256)})
+                await self.step(
+                    {
+                        "command": words[-1],
+                        "command_valid": n == 0 and now == second and len(words) > 1,
+                        "mine": mine << giver | random.getrandbits(ports) & ~(1 << giver),
+                        "locked": locked,
+                        "byte": byte if now == 7 else random.randrange(256),
+                    }
+                )
                 if now >= 3:
                     for name, value in model.state.items():
                         got = self.lockstep.read(name)
@@ -170,18 +235,23 @@ class Environment:
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def carries_out_every_supervisor_command(dut):
-    """H7, H19, docs/hub.md: effect, state, answer and errors of each of the 14, cycle by cycle; one by one, and in pairs."""
+    """H7, H19, docs/hub.md: effect, state, answer and errors of each of the 14, cycle by cycle; one by one, and in
+    pairs."""
     environment = Environment(dut)
     await environment.lockstep.reset()
     for _ in range(500):
         await environment.give(*(environment.draw() for _ in range(random.choice([1, 1, 2]))))
     possible = {op: {0, *BY_OPCODE[op].errors} - {Error.NOT_ALLOWED} for op in COMMANDS}
-    for op, error in random.sample(sorted((op, error) for op in COMMANDS for error in possible[op]), sum(map(len, possible.values()))):
+    for op, error in random.sample(
+        sorted((op, error) for op in COMMANDS for error in possible[op]), sum(map(len, possible.values()))
+    ):
         await environment.meet(op, error)
     ports = range(environment.model.ports)
-    for op in {op ^ 1 << bit for op in COMMANDS for bit in range(7)} - {*COMMANDS}:   # of an opcode all bits count
+    for op in {op ^ 1 << bit for op in COMMANDS for bit in range(7)} - {*COMMANDS}:  # of an opcode all bits count
         await environment.give((op, *environment.draw()[1:]))
-    for giver, port in random.sample(2 * [(giver, port) for giver in ports for port in ports], min(2 * len(ports) ** 2, 25)):
+    for giver, port in random.sample(
+        2 * [(giver, port) for giver in ports for port in ports], min(2 * len(ports) ** 2, 25)
+    ):
         await environment.give((Op.ENABLE_REPLY, port, *environment.draw()[2:]))
         for op in (*ABOUT_PORTS, *FORCED):
             for force in (0, FORCE) if op in FORCED else (0,):
@@ -200,7 +270,9 @@ async def a_reset_ends_what_is_under_way(dut):
         for step in range(STEPS):
             place, giver = random.sample(range(ports), 2)
             param = place | random.choice([0, FORCE]) if op in FORCED else place
-            await lockstep.step({"command": param | op << 8 | 1 << 16 + place | 1 << 16 + ports + giver, "command_valid": 1})
+            await lockstep.step(
+                {"command": param | op << 8 | 1 << 16 + place | 1 << 16 + ports + giver, "command_valid": 1}
+            )
             for _ in range(step):
                 await lockstep.step({"byte": random.randrange(256)})
             await lockstep.restart()
@@ -223,8 +295,11 @@ async def tells_every_number_from_every_other(dut):
         await environment.give((op, *environment.draw()[1:]))
 
 
-bench = Bench(__name__, {name: lambda parameters=parameters: Supervisor(*parameters) for name, parameters in CONFIGURATIONS.items()},
-              ports_only=True)
+bench = Bench(
+    __name__,
+    {name: lambda parameters=parameters: Supervisor(*parameters) for name, parameters in CONFIGURATIONS.items()},
+    ports_only=True,
+)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())
@@ -232,10 +307,15 @@ def test_supervisor(configuration, claim):
     bench.check(configuration, claim)
 
 
-@pytest.mark.parametrize("supervisors, error, message", [
-    ("3", TypeError, "must be a mask of ports"), (True, TypeError, "must be a mask of ports"),
-    (-1, ValueError, "mask of 4 bits"), (16, ValueError, "mask of 4 bits"),
-])
+@pytest.mark.parametrize(
+    "supervisors, error, message",
+    [
+        ("3", TypeError, "must be a mask of ports"),
+        (True, TypeError, "must be a mask of ports"),
+        (-1, ValueError, "mask of 4 bits"),
+        (16, ValueError, "mask of 4 bits"),
+    ],
+)
 def test_a_mask_that_is_none_is_refused(supervisors, error, message):
     """Bad parameters are told."""
     with pytest.raises(error, match=message):

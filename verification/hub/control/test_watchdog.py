@@ -9,7 +9,8 @@ from nectar.hdl.hub.control.watchdog import Watchdog
 from nectar.verification.bench import Bench, inside
 from nectar.verification.hub.lockstep import Lockstep
 
-#: Ports, and the largest logarithm of the time: a counter of 32 bits is the same as one of 8, but nobody can wait for its upper ones.
+#: Ports, and the largest logarithm of the time: a counter of 32 bits is the same as one of 8, but nobody can wait for
+#: its upper ones.
 SIZES = {"2 ports": (2, 31), "2 ports, short": (2, 7), "16 ports": (16, 31)}
 
 
@@ -20,12 +21,12 @@ class Model:
         self.ports = ports
         self.log = 0
         self.seen_before = set(), set()  # held and moved in the cycle before, which is when they count
-        self.running = 0       # cycles that the time runs
-        self.still = set()     # held at the last tick, and not moved since
+        self.running = 0  # cycles that the time runs
+        self.still = set()  # held at the last tick, and not moved since
         self.expired = 0
-        self.since = {}        # cycle since when a port stands still
+        self.since = {}  # cycle since when a port stands still
         self.cycle = 0
-        self.restarted = -1    # cycle in which the time began anew
+        self.restarted = -1  # cycle in which the time began anew
         self.seen = {"expired": 0, "least": 99, "most": 0}
 
     def step(self, inputs):
@@ -60,7 +61,8 @@ class Model:
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def notices_what_stands_still(dut):
-    """H20, docs/hub.md, Watchdog: nothing before the time is over, everything before twice of it is, and nothing if it is off."""
+    """H20, docs/hub.md, Watchdog: nothing before the time is over, everything before twice of it is, and nothing if
+    it is off."""
     model = Model(SIZES[inside()][0])
     lockstep = Lockstep(dut, ["log", "restart", "held", "moved"])
     await lockstep.reset()
@@ -81,21 +83,31 @@ async def notices_what_stands_still(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def counts_long_times(dut):
-    """docs/hub.md, Watchdog: the time is measured by the bit of the counter that the logarithm names, as often as it is over."""
+    """docs/hub.md, Watchdog: the time is measured by the bit of the counter that the logarithm names, as often as it
+    is over."""
     lockstep = Lockstep(dut, ["log", "restart", "held", "moved"])
     await lockstep.reset()
     longest = SIZES[inside()][1]
     for log in (4, 9, 11) if longest > 11 else range(1, longest + 1):
         await lockstep.step({"log": log, "restart": 1})
         for n in range(4 << max(log, 6)):
-            await lockstep.step({"log": log, "held": 2}, {"expired": 2 if n > 2 << log and n % (1 << log) == 2 % (1 << log) else 0})
+            await lockstep.step(
+                {"log": log, "held": 2}, {"expired": 2 if n > 2 << log and n % (1 << log) == 2 % (1 << log) else 0}
+            )
 
 
 bench = Bench(__name__, {name: lambda size=size: Watchdog(*size) for name, size in SIZES.items()}, ports_only=True)
 
 
-@pytest.mark.parametrize("longest, error, message", [(0, ValueError, "not 2\\*\\*0"), (32, ValueError, "not 2\\*\\*32"), ("8", TypeError, "must be an int, not '8'"),
-                                                     (True, TypeError, "must be an int, not True")])
+@pytest.mark.parametrize(
+    "longest, error, message",
+    [
+        (0, ValueError, "not 2\\*\\*0"),
+        (32, ValueError, "not 2\\*\\*32"),
+        ("8", TypeError, "must be an int, not '8'"),
+        (True, TypeError, "must be an int, not True"),
+    ],
+)
 def test_a_time_that_cannot_be_is_refused(longest, error, message):
     with pytest.raises(error, match=message):
         Watchdog(2, longest)

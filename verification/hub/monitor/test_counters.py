@@ -21,14 +21,21 @@ class Watcher:
 
     def __init__(self, dut):
         self.ports = PORTS[inside()]
-        self.lockstep = Lockstep(dut, [*(f"events__{n}" for n in range(self.ports)), "awake", "clear", "port", "counter"])
+        self.lockstep = Lockstep(
+            dut, [*(f"events__{n}" for n in range(self.ports)), "awake", "clear", "port", "counter"]
+        )
         self.happened = {(n, kind): 0 for n in range(self.ports) for kind in CounterId}
         #: A round of the walker in which every port has something of every name to count, or is cleared.
         self.longest_round = 40 * self.ports
 
     async def cycle(self, events=(), clear=(), awake=None, look=(0, 0)):
         """One cycle in which ``events``, (port, counter) pairs, happen. Returns what is shown."""
-        inputs = {"awake": bool(events) or bool(clear) if awake is None else awake, "clear": sum(1 << n for n in clear), "port": look[0], "counter": look[1]}
+        inputs = {
+            "awake": bool(events) or bool(clear) if awake is None else awake,
+            "clear": sum(1 << n for n in clear),
+            "port": look[0],
+            "counter": look[1],
+        }
         for n, kind in events:
             inputs[f"events__{n}"] = inputs.get(f"events__{n}", 0) | 1 << kind
         for n, kind in events:
@@ -65,7 +72,8 @@ class Watcher:
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def all_is_0_after_a_reset_and_events_from_the_first_cycle_count(dut):
-    """docs/monitor.md: the RAM is cleared behind the scenes; nobody sees what was in it, and nothing is missed meanwhile."""
+    """docs/monitor.md: the RAM is cleared behind the scenes; nobody sees what was in it, and nothing is missed
+    meanwhile."""
     watcher = Watcher(dut)
     await watcher.lockstep.reset()
     pairs = list(watcher.happened)
@@ -123,12 +131,17 @@ async def packets_and_connections_are_exact_errors_at_least_once(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def errors_a_round_apart_are_exact(dut):
-    """docs/monitor.md: under one name at one port, one error a round; different names and ports do not disturb each other."""
+    """docs/monitor.md: under one name at one port, one error a round; different names and ports do not disturb each
+    other."""
     watcher = Watcher(dut)
     await watcher.lockstep.reset()
     last = {}
     for cycle in range(6 * watcher.longest_round):
-        events = [pair for pair in watcher.happened if random.random() < 0.02 and cycle - last.get(pair, -10000) > watcher.longest_round]
+        events = [
+            pair
+            for pair in watcher.happened
+            if random.random() < 0.02 and cycle - last.get(pair, -10000) > watcher.longest_round
+        ]
         last.update(dict.fromkeys(events, cycle))
         await watcher.cycle(events, awake=1)
     assert sum(watcher.happened.values()) > 3 * len(watcher.happened)
@@ -137,7 +150,8 @@ async def errors_a_round_apart_are_exact(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def clearing_at_any_moment_leaves_what_happens_afterwards(dut):
-    """docs/monitor.md: cleared counters show 0 from the next cycle on, and count on, wherever the walker is; others are left alone."""
+    """docs/monitor.md: cleared counters show 0 from the next cycle on, and count on, wherever the walker is; others
+    are left alone."""
     watcher = Watcher(dut)
     await watcher.lockstep.reset()
     target = random.randrange(watcher.ports)
@@ -194,7 +208,8 @@ async def two_ports_may_be_cleared_while_the_walker_clears_a_third(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def a_counter_stops_at_its_end(dut):
-    """docs/monitor.md: 65535, from which no event leads back to 0; on the way there every bit counts. It takes so long that only small HUBs do it."""
+    """docs/monitor.md: 65535, from which no event leads back to 0; on the way there every bit counts. It takes so
+    long that only small HUBs do it."""
     watcher = Watcher(dut)
     await watcher.lockstep.reset()
     await watcher.settle()
@@ -222,15 +237,18 @@ async def a_counter_stops_at_its_end(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def a_sum_stops_at_its_room(dut):
-    """docs/monitor.md: OPENED and PACKETS between two visits count as often as they happened, at least up to 3 N / 4, and to 3."""
+    """docs/monitor.md: OPENED and PACKETS between two visits count as often as they happened, at least up to 3 N /
+    4, and to 3."""
     watcher = Watcher(dut)
     await watcher.lockstep.reset()
     await watcher.settle()
     room = max(3, 3 * watcher.ports // 4)
     for kind in APART:
-        for n, more in [(n, more) for n in random.sample(range(watcher.ports), min(watcher.ports, 3)) for more in range(1, 5)]:
+        for n, more in [
+            (n, more) for n in random.sample(range(watcher.ports), min(watcher.ports, 3)) for more in range(1, 5)
+        ]:
             happened = more + room - 1
-            await watcher.cycle(clear=range(watcher.ports))   # the next round is a long one
+            await watcher.cycle(clear=range(watcher.ports))  # the next round is a long one
             for _ in range(happened):
                 await watcher.cycle([(n, kind)])
             await watcher.settle()
@@ -241,7 +259,8 @@ async def a_sum_stops_at_its_room(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def what_it_counts_does_not_depend_on_how_long_there_was_nothing(dut):
-    """docs/engine.md, Sleep: the clock may stand still while busy is 0, so silence of any length must give the same counts."""
+    """docs/engine.md, Sleep: the clock may stand still while busy is 0, so silence of any length must give the same
+    counts."""
     watcher = Watcher(dut)
     await watcher.lockstep.reset()
     script = [[pair for pair in watcher.happened if random.random() < 0.05] for _ in range(300)]
@@ -260,7 +279,9 @@ async def what_it_counts_does_not_depend_on_how_long_there_was_nothing(dut):
     assert len(found) == 1
 
 
-bench = Bench(__name__, {name: lambda ports=ports: PortCounters(ports) for name, ports in PORTS.items()}, ports_only=True)
+bench = Bench(
+    __name__, {name: lambda ports=ports: PortCounters(ports) for name, ports in PORTS.items()}, ports_only=True
+)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("2 ports",)))

@@ -21,9 +21,25 @@ class Watcher:
     def __init__(self, dut):
         self.ports = PORTS[inside()]
         numbers = range(self.ports)
-        self.lockstep = Lockstep(dut, [
-            *(f"events__{n}" for n in numbers), *(f"flags__{n}" for n in numbers), "awake", "decision", "decision_valid", "closed", "unlocked",
-            "expired", "watchdog_log", "select", "offset", "pop", "clear", "clear_valid"])
+        self.lockstep = Lockstep(
+            dut,
+            [
+                *(f"events__{n}" for n in numbers),
+                *(f"flags__{n}" for n in numbers),
+                "awake",
+                "decision",
+                "decision_valid",
+                "closed",
+                "unlocked",
+                "expired",
+                "watchdog_log",
+                "select",
+                "offset",
+                "pop",
+                "clear",
+                "clear_valid",
+            ],
+        )
         self.levels = {}
 
     async def start(self, **levels):
@@ -33,7 +49,11 @@ class Watcher:
 
     async def cycle(self, **inputs):
         """One cycle; returns the byte that is shown in it."""
-        return (await self.lockstep.step({**self.levels, "awake": any(name.startswith("events") for name in inputs), **inputs}, outputs=["byte"]))[0]
+        return (
+            await self.lockstep.step(
+                {**self.levels, "awake": any(name.startswith("events") for name in inputs), **inputs}, outputs=["byte"]
+            )
+        )[0]
 
     async def settle(self):
         """Waits until all is counted."""
@@ -47,8 +67,11 @@ class Watcher:
         """Bytes: one question in each cycle, answered after ``LATENCY``."""
         shown = []
         for cycle in range(len(offsets) + LATENCY):
-            asked = {"select": select, "offset": offsets[cycle]} if cycle < len(offsets) else {
-                "select": random.getrandbits(8), "offset": random.getrandbits(8)}
+            asked = (
+                {"select": select, "offset": offsets[cycle]}
+                if cycle < len(offsets)
+                else {"select": random.getrandbits(8), "offset": random.getrandbits(8)}
+            )
             shown.append(await self.cycle(**asked, **(inputs if cycle == 0 else {})))
         return shown[LATENCY:]
 
@@ -112,7 +135,7 @@ async def events_are_shown_and_taken_out(dut):
     for turn in range(40):
         for _ in range(random.choice((3, 3, 4, 300))):
             await watcher.cycle()
-        if turn == 20:   # all bits of the time
+        if turn == 20:  # all bits of the time
             await watcher.lockstep.rest(random.randrange(1 << 17, 1 << 18) - 15_000)
         source, output = random.randrange(128), random.randrange(128)
         kind = random.choice((Event.OPENED, Event.REFUSED, Event.LOCKED, Event.UNLOCKED, Event.SUPERVISOR))
@@ -122,7 +145,7 @@ async def events_are_shown_and_taken_out(dut):
         await watcher.cycle()
     begin = None
     for cycle, kind, source, output in told:
-        if cycle == told[30][0]:   # an event with a long time shows at its offsets, and where events are selected
+        if cycle == told[30][0]:  # an event with a long time shows at its offsets, and where events are selected
             shown = await watcher.read(Select.EVENTS, *range(POP))
             assert shown[0] and shown[1] and not any(shown[5:])
             for select in {Select.EVENTS ^ 1 << bit for bit in range(8)} - {*range(watcher.ports), *Select}:
@@ -133,14 +156,21 @@ async def events_are_shown_and_taken_out(dut):
             shown = await watcher.read(Select.EVENTS, *range(6))
         stamp = int.from_bytes(bytes(shown[:3]), "big") >> 2 & 0x3FFFF
         begin = cycle - stamp if begin is None else begin
-        assert shown[0] >> 4 == kind and shown[2] & 3 == 0 and shown[3:] == [source, output, 0] and stamp == cycle - begin
+        assert (
+            shown[0] >> 4 == kind and shown[2] & 3 == 0 and shown[3:] == [source, output, 0] and stamp == cycle - begin
+        )
         # Neither without POP, nor while something else is selected, nor at another time than its pulse.
         await watcher.read(Select.EVENTS, 0, pop=1)
         await watcher.read(random.choice((1, Select.FLAGS)), POP, pop=1)
         await watcher.read(Select.EVENTS, POP | 4)
         assert await watcher.read(Select.EVENTS, *range(5)) == shown[:5]
-        assert await watcher.read(Select.EVENTS, POP | 4, 0, pop=1) == [output, 0 if (cycle, kind, source, output) == told[-1] else told[told.index(
-            (cycle, kind, source, output)) + 1][1] << 4 | (told[told.index((cycle, kind, source, output)) + 1][0] - begin) >> 14]
+        assert await watcher.read(Select.EVENTS, POP | 4, 0, pop=1) == [
+            output,
+            0
+            if (cycle, kind, source, output) == told[-1]
+            else told[told.index((cycle, kind, source, output)) + 1][1] << 4
+            | (told[told.index((cycle, kind, source, output)) + 1][0] - begin) >> 14,
+        ]
     assert await watcher.read(Select.EVENTS, *range(5)) == [0] * 5
 
 
@@ -149,7 +179,7 @@ async def what_ends_is_recorded_with_its_port(dut):
     """docs/monitor.md: CLOSED and UNLOCKED tell the output, TIMED_OUT the input; nothing is recorded behind STOP."""
     watcher = await recording(dut)
     for what in (Clear.STOP, Clear.RECORD):
-        await watcher.cycle(clear=what)   # it is no command to clear
+        await watcher.cycle(clear=what)  # it is no command to clear
     last = watcher.ports - 1
     for pin, port in (("closed", 1), ("unlocked", last), ("expired", last)):
         await watcher.cycle(**{pin: 1 << port})
@@ -160,7 +190,12 @@ async def what_ends_is_recorded_with_its_port(dut):
         await watcher.cycle()
     await watcher.cycle(closed=2, decision=Event.OPENED << 14, decision_valid=1)
     await watcher.settle()
-    for expected in ((Event.CLOSED, 0, 1), (Event.UNLOCKED, 0, last), (Event.TIMED_OUT, last, 0), (Event.NOTHING, 0, 0)):
+    for expected in (
+        (Event.CLOSED, 0, 1),
+        (Event.UNLOCKED, 0, last),
+        (Event.TIMED_OUT, last, 0),
+        (Event.NOTHING, 0, 0),
+    ):
         shown = await watcher.read(Select.EVENTS, 0, 3, 4)
         assert (shown[0] >> 4, *shown[1:]) == expected
         await watcher.read(Select.EVENTS, POP, pop=1)
@@ -168,7 +203,8 @@ async def what_ends_is_recorded_with_its_port(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def a_gap_in_the_record_is_shown(dut):
-    """docs/monitor.md, "Record": LOST stands before the first event behind the gap, and when it was written, in between."""
+    """docs/monitor.md, "Record": LOST stands before the first event behind the gap, and when it was written, in
+    between."""
     watcher = await recording(dut)
     for n in range(EVENT_DEPTH + 2):
         await watcher.cycle(decision=Event.REFUSED << 14 | n % 128, decision_valid=1)
@@ -189,14 +225,19 @@ async def a_gap_in_the_record_is_shown(dut):
         await watcher.cycle()
         shown.append(await watcher.read(Select.EVENTS, *range(5)))
         await watcher.cycle(**pop)
-    assert [(event[0] >> 4, *event[3:]) for event in shown] == [(Event.REFUSED, 0, (EVENT_DEPTH - 1) % 128), (Event.LOST, 0, 0), (Event.LOCKED, 5, 6)]
+    assert [(event[0] >> 4, *event[3:]) for event in shown] == [
+        (Event.REFUSED, 0, (EVENT_DEPTH - 1) % 128),
+        (Event.LOST, 0, 0),
+        (Event.LOCKED, 5, 6),
+    ]
     before, lost, behind = (int.from_bytes(bytes(event[:3]), "big") >> 2 & 0x3FFFF for event in shown)
     assert before < lost < behind < before + 32
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def flags_and_identity_are_shown(dut):
-    """docs/monitor.md: the ports' state as it is when asked; version, ports, latencies and watchdog; 0 for all that there is not."""
+    """docs/monitor.md: the ports' state as it is when asked; version, ports, latencies and watchdog; 0 for all that
+    there is not."""
     watcher = Watcher(dut)
     for _ in range(10):
         flags = [random.getrandbits(6) for _ in range(watcher.ports)]
@@ -209,7 +250,10 @@ async def flags_and_identity_are_shown(dut):
         assert await watcher.read(Select.FLAGS, *range(256)) == flags + [0] * (256 - watcher.ports)
         identity = [VERSION, watcher.ports, PROTOTYPE.transfer, PROTOTYPE.setup_and_transfer, watchdog]
         assert await watcher.read(Select.IDENTITY, *range(256)) == identity + [0] * 251
-        near = {select ^ 1 << bit for select in (Select.FLAGS, Select.IDENTITY) for bit in range(8)} - {*range(watcher.ports), *Select}
+        near = {select ^ 1 << bit for select in (Select.FLAGS, Select.IDENTITY) for bit in range(8)} - {
+            *range(watcher.ports),
+            *Select,
+        }
         for select in (watcher.ports, 127, 255, *random.sample(sorted(near), 4)):
             assert not any(await watcher.read(select, *range(256)))
 
@@ -223,7 +267,9 @@ async def a_counter_shows_all_its_bits(dut):
         return
     await watcher.lockstep.rest(220_000, {"events__1": 1 << CounterId.PACKETS, "awake": 1})
     await watcher.settle()
-    assert await watcher.read(1, *range(32)) == [255 * (kind == CounterId.PACKETS) for kind in CounterId for _ in range(2)]
+    assert await watcher.read(1, *range(32)) == [
+        255 * (kind == CounterId.PACKETS) for kind in CounterId for _ in range(2)
+    ]
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
@@ -255,7 +301,7 @@ async def clearing_what_there_is_not_does_nothing(dut):
     await watcher.settle()
     for n in range(watcher.ports):
         assert await watcher.read(n, *range(32)) == [0, 1] * 16
-    for n in range(watcher.ports):   # what is cleared is under way from the next cycle on
+    for n in range(watcher.ports):  # what is cleared is under way from the next cycle on
         await watcher.lockstep.step(watcher.levels, {"active": 0})
         await watcher.clear(n)
         await watcher.lockstep.step(watcher.levels, {"active": 1})
@@ -270,10 +316,12 @@ async def clearing_what_there_is_not_does_nothing(dut):
             await watcher.clear(cleared)
             await watcher.settle()
             for n in order:
-                assert await watcher.read(n, *range(32)) == ([0, 1] if n in order[place + 1:] else [0, 0]) * 16
+                assert await watcher.read(n, *range(32)) == ([0, 1] if n in order[place + 1 :] else [0, 0]) * 16
 
 
-bench = Bench(__name__, {name: lambda ports=ports: Monitor(ports, PROTOTYPE) for name, ports in PORTS.items()}, ports_only=True)
+bench = Bench(
+    __name__, {name: lambda ports=ports: Monitor(ports, PROTOTYPE) for name, ports in PORTS.items()}, ports_only=True
+)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())

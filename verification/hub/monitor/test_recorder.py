@@ -1,4 +1,5 @@
-"""Bench of hdl/hub/monitor/recorder.py: what is recorded, in which order, with which stamps, and what is lost (docs/monitor.md, "Record")."""
+"""Bench of hdl/hub/monitor/recorder.py: what is recorded, in which order, with which stamps, and what is lost
+(docs/monitor.md, "Record")."""
 
 import random
 from itertools import combinations
@@ -6,8 +7,8 @@ from itertools import combinations
 import cocotb
 import pytest
 
-from nectar.hdl.hub.monitor_map import EVENT_DEPTH, TIME_BITS, Event
 from nectar.hdl.hub.monitor.recorder import Recorder
+from nectar.hdl.hub.monitor_map import EVENT_DEPTH, TIME_BITS, Event
 from nectar.verification.bench import Bench, inside
 from nectar.verification.hub.lockstep import Lockstep
 from nectar.verification.hub.record import REPLACED_BY, Decided, Item, compare
@@ -23,7 +24,7 @@ class Watcher:
         self.ports = PORTS[inside()]
         self.lockstep = Lockstep(dut, ["start", "stop", "decision", "decision_valid", *PULSES.values(), "pop"])
         self.begin = None
-        self.told = []      # decisions and pulses, each with the stamp that is due
+        self.told = []  # decisions and pulses, each with the stamp that is due
         self.owner, self.lock = {}, {}
         self.high = 0
 
@@ -89,9 +90,11 @@ class Watcher:
         decision = None
         if random.random() < 2 * rate:
             source, output = random.randrange(128), random.randrange(self.ports)
-            kind = random.choice((Event.OPENED, Event.OPENED, Event.LOCKED, Event.UNLOCKED, Event.REFUSED, Event.SUPERVISOR))
+            kind = random.choice(
+                (Event.OPENED, Event.OPENED, Event.LOCKED, Event.UNLOCKED, Event.REFUSED, Event.SUPERVISOR)
+            )
             if kind == Event.OPENED:
-                if output in self.owner:   # by force
+                if output in self.owner:  # by force
                     pulses.append((Event.CLOSED, output))
                 self.owner[output] = source
             elif kind == Event.LOCKED:
@@ -100,7 +103,7 @@ class Watcher:
                 if self.lock.pop(output, None) is None or (Event.UNLOCKED, output) in pulses:
                     kind = Event.REFUSED
             if kind in (Event.REFUSED, Event.SUPERVISOR):
-                output = random.randrange(128)   # whatever the parameter was
+                output = random.randrange(128)  # whatever the parameter was
             decision = (kind, source, output)
         return {"decision": decision, "pulses": pulses}
 
@@ -128,7 +131,8 @@ async def records_what_happens_in_order(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def all_at_once_is_written_one_after_the_other(dut):
-    """docs/monitor.md: the decision first, then TIMED_OUT, CLOSED and UNLOCKED in the order of the ports, one a cycle."""
+    """docs/monitor.md: the decision first, then TIMED_OUT, CLOSED and UNLOCKED in the order of the ports, one a
+    cycle."""
     watcher = Watcher(dut)
     await watcher.lockstep.reset()
     await watcher.cycle(start=1)
@@ -139,8 +143,11 @@ async def all_at_once_is_written_one_after_the_other(dut):
     events = await watcher.drain()
     ports = range(watcher.ports)
     assert [event[1:] for event in events] == [
-        (Event.REFUSED, 1, 0), *((Event.TIMED_OUT, port, 0) for port in ports),
-        *((Event.CLOSED, 0, port) for port in ports), *((Event.UNLOCKED, 0, port) for port in ports)]
+        (Event.REFUSED, 1, 0),
+        *((Event.TIMED_OUT, port, 0) for port in ports),
+        *((Event.CLOSED, 0, port) for port in ports),
+        *((Event.UNLOCKED, 0, port) for port in ports),
+    ]
     assert [event.time for event in events] == list(range(2, 3 * watcher.ports + 3))
 
 
@@ -155,7 +162,9 @@ async def of_any_two_ports_at_once_the_first_comes_first(dut):
         await watcher.cycle(pulses=[(kind, port) for kind in PULSES for port in (second, first)])
         for _ in range(9):
             await watcher.cycle()
-        assert [(event.kind, event.input + event.output) for event in await watcher.drain()] == [(kind, port) for kind in PULSES for port in (first, second)]
+        assert [(event.kind, event.input + event.output) for event in await watcher.drain()] == [
+            (kind, port) for kind in PULSES for port in (first, second)
+        ]
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
@@ -184,7 +193,8 @@ async def an_end_that_still_waits_is_left_out_when_a_new_connection_begins(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def what_is_left_out_is_the_end_at_that_output_alone(dut):
-    """docs/monitor.md: while TIMED_OUT is written before it, each CLOSED and UNLOCKED waits; then its output, or another, is taken anew."""
+    """docs/monitor.md: while TIMED_OUT is written before it, each CLOSED and UNLOCKED waits; then its output, or
+    another, is taken anew."""
     watcher = Watcher(dut)
     await watcher.lockstep.reset()
     for ended, begun in REPLACED_BY.items():
@@ -194,7 +204,9 @@ async def what_is_left_out_is_the_end_at_that_output_alone(dut):
                 await watcher.cycle(start=1)
                 pulses = [(Event.TIMED_OUT, port) for port in range(watcher.ports)] if busy else []
                 for step in range(6):
-                    await watcher.cycle((begun, 1, taken) if step == gap else None, [*pulses, (ended, output)] if step == 0 else [])
+                    await watcher.cycle(
+                        (begun, 1, taken) if step == gap else None, [*pulses, (ended, output)] if step == 0 else []
+                    )
                 for _ in range(watcher.ports):
                     await watcher.cycle()
                 kinds = [event.kind for event in await watcher.drain() if event.kind != Event.TIMED_OUT]
@@ -215,7 +227,7 @@ async def a_full_record_keeps_what_it_has_and_tells_that_events_are_missing(dut)
         await watcher.cycle(pair)
     for port in range(watcher.ports):
         await watcher.cycle(pulses=[(Event.CLOSED, port)])
-    for _ in range(4 * watcher.ports):   # what still waits when there is room again is not lost
+    for _ in range(4 * watcher.ports):  # what still waits when there is room again is not lost
         await watcher.cycle()
     first = []
     for _ in range(random.randrange(5, 20)):
@@ -231,10 +243,11 @@ async def a_full_record_keeps_what_it_has_and_tells_that_events_are_missing(dut)
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def a_decision_waits_until_the_loss_is_told(dut):
-    """docs/monitor.md: one that comes just when there is room again stands behind LOST as it was given; one that came earlier is lost."""
+    """docs/monitor.md: one that comes just when there is room again stands behind LOST as it was given; one that
+    came earlier is lost."""
     watcher = Watcher(dut)
     await watcher.lockstep.reset()
-    for early in (*range(-3, 4), 1, 1, 1):   # cycles before the first that is taken out
+    for early in (*range(-3, 4), 1, 1, 1):  # cycles before the first that is taken out
         await watcher.cycle(start=1)
         for n in range(EVENT_DEPTH + 3):
             await watcher.cycle((Event.REFUSED, n % 128, 5))
@@ -245,7 +258,7 @@ async def a_decision_waits_until_the_loss_is_told(dut):
             await watcher.cycle(decision if step == -early else None, pop=0 <= step < 5)
         for _ in range(4):
             await watcher.cycle()
-        tail = [event[1:] for event in await watcher.drain()][EVENT_DEPTH - 5:]
+        tail = [event[1:] for event in await watcher.drain()][EVENT_DEPTH - 5 :]
         assert tail == [(Event.LOST, 0, 0)] + [decision] * (early < 2), early
 
 
@@ -262,7 +275,7 @@ async def losing_again_and_again_under_reading_is_told_each_time(dut):
         if random.random() < 0.6:
             decision = (Event.REFUSED, count & 127 ^ 0x55, count & 127)
             count += 1
-        pop = shown[0] and step - popped > 2 and random.random() < 0.5   # room comes in the midst of decisions
+        pop = shown[0] and step - popped > 2 and random.random() < 0.5  # room comes in the midst of decisions
         if pop:
             events.append(Item(shown[1] >> 18, Event(shown[1] >> 14 & 15), shown[1] >> 7 & 127, shown[1] & 127))
             popped = step
@@ -303,7 +316,12 @@ async def nothing_is_recorded_before_the_start_or_behind_the_end(dut):
         for _ in range(random.randrange(2, 30)):
             await watcher.cycle(**watcher.traffic(0.3))
         assert not watcher.lockstep.read("running")
-        compare(told, [event for event in await watcher.drain() if event.time <= told[-1].time + 3 * watcher.ports] if told else [])
+        compare(
+            told,
+            [event for event in await watcher.drain() if event.time <= told[-1].time + 3 * watcher.ports]
+            if told
+            else [],
+        )
         for _ in range(3):
             assert await watcher.take() is None
 
@@ -317,7 +335,9 @@ async def a_reset_ends_the_recording_and_empties_the_record(dut):
         await watcher.cycle(start=1)
         for _ in range(random.randrange(3, 40)):
             await watcher.cycle(**watcher.traffic(0.3))
-        await watcher.lockstep.restart({"decision_valid": 1, "decision": random.getrandbits(18), "closed": 1, "expired": 2})
+        await watcher.lockstep.restart(
+            {"decision_valid": 1, "decision": random.getrandbits(18), "closed": 1, "expired": 2}
+        )
         watcher.begin = None
         if random.random() < 0.5:
             for _ in range(random.randrange(3)):
@@ -352,7 +372,11 @@ async def time_goes_on_behind_its_18_bits(dut):
     events = await watcher.drain()
     compare(told, events)
     assert events[-1].time > end and watcher.high == 1
-    for late in (end - 40, end - 41, 100):   # WRAP is written in an even and in an odd cycle, with all bits of the time set and with few
+    for late in (
+        end - 40,
+        end - 41,
+        100,
+    ):  # WRAP is written in an even and in an odd cycle, with all bits of the time set and with few
         cycle = watcher.begin + (watcher.high + 1) * end + late
         await watcher.lockstep.rest(cycle - watcher.lockstep.cycle)
         await watcher.cycle((Event.LOCKED, 3, 1))

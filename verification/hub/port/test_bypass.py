@@ -20,30 +20,50 @@ class Surroundings:
 
     def __init__(self, dut):
         self.lockstep = Lockstep(dut, ["coming", "plain", "oldest", "oldest_valid", "empty", "clear", "pop"])
-        self.queue = deque()     # (entry, cycle from which it is valid)
-        self.inside = deque()    # entries that have not left, with the cycle in which they were in the input register, and whether they begin a command
+        self.queue = deque()  # (entry, cycle from which it is valid)
+        # entries that have not left, with the cycle in which they were in the input register, and whether they begin a
+        # command
+        self.inside = deque()
         self.tag = 0
-        self.now = (0, False)    # what is in the input register, and whether it is plain
-        self.places = 0          # entries between queue and head
-        self.fresh = False       # nothing came from the queue in the cycle before, which was no reset
-        self.left = []           # (cycle of leaving, cycle of arrival)
-        self.seen = {"through": 0, "waited": 0, "queued": 0, "from queue": 0, "cleared": 0, "taken while cleared": 0, "own": 0}
+        self.now = (0, False)  # what is in the input register, and whether it is plain
+        self.places = 0  # entries between queue and head
+        self.fresh = False  # nothing came from the queue in the cycle before, which was no reset
+        self.left = []  # (cycle of leaving, cycle of arrival)
+        self.seen = {
+            "through": 0,
+            "waited": 0,
+            "queued": 0,
+            "from queue": 0,
+            "cleared": 0,
+            "taken while cleared": 0,
+            "own": 0,
+        }
 
     async def cycle(self, arrive, take, clear=0.0, command=0.0):
-        """One cycle in which the next symbol arrives, the head takes, the queue is cleared, with these probabilities."""
+        """One cycle in which the next symbol arrives, the head takes, the queue is cleared, with these
+        probabilities."""
         cycle = self.lockstep.cycle
         symbol, plain = self.now
         self.tag = (self.tag + 1) & 0x1FF
         coming = self.tag, random.random() < arrive
         valid = bool(self.queue) and self.queue[0][1] <= cycle
         clears = random.random() < clear
-        inputs = {"coming": coming[0], "plain": plain, "oldest": self.queue[0][0] if valid else random.getrandbits(9), "oldest_valid": valid,
-                  "empty": not self.queue, "clear": clears}
+        inputs = {
+            "coming": coming[0],
+            "plain": plain,
+            "oldest": self.queue[0][0] if valid else random.getrandbits(9),
+            "oldest_valid": valid,
+            "empty": not self.queue,
+            "clear": clears,
+        }
         is_clean = not self.places and not self.queue and self.fresh
         is_valid = self.places > 0 or (plain and is_clean)
         takes = is_valid and random.random() < take
         opens, divert, pop_queue, entry, own = await self.lockstep.step(
-            inputs | {"pop": takes}, {"valid": is_valid, "clean": is_clean, "busy": self.places > 0}, ("open", "divert", "pop_queue", "entry", "own"))
+            inputs | {"pop": takes},
+            {"valid": is_valid, "clean": is_clean, "busy": self.places > 0},
+            ("open", "divert", "pop_queue", "entry", "own"),
+        )
         assert divert == (plain and opens)
         assert not pop_queue or valid
         if plain:
@@ -112,7 +132,13 @@ async def keeps_order(dut):
 async def throws_away_what_waits(dut):
     """docs/hub.md, "Reset queue": after a clear only what comes later leaves."""
     surroundings = await start(dut)
-    for arrive, take, clear, command in ((1, 1, 0.1, 0.1), (0.9, 0.5, 0.1, 0.1), (1, 0.1, 0.05, 0.1), (0.5, 0.5, 0.5, 0.1), (0.3, 0.2, 0.2, 0.5)):
+    for arrive, take, clear, command in (
+        (1, 1, 0.1, 0.1),
+        (0.9, 0.5, 0.1, 0.1),
+        (1, 0.1, 0.05, 0.1),
+        (0.5, 0.5, 0.5, 0.1),
+        (0.3, 0.2, 0.2, 0.5),
+    ):
         for _ in range(600):
             await surroundings.cycle(arrive, take, clear, command)
     for _ in range(500):
@@ -122,7 +148,8 @@ async def throws_away_what_waits(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def a_stream_has_no_gaps(dut):
-    """H3: a stream that was held up for any time goes on with a symbol in every cycle; one that was not passes at once."""
+    """H3: a stream that was held up for any time goes on with a symbol in every cycle; one that was not passes at
+    once."""
     for stop in [*range(2 * BYPASS_ROOM + 4), 30]:
         surroundings = await start(dut)
         await surroundings.cycle(1, 0)

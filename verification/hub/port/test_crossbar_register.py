@@ -23,8 +23,12 @@ class Model:
 
     def step(self, inputs):
         """Outputs of this cycle; then what it changes."""
-        shown = {"space": len(self.places) < 2, "output__valid": bool(self.places), "output__payload": self.places[0] if self.places else None,
-                 "start": any(place & 0x1FF == Control.START for place in self.places)}
+        shown = {
+            "space": len(self.places) < 2,
+            "output__valid": bool(self.places),
+            "output__payload": self.places[0] if self.places else None,
+            "start": any(place & 0x1FF == Control.START for place in self.places),
+        }
         self.seen["start"] += shown["start"]
         self.seen["full"] += not shown["space"]
         if inputs["output__ready"] and self.places:
@@ -45,9 +49,17 @@ async def keeps_order_and_lets_a_stream_flow(dut):
     lockstep, model = Lockstep(dut, ["passage", "push", "ended", "output__ready"]), Model()
     await lockstep.reset()
     for push, take, ended in ((1, 1, 0), (0.5, 0.5, 0.1), (1, 0.3, 0.2), (0.3, 1, 0.2), (0, 1, 0)):
-        await lockstep.run(model, lambda model: {
-            "push": len(model.places) < 2 and random.random() < push, "output__ready": random.random() < take, "ended": random.random() < ended,
-            "passage": random.choice([Control.START, Control.END, 0x02, random.getrandbits(8)]) | random.getrandbits(1) * CLOSES}, 300)
+        await lockstep.run(
+            model,
+            lambda model: {
+                "push": len(model.places) < 2 and random.random() < push,
+                "output__ready": random.random() < take,
+                "ended": random.random() < ended,
+                "passage": random.choice([Control.START, Control.END, 0x02, random.getrandbits(8)])
+                | random.getrandbits(1) * CLOSES,
+            },
+            300,
+        )
     assert all(model.seen.values()), model.seen
 
 

@@ -7,10 +7,10 @@ import cocotb
 import pytest
 
 from nectar.hdl.hub.commands import HELLO, HELLO_ASK, Error, Group, Op
+from nectar.hdl.hub.messages import FAULTS
 from nectar.hdl.hub.port.entry import CLOSES as CLOSING
 from nectar.hdl.hub.port.entry import OWN
 from nectar.hdl.hub.port.head import Head
-from nectar.hdl.hub.messages import FAULTS
 from nectar.hdl.link.symbol import ANY_HUB, Control, command, packet
 from nectar.verification.bench import Bench, inside
 from nectar.verification.hub.lockstep import Lockstep
@@ -18,15 +18,45 @@ from nectar.verification.hub.lockstep import Lockstep
 CONFIGURATIONS = {"port 0 of 2": (2, 0), "port 3 of 5": (5, 3), "port 9 of 16": (16, 9)}
 HUB = 0x42
 CLOSES = 1 << 9
-INPUTS = ["hub_id", "entry", "own", "valid", "offer", "offered", "halt", "expired", "targets", "space", "resume", "response_valid", "done", "value",
-          "fault", "quiet", "mine", "answer__ready"]
+INPUTS = [
+    "hub_id",
+    "entry",
+    "own",
+    "valid",
+    "offer",
+    "offered",
+    "halt",
+    "expired",
+    "targets",
+    "space",
+    "resume",
+    "response_valid",
+    "done",
+    "value",
+    "fault",
+    "quiet",
+    "mine",
+    "answer__ready",
+]
 CLOSE_ONE = (Op.CLOSE, Op.CLOSE_REPLY)
 CLOSE_MINE = (Op.CLOSE_MINE, Op.CLOSE_MINE_REPLY, Op.CLOSE_ALL_REPLY)
-PULSES = ("pop", "accept", "move", "start_left", "request_valid", "close_one", "close_mine", "dropped", "moved", *FAULTS.values())
+PULSES = (
+    "pop",
+    "accept",
+    "move",
+    "start_left",
+    "request_valid",
+    "close_one",
+    "close_mine",
+    "dropped",
+    "moved",
+    *FAULTS.values(),
+)
 
 
 class Entry:
-    """A queue entry, and what it is: ``part`` is the place in a close all (1 to 4) or 0; ``lead`` marks a command's code;
+    """A queue entry, and what it is: ``part`` is the place in a close all (1 to 4) or 0; ``lead`` marks a command's
+    code;
     ``order`` is the command for this HUB (opcode, parameter) that it begins."""
 
     def __init__(self, payload, part=0, lead=False, order=None):
@@ -45,14 +75,14 @@ class Model:
         self.queue = deque()
         self.targets = set()
         self.state = "pass"
-        self.order = None      # the command under way: (opcode, parameter)
-        self.asked = False     # its response is to come
-        self.response = None   # what the controller has decided: (error or 0, value)
+        self.order = None  # the command under way: (opcode, parameter)
+        self.asked = False  # its response is to come
+        self.response = None  # what the controller has decided: (error or 0, value)
         self.giving_up = False
-        self.error = None      # why nothing is closed
+        self.error = None  # why nothing is closed
         self.in_run = False
         self.answer = None
-        self.part = 0          # symbols of a close all that have left
+        self.part = 0  # symbols of a close all that have left
         self.seen = {}
 
     def note(self, what):
@@ -65,12 +95,15 @@ class Model:
         value = error or random.randrange(256)
         if not error and op < 8:
             others = [n for n in range(self.ports) if n != self.port]
-            self.targets.add(self.order[1] if self.order[1] in others and random.random() < 0.8 else random.choice(others))
+            self.targets.add(
+                self.order[1] if self.order[1] in others and random.random() < 0.8 else random.choice(others)
+            )
         self.response = error, value
 
     def step(self, valid, space, prompt, offer=0.0, halt=0.0, expired=0.0, close=frozenset()):
-        """One cycle. ``prompt``: probability of a decision, a response, an answer that is taken; ``close``: outputs that close behind a
-        close all."""
+        """One cycle. ``prompt``: probability of a decision, a response, an answer that is taken; ``close``: outputs
+        that
+        close behind a close all."""
         entry = self.queue[0] if self.queue and valid else None
         offers = not self.queue and self.state == "pass" and random.random() < offer
         offered = random.randrange(256), random.randrange(256)
@@ -85,14 +118,33 @@ class Model:
             responds = random.random() < prompt
         mine = self.order is not None and self.order[1] % self.numbers in self.targets
         payload = entry.payload if entry else offered[1] if offers else random.getrandbits(9)
-        inputs = {"hub_id": HUB, "valid": entry is not None, "entry": payload, "own": entry.payload >> 7 == OWN >> 7 if entry else random.getrandbits(1),
-                  "offer": offers, "offered": offered[0], "halt": halts, "expired": expires, "mine": mine,
-                  "targets": sum(1 << o for o in self.targets), "space": sum(1 << o for o in space), "answer__ready": answer_ready,
-                  "resume": resumes, "response_valid": responds, "fault": random.getrandbits(len(FAULTS)), "quiet": random.getrandbits(1),
-                  "done": random.getrandbits(1), "value": random.getrandbits(8)}
+        inputs = {
+            "hub_id": HUB,
+            "valid": entry is not None,
+            "entry": payload,
+            "own": entry.payload >> 7 == OWN >> 7 if entry else random.getrandbits(1),
+            "offer": offers,
+            "offered": offered[0],
+            "halt": halts,
+            "expired": expires,
+            "mine": mine,
+            "targets": sum(1 << o for o in self.targets),
+            "space": sum(1 << o for o in space),
+            "answer__ready": answer_ready,
+            "resume": resumes,
+            "response_valid": responds,
+            "fault": random.getrandbits(len(FAULTS)),
+            "quiet": random.getrandbits(1),
+            "done": random.getrandbits(1),
+            "value": random.getrandbits(8),
+        }
         shown = dict.fromkeys(PULSES, False) | {
-            "holds": self.state != "pass", "busy": self.state != "pass" or self.asked or self.answer is not None,
-            "answer__valid": self.answer is not None, "answer__payload": self.answer, "give_up": self.giving_up}
+            "holds": self.state != "pass",
+            "busy": self.state != "pass" or self.asked or self.answer is not None,
+            "answer__valid": self.answer is not None,
+            "answer__payload": self.answer,
+            "give_up": self.giving_up,
+        }
         state, targets, waits = self.state, set(self.targets), self.asked or self.answer is not None
         giving_up = False
         passing = not halts and (state == "pass" or resumes)
@@ -102,8 +154,12 @@ class Model:
             self.answer = None
         if responds:
             error, value = self.response
-            inputs |= {"done": not error, "value": value, "quiet": self.order[0] in (HELLO, HELLO_ASK),
-                       "fault": sum(1 << n for n, fault in enumerate(FAULTS) if fault == error)}
+            inputs |= {
+                "done": not error,
+                "value": value,
+                "quiet": self.order[0] in (HELLO, HELLO_ASK),
+                "fault": sum(1 << n for n, fault in enumerate(FAULTS) if fault == error),
+            }
             if error in FAULTS:
                 shown[FAULTS[error]] = True
             self._answer(not error, value)
@@ -167,7 +223,10 @@ class Model:
 
     def _pass(self, entry, shown, state):
         shown |= {"pop": True, "moved": True, "start_left": entry.payload == Control.START}
-        shown |= {"move": True, "passage": (entry.payload & 0xFF if entry.part == 2 else entry.payload) | (entry.part == 4) * CLOSES}
+        shown |= {
+            "move": True,
+            "passage": (entry.payload & 0xFF if entry.part == 2 else entry.payload) | (entry.part == 4) * CLOSES,
+        }
         if self.targets:
             self.in_run = False
             return "closing" if entry.part == 4 else "pass"
@@ -200,7 +259,13 @@ class Model:
     def _execute(self, shown, targets):
         op, param = self.order
         if op in CLOSE_ONE:
-            self.error = Error.BAD_PORT if param >= self.ports or param == self.port else Error.NOT_MINE if param not in targets else None
+            self.error = (
+                Error.BAD_PORT
+                if param >= self.ports or param == self.port
+                else Error.NOT_MINE
+                if param not in targets
+                else None
+            )
             return "end", targets
         if op in CLOSE_MINE:
             self.error = None
@@ -217,7 +282,9 @@ def own(op, param):
 
 def close_all(param=0):
     """A close all, its opcode marked."""
-    return [Entry(symbol | (n == 2) * CLOSING, part=n) for n, symbol in enumerate(command(Op.CLOSE_ALL, ANY_HUB, param), 1)]
+    return [
+        Entry(symbol | (n == 2) * CLOSING, part=n) for n, symbol in enumerate(command(Op.CLOSE_ALL, ANY_HUB, param), 1)
+    ]
 
 
 def piece(ports):
@@ -226,11 +293,16 @@ def piece(ports):
     param = random.choice([*range(ports), random.randrange(256), random.randrange(ports) ^ 1 << random.randrange(8)])
     draw = random.random()
     if draw < 0.3:
-        return [Entry(symbol) for symbol in packet(random.randbytes(random.randrange(5)))[random.choice((0, 0, 1, -1)):]]
+        return [
+            Entry(symbol) for symbol in packet(random.randbytes(random.randrange(5)))[random.choice((0, 0, 1, -1)) :]
+        ]
     if draw < 0.45:
         return close_all(param)
     if draw < 0.55:
-        return [Entry(symbol, lead=n == 0) for n, symbol in enumerate(command(random.choice([Op.OPEN, Op.CLOSE]), 0x99, Op.CLOSE_ALL))]
+        return [
+            Entry(symbol, lead=n == 0)
+            for n, symbol in enumerate(command(random.choice([Op.OPEN, Op.CLOSE]), 0x99, Op.CLOSE_ALL))
+        ]
     if draw < 0.7:
         return own(random.randrange(8), param)
     if draw < 0.85:
@@ -251,41 +323,60 @@ def some(ports, share):
 
 
 async def run(lockstep, model, share, limit=20_000, **rates):
-    """Works off the queue of ``model``; everything around the head is prompt with probability ``share`` in each cycle."""
+    """Works off the queue of ``model``; everything around the head is prompt with probability ``share`` in each
+    cycle."""
     while model.queue or model.state != "pass" or model.asked or model.answer is not None:
         limit -= 1
         assert limit, f"the head hangs in {model.state}"
-        inputs, shown = model.step(random.random() < share, some(model.ports, share), share, close=some(model.ports, share), **rates)
+        inputs, shown = model.step(
+            random.random() < share, some(model.ports, share), share, close=some(model.ports, share), **rates
+        )
         await lockstep.step(inputs, shown)
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def does_everything_in_order(dut):
-    """H9, H11, H13, docs/hub.md "Input side of a port": every symbol, command, answer and error in the cycle in which it is due."""
+    """H9, H11, H13, docs/hub.md "Input side of a port": every symbol, command, answer and error in the cycle in
+    which it is due."""
     lockstep, model = await start(dut)
     for share in (1.0, 0.9, 0.5, 0.2):
         for _ in range(250):
             model.queue.extend(piece(model.ports))
         await run(lockstep, model, share)
-    assert model.seen.keys() >= {"close all dropped", "run", "in run", "answered", "closing", "closed one", "closed its own",
-                                 "passed on before the response"}, model.seen
+    assert model.seen.keys() >= {
+        "close all dropped",
+        "run",
+        "in run",
+        "answered",
+        "closing",
+        "closed one",
+        "closed its own",
+        "passed on before the response",
+    }, model.seen
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def gives_up_what_waits_when_the_queue_is_emptied(dut):
-    """H20, H21, docs/hub.md, "Flush" and "Watchdog": in whatever state the head is, and a command of which a part was taken is thrown away."""
+    """H20, H21, docs/hub.md, "Flush" and "Watchdog": in whatever state the head is, and a command of which a part
+    was taken is thrown away."""
     lockstep, model = await start(dut)
     for share in (1.0, 0.9, 0.5, 0.2):
         for _ in range(150):
             while len(model.queue) < 20:
                 model.queue.extend(piece(model.ports))
             for _ in range(20):
-                inputs, shown = model.step(random.random() < share, some(model.ports, share), share, close=some(model.ports, share),
-                                           halt=0.1, expired=0.1)
+                inputs, shown = model.step(
+                    random.random() < share,
+                    some(model.ports, share),
+                    share,
+                    close=some(model.ports, share),
+                    halt=0.1,
+                    expired=0.1,
+                )
                 await lockstep.step(inputs, shown)
         await run(lockstep, model, share)
     everything = set(range(model.ports))
-    for wait in range(5):   # between a close all and the end of its connections, which is seldom long
+    for wait in range(5):  # between a close all and the end of its connections, which is seldom long
         model.targets = {random.choice(sorted(everything - {model.port}))}
         model.queue.extend(close_all())
         while model.state != "closing":
@@ -295,20 +386,27 @@ async def gives_up_what_waits_when_the_queue_is_emptied(dut):
             await lockstep.step(*model.step(True, everything, 1.0))
         await lockstep.step(*model.step(True, everything, 1.0, halt=1.0))
         await run(lockstep, model, 1.0)
-    assert model.seen.keys() >= {"thrown away in two", "given up", "given up at once", *(f"halted in {state}" for state in
-                                 ("pass", "parameter", "execute", "end", "wait", "closing"))}, model.seen
+    assert model.seen.keys() >= {
+        "thrown away in two",
+        "given up",
+        "given up at once",
+        *(f"halted in {state}" for state in ("pass", "parameter", "execute", "end", "wait", "closing")),
+    }, model.seen
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def accepts_what_need_not_wait_in_the_queue(dut):
-    """docs/hub.md, Timing: a command that is offered while the queue is empty is taken in one cycle, unless one before is not answered."""
+    """docs/hub.md, Timing: a command that is offered while the queue is empty is taken in one cycle, unless one
+    before is not answered."""
     lockstep, model = await start(dut)
     for share in (1.0, 0.5):
         for _ in range(300):
             if random.random() < 0.2:
                 model.queue.extend(piece(model.ports))
             for _ in range(random.randrange(10)):
-                inputs, shown = model.step(random.random() < share, some(model.ports, share), share, offer=0.5, close=some(model.ports, share))
+                inputs, shown = model.step(
+                    random.random() < share, some(model.ports, share), share, offer=0.5, close=some(model.ports, share)
+                )
                 await lockstep.step(inputs, shown)
         await run(lockstep, model, share)
     assert model.seen["accepted"] > 50, model.seen
@@ -331,7 +429,11 @@ async def a_reset_of_one_cycle_ends_whatever_is_under_way(dut):
     lockstep, model = await start(dut)
     for _ in range(300):
         for _ in range(4):
-            model.queue.extend(own(random.choice([*CLOSE_ONE, *CLOSE_MINE, Op.OPEN]), random.randrange(8)) if random.random() < 0.7 else piece(model.ports))
+            model.queue.extend(
+                own(random.choice([*CLOSE_ONE, *CLOSE_MINE, Op.OPEN]), random.randrange(8))
+                if random.random() < 0.7
+                else piece(model.ports)
+            )
         for _ in range(random.randrange(1, 10)):
             await lockstep.step(*model.step(True, some(model.ports, 0.9), 0.7, halt=0.05, expired=0.05))
         await lockstep.restart()
@@ -344,20 +446,30 @@ async def a_reset_of_one_cycle_ends_whatever_is_under_way(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def counts_one_error_a_run_of_dropped_symbols(dut):
-    """docs/hub.md: a run ends with a symbol passed on, a command for this HUB or a close all; dropping that is no error."""
+    """docs/hub.md: a run ends with a symbol passed on, a command for this HUB or a close all; dropping that is no
+    error."""
     lockstep, model = await start(dut)
     closing, data, nop = close_all(), [Entry(0x11), Entry(0x22)], own(Op.STATUS_ERRORS, 0)
     foreign = [Entry(symbol, lead=n == 0) for n, symbol in enumerate(command(Op.OPEN, 0x99, 1))]
-    for stream, errors in ((closing, 0), (data, 1), (data + closing + data, 2), (nop + data + nop + data, 2),
-                           (nop + foreign + data + foreign, 1), (closing + closing + foreign + closing, 1)):
+    for stream, errors in (
+        (closing, 0),
+        (data, 1),
+        (data + closing + data, 2),
+        (nop + data + nop + data, 2),
+        (nop + foreign + data + foreign, 1),
+        (closing + closing + foreign + closing, 1),
+    ):
         model.queue.extend(closing + stream)
         before = model.seen.get("run", 0)
         await run(lockstep, model, 1.0)
         assert model.seen.get("run", 0) - before == errors
 
 
-bench = Bench(__name__, {name: lambda parameters=parameters: Head(*parameters) for name, parameters in CONFIGURATIONS.items()},
-              ports_only=True)
+bench = Bench(
+    __name__,
+    {name: lambda parameters=parameters: Head(*parameters) for name, parameters in CONFIGURATIONS.items()},
+    ports_only=True,
+)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())

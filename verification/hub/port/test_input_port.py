@@ -4,136 +4,23 @@ What a head has to do with what arrives is told by streams.py, which takes the s
 """
 
 import random
-from collections import deque
 
 import cocotb
 import pytest
 
 from nectar.hdl.hub.commands import HELLO, HELLO_ASK, Error, Group, Op
+from nectar.hdl.hub.monitor_map import CounterId
 from nectar.hdl.hub.port.input_port import InputPort
-from nectar.hdl.hub.messages import FAULTS
-from nectar.hdl.hub.monitor_map import ERRORS, CounterId
 from nectar.hdl.hub.port.reply_buffer import ARRIVED_ROOM
 from nectar.hdl.link.symbol import ANY_HUB, COMMAND_LENGTH, Control, command, packet, reply
 from nectar.verification.bench import Bench, inside
-from nectar.verification.hub.lockstep import Lockstep
+from nectar.verification.hub.port.surroundings import CAPACITY, HUB, MAX_ERRORS, PORT, PORTS, Surroundings
 from nectar.verification.hub.streams import Order, Pass, actions, arrivals
-from nectar.verification.hub.port.test_input_register import kind
 
-HUB = 0x42
-PORTS, PORT, CAPACITY = 4, 2, 64
-MAX_ERRORS = 255
 RESERVED = 0x1F0
 BYPASS = {"with bypass": True, "without bypass": False}
 #: Symbols between the queue and the head.
 WAITING = {"with bypass": 3, "without bypass": 0}
-
-
-class Surroundings:
-    """Everything around an input port: some connected outputs, a controller that answers, a reply bus that takes a reply when told."""
-
-    def __init__(self, dut):
-        self.lockstep = Lockstep(dut, ["coming", "rx_symbol", "rx_kind", "enabled", "hub_id", "targets", "space", "resume", "response_valid",
-                                       "done", "value", "fault", "quiet", "mine", "answer__ready", "reset_queue", "expired", "no_route", "reply_lost",
-                                       "reply_source__place", "reply_source__pop"])
-        self.hub = HUB
-        self.targets = random.choice([mask for mask in range(1, 1 << PORTS) if not mask >> PORT & 1])
-        self.moved = []     # (symbol, cycle)
-        self.requests = []  # (op, param, cycle)
-        self.given = []     # values of the responses
-        self.answers = []
-        self.replies = []
-        self.counted = dict.fromkeys(CounterId, 0)
-        self.readies = self.closes = self.heard = 0
-        self.sums = deque([0, 0])   # of errors, as they are to be shown two cycles later
-        self.closing = None  # cycle in which no output is connected
-        self.due = None
-        self.error = 0       # of the next response
-        self.register = (0, 0)
-        self.place = 0
-
-    async def cycle(self, symbol=None, space=True, take=True, respond=True, **more):
-        """One cycle in which ``symbol`` is at the pins, and all outputs that are connected have space, or not all.
-
-        The controller needs three; behind a close all no output is connected for one cycle. The sum of errors is checked in every cycle.
-        """
-        now = self.lockstep.cycle
-        enabled = more.get("enabled", 1)
-        responds = respond and self.due is not None and now >= self.due
-        self.place = self.place + 1 & 3 if self.place or (take and self.lockstep.read("reply_source__valid")) else 0
-        connected = 0 if now == self.closing else self.targets
-        free = random.getrandbits(PORTS) | connected
-        if not space and connected:
-            free &= ~(1 << random.choice([n for n in range(PORTS) if connected >> n & 1]))
-        if responds:
-            self.given.append(self.error or random.randrange(256))
-        inputs = {"coming": 0x1AA if symbol is None else symbol, "rx_symbol": self.register[0], "rx_kind": self.register[1], "hub_id": self.hub,
-                  "enabled": enabled, "targets": connected, "space": free, "mine": 1,
-                  "answer__ready": take, "response_valid": responds, "done": not self.error, "value": self.given[-1] if responds else random.randrange(256),
-                  "fault": sum(1 << n for n, fault in enumerate(FAULTS) if fault == self.error),
-                  "reply_source__place": self.place, "reply_source__pop": self.place == 3, **more}
-        names = ("move", "passage", "request_valid", "request", "answer__valid", "answer__payload", "reply_source__byte", "events", "send_ready",
-                 "close_one", "close_mine", "ready_arrived", "errors")
-        (move, passage, request_valid, request, answer_valid, answer, byte, events, ready, close_one,
-         close_mine, heard, errors) = await self.lockstep.step(inputs, outputs=names)
-        if responds:
-            self.due = None
-        if move:
-            assert not connected & ~free, "a symbol moved without space"
-            self.moved.append((passage & 0x1FF, now))
-            if passage >> 9:
-                self.closing = now + random.randint(1, 4)
-        if request_valid:
-            assert self.due is None, "a request before the response to the one before"
-            self.requests.append((request >> 8, request & 0xFF, now))
-            self.due = now + 3
-        if answer_valid and take:
-            self.answers.append(answer)
-        if self.place == 1:
-            self.replies.append(b"")
-        if self.place:
-            self.replies[-1] += bytes([byte])
-        for counter in CounterId:
-            self.counted[counter] += events >> counter & 1
-        self.readies += ready
-        self.heard += heard
-        self.sums.append(self.counted_errors)
-        total = self.sums.popleft()
-        assert errors == total if total <= MAX_ERRORS else errors > MAX_ERRORS, f"cycle {now}: {errors} errors shown, {total} counted"
-        self.closes += close_one or close_mine
-        self.register = (0x1AA, 0) if symbol is None else (symbol, kind(symbol, enabled))
-
-    async def send(self, symbols, **more):
-        """Symbols in consecutive cycles."""
-        for symbol in symbols:
-            await self.cycle(symbol, **more)
-
-    async def settle(self, limit=3000, **more):
-        """Cycles until the port is not busy."""
-        for _ in range(3):
-            await self.cycle(**more)
-        for _ in range(limit):
-            await self.cycle(**more)
-            if not self.lockstep.read("busy"):
-                return
-        raise AssertionError("the port stays busy")
-
-    @property
-    def level(self):
-        """Entries of the queue, as they are shown."""
-        level = self.lockstep.read("level")
-        assert level >> 9 == 0
-        return 1 - level + (level >> 8) * 512
-
-    @property
-    def errors(self):
-        """Errors counted."""
-        return min(self.lockstep.read("errors"), MAX_ERRORS)
-
-    @property
-    def counted_errors(self):
-        """The same, by the events of their names."""
-        return sum(self.counted[counter] for counter in ERRORS)
 
 
 async def start(dut):
@@ -147,11 +34,19 @@ def soup(length):
     orders = [op for op in range(256) if op >> 4 != Group.CLOSE and op not in (Op.FLUSH_REPLY, HELLO, HELLO_ASK)]
     symbols = []
     while len(symbols) < length:
-        frame = random.choice([packet(random.randbytes(random.randrange(6))), command(Op.CLOSE_ALL, 0xFF, 0),
-                               command(random.choice(orders), HUB, random.randrange(256)),
-                               command(Op.CLOSE, 0x99, 1), reply(*random.randbytes(3)), [RESERVED], [random.randrange(256)]])
+        frame = random.choice(
+            [
+                packet(random.randbytes(random.randrange(6))),
+                command(Op.CLOSE_ALL, 0xFF, 0),
+                command(random.choice(orders), HUB, random.randrange(256)),
+                command(Op.CLOSE, 0x99, 1),
+                reply(*random.randbytes(3)),
+                [RESERVED],
+                [random.randrange(256)],
+            ]
+        )
         if random.random() < 0.2:
-            frame = frame[:random.randrange(len(frame) + 1)]
+            frame = frame[: random.randrange(len(frame) + 1)]
         for symbol in frame:
             if random.random() < 0.1:
                 symbols += random.choice([[Control.READY], [Control.IDLE], reply(*random.randbytes(3)), [RESERVED]])
@@ -180,9 +75,15 @@ async def does_with_every_symbol_what_the_wire_demands(dut):
         assert [(op, param) for op, param, _ in surroundings.requests] == [(order.op, order.param) for order in orders]
         assert surroundings.replies == [bytes(content) for content, _ in found.replies]
         answers = [(r >> 16 & 0xFF, r >> 8 & 0xFF, r & 0xFF) for r in surroundings.answers]
-        assert answers == [(order.op, HUB, value) for order, value in zip(orders, surroundings.given, strict=True) if order.op & 1]
+        assert answers == [
+            (order.op, HUB, value) for order, value in zip(orders, surroundings.given, strict=True) if order.op & 1
+        ]
         assert surroundings.heard == len(found.readies)
-        assert surroundings.readies == surroundings.counted[CounterId.PACKETS] == sum(action.symbol == Control.START for action in passes)
+        assert (
+            surroundings.readies
+            == surroundings.counted[CounterId.PACKETS]
+            == sum(action.symbol == Control.START for action in passes)
+        )
         faults = sum(not isinstance(action, (Pass, Order)) for action in todo)
         assert surroundings.errors == min(MAX_ERRORS, faults + len(found.errors)) > length // 15
         assert surroundings.counted_errors == faults + len(found.errors)
@@ -190,14 +91,17 @@ async def does_with_every_symbol_what_the_wire_demands(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def obeys_what_bears_its_id(dut):
-    """H8, docs/wire.md: all eight bits of the ID count, in a command and in the answer to it; what bears another passes on."""
+    """H8, docs/wire.md: all eight bits of the ID count, in a command and in the answer to it; what bears another
+    passes on."""
     surroundings = await start(dut)
     for _ in range(60):
         surroundings.hub = random.randrange(255)
         other = random.choice([hub for hub in (surroundings.hub ^ 1 << bit for bit in range(8)) if hub != ANY_HUB])
         param = random.randrange(256)
         surroundings.error = random.choice((0, Error.BUSY))
-        await surroundings.send([*command(Op.OPEN_RETRY_REPLY, surroundings.hub, param), *command(Op.OPEN, other, param)])
+        await surroundings.send(
+            [*command(Op.OPEN_RETRY_REPLY, surroundings.hub, param), *command(Op.OPEN, other, param)]
+        )
         await surroundings.settle()
         assert surroundings.requests.pop()[:2] == (Op.OPEN_RETRY_REPLY, param) and not surroundings.requests
         op = Op.OPEN_RETRY_REPLY & ~1 | (not surroundings.error)
@@ -259,8 +163,17 @@ async def counts_every_error_once(dut):
     assert await errors_of(*command(Op.CLOSE, HUB, PORTS)) == 1
     assert await errors_of(*command(Op.CLOSE, HUB, 0)) == 0
     assert await errors_of(*command(Op.CLOSE, HUB, 0), *[None] * 8, mine=0) == 1
-    for error, counts in ((Error.BUSY, 0), (Error.NOT_READY, 0), (Error.LOCKED, 0), (Error.GIVEN_UP, 0), (Error.UNKNOWN, 1),
-                          (Error.BAD_PORT, 1), (Error.NOT_MINE, 1), (Error.NOT_ALLOWED, 1), (Error.DISABLED, 1)):
+    for error, counts in (
+        (Error.BUSY, 0),
+        (Error.NOT_READY, 0),
+        (Error.LOCKED, 0),
+        (Error.GIVEN_UP, 0),
+        (Error.UNKNOWN, 1),
+        (Error.BAD_PORT, 1),
+        (Error.NOT_MINE, 1),
+        (Error.NOT_ALLOWED, 1),
+        (Error.DISABLED, 1),
+    ):
         surroundings.error = error
         assert await errors_of(*command(Op.OPEN, HUB, 1)) == counts
     surroundings.error = 0
@@ -270,14 +183,22 @@ async def counts_every_error_once(dut):
     assert await errors_of(None, reply_lost=True) == 1
     assert await errors_of(None, no_route=True) == 1
     assert await errors_of(None, expired=True) == 1
-    assert await errors_of(Control.START, Control.COMMAND, Control.REPLY, Control.READY, Control.END, 0x55, RESERVED, enabled=0) == 3
+    assert (
+        await errors_of(
+            Control.START, Control.COMMAND, Control.REPLY, Control.READY, Control.END, 0x55, RESERVED, enabled=0
+        )
+        == 3
+    )
     assert await errors_of(*[symbol for n in range(ARRIVED_ROOM + 3) for symbol in reply(1, 2, n)], take=False) == 3
     room = CAPACITY + WAITING[inside()]
     await surroundings.send([0x55] * (room - 4), space=False)
     assert await errors_of(Control.COMMAND, Op.OPEN, Control.REPLY, 1, Control.START, *[0x55] * 3, space=False) == 2
     # A command without room, and a start that cuts it and a reply and finds no room.
     await surroundings.send([0x55] * room, space=False)
-    assert await errors_of(Control.COMMAND, Op.OPEN, Control.REPLY, 1, Control.START, None, None, None, space=False) == 2 + 3
+    assert (
+        await errors_of(Control.COMMAND, Op.OPEN, Control.REPLY, 1, Control.START, None, None, None, space=False)
+        == 2 + 3
+    )
     for expected in [*range(surroundings.errors + 2, MAX_ERRORS + 1, 2), MAX_ERRORS, MAX_ERRORS]:
         await errors_of(Control.REPLY, RESERVED)
         assert surroundings.errors == expected
@@ -285,7 +206,8 @@ async def counts_every_error_once(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def drops_what_finds_the_queue_full(dut):
-    """H14, docs/hub.md: the queue's room, the places in front of it, and nothing of a command for which there is no room."""
+    """H14, docs/hub.md: the queue's room, the places in front of it, and nothing of a command for which there is no
+    room."""
     surroundings = await start(dut)
     room = CAPACITY + WAITING[inside()]
     for _ in range(3):
@@ -301,9 +223,16 @@ async def drops_what_finds_the_queue_full(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def a_flush_overtakes_all_that_waits(dut):
-    """H21, docs/hub.md, "Flush": it throws away what is before it, ends what waits, sends one ready, is answered, and what follows it passes."""
-    for waiting in ([], packet(b"abc"), packet(bytes(30)), [*command(Op.OPEN_RETRY, HUB, 1), *packet(b"abc")],
-                    [*command(Op.CLOSE_ALL, 0xFF, 0)], [*command(Op.OPEN_RETRY, HUB, 1), *command(Op.OPEN_RETRY, HUB, 3)]):
+    """H21, docs/hub.md, "Flush": it throws away what is before it, ends what waits, sends one ready, is answered,
+    and what follows it passes."""
+    for waiting in (
+        [],
+        packet(b"abc"),
+        packet(bytes(30)),
+        [*command(Op.OPEN_RETRY, HUB, 1), *packet(b"abc")],
+        [*command(Op.CLOSE_ALL, 0xFF, 0)],
+        [*command(Op.OPEN_RETRY, HUB, 1), *command(Op.OPEN_RETRY, HUB, 3)],
+    ):
         for pause in range(8):
             surroundings = await start(dut)
             await surroundings.send(waiting, space=False, respond=False)
@@ -314,15 +243,21 @@ async def a_flush_overtakes_all_that_waits(dut):
             gives_up = surroundings.lockstep.read("give_up")
             assert gives_up == (Op.OPEN_RETRY in waiting)
             await surroundings.settle()
-            assert [op for op, *_ in surroundings.requests] == [op for op in waiting[1:2] if gives_up] + [Op.FLUSH_REPLY]
+            assert [op for op, *_ in surroundings.requests] == [op for op in waiting[1:2] if gives_up] + [
+                Op.FLUSH_REPLY
+            ]
             assert surroundings.answers == [Op.FLUSH_REPLY << 16 | HUB << 8 | surroundings.given[-1]]
             assert [symbol for symbol, _ in surroundings.moved] == [0x11, *command(Op.OPEN, 0x99, 1), 0x22]
-            assert surroundings.readies == surroundings.counted[CounterId.FLUSHED] == 1 and surroundings.counted_errors == 0
+            assert (
+                surroundings.readies == surroundings.counted[CounterId.FLUSHED] == 1
+                and surroundings.counted_errors == 0
+            )
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def a_flush_needs_no_room(dut):
-    """H21, docs/hub.md, "Flush": in a full queue it acts like in any other; its symbols are counted like all that found no room."""
+    """H21, docs/hub.md, "Flush": in a full queue it acts like in any other; its symbols are counted like all that
+    found no room."""
     for spare in range(6):
         surroundings = await start(dut)
         await surroundings.send([0x55] * (CAPACITY + WAITING[inside()] - spare), space=False)
@@ -338,14 +273,19 @@ async def a_flush_needs_no_room(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def a_reset_empties_the_queue_at_any_time(dut):
-    """H21, docs/hub.md, "Reset queue": whatever arrives, stands or waits; one ready each; afterwards the port works as if new."""
+    """H21, docs/hub.md, "Reset queue": whatever arrives, stands or waits; one ready each; afterwards the port works
+    as if new."""
     surroundings = await start(dut)
     for _ in range(150):
         share = random.random()
         for symbol in soup(random.randrange(40)):
             await surroundings.cycle(symbol, space=random.random() < share, respond=random.random() < share)
         await surroundings.cycle(Control.END, space=False)
-        flushed, readies, packets = (surroundings.counted[CounterId.FLUSHED], surroundings.readies, surroundings.counted[CounterId.PACKETS])
+        flushed, readies, packets = (
+            surroundings.counted[CounterId.FLUSHED],
+            surroundings.readies,
+            surroundings.counted[CounterId.PACKETS],
+        )
         await surroundings.cycle(space=False, reset_queue=1)
         await surroundings.send([None] * 20, space=False)
         assert surroundings.counted[CounterId.FLUSHED] == flushed + 1
@@ -395,7 +335,11 @@ async def is_busy_while_a_symbol_is_inside(dut):
         await surroundings.cycle(space=False)
         assert surroundings.lockstep.read("busy")
     await surroundings.settle(3)
-    for waiting in (reply(1, 2, 3), command(Op.STATUS_ERRORS, HUB, 1), command(Op.OPEN_RETRY, HUB, 1)):   # for the bus, for its answer's way, for the controller
+    for waiting in (
+        reply(1, 2, 3),
+        command(Op.STATUS_ERRORS, HUB, 1),
+        command(Op.OPEN_RETRY, HUB, 1),
+    ):  # for the bus, for its answer's way, for the controller
         takes = {"take": False, "respond": waiting[1] == Op.STATUS_ERRORS}
         await surroundings.send([*waiting, *[None] * 3], **takes)
         for _ in range(20):
@@ -418,8 +362,11 @@ def test_a_bypass_is_there_or_not():
         InputPort(PORTS, PORT, CAPACITY, 1)
 
 
-bench = Bench(__name__, {name: lambda bypass=bypass: InputPort(PORTS, PORT, CAPACITY, bypass) for name, bypass in BYPASS.items()},
-              ports_only=True)
+bench = Bench(
+    __name__,
+    {name: lambda bypass=bypass: InputPort(PORTS, PORT, CAPACITY, bypass) for name, bypass in BYPASS.items()},
+    ports_only=True,
+)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())

@@ -39,15 +39,24 @@ class Model:
 
     def step(self, inputs):
         """What the outputs are in this cycle; then what the inputs do."""
-        shown = {"full": self.room == 0, "tight": self.room < COMMAND_LENGTH, "valid": self.readable, "empty": not self.entries,
-                 "oldest": self.entries[0][0] if self.readable else None,
-                 "level": self.level()}
+        shown = {
+            "full": self.room == 0,
+            "tight": self.room < COMMAND_LENGTH,
+            "valid": self.readable,
+            "empty": not self.entries,
+            "oldest": self.entries[0][0] if self.readable else None,
+            "level": self.level(),
+        }
         if inputs.get("pop"):
             self.entries.popleft()
-        self.late = inputs.get("clear", False) and inputs.get("write", False) and inputs["commit"] and inputs["place"] == 2
+        self.late = (
+            inputs.get("clear", False) and inputs.get("write", False) and inputs["commit"] and inputs["place"] == 2
+        )
         if inputs.get("clear"):
             self.seen["cleared"] += bool(self.entries)
-            self.seen["cleared while one commits"] += bool(self.entries and inputs.get("commit") and inputs.get("write"))
+            self.seen["cleared while one commits"] += bool(
+                self.entries and inputs.get("commit") and inputs.get("write")
+            )
             self.entries.clear()
         if inputs.get("write"):
             self.open[inputs["place"]] = inputs["entry"]
@@ -106,7 +115,8 @@ async def start(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def keeps_order_and_shows_only_what_is_committed(dut):
-    """H14: everything that was committed comes out in order two cycles later at the earliest; what is cut never does."""
+    """H14: everything that was committed comes out in order two cycles later at the earliest; what is cut never
+    does."""
     lockstep, model = await start(dut)
     for write, pop in ((1, 1), (0.9, 0.3), (0.3, 0.9), (1, 0), (0.5, 0.5), (0, 1)):
         await lockstep.run(model, Writer(write, pop), max(2000, 2 * model.capacity))
@@ -130,8 +140,10 @@ async def has_room_for_its_capacity_exactly(dut):
     lockstep, model = await start(dut)
     for turn in range(3):
         for n in range(model.capacity):
-            await lockstep.step({"write": 1, "commit": 1, "place": 1, "amount": 1, "entry": n + turn & 0x1FF},
-                                {"full": 0, "tight": model.capacity - n < COMMAND_LENGTH})
+            await lockstep.step(
+                {"write": 1, "commit": 1, "place": 1, "amount": 1, "entry": n + turn & 0x1FF},
+                {"full": 0, "tight": model.capacity - n < COMMAND_LENGTH},
+            )
         await lockstep.step({}, {"full": 1, "tight": 1})
         await lockstep.step({"pop": 1}, {"full": 1, "valid": 1})
         await lockstep.step({"write": 1, "commit": 1, "place": 1, "amount": 1, "entry": 0xAB}, {"full": 0, "tight": 1})
@@ -141,8 +153,11 @@ async def has_room_for_its_capacity_exactly(dut):
         await lockstep.step({}, {"valid": 0, "full": 0, "empty": 1})
 
 
-bench = Bench(__name__, {name: lambda capacity=capacity: InputQueue(capacity) for name, capacity in SIZES.items()},
-              ports_only=True)
+bench = Bench(
+    __name__,
+    {name: lambda capacity=capacity: InputQueue(capacity) for name, capacity in SIZES.items()},
+    ports_only=True,
+)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("9 symbols",)))

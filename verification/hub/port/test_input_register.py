@@ -11,7 +11,13 @@ from nectar.verification.bench import Bench
 from nectar.verification.hub.lockstep import Lockstep
 
 BITS = {name: 1 << n for n, name in enumerate(("byte", "frame", "command", "reply", "ready", "reserved", "refused"))}
-CODES = {Control.START: "frame", Control.END: "frame", Control.COMMAND: "command", Control.REPLY: "reply", Control.READY: "ready"}
+CODES = {
+    Control.START: "frame",
+    Control.END: "frame",
+    Control.COMMAND: "command",
+    Control.REPLY: "reply",
+    Control.READY: "ready",
+}
 INPUTS = ["rx_payload", "rx_valid", "looped", "loop_symbol", "loop_valid", "enabled"]
 
 
@@ -26,7 +32,8 @@ def kind(symbol, enabled):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def knows_every_symbol(dut):
-    """docs/wire.md, Symbols; docs/hub.md, "Disable": every symbol from the pins and from the loop, at a port in use and at one that is not."""
+    """docs/wire.md, Symbols; docs/hub.md, "Disable": every symbol from the pins and from the loop, at a port in use
+    and at one that is not."""
     lockstep = Lockstep(dut, INPUTS)
     await lockstep.reset()
     shown = {}
@@ -36,8 +43,14 @@ async def knows_every_symbol(dut):
         other = {"payload": random.getrandbits(9), "valid": random.random() < 0.5}
         valid = random.random() < 0.9
         here, there = ("loop_symbol", "rx_payload") if looped else ("rx_payload", "loop_symbol")
-        inputs = {here: symbol, there: other["payload"], here.split("_")[0] + "_valid": valid, there.split("_")[0] + "_valid": other["valid"],
-                  "looped": looped, "enabled": enabled}
+        inputs = {
+            here: symbol,
+            there: other["payload"],
+            here.split("_")[0] + "_valid": valid,
+            there.split("_")[0] + "_valid": other["valid"],
+            "looped": looped,
+            "enabled": enabled,
+        }
         await lockstep.step(inputs, shown | {"coming": symbol})
         shown = {"symbol": symbol, "valid": valid, "kind": kind(symbol, enabled) if valid else 0}
 

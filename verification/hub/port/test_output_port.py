@@ -13,8 +13,23 @@ from nectar.verification.bench import Bench, inside
 from nectar.verification.hub.lockstep import Lockstep
 
 CLOSES = 1 << 9
-INPUTS = ["passage", "push", "send_ready", "repair", "ready_arrived", "ready_set", "ready_clear", "reply_byte", "reply_place", "reply_push",
-          "answer__payload", "answer__valid", "ended", "looped", "tx__ready"]
+INPUTS = [
+    "passage",
+    "push",
+    "send_ready",
+    "repair",
+    "ready_arrived",
+    "ready_set",
+    "ready_clear",
+    "reply_byte",
+    "reply_place",
+    "reply_push",
+    "answer__payload",
+    "answer__valid",
+    "ended",
+    "looped",
+    "tx__ready",
+]
 CONFIGURATIONS = {"with register": True, "without register": False}
 
 
@@ -23,15 +38,15 @@ class Model:
 
     def __init__(self):
         self.has_register = CONFIGURATIONS[inside()]
-        self.register = None     # symbol in the output register
-        self.fresh = False       # it came in the cycle before
-        self.beside = None       # what waits beside it
-        self.behind = deque()    # what waits behind the crossbar
+        self.register = None  # symbol in the output register
+        self.fresh = False  # it came in the cycle before
+        self.beside = None  # what waits beside it
+        self.behind = deque()  # what waits behind the crossbar
         self.readies = 0
-        self.replies = deque()   # of the reply bus: lists of symbols
+        self.replies = deque()  # of the reply bus: lists of symbols
         self.coming = []
         self.answer = None
-        self.sending = None      # symbols of the reply that is being sent, and whether it is the port's own
+        self.sending = None  # symbols of the reply that is being sent, and whether it is the port's own
         self.own_last = False
         self.ready_bit = True
         self.closed = False
@@ -77,9 +92,18 @@ class Model:
         waiting = [*self.behind, self.beside] if self.beside else list(self.behind)
         enters = self.fresh and self.register == Control.START
         starts = enters or any(symbol == Control.START for symbol, _ in waiting)
-        shown = {"tx__valid": valid and not looped, "loop_valid": valid and looped, "tx__payload": self.register, "loop_symbol": self.register,
-                 "space": self.space, "reply_full": self.reply_full, "ready": self.ready_bit and not starts, "ready_bit": self.ready_bit,
-                 "closed": self.closed, "busy": valid or bool(waiting or self.readies or self.replies_wait or self.closed)}
+        shown = {
+            "tx__valid": valid and not looped,
+            "loop_valid": valid and looped,
+            "tx__payload": self.register,
+            "loop_symbol": self.register,
+            "space": self.space,
+            "reply_full": self.reply_full,
+            "ready": self.ready_bit and not starts,
+            "ready_bit": self.ready_bit,
+            "closed": self.closed,
+            "busy": valid or bool(waiting or self.readies or self.replies_wait or self.closed),
+        }
         load = not valid or looped or inputs["tx__ready"]
         if load and valid:
             self.sent.append(self.register)
@@ -98,7 +122,9 @@ class Model:
         else:
             self.closed = False
         if load:
-            place = [Control.READY, False] if self.readies else [self._reply_symbol(), False] if self.replies_wait else None
+            place = (
+                [Control.READY, False] if self.readies else [self._reply_symbol(), False] if self.replies_wait else None
+            )
         elif self.beside is None:
             place = comes
         self.beside = place
@@ -130,18 +156,30 @@ class Model:
 
 def stimulus(push, take, ready=0.05, reply=0.05, ended=0.02, looped=None, bit=0.02):
     """Random inputs within the rules of the component."""
+
     def inputs(model):
         if model.answer is None and random.random() < reply:
             model.answer = random.randbytes(3)
         pushes = bool(model.coming) or (not model.reply_full and random.random() < reply)
         return {
             "push": model.space and random.random() < push,
-            "passage": random.choice([Control.START, Control.END, Control.COMMAND, 0x02, random.getrandbits(8)]) | (random.random() < 0.1) * CLOSES,
-            "send_ready": random.random() < ready, "repair": random.random() < ready / 2, "ready_arrived": random.random() < 0.1,
-            "ready_set": random.random() < bit, "ready_clear": random.random() < bit,
-            "reply_push": pushes, "reply_place": len(model.coming) + 1, "reply_byte": random.getrandbits(8),
-            "answer__valid": model.answer is not None, "answer__payload": int.from_bytes(model.answer or b"", "big"),
-            "ended": random.random() < ended, "looped": looped is not None and random.random() < looped, "tx__ready": random.random() < take}
+            "passage": random.choice([Control.START, Control.END, Control.COMMAND, 0x02, random.getrandbits(8)])
+            | (random.random() < 0.1) * CLOSES,
+            "send_ready": random.random() < ready,
+            "repair": random.random() < ready / 2,
+            "ready_arrived": random.random() < 0.1,
+            "ready_set": random.random() < bit,
+            "ready_clear": random.random() < bit,
+            "reply_push": pushes,
+            "reply_place": len(model.coming) + 1,
+            "reply_byte": random.getrandbits(8),
+            "answer__valid": model.answer is not None,
+            "answer__payload": int.from_bytes(model.answer or b"", "big"),
+            "ended": random.random() < ended,
+            "looped": looped is not None and random.random() < looped,
+            "tx__ready": random.random() < take,
+        }
+
     return inputs
 
 
@@ -153,18 +191,30 @@ async def start(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def sends_in_the_order_of_precedence(dut):
-    """H12, H13, H15: ready, then replies, then data; start clears the ready bit and close all closes as they enter the register."""
+    """H12, H13, H15: ready, then replies, then data; start clears the ready bit and close all closes as they enter
+    the register."""
     lockstep, model = await start(dut)
-    for push, take, ready, reply in ((1, 1, 0.05, 0.05), (0.5, 0.8, 0.1, 0.1), (1, 0.3, 0.02, 0.02), (0.1, 1, 0.3, 0.3), (1, 0, 0.3, 0.1)):
+    for push, take, ready, reply in (
+        (1, 1, 0.05, 0.05),
+        (0.5, 0.8, 0.1, 0.1),
+        (1, 0.3, 0.02, 0.02),
+        (0.1, 1, 0.3, 0.3),
+        (1, 0, 0.3, 0.1),
+    ):
         await lockstep.run(model, stimulus(push, take, ready, reply), 600)
     await lockstep.run(model, stimulus(0, 1, 0, 0), 100)
     assert lockstep.read("busy") == 0 and not (model.behind or model.beside or model.replies_wait or model.readies)
-    assert {Control.START, Control.READY, Control.REPLY} < set(model.sent) and {"closed", "start wins", "cleared"} <= model.seen.keys()
+    assert {Control.START, Control.READY, Control.REPLY} < set(model.sent) and {
+        "closed",
+        "start wins",
+        "cleared",
+    } <= model.seen.keys()
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def loops_back_what_would_leave(dut):
-    """docs/hub.md, "Loop back": the fiber is idle, and what would leave goes to the loop, whether the fiber takes anything or not."""
+    """docs/hub.md, "Loop back": the fiber is idle, and what would leave goes to the loop, whether the fiber takes
+    anything or not."""
     lockstep, model = await start(dut)
     await lockstep.run(model, stimulus(0.8, 0.2, 0.05, 0.05, looped=0.5), 600)
     await lockstep.run(model, stimulus(1, 0, 0, 0, looped=1), 200)
@@ -172,7 +222,8 @@ async def loops_back_what_would_leave(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def streams_without_gaps(dut):
-    """H3: with the fiber always free a symbol a cycle, each one or two cycles after it came; also behind a fiber that was busy."""
+    """H3: with the fiber always free a symbol a cycle, each one or two cycles after it came; also behind a fiber
+    that was busy."""
     lockstep, model = await start(dut)
     await lockstep.run(model, stimulus(1, 1, 0, 0, bit=0), 200)
     assert len(model.sent) == 200 - 1 - model.has_register
@@ -194,7 +245,8 @@ async def an_inserted_symbol_takes_one_cycle(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def a_start_that_waits_counts_as_sent_for_test_open(dut):
-    """H15: while a start waits for the output register behind a busy fiber, the output is not ready for another packet."""
+    """H15: while a start waits for the output register behind a busy fiber, the output is not ready for another
+    packet."""
     lockstep, model = await start(dut)
     symbols = deque([0x11, 0x12, Control.START] if model.has_register else [0x11, Control.START])
     ready_bits = []
@@ -211,13 +263,17 @@ async def a_start_that_waits_counts_as_sent_for_test_open(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def a_start_that_has_left_counts_no_more(dut):
-    """H15: when the ready signal for it has come the output is ready again, though what follows the start waits behind a busy fiber."""
+    """H15: when the ready signal for it has come the output is ready again, though what follows the start waits
+    behind a busy fiber."""
     lockstep, model = await start(dut)
     for following in range(4):
         for stall in range(3, 8):
             symbols, sent = deque([Control.START, *range(following)]), len(model.sent)
             for cycle in range(14):
-                inputs = stimulus(0, 0, 0, 0, 0, bit=0)(model) | {"tx__ready": cycle < stall, "ready_arrived": cycle == 10}
+                inputs = stimulus(0, 0, 0, 0, 0, bit=0)(model) | {
+                    "tx__ready": cycle < stall,
+                    "ready_arrived": cycle == 10,
+                }
                 if symbols and model.space:
                     inputs |= {"push": True, "passage": symbols.popleft()}
                 await lockstep.step(inputs, model.step(inputs))
@@ -227,12 +283,16 @@ async def a_start_that_has_left_counts_no_more(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def a_connection_that_ended_otherwise_is_not_closed_again(dut):
-    """H13, docs/hub.md, "Force connection": the last symbol of a close all that still waits closes nothing when its connection has ended."""
+    """H13, docs/hub.md, "Force connection": the last symbol of a close all that still waits closes nothing when its
+    connection has ended."""
     lockstep, model = await start(dut)
     for ended in range(12):
         closed = 0
         for cycle in range(24):
-            inputs = stimulus(0, 0, 0, 0, 0, bit=0)(model) | {"tx__ready": cycle in (0, 1, 2) or cycle > 12, "ended": cycle == ended}
+            inputs = stimulus(0, 0, 0, 0, 0, bit=0)(model) | {
+                "tx__ready": cycle in (0, 1, 2) or cycle > 12,
+                "ended": cycle == ended,
+            }
             if cycle in (5, 6) and model.space:
                 inputs |= {"push": True, "passage": 0x33 | (cycle == 6) * CLOSES}
             await lockstep.step(inputs, model.step(inputs))
@@ -242,12 +302,15 @@ async def a_connection_that_ended_otherwise_is_not_closed_again(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def ready_signals_wait_up_to_the_limit(dut):
-    """docs/hub.md: up to 15 ready signals, of a queue or of *repair ready*, wait for a fiber that takes nothing; two more stand in the registers."""
+    """docs/hub.md: up to 15 ready signals, of a queue or of *repair ready*, wait for a fiber that takes nothing; two
+    more stand in the registers."""
     lockstep, model = await start(dut)
     for inputs in ({"send_ready": 1, "repair": 0}, {"send_ready": 0, "repair": 1}, {"send_ready": 1, "repair": 1}):
         for cycles in (*range(READY_LIMIT + 4), 40):
             model.sent.clear()
-            await lockstep.run(model, lambda model: stimulus(0, 0, 0, 0, bit=0)(model) | inputs | {"ready_arrived": 0}, cycles)
+            await lockstep.run(
+                model, lambda model: stimulus(0, 0, 0, 0, bit=0)(model) | inputs | {"ready_arrived": 0}, cycles
+            )
             await lockstep.run(model, stimulus(0, 1, 0, 0, bit=0), 25)
             assert len(model.sent) <= READY_LIMIT + 2 and set(model.sent) <= {Control.READY}
         assert len(model.sent) == READY_LIMIT + 2
@@ -259,7 +322,11 @@ def test_the_register_is_there_or_not():
         OutputPort(1)
 
 
-bench = Bench(__name__, {name: lambda register=register: OutputPort(register) for name, register in CONFIGURATIONS.items()}, ports_only=True)
+bench = Bench(
+    __name__,
+    {name: lambda register=register: OutputPort(register) for name, register in CONFIGURATIONS.items()},
+    ports_only=True,
+)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())

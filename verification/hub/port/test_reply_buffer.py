@@ -23,8 +23,11 @@ class Model:
     def step(self, inputs):
         """Outputs of this cycle; then what it changes."""
         place = inputs["source__place"]
-        shown = {"lost": False, "source__valid": bool(self.waiting),
-                 "source__byte": self.waiting[0][place - 1] if self.waiting and place else None}
+        shown = {
+            "lost": False,
+            "source__valid": bool(self.waiting),
+            "source__byte": self.waiting[0][place - 1] if self.waiting and place else None,
+        }
         room = len(self.waiting) < ARRIVED_ROOM
         if inputs["source__pop"]:
             self.waiting.popleft()
@@ -50,8 +53,13 @@ class Stimulus:
 
     def __call__(self, model):
         place = 1 if random.random() < 0.05 else len(model.arriving) + 1
-        return {"strobe": random.random() < self.arrive, "place": place, "byte": random.getrandbits(8), "source__place": random.randrange(4),
-                "source__pop": bool(model.waiting) and random.random() < self.take}
+        return {
+            "strobe": random.random() < self.arrive,
+            "place": place,
+            "byte": random.getrandbits(8),
+            "source__place": random.randrange(4),
+            "source__pop": bool(model.waiting) and random.random() < self.take,
+        }
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")

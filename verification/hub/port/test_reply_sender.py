@@ -19,8 +19,8 @@ class Model:
         self.replies = deque()  # bytes
         self.coming = []
         self.answer = None
-        self.symbols = None     # of the one that is being sent
-        self.own = False        # it is the answer
+        self.symbols = None  # of the one that is being sent
+        self.own = False  # it is the answer
         self.seen = {"own": 0, "other": 0, "own in turn": 0, "other in turn": 0, "refused": 0}
 
     @property
@@ -46,7 +46,12 @@ class Model:
         symbol = self.symbols[0] if self.symbols else Control.REPLY
         last = inputs["take"] and self.symbols and len(self.symbols) == 1
         full = self.full
-        shown = {"waiting": self.waiting, "symbol": 0 if inputs["muted"] else symbol if self.waiting else None, "full": full, "answer__ready": bool(last and self.own)}
+        shown = {
+            "waiting": self.waiting,
+            "symbol": 0 if inputs["muted"] else symbol if self.waiting else None,
+            "full": full,
+            "answer__ready": bool(last and self.own),
+        }
         self.seen["refused"] += inputs["push"] and full
         if inputs["take"]:
             self.symbols.popleft()
@@ -68,18 +73,36 @@ def stimulus(push, answer, take):
         if model.answer is None and random.random() < answer:
             model.answer = random.randbytes(3)
         pushes = bool(model.coming) or random.random() < push
-        return {"push": pushes, "place": len(model.coming) + 1 if pushes else random.randrange(4), "byte": random.getrandbits(8),
-                "answer__valid": model.answer is not None, "answer__payload": int.from_bytes(model.answer or random.randbytes(3), "big"),
-                "take": model.waiting and random.random() < take, "muted": random.random() < 0.2}
+        return {
+            "push": pushes,
+            "place": len(model.coming) + 1 if pushes else random.randrange(4),
+            "byte": random.getrandbits(8),
+            "answer__valid": model.answer is not None,
+            "answer__payload": int.from_bytes(model.answer or random.randbytes(3), "big"),
+            "take": model.waiting and random.random() < take,
+            "muted": random.random() < 0.2,
+        }
+
     return inputs
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def sends_replies_in_order_and_whole(dut):
     """docs/wire.md: control code, opcode, HUB ID, value; room for four; answers and replies in turns."""
-    lockstep, model = Lockstep(dut, ["byte", "place", "push", "answer__payload", "answer__valid", "take", "muted"]), Model()
+    lockstep, model = (
+        Lockstep(dut, ["byte", "place", "push", "answer__payload", "answer__valid", "take", "muted"]),
+        Model(),
+    )
     await lockstep.reset()
-    for push, answer, take in ((0.1, 0.1, 0.9), (1, 1, 1), (1, 0.5, 0.3), (0.1, 0, 1), (0, 0.3, 1), (1, 1, 0), (0, 0, 1)):
+    for push, answer, take in (
+        (0.1, 0.1, 0.9),
+        (1, 1, 1),
+        (1, 0.5, 0.3),
+        (0.1, 0, 1),
+        (0, 0.3, 1),
+        (1, 1, 0),
+        (0, 0, 1),
+    ):
         await lockstep.run(model, stimulus(push, answer, take), 400)
     assert not model.waiting and lockstep.read("waiting") == 0
     assert all(model.seen.values()), model.seen

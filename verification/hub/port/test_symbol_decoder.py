@@ -22,8 +22,8 @@ PULSES = (*ERRORS, "ready", "reply_strobe", "plain", "own", "flush")
 class Model:
     """The receiver's contract, told by frames: a frame is a list of the symbols that have arrived of it.
 
-    ``visible`` is the content of the queue that the head may see, which the bench builds up from the component's outputs.
-    """
+    ``visible`` is the content of the queue that the head may see, which the bench builds up from the component's
+    outputs."""
 
     def __init__(self):
         self.hub = random.randrange(255)
@@ -34,8 +34,9 @@ class Model:
         self.seen = {}
 
     def step(self, symbol, room, enabled, discard, past=False, taken=False):
-        """Takes a symbol (None: nothing arrives) with room for that many entries, while symbols go past the queue, while commands are taken;
-        returns the outputs."""
+        """Takes a symbol (None: nothing arrives) with room for that many entries, while symbols go past the queue,
+        while
+        commands are taken; returns the outputs."""
         self.past, self.taken = past, taken
         shown = dict.fromkeys(PULSES, False)
         shown["partial"] = self.command is not None and self.fate is None
@@ -120,7 +121,8 @@ class Collector:
 
 
 def soup(own):
-    """Endless symbols for the HUB with the ID ``own``: frames of all kinds, with ready, idle, replies and reserved codes inside, often cut short."""
+    """Endless symbols for the HUB with the ID ``own``: frames of all kinds, with ready, idle, replies and reserved
+    codes inside, often cut short."""
     while True:
         op = random.choice([Op.OPEN, Op.CLOSE_ALL, Op.FLUSH_REPLY, random.choice(FOR_ANY), 0x57, random.randrange(256)])
         hub = random.choice([own, own, ANY_HUB, random.randrange(256)])
@@ -129,14 +131,23 @@ def soup(own):
             op ^= 1 << random.randrange(8)
         elif random.random() < 0.2:
             hub ^= 1 << random.randrange(8)
-        frame = random.choice([command(op, hub, random.randrange(256)), command(op, hub, random.randrange(256)),
-                               reply(op, hub, random.randrange(256)),
-                               packet(random.randbytes(random.randrange(6))), [random.randrange(256)], [random.choice(RESERVED)]])
+        frame = random.choice(
+            [
+                command(op, hub, random.randrange(256)),
+                command(op, hub, random.randrange(256)),
+                reply(op, hub, random.randrange(256)),
+                packet(random.randbytes(random.randrange(6))),
+                [random.randrange(256)],
+                [random.choice(RESERVED)],
+            ]
+        )
         if random.random() < 0.3:
-            frame = frame[:random.randrange(len(frame) + 1)]
+            frame = frame[: random.randrange(len(frame) + 1)]
         for symbol in frame:
             while random.random() < 0.15:
-                yield from random.choice([[Control.READY], [Control.IDLE], reply(Op.OPEN, 1, 2), [random.choice(RESERVED)], [Control.REPLY]])
+                yield from random.choice(
+                    [[Control.READY], [Control.IDLE], reply(Op.OPEN, 1, 2), [random.choice(RESERVED)], [Control.REPLY]]
+                )
             yield symbol
 
 
@@ -152,19 +163,36 @@ async def compare(lockstep, model, collector, symbols, gap=0.0, crowded=0.0, dis
             enabled = not enabled
         if model.command is None or symbol == Control.COMMAND:
             room = random.choice([0, 1, 2, 3]) if random.random() < crowded else 4
-        discards, goes_past, takes = random.random() < discard, room > 0 and random.random() < past, random.random() < past
-        inputs = {"hub_id": model.hub, "coming": coming, "symbol": payload, "enabled": enabled,
-                  "kind": 0 if symbol is None else kind(symbol, enabled), "full": room == 0, "tight": room < 4, "discard": discards,
-                  "past": goes_past, "taken": takes}
+        discards, goes_past, takes = (
+            random.random() < discard,
+            room > 0 and random.random() < past,
+            random.random() < past,
+        )
+        inputs = {
+            "hub_id": model.hub,
+            "coming": coming,
+            "symbol": payload,
+            "enabled": enabled,
+            "kind": 0 if symbol is None else kind(symbol, enabled),
+            "full": room == 0,
+            "tight": room < 4,
+            "discard": discards,
+            "past": goes_past,
+            "taken": takes,
+        }
         shown = model.step(symbol, room, enabled, discards, goes_past, takes)
         outputs = await lockstep.step(inputs, shown, Collector.OUTPUTS)
         collector.step(*outputs)
-        assert collector.visible == model.visible, f"cycle {lockstep.cycle}: the head sees {collector.visible[-4:]}, expected {model.visible[-4:]}"
+        assert collector.visible == model.visible, (
+            f"cycle {lockstep.cycle}: the head sees {collector.visible[-4:]}, expected {model.visible[-4:]}"
+        )
         del collector.visible[:-4], model.visible[:-4]
 
 
 async def start(dut):
-    lockstep = Lockstep(dut, ["hub_id", "coming", "symbol", "kind", "enabled", "discard", "full", "tight", "past", "taken"])
+    lockstep = Lockstep(
+        dut, ["hub_id", "coming", "symbol", "kind", "enabled", "discard", "full", "tight", "past", "taken"]
+    )
     await lockstep.reset()
     return lockstep, Model(), Collector()
 
@@ -173,18 +201,21 @@ async def start(dut):
 async def sorts_whatever_arrives(dut):
     """H8, H12, H16, docs/wire.md: commands, replies, packets, cut short and interrupted at every place."""
     parts = await start(dut)
-    for op in FOR_ANY:   # none of what differs in one bit is for any HUB
+    for op in FOR_ANY:  # none of what differs in one bit is for any HUB
         await compare(*parts, [symbol for bit in range(8) for symbol in command(op ^ 1 << bit, ANY_HUB, bit)])
     stream = soup(parts[1].hub)
     for gap in (0.0, 0.3):
         await compare(*parts, (next(stream) for _ in range(6000)), gap)
     seen = parts[1].seen
-    assert seen["overrun"] == seen["refused"] == 0 and all(seen[name] > 20 for name in PULSES if name not in ("overrun", "refused")), seen
+    assert seen["overrun"] == seen["refused"] == 0 and all(
+        seen[name] > 20 for name in PULSES if name not in ("overrun", "refused")
+    ), seen
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def drops_what_finds_no_room(dut):
-    """docs/hub.md: a symbol that finds the queue full is dropped and counted; a command needs room for all four of its symbols."""
+    """docs/hub.md: a symbol that finds the queue full is dropped and counted; a command needs room for all four of
+    its symbols."""
     parts = await start(dut)
     stream = soup(parts[1].hub)
     for crowded in (0.05, 0.5):
@@ -197,10 +228,15 @@ async def drops_what_finds_no_room(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def what_goes_past_the_queue_does_not_enter_it(dut):
-    """docs/hub.md, Timing: an empty queue is bypassed, by symbols and by commands for this HUB, but never by a flush."""
+    """docs/hub.md, Timing: an empty queue is bypassed, by symbols and by commands for this HUB, but never by a
+    flush."""
     parts = await start(dut)
     hub = parts[1].hub
-    await compare(*parts, [0x11, *command(Op.OPEN, hub, 0x22), *command(Op.FLUSH_REPLY, hub, 0x33), *command(Op.OPEN, hub ^ 1, 0x44)], past=1)
+    await compare(
+        *parts,
+        [0x11, *command(Op.OPEN, hub, 0x22), *command(Op.FLUSH_REPLY, hub, 0x33), *command(Op.OPEN, hub ^ 1, 0x44)],
+        past=1,
+    )
     assert parts[1].visible == command(Op.OPEN, hub ^ 1, 0x44)
     stream = soup(parts[1].hub)
     for past in (0.5, 0.9):
@@ -209,7 +245,8 @@ async def what_goes_past_the_queue_does_not_enter_it(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def forgets_a_command_of_which_a_part_has_arrived(dut):
-    """H20, docs/hub.md, Watchdog: the rest of a command that was taken back is dropped in silence, at whatever place it was."""
+    """H20, docs/hub.md, Watchdog: the rest of a command that was taken back is dropped in silence, at whatever place
+    it was."""
     parts = await start(dut)
     stream = soup(parts[1].hub)
     for discard in (0.02, 0.3):
@@ -221,7 +258,7 @@ async def forgets_a_command_of_which_a_part_has_arrived(dut):
         await compare(*parts, [None], discard=1)
         await compare(*parts, [*symbols[place:], 0x66])
         last = [0x66] if place else [OWN, 0x55, 0x66]  # an open
-        assert parts[1].visible[-len(last):] == last
+        assert parts[1].visible[-len(last) :] == last
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
@@ -236,15 +273,26 @@ async def takes_nothing_while_it_is_disabled(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def what_arrives_in_the_cycle_of_a_disabling_is_dropped(dut):
-    """docs/hub.md, "Disable": its kind was told when the port was still in use, and nothing of it stays, wherever it comes."""
+    """docs/hub.md, "Disable": its kind was told when the port was still in use, and nothing of it stays, wherever it
+    comes."""
     lockstep, model, _ = await start(dut)
     symbols = command(Op.FLUSH_REPLY, model.hub, 0x12)
     for before in range(4):
         for symbol in (Control.START, Control.END, Control.COMMAND, 0x55, symbols[before]):
             for sent, following in zip(symbols[:before], symbols[1:]):
-                await lockstep.step({"hub_id": model.hub, "symbol": sent, "coming": following, "kind": kind(sent, True), "enabled": 1})
-            await lockstep.step({"hub_id": model.hub, "symbol": symbol, "kind": kind(symbol, True), "full": symbol != 0x55, "tight": symbol != 0x55},
-                                {"plain": 0, "commit": 0, "own": 0, "flush": 0, "overrun": 0})
+                await lockstep.step(
+                    {"hub_id": model.hub, "symbol": sent, "coming": following, "kind": kind(sent, True), "enabled": 1}
+                )
+            await lockstep.step(
+                {
+                    "hub_id": model.hub,
+                    "symbol": symbol,
+                    "kind": kind(symbol, True),
+                    "full": symbol != 0x55,
+                    "tight": symbol != 0x55,
+                },
+                {"plain": 0, "commit": 0, "own": 0, "flush": 0, "overrun": 0},
+            )
             await lockstep.step({"hub_id": model.hub}, {"partial": 0})
 
 

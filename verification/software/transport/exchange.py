@@ -8,7 +8,9 @@ from nectar.verification.software.helpers import model
 __all__ = ["QUICK", "QUICK_MULTICAST", "hasten", "settled", "whole"]
 
 #: Times short enough for tests; they keep the proportions of the real ones.
-QUICK = RequestOptions(timeout_us=60_000, first_us=1_000, least_us=500, most_us=4_000, attempts=6, keep_us=20_000, stall_us=10_000)
+QUICK = RequestOptions(
+    timeout_us=60_000, first_us=1_000, least_us=500, most_us=4_000, attempts=6, keep_us=20_000, stall_us=10_000
+)
 QUICK_MULTICAST = MulticastOptions(timeout_us=40_000, first_us=1_000, least_us=500, most_us=4_000, stall_us=10_000)
 
 
@@ -22,7 +24,8 @@ def hasten(cab, **options):
 
 @contextmanager
 def whole(topology="hub:2", settle_us=80_000, **options):
-    """A System with quick times, in which every heap must be as it began when all has aged; ``more``: of RequestOptions."""
+    """A System with quick times, in which every heap must be as it began when all has aged; ``more``: of
+    RequestOptions."""
     more = options.pop("more", {})
     with model(topology, **options) as system:
         for cab in system.cabs:
@@ -35,6 +38,7 @@ def whole(topology="hub:2", settle_us=80_000, **options):
 
 def settled(system, microseconds):
     """Lets time pass on every CAB."""
+
     async def idle(cab):
         await cab.sleep(microseconds)
 

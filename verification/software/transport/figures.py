@@ -1,4 +1,5 @@
-"""Figures of the byte stream, the request-response protocol and reliable multicast, as docs/transports.md gives them; by the clocks of the CABs."""
+"""Figures of the byte stream, the request-response protocol and reliable multicast, as docs/transports.md gives
+them; by the clocks of the CABs."""
 
 from nectar.sim.topology import load
 from nectar.verification.software.helpers import model, receive_all
@@ -10,7 +11,9 @@ _WARM = 3
 
 
 def call_us(size=0, topology="hub:2", server="CAB2", backend="engine"):
-    """Microseconds from the call of ``cab.request.call`` to its return: ``size`` bytes each way, between tasks on CAB1 and another, idle CABs."""
+    """Microseconds from the call of ``cab.request.call`` to its return: ``size`` bytes each way, between tasks on
+    CAB1 and another, idle CABs."""
+
     async def serve(cab):
         service = cab.request.serve(1)
         while True:
@@ -33,7 +36,9 @@ def call_us(size=0, topology="hub:2", server="CAB2", backend="engine"):
 
 
 def multicast_us(members, size=0, backend="engine"):
-    """Microseconds from the call of ``cab.multicast.send`` to its return, which is when ``members`` CABs on the same HUB have acknowledged ``size`` bytes."""
+    """Microseconds from the call of ``cab.multicast.send`` to its return, which is when ``members`` CABs on the same
+    HUB have acknowledged ``size`` bytes."""
+
     async def send(cab):
         for _ in range(_WARM + 1):
             await cab.sleep(500)
@@ -51,10 +56,12 @@ def multicast_us(members, size=0, backend="engine"):
 
 
 def stream_mbits(length=120_000, copied=False, limit=1004, topology="hub:2", server="CAB2", backend="engine"):
-    """Mbit/s of ``length`` bytes from CAB1 to another CAB, whose task reads them ``limit`` at a time, from the call of ``send`` to the last acknowledgment.
+    """Mbit/s of ``length`` bytes from CAB1 to another CAB, whose task reads them ``limit`` at a time, from the call of
+    ``send`` to the last acknowledgment.
 
     ``copied``: the sender's CPU stores them first; else they lie in data memory.
     """
+
     async def receive(cab):
         listener = cab.stream.listen(1)
         connection = await listener.accept()

@@ -8,13 +8,16 @@ from nectar.verification.software.helpers import model
 __all__ = ["QUICK", "PORT", "calls", "serves", "exchange", "read_all", "streams", "settle", "calm"]
 
 #: Short times, so that what fails fails soon.
-QUICK = StreamOptions(connect_us=60_000, first_us=4_000, most_us=15_000, silence_us=60_000, idle_us=20_000, linger_us=30_000)
+QUICK = StreamOptions(
+    connect_us=60_000, first_us=4_000, most_us=15_000, silence_us=60_000, idle_us=20_000, linger_us=30_000
+)
 PORT = 5
 
 
 @contextmanager
 def streams(topology="hub:2", options=QUICK, **others):
-    """A system whose byte streams have ``options``. At its end nothing of any connection may be left: see ``settle``."""
+    """A system whose byte streams have ``options``. At its end nothing of any connection may be left: see
+    ``settle``."""
     with model(topology, **others) as system:
         for cab in system.cabs:
             cab.stream.options = options
@@ -35,6 +38,7 @@ async def read_all(connection, limit=4096, pause_us=0, cab=None):
 
 async def exchange(cab, connection, sends, limit=4096, pause_us=0):
     """Sends each of ``sends`` and the end while it reads to the end; returns what it has read."""
+
     async def write(cab):
         for data in sends:
             await connection.send(data)
@@ -53,7 +57,8 @@ async def calls(cab, destination, sends, limit=4096, pause_us=0):
 
 
 async def serves(cab, port, count, sends, limit=4096, pause_us=0):
-    """A task: accepts ``count`` connections and exchanges on each, all at once. Returns peer → what it has read, in the order of accepting."""
+    """A task: accepts ``count`` connections and exchanges on each, all at once. Returns peer → what it has read, in
+    the order of accepting."""
     listener = cab.stream.listen(port)
     threads = []
     for _ in range(count):
@@ -64,7 +69,9 @@ async def serves(cab, port, count, sends, limit=4096, pause_us=0):
 
 
 def settle(system, quiet_us=40_000):
-    """Lets connections linger to their end; then nothing may be left of them, and no memory be in use that was not at the beginning."""
+    """Lets connections linger to their end; then nothing may be left of them, and no memory be in use that was not
+    at the beginning."""
+
     async def wait(cab):
         await cab.sleep(quiet_us)
 

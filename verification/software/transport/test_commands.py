@@ -1,4 +1,5 @@
-"""Commands put into the command mailbox do what the procedures do, and each that is wrong is answered. Fact S5; docs/transports.md."""
+"""Commands put into the command mailbox do what the procedures do, and each that is wrong is answered. Fact S5;
+docs/transports.md."""
 
 import hypothesis
 import pytest
@@ -28,7 +29,7 @@ async def result(cab, mailbox=REPLY):
     message.free()
     tag, status, length = RESULT.unpack_from(data)
     assert len(data) == RESULT.size + length
-    return tag, Status(status), data[RESULT.size:]
+    return tag, Status(status), data[RESULT.size :]
 
 
 async def do(cab, *fields, **more):
@@ -58,13 +59,15 @@ def test_each_transport_does_what_a_command_says(backend):
         block = await cab.memory.allocate(8192)
         cab.memory.write(block, data)
         areas = [(block, 1000), (block + 1000, 0), (block + 1000, 4000)]
-        got = [await do(cab, Code.DATAGRAM, REPLY, 1, BOX, [2], areas),
-               await do(cab, Code.DATAGRAM, REPLY, 2, BOX, [2, 3], areas, circuit=1),
-               await do(cab, Code.MULTICAST, REPLY, 3, BOX, [2, 3], areas),
-               await do(cab, Code.REQUEST, REPLY, 4, SERVICE, [2], areas),
-               await do(cab, Code.REQUEST, REPLY, 5, SERVICE, [2], [], 50_000),
-               await do(cab, Code.STREAM, REPLY, 6, number, [], areas),
-               await do(cab, Code.STREAM, REPLY, 7, number, [], areas[:1], 50_000)]
+        got = [
+            await do(cab, Code.DATAGRAM, REPLY, 1, BOX, [2], areas),
+            await do(cab, Code.DATAGRAM, REPLY, 2, BOX, [2, 3], areas, circuit=1),
+            await do(cab, Code.MULTICAST, REPLY, 3, BOX, [2, 3], areas),
+            await do(cab, Code.REQUEST, REPLY, 4, SERVICE, [2], areas),
+            await do(cab, Code.REQUEST, REPLY, 5, SERVICE, [2], [], 50_000),
+            await do(cab, Code.STREAM, REPLY, 6, number, [], areas),
+            await do(cab, Code.STREAM, REPLY, 7, number, [], areas[:1], 50_000),
+        ]
         cab.commands.take_back(number)
         await connection.close()
         cab.memory.free(block)
@@ -85,7 +88,10 @@ def test_each_transport_does_what_a_command_says(backend):
         receivers = [system.spawn("CAB2", receive_all, BOX, 3), system.spawn("CAB3", receive_all, BOX, 2)]
         client = system.spawn("CAB1", client)
         system.go()
-        assert client.result == [(Status.DONE, b"")] * 3 + [(Status.DONE, data[::-1]), (Status.DONE, b"")] + [(Status.DONE, b"")] * 2
+        assert (
+            client.result
+            == [(Status.DONE, b"")] * 3 + [(Status.DONE, data[::-1]), (Status.DONE, b"")] + [(Status.DONE, b"")] * 2
+        )
         assert [len(thread.result) for thread in receivers] == [3, 2]
         assert all(message == (1, data) for thread in receivers for message in thread.result)
         assert stream.result == data + data[:1000]
@@ -96,12 +102,23 @@ GOOD = dict(code=Code.DATAGRAM, reply=REPLY, tag=77, port=BOX, members=[2], area
 WRONG = {
     Status.BAD_CODE: [dict(code=0), dict(code=5), dict(code=255)],
     Status.BAD_SWITCHING: [dict(circuit=2), dict(code=Code.REQUEST, circuit=1), dict(code=Code.MULTICAST, circuit=1)],
-    Status.BAD_MEMBERS: [dict(members=[]), dict(code=Code.REQUEST, members=[2, 3]), dict(code=Code.REQUEST, members=[]),
-                         dict(code=Code.MULTICAST, members=[]), dict(code=Code.MULTICAST, members=[1, 2]), dict(members=[255]),
-                         dict(code=Code.STREAM, members=[2]), dict(code=Code.REQUEST, members=[1])],
+    Status.BAD_MEMBERS: [
+        dict(members=[]),
+        dict(code=Code.REQUEST, members=[2, 3]),
+        dict(code=Code.REQUEST, members=[]),
+        dict(code=Code.MULTICAST, members=[]),
+        dict(code=Code.MULTICAST, members=[1, 2]),
+        dict(members=[255]),
+        dict(code=Code.STREAM, members=[2]),
+        dict(code=Code.REQUEST, members=[1]),
+    ],
     Status.BAD_AREA: [dict(areas=[(0, 4)]), dict(areas=[(0x1FFFFC, 5)]), dict(areas=[(0x100000, 4), (0xFFFFFFFF, 1)])],
     Status.BAD_CONNECTION: [dict(code=Code.STREAM, members=[], port=1)],
-    Status.NO_ROUTE: [dict(members=[99]), dict(code=Code.REQUEST, members=[99]), dict(code=Code.MULTICAST, members=[2, 99])],
+    Status.NO_ROUTE: [
+        dict(members=[99]),
+        dict(code=Code.REQUEST, members=[99]),
+        dict(code=Code.MULTICAST, members=[2, 99]),
+    ],
     Status.TOO_LONG: [dict(areas=[(0x100000, 40_000)] * 2), dict(code=Code.REQUEST, areas=[(0x100000, 1)] * 40)],
     Status.NO_SERVICE: [dict(code=Code.REQUEST, port=1234)],
     Status.SILENT: [dict(code=Code.REQUEST, port=SERVICE + 1, timeout_us=10)],
@@ -112,6 +129,7 @@ WRONG = {
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_is_wrong_is_answered_with_a_status_of_its_own(backend):
     """And a word in ASCII; the next command is executed as usual."""
+
     async def closed(cab):
         cab.mailbox(BOX + 1).close()
         await cab.sleep(1)
@@ -132,7 +150,9 @@ def test_what_is_wrong_is_answered_with_a_status_of_its_own(backend):
         assert await do(cab, **GOOD) == (Status.DONE, b"")
         cab.commands.stop()
         counters = cab.commands.counters
-        assert counters.headless == 2 and counters.refused == 4 + sum(len(cases) for status, cases in WRONG.items() if status < 16)
+        assert counters.headless == 2 and counters.refused == 4 + sum(
+            len(cases) for status, cases in WRONG.items() if status < 16
+        )
 
     with whole(backend=backend) as system:
         system.spawn("CAB2", closed)
@@ -150,6 +170,7 @@ async def sink(cab):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_many_commands_at_once(backend):
     """More than are executed at the same time; each has its result, though the service takes its time."""
+
     async def slow(cab):
         service = cab.request.serve(SERVICE, capacity=100)
         while True:
@@ -225,9 +246,18 @@ def test_one_thread_takes_commands_and_may_be_stopped_and_started():
 
 
 @properties
-@hypothesis.given(st.builds(Command, st.integers(0, 255), st.integers(0, 65535), st.integers(0, 65535), st.integers(0, 65535),
-                            st.lists(st.integers(0, 255), max_size=9).map(tuple),
-                            st.lists(st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1)), max_size=5).map(tuple),
-                            st.integers(0, 2**32 - 1), st.integers(0, 255)))
+@hypothesis.given(
+    st.builds(
+        Command,
+        st.integers(0, 255),
+        st.integers(0, 65535),
+        st.integers(0, 65535),
+        st.integers(0, 65535),
+        st.lists(st.integers(0, 255), max_size=9).map(tuple),
+        st.lists(st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1)), max_size=5).map(tuple),
+        st.integers(0, 2**32 - 1),
+        st.integers(0, 255),
+    )
+)
 def test_a_command_is_read_as_it_was_written(command):
     assert Command.unpack(command.pack()) == command

@@ -26,8 +26,20 @@ def clean(system, *ignored):
         sent += cab.datagram.counters.messages_sent
         received += cab.datagram.counters.messages_received
         link, counters = cab.datalink.counters, cab.datagram.counters
-        for name in ("crc_errors", "framing_errors", "too_long", "short", "unknown_protocol", "refused", "hold_expired", "stalled",
-                     "ready_recovered", "reply_timeouts", "stray_replies", "fiber_errors"):
+        for name in (
+            "crc_errors",
+            "framing_errors",
+            "too_long",
+            "short",
+            "unknown_protocol",
+            "refused",
+            "hold_expired",
+            "stalled",
+            "ready_recovered",
+            "reply_timeouts",
+            "stray_replies",
+            "fiber_errors",
+        ):
             assert name in ignored or getattr(link, name) == 0, (cab.name, name)
         for name in ("incomplete", "damaged", "orphans", "misdelivered", "malformed"):
             assert getattr(counters, name) == 0, (cab.name, name)
@@ -36,7 +48,23 @@ def clean(system, *ignored):
         assert not any(hub.errors), hub.name
 
 
-SIZES = [0, 1, 2, 3, 4, 15, 16, 17, MAX_DATA - 1, MAX_DATA, MAX_DATA + 1, 2 * MAX_DATA - 1, 2 * MAX_DATA, 2 * MAX_DATA + 1, 10_000]
+SIZES = [
+    0,
+    1,
+    2,
+    3,
+    4,
+    15,
+    16,
+    17,
+    MAX_DATA - 1,
+    MAX_DATA,
+    MAX_DATA + 1,
+    2 * MAX_DATA - 1,
+    2 * MAX_DATA,
+    2 * MAX_DATA + 1,
+    10_000,
+]
 LONG = [MAX_CIRCUIT_DATA - 1, MAX_CIRCUIT_DATA, MAX_CIRCUIT_DATA + 1, MAX_MESSAGE - 1, MAX_MESSAGE]
 
 
@@ -139,7 +167,7 @@ def test_a_message_is_gathered_from_areas_wherever_they_lie(seed, backend):
             for _ in range(rng.randrange(1, 9)):
                 start = rng.randrange(16000)
                 areas.append((block + start, rng.choice([0, 1, 2, 3, 5, 300, 384])))
-            contents.append(b"".join(image[start - block:start - block + length] for start, length in areas))
+            contents.append(b"".join(image[start - block : start - block + length] for start, length in areas))
             await cab.datagram.send((2, 1), areas, switching)
             memory.write(block, bytes(16384))
         memory.free(block)
@@ -155,6 +183,7 @@ def test_a_message_is_gathered_from_areas_wherever_they_lie(seed, backend):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_message_is_passed_on_from_where_it_lies_and_may_be_freed_when_send_has_returned(backend):
     """docs/software.md. By names, too; and a message that was freed before is not sent."""
+
     async def relay(cab):
         message = await cab.mailbox(1).receive()
         address = message.address
@@ -197,8 +226,10 @@ def test_a_message_to_the_own_cab_does_not_touch_the_fiber():
 def test_many_senders_to_one_receiver(pause_us, backend):
     """All messages arrive once, in order for each sender, whether or not the reader keeps up."""
     count = 12 if backend == "model" else 5
-    messages = {i: [pattern(seeds.rng(i * 100 + n).choice([0, 5, 500, 1004, 1500, 4000]), i * 100 + n) for n in range(count)]
-                for i in range(2, 9)}
+    messages = {
+        i: [pattern(seeds.rng(i * 100 + n).choice([0, 5, 500, 1004, 1500, 4000]), i * 100 + n) for n in range(count)]
+        for i in range(2, 9)
+    }
     with model("hub:8", backend=backend) as system:
         for i, own in messages.items():
             system.spawn(f"CAB{i}", send_all, (1, 1), own)
@@ -212,10 +243,17 @@ def test_many_senders_to_one_receiver(pause_us, backend):
 LARGE = "hub:6", "figure7", "mesh:2x3"
 
 
-@pytest.mark.parametrize("topology, switching, backend", [
-    *((topology, PACKET, "model") for topology in LARGE), ("hub:4", CIRCUIT, "model"),
-    *(pytest.param(topology, PACKET, "engine", marks=pytest.mark.nightly) for topology in LARGE),
-    ("chain:4", PACKET, "engine"), ("hub:4", PACKET, "engine"), ("hub:4", CIRCUIT, "engine")])
+@pytest.mark.parametrize(
+    "topology, switching, backend",
+    [
+        *((topology, PACKET, "model") for topology in LARGE),
+        ("hub:4", CIRCUIT, "model"),
+        *(pytest.param(topology, PACKET, "engine", marks=pytest.mark.nightly) for topology in LARGE),
+        ("chain:4", PACKET, "engine"),
+        ("hub:4", PACKET, "engine"),
+        ("hub:4", CIRCUIT, "engine"),
+    ],
+)
 def test_all_to_all(topology, switching, backend):
     with model(topology, backend=backend) as system:
         ids = [cab.id for cab in system.cabs]
@@ -227,7 +265,9 @@ def test_all_to_all(topology, switching, backend):
                 for round in range(4):
                     for other in others:
                         size = seeds.rng(cab.id * 100 + other + round).choice([0, 8, 1004, 2500])
-                        await cab.datagram.send((other, 1), pattern(size, cab.id * 1000 + other * 10 + round), switching)
+                        await cab.datagram.send(
+                            (other, 1), pattern(size, cab.id * 1000 + other * 10 + round), switching
+                        )
 
             system.spawn(cab.name, sender)
             receivers[cab.id] = system.spawn(cab.name, receive_all, 1, 4 * len(others))
@@ -235,8 +275,13 @@ def test_all_to_all(topology, switching, backend):
         for number, thread in receivers.items():
             for source in ids:
                 if source != number:
-                    expected = [pattern(seeds.rng(source * 100 + number + round).choice([0, 8, 1004, 2500]), source * 1000 + number * 10 + round)
-                                for round in range(4)]
+                    expected = [
+                        pattern(
+                            seeds.rng(source * 100 + number + round).choice([0, 8, 1004, 2500]),
+                            source * 1000 + number * 10 + round,
+                        )
+                        for round in range(4)
+                    ]
                     assert [data for origin, data in thread.result if origin == source] == expected
         clean(system)
 
@@ -279,8 +324,10 @@ def test_multicast_and_single_messages_of_one_sender_do_not_mix():
         system.spawn("CAB1", send_all, ([2, 3], 1), [long] * 3)
         system.spawn("CAB1", send_all, (2, 2), [long] * 3)
         system.spawn("CAB1", send_all, ([2, 4], 3), [long] * 3)
-        receivers = [system.spawn(name, receive_all, box, 3) for name, box in
-                     (("CAB2", 1), ("CAB3", 1), ("CAB2", 2), ("CAB2", 3), ("CAB4", 3))]
+        receivers = [
+            system.spawn(name, receive_all, box, 3)
+            for name, box in (("CAB2", 1), ("CAB3", 1), ("CAB2", 2), ("CAB2", 3), ("CAB4", 3))
+        ]
         system.go()
         for thread in receivers:
             assert thread.result == [(1, long)] * 3
@@ -319,6 +366,7 @@ def test_memory_that_is_full_holds_packets_until_there_is_room(backend):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_packet_that_finds_no_room_for_too_long_is_discarded_and_counted(backend):
     """What is behind it goes on: another mailbox is still served. The next one without room is not waited for."""
+
     async def full(cab):
         cab.mailboxes[1] = Mailbox(cab.kernel, 1, capacity=1)
         got = await receive_all(cab, 2, 1)
@@ -354,7 +402,8 @@ def test_a_sender_short_of_memory_waits_and_goes_on(backend):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_link_is_never_idle_in_a_long_message(backend):
-    """Software writes packets into the fiber-out list ahead of time: 64 packets in little more than their time on the wire."""
+    """Software writes packets into the fiber-out list ahead of time: 64 packets in little more than their time on
+    the wire."""
     stamps = {}
 
     async def send(cab):
@@ -379,6 +428,7 @@ def test_the_link_is_never_idle_in_a_long_message(backend):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_latency_between_two_tasks_is_under_30_us(backend):
     """Fact S1: a short message, from the call of send to the reader's having it; fiber delays are 0.2 us each of it."""
+
     async def send(cab):
         await cab.sleep(100)
         await cab.datagram.send((2, 1), b"ping")
@@ -387,7 +437,9 @@ def test_latency_between_two_tasks_is_under_30_us(backend):
         system.spawn("CAB1", send)
         system.spawn("CAB2", receive_all, 1, 1)
         system.go()
-        events = {event: cycle for cab in system.cabs for cycle, event, _, number in cab.kernel.trace if number is not None}
+        events = {
+            event: cycle for cab in system.cabs for cycle, event, _, number in cab.kernel.trace if number is not None
+        }
     assert list(sorted(events, key=events.get)) == ["send", "queued", "packet", "received", "read"]
     assert 10 * 16 < events["read"] - events["send"] < 30 * 16
 

@@ -1,7 +1,8 @@
-"""Calls and multicasts while fibers and CABs fail: what can be answered is, once; who is gone is named, and holds up nobody else for ever.
+"""Calls and multicasts while fibers and CABs fail: what can be answered is, once; who is gone is named, and holds up
+nobody else for ever.
 
-The faults are those of docs/faults.md, and the datalink's recovery has its part in it; docs/transports.md says what must hold.
-"""
+The faults are those of docs/faults.md, and the datalink's recovery has its part in it; docs/transports.md says what
+must hold."""
 
 import pytest
 
@@ -12,7 +13,16 @@ from nectar.verification.software.transport.exchange import hasten
 
 SERVICE, BOX = 7, 3
 #: Recovery fast enough for tests.
-OPTIONS = Options(watch_us=500, ready_us=15_000, hold_us=1_500, stall_us=4_000, reply_us=2_000, status_us=100, attempts=2, suspect_us=4_000)
+OPTIONS = Options(
+    watch_us=500,
+    ready_us=15_000,
+    hold_us=1_500,
+    stall_us=4_000,
+    reply_us=2_000,
+    status_us=100,
+    attempts=2,
+    suspect_us=4_000,
+)
 
 
 async def echo(cab, executed):
@@ -33,6 +43,7 @@ async def sink(cab, got):
 
 def rest(system, used):
     """The memory that the CABs in ``used`` hold when it is as ``used`` tells, or 400 ms have passed."""
+
     async def idle(cab):
         await cab.sleep(20_000)
 
@@ -78,7 +89,8 @@ def test_fibers_with_errors_and_cuts_delay_calls_and_multicasts_but_spoil_none(f
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_server_that_stops_is_silent_and_others_are_still_served(backend):
-    """The errors come in time, though packets for it stick in the HUB; calls of another CAB pass when they have been flushed."""
+    """The errors come in time, though packets for it stick in the HUB; calls of another CAB pass when they have been
+    flushed."""
     executed = []
 
     async def client(cab):
@@ -102,9 +114,15 @@ def test_a_server_that_stops_is_silent_and_others_are_still_served(backend):
         assert rest(system, used) == used
 
 
-@pytest.mark.parametrize("topology, members, gone, backend", [("hub:4", [2, 3, 4], 3, "model"), ("figure7", [2, 4, 5], 5, "model"),
-                                                             pytest.param("hub:4", [2, 3, 4], 3, "engine", marks=pytest.mark.nightly),
-                                                             pytest.param("figure7", [2, 4, 5], 5, "engine", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    "topology, members, gone, backend",
+    [
+        ("hub:4", [2, 3, 4], 3, "model"),
+        ("figure7", [2, 4, 5], 5, "model"),
+        pytest.param("hub:4", [2, 3, 4], 3, "engine", marks=pytest.mark.nightly),
+        pytest.param("figure7", [2, 4, 5], 5, "engine", marks=pytest.mark.nightly),
+    ],
+)
 def test_a_member_that_stops_is_named_and_only_that(topology, members, gone, backend):
     """Each message reaches all others, also the later ones, whose packets for it stick in the HUBs."""
     got = {member: [] for member in members}

@@ -12,7 +12,9 @@ LENGTHS = st.one_of(st.sampled_from([0, 1, MAX_DATA - 1, MAX_DATA, MAX_DATA + 1,
 
 
 @properties
-@hypothesis.given(st.lists(st.tuples(st.integers(0, 9999), st.integers(0, 5000)), max_size=9), st.sampled_from([1, 7, MAX_DATA]))
+@hypothesis.given(
+    st.lists(st.tuples(st.integers(0, 9999), st.integers(0, 5000)), max_size=9), st.sampled_from([1, 7, MAX_DATA])
+)
 def test_what_is_cut_is_what_was_there(areas, largest):
     """Byte for byte, in pieces that are as large as they may be, the last marked."""
     if largest < MAX_DATA:

@@ -1,4 +1,5 @@
-"""Reliable multicast: to those named and nobody else, in order, once, whatever happens; who has not got a message is named.
+"""Reliable multicast: to those named and nobody else, in order, once, whatever happens; who has not got a message is
+named.
 
 Sources: "Network-Based Multicomputers", section 5.3.3 (fact S12); docs/transports.md.
 """
@@ -34,7 +35,8 @@ async def send_each(cab, members, messages, **options):
 
 
 async def fails(cab, members, missing, data=b"x", **options):
-    """A task whose message does not reach the members ``missing`` (dict of ID → part of the reason). How long it took, in microseconds."""
+    """A task whose message does not reach the members ``missing`` (dict of ID → part of the reason). How long it
+    took, in microseconds."""
     begin = await cab.now_us()
     with pytest.raises(MulticastFailed, match="all others have it") as caught:
         await cab.multicast.send((members, BOX), data, **options)
@@ -43,11 +45,18 @@ async def fails(cab, members, missing, data=b"x", **options):
     return await cab.now_us() - begin
 
 
-@pytest.mark.parametrize("topology, members, backend", [
-    ("figure7", [2, 4, 5], "model"), ("hub:4", [2, 3], "model"), ("hub:2", [2], "model"),
-    ("chain:3", [2, 3], "engine"), ("hub:2", [2], "engine"),
-    pytest.param("figure7", [2, 4, 5], "engine", marks=pytest.mark.nightly),
-    pytest.param("hub:4", [2, 3], "engine", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    "topology, members, backend",
+    [
+        ("figure7", [2, 4, 5], "model"),
+        ("hub:4", [2, 3], "model"),
+        ("hub:2", [2], "model"),
+        ("chain:3", [2, 3], "engine"),
+        ("hub:2", [2], "engine"),
+        pytest.param("figure7", [2, 4, 5], "engine", marks=pytest.mark.nightly),
+        pytest.param("hub:4", [2, 3], "engine", marks=pytest.mark.nightly),
+    ],
+)
 def test_messages_of_every_size_reach_all_who_are_named(topology, members, backend):
     """By the HUBs' multicast: each fragment leaves the sender once."""
     messages = [pattern(size) for size in SIZES]
@@ -58,7 +67,7 @@ def test_messages_of_every_size_reach_all_who_are_named(topology, members, backe
         assert sender.ended
         for thread in receivers:
             assert thread.result == [(1, data) for data in messages]
-        told = len(members) if len(members) > 1 else 0        # once, that they are members
+        told = len(members) if len(members) > 1 else 0  # once, that they are members
         asked = len(members)  # once, which start of theirs it is
         assert system.cab("CAB1").datalink.counters.packets_sent == asked + told + sum(
             max(1, -(-size // MAX_DATA)) for size in SIZES
@@ -83,14 +92,23 @@ def test_nothing_is_copied_of_areas(backend):
         receivers = [system.spawn(name, receive_all, BOX, 3) for name in ("CAB2", "CAB3")]
         system.go()
         for thread in receivers:
-            assert thread.result == [(1, pattern(4096, number)[9:1509] + pattern(4096, number)[:7]) for number in range(3)]
+            assert thread.result == [
+                (1, pattern(4096, number)[9:1509] + pattern(4096, number)[:7]) for number in range(3)
+            ]
 
 
-RATES = [dict(drop=0.1), dict(damage=0.1), dict(double=0.2), dict(delay=0.3), dict(drop=0.05, damage=0.05, double=0.1, delay=0.1)]
+RATES = [
+    dict(drop=0.1),
+    dict(damage=0.1),
+    dict(double=0.2),
+    dict(delay=0.3),
+    dict(drop=0.05, damage=0.05, double=0.1, delay=0.1),
+]
 
 
 def tampered(backend, seed, topology="hub:4"):
-    """Every CAB sends to random sets while packets are lost, damaged, doubled and delayed. All arrives, once, in order for each sender's task."""
+    """Every CAB sends to random sets while packets are lost, damaged, doubled and delayed. All arrives, once, in
+    order for each sender's task."""
     rng = seeds.rng("multicast", seed)
     got = {}
 
@@ -137,8 +155,10 @@ def test_all_arrives_once_and_in_order_whatever_happens_to_packets(seed, backend
     assert sum(tampered(backend, seed).values()) > 0
 
 
-@pytest.mark.parametrize("topology, backend", [("figure7", "model"), ("chain:3", "engine"),
-                                               pytest.param("figure7", "engine", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    "topology, backend",
+    [("figure7", "model"), ("chain:3", "engine"), pytest.param("figure7", "engine", marks=pytest.mark.nightly)],
+)
 def test_also_across_several_hubs(topology, backend):
     tampered(backend, 9, topology)
 
@@ -152,7 +172,8 @@ def test_all_arrives_once_for_many_seeds(seed):
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("lost", [PacketKind.REQUEST, PacketKind.ACK, PacketKind.HAVE])
 def test_what_one_member_lacks_it_alone_is_sent(lost, backend):
-    """The third of five fragments is lost at one of three members; or all, or its acknowledgment, or what it says of its lack."""
+    """The third of five fragments is lost at one of three members; or all, or its acknowledgment, or what it says of
+    its lack."""
     data = pattern(5 * MAX_DATA)
     with whole("hub:4", backend=backend) as system:
         tamperer = Tamperer(system, [Protocol.MULTICAST])
@@ -262,6 +283,7 @@ def test_a_sender_that_vanishes_leaves_nothing_behind(backend):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_full_mailbox_is_asked_again_until_the_time_is_up(backend):
     """The member is named, with the reason, unless a place becomes free in time."""
+
     async def reader(cab):
         cab.mailboxes[BOX] = Mailbox(cab.kernel, BOX, capacity=1)
         await cab.sleep(30_000)
@@ -305,6 +327,7 @@ def test_a_mailbox_that_is_closed_and_a_member_without_memory_are_named():
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_sender_that_starts_anew_counts_anew(backend):
     """Its first message has the number of one before and is delivered; a late copy of what it sent before is not."""
+
     async def sender(cab, *messages):
         for data in messages:
             await cab.multicast.send(([2, 3], BOX), data)
@@ -326,7 +349,17 @@ def test_a_sender_that_starts_anew_counts_anew(backend):
         assert len(system.cab("CAB2").mailbox(BOX)) == 0 and system.cab("CAB2").multicast.counters.stale == 3
 
 
-GOOD = dict(protocol=Protocol.MULTICAST, source=1, destination=2, kind=PacketKind.REQUEST | ASK, mailbox=BOX, number=1, boot=1, group=1, word=0)
+GOOD = dict(
+    protocol=Protocol.MULTICAST,
+    source=1,
+    destination=2,
+    kind=PacketKind.REQUEST | ASK,
+    mailbox=BOX,
+    number=1,
+    boot=1,
+    group=1,
+    word=0,
+)
 MALFORMED = {
     "kind 0": (dict(kind=0), 0, "malformed"),
     "kind of another protocol": (dict(kind=PacketKind.ANSWER), 0, "malformed"),
@@ -358,7 +391,9 @@ def test_malformed_headers_are_counted_and_harm_nothing(backend):
         counters = system.cab("CAB2").multicast.counters
         for name, (fields, size, counter) in MALFORMED.items():
             before = getattr(counters, counter)
-            cab.datalink.post(cab.datalink.route(2), EXCHANGE.pack(*{**GOOD, **fields}.values()), [(block, size)] if size else [])
+            cab.datalink.post(
+                cab.datalink.route(2), EXCHANGE.pack(*{**GOOD, **fields}.values()), [(block, size)] if size else []
+            )
             await cab.sleep(100)
             assert getattr(counters, counter) == before + 1, name
         cab.memory.free(block)

@@ -77,6 +77,7 @@ def test_a_call_takes_three_packets_and_the_first_to_a_cab_two_more(backend):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_nothing_is_copied_of_areas_and_messages(backend):
     """Request and answer are gathered from where they lie, and may be changed when the calls return."""
+
     async def server(cab):
         offered = cab.request.serve(SERVICE)
         block = await cab.memory.allocate(4096)
@@ -141,11 +142,18 @@ async def workers(cab, executed):
     await threads[0].join()
 
 
-RATES = [dict(drop=0.1), dict(damage=0.1), dict(double=0.2), dict(delay=0.3), dict(drop=0.05, damage=0.05, double=0.1, delay=0.1)]
+RATES = [
+    dict(drop=0.1),
+    dict(damage=0.1),
+    dict(double=0.2),
+    dict(delay=0.3),
+    dict(drop=0.05, damage=0.05, double=0.1, delay=0.1),
+]
 
 
 def tampered(backend, seed):
-    """Random calls among three CABs while packets are lost, damaged, doubled and delayed: each is executed once, each has its answer."""
+    """Random calls among three CABs while packets are lost, damaged, doubled and delayed: each is executed once,
+    each has its answer."""
     rng = seeds.rng("calls", seed)
     rates = RATES[seed % len(RATES)]
     executed = {1: [], 2: [], 3: []}
@@ -157,21 +165,31 @@ def tampered(backend, seed):
             await cab.sleep(pause)
         return [await call.result() for call in calls]
 
-    with whole("hub:3", backend=backend, settle_us=200_000, more={"attempts": 60, "keep_us": 80_000, "stall_us": 80_000}) as system:
+    with whole(
+        "hub:3", backend=backend, settle_us=200_000, more={"attempts": 60, "keep_us": 80_000, "stall_us": 80_000}
+    ) as system:
         tamperer = Tamperer(system, [Protocol.REQUEST], seed, **rates)
         plans, clients = {}, {}
         for cab in system.cabs:
             cab.spawn(echo, executed[cab.id], rng.choice([0, 0, 3000]))
             others = [other.id for other in system.cabs if other is not cab]
-            plans[cab.id] = [(rng.choice(others), bytes([cab.id, number]) + rng.randbytes(rng.choice([0, 30, 1100, 4000])), rng.choice([0, 0, 400]))
-                             for number in range(rng.randrange(4, 12))]
+            plans[cab.id] = [
+                (
+                    rng.choice(others),
+                    bytes([cab.id, number]) + rng.randbytes(rng.choice([0, 30, 1100, 4000])),
+                    rng.choice([0, 0, 400]),
+                )
+                for number in range(rng.randrange(4, 12))
+            ]
         for cab in system.cabs:
             clients[cab.id] = system.spawn(cab.name, client, plans[cab.id])
         system.go()
         for number, thread in clients.items():
             assert thread.result == [data[::-1] for _, data, _ in plans[number]]
         for server, log in executed.items():
-            assert sorted(log) == sorted((number, data) for number, plan in plans.items() for other, data, _ in plan if other == server)
+            assert sorted(log) == sorted(
+                (number, data) for number, plan in plans.items() for other, data, _ in plan if other == server
+            )
         tamperer.calm()
         return tamperer.counts
 
@@ -193,7 +211,8 @@ def test_each_request_is_executed_once_for_many_seeds(seed):
 @pytest.mark.parametrize("lost", [PacketKind.REQUEST, PacketKind.ANSWER, PacketKind.ACK, PacketKind.REFUSED])
 @pytest.mark.parametrize("size", [0, 5 * MAX_DATA])
 def test_any_one_packet_may_be_lost(size, lost, backend):
-    """The first and every later one of a kind, one at a time, in a call of several fragments each way; also damaged instead."""
+    """The first and every later one of a kind, one at a time, in a call of several fragments each way; also damaged
+    instead."""
     data = pattern(size)
     for action in ("drop", "damage"):
         for skip in range(max(1, size // MAX_DATA) if lost in (PacketKind.REQUEST, PacketKind.ANSWER) else 1):
@@ -216,7 +235,9 @@ def test_a_server_that_takes_longer_than_a_time_out_says_so():
     executed, kinds = [], []
     with whole() as system:
         tamperer = Tamperer(system, [Protocol.REQUEST])
-        tamperer.rules.append(Rule(lambda receiver, header: kinds.append((receiver, PacketKind(kind(header)))), count=1))
+        tamperer.rules.append(
+            Rule(lambda receiver, header: kinds.append((receiver, PacketKind(kind(header)))), count=1)
+        )
         system.cab("CAB2").spawn(echo, executed, 40_000)
         client = system.spawn("CAB1", call_all, 2, [b"abc"])
         system.go()
@@ -237,7 +258,9 @@ def test_the_time_out_follows_the_round_trip():
             await cab.request.call((2, SERVICE), b"")
             times.append(await cab.now_us() - begin)
 
-    with whole(more={"first_us": 50_000, "most_us": 100_000, "keep_us": 200_000, "timeout_us": 900_000}, settle_us=500_000) as system:
+    with whole(
+        more={"first_us": 50_000, "most_us": 100_000, "keep_us": 200_000, "timeout_us": 900_000}, settle_us=500_000
+    ) as system:
         tamperer = Tamperer(system, [Protocol.REQUEST])
         system.cab("CAB2").spawn(echo)
         system.spawn("CAB1", client, tamperer)

@@ -1,12 +1,22 @@
-"""Calls that go wrong: each has its own error, in time, and nothing is left behind. Peers vanish, calls are cancelled, servers start anew.
+"""Calls that go wrong: each has its own error, in time, and nothing is left behind. Peers vanish, calls are cancelled,
+servers start anew.
 
 Source: docs/transports.md.
 """
 
 import pytest
 
-from nectar.software.errors import (AnswerLost, CallCancelled, CallTimeout, MessageTooLong, ServerRestarted, ServerSilent,
-                                    ServiceEnded, ServiceFull, ServiceMissing)
+from nectar.software.errors import (
+    AnswerLost,
+    CallCancelled,
+    CallTimeout,
+    MessageTooLong,
+    ServerRestarted,
+    ServerSilent,
+    ServiceEnded,
+    ServiceFull,
+    ServiceMissing,
+)
 from nectar.software.packet import ASK, EXCHANGE, MAX_DATA, PacketKind, Protocol, Reason
 from nectar.software.transport.datagram import MAX_MESSAGE
 from nectar.verification.software.helpers import BACKENDS, pattern
@@ -71,7 +81,7 @@ def test_a_service_that_is_full_refuses_what_it_cannot_keep(backend):
             system.spawn("CAB1", client, number)
         system.go()
         answered = sorted(number for number, outcome in outcomes if outcome == "answered")
-        assert len(outcomes) == 6 and len(answered) == 3        # one with the task, two that wait
+        assert len(outcomes) == 6 and len(answered) == 3  # one with the task, two that wait
         assert sorted(data[0] for data, _, _ in log) == answered
 
 
@@ -94,6 +104,7 @@ async def succeed(cab, data, server=2, **options):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_task_that_ends_with_a_request_in_hand(backend):
     """The client hears of it when it asks next; the request's memory is freed."""
+
     async def server(cab):
         offered = cab.request.serve(SERVICE)
         await offered.receive()
@@ -101,14 +112,18 @@ def test_a_task_that_ends_with_a_request_in_hand(backend):
 
     with whole(backend=backend) as system:
         system.cab("CAB2").spawn(server)
-        clients = [system.spawn("CAB1", fails, ServiceEnded, "the task that worked on the request", LONG) for _ in range(2)]
+        clients = [
+            system.spawn("CAB1", fails, ServiceEnded, "the task that worked on the request", LONG) for _ in range(2)
+        ]
         system.go()
         assert all(3000 < client.result < 15_000 for client in clients)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_service_that_is_closed(backend):
-    """What waits in it is refused at once; what a task has is still answered; who waits for requests hears of it; the number is free again."""
+    """What waits in it is refused at once; what a task has is still answered; who waits for requests hears of it;
+    the number is free again."""
+
     async def server(cab):
         offered = cab.request.serve(SERVICE)
         other = cab.request.serve(SERVICE + 1)
@@ -175,7 +190,8 @@ def test_an_answer_that_does_not_come_in_time(backend):
 
 
 def vanishing(when, backend):
-    """The server vanishes when the packet for which ``when(receiver, header)`` is true arrives. The error, and what the server did."""
+    """The server vanishes when the packet for which ``when(receiver, header)`` is true arrives. The error, and what
+    the server did."""
     log = []
     with whole(backend=backend) as system:
         tamperer = Tamperer(system, [Protocol.REQUEST])
@@ -245,7 +261,8 @@ def test_a_client_that_vanishes(state, backend):
 @pytest.mark.parametrize("lost", [0, 1])
 @pytest.mark.parametrize("state", ["coming", "waiting", "working", "answered", "over"])
 def test_a_call_is_cancelled(state, lost, backend):
-    """In each state at the server, which frees what it has and does not execute what has not begun; also when the first word of it is lost."""
+    """In each state at the server, which frees what it has and does not execute what has not begun; also when the
+    first word of it is lost."""
     log = []
 
     async def client(cab, tamperer):
@@ -255,7 +272,9 @@ def test_a_call_is_cancelled(state, lost, backend):
             await cab.sleep(30_000)
         call = await cab.request.start((2, SERVICE), LONG)
         if state == "coming":
-            tamperer.rules.append(Rule(lambda receiver, header: kind(header) == PacketKind.REQUEST and header[12] == 2, count=100))
+            tamperer.rules.append(
+                Rule(lambda receiver, header: kind(header) == PacketKind.REQUEST and header[12] == 2, count=100)
+            )
             await cab.sleep(350)
         elif state == "waiting":
             await cab.sleep(2000)
@@ -263,7 +282,9 @@ def test_a_call_is_cancelled(state, lost, backend):
             await first.result()
             await cab.sleep(2000)
         elif state == "answered":
-            tamperer.rules.append(Rule(lambda receiver, header: kind(header) == PacketKind.ANSWER and header[12] == 4, count=100))
+            tamperer.rules.append(
+                Rule(lambda receiver, header: kind(header) == PacketKind.ANSWER and header[12] == 4, count=100)
+            )
             await cab.sleep(25_000)
         else:
             await cab.sleep(30_000)
@@ -285,7 +306,13 @@ def test_a_call_is_cancelled(state, lost, backend):
         system.go()
         assert thread.result == b"tsrif"
         settled(system, 50_000)
-        expected = {"coming": [], "waiting": [], "working": [(LONG, True, False)], "answered": [(LONG, False, True)], "over": [(LONG, False, True)]}
+        expected = {
+            "coming": [],
+            "waiting": [],
+            "working": [(LONG, True, False)],
+            "answered": [(LONG, False, True)],
+            "over": [(LONG, False, True)],
+        }
         assert log == [(b"warm", False, True), (b"first", False, True), *expected[state]]
         assert system.cab("CAB2").request.counters.cancelled == (state != "over")
         assert system.cab("CAB2").request.counters.forgotten == 0
@@ -321,7 +348,8 @@ def test_a_call_is_cancelled_before_its_server_has_heard_of_it(backend):
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("busy", [False, True])
 def test_a_server_cab_that_starts_anew_executes_no_old_duplicate(busy, backend):
-    """A request that was under way fails with ServerRestarted; a copy of one executed before is refused; the next call works."""
+    """A request that was under way fails with ServerRestarted; a copy of one executed before is refused; the next
+    call works."""
     log = []
 
     async def client(cab):
@@ -349,7 +377,8 @@ def test_a_server_cab_that_starts_anew_executes_no_old_duplicate(busy, backend):
 
 
 def test_a_client_cab_that_starts_anew_is_a_new_client():
-    """Its first requests have the numbers of those before; they are executed, and what the server still had of the old ones is dropped."""
+    """Its first requests have the numbers of those before; they are executed, and what the server still had of the
+    old ones is dropped."""
     log = []
 
     async def client(cab, data):
@@ -395,7 +424,17 @@ def test_answers_are_kept_up_to_a_bound(backend):
 
 
 # -- malformed headers -------------------------------------------------------------------------------
-GOOD = dict(protocol=Protocol.REQUEST, source=1, destination=2, kind=PacketKind.REQUEST | ASK, service=SERVICE, number=5, client=1, server=1, word=0)
+GOOD = dict(
+    protocol=Protocol.REQUEST,
+    source=1,
+    destination=2,
+    kind=PacketKind.REQUEST | ASK,
+    service=SERVICE,
+    number=5,
+    client=1,
+    server=1,
+    word=0,
+)
 MALFORMED = {
     "kind 0": (dict(kind=0), 0, "malformed"),
     "kind unknown": (dict(kind=0x7F), 0, "malformed"),
@@ -432,7 +471,9 @@ def test_malformed_headers_are_counted_and_harm_nothing(backend):
         for name, (fields, size, counter) in MALFORMED.items():
             counters = system.cab("CAB2").request.counters
             before = getattr(counters, counter) if counter else 0
-            cab.datalink.post(cab.datalink.route(2), EXCHANGE.pack(*{**GOOD, **fields}.values()), [(block, size)] if size else [])
+            cab.datalink.post(
+                cab.datalink.route(2), EXCHANGE.pack(*{**GOOD, **fields}.values()), [(block, size)] if size else []
+            )
             await cab.sleep(100)
             assert not counter or getattr(counters, counter) == before + 1, name
         cab.memory.free(block)

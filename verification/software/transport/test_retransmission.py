@@ -1,7 +1,7 @@
 """The retransmission timer against Jacobson's and Karn's rules, reckoned with fractions.
 
-Sources: V. Jacobson, "Congestion Avoidance and Control" (1988), appendix A: gains 1/8 and 1/4, time-out mean + 4 deviations.
-"""
+Sources: V. Jacobson, "Congestion Avoidance and Control" (1988), appendix A: gains 1/8 and 1/4, time-out mean + 4
+deviations."""
 
 from fractions import Fraction
 
@@ -35,7 +35,9 @@ def test_the_time_out_follows_mean_and_deviation(samples, tries):
 
 
 @properties
-@given(st.lists(_TIMES, max_size=40), st.integers(1, 1000), st.integers(0, 1000), st.integers(0, 1000), st.integers(0, 40))
+@given(
+    st.lists(_TIMES, max_size=40), st.integers(1, 1000), st.integers(0, 1000), st.integers(0, 1000), st.integers(0, 40)
+)
 def test_the_time_out_stays_within_its_bounds_and_only_grows_with_tries(samples, least, more, most, tries):
     first, most = least + more, least + more + most
     retry = Retry(first, least, most)

@@ -4,15 +4,16 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from nectar.software.transport.sequence import SPAN, SequenceWindow, ahead
 from nectar.software.transport.retry import Retry
+from nectar.software.transport.sequence import SPAN, SequenceWindow, ahead
 from nectar.verification.software.helpers import properties
 
 
 @properties
 @hypothesis.given(st.integers(0, 65535), st.lists(st.integers(-100, 80), max_size=300))
 def test_no_number_is_new_twice_and_a_sender_that_keeps_its_bound_is_never_refused(first, steps):
-    """The model: all numbers ever seen, without wrapping. A number is refused only if it was seen or lies SPAN or more behind the newest."""
+    """The model: all numbers ever seen, without wrapping. A number is refused only if it was seen or lies SPAN or
+    more behind the newest."""
     window, seen, newest = SequenceWindow(), set(), None
     for step in steps:
         number = first if newest is None else newest + step

@@ -1,11 +1,21 @@
-"""The byte stream without faults: sizes, both directions, many connections, slow readers, areas, ends. On the model and on the RTL.
+"""The byte stream without faults: sizes, both directions, many connections, slow readers, areas, ends. On the model and
+on
+the RTL.
 
 Specification: docs/transports.md, "Byte stream"; "The Design of Nectar" (1989), section 6.2.2.
 """
 
 import pytest
 
-from nectar.software.errors import (ConnectionAborted, ConnectionClosed, ConnectRefused, NoRoute, PeerAborted, PortInUse, TimedOut)
+from nectar.software.errors import (
+    ConnectionAborted,
+    ConnectionClosed,
+    ConnectRefused,
+    NoRoute,
+    PeerAborted,
+    PortInUse,
+    TimedOut,
+)
 from nectar.software.packet import MAX_DATA
 from nectar.software.transport.options import StreamOptions
 from nectar.verification import seeds
@@ -13,8 +23,23 @@ from nectar.verification.software.helpers import BACKENDS, pattern
 
 from .streams import PORT, QUICK, calls, calm, exchange, read_all, serves, settle, streams
 
-SIZES = [0, 1, 3, 4, 5, MAX_DATA - 1, MAX_DATA, MAX_DATA + 1, 3 * MAX_DATA, 8 * MAX_DATA, 8 * MAX_DATA + 1, QUICK.buffer - 1, QUICK.buffer,
-         QUICK.buffer + 1, 80_000]
+SIZES = [
+    0,
+    1,
+    3,
+    4,
+    5,
+    MAX_DATA - 1,
+    MAX_DATA,
+    MAX_DATA + 1,
+    3 * MAX_DATA,
+    8 * MAX_DATA,
+    8 * MAX_DATA + 1,
+    QUICK.buffer - 1,
+    QUICK.buffer,
+    QUICK.buffer + 1,
+    80_000,
+]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -28,7 +53,11 @@ def test_transfers_of_every_size_in_both_directions_at_once(length, backend):
         assert client.result == data[::-1] and server.result == [(3, data)]
         calm(system)
         for cab in system.cabs:
-            assert cab.stream.counters.bytes_sent == cab.stream.counters.bytes_received == (length if cab.name in ("CAB1", "CAB3") else 0)
+            assert (
+                cab.stream.counters.bytes_sent
+                == cab.stream.counters.bytes_received
+                == (length if cab.name in ("CAB1", "CAB3") else 0)
+            )
         settle(system)
 
 
@@ -61,7 +90,7 @@ def test_areas_are_sent_from_where_they_lie(backend):
             image = rng.randbytes(1 << 14)
             cab.memory.write(block, image)
             areas = [(block + rng.randrange(1 << 13), rng.choice([0, 1, 5, 40, 1500])) for _ in range(count)]
-            contents.extend(image[start - block:start - block + length] for start, length in areas)
+            contents.extend(image[start - block : start - block + length] for start, length in areas)
             await connection.send(areas)
             cab.memory.write(block, bytes(1 << 14))
         cab.memory.free(block)
@@ -116,7 +145,12 @@ def test_many_connections_at_once_among_all(backend):
         for peer, thread in clients:
             assert thread.result == pattern(3000, peer)
         for number, thread in servers.items():
-            expected = [(cab.id, pattern(5000 + 100 * turn, 16 * cab.id + number)) for cab in system.cabs if cab.id != number for turn in range(2)]
+            expected = [
+                (cab.id, pattern(5000 + 100 * turn, 16 * cab.id + number))
+                for cab in system.cabs
+                if cab.id != number
+                for turn in range(2)
+            ]
             assert sorted(thread.result) == sorted(expected)
         calm(system)
         settle(system)
@@ -125,7 +159,8 @@ def test_many_connections_at_once_among_all(backend):
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("limit, pause_us", [(200, 100), (5000, 4000)])
 def test_a_slow_reader_holds_up_its_sender_and_nobody_else(limit, pause_us, backend):
-    """Flow control: the ring is full, the window closes and opens again. Meanwhile a quick connection to the same CAB goes on."""
+    """Flow control: the ring is full, the window closes and opens again. Meanwhile a quick connection to the same
+    CAB goes on."""
     data = pattern(60_000)
     times = {}
 
@@ -152,6 +187,7 @@ def test_a_slow_reader_holds_up_its_sender_and_nobody_else(limit, pause_us, back
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_window_that_stays_closed_for_long_is_asked_after(backend):
     """The reader sleeps for longer than it would take to be given up: its CAB answers the probes."""
+
     async def server(cab):
         listener = cab.stream.listen(PORT)
         connection = await listener.accept()
@@ -173,6 +209,7 @@ def test_a_window_that_stays_closed_for_long_is_asked_after(backend):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_calls_that_cross_are_two_connections(backend):
     """Both open at once, both close at once: connections are named by the side that opened them."""
+
     async def both(cab, other):
         listener = cab.stream.listen(PORT)
         mine = await cab.stream.connect((other, PORT))
@@ -185,7 +222,10 @@ def test_calls_that_cross_are_two_connections(backend):
     with streams(backend=backend) as system:
         threads = [system.spawn("CAB1", both, 2), system.spawn("CAB2", both, 1)]
         system.go()
-        assert [thread.result for thread in threads] == [(b"accepted by 2", b"called by 2"), (b"accepted by 1", b"called by 1")]
+        assert [thread.result for thread in threads] == [
+            (b"accepted by 2", b"called by 2"),
+            (b"accepted by 1", b"called by 1"),
+        ]
         calm(system)
         settle(system)
 
@@ -193,6 +233,7 @@ def test_calls_that_cross_are_two_connections(backend):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_each_direction_ends_by_itself(backend):
     """After its own close a task still receives, for as long as it likes."""
+
     async def client(cab):
         connection = await cab.stream.connect((2, PORT))
         await connection.close()
@@ -289,7 +330,11 @@ def test_wrong_calls_are_refused(backend):
         with pytest.raises(ConnectionClosed, match="the listener at port 3 has been closed"):
             await listener.accept()
         connection = await stream.connect((2, PORT))
-        for data, error, text in (("text", TypeError, "not str"), (5, TypeError, "not int"), ([(0x200000, 4)], ValueError, "do not lie")):
+        for data, error, text in (
+            ("text", TypeError, "not str"),
+            (5, TypeError, "not int"),
+            ([(0x200000, 4)], ValueError, "do not lie"),
+        ):
             with pytest.raises(error, match=text):
                 await connection.send(data)
         with pytest.raises(ValueError, match="at least 1 byte, not 0"):

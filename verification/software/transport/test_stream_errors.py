@@ -1,11 +1,20 @@
-"""What ends a connection of the byte stream otherwise than by its tasks: a peer that vanishes or restarts, headers that are wrong, no room.
+"""What ends a connection of the byte stream otherwise than by its tasks: a peer that vanishes or restarts, headers that
+are wrong, no room.
 
-Specification: docs/transports.md, "Byte stream". Each gives its own error within a stated time, nobody else notices, nothing is left behind.
-"""
+Specification: docs/transports.md, "Byte stream". Each gives its own error within a stated time, nobody else notices,
+nothing is left behind."""
 
 import pytest
 
-from nectar.software.errors import (ConnectionAborted, ConnectTimeout, PeerAborted, PeerRestarted, PeerSilent, ThreadEnded, TimedOut)
+from nectar.software.errors import (
+    ConnectionAborted,
+    ConnectTimeout,
+    PeerAborted,
+    PeerRestarted,
+    PeerSilent,
+    ThreadEnded,
+    TimedOut,
+)
 from nectar.software.packet import ANY_CAB, STREAM, Flag, Protocol
 from nectar.software.transport.options import StreamOptions
 from nectar.verification.software.helpers import BACKENDS, pattern
@@ -13,7 +22,7 @@ from nectar.verification.software.tamper import Rule, Tamperer
 
 from .streams import PORT, QUICK, calls, calm, read_all, serves, settle, streams
 
-O, E, A, R, ASK, D, OPENER = Flag
+OPEN, E, A, R, ASK, D, OPENER = Flag
 
 
 async def accept(cab):
@@ -45,8 +54,10 @@ async def ends_later(connection):
     await connection.close()
 
 
-# -- a peer that vanishes, by the state that it finds ---------------------------------------------------------------------------
-#: Longest time from the peer's end to the error, in microseconds: of a side that expects something, and of one that does not.
+# -- a peer that vanishes, by the state that it finds
+# --------------------------------------------------------------------------- Longest time from the peer's end to the
+# error, in microseconds: of a side that expects something, and of one that does not.
+#: does not.
 EXPECTING = QUICK.silence_us + QUICK.most_us + 5000
 IDLE = QUICK.idle_us + EXPECTING
 
@@ -63,7 +74,8 @@ VANISHED = {
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("when", VANISHED)
 def test_a_peer_that_vanishes_is_noticed(when, backend):
-    """Nothing crosses from a certain time on, in either direction: both sides have their error in time, and others none."""
+    """Nothing crosses from a certain time on, in either direction: both sides have their error in time, and others
+    none."""
     theirs, ours, longest = VANISHED[when]
     seen = {}
 
@@ -121,6 +133,7 @@ def test_a_peer_that_was_never_there_is_a_time_out(backend):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_caller_that_vanishes_while_it_is_answered_leaves_no_trace_at_the_listener(backend):
     """Half of a set-up: the listener never hears of it, its backlog and the memory are free again."""
+
     async def client(cab):
         error, _ = await failure(cab, cab.stream.connect((2, PORT), timeout_us=5000))
         assert isinstance(error, ConnectTimeout)
@@ -144,7 +157,7 @@ def test_a_caller_that_vanishes_while_it_is_answered_leaves_no_trace_at_the_list
 
     with streams(backend=backend) as system:
         tamperer = Tamperer(system, [Protocol.STREAM])
-        tamperer.rules.append(Rule(lambda at, header: at == 1 or not STREAM.unpack(header)[3] & O, count=100))
+        tamperer.rules.append(Rule(lambda at, header: at == 1 or not STREAM.unpack(header)[3] & OPEN, count=100))
         system.spawn("CAB1", client)
         system.spawn("CAB1", later)
         thread = system.spawn("CAB2", server)
@@ -156,6 +169,7 @@ def test_a_caller_that_vanishes_while_it_is_answered_leaves_no_trace_at_the_list
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_peer_that_vanishes_behind_the_end_is_no_error(backend):
     """Both directions have ended and one side lingers: nobody is left to tell."""
+
     async def client(cab):
         connection = await cab.stream.connect((2, PORT))
         await connection.close()
@@ -171,7 +185,8 @@ def test_a_peer_that_vanishes_behind_the_end_is_no_error(backend):
         settle(system, 150_000)
 
 
-# -- a peer that restarts ----------------------------------------------------------------------------------------------------------
+# -- a peer that restarts
+# --------------------------------------------------------------------------------------------------------------------
 def restart(cab, sequence):
     """As far as the byte stream sees it: nothing is known of any connection, numbers begin anew."""
     for connection in list(cab.stream.connections.values()):
@@ -184,6 +199,7 @@ def restart(cab, sequence):
 @pytest.mark.parametrize("what, longest", [("send", 3000), ("receive", QUICK.idle_us + 3000)])
 def test_a_peer_that_has_restarted_answers_with_a_reset(what, longest, backend):
     """At the next packet; of a side that only waits, at the probe that it sends when the peer is silent."""
+
     async def client(cab):
         connection = await cab.stream.connect((2, PORT))
         await cab.sleep(2000)
@@ -203,7 +219,9 @@ def test_a_peer_that_has_restarted_answers_with_a_reset(what, longest, backend):
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("sequence", [12345, 0])
 def test_a_restarted_peer_that_calls_again_with_the_same_name_replaces_the_old_connection(sequence, backend):
-    """The half-open connection at the other side ends with an error, the new call comes through; also with the same first sequence number."""
+    """The half-open connection at the other side ends with an error, the new call comes through; also with the same
+    first sequence number."""
+
     async def client(cab):
         connection = await cab.stream.connect((2, PORT))
         await connection.send(b"before")
@@ -236,7 +254,8 @@ def test_a_restarted_peer_that_calls_again_with_the_same_name_replaces_the_old_c
         settle(system)
 
 
-# -- room ---------------------------------------------------------------------------------------------------------------------------
+# -- room
+# --------------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("what", ["backlog", "memory"])
 def test_a_call_for_which_there_is_no_room_now_comes_through_later(what, backend):
@@ -290,6 +309,7 @@ def test_a_listener_that_closes_aborts_what_nobody_has_accepted(backend):
 @pytest.mark.parametrize("how", ["timed out", "ended"])
 def test_a_send_of_areas_that_is_given_up_aborts_and_leaves_the_areas_alone(how, backend):
     """The reader does not read. When the sender goes on no packet names the areas any more."""
+
     async def client(cab):
         connection = await cab.stream.connect((2, PORT))
         block = await cab.memory.allocate(1 << 16)
@@ -324,10 +344,21 @@ def test_a_send_of_areas_that_is_given_up_aborts_and_leaves_the_areas_alone(how,
         settle(system)
 
 
-# -- wrong headers ------------------------------------------------------------------------------------------------------------------
+# -- wrong headers
+# --------------------------------------------------------------------------------------------------------------------
 def forged(**changes):
-    """A header to CAB2 that says it is of CAB1's connection 1 (first sequence numbers 0), changed as named; by default an acknowledgment."""
-    fields = {"protocol": Protocol.STREAM, "source": 1, "destination": 2, "flags": A | OPENER, "number": 1, "window": 100, "seq": 1, "ack": 1}
+    """A header to CAB2 that says it is of CAB1's connection 1 (first sequence numbers 0), changed as named; by
+    default an acknowledgment."""
+    fields = {
+        "protocol": Protocol.STREAM,
+        "source": 1,
+        "destination": 2,
+        "flags": A | OPENER,
+        "number": 1,
+        "window": 100,
+        "seq": 1,
+        "ack": 1,
+    }
     fields.update(changes)
     return STREAM.pack(*fields.values())
 
@@ -336,21 +367,35 @@ def forged(**changes):
 WRONG = {
     "destination": [(forged(destination=9), 0), (forged(destination=ANY_CAB), 3)],
     "source": [(forged(source=2), 0), (forged(source=ANY_CAB), 0)],
-    "flags": [(forged(flags=0x40 | A | OPENER), 0), (forged(flags=O | R | OPENER), 0), (forged(flags=O | D | OPENER), 4), (forged(flags=O | E | OPENER), 0),
-              (forged(flags=R | D | OPENER), 4), (forged(flags=D | OPENER), 4), (forged(flags=OPENER), 0), (forged(flags=O), 0),
-              (forged(flags=O | A | OPENER), 0), (forged(flags=0), 0)],
-    "port": [(forged(flags=O | OPENER, ack=1 << 16), 0)],
+    "flags": [
+        (forged(flags=0x40 | A | OPENER), 0),
+        (forged(flags=OPEN | R | OPENER), 0),
+        (forged(flags=OPEN | D | OPENER), 4),
+        (forged(flags=OPEN | E | OPENER), 0),
+        (forged(flags=R | D | OPENER), 4),
+        (forged(flags=D | OPENER), 4),
+        (forged(flags=OPENER), 0),
+        (forged(flags=OPEN), 0),
+        (forged(flags=OPEN | A | OPENER), 0),
+        (forged(flags=0), 0),
+    ],
+    "port": [(forged(flags=OPEN | OPENER, ack=1 << 16), 0)],
     "refusal": [(forged(flags=R | OPENER, window=3), 0)],
     "sequence": [(forged(seq=1 + QUICK.buffer + 100), 0), (forged(seq=2**31 - 5, flags=A | E | OPENER), 0)],
     "acknowledgment": [(forged(ack=1000), 0), (forged(ack=2**31 - 1), 0)],
-    "reset": [(forged(flags=R | OPENER, window=0, seq=0), 0), (forged(flags=R | OPENER, window=0, seq=QUICK.buffer + 100), 0)],
+    "reset": [
+        (forged(flags=R | OPENER, window=0, seq=0), 0),
+        (forged(flags=R | OPENER, window=0, seq=QUICK.buffer + 100), 0),
+    ],
     "empty": [(forged(flags=A | D | OPENER), 0)],
 }
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_wrong_headers_are_counted_by_their_name_and_harm_nobody(backend):
-    """CAB3 forges packets of a connection between CAB1 and CAB2 that says nothing meanwhile; then that goes on as if nothing had been."""
+    """CAB3 forges packets of a connection between CAB1 and CAB2 that says nothing meanwhile; then that goes on as if
+    nothing had been."""
+
     async def client(cab):
         connection = await cab.stream.connect((2, PORT))
         while not seen:
@@ -388,8 +433,11 @@ def test_an_end_that_contradicts_another_or_the_bytes_is_counted(backend):
     async def client(cab):
         connection = await cab.stream.connect((2, PORT))
         route, block = cab.datalink.route(2), await cab.memory.allocate(64)
-        for header, length in ((forged(flags=A | E | OPENER, seq=101), 0), (forged(flags=A | E | OPENER, seq=51), 0),
-                               (forged(flags=A | D | OPENER, seq=99), 8)):
+        for header, length in (
+            (forged(flags=A | E | OPENER, seq=101), 0),
+            (forged(flags=A | E | OPENER, seq=51), 0),
+            (forged(flags=A | D | OPENER, seq=99), 8),
+        ):
             await cab.datalink.send(route, header, [(block, length)] if length else [])
         await cab.sleep(1000)
         cab.memory.free(block)

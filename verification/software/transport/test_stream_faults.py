@@ -1,7 +1,7 @@
 """The byte stream when packets are lost, doubled, overtaken, damaged: the same bytes arrive, nothing is left behind.
 
-Specification: docs/transports.md, "Byte stream". What goes wrong here goes wrong between the datalink and the transport (``tamper``).
-"""
+Specification: docs/transports.md, "Byte stream". What goes wrong here goes wrong between the datalink and the transport
+(``tamper``)."""
 
 import pytest
 
@@ -35,20 +35,26 @@ def _cases():
 
 @pytest.mark.parametrize("seed, backend", list(_cases()))
 def test_nothing_is_lost_doubled_overtaken_or_damaged_in_the_end(seed, backend):
-    """Three connections in both directions, up to a fifth of the packets tampered with; small rings, numbers that wrap."""
+    """Three connections in both directions, up to a fifth of the packets tampered with; small rings, numbers that
+    wrap."""
     rng = seeds.rng("stream faults", seed)
     there = [[rng.randbytes(rng.choice([1, 300, 5000, 12_000])) for _ in range(3)] for _ in range(3)]
     back = [rng.randbytes(9000), rng.randbytes(2000)]
-    with streams("hub:3", options=StreamOptions(buffer=1 << 13, first_us=4000, most_us=15_000, silence_us=300_000, linger_us=100_000),
-                 backend=backend) as system:
+    with streams(
+        "hub:3",
+        options=StreamOptions(buffer=1 << 13, first_us=4000, most_us=15_000, silence_us=300_000, linger_us=100_000),
+        backend=backend,
+    ) as system:
         for cab in system.cabs:
             cab.stream.sequence = (-rng.randrange(20_000)) % (1 << 32)
         rates = {name: rng.choice([0.0, 0.02, 0.06]) for name in ("drop", "damage", "double", "delay")}
         rates[rng.choice(list(rates))] = 0.06
         print(rates)
         tamperer = Tamperer(system, [Protocol.STREAM], seed, **rates, late_us=1500)
-        clients = [system.spawn(name, calls, (2, PORT), there[index], rng.choice([500, 4000]))
-                   for index, name in enumerate(("CAB1", "CAB3", "CAB3"))]
+        clients = [
+            system.spawn(name, calls, (2, PORT), there[index], rng.choice([500, 4000]))
+            for index, name in enumerate(("CAB1", "CAB3", "CAB3"))
+        ]
         server = system.spawn("CAB2", serves, PORT, 3, back, rng.choice([700, 4000]))
         system.go()
         assert [thread.result for thread in clients] == [b"".join(back)] * 3
@@ -63,15 +69,17 @@ def lost(match, skip=0, count=1):
     return Rule(match, skip=skip, count=count)
 
 
-#: What is lost, of packets to CAB1 (which calls) and CAB2; all but the last are made up for without a word to the tasks.
+#: What is lost, of packets to CAB1 (which calls) and CAB2; all but the last are made up for without a word to the
+#: tasks.
 LOSSES = {
     "the call": lambda: lost(lambda at, header: at == 2 and flags_of(header) & Flag.OPEN),
     "its answer": lambda: lost(lambda at, header: at == 1 and flags_of(header) & Flag.OPEN),
     "the answer's acknowledgment": lambda: lost(lambda at, header: at == 2 and not flags_of(header) & Flag.OPEN),
     "the first data": lambda: lost(lambda at, header: at == 2 and flags_of(header) & Flag.DATA),
     "data in the middle": lambda: lost(lambda at, header: at == 2 and flags_of(header) & Flag.DATA, 7),
-    "data, and what repeats it": lambda: lost(lambda at, header: at == 2 and flags_of(header) & Flag.DATA
-                                              and STREAM.unpack(header)[6] == 1 + 7 * 1004, 0, 3),
+    "data, and what repeats it": lambda: lost(
+        lambda at, header: at == 2 and flags_of(header) & Flag.DATA and STREAM.unpack(header)[6] == 1 + 7 * 1004, 0, 3
+    ),
     "a whole window": lambda: lost(lambda at, header: at == 2 and flags_of(header) & Flag.DATA, 5, 12),
     "acknowledgments": lambda: lost(lambda at, header: at == 1 and not flags_of(header) & Flag.OPEN, 0, 6),
     "the end": lambda: lost(lambda at, header: at == 2 and flags_of(header) & Flag.END),
@@ -100,7 +108,8 @@ def test_a_loss_is_made_up_for(what, backend):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_loss_in_the_middle_costs_one_packet_and_little_time(backend):
-    """Repeated acknowledgments tell of it at once, what came behind it is kept: one packet is sent again, long before the timer would."""
+    """Repeated acknowledgments tell of it at once, what came behind it is kept: one packet is sent again, long
+    before the timer would."""
     times = {}
 
     async def client(cab):
@@ -126,12 +135,13 @@ def test_a_loss_in_the_middle_costs_one_packet_and_little_time(backend):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_damaged_packet_does_no_harm_to_what_is_kept_beyond_a_gap(backend):
-    """Its header may name any place of the ring, and its bytes are there before the CRC tells: what lies there must come again."""
+    """Its header may name any place of the ring, and its bytes are there before the CRC tells: what lies there must
+    come again."""
     gap = 3
 
     def shift(header):
         fields = list(STREAM.unpack(header))
-        fields[6] += 2008         # onto the next packet but one
+        fields[6] += 2008  # onto the next packet but one
         return STREAM.pack(*fields)
 
     with streams(backend=backend) as system:
@@ -139,7 +149,9 @@ def test_a_damaged_packet_does_no_harm_to_what_is_kept_beyond_a_gap(backend):
             cab.stream.sequence = 0
         tamperer = Tamperer(system, [Protocol.STREAM])
         first = 1 + gap * 1004
-        tamperer.rules.append(lost(lambda at, header: at == 2 and flags_of(header) & Flag.DATA and STREAM.unpack(header)[6] == first))
+        tamperer.rules.append(
+            lost(lambda at, header: at == 2 and flags_of(header) & Flag.DATA and STREAM.unpack(header)[6] == first)
+        )
         real = tamperer.rules[0]
         # The copy of the packet in the gap comes behind those beyond it: spoilt, and with a number that is too high.
         spoilt = Rule(lambda at, header: at == 2 and real.hits and STREAM.unpack(header)[6] == first, "damage")
@@ -170,6 +182,7 @@ def test_a_damaged_packet_does_no_harm_to_what_is_kept_beyond_a_gap(backend):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_lost_word_that_the_window_is_open_again_is_asked_for(backend):
     """The reader has made room, and the acknowledgment that says so is lost: the sender's probe finds it out."""
+
     async def server(cab, rule):
         listener = cab.stream.listen(PORT)
         connection = await listener.accept()
@@ -180,7 +193,10 @@ def test_a_lost_word_that_the_window_is_open_again_is_asked_for(backend):
         await connection.close()
         return got
 
-    with streams(options=StreamOptions(buffer=1 << 12, first_us=4000, most_us=10_000, idle_us=10**8, linger_us=30_000), backend=backend) as system:
+    with streams(
+        options=StreamOptions(buffer=1 << 12, first_us=4000, most_us=10_000, idle_us=10**8, linger_us=30_000),
+        backend=backend,
+    ) as system:
         tamperer = Tamperer(system, [Protocol.STREAM])
         rule = lost(lambda at, header: at == 1 and flags_of(header) == Flag.ACK and STREAM.unpack(header)[5] > 0, 0, 0)
         tamperer.rules.append(rule)
@@ -218,7 +234,9 @@ def test_an_abort_that_is_lost_is_told_at_the_next_word(backend):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_was_sent_twice_teaches_nothing_of_the_round_trip(backend):
-    """Karn's rule: the time to the acknowledgment of a packet that was lost is no round trip. What is sent after it is measured again."""
+    """Karn's rule: the time to the acknowledgment of a packet that was lost is no round trip. What is sent after it
+    is measured again."""
+
     async def client(cab):
         connection = await cab.stream.connect((2, PORT))
         means = []
@@ -249,7 +267,9 @@ def test_what_was_sent_twice_teaches_nothing_of_the_round_trip(backend):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_probes_that_are_lost_are_repeated_and_then_forgotten(backend):
-    """Two questions to a silent peer get lost, the third is answered: what is sent later has not to wait for longer because of that."""
+    """Two questions to a silent peer get lost, the third is answered: what is sent later has not to wait for longer
+    because of that."""
+
     async def client(cab):
         connection = await cab.stream.connect((2, PORT))
         await cab.sleep(50_000)

@@ -17,7 +17,8 @@ SILENT = QUICK.idle_us + QUICK.silence_us + QUICK.most_us + 5000
 
 
 async def waits(cab, destination, doing):
-    """A task: opens a connection, does ``doing(connection)`` until it fails. Returns the error and when it came, in microseconds."""
+    """A task: opens a connection, does ``doing(connection)`` until it fails. Returns the error and when it came, in
+    microseconds."""
     connection = await cab.stream.connect(destination)
     try:
         while True:

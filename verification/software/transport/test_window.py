@@ -25,14 +25,21 @@ def test_a_position_is_told_by_its_low_bits_from_any_first_number(position, offs
 
 # -- receiving ---------------------------------------------------------------------------------------
 _STRETCH = st.tuples(st.integers(-20, SIZE + 20), st.integers(1, MOST))
-_RECEIVING = st.lists(st.one_of(st.tuples(st.just("came"), _STRETCH), st.tuples(st.just("spoilt"), _STRETCH),
-                                st.tuples(st.just("take"), st.integers(1, SIZE))), max_size=60)
+_RECEIVING = st.lists(
+    st.one_of(
+        st.tuples(st.just("came"), _STRETCH),
+        st.tuples(st.just("spoilt"), _STRETCH),
+        st.tuples(st.just("take"), st.integers(1, SIZE)),
+    ),
+    max_size=60,
+)
 
 
 @properties
 @given(_RECEIVING, st.integers(1, SIZE))
 def test_the_receive_window_knows_what_has_come(actions, step):
-    """Against a set of positions. Stretches are told from ``next`` on; what has no room is not stored, as the upcall would have it."""
+    """Against a set of positions. Stretches are told from ``next`` on; what has no room is not stored, as the upcall
+    would have it."""
     window, good = ReceiveWindow(SIZE, step), set()
     edge = SIZE
     for action, value in actions:
@@ -102,7 +109,7 @@ def test_the_end_counts_when_everything_before_it_has_come(lengths, rng):
         else:
             assert window.fits(*item)
             window.came(*item)
-        assert window.over == (None in order[:order.index(item) + 1] and window.next == position)
+        assert window.over == (None in order[: order.index(item) + 1] and window.next == position)
     assert window.over and window.acknowledges == position + 1 and not window.gap
     assert not window.fits(position, 1) and window.room(position) == 0
 
@@ -116,11 +123,20 @@ def test_an_end_before_what_has_come_is_none():
 
 
 # -- sending, and both together --------------------------------------------------------------------------------
-_SENDING = st.lists(st.one_of(st.tuples(st.just("give"), st.integers(1, 80)), st.tuples(st.just("send"), st.integers(1, 4)),
-                              st.tuples(st.just("deliver"), st.integers(0, 7)), st.tuples(st.just("lose"), st.integers(0, 7)),
-                              st.tuples(st.just("damage"), st.integers(0, 7)), st.tuples(st.just("double"), st.integers(0, 7)),
-                              st.tuples(st.just("take"), st.integers(1, SIZE)), st.tuples(st.just("timer"), st.just(0)),
-                              st.tuples(st.just("close"), st.just(0))), max_size=120)
+_SENDING = st.lists(
+    st.one_of(
+        st.tuples(st.just("give"), st.integers(1, 80)),
+        st.tuples(st.just("send"), st.integers(1, 4)),
+        st.tuples(st.just("deliver"), st.integers(0, 7)),
+        st.tuples(st.just("lose"), st.integers(0, 7)),
+        st.tuples(st.just("damage"), st.integers(0, 7)),
+        st.tuples(st.just("double"), st.integers(0, 7)),
+        st.tuples(st.just("take"), st.integers(1, SIZE)),
+        st.tuples(st.just("timer"), st.just(0)),
+        st.tuples(st.just("close"), st.just(0)),
+    ),
+    max_size=120,
+)
 
 
 class Pair:
@@ -130,7 +146,7 @@ class Pair:
         self.first = first
         self.out, self.into = SendWindow(), ReceiveWindow(SIZE, 8)
         self.out.edge = SIZE
-        self.memory = {}          # position -> byte, as the DMA has stored them
+        self.memory = {}  # position -> byte, as the DMA has stored them
         self.data = bytearray()
         self.packets, self.acks = [], []
         self.got = bytearray()
@@ -157,7 +173,7 @@ class Pair:
     def emit(self, stretch):
         position, length, ends = stretch
         assert not ends or self.out.closing and position + length == self.out.end
-        self.packets.append((self.wire(position), bytes(self.data[position:position + length]), ends))
+        self.packets.append((self.wire(position), bytes(self.data[position : position + length]), ends))
 
     def acknowledge(self):
         self.acks.append((self.wire(self.into.acknowledges), self.into.edge - self.into.acknowledges))
@@ -215,13 +231,13 @@ class Pair:
             self.out.lost()
             self.emit(self.out.first(MOST))
         elif self.out.blocked:
-            self.acknowledge()       # the answer to a probe
+            self.acknowledge()  # the answer to a probe
 
     def close(self, _=0):
         self.out.closing = True
 
     def check(self):
-        assert self.got == self.data[:len(self.got)]
+        assert self.got == self.data[: len(self.got)]
         assert self.out.acknowledged <= self.into.acknowledges <= self.out.next
         assert self.out.edge <= self.into.edge
         assert self.into.next - self.into.taken <= SIZE

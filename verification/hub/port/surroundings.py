@@ -1,0 +1,187 @@
+"""What stands around an input port in its bench."""
+
+import random
+from collections import deque
+
+from nectar.hdl.hub.messages import FAULTS
+from nectar.hdl.hub.monitor_map import ERRORS, CounterId
+from nectar.verification.hub.lockstep import Lockstep
+from nectar.verification.hub.port.test_input_register import kind
+
+__all__ = ["CAPACITY", "HUB", "MAX_ERRORS", "PORT", "PORTS", "Surroundings"]
+
+HUB = 0x42
+PORTS, PORT, CAPACITY = 4, 2, 64
+MAX_ERRORS = 255
+
+
+class Surroundings:
+    """Everything around an input port: some connected outputs, a controller that answers, a reply bus that takes a
+    reply when told."""
+
+    def __init__(self, dut):
+        self.lockstep = Lockstep(
+            dut,
+            [
+                "coming",
+                "rx_symbol",
+                "rx_kind",
+                "enabled",
+                "hub_id",
+                "targets",
+                "space",
+                "resume",
+                "response_valid",
+                "done",
+                "value",
+                "fault",
+                "quiet",
+                "mine",
+                "answer__ready",
+                "reset_queue",
+                "expired",
+                "no_route",
+                "reply_lost",
+                "reply_source__place",
+                "reply_source__pop",
+            ],
+        )
+        self.hub = HUB
+        self.targets = random.choice([mask for mask in range(1, 1 << PORTS) if not mask >> PORT & 1])
+        self.moved = []  # (symbol, cycle)
+        self.requests = []  # (op, param, cycle)
+        self.given = []  # values of the responses
+        self.answers = []
+        self.replies = []
+        self.counted = dict.fromkeys(CounterId, 0)
+        self.readies = self.closes = self.heard = 0
+        self.sums = deque([0, 0])  # of errors, as they are to be shown two cycles later
+        self.closing = None  # cycle in which no output is connected
+        self.due = None
+        self.error = 0  # of the next response
+        self.register = (0, 0)
+        self.place = 0
+
+    async def cycle(self, symbol=None, space=True, take=True, respond=True, **more):
+        """One cycle in which ``symbol`` is at the pins, and all outputs that are connected have space, or not all.
+
+        The controller needs three; behind a close all no output is connected for one cycle. The sum of errors is
+        checked in every cycle."""
+        now = self.lockstep.cycle
+        enabled = more.get("enabled", 1)
+        responds = respond and self.due is not None and now >= self.due
+        self.place = self.place + 1 & 3 if self.place or (take and self.lockstep.read("reply_source__valid")) else 0
+        connected = 0 if now == self.closing else self.targets
+        free = random.getrandbits(PORTS) | connected
+        if not space and connected:
+            free &= ~(1 << random.choice([n for n in range(PORTS) if connected >> n & 1]))
+        if responds:
+            self.given.append(self.error or random.randrange(256))
+        inputs = {
+            "coming": 0x1AA if symbol is None else symbol,
+            "rx_symbol": self.register[0],
+            "rx_kind": self.register[1],
+            "hub_id": self.hub,
+            "enabled": enabled,
+            "targets": connected,
+            "space": free,
+            "mine": 1,
+            "answer__ready": take,
+            "response_valid": responds,
+            "done": not self.error,
+            "value": self.given[-1] if responds else random.randrange(256),
+            "fault": sum(1 << n for n, fault in enumerate(FAULTS) if fault == self.error),
+            "reply_source__place": self.place,
+            "reply_source__pop": self.place == 3,
+            **more,
+        }
+        names = (
+            "move",
+            "passage",
+            "request_valid",
+            "request",
+            "answer__valid",
+            "answer__payload",
+            "reply_source__byte",
+            "events",
+            "send_ready",
+            "close_one",
+            "close_mine",
+            "ready_arrived",
+            "errors",
+        )
+        (
+            move,
+            passage,
+            request_valid,
+            request,
+            answer_valid,
+            answer,
+            byte,
+            events,
+            ready,
+            close_one,
+            close_mine,
+            heard,
+            errors,
+        ) = await self.lockstep.step(inputs, outputs=names)
+        if responds:
+            self.due = None
+        if move:
+            assert not connected & ~free, "a symbol moved without space"
+            self.moved.append((passage & 0x1FF, now))
+            if passage >> 9:
+                self.closing = now + random.randint(1, 4)
+        if request_valid:
+            assert self.due is None, "a request before the response to the one before"
+            self.requests.append((request >> 8, request & 0xFF, now))
+            self.due = now + 3
+        if answer_valid and take:
+            self.answers.append(answer)
+        if self.place == 1:
+            self.replies.append(b"")
+        if self.place:
+            self.replies[-1] += bytes([byte])
+        for counter in CounterId:
+            self.counted[counter] += events >> counter & 1
+        self.readies += ready
+        self.heard += heard
+        self.sums.append(self.counted_errors)
+        total = self.sums.popleft()
+        assert errors == total if total <= MAX_ERRORS else errors > MAX_ERRORS, (
+            f"cycle {now}: {errors} errors shown, {total} counted"
+        )
+        self.closes += close_one or close_mine
+        self.register = (0x1AA, 0) if symbol is None else (symbol, kind(symbol, enabled))
+
+    async def send(self, symbols, **more):
+        """Symbols in consecutive cycles."""
+        for symbol in symbols:
+            await self.cycle(symbol, **more)
+
+    async def settle(self, limit=3000, **more):
+        """Cycles until the port is not busy."""
+        for _ in range(3):
+            await self.cycle(**more)
+        for _ in range(limit):
+            await self.cycle(**more)
+            if not self.lockstep.read("busy"):
+                return
+        raise AssertionError("the port stays busy")
+
+    @property
+    def level(self):
+        """Entries of the queue, as they are shown."""
+        level = self.lockstep.read("level")
+        assert level >> 9 == 0
+        return 1 - level + (level >> 8) * 512
+
+    @property
+    def errors(self):
+        """Errors counted."""
+        return min(self.lockstep.read("errors"), MAX_ERRORS)
+
+    @property
+    def counted_errors(self):
+        """The same, by the events of their names."""
+        return sum(self.counted[counter] for counter in ERRORS)
