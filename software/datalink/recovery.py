@@ -66,7 +66,7 @@ class Recovery:
         self._thread = None
 
     def report_unresponsive(self, cab):
-        """See ``Datalink.suspect``."""
+        """See ``Datalink.report_unresponsive``."""
         if cab in self.datalink.routes and cab not in self._suspects:
             self._suspects.append(cab)
             self.datalink.out.link_suspect = True
@@ -111,7 +111,9 @@ class Recovery:
         async with self.datalink.out as out:
             try:
                 for index, (hub, port) in enumerate(hops):
-                    arrival = await self._reach(hub, hops[index - 1] if index else None)
+                    arrival, flushed = await self._reach(hub, hops[index - 1] if index else None)
+                    if flushed:
+                        await self._suspect_others(hops, index)
                     if index and not await questions.ask(Op.STATUS_READY, *hops[index - 1]):
                         # This command waits for its turn in the queue: when it is done, what was in front of it has
                         # left.
@@ -138,20 +140,33 @@ class Recovery:
                     await out.commands([CLOSE_ALL])
 
     async def _reach(self, hub, before):
-        """The port at which this CAB's commands arrive at ``hub``; flushes its queue if it does not answer. Raises
-        _Broken, Refused."""
+        """The port at which this CAB's commands arrive at ``hub``, and whether its queue had to be flushed since it did
+        not answer. Raises _Broken, Refused."""
         try:
             # As patient as for a circuit: what is in front of the question may only be waiting for its turn.
-            return await self.questions.ask(Op.IDENTITY_REPLY, hub, 0, self.datalink.options.reply_us)
+            return await self.questions.ask(Op.IDENTITY_REPLY, hub, 0, self.datalink.options.reply_us), False
         except NoReply:
             pass
         try:
             await self.questions.ask(Op.FLUSH_REPLY, hub)
             self.counters.flushed += 1
             await self.questions.ask(Op.CLOSE_MINE_REPLY, hub)
-            return await self.questions.ask(Op.IDENTITY_REPLY, hub)
+            return await self.questions.ask(Op.IDENTITY_REPLY, hub), True
         except NoReply as silent:
             raise _Broken(before) from silent
+
+    async def _suspect_others(self, hops, index):
+        """What was flushed out of a HUB may have waited there for a ready signal that is lost, on the way to another
+        CAB. The HUB's watchdog would have restored it, but now there is nothing any more that stands still. So the
+        ways over its outputs that are not ready are looked at, too, one for each output."""
+        hub, own = hops[index]
+        ways = {}
+        for cab, way in self.datalink.routes.items():
+            if len(way) > index + 1 and way[:index] == hops[:index] and way[index][0] == hub and way[index][1] != own:
+                ways.setdefault(way[index][1], cab)
+        for port, cab in sorted(ways.items()):
+            if cab not in self._suspects and not await self.questions.ask(Op.STATUS_READY, hub, port):
+                self._suspects.append(cab)
 
     # -- other ways ----------------------------------------------------------------------------------
     def _avoid(self, channel):

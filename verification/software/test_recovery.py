@@ -223,6 +223,37 @@ def test_a_queue_that_is_stuck_is_flushed(backend):
         assert system.time_ns < 50_000_000
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_whoever_flushes_a_queue_restores_what_was_waited_for_there(backend):
+    """Packets to CAB4, which nobody suspects, stick at HUB1 since a ready signal is lost. The way to CAB3 is suspected
+    again and again: each time the queue is flushed before HUB1's watchdog would restore the ready bit."""
+
+    async def send(cab):
+        for number in range(16):
+            await cab.datagram.send((4, 1), bytes([number]) * 40)
+            await cab.sleep(6_000)
+
+    async def doubt(cab):
+        for _ in range(12):
+            await cab.sleep(7_500)
+            cab.datalink.report_unresponsive(3)
+
+    with model("mesh:2x2", backend=backend, options=QUICK) as system:
+        before = used(system)
+        assert [system.cab("CAB1").datalink.routes[cab][0] for cab in (3, 4)] == [(1, 3), (1, 1)]
+        lost = system.faults.lose("HUB2.P2->HUB1.P1", kind="ready", nth=2)
+        system.spawn("CAB1", send)
+        system.spawn("CAB1", doubt)
+        receiver = system.spawn("CAB4", collect, 15)
+        system.go()
+        assert lost.hits == 1
+        got, at_us = receiver.result
+        # What was in the queue when it was flushed, and no more.
+        assert got[:2] == [0, 1] and len(got) >= 12 and at_us < 16 * 6_000 + 5_000
+        assert system.cab("CAB1").datalink.counters.repaired == 1
+        assert used(system) == before
+
+
 @pytest.mark.parametrize("backend", ["model", pytest.param("engine", marks=pytest.mark.nightly)])
 def test_the_connection_of_a_cab_that_stopped_is_ended_by_the_watchdog(backend):
     """H20: CAB2 opens a way to CAB3 and stops; CAB1 gets through when the HUB has ended that."""
