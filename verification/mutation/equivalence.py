@@ -21,7 +21,9 @@ __all__ = ["equivalent", "unreached"]
 
 #: Cycles of the inductions, and seconds that a proof may take.
 _CYCLES, _STEPS, _SECONDS = 3, 4, 120
-_MEMORY, _ASYNCHRONOUS = "cell $mem", "cell $adff"
+_ASYNCHRONOUS = "cell $adff"
+#: Memories by name; tables that yosys has made of choices are logic, and become it again in proofs.
+_MEMORY = re.compile(r'^    parameter \\MEMID "(?!\$auto\$proc_rom)', re.M)
 _SAME, _INDUCTION, _PAIRED = (
     "no model found: SUCCESS!",
     "Induction step proven: SUCCESS!",
@@ -80,7 +82,7 @@ def _proofs(numbers, directory, proof):
         script += (
             f"log ===== proof {index} =====; design -load one\nread_verilog "
             f"<<EOT\n{_wrapper('gold', ports, 0)}{_wrapper('gate', ports, number)}EOT\n"
-            f"hierarchy; proc; flatten; delete dut; opt_expr; opt_clean; {proof}\n"
+            f"hierarchy; proc; flatten; memory_map -rom-only; delete dut; opt_expr; opt_clean; {proof}\n"
         )
     (directory / "proofs.ys").write_text(script)
     return "script proofs.ys"
@@ -99,7 +101,9 @@ def equivalent(numbers, directory):
     if not numbers:
         return set()
     way, marker = (
-        (_BY_PAIRS, _PAIRED) if _MEMORY in _module((directory / "mutants.il").read_text()) else (_CUT_OPEN, _SAME)
+        (_BY_PAIRS, _PAIRED)
+        if _MEMORY.search(_module((directory / "mutants.il").read_text()))
+        else (_CUT_OPEN, _SAME)
     )
     return {numbers[index] for index in _proved(_proofs(numbers, directory, way), len(numbers), marker, directory)}
 
@@ -109,11 +113,11 @@ def unreached(numbers, directory):
     reaches from the reset: a set."""
     numbers, directory = list(numbers), Path(directory)
     text = (directory / "mutants.il").read_text()
-    if not numbers or _MEMORY in _module(text):
+    if not numbers or _MEMORY.search(_module(text)):
         return set()
     if _ASYNCHRONOUS in text:
         way, marker = f"{_FLAT}; memory_map; opt_clean; {_CUT_OPEN}", _SAME
-    elif _MEMORY in text:
+    elif _MEMORY.search(text):
         orders = (directory / "mutate.ys").read_text().splitlines()
         numbers = [
             number for number in numbers if " -port clk " not in orders[number - 1]

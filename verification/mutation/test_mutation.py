@@ -263,6 +263,14 @@ def test_what_a_submodule_with_a_memory_does_not_look_at_makes_no_difference(com
     assert equivalent(alike, tmp_path) != alike
 
 
+def test_a_table_that_yosys_makes_of_choices_is_logic(tmp_path):
+    """Not a memory, of which two of the same name would stand in one module."""
+    _, mutants = mutate(TARGETS["link/encoder"].component(), tmp_path, 40)
+    numbers = [mutant.number for mutant in mutants]
+    alike = equivalent(numbers, tmp_path)
+    assert alike and alike == unreached(numbers, tmp_path) and alike < set(numbers)
+
+
 def test_where_a_line_resets_a_register_the_submodules_registers_are_compared(tmp_path):
     """AS* ends what a StrobeWatch holds at any time. Its submodule's two flip-flops have no reset, so that pin does
     not matter; the clock's does."""
