@@ -20,8 +20,7 @@ _SAMPLES = 4
 
 class BenchSetup(wiring.Component):
     """A ``HubTop`` and 1 to 16 ``CabTop``, joined at the pins of their serial fibers: CAB number N, from 0, hangs on
-    port
-    N.
+    port N.
 
     Parameters
     ----------

@@ -1,6 +1,5 @@
 """A HUB that tests itself: traffic from all ports to all others at once, checked byte by byte, and lights that tell
-what
-comes of it.
+what comes of it.
 
 Source: ours. ``docs/boards.md`` tells what the lights mean.
 """

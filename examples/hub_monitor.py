@@ -1,6 +1,5 @@
 """Looks into a HUB: one CAB starts the HUB's recorder, the others talk, and then it tells who was connected to whom,
-when,
-and for how long.
+when, and for how long.
 
     nectar run examples/hub_monitor.py [--topology hub:4]
 

@@ -275,8 +275,7 @@ class Engine:
     # -- running -------------------------------------------------------------------------------------
     def start(self, cab, handler=False):
         """Software for CAB ``cab``, or for the node of that name, is there; its first turn comes at the CAB's next
-        clock
-        edge after reset.
+        clock edge after reset.
 
         ``handler`` tells whether it has an interrupt handler already.
         """
@@ -359,8 +358,7 @@ class Engine:
         delay_ps=0,
     ):
         """Puts a fault on the direction ``ends`` of a fiber: (sending end, receiving end). Returns what ``fault_end``
-        and
-        ``fault_count`` want.
+        and ``fault_count`` want.
 
         ``key``: of its random numbers; ``threshold``: the rate times 2**53, None: by place.
         """

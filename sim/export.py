@@ -1,6 +1,5 @@
 """Writes the Verilog of a board to a file: ``python -m nectar.sim.export cab|vmecab|hub|cluster|desk [parameters]
-MODULE
-FILE``.
+MODULE FILE``.
 
 Of a CAB with VME the period of its clock is given, of a HUB its ports and its profile, of a cluster and of a desk
 what Cluster and BenchSetup take, as ``cabs=2``.

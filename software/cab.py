@@ -135,8 +135,7 @@ class Cab:
 
     def spawn(self, task, *args, name=None, protected=False):
         """Starts another thread on this CAB: ``task(cab, *args)``. Returns the Thread; ``await thread.join()`` gives
-        its
-        result.
+        its result.
 
         An exception of a thread that nobody waits for at that time ends the run. ``protected``: the task runs in a
         protection domain of its own, and ``cab`` is what it sees of the CAB (docs/kernel.md).

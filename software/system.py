@@ -242,8 +242,7 @@ class System:
     @property
     def symbols(self):
         """Control symbols on the fibers so far: (time in ps at which it started, sending end, receiving end, symbol),
-        by
-        time.
+        by time.
 
         An end is ``CAB1`` or ``HUB1.P3``. Empty if the machine keeps no such log or was not asked to.
         """

@@ -131,9 +131,8 @@ def test_benches_follow_the_seed(tmp_path, monkeypatch):
 
 
 def test_nothing_random_goes_around_the_seed():
-    """Generators and seeds of one's own are for ``seeds.rng``. Benches draw from ``random``, which cocotb seeds; what
-    runs
-    under pytest alone does not."""
+    """Generators and seeds of one's own are for ``seeds.rng``. Benches draw from ``random``, which cocotb seeds;
+    what runs under pytest alone does not."""
     own = re.compile(r"random\.Random\(|random\.seed\(|SystemRandom|os\.urandom|import secrets")
     for path in sorted((ROOT / "verification").rglob("*.py")):
         if path.name in ("seeds.py", Path(__file__).name):

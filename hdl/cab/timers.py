@@ -63,9 +63,8 @@ class Timers(wiring.Component):
         )
 
     def elaborate(self, platform):
-        """The count, to which a cycle and what was slept are added; then the alarm whose turn it is, and that of timer
-        0;
-        then a search for the first of them, one a cycle."""
+        """The count, to which a cycle and what was slept are added; then the alarm whose turn it is, and that of
+        timer 0; then a search for the first of them, one a cycle."""
         m = Module()
         bank = getattr(self, TIMER_BANK)
         now = Signal(TIMER_BITS)

@@ -1,6 +1,5 @@
 """The line code of the serial fiber: 4B/5B with the symbols of FDDI, and which pair of them each nine-bit symbol is
-sent
-as.
+sent as.
 
 Plain Python that imports nothing of the hardware. Five-bit symbols are written as they are sent, leftmost bit first:
 bit 4 of the number goes first. ``docs/serial.md`` explains it.

@@ -1,6 +1,5 @@
 """Builds a top for an FPGA board: constraints, synthesis, place and route, bitstream; docs/boards.md tells how to wire
-and
-use it.
+and use it.
 
 What has been built once is kept, so that the same command is done at once. For boards whose tools are not open it
 writes the vendor's project, and says what to run. Exit code 1: a clock is not met, and there is no bitstream."""

@@ -1,6 +1,5 @@
 """Simulates boards, with pseudo-terminals in place of their USB serial; 'nectar run PROGRAM.py --on' these lines uses
-them
-(docs/cable.md).
+them (docs/cable.md).
 
 A board is the RTL of its top. They run until Ctrl-C.
 """

@@ -1,6 +1,5 @@
 """Commands of the pure-Python model's HUB that ask, mend and lock, and the hellos of neighbours: what
-``docs/commands.md``
-says of them.
+``docs/commands.md`` says of them.
 
 What the model does not have is refused as UNKNOWN: close all reply, loop back, force connection and lock, watchdog
 time, the monitor, allow supervisor."""

@@ -163,8 +163,7 @@ class Datalink:
 
     def report_unresponsive(self, cab):
         """A transport has not been answered by that CAB several times: the datalink looks at the way there, and mends
-        it
-        or takes another.
+        it or takes another.
 
         From both levels; returns at once. A packet that was sent over a route found before keeps to it: ask for the
         route anew."""
@@ -202,8 +201,7 @@ class Datalink:
 
     def post(self, route, header, areas=(), done=None, argument=None, wait=True):
         """Sends one packet by packet switching like ``send``, but never waits: for acknowledgments at interrupt level,
-        and
-        from threads too.
+        and from threads too.
 
         It is written at once if no thread is writing and the fiber-out list has room, else as soon as that is so;
         packets that were posted keep their order. What a thread posts is carried by a thread of its own if nobody else

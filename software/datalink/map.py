@@ -95,8 +95,7 @@ class Map:
     # -- looking -------------------------------------------------------------------------------------
     def outputs(self):
         """For each HUB the ports that lead to other HUBs, in order: dict of hub → list of ((hub, port), hub at the
-        other
-        end).
+        other end).
 
         A fiber from a HUB to itself leads nowhere and is left out.
         """

@@ -1,6 +1,5 @@
 """Questions to HUBs on the way and their answers, for those who look after routes; a reply that is late is never taken
-for
-another's.
+for another's.
 
 A reply has no check code. So a refusal that is not passing, and whatever ``sure`` answers, counts only when it was
 heard twice in a row.
@@ -78,8 +77,7 @@ class Questions:
 
     def held(self, way=()):
         """For ``async with``: holds the fiber out, and a connection along ``way`` (a list of (hub, port)) that is
-        closed
-        at the end.
+        closed at the end.
 
         No *open* waits. Raises Refused, or NoReply of which ``hop`` is the (hub, port) that was asked for in vain.
         """

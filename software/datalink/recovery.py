@@ -1,6 +1,5 @@
 """Looks after ways on which nothing arrives: asks each HUB on them, flushes what is stuck, repairs flow control, and
-goes
-round what is broken.
+goes round what is broken.
 
 Source: *Network-Based Multicomputers*, section 5.3.4: a source recovers by resetting the input buffers at each HUB
 along the route, and an extra signal repairs flow control. docs/routing.md tells the steps.

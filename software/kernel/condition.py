@@ -33,8 +33,7 @@ class Condition:
 
     async def wait(self, timeout_us=None):
         """Lets go of the lock, waits for a signal, takes the lock again. TimedOut after ``timeout_us`` microseconds,
-        the
-        lock held as well.
+        the lock held as well.
 
         Raises RuntimeError if the thread does not hold the lock.
         """

@@ -422,8 +422,7 @@ class Kernel:
     # -- notes ---------------------------------------------------------------------------------------
     async def note(self, event, peer, number):
         """Notes an event of message ``number`` to or from CAB ``peer``, with the CPU cycle at which all that was posted
-        is
-        done.
+        is done.
 
         To be called only if ``trace`` is a list. Takes no simulated time.
         """

@@ -1,6 +1,5 @@
 """A protected task: its own code runs in user mode in a domain of its own, the kernel's code that it calls in
-supervisor
-mode.
+supervisor mode.
 
 Specification: docs/kernel.md. Source: "The Design of Nectar" (1989), section 5.2; how a task is ended and what is
 reclaimed is ours."""

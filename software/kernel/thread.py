@@ -148,8 +148,7 @@ class Thread:
 
     def end(self):
         """Ends the thread from outside, from both levels: at its wait, or at its next (docs/kernel.md). Nothing happens
-        if
-        it has ended.
+        if it has ended.
 
         ``join`` raises ThreadEnded from then on.
         """

@@ -86,8 +86,7 @@ class Connection(RetransmissionTimers):
 
     async def close(self):
         """Ends this direction: returns when the other side has acknowledged all, and the end. What it still sends can
-        be
-        received.
+        be received.
 
         The connection's memory is given back when both directions have ended and all has been read; who does not want
         the rest calls ``abort``."""

@@ -36,8 +36,7 @@ class State(Enum):
 
 class Endpoint:
     """What the two levels share of a connection, but for its times (``patience``). What is in here runs at interrupt
-    level
-    unless it says otherwise.
+    level unless it says otherwise.
 
     Members
     -------

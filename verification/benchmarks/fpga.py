@@ -177,8 +177,7 @@ def measure(text, top, *, options="nowidelut", seeds=(1, 2, 3), boundary=True, r
 
 def cells_of_modules(text, top, options="nowidelut"):
     """What each module costs by itself, synthesised one by one: name → {kind of cell: count}, and how many instances
-    there
-    are.
+    there are.
 
     Needs no nextpnr. Raises NotInstalled, ToolError.
     """

@@ -13,8 +13,7 @@ class NotInstalled(Exception):
 @dataclass(frozen=True)
 class Outcome:
     """What a benchmark found: ``value`` in ``unit``, which must be at least (or, if ``at_most``, at most) ``target``,
-    if
-    that is not None.
+    if that is not None.
 
     ``measured`` holds what it was made of, by name; ``text`` says the same to people, in one line or more. ``part``
     tells the outcomes of a benchmark that has several from each other.

@@ -63,8 +63,7 @@ def _peers():
 
 def measure(scale, ports=PORTS):
     """Measures the HUB in all profiles, and the CAB; a list of Outcomes. ``scale`` below 1: one seed, and
-    ``-nowidelut``
-    only.
+    ``-nowidelut`` only.
 
     Raises NotInstalled without the tools.
     """

@@ -18,8 +18,7 @@ class BrokenTraffic(Traffic):
 
     async def break_off(self, cycles):
         """So many cycles of traffic; then, while both fibers and the VME DMA are at work, the board is reset by an
-        access
-        among others of the CPU's; what does not lie where a packet was being stored is compared."""
+        access among others of the CPU's; what does not lie where a packet was being stored is compared."""
         self.breaks = True
         await self._work(cycles)
         self.breaks = False

@@ -114,8 +114,7 @@ async def accesses_while_reset_are_not_answered_and_change_nothing(dut):
 @cocotb.test(timeout_time=50, timeout_unit="ms")
 async def dma_that_runs_does_not_see_what_is_written_for_the_next(dut):
     """docs/cab.md, fiber out and fiber in: addresses, areas, modes and thresholds written while DMA runs leave its
-    bytes
-    alone; RX_START and RX_AREA are bus errors then."""
+    bytes alone; RX_START and RX_AREA are bus errors then."""
     board = BoardDriver(dut)
     await board.start()
     content = bytes(random.getrandbits(8) for _ in range(200))
@@ -152,8 +151,7 @@ async def dma_that_runs_does_not_see_what_is_written_for_the_next(dut):
 @cocotb.test(timeout_time=100, timeout_unit="ms")
 async def an_area_is_not_let_in_because_it_is_refused_for_a_while(dut):
     """docs/cab.md, protection: a discarded packet that ends while the pages of an area are looked at, in whichever
-    cycle,
-    does not hide those that are forbidden."""
+    cycle, does not hide those that are forbidden."""
     board = BoardDriver(dut)
     await board.start()
     base = REGIONS["protection"].base + (1 << 14)

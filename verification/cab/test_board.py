@@ -20,9 +20,8 @@ DATA = REGIONS["data"].base
 @cocotb.test(timeout_time=50, timeout_unit="ms")
 async def both_fibers_run_at_full_rate_and_the_cpu_gets_along(dut):
     """C1, C2, C3: a symbol in every cycle in each direction at once, from areas at any byte to any byte; with many
-    short
-    areas, at the fiber's rate of four symbols in five cycles; the CPU, which wants the memory in every cycle, never
-    waits long for it, nor does the host."""
+    short areas, at the fiber's rate of four symbols in five cycles; the CPU, which wants the memory in every cycle,
+    never waits long for it, nor does the host."""
     board = BoardDriver(dut)
     await board.start()
     size = BOARDS[inside()]["data_bytes"]
@@ -96,8 +95,7 @@ async def both_fibers_run_at_full_rate_and_the_cpu_gets_along(dut):
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def what_vme_may_not_do_does_nothing(dut):
     """C4, C5, C7: the host's accesses are made in VME's domain; refused, they take no reply, ring no bell, write no
-    word,
-    and are recorded; the CPU is not in their way, nor they in its."""
+    word, and are recorded; the CPU is not in their way, nor they in its."""
     board = BoardDriver(dut)
     await board.start()
     if not board.has_host:

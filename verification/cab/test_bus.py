@@ -25,8 +25,7 @@ def world(dut):
 @cocotb.test(timeout_time=50, timeout_unit="ms")
 async def every_access_is_done_once_or_refused_and_answered_in_order(dut):
     """docs/cab.md, CPU bus and protection; C4, C5: whatever CPU and VME ask, in whatever domain, however long memory
-    and
-    window make them wait; a refused access reaches nothing and is recorded."""
+    and window make them wait; a refused access reaches nothing and is recorded."""
     around = world(dut)
     await around.start()
     for wants in ({"bus": 0.2, "vme": 0.1}, {"bus": 0.8, "vme": 0.3}, {"bus": 1, "vme": 1}, {"bus": 1, "vme": 0}):
@@ -69,8 +68,7 @@ async def no_access_takes_longer_for_being_checked(dut):
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def cpu_and_vme_take_turns(dut):
     """docs/cab.md, CPU bus: when both want something in every cycle each gets every second access; the lock of VME
-    keeps
-    the CPU out."""
+    keeps the CPU out."""
     around = world(dut)
     await around.start()
     around.salt, data = 0, REGIONS["data"].base
@@ -99,8 +97,7 @@ async def cpu_and_vme_take_turns(dut):
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def an_area_is_as_allowed_as_each_of_its_pages(dut):
     """docs/cab.md, protection: areas anywhere, of any length, of which one page is forbidden, or one beside it: the
-    first
-    forbidden byte is recorded. The look-up takes a cycle for each page, and three more."""
+    first forbidden byte is recorded. The look-up takes a cycle for each page, and three more."""
     around = world(dut)
     await around.start()
     around.current = 3
@@ -132,9 +129,8 @@ async def an_area_is_as_allowed_as_each_of_its_pages(dut):
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def each_access_takes_its_time_and_the_next_begins_behind_it(dut):
     """docs/cab.md, CPU bus and protection: one access a cycle, 3 cycles each; more for those that name an area, and
-    behind
-    those that change the protection, whose response is out when the next begins; for none whose address is merely like
-    theirs."""
+    behind those that change the protection, whose response is out when the next begins; for none whose address is
+    merely like theirs."""
     around = world(dut)
     await around.start()
     around.forbidden = set()

@@ -158,8 +158,7 @@ async def bytes_are_big_endian_and_selected_one_by_one(dut):
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def the_interrupt_line_shows_an_access_when_it_is_answered(dut):
     """docs/cab.md, CPU bus: with the response to a write its effect is visible, ``irq`` included; so a handler that
-    clears
-    its cause and returns is not called again."""
+    clears its cause and returns is not called again."""
     board = BoardDriver(dut)
     await board.start()
 

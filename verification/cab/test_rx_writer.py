@@ -99,8 +99,7 @@ class Bytes:
 @cocotb.test(timeout_time=50, timeout_unit="ms")
 async def bytes_fill_the_areas_in_order_from_any_address_to_any(dut):
     """C2, docs/cab.md, fiber in 3: areas of any length from 0 at any byte, with waits for the memory and for bytes;
-    what
-    does not fit is not taken."""
+    what does not fit is not taken."""
     store = Bytes(dut)
     await store.start()
     for number in range(300):

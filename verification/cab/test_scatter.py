@@ -58,8 +58,7 @@ def some_area():
 @cocotb.test(timeout_time=50, timeout_unit="ms")
 async def areas_come_in_order_when_the_packet_is_stored_and_are_forgotten_with_it(dut):
     """docs/cab.md, fiber in 3: up to 15 areas and that of RX_START; refused: one more, one outside data memory, one
-    while
-    a packet is being stored, RX_START without packet."""
+    while a packet is being stored, RX_START without packet."""
     taker, size = Taker(dut), SIZES[inside()]
     await taker.start()
     assert await taker.read("RX_ADDRESS") == 0

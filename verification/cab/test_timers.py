@@ -186,9 +186,8 @@ async def the_clock_may_stop_as_long_as_wake_in_says(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def wake_in_holds_for_any_count_and_any_times(dut):
-    """docs/cab.md, timers and stand-by: wherever in its 32 bits the count is, and however far ahead some timers go off
-    and
-    go off again, edges are left out up to the first of them, some and then the rest."""
+    """docs/cab.md, timers and stand-by: wherever in its 32 bits the count is, and however far ahead some timers go
+    off and go off again, edges are left out up to the first of them, some and then the rest."""
     clock = HandClock(dut)
     await clock.start(*INPUTS)
     reference = Reference()
@@ -209,9 +208,8 @@ async def wake_in_holds_for_any_count_and_any_times(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def an_overslept_alarm_is_not_lost(dut):
-    """A board that is woken too late by something else fires at once or in the timer's next turn, also if that is while
-    it
-    looks for the first; an alarm with a period catches up, one in each turn."""
+    """A board that is woken too late by something else fires at once or in the timer's next turn, also if that is
+    while it looks for the first; an alarm with a period catches up, one in each turn."""
     clock = HandClock(dut)
     await clock.start(*INPUTS)
     reference = Reference()

@@ -30,9 +30,8 @@ AMOUNTS = {"everyday": (30_000, 8_000), "nightly": (1_050_000, 30_000)}
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def every_user_of_the_data_memory_has_its_rate_while_all_are_busy(dut):
     """C1, C2, C3: no symbol time of a fiber is lost in either direction (12.5 Mbyte/s each), VME has 10 Mbyte/s, no
-    cycle
-    of the memory is left unused (66 Mbyte/s), and the CPU, which asks in every cycle, waits for a frame at most with
-    each access, and as long for the one before it: 3 + 3 + 4 cycles."""
+    cycle of the memory is left unused (66 Mbyte/s), and the CPU, which asks in every cycle, waits for a frame at
+    most with each access, and as long for the one before it: 3 + 3 + 4 cycles."""
     whole = await Whole(dut, PERIOD_PS).start()
     rates = await all_at_once(whole, BOARD["data_bytes"], 16_000)
     dut._log.info(f"{rates}, {rates.total:.2f} Mbyte/s in all")
@@ -59,10 +58,9 @@ async def what_is_asked_in_the_middle_of_a_cycle_is_done(dut):
 
 @cocotb.test(timeout_time=400, timeout_unit="ms")
 async def whatever_they_all_do_at_once_the_board_does_what_the_model_does(dut):
-    """docs/cab.md and docs/vme.md as a whole: fibers, VME both ways as master and as slave, its window and interrupts,
-    a
-    host, the CPU in a user's domain, timers, all at random and all at once; refused accesses among them, and resets of
-    the board in the middle of it."""
+    """docs/cab.md and docs/vme.md as a whole: fibers, VME both ways as master and as slave, its window and
+    interrupts, a host, the CPU in a user's domain, timers, all at random and all at once; refused accesses among
+    them, and resets of the board in the middle of it."""
     whole = await Whole(dut, PERIOD_PS, delay=(31, 120)).start()
     traffic = BrokenTraffic(whole, WholeModel(whole.slave.bytes, **BOARD))
     await traffic.open_up()

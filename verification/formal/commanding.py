@@ -8,9 +8,8 @@ __all__ = ["commanding_ports"]
 
 def commanding_ports(m, dut):
     """Drives the inputs of ``dut``, a Central, as any ports can: each gives any command at any time when its last has
-    been
-    answered, and all else is arbitrary. The ports close connections at such times, too, whether these are theirs or
-    not.
+    been answered, and all else is arbitrary. The ports close connections at such times, too, whether these are theirs
+    or not.
 
     Returns the ports whose command is not answered (Signal), and for each port its command (opcode above parameter, 16
     bits) in this cycle and in the last.

@@ -1,6 +1,5 @@
 """Proof of hdl/hub/control/controller.py together with the status table and the locks: what becomes of every request,
-and
-when.
+and when.
 
 Statements: H4, H9, H10; docs/hub.md, "Controller and status table". One arbitrary request of one arbitrary port is
 followed from its arrival to its decision; what is shown for it holds for all of them."""

@@ -1,6 +1,5 @@
 """Proof of hdl/cab/tx_reader.py: the DMA of fiber out reads the words of its areas and no others, and passes their
-bytes
-on in order.
+bytes on in order.
 
 Statement: docs/cab.md, "Fiber out" (gather, areas at any byte with any length).
 """

@@ -1,6 +1,5 @@
 """A search in hdl/hub/port/input_port.py: symbols leave in the order in which they came, and a ready signal is asked
-for
-when a start leaves.
+for when a start leaves.
 
 Statements: H14, H15; docs/hub.md, "Input side of a port". All parts of the input side are there, as they are wired; the
 first cycles after a reset are searched, and nothing is claimed beyond.

@@ -1,6 +1,5 @@
 """Proof of hdl/hub/port/input_register.py and hdl/hub/port/symbol_decoder.py: what the queue and the head assume of
-them,
-whatever arrives.
+them, whatever arrives.
 
 Statements: docs/wire.md, "Frames" (no part of a command that is cut short is passed on), and docs/hub.md, "Input side
 of a port"."""

@@ -1,6 +1,5 @@
 """Proof of the HUB's centre: a user command never changes supervisor state, and neither does a supervisor command from
-a
-port that may not give any.
+a port that may not give any.
 
 Statement: docs/hub.md, "Controller and status table", Supervisor commands.
 """

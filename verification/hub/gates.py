@@ -1,6 +1,5 @@
 """A HUB as a netlist of an FPGA's cells: what yosys makes of it for an iCE40, with the models of the cells that come
-with
-yosys.
+with yosys.
 
 (Yosys has no model of the ECP5's block RAM; the iCE40's are complete.)
 """

@@ -181,10 +181,8 @@ class Harness:
         return found, idle.tobytes()
 
     def play(self, bed, until, limit):
-        """Runs the endpoints of ``bed`` (Bed) at the pins, cycle by cycle, until ``until()``; raises Violation by way
-        of
-        the bed's recording, and AssertionError after ``limit`` cycles.
-        """
+        """Runs the endpoints of ``bed`` (Bed) at the pins, cycle by cycle, until ``until()``; raises Violation by
+        way of the bed's recording, and AssertionError after ``limit`` cycles."""
         rx, readies, _, _, idle, offers = self._one
         library, handle, ports = self._library, self._handle, range(self.ports)
         *places, look = self._places

@@ -1,6 +1,5 @@
 """Streams at a HUB's pins, taken apart as docs/wire.md says: what a port gets, what it sends, what its queue's head has
-to
-do.
+to do.
 
 Plain Python. Nothing here knows of the other ports; reference.py puts the streams of all ports together.
 """

@@ -1,6 +1,5 @@
 """Millions of random symbols at all ports of a HUB at once, in each profile: legal ones judged by the reference model,
-and
-noise.
+and noise.
 
 After the noise the HUB is emptied by flushes and supervisor commands, every table is read, and a fresh connection works
 from every port. NECTAR_SEED replays a run.

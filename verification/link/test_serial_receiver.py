@@ -59,8 +59,7 @@ async def receive(dut, found, watch):
 
 async def compare(dut, line, runs=(), ppm=0, **cable):
     """Sends levels over a cable; what is seen must be what the specification says, each thing in its time, and in
-    ``runs``
-    of so many symbols one right behind the other.
+    ``runs`` of so many symbols one right behind the other.
 
     Returns what was seen.
     """

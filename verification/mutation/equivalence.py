@@ -101,9 +101,7 @@ def equivalent(numbers, directory):
     if not numbers:
         return set()
     way, marker = (
-        (_BY_PAIRS, _PAIRED)
-        if _MEMORY.search(_module((directory / "mutants.il").read_text()))
-        else (_CUT_OPEN, _SAME)
+        (_BY_PAIRS, _PAIRED) if _MEMORY.search(_module((directory / "mutants.il").read_text())) else (_CUT_OPEN, _SAME)
     )
     return {numbers[index] for index in _proved(_proofs(numbers, directory, way), len(numbers), marker, directory)}
 

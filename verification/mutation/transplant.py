@@ -96,8 +96,7 @@ def first(whole, kind):
 
 def transplant(whole, component, text):
     """Verilog with the module ``dut``: ``whole`` (a component), with the mutants of ``component`` in ``text`` in it,
-    and
-    the input ``mutant``.
+    and the input ``mutant``.
 
     Raises NoPlace if ``whole`` has no such component with the same parameters inside.
     """

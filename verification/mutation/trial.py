@@ -67,8 +67,7 @@ class Trial:
 
     def put(self, numbers, seed=1, share=None):
         """Puts the claims to the mutants ``numbers``; returns number → Kill for those that are found. ``share``: only
-        the
-        beginning of each, so much of its time.
+        the beginning of each, so much of its time.
 
         A mutant that ends the whole simulation counts as found. Raises CampaignError if the bench does not pass without
         a mutant, or does not run."""

@@ -14,8 +14,7 @@ PARTS = ("HUB", "fiber", "DMA", "software", "DMA and fiber at once", "software a
 
 def simulate(topology, tasks, trace=False):
     """Runs ``tasks``, (CAB's name, task, arguments), on the engine; returns (results of the tasks, what
-    ``look(system)``
-    of ``trace`` gave).
+    ``look(system)`` of ``trace`` gave).
 
     ``trace``: False, or a function of the system that is called at the end, before the boards are gone.
     """

@@ -133,8 +133,7 @@ def foretold(arrivals, edges):
 
 def compare(topology, path, seed, faults, act=None):
     """Runs with ``faults``; whatever arrives anywhere must be what the reference says. Returns counts of struck symbols
-    by
-    what struck them.
+    by what struck them.
 
     ``act(system, known)``, after a third of the time, may add to ``known``: (Fault, Placed, begin, end or None, when it
     was set)."""

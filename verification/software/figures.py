@@ -1,6 +1,5 @@
 """Figures of the datalink, measured on the RTL: latency by switching, what flow control and routing in software cost,
-the
-receive upcall at worst.
+the receive upcall at worst.
 
 Facts S4 and S11; docs/routing.md has the table. Each function returns what it measured; the tests assert on it.
 """

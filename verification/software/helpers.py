@@ -112,8 +112,7 @@ def held(system):
 @contextmanager
 def nothing_leaks(system, strict=True, settle_ps=SETTLE):
     """Asserts that all CABs of ``system`` hold at the end what they held at the beginning, once nothing happens any
-    more
-    or ``settle_ps`` have passed.
+    more or ``settle_ps`` have passed.
 
     Not ``strict``: looks at nothing.
     """

@@ -253,8 +253,7 @@ def _strays(system):
 
 def soak_round(seed, backend="model", count=40, rates=Rates(), topology=None):
     """One round: each CAB sends ``count`` messages by stream, ``count`` requests and half as many multicasts. Returns
-    an
-    Outcome.
+    an Outcome.
 
     Raises AssertionError or ProgramError, with the seed, if a message is lost, doubled, reordered or damaged.
     """

@@ -16,8 +16,7 @@ __all__ = ["Tamperer", "Rule"]
 @dataclass
 class Rule:
     """``count`` packets for which ``match(receiver, header)`` is true, after ``skip`` of them, are dropped or damaged,
-    as
-    ``action`` says.
+    as ``action`` says.
 
     ``receiver`` is the ID of the CAB at which the packet arrives. ``header`` in place of ``action`` gives bytes that
     stand for the packet's header."""

@@ -1,6 +1,5 @@
 """Maps, routes and the order of channels: on the built-in shapes, on shapes with loops, and on random ones against
-simple
-references.
+simple references.
 
 Sources: facts S10 and H22; *Network-Based Multicomputers*, section 5.3.2.
 """

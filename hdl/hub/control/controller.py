@@ -20,8 +20,7 @@ __all__ = ["Controller", "Order"]
 
 def Order(ports):
     """Layout of a decided command: what it is, from which port, and whether it was granted. It means nothing when
-    nothing
-    was decided.
+    nothing was decided.
 
     ``done`` counts for opens, locks and *await ready*; ``had``: it is done, since the port had that connection or lock
     before;

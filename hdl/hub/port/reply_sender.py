@@ -1,6 +1,5 @@
 """Replies that wait for a port's output register, symbol by symbol: those from the reply bus, and the answer of the
-port's
-head.
+port's head.
 
 Source: "The Design of Nectar" (1989), section 4.2.1; the room for four is ours (``docs/hub.md``, "Replies").
 """

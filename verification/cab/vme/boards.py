@@ -12,9 +12,8 @@ __all__ = ["Answer", "BusMaster", "BusSlave", "lanes"]
 
 
 def lanes(address, size, value=None):
-    """Which lines a transfer of ``size`` bytes uses: ``(ds0, ds1, lword, data lines)`` as levels; with ``value`` what
-    the
-    data lines carry."""
+    """Which lines a transfer of ``size`` bytes uses: ``(ds0, ds1, lword, data lines)`` as levels; with ``value``
+    what the data lines carry."""
     if size == 4:
         return 0, 0, 0, None if value is None else {"data_high": value >> 16, "data_low": value & 0xFFFF}
     if size == 2:

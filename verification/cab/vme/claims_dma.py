@@ -227,8 +227,7 @@ async def entries_reach_any_address_with_any_modifier(dut):
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 async def progress_and_what_is_told_agree_in_every_cycle(dut):
     """docs/vme.md, DMA: VME_THRESHOLD comes in the cycle in which VD_PROGRESS reaches VD_THRESHOLD, once for each
-    entry;
-    the board is not idle while there is an entry; *owner* is 1 in each transfer; *free* counts."""
+    entry; the board is not idle while there is an entry; *owner* is 1 in each transfer; *free* counts."""
     rig = await VmeTestbench(dut, inside(), slow=0).start()
     plug, bus = rig.plug, rig.bus
     BusSlave(bus, BASE, 4096, delay=(31, 31))

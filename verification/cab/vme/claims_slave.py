@@ -37,10 +37,9 @@ def some_place(size):
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def the_board_answers_where_its_switches_say(dut):
-    """docs/vme.md, slave: any setting of the switches, any modifier, addresses that differ in a bit; what is answered
-    is
-    an access to the place of the map that the address names, a fetch if it is a read with a program modifier; no
-    acknowledgment is answered as a transfer."""
+    """docs/vme.md, slave: any setting of the switches, any modifier, addresses that differ in a bit; what is
+    answered is an access to the place of the map that the address names, a fetch if it is a read with a program
+    modifier; no acknowledgment is answered as a transfer."""
     rig = await rig_with_bus(dut, slow=0.6)
     rig.timer.ns = 3_000
     master = BusMaster(rig.bus, slack=1)
@@ -82,8 +81,8 @@ async def the_board_answers_where_its_switches_say(dut):
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def a_transfer_asks_for_its_own_bytes_only(dut):
     """docs/vme.md, slave: bytes, halfwords and words, one by one and in blocks, select these bytes of the word; the
-    upper
-    data lines are driven for words only; the answer goes 3 cycles after the strobes at most, and data with them."""
+    upper data lines are driven for words only; the answer goes 3 cycles after the strobes at most, and data with
+    them."""
     rig = await rig_with_bus(dut)
     bus, plug = rig.bus, rig.plug
     rose, late, driven, began = [0], [], set(), [0]
@@ -145,8 +144,7 @@ async def a_transfer_asks_for_its_own_bytes_only(dut):
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def the_words_of_a_block_are_answered_at_the_third_edge(dut):
     """docs/vme.md, blocks: in data memory the transfers of 16 or 32 bits after the first, read and written, at the
-    third
-    clock edge after the strobes, or the first one after 30 ns."""
+    third clock edge after the strobes, or the first one after 30 ns."""
     rig = await rig_with_bus(dut, slow=0)
     bus, edges, fell, counts = rig.bus, [], [], []
 
@@ -286,9 +284,8 @@ async def the_next_address_may_come_early(dut):
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def a_lock_is_counted_from_the_first_read(dut):
-    """docs/vme.md, read-modify-write: from the first read of a cycle, however many follow, and for 10 us at most; the
-    next
-    cycle has a lock of its own, a write ends it, and a cycle that ends does."""
+    """docs/vme.md, read-modify-write: from the first read of a cycle, however many follow, and for 10 us at most;
+    the next cycle has a lock of its own, a write ends it, and a cycle that ends does."""
     rig = await rig_with_bus(dut, slow=0.5)
     get, master, lengths = rig.plug.get, BusMaster(rig.bus, slack=1), []
 
@@ -338,8 +335,7 @@ async def a_lock_is_counted_from_the_first_read(dut):
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def a_transfer_that_was_cut_short_may_be_asked_for_again(dut):
     """docs/vme.md, cycles cut short: in the same cycle or in the next, however soon; the answer is that of the last
-    one,
-    with its own bytes, and none begins while the strobes are high."""
+    one, with its own bytes, and none begins while the strobes are high."""
     rig = await rig_with_bus(dut, cut_short=True)
     bus, memory, wrong = rig.bus, rig.inside.memory, []
 

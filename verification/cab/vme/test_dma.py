@@ -64,8 +64,7 @@ async def lists_of_areas_move_every_byte_to_its_place(dut):
 @cocotb.test(timeout_time=6, timeout_unit="ms")
 async def an_error_empties_the_list_and_tells_how_far_it_came(dut):
     """docs/vme.md, DMA: bytes before the one that failed have arrived, those after it have not; nothing is entered
-    until
-    the result has been forgotten."""
+    until the result has been forgotten."""
     rig = await VmeTestbench(dut, inside()).start()
     slave = BusSlave(rig.bus, BASE, 1024)
     for number in range(14):
@@ -162,8 +161,7 @@ async def what_cannot_be_done_is_refused_when_it_is_written(dut):
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 async def an_entry_that_runs_does_not_see_what_is_written_for_the_next(dut):
     """docs/vme.md, DMA: VD_ADDRESS and VD_REMOTE are taken with the entry. They are overwritten at any time while it
-    runs,
-    with places of the next and with places where nothing may be moved; each entry moves just its own bytes."""
+    runs, with places of the next and with places where nothing may be moved; each entry moves just its own bytes."""
     rig = await VmeTestbench(dut, inside()).start()
     slave = BusSlave(rig.bus, BASE, 1024)
     met = 0

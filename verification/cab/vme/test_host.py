@@ -251,9 +251,8 @@ async def a_lock_counts_the_cycles_in_which_nothing_is_under_way(dut):
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def what_is_withdrawn_is_made_once_or_not_and_the_next_access_gets_its_own_answer(dut):
-    """docs/vme.md, host port: ``stb``, or ``cyc``, is withdrawn in each cycle, and asked for again at once: one answer,
-    to
-    the second access. AccessPort: what waits stays as it is, the lock, too."""
+    """docs/vme.md, host port: ``stb``, or ``cyc``, is withdrawn in each cycle, and asked for again at once: one
+    answer, to the second access. AccessPort: what waits stays as it is, the lock, too."""
     host, inside = await start(dut)
     plug = host.plug
 

@@ -22,8 +22,7 @@ def raising(level, vector):
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def each_interrupt_is_acknowledged_once_with_its_vector(dut):
     """C7, ANSI/IEEE 1014 chapter 4: the first board in the chain that asks at the level answers; the line falls with
-    the
-    acknowledgment; the rules of the bus are kept, with transfers in between."""
+    the acknowledgment; the rules of the bus are kept, with transfers in between."""
     rig = await VmeTestbench(dut, inside()).start()
     await rig.node.get_bus()
     master = BusMaster(rig.bus, slack=100)
@@ -271,10 +270,10 @@ async def an_acknowledgment_is_four_lines(dut):
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def acknowledgments_follow_each_other_closely(dut):
-    """docs/vme.md, interrupter: AS* is high for little more than 40 ns between them, or two cycles behind one that was
-    cut
-    short. A level that waits gets its status/ID, with 1 on D15 to D08, and lets go of IRQ* and raises VME_TAKEN with
-    DTACK*; any other goes on within 4 cycles (Interrupter, timing: 3), but not before it has been seen."""
+    """docs/vme.md, interrupter: AS* is high for little more than 40 ns between them, or two cycles behind one that
+    was cut short. A level that waits gets its status/ID, with 1 on D15 to D08, and lets go of IRQ* and raises
+    VME_TAKEN with DTACK*; any other goes on within 4 cycles (Interrupter, timing: 3), but not before it has been
+    seen."""
     rig = await VmeTestbench(dut, inside(), cut_short=True).start()
     await rig.node.get_bus()
     bus, ours, changes = rig.bus, {}, {}

@@ -139,9 +139,8 @@ async def result(rig, before=None):
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def blocks_reach_a_slave_of_any_speed(dut):
     """C7, ANSI/IEEE 1014 chapter 2: blocks of 16 and 32 bits, one transfer to 256 bytes, anywhere in 32 bits of
-    address,
-    with every modifier of blocks, read and written; the slave sees just these transfers in one cycle each, and the
-    rules are kept."""
+    address, with every modifier of blocks, read and written; the slave sees just these transfers in one cycle each,
+    and the rules are kept."""
     rig = await VmeTestbench(dut, inside()).start()
     rig.plug.put(select__a24=0, select__a32=0)
     slave = BusSlave(rig.bus, 0, 256)
@@ -353,9 +352,8 @@ async def an_answer_that_stays_in_the_midst_of_a_block_is_a_time_out(dut):
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def a_block_that_ends_before_its_end_is_over(dut):
     """docs/vme.md, master and DMA channel: BERR* and *stop* end a block's cycle, also while it waits for data; an
-    access
-    of the CPU that waits for the bus meanwhile is a transfer of its own, to its own address, and another board gets the
-    bus."""
+    access of the CPU that waits for the bus meanwhile is a transfer of its own, to its own address, and another
+    board gets the bus."""
     rig = await VmeTestbench(dut, inside(), cut_short=True).start()
     bus, plug = rig.bus, rig.plug
     slave, other = (
@@ -390,8 +388,7 @@ async def a_block_that_ends_before_its_end_is_over(dut):
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def another_board_gets_the_bus_after_the_cycle_under_way(dut):
     """docs/vme.md, requester: the bus is given between cycles, after each, to who asks for it, however much there is
-    still
-    to do, but not before DTACK* is high; no line is driven while another board has it."""
+    still to do, but not before DTACK* is high; no line is driven while another board has it."""
     rig = await VmeTestbench(dut, inside(), slow=0).start()
     bus = rig.bus
     slave, master = BusSlave(bus, BASE, 1024, delay=(31, 31)), BusMaster(bus, rig.node.name)

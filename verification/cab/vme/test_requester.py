@@ -88,10 +88,9 @@ async def the_bus_is_kept_until_somebody_wants_it(dut):
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def a_grant_for_others_goes_on_in_time_and_once(dut):
-    """docs/vme.md, requester: at its level within 4 cycles, at another one straight through. The next grant may come 70
-    ns
-    after the one before has ended (30 ns of BBSY*, 40 ns of the arbiter), at the same level or another one: it goes on
-    once, too, and as ever not before it has been seen."""
+    """docs/vme.md, requester: at its level within 4 cycles, at another one straight through. The next grant may come
+    70 ns after the one before has ended (30 ns of BBSY*, 40 ns of the arbiter), at the same level or another one: it
+    goes on once, too, and as ever not before it has been seen."""
     for level in range(4):
         rig = await VmeTestbench(dut, inside(), level=level).start()
         changes = []

@@ -162,9 +162,8 @@ class _Asker:
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def each_access_arrives_as_it_was_asked_and_in_turn(dut):
     """docs/vme.md, host port: beside VME and in turn with it. Who is alone is not delayed, who has not had the last
-    access
-    goes first, one access at a time, a lock keeps the other out; every bit of an access and of its answer, in every
-    cycle."""
+    access goes first, one access at a time, a lock keeps the other out; every bit of an access and of its answer, in
+    every cycle."""
     plug = HostPlug(dut)
     plug.put(**{f"{name}__{pin}": 0 for name in "cd" for pin in ("valid", "lock")}, map__ready=0, map__done=0)
     await plug.start()
@@ -219,9 +218,8 @@ async def each_access_arrives_as_it_was_asked_and_in_turn(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def a_cycle_of_the_bus_belongs_to_one_of_them(dut):
-    """docs/vme.md, window: between a first transfer and the last one, or an error, or *finish*, the other waits; each
-    is
-    told of its own transfers only."""
+    """docs/vme.md, window: between a first transfer and the last one, or an error, or *finish*, the other waits;
+    each is told of its own transfers only."""
     plug = HostPlug(dut)
     plug.put(**{f"{name}__{pin}": 0 for name in "ab" for pin in ("valid", "first", "last", "finish", "address")})
     plug.put(port__ready=0, port__done=0, port__berr=0, port__timeout=0)

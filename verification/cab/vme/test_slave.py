@@ -42,9 +42,8 @@ async def single_transfers_reach_the_bytes_that_they_name(dut):
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def blocks_of_every_size_and_length_reach_their_bytes(dut):
-    """C7: block transfers up to 256 bytes, read and written, between cycles of a fast slave elsewhere; AS* is high for
-    as
-    little as a master may keep it."""
+    """C7: block transfers up to 256 bytes, read and written, between cycles of a fast slave elsewhere; AS* is high
+    for as little as a master may keep it."""
     rig = await rig_with_bus(dut, slow=random.choice((0, 0.3, 0.7)))
     BusSlave(rig.bus, 0x10000, 256, delay=(31, 60))
     model = bytearray(rig.inside.memory)

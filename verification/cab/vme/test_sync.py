@@ -119,9 +119,8 @@ async def what_holds_ends_with_the_strobe_however_short(dut):
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def what_holds_is_seen_at_the_second_edge_after_it_and_stays(dut):
-    """docs/vme.md, the clock: from the edge that set it on something holds until AS* rises, in every cycle; the board
-    sees
-    both two edges later, neither before nor in the midst of a cycle."""
+    """docs/vme.md, the clock: from the edge that set it on something holds until AS* rises, in every cycle; the
+    board sees both two edges later, neither before nor in the midst of a cycle."""
     await start(dut)
     low = holds = False
     history = [False, False]  # what held at each edge

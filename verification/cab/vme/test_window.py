@@ -76,8 +76,7 @@ async def counted(plug, offset, select, value):
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def every_set_of_bytes_is_one_transfer_or_an_error_in_the_first_cycle(dut):
     """docs/vme.md, window: bytes, aligned halfwords and words, each with every modifier that is no block transfer's,
-    are
-    one transfer of just these bytes; all else is an error at once, and nothing happens on the bus."""
+    are one transfer of just these bytes; all else is an error at once, and nothing happens on the bus."""
     rig = await VmeTestbench(dut, inside(), slow=0).start()
     rig.plug.put(select__a24=0, select__a32=0)
     slave = BusSlave(rig.bus, 0, 64, delay=(31, 60))

@@ -326,10 +326,8 @@ async def answers_wait_for_a_slow_fiber_and_hold_the_next_command(scene):
 
 @claim()
 async def noise_on_every_fiber_leaves_a_hub_that_works(scene):
-    """DESIGN.md, the HUB's commands: a HUB never hangs, whatever arrives. Left out are commands that wait, since those
-    may
-    wait for each other, and supervisor commands, which may shut everybody out.
-    """
+    """DESIGN.md, the HUB's commands: a HUB never hangs, whatever arrives. Left out are commands that wait, since
+    those may wait for each other, and supervisor commands, which may shut everybody out."""
     waiting = {row.op for row in COMMANDS if row.waits or row.supervisor}
     kinds = [
         lambda: [random.randrange(512)],

@@ -16,8 +16,7 @@ SIZES = {"2 ports": 2, "5 ports": 5, "16 ports": 16}
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def remembers_the_last_hello(dut):
     """S10, docs/hub.md, Neighbours: every port's last hello can be read until it is forgotten; a hello of the same
-    cycle
-    is kept. A reset of one cycle forgets all."""
+    cycle is kept. A reset of one cycle forgets all."""
     ports = SIZES[inside()]
     lockstep = Lockstep(dut, ["hello__index", "hello__byte", "hello__id", "hello__kind", "index", "forget"])
     await lockstep.reset()

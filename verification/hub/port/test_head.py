@@ -56,8 +56,7 @@ PULSES = (
 
 class Entry:
     """A queue entry, and what it is: ``part`` is the place in a close all (1 to 4) or 0; ``lead`` marks a command's
-    code;
-    ``order`` is the command for this HUB (opcode, parameter) that it begins."""
+    code; ``order`` is the command for this HUB (opcode, parameter) that it begins."""
 
     def __init__(self, payload, part=0, lead=False, order=None):
         self.payload, self.part, self.lead, self.order = payload, part, lead, order
@@ -102,8 +101,7 @@ class Model:
 
     def step(self, valid, space, prompt, offer=0.0, halt=0.0, expired=0.0, close=frozenset()):
         """One cycle. ``prompt``: probability of a decision, a response, an answer that is taken; ``close``: outputs
-        that
-        close behind a close all."""
+        that close behind a close all."""
         entry = self.queue[0] if self.queue and valid else None
         offers = not self.queue and self.state == "pass" and random.random() < offer
         offered = random.randrange(256), random.randrange(256)

@@ -35,8 +35,7 @@ class Model:
 
     def step(self, symbol, room, enabled, discard, past=False, taken=False):
         """Takes a symbol (None: nothing arrives) with room for that many entries, while symbols go past the queue,
-        while
-        commands are taken; returns the outputs."""
+        while commands are taken; returns the outputs."""
         self.past, self.taken = past, taken
         shown = dict.fromkeys(PULSES, False)
         shown["partial"] = self.command is not None and self.fate is None

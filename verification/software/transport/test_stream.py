@@ -1,6 +1,5 @@
 """The byte stream without faults: sizes, both directions, many connections, slow readers, areas, ends. On the model and
-on
-the RTL.
+on the RTL.
 
 Specification: docs/transports.md, "Byte stream"; "The Design of Nectar" (1989), section 6.2.2.
 """
