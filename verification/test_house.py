@@ -104,6 +104,20 @@ def test_every_component_says_what_its_members_and_its_timing_are():
     assert not wrong
 
 
+def test_each_signal_of_the_hub_has_a_name():
+    """One made in ``a, b = Signal(), Signal()`` has none in waveforms, in netlists and for faults of proofs."""
+    wrong = [
+        f"{_name(path)}:{node.lineno}"
+        for path in _modules("hdl/hub")
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Tuple)
+        and isinstance(node.value, ast.Tuple)
+        and any(isinstance(item, ast.Call) and ast.unparse(item.func) == "Signal" for item in node.value.elts)
+    ]
+    assert not wrong
+
+
 def test_hardware_uses_no_old_idiom_and_no_simulator():
     """``from __future__`` breaks components (docs/traps.md)."""
     old = re.compile(r"\bRecord\(|\breset=|\bElaboratable\b|from amaranth import \*")
