@@ -10,8 +10,9 @@ import re
 import shutil
 from dataclasses import dataclass, replace
 
+from ..cache import digest
 from ..hdl.verilog import with_kept_yosys, without_zeros
-from ..sim.cache import Progress, digest
+from ..progress import Progress
 from .assembly import Assembly, fibers_of, pins_of
 from .catalogue import BOARDS
 from .clocks import MHZ, plan

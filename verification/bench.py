@@ -20,7 +20,7 @@ import os
 import sys
 from pathlib import Path
 
-from ..sim.cache import Cache
+from ..cache import Cache
 from .imports import ROOT, closure
 from .machine import processor_seconds
 from .simulation import WAVES, simulate

@@ -61,6 +61,7 @@ def _also():
     ]
     return {
         ROOT / "sim" / "build.py": [ROOT / "sim" / "export.py", *_beside("sim/*.cpp", "sim/*.h")],
+        ROOT / "boards" / "simulated.py": [ROOT / "boards" / "export.py", *_beside("boards/*.cpp")],
         ROOT / "verification" / "mutation" / "test_campaign.py": [
             ROOT / "verification" / "mutation" / "survivors.toml"
         ],

@@ -22,8 +22,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from ..cache import Cache
 from ..sim.build import compiler, cores
-from ..sim.cache import Cache
 
 __all__ = ["IN_PIECES", "ModelError", "Recipe", "compiled", "verilator_home"]
 

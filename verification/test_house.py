@@ -179,12 +179,9 @@ def test_software_sees_hardware_only_through_the_door():
     assert not wrong
 
 
-def test_the_simulator_knows_no_software():
-    assert not {
-        _name(path): found
-        for path in _modules("sim")
-        if (found := _imported(path, "nectar.software", "nectar.verification", "nectar.cli", "cocotb"))
-    }
+def test_the_simulator_knows_neither_software_nor_boards():
+    others = ("nectar.software", "nectar.verification", "nectar.cli", "nectar.boards", "cocotb")
+    assert not {_name(path): found for path in _modules("sim") if (found := _imported(path, *others))}
 
 
 def test_tests_and_examples_import_as_a_user_would():

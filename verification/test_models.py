@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nectar.sim.cache import Cache
+from nectar.cache import Cache
 from nectar.verification.models import ModelError, Recipe, compiled
 
 VERILOG = "module dut(input clk, input a, output reg b); always @(posedge clk) b <= {}a; endmodule"

@@ -5,7 +5,7 @@ Speeds are ratios of two things measured right after each other, both printed. A
 gives wrong results. Exit code 1: a target was missed.
 """
 
-from ..sim.live import telling
+from ..live import telling
 from .errors import DONE, FAILED, UsageError
 from .results import Result, add_json_option, check_target, save_json
 

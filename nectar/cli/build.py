@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ..sim.live import telling
+from ..live import telling
 from .errors import DONE, FAILED, UsageError
 from .results import Result, add_json_option, check_target, save, save_json
 

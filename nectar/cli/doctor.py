@@ -154,7 +154,7 @@ def _compiler():
 def _caches():
     """The directory of the simulators, and those in it and elsewhere that hold compiled tools."""
     from ..boards.tools import yowasp_directory
-    from ..sim.cache import BuildError, Cache
+    from ..cache import BuildError, Cache
 
     try:
         cache = Cache()
@@ -184,7 +184,7 @@ def _caches():
 
 
 def _disk():
-    from ..sim.cache import directory
+    from ..cache import directory
 
     place = directory()
     while not os.path.exists(place):

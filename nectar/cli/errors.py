@@ -49,7 +49,7 @@ def place(error, file=None):
 
 def explain(error):
     """The line that tells a user of ``error``."""
-    from ..sim.cache import BuildError
+    from ..cache import BuildError
     from ..sim.wiring import TopologyError
     from ..software.errors import ProgramError
 

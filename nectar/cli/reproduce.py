@@ -6,7 +6,7 @@ Exit code 1: a figure that must hold does not. What cannot be measured yet says 
 from datetime import UTC, datetime
 
 from .. import __version__
-from ..sim.live import telling
+from ..live import telling
 from .errors import DONE, FAILED, UsageError
 from .results import Result, add_json_option, check_target, save, save_json
 

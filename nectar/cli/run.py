@@ -9,7 +9,7 @@ import os
 import shlex
 import sys
 
-from ..sim.live import telling
+from ..live import telling
 from .arguments import Arguments, meant
 from .awaits import Awaits
 from .board import boards_of

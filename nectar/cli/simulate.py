@@ -38,8 +38,8 @@ def configure(parser):
 
 def execute(options):
     """Builds the boards and lets them run."""
+    from ..boards.simulated import DeskShape, Shape, SimulatedBoard
     from ..hdl.hub.profile import HUB_PROFILES
-    from ..sim.simulated import DeskShape, Shape, SimulatedBoard
 
     if options.what not in WHAT:
         raise UsageError(f"there is no {options.what!r} to simulate; there are {' and '.join(WHAT)}")

@@ -7,7 +7,7 @@ called 'hub' or 'cab'.
 import hashlib
 from pathlib import Path
 
-from ..sim.live import telling
+from ..live import telling
 from .errors import DONE, UsageError
 from .results import Result, add_json_option, check_target, is_stream, save, save_json
 

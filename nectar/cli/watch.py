@@ -9,7 +9,7 @@ import os
 import signal
 import time
 
-from ..sim.live import Live
+from ..live import Live
 from .errors import WRONG
 from .units import time_text
 

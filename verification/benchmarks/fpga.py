@@ -1,7 +1,7 @@
 """Size and speed of a board on an ECP5-85F FPGA, speed grade 6: synthesis with yosys, place and route with nextpnr.
 
 Both come from PyPI (the extra ``fpga``). What they find for the same Verilog with the same versions is kept in the
-cache directory of ``sim.cache``. As a program::
+cache directory of ``nectar.cache``. As a program::
 
     python -m nectar.verification.benchmarks.fpga hub --ports 16 --profile prototype --seeds 1
     python -m nectar.verification.benchmarks.fpga some.v --modules
@@ -20,9 +20,10 @@ from pathlib import Path
 
 from ...boards import tools as fpga_tools
 from ...boards.tools import MissingTool, ToolError, critical_path, kept, run, yosys
+from ...cache import digest
 from ...hdl.product import BOARDS, product
 from ...hdl.tidy import ports
-from ...sim.cache import Progress, digest
+from ...progress import Progress
 from .harness import HARNESS, harness
 from .outcome import NotInstalled
 

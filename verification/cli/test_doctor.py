@@ -6,8 +6,8 @@ from collections import namedtuple
 
 import pytest
 
+from nectar.cache import Cache
 from nectar.cli import doctor, main
-from nectar.sim.cache import Cache
 
 
 def rows(output):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nectar.sim.simulated import DeskShape, SimulatedBoard
+from nectar.boards.simulated import DeskShape, SimulatedBoard
 from nectar.verification import seeds
 from nectar.verification.cli.lines import PROGRAM, Cable, Line, identity
 from nectar.verification.cli.silence import without_progress

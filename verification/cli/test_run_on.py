@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nectar.sim.simulated import Shape, SimulatedBoard
+from nectar.boards.simulated import Shape, SimulatedBoard
 from nectar.verification import seeds
 from nectar.verification.cli.lines import PROGRAM, Line, identity
 from nectar.verification.cli.silence import without_progress

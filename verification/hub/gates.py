@@ -8,9 +8,10 @@ import importlib.util
 from pathlib import Path
 
 from ...boards.tools import kept, needs, yosys
+from ...cache import digest
 from ...hdl.hub.hub import Hub
 from ...hdl.verilog import convert
-from ...sim.cache import Progress, digest
+from ...progress import Progress
 
 __all__ = ["CELLS", "netlist"]
 

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from nectar.cache import BuildError, Cache
+from nectar.progress import Progress
 from nectar.sim import build
-from nectar.sim.cache import BuildError, Cache, Progress
 
 COMPILER = """#!/bin/sh
 case "$*" in *--version*) echo "imitation $IMITATION"; exit 0;; esac
@@ -35,7 +36,7 @@ def verilog(tmp_path_factory):
     """A directory with the Verilog of CABs and small HUBs, as a cache holds it."""
     directory = tmp_path_factory.mktemp("verilog")
     real = build.library().parent
-    parts = build._Build((*SIZES, 4), "prototype", directory, None)
+    parts = build.Build((*SIZES, 4), "prototype", directory, None)
     for name in parts.verilog_name("cab"), f".{parts.verilog_name('cab')}.sha256":
         shutil.copy(real / name, directory)
     shutil.copytree(real / "yosys", directory / "yosys")

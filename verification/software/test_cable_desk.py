@@ -7,8 +7,8 @@ import time
 
 import pytest
 
+from nectar.boards.simulated import DeskShape, SimulatedBoard
 from nectar.hdl.host.numbers import Request
-from nectar.sim.simulated import DeskShape, SimulatedBoard
 from nectar.sim.topology import Topology, load
 from nectar.software.backends.cable import CableMachine
 from nectar.software.backends.cableboard import Board

@@ -8,9 +8,9 @@ import threading
 
 import pytest
 
+from nectar.boards.simulated import Shape, SimulatedBoard
 from nectar.hdl.cab.addresses import REGIONS
 from nectar.hdl.host.numbers import BUFFER_WORDS, REQUEST, Request, header
-from nectar.sim.simulated import Shape, SimulatedBoard
 from nectar.sim.topology import Topology
 from nectar.software.backends.cable import CableMachine
 from nectar.software.backends.cableboard import Board

@@ -1,13 +1,12 @@
-"""What builders of simulators need: the cache, and to tell how far they are."""
+"""How far a build is, told while it goes on."""
 
 import contextlib
 import threading
 import time
 
-from ..cache import BuildError, Cache, digest, directory
 from .live import Live
 
-__all__ = ["BuildError", "Cache", "Progress", "digest", "directory"]
+__all__ = ["Progress"]
 
 
 class Progress:

@@ -11,15 +11,14 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import boards
-from . import adapter, build
-from .cache import BuildError, digest
+from ..cache import BuildError, digest
+from ..sim import adapter, build
 
 __all__ = ["DeskShape", "Shape", "SimulatedBoard", "program"]
 
 #: Seconds that the process may take to name its pseudo-terminals.
 _PATIENCE = 20
-_BOARDS = Path(boards.__file__).resolve().parent
+_HERE = Path(__file__).resolve().parent
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class Shape(_Boards):
 
 @dataclass(frozen=True)
 class DeskShape(_Boards):
-    """What is on the desk; as in ``nectar.boards.bench_setup.Desk``."""
+    """What is on the desk; as in ``nectar.boards.bench_setup.BenchSetup``."""
 
     clock_hz: int = 16_000_000
 
@@ -58,12 +57,13 @@ class DeskShape(_Boards):
         return self.cabs
 
 
-class _Build(build._Build):
+class _Build(build.Build):
     """Builds simulated boards."""
 
-    _beside = ("simulated.cpp", "simulated.py")
+    _beside = (_HERE / "simulated.cpp", _HERE / "simulated.py")
+    _export = f"{__package__}.export"
     # Nothing of it is recorded.
-    _verilator_flags = [flag for flag in build._VERILATOR_FLAGS if "trace" not in flag]
+    _verilator_flags = [flag for flag in build.VERILATOR_FLAGS if "trace" not in flag]
 
     def __init__(self, shape, cache, progress):
         super().__init__((), "", cache, progress)
@@ -71,7 +71,7 @@ class _Build(build._Build):
             shape.kind: (shape.kind, *(f"{name}={value}" for name, value in vars(shape).items() if value is not None))
         }
         if shape.kind == "desk":
-            self.hdl = digest(self.hdl, *build._texts(sorted(_BOARDS.glob("*.py"))))
+            self.hdl = digest(self.hdl, *build.texts(sorted(_HERE.glob("*.py"))))
 
     def _around(self, directory, sources):
         return ()
@@ -86,7 +86,7 @@ class _Build(build._Build):
         text = verilog.read_text()
         self._verilator("board", adapter.nameless(text), made)
         units = build.units(made, kind)
-        shutil.copy(build._HERE / "simulated.cpp", made)
+        shutil.copy(_HERE / "simulated.cpp", made)
         return [*units, made / "simulated.cpp"], [*includes, f"-I{made}"]
 
 
