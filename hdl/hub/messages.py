@@ -32,8 +32,8 @@ FAULTS = {
     Error.NOT_ALLOWED: "not_allowed",
     Error.DISABLED: "disabled",
 }
-#: Bits of what a queue tells of its entries: a signed number, and above it whether there are more than that can tell.
-LEVEL_BITS = 10
+#: Bits of the number of entries in a queue.
+LEVEL_BITS = 11
 
 
 class Request(data.Struct):

@@ -73,7 +73,7 @@ class HonestSenderProof(wiring.Component):
             Assert(~(queue.write & queue.full), "nothing finds the queue full"),
             Assert(probes.level == level),
             Assert(queue.valid | (level <= 1)),
-            Assert(~probes.late & (probes.count == 1 - level + queue.valid)),
+            Assert(probes.unread == level - queue.valid),
             Assert((lost <= self.stolen) & (left <= longest)),
             Assert(ready == (behind == 0), "one packet at a time waits behind the one that leaves"),
             Assert(behind + Mux(ready, 0, left) <= longest),

@@ -64,7 +64,7 @@ class InputOrderProof(wiring.Component):
         ]
         m.d.comb += [
             Assert(inside.level == far),
-            Assert(~inside.late & (inside.count == 1 - far + queue.valid)),
+            Assert(inside.unread == far - queue.valid),
             Assert((near.pushed - near.popped)[: len(near.pushed)] == close),
             Assert(bypass.busy == (close != 0)),
             Assert(~bypass.divert | (far == 0), "nothing goes past what waits in the queue"),

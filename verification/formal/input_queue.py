@@ -5,7 +5,7 @@ Statements: H14; docs/hub.md, "Input side of a port", and the docstring of Input
 from the cycle in which it is written, be it committed at once, later or never."""
 
 from amaranth.asserts import AnySeq
-from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal, signed
+from amaranth.hdl import Assert, Assume, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.hub.port.input_queue import InputQueue
@@ -31,7 +31,7 @@ class InputQueueProof(wiring.Component):
         m.submodules.queue = look_into(queue, platform)
         probes = queue.probes
 
-        level, gone, commits, late = Signal(range(capacity + 1)), Signal(range(capacity + 1)), Signal(), Signal()
+        level, gone, commits = Signal(range(capacity + 1)), Signal(range(capacity + 1)), Signal()
         m.d.comb += [
             queue.entry.eq(AnySeq(SYMBOL_BITS)),
             queue.place.eq(AnySeq(queue.place.shape())),
@@ -43,7 +43,6 @@ class InputQueueProof(wiring.Component):
                 AnySeq(1)
                 & queue.write
                 & (queue.place != 3)
-                & (~late | (queue.place == 1))
                 & Mux(queue.clear, queue.place <= 2, level + queue.place <= capacity)
             ),
             queue.clear.eq(AnySeq(1)),
@@ -51,18 +50,14 @@ class InputQueueProof(wiring.Component):
             commits.eq(queue.commit),
             gone.eq(Mux(queue.clear, level, queue.pop)),
         ]
-        offers, shown = Signal(), Signal(signed(len(level) + 2))
+        offers = Signal()
         m.d.sync += [
             level.eq(level - gone + Mux(commits, queue.place, 0)),
-            offers.eq((level > gone) & ~late),
-            late.eq(queue.clear & commits & (queue.place == 2)),
+            offers.eq(level > gone),
         ]
         m.d.comb += [
-            shown.eq(1 - level + queue.valid + late),
             Assert(probes.level == level),
-            Assert(probes.count == shown),
-            Assert(probes.late == late),
-            Assert(~late | ~queue.valid & (level == 2)),
+            Assert(probes.unread == level - queue.valid),
             Assert(queue.valid | (level <= COMMAND_LENGTH), "the oldest is read as soon as it can be"),
             Assert(level <= capacity, "it never overflows"),
             Assert(queue.full == (level == capacity), "it is full when its room is used, and only then"),
@@ -70,9 +65,7 @@ class InputQueueProof(wiring.Component):
                 queue.tight == (level + COMMAND_LENGTH > capacity), "tight when a command has no room, and only then"
             ),
             Assert(queue.empty == (level == 0)),
-            Assert(
-                Mux(shown < -256, queue.level[9], queue.level == Cat(shown.as_unsigned(), shown[-1].replicate(9))[:9])
-            ),
+            Assert(queue.level == level - queue.valid),
             Assert(queue.valid == offers, "what is committed is offered from the second cycle on, and nothing else"),
         ]
 
@@ -109,15 +102,17 @@ PROOFS = [
         },
         search=Attempt(lambda: InputQueueProof(9), mode="bmc", depth=9),
         faults={
-            # The count goes down from 1, and one entry more has been read: it is -7 when all nine places are used.
-            "it takes one more than it has room for": Fault(InputQueue, "full", lambda was, s: s.count == -8),
+            # One entry more has been read: eight are unread when all nine places are used.
+            "it takes one more than it has room for": Fault(InputQueue, "full", lambda was, s: s.unread == 9),
             "the head sees what is not committed": Fault(InputQueue, "commits", lambda was, s: s.write),
             "only the last place is committed": Fault(InputQueue, "committed", lambda was, s: s.committed + s.commits),
-            "an entry is offered twice": Fault(InputQueue, "reads", lambda was, s: ~s.valid & s.some & ~s.late),
+            "an entry is offered twice": Fault(InputQueue, "reads", lambda was, s: ~s.valid & (s.unread != 0)),
             "what is committed while it is cleared is lost": Fault(
-                InputQueue, "count", lambda was, s: Mux(s.clear, 1, was)
+                InputQueue, "unread", lambda was, s: Mux(s.clear, 0, was)
             ),
-            "of two that are committed while it is cleared one is lost": Fault(InputQueue, "late", lambda was, s: 0),
+            "of two that are committed while it is cleared one is lost": Fault(
+                InputQueue, "unread", lambda was, s: Mux(s.clear & s.commits, 1, was)
+            ),
         },
     )
 ]

@@ -69,9 +69,8 @@ class ResponseUnit(wiring.Component):
     locked, locker : as ``locked`` and ``owner`` of Locks
     ready_bit, enabled : In(ports), In(ports)
         The ready bits; ports in use.
-    errors, level : In(9).array(ports), In(10).array(ports)
-        Errors of each port; bit 8: more than 255. Entries of its queue: 1 less their number, a signed number of 9 bits,
-        and bit 9: more than 255.
+    errors, level : In(9).array(ports), In(LEVEL_BITS).array(ports)
+        Errors of each port; bit 8: more than 255. Entries of its queue.
     lock, unlock, change, who : Out(1), Out(1), Out(ports), Out(ports)
         A lock is granted, or given back; its output, and who gets it, both one-hot.
     neighbour, neighbour_id, neighbour_kind : Out(index), In(8), In(8)
@@ -171,7 +170,6 @@ class ResponseUnit(wiring.Component):
         locker = Signal(bits, reset_less=True)
         errors = Signal(9, reset_less=True)
         level = Signal(LEVEL_BITS, reset_less=True)
-        entries = Signal(9)
         name = self.order.request.param[:bits]
         again = Signal()  # the command before has named the same port, whose lock it may be changing now
         m.d.comb += again.eq(name == order.request.param[:bits])
@@ -211,7 +209,6 @@ class ResponseUnit(wiring.Component):
         ours = Signal()
         m.d.comb += [
             responds.eq(valid & ~supervises),
-            entries.eq(1 - level[:9]),
             ours.eq(taken & (locker == order.port) & ~absent),
             self.unlock.eq(unlocks & ours),
             self.lock.eq(locks),
@@ -229,7 +226,7 @@ class ResponseUnit(wiring.Component):
             Op.STATUS_OUTPUT: Mux(in_use, STATUS_IN_USE | holder, 0),
             Op.STATUS_ERRORS: errors[:8] | errors[8].replicate(8),
             Op.STATUS_INPUT: 0,
-            Op.STATUS_QUEUE: entries[:8] | (entries[8] | level[9]).replicate(8),
+            Op.STATUS_QUEUE: level[:8] | level[8:].any().replicate(8),
             Op.STATUS_LOCK: Mux(taken, STATUS_IN_USE | locker, 0),
             Op.STATUS_READY: ready_bit,
             Op.IDENTITY_REPLY: order.port,

@@ -73,7 +73,7 @@ class InputPort(wiring.Component):
         There is something in the queue or at its head, be it part of a command.
     errors : Out(9)
         Errors counted; with bit 8 set there have been more than 255.
-    level : Out(10)
+    level : Out(LEVEL_BITS)
         As in InputQueue.
     events : Out(len(CounterId))
         What is to be counted in this cycle, by CounterId. The bit of OPENED is 0: the controller knows of it.

@@ -5,7 +5,7 @@ Source: "The Design of Nectar" (1989), sections 4.1 and 4.2.3. The extra room an
 
 from types import SimpleNamespace
 
-from amaranth.hdl import Assert, Cat, Const, Module, Signal, signed
+from amaranth.hdl import Assert, Module, Mux, Signal
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -39,23 +39,21 @@ class InputQueue(wiring.Component):
         There is no room for an entry, for a whole command.
     clear : In(1)
         All that was committed before this cycle is thrown away, save what is taken in it. At most two entries are
-        committed in the same cycle, and these have room, and at most one in the next.
+        committed in the same cycle, and these have room.
     oldest, valid : Out(9), Out(1)
         The oldest entry that is committed.
     empty : Out(1)
         Nothing is committed, be it ``valid`` yet or not.
     pop : In(1)
         The oldest entry is taken; only when ``valid``.
-    level : Out(10)
-        One less the entries that are committed, not counting the oldest if that is ``valid``: nine bits of it, signed,
-        and whether there are more entries than these can tell.
+    level : Out(LEVEL_BITS)
+        Entries that are committed, not counting the oldest if that is ``valid``.
 
     Timing
     ------
     An entry that is committed in cycle t is the oldest in cycle t + 2 if the queue is empty. One entry in and one out
-    in every cycle. ``full``, ``tight`` and ``level`` follow the commits and the pops at once, save that two entries
-    which are committed in the cycle of a ``clear`` are valid a cycle later, and ``level`` counts the second of them a
-    cycle later. In the cycle after a ``clear`` nothing is valid.
+    in every cycle. ``full``, ``tight`` and ``level`` follow the commits and the pops at once. In the cycle after a
+    ``clear`` nothing is valid.
 
     Raises
     ------
@@ -96,75 +94,48 @@ class InputQueue(wiring.Component):
         )
         write_port, read_port = storage.write_port(), storage.read_port()
 
-        # Carry chains are what costs most here; there are three. ``committed`` is where the last committed entry
-        # stands. Those that have not been read from the memory are counted downwards from 1, so that their address
-        # takes no more than an addition.
-        committed = Signal(bits)
+        committed = Signal(bits)  # where the last committed entry stands
+        first = Signal(bits, init=1)  # where the first entry stands that has not been read from the memory
+        unread = Signal(range(self.capacity + 1))  # committed entries that have not been read
         address = Signal(bits)
-        count = Signal(signed(bits + 1), init=1)
-        late = Signal()  # one more, of two that were committed in the cycle of a clearing, is still to be counted
         commits = Signal()
         reads = Signal()
-        some = Signal()
-        negative = count[-1]
         m.d.comb += [
             address.eq(committed + self.place),
             write_port.addr.eq(address),
             write_port.data.eq(self.entry),
             write_port.en.eq(self.write),
             commits.eq(self.commit),
-            read_port.addr.eq(committed + count[:bits]),
+            read_port.addr.eq(first),
             read_port.en.eq(~self.valid | self.pop),
-            some.eq(negative | ~count[0]),
-            reads.eq(read_port.en & some & ~late),
+            reads.eq(read_port.en & (unread != 0)),
             self.oldest.eq(read_port.data),
-            self.empty.eq(~self.valid & ~some),
+            self.empty.eq(~self.valid & (unread == 0)),
+            self.level.eq(unread),
+            # Where room is short, one entry has been read.
+            self.full.eq(unread == self.capacity - 1),
+            self.tight.eq(unread >= self.capacity - COMMAND_LENGTH),
         ]
         with m.If(commits):
             m.d.sync += committed.eq(address)
-        with m.If(read_port.en):
-            m.d.sync += self.valid.eq(some & ~late)
-
-        # Minus 0, 1, 2 or 4, plus 1 if one is read, which enters as a carry.
-        change = Signal(bits + 1)
-        total = Signal(bits + 2)
-        m.d.comb += [
-            change.eq(
-                Cat(
-                    (commits & self.amount[0]) ^ late,
-                    commits & ~self.amount[2] | late,
-                    (commits | late).replicate(bits - 1),
-                )
-            ),
-            total.eq(Cat(Const(1, 1), count) + Cat(reads, change)),
-        ]
-        # The lowest bit needs no chain, and alone is not 0 behind a clearing.
-        m.d.sync += [
-            count.eq(Cat(count[0] ^ change[0] ^ reads, total[2:])),
-            late.eq(self.clear & commits & self.amount[1]),
-        ]
+        arrived = Mux(commits, self.amount, 0)
         with m.If(self.clear):
-            m.d.sync += [self.valid.eq(0), count.eq(~commits)]
-
-        # When room is short one entry has been read, so the count tells of one less.
-        least = 2 - self.capacity
-        shown = Signal(signed(max(bits + 1, LEVEL_BITS - 1)))
-        m.d.comb += shown.eq(count)
-        m.d.comb += [
-            self.full.eq(count == least),
-            self.tight.eq(Cat(count == least + n for n in range(COMMAND_LENGTH)).any()),
-            self.level.eq(Cat(shown[: LEVEL_BITS - 1], negative & ~shown[LEVEL_BITS - 2 :].all())),
-        ]
+            m.d.sync += [self.valid.eq(0), first.eq(committed + 1), unread.eq(arrived)]
+        with m.Else():
+            m.d.sync += [first.eq(first + reads), unread.eq(unread + arrived - reads)]
+            with m.If(read_port.en):
+                m.d.sync += self.valid.eq(reads)
 
         if platform == "formal":
             look = storage.read_port(domain="comb")
             level = Signal(bits)
-            m.d.comb += level.eq(1 - count + late + self.valid)
+            m.d.comb += level.eq(unread + self.valid)
             self.probes = SimpleNamespace(
-                address=look.addr, data=look.data, level=level, committed=committed, count=count, late=late
+                address=look.addr, data=look.data, level=level, committed=committed, unread=unread
             )
             m.d.comb += [
                 Assert(level <= self.capacity, "the queue holds no more than its capacity"),
                 Assert(self.empty == (level == 0), "empty is told at once"),
+                Assert((committed - first)[:bits] == (unread - 1)[:bits], "what is unread stands behind what is read"),
             ]
         return m

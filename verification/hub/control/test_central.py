@@ -75,10 +75,7 @@ class Environment:
         inputs |= {"ready": self.ready & ~sum(1 << o for o in self.model.starting), "ready_bit": self.ready}
         inputs |= {f"request__{n}": request for n, request in enumerate(self.requests)}
         inputs |= {f"errors__{n}": value for n, value in enumerate(self.facts.get(Op.STATUS_ERRORS, ()))}
-        inputs |= {
-            f"level__{n}": 1 - value & 0x1FF | (value > 255) << 9
-            for n, value in enumerate(self.facts.get(Op.STATUS_QUEUE, ()))
-        }
+        inputs |= {f"level__{n}": value for n, value in enumerate(self.facts.get(Op.STATUS_QUEUE, ()))}
         for op, name in ((Op.STATUS_NEIGHBOUR, "neighbour_id"), (Op.STATUS_KIND, "neighbour_kind")):
             if op in self.facts:
                 inputs[name] = self.facts[op][0]

@@ -37,17 +37,6 @@ def pack(ports, order):
     return number
 
 
-def level_pin(entries):
-    """What a queue that holds ``entries`` tells; with many of them only bit 9 counts."""
-    return (
-        1 - entries & 0x1FF
-        if entries < 256
-        else 1 - entries & 0x1FF | 1 << 9
-        if random.random() < 0.9 or entries > 257
-        else 1 - entries & 0x1FF
-    )
-
-
 class World:
     """Tables at random, as they are in one cycle."""
 
@@ -59,7 +48,7 @@ class World:
 
         self.connected, self.locked = some(), some()
         self.ready_bit, self.enabled = random.getrandbits(ports), random.getrandbits(ports) | random.getrandbits(ports)
-        self.errors, self.level = ([random.randrange(512) for _ in range(ports)] for _ in range(2))
+        self.errors, self.level = ([random.randrange(most) for _ in range(ports)] for most in (512, 1153))
 
     def pins(self):
         """Inputs; what an unconnected output tells of its owner means nothing."""
@@ -74,7 +63,7 @@ class World:
                 f"owner__{n}": self.connected.get(n, random.randrange(self.ports)),
                 f"errors__{n}": self.errors[n],
                 f"locker__{n}": self.locked.get(n, random.randrange(self.ports)),
-                f"level__{n}": level_pin(self.level[n]),
+                f"level__{n}": self.level[n],
             }
         return pins
 

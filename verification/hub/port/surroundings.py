@@ -172,9 +172,7 @@ class Surroundings:
     @property
     def level(self):
         """Entries of the queue, as they are shown."""
-        level = self.lockstep.read("level")
-        assert level >> 9 == 0
-        return 1 - level + (level >> 8) * 512
+        return self.lockstep.read("level")
 
     @property
     def errors(self):

@@ -24,7 +24,6 @@ class Model:
         self.open = {}
         self.cycle = 0
         self.readable = False
-        self.late = False  # two entries were committed in the cycle before, which cleared the queue
         self.seen = {"cleared": 0, "commands": 0, "cleared while one commits": 0}
 
     @property
@@ -34,8 +33,7 @@ class Model:
 
     def level(self):
         """What is shown of the fill."""
-        fill = len(self.entries) - self.readable - self.late
-        return 1 - fill & 0x1FF | (fill > 257) << 9
+        return len(self.entries) - self.readable
 
     def step(self, inputs):
         """What the outputs are in this cycle; then what the inputs do."""
@@ -49,9 +47,6 @@ class Model:
         }
         if inputs.get("pop"):
             self.entries.popleft()
-        self.late = (
-            inputs.get("clear", False) and inputs.get("write", False) and inputs["commit"] and inputs["place"] == 2
-        )
         if inputs.get("clear"):
             self.seen["cleared"] += bool(self.entries)
             self.seen["cleared while one commits"] += bool(
@@ -61,7 +56,7 @@ class Model:
         if inputs.get("write"):
             self.open[inputs["place"]] = inputs["entry"]
             if inputs["commit"]:
-                self.entries.extend((self.open[n], self.cycle + 2 + self.late) for n in range(1, inputs["place"] + 1))
+                self.entries.extend((self.open[n], self.cycle + 2) for n in range(1, inputs["place"] + 1))
                 self.seen["commands"] += inputs["place"] > 1
                 self.open = {}
         self.cycle += 1
