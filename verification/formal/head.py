@@ -176,10 +176,8 @@ class HeadProof(wiring.Component):
             Assert(head.accept == accepts),
             Assert(head.accept == (head.willing & head.offer)),
             Assert(head.move == leaves, "a symbol goes on when all outputs can take it"),
-            Assert(~head.move | (head.passage.symbol == symbol)),
-            Assert(
-                ~head.move | (head.passage.closes == last), "the last symbol of a close all, and only that, is marked"
-            ),
+            Assert(~head.move | (head.beat.symbol == symbol)),
+            Assert(~head.move | (head.beat.closes == last), "the last symbol of a close all, and only that, is marked"),
             Assert(
                 head.start_left == (leaves & (symbol == Control.START)),
                 "a ready signal is sent exactly when a start leaves",
@@ -259,7 +257,7 @@ PROOFS = [
                 Head, "close_one", lambda was, s: s.executes & s.local("close_one") & s.mine
             ),
             "a close all is marked too early": Fault(
-                Head, "passage", lambda was, s: with_fields(was, closes=s.last_but_one)
+                Head, "beat", lambda was, s: with_fields(was, closes=s.last_but_one)
             ),
             "every command is a close all": Fault(Head, "closes", lambda was, s: is_command(s.entry)),
         },

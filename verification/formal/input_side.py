@@ -71,11 +71,11 @@ class InputSideProof(wiring.Component):
             which.eq(AnyConst(4)),
             Assert(~port.moved | (left < came + enters), "nothing leaves that has not come"),
             Assert(
-                ~(port.moved & (left == which)) | (port.passage.symbol == Mux(known, word, last)),
+                ~(port.moved & (left == which)) | (port.beat.symbol == Mux(known, word, last)),
                 "what came first leaves first, unchanged",
             ),
             Assert(
-                port.send_ready == (port.moved & (port.passage.symbol == Control.START)),
+                port.send_ready == (port.moved & (port.beat.symbol == Control.START)),
                 "a ready signal is asked for when a start leaves",
             ),
             Assert(port.ready_arrived == ready_came),

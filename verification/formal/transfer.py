@@ -104,12 +104,12 @@ class TransferProof(wiring.Component):
                 Assume(~table.enter[n] | waits),
                 Assert(~waits | head.probes.asked),
                 *([] if self.direct else [Assert(~entered[n] | waits)]),
-                crossbar.passage[n].eq(head.passage),
+                crossbar.beat[n].eq(head.beat),
                 crossbar.move[n].eq(head.move),
                 crossbar.targets[n].eq(table.targets[n]),
                 crossbar.owner[n].eq(table.owner[n]),
                 space[n].eq(port.space),
-                port.passage.eq(crossbar.out[n]),
+                port.beat.eq(crossbar.out[n]),
                 port.push.eq(crossbar.push[n]),
                 port.ended.eq(table.ended[n]),
                 port.send_ready.eq(AnySeq(1)),
@@ -188,7 +188,7 @@ PROOFS = [
         search=Attempt(lambda: TransferProof(2, True), mode="bmc", depth=14),
         faults={
             "it closes before the last symbol has left": Fault(
-                OutputPort, "closed", lambda was, s: s.push & s.passage.closes
+                OutputPort, "closed", lambda was, s: s.push & s.beat.closes
             ),
             "a mark outlives its connection": Fault(
                 OutputPort, "beside", lambda was, s: Mux(s.load | s.free, was, s.beside)

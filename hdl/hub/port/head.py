@@ -45,8 +45,8 @@ class Head(wiring.Component):
         Outputs that are connected to this input.
     space : In(ports)
         Outputs that can take a symbol.
-    passage, move : Out(CrossbarBeat), Out(1)
-        A symbol goes to all targets in this cycle; there may be none. ``passage`` means nothing without ``move``.
+    beat, move : Out(CrossbarBeat), Out(1)
+        A symbol goes to all targets in this cycle; there may be none. ``beat`` means nothing without ``move``.
     start_left : Out(1)
         A start of packet leaves the queue in this cycle, passed on or dropped.
     request, request_valid : Out(Request), Out(1)
@@ -114,7 +114,7 @@ class Head(wiring.Component):
                 "expired": In(1),
                 "targets": In(ports),
                 "space": In(ports),
-                "passage": Out(CrossbarBeat),
+                "beat": Out(CrossbarBeat),
                 "move": Out(1),
                 "start_left": Out(1),
                 "request": Out(Request),
@@ -186,8 +186,8 @@ class Head(wiring.Component):
             closes.eq(is_closing(self.entry)),
             self.move.eq(leaves),
             drops.eq(leaves & ~connected & ~closes & ~last_but_one & ~last),
-            self.passage.symbol.eq(Cat(self.entry[:8], self.entry[8] & ~closes)),
-            self.passage.closes.eq(last),
+            self.beat.symbol.eq(Cat(self.entry[:8], self.entry[8] & ~closes)),
+            self.beat.closes.eq(last),
             self.start_left.eq(leaves & is_start(self.entry)),
             self.dropped.eq(drops & ~is_command(self.entry) & ~in_run),
         ]

@@ -52,7 +52,7 @@ class InputPort(wiring.Component):
         The input register, and what enters it.
     enabled : In(1)
         The port is in use.
-    hub_id, targets, space, passage, move, request, request_valid, give_up, resume, response_valid, done, value, fault,
+    hub_id, targets, space, beat, move, request, request_valid, give_up, resume, response_valid, done, value, fault,
     quiet, mine, close_one, close_mine, answer
         As in Head.
     reset_queue : In(1)
@@ -107,7 +107,7 @@ class InputPort(wiring.Component):
                 "hub_id": In(8),
                 "targets": In(ports),
                 "space": In(ports),
-                "passage": Out(CrossbarBeat),
+                "beat": Out(CrossbarBeat),
                 "move": Out(1),
                 "request": Out(Request),
                 "request_valid": Out(1),
@@ -182,7 +182,7 @@ class InputPort(wiring.Component):
             head.fault.eq(self.fault),
             head.quiet.eq(self.quiet),
             head.mine.eq(self.mine),
-            self.passage.eq(head.passage),
+            self.beat.eq(head.beat),
             self.move.eq(head.move),
             self.request.eq(head.request),
             self.request_valid.eq(head.request_valid),

@@ -97,7 +97,7 @@ class Surroundings:
         }
         names = (
             "move",
-            "passage",
+            "beat",
             "request_valid",
             "request",
             "answer__valid",
@@ -112,7 +112,7 @@ class Surroundings:
         )
         (
             move,
-            passage,
+            beat,
             request_valid,
             request,
             answer_valid,
@@ -129,8 +129,8 @@ class Surroundings:
             self.due = None
         if move:
             assert not connected & ~free, "a symbol moved without space"
-            self.moved.append((passage & 0x1FF, now))
-            if passage >> 9:
+            self.moved.append((beat & 0x1FF, now))
+            if beat >> 9:
                 self.closing = now + random.randint(1, 4)
         if request_valid:
             assert self.due is None, "a request before the response to the one before"

@@ -225,7 +225,7 @@ class Model:
         shown |= {"pop": True, "moved": True, "start_left": entry.payload == Control.START}
         shown |= {
             "move": True,
-            "passage": (entry.payload & 0xFF if entry.part == 2 else entry.payload) | (entry.part == 4) * CLOSES,
+            "beat": (entry.payload & 0xFF if entry.part == 2 else entry.payload) | (entry.part == 4) * CLOSES,
         }
         if self.targets:
             self.in_run = False
