@@ -1,4 +1,4 @@
-"""Bundles: a port's side of the centre, and a port's side of the crossbar.
+"""Bundles of wires between an input port and the rest of the HUB, seen from the port.
 
 Source: "The Design of Nectar" (1989), section 4.1; ``docs/hub.md``, "Input side of a port".
 """
@@ -45,8 +45,9 @@ class ControlPort(wiring.Signature):
     ``mine`` belongs to ``request`` in the same cycle. ``close_one`` and ``close_mine`` show in ``targets`` in the next
     cycle. ``done``, ``value``, ``fault`` and ``quiet`` mean nothing without ``response_valid``.
 
-    Neither a request nor a response is a ``lib.stream``, since no side ever waits until it may send. A port has one
-    request under way, for which the centre always has room, and the port takes the response at once.
+    Neither a request nor a response is a ``lib.stream``, since no receiver ever makes a sender wait. A port has one
+    request under way, which holds until its response, so the centre always has room for it. The port takes the response
+    at once.
     """
 
     def __init__(self, ports):
@@ -70,7 +71,7 @@ class ControlPort(wiring.Signature):
 
 
 class CrossbarPort(wiring.Signature):
-    """The side of the crossbar at which a port's symbols enter it.
+    """A port's side of the crossbar, which takes the port's symbols to outputs.
 
     Parameters
     ----------
@@ -89,8 +90,8 @@ class CrossbarPort(wiring.Signature):
     ``move`` obeys ``space`` of the same cycle: it is 1 only if all connected outputs have space. ``beat`` means nothing
     without ``move``.
 
-    This is no ``lib.stream``: a beat has as many takers as there are connected outputs, so no single ``ready`` tells
-    whether it is taken, and the port itself has to know which outputs are connected.
+    This is no ``lib.stream``. A beat has as many takers as outputs are connected, and goes to all of them or to none.
+    The port knows these outputs (``targets`` of ``ControlPort``) and looks at their space itself.
     """
 
     def __init__(self, ports):
