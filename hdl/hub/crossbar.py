@@ -28,7 +28,7 @@ class Crossbar(wiring.Component):
 
     Members
     -------
-    passage, move : In(CrossbarBeat).array(ports), In(ports)
+    beat, move : In(CrossbarBeat).array(ports), In(ports)
         For each input what it sends, and that it goes to all outputs connected in this cycle.
     targets, owner : as in StatusTable
         The status table. No input is connected to the output of its own port.
@@ -51,7 +51,7 @@ class Crossbar(wiring.Component):
         self.early = early
         super().__init__(
             {
-                "passage": In(CrossbarBeat).array(ports),
+                "beat": In(CrossbarBeat).array(ports),
                 "move": In(ports),
                 "targets": In(ports).array(ports),
                 "owner": In(index_bits(ports)).array(ports),
@@ -63,7 +63,7 @@ class Crossbar(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         ports = range(self.ports)
-        passages = [passage.as_value() for passage in self.passage]
+        beats = [beat.as_value() for beat in self.beat]
         m.d.comb += self.push.eq(reduce(or_, (Mux(self.move[i], self.targets[i] & ~(1 << i), 0) for i in ports)))
         for o in ports:
             others = [i for i in ports if i != o]
@@ -72,9 +72,9 @@ class Crossbar(wiring.Component):
                 # chains.
                 pairs = []
                 for n in range(0, len(others), 2):
-                    pair = Signal(len(passages[0]), name=f"pair_{o}_{n // 2}", attrs={"keep": 1})
+                    pair = Signal(len(beats[0]), name=f"pair_{o}_{n // 2}", attrs={"keep": 1})
                     m.d.comb += pair.eq(
-                        reduce(or_, (passages[i] & self.targets[i][o].replicate(len(pair)) for i in others[n : n + 2]))
+                        reduce(or_, (beats[i] & self.targets[i][o].replicate(len(pair)) for i in others[n : n + 2]))
                     )
                     pairs.append(pair)
                 m.d.comb += self.out[o].eq(reduce(or_, pairs))
@@ -82,7 +82,7 @@ class Crossbar(wiring.Component):
             with m.Switch(self.owner[o]):
                 for i in others[:-1]:
                     with m.Case(i):
-                        m.d.comb += self.out[o].eq(passages[i])
+                        m.d.comb += self.out[o].eq(beats[i])
                 with m.Default():
-                    m.d.comb += self.out[o].eq(passages[others[-1]])
+                    m.d.comb += self.out[o].eq(beats[others[-1]])
         return m

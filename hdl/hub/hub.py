@@ -100,6 +100,7 @@ class Hub(wiring.Component):
             m.submodules[f"register_{n}"] = register = InputRegister()
             m.submodules[f"input_{n}"] = source = core(InputPort(self.ports, n, bypass=self.profile.direct))
             m.submodules[f"output_{n}"] = sink = core(OutputPort(register=not self.profile.direct))
+            wiring.connect(m, source.control, central.port[n])
             wiring.connect(m, source.reply_source, reply_bus.source[n])
             wiring.connect(m, source.answer, sink.answer)
             # The centre is far away from most ports.
@@ -123,31 +124,18 @@ class Hub(wiring.Component):
                 source.rx_kind.eq(register.kind),
                 source.enabled.eq(local["enabled"]),
                 source.hub_id.eq(hub_id),
-                source.targets.eq(central.targets[n]),
-                source.mine.eq(central.mine[n]),
-                source.space.eq(space),
-                source.resume.eq(central.resume[n]),
-                source.response_valid.eq(central.response_valid[n]),
-                source.done.eq(central.done),
-                source.value.eq(central.value),
-                source.fault.eq(central.fault),
-                source.quiet.eq(central.quiet),
                 source.reset_queue.eq(local["reset_queue"]),
                 source.expired.eq(watchdog.expired[n]),
                 source.no_route.eq(no_route[n]),
                 source.reply_lost.eq(reply_lost[n]),
-                central.close_one[n].eq(source.close_one),
-                central.close_mine[n].eq(source.close_mine),
                 watchdog.moved[n].eq(source.moved),
                 held[n].eq(source.held),
-                central.request[n].eq(source.request),
-                central.request_valid[n].eq(source.request_valid),
-                central.give_up[n].eq(source.give_up),
                 central.errors[n].eq(source.errors),
                 central.level[n].eq(source.level),
-                crossbar.passage[n].eq(source.passage),
-                crossbar.move[n].eq(source.move),
-                sink.passage.eq(crossbar.out[n]),
+                crossbar.beat[n].eq(source.crossbar.beat),
+                crossbar.move[n].eq(source.crossbar.move),
+                source.crossbar.space.eq(space),
+                sink.beat.eq(crossbar.out[n]),
                 sink.push.eq(crossbar.push[n]),
                 space[n].eq(sink.space),
                 central.ready[n].eq(sink.ready),
@@ -170,7 +158,7 @@ class Hub(wiring.Component):
                 monitor.events[n].eq(source.events),
                 monitor.events[n][CounterId.OPENED].eq(central.opened[n]),
                 monitor.flags[n].eq(central.flags[n]),
-                crossbar.targets[n].eq(central.targets[n]),
+                crossbar.targets[n].eq(source.control.targets),
                 crossbar.owner[n].eq(central.owner[n]),
                 reply_bus.owner[n].eq(central.owner[n]),
                 active[n].eq(source.busy | sink.busy | local["repair"] | local["reset_queue"]),

@@ -10,7 +10,7 @@ from amaranth.lib import wiring
 from ...hdl.hub.commands import Op
 from ...hdl.hub.control.central import Central
 from ...hdl.hub.control.supervisor import Supervisor
-from .commanding import commanding_ports
+from .commanding import commanding_ports, of_all_ports
 from .faults import Fault
 from .proof import Attempt, Proof
 from .prove import look_into
@@ -39,14 +39,15 @@ class CentreProof(wiring.Component):
         for o in range(ports):
             listeners = Signal(ports, name=f"listeners_{o}")
             m.d.comb += [
-                listeners.eq(Cat(targets[o] for targets in dut.targets)),
+                listeners.eq(Cat(port.targets[o] for port in dut.port)),
                 Assert((listeners & (listeners - 1))[:ports] == 0, "an output has one input at most"),
                 Assert(~listeners[o], "nobody is connected to itself"),
             ]
+        response_valid, resume = of_all_ports(dut, "response_valid"), of_all_ports(dut, "resume")
         m.d.comb += [
-            Assert((dut.response_valid & ~outstanding) == 0, "a response belongs to a command"),
-            Assert((dut.response_valid & (dut.response_valid - 1))[:ports] == 0, "one response a cycle"),
-            Assert((dut.resume & ~outstanding) == 0),
+            Assert((response_valid & ~outstanding) == 0, "a response belongs to a command"),
+            Assert((response_valid & (response_valid - 1))[:ports] == 0, "one response a cycle"),
+            Assert((resume & ~outstanding) == 0),
             Assert((outstanding == 0) | dut.busy, "no command is forgotten"),
         ]
         return m

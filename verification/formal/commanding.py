@@ -1,9 +1,14 @@
 """What stands around a HUB's centre in its proofs: ports that give any command."""
 
 from amaranth.asserts import AnySeq
-from amaranth.hdl import Mux, Signal
+from amaranth.hdl import Cat, Mux, Signal
 
-__all__ = ["commanding_ports"]
+__all__ = ["commanding_ports", "of_all_ports"]
+
+
+def of_all_ports(dut, name):
+    """What the bundles of all ports of ``dut``, a Central, have as ``name``: bit n is that of port n."""
+    return Cat(getattr(port, name) for port in dut.port)
 
 
 def commanding_ports(m, dut):
@@ -16,12 +21,14 @@ def commanding_ports(m, dut):
     """
     ports = dut.ports
     outstanding = Signal(ports)
-    m.d.sync += outstanding.eq((outstanding | dut.request_valid) & ~dut.response_valid)
+    m.d.sync += outstanding.eq(
+        (outstanding | of_all_ports(dut, "request_valid")) & ~of_all_ports(dut, "response_valid")
+    )
     for signal in (
-        dut.give_up,
+        *(port.give_up for port in dut.port),
+        *(port.close_mine for port in dut.port),
         dut.expired,
         dut.closed,
-        dut.close_mine,
         dut.ready,
         dut.ready_bit,
         dut.neighbour_id,
@@ -29,16 +36,14 @@ def commanding_ports(m, dut):
         dut.byte,
     ):
         m.d.comb += signal.eq(AnySeq(signal.shape()))
-    m.d.comb += [
-        dut.request_valid.eq(AnySeq(ports) & ~outstanding),
-        dut.close_one.eq(AnySeq(ports) & ~outstanding & ~dut.request_valid),
-    ]
     commands = []
-    for n in range(ports):
+    for n, port in enumerate(dut.port):
         kept, now = Signal(16, name=f"kept_{n}"), Signal(16, name=f"request_{n}")
         m.d.comb += [
             now.eq(Mux(outstanding[n], kept, AnySeq(16))),
-            dut.request[n].eq(now),
+            port.request.eq(now),
+            port.request_valid.eq(AnySeq(1) & ~outstanding[n]),
+            port.close_one.eq(AnySeq(1) & ~outstanding[n] & ~port.request_valid),
             dut.errors[n].eq(AnySeq(9)),
             dut.level[n].eq(AnySeq(10)),
         ]

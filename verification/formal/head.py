@@ -32,21 +32,22 @@ class HeadProof(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         head, ports = self.head, self.ports
+        control, crossbar = head.control, head.crossbar
         m.submodules.head = look_into(head, platform)
         probes = head.probes
         for signal in (
             head.entry,
             head.valid,
             head.hub_id,
-            head.targets,
-            head.space,
-            head.done,
-            head.value,
+            control.targets,
+            crossbar.space,
+            control.done,
+            control.value,
             head.answer.ready,
             head.offered,
             head.halt,
             head.expired,
-            head.mine,
+            control.mine,
         ):
             m.d.comb += signal.eq(AnySeq(len(signal)))
         entry = head.entry
@@ -75,17 +76,17 @@ class HeadProof(wiring.Component):
                 & ((place == 0) | ~(entry & CONTROL_BIT).any())
                 & ((place != 1) | (entry != Op.CLOSE_ALL))
             ),
-            head.fault.eq(
+            control.fault.eq(
                 Mux(
-                    head.response_valid,
-                    Cat(~head.done & (head.value == error) for error in FAULTS),
+                    control.response_valid,
+                    Cat(~control.done & (control.value == error) for error in FAULTS),
                     AnySeq(len(FAULTS)),
                 )
             ),
-            head.quiet.eq(Mux(head.response_valid, command.op[1:] == HELLO >> 1, AnySeq(1))),
+            control.quiet.eq(Mux(control.response_valid, command.op[1:] == HELLO >> 1, AnySeq(1))),
             head.offer.eq(AnySeq(1) & ~head.valid & (place == 0)),
-            head.response_valid.eq(AnySeq(1) & asked),
-            head.resume.eq(AnySeq(1) & asked & waits),
+            control.response_valid.eq(AnySeq(1) & asked),
+            control.resume.eq(AnySeq(1) & asked & waits),
             last.eq((place == 3) & closing_command),
         ]
         with m.If(leaves):
@@ -102,8 +103,8 @@ class HeadProof(wiring.Component):
         wants, close_one, close_mine, bad = Signal(), Signal(), Signal(), Signal()
         passing, here = Signal(), Signal()
         m.d.comb += [
-            passing.eq(passes | waits & head.resume),
-            blocked.eq((head.targets & ~head.space) != 0),
+            passing.eq(passes | waits & control.resume),
+            blocked.eq((control.targets & ~crossbar.space) != 0),
             leaves.eq(passing & head.valid & ~own & ~blocked & ~head.halt),
             takes.eq(passing & head.valid & own & ~asked & ~answers & ~head.halt),
             accepts.eq(passing & head.offer & ~asked & ~answers & ~head.halt),
@@ -118,7 +119,7 @@ class HeadProof(wiring.Component):
         giving_up, mine = Signal(), Signal()
         with m.If(waits):
             m.d.sync += giving_up.eq(giving_up | head.halt | head.expired)
-            with m.If(head.resume | head.response_valid):
+            with m.If(control.resume | control.response_valid):
                 m.d.sync += [waits.eq(0), passes.eq(1), giving_up.eq(0)]
         with m.If(takes):
             m.d.sync += [passes.eq(0), waits.eq(0), takes_parameter.eq(1), command.op[:OWN_OP_BITS].eq(entry)]
@@ -130,7 +131,7 @@ class HeadProof(wiring.Component):
                 command.op.eq(head.offered),
                 command.param.eq(entry),
             ]
-        with m.If(leaves & last & (head.targets != 0)):
+        with m.If(leaves & last & (control.targets != 0)):
             m.d.sync += [passes.eq(0), waits.eq(0), closes.eq(1)]
         with m.If(takes_parameter & head.halt):
             m.d.sync += [takes_parameter.eq(0), passes.eq(1)]
@@ -142,21 +143,21 @@ class HeadProof(wiring.Component):
                 command.op[OWN_OP_BITS].eq(entry[8]),
             ]
         with m.If(executes):
-            m.d.sync += [executes.eq(0), waits.eq(~here), ends.eq(here), asked.eq(~here), mine.eq(head.mine)]
+            m.d.sync += [executes.eq(0), waits.eq(~here), ends.eq(here), asked.eq(~here), mine.eq(control.mine)]
             with m.If(~here):
                 m.d.sync += giving_up.eq(head.halt | head.expired)
         with m.If(ends):
             m.d.sync += [ends.eq(0), passes.eq(1)]
-        with m.If(closes & (head.targets == 0)):
+        with m.If(closes & (control.targets == 0)):
             m.d.sync += [closes.eq(0), passes.eq(1)]
 
         responds, refusal = Signal(), Signal(8)
         done, value = Signal(), Signal(8)
         m.d.comb += [
             refusal.eq(Mux(bad, Error.BAD_PORT, Error.NOT_MINE)),
-            done.eq(Mux(ends, close_mine | ~bad & mine, head.done)),
-            value.eq(Mux(ends, Mux(done, command.param, refusal), head.value)),
-            responds.eq(ends | head.response_valid),
+            done.eq(Mux(ends, close_mine | ~bad & mine, control.done)),
+            value.eq(Mux(ends, Mux(done, command.param, refusal), control.value)),
+            responds.eq(ends | control.response_valid),
         ]
         with m.If(head.answer.ready):
             m.d.sync += answers.eq(0)
@@ -175,10 +176,11 @@ class HeadProof(wiring.Component):
             ),
             Assert(head.accept == accepts),
             Assert(head.accept == (head.willing & head.offer)),
-            Assert(head.move == leaves, "a symbol goes on when all outputs can take it"),
-            Assert(~head.move | (head.passage.symbol == symbol)),
+            Assert(crossbar.move == leaves, "a symbol goes on when all outputs can take it"),
+            Assert(~crossbar.move | (crossbar.beat.symbol == symbol)),
             Assert(
-                ~head.move | (head.passage.closes == last), "the last symbol of a close all, and only that, is marked"
+                ~crossbar.move | (crossbar.beat.closes == last),
+                "the last symbol of a close all, and only that, is marked",
             ),
             Assert(
                 head.start_left == (leaves & (symbol == Control.START)),
@@ -186,28 +188,29 @@ class HeadProof(wiring.Component):
             ),
             Assert(
                 ~closes
-                | ~head.pop & ~head.move & ~head.request_valid & ~head.close_one & ~head.close_mine & ~head.accept,
+                | ~Cat(head.pop, head.accept, crossbar.move, control.request_valid).any()
+                & ~Cat(control.close_one, control.close_mine).any(),
                 "nothing follows a close all too early",
             ),
-            Assert(head.request_valid == (executes & ~here), "a command goes to the controller once"),
+            Assert(control.request_valid == (executes & ~here), "a command goes to the controller once"),
             Assert(
-                ~(executes | ends | waits | asked) | (head.request.as_value() == command.as_value()),
+                ~(executes | ends | waits | asked) | (control.request.as_value() == command.as_value()),
                 "and holds until it is answered",
             ),
             Assert(
-                head.close_one == (ends & close_one & mine & ~bad),
+                control.close_one == (ends & close_one & mine & ~bad),
                 "a close ends the one connection that it names, if it is the input's own",
             ),
-            Assert(head.close_mine == (ends & close_mine)),
+            Assert(control.close_mine == (ends & close_mine)),
             Assert(~ends | here),
-            Assert(head.give_up == giving_up),
+            Assert(control.give_up == giving_up),
             Assert(head.answer.valid == answers, "each command that wants one gets one answer"),
             Assert(
                 ~answers | (head.answer.payload.op == answer.op) & (head.answer.payload.value == answer.value),
                 "which is true and stays until it is taken",
             ),
             Assert(head.answer.payload.hub == head.hub_id),
-            Assert(head.moved == (leaves | takes | accepts | head.resume | head.response_valid)),
+            Assert(head.moved == (leaves | takes | accepts | control.resume | control.response_valid)),
             Assert(head.holds == ~passes),
             Assert(head.busy == (~passes | asked | answers)),
             Assert((states != 0) & ((states & (states - 1))[:6] == 0)),
@@ -220,7 +223,7 @@ class HeadProof(wiring.Component):
             Assert(~waits | asked),
             Assert(giving_up <= waits),
             Assert(~(executes | ends | takes_parameter | waits) | (place == 0)),
-            Assert(~takes_parameter | (head.request.op[:OWN_OP_BITS] == command.op[:OWN_OP_BITS])),
+            Assert(~takes_parameter | (control.request.op[:OWN_OP_BITS] == command.op[:OWN_OP_BITS])),
             Assert((probes.last_but_one == (closing_command & (place == 2))) & (probes.last == last)),
         ]
         for error, name in FAULTS.items():
@@ -228,7 +231,7 @@ class HeadProof(wiring.Component):
             m.d.comb += Assert(
                 getattr(head, name) == refused, "each refusal that is an error is counted once, under its name"
             )
-        m.d.comb += Assume(~head.response_valid | head.done | (head.value < 16))
+        m.d.comb += Assume(~control.response_valid | control.done | (control.value < 16))
         return m
 
 
@@ -249,17 +252,17 @@ PROOFS = [
             ),
             "no ready signal for a start that is dropped": Fault(Head, "start_left", lambda was, s: was & s.connected),
             "a symbol goes on when one output can take it": Fault(
-                Head, "blocked", lambda was, s: s.connected & ~(s.targets & s.space).any()
+                Head, "blocked", lambda was, s: s.connected & ~(s.control__targets & s.crossbar__space).any()
             ),
             "a command is taken before the one before is answered": Fault(
                 Head, "willing", lambda was, s: s.passes & ~s.halt & ~s.answering
             ),
             "an answer is written over another": Fault(Head, "willing", lambda was, s: s.passes & ~s.halt & ~s.asked),
             "a close of a port that there is not closes another": Fault(
-                Head, "close_one", lambda was, s: s.executes & s.local("close_one") & s.mine
+                Head, "control__close_one", lambda was, s: s.executes & s.close_one & s.control__mine
             ),
             "a close all is marked too early": Fault(
-                Head, "passage", lambda was, s: with_fields(was, closes=s.last_but_one)
+                Head, "crossbar__beat", lambda was, s: with_fields(was, closes=s.last_but_one)
             ),
             "every command is a close all": Fault(Head, "closes", lambda was, s: is_command(s.entry)),
         },

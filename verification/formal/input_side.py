@@ -48,8 +48,8 @@ class InputSideProof(wiring.Component):
             port.rx_symbol.eq(register.symbol),
             port.rx_kind.eq(register.kind),
             port.hub_id.eq(AnyConst(8)),
-            port.targets.eq(AnySeq(2)),
-            port.space.eq(AnySeq(2)),
+            port.control.targets.eq(AnySeq(2)),
+            port.crossbar.space.eq(AnySeq(2)),
         ]
 
         came, left = Signal(5), Signal(5)  # symbols so far
@@ -70,15 +70,15 @@ class InputSideProof(wiring.Component):
             which.eq(AnyConst(4)),
             Assert(~port.moved | (left < came + enters), "nothing leaves that has not come"),
             Assert(
-                ~(port.moved & (left == which)) | (port.passage.symbol == Mux(known, word, last)),
+                ~(port.moved & (left == which)) | (port.crossbar.beat.symbol == Mux(known, word, last)),
                 "what came first leaves first, unchanged",
             ),
             Assert(
-                port.send_ready == (port.moved & (port.passage.symbol == Control.START)),
+                port.send_ready == (port.moved & (port.crossbar.beat.symbol == Control.START)),
                 "a ready signal is asked for when a start leaves",
             ),
             Assert(port.ready_arrived == ready_came),
-            Assert(~port.move | port.moved & ~(port.targets & ~port.space).any()),
+            Assert(~port.crossbar.move | port.moved & ~(port.control.targets & ~port.crossbar.space).any()),
             Assert((left == came) | port.held | port.moved | enters, "what has come and not left is held"),
         ]
         return m

@@ -39,8 +39,8 @@ class OutputPortProof(wiring.Component):
         must = Signal()
         m.d.sync += must.eq(port.answer.valid & ~port.answer.ready)
         m.d.comb += [
-            port.passage.eq(AnySeq(CrossbarBeat.as_shape().size)),
-            Assume(is_sent(port.passage.symbol)),
+            port.beat.eq(AnySeq(CrossbarBeat.as_shape().size)),
+            Assume(is_sent(port.beat.symbol)),
             port.push.eq(AnySeq(1) & port.space),
             port.answer.valid.eq(AnySeq(1) | must),
             port.answer.payload.eq(AnySeq(24)),
@@ -86,7 +86,7 @@ class OutputPortProof(wiring.Component):
             loads.eq(~valid | port.tx.ready | port.looped),
             place_is_free.eq(~inserted & ~waits_beside),
             comes.eq(place_is_free & ((count != 0) if self.register else port.push)),
-            oldest.eq(listed[0] if self.register else Mux(waits_beside, listed[0].as_value(), port.passage.as_value())),
+            oldest.eq(listed[0] if self.register else Mux(waits_beside, listed[0].as_value(), port.beat.as_value())),
             leaves.eq(loads & ~inserted & (waits_beside | comes)),
             takes_ready.eq(loads & (readies != 0)),
             takes_reply.eq(loads & (readies == 0) & sender.waiting),
@@ -111,7 +111,7 @@ class OutputPortProof(wiring.Component):
         m.d.sync += count.eq(count + port.push - leaves)
         for n in range(most):
             with m.If(port.push & (end == n)):
-                m.d.sync += listed[n].eq(port.passage)
+                m.d.sync += listed[n].eq(port.beat)
             with m.Else():
                 m.d.sync += listed[n].eq(stays[n])
             with m.If(port.ended):

@@ -11,7 +11,7 @@ from ...hdl.hub.commands import WATCHDOG_DEFAULT
 from ...hdl.hub.control.central import Central
 from ...hdl.hub.control.controller import Controller
 from ...hdl.hub.control.response_unit import ResponseUnit
-from .commanding import commanding_ports
+from .commanding import commanding_ports, of_all_ports
 from .faults import Fault
 from .proof import Attempt, Proof
 from .prove import look_into
@@ -72,7 +72,7 @@ class SupervisionProof(wiring.Component):
         stages = [controller.decided, *(Signal(ports, name=f"decided_{n}") for n in (1, 2, 3))]
         m.d.sync += [later.eq(now) for now, later in zip(stages, stages[1:])]
         m.d.comb += [
-            Assert(dut.response_valid == stages[-1], "each decision is answered three cycles later"),
+            Assert(of_all_ports(dut, "response_valid") == stages[-1], "each decision is answered three cycles later"),
             Assert(answers.probes.giver == Mux(stages[1].any(), stages[1], answers.probes.giver)),
             Assert(answers.probes.asker == stages[2]),
             Assert(answers.probes.valid == stages[1].any()),

@@ -44,12 +44,13 @@ class TransferProof(wiring.Component):
         # A connection is entered now and then, as the controller does it: to an output that has been free for a cycle.
         entered, was_connected = Signal(self.ports), Signal(self.ports)
         output, giver = Signal(index_bits(self.ports)), Signal(index_bits(self.ports))
+        named = Array([head.control.request.param for head in self.heads])[giver]
         m.d.comb += [
             table.enter.eq(AnySeq(self.ports)),
             Assume((table.enter & (table.enter - 1))[: self.ports] == 0),
             giver.eq(one_hot_index(table.enter)),
-            output.eq(Array([head.request.param for head in self.heads])[giver]),
-            Assume(~table.enter.any() | (Array([head.request.param for head in self.heads])[giver] < self.ports)),
+            output.eq(named),
+            Assume(~table.enter.any() | (named < self.ports)),
             Assume(~table.enter.any() | (output != giver)),
             Assume(
                 ~table.enter.any()
@@ -68,6 +69,7 @@ class TransferProof(wiring.Component):
             m.submodules[f"head_{n}"] = look_into(head, platform)
             m.submodules[f"output_{n}"] = look_into(port, platform)
             entry, own = Signal(9, name=f"entry_{n}"), Signal(name=f"own_{n}")
+            control = head.control
             waits = head.probes.states[4]
             outside = ~(head.probes.last_but_one | head.probes.last)  # the next entry is not part of a close all
             fresh = table.enter[n] if self.direct else table.enter[n] | entered[n]  # the connection does not stand yet
@@ -87,29 +89,29 @@ class TransferProof(wiring.Component):
                 head.offered.eq(AnySeq(8)),
                 head.halt.eq(AnySeq(1)),
                 head.expired.eq(AnySeq(1)),
-                head.resume.eq(AnySeq(1) & waits & ~fresh),
-                head.response_valid.eq(AnySeq(1) & head.probes.asked & ~(waits & fresh)),
-                head.done.eq(AnySeq(1)),
-                head.value.eq(AnySeq(8)),
-                head.fault.eq(AnySeq(5)),
-                head.quiet.eq(AnySeq(1)),
+                control.resume.eq(AnySeq(1) & waits & ~fresh),
+                control.response_valid.eq(AnySeq(1) & head.probes.asked & ~(waits & fresh)),
+                control.done.eq(AnySeq(1)),
+                control.value.eq(AnySeq(8)),
+                control.fault.eq(AnySeq(5)),
+                control.quiet.eq(AnySeq(1)),
                 head.answer.ready.eq(AnySeq(1)),
-                head.targets.eq(table.targets[n]),
-                head.mine.eq(table.mine[n]),
-                head.space.eq(space),
-                table.port[n].eq(head.request.param),
-                table.close_one[n].eq(head.close_one),
-                table.close_mine[n].eq(head.close_mine | AnySeq(1)),
+                control.targets.eq(table.targets[n]),
+                control.mine.eq(table.mine[n]),
+                head.crossbar.space.eq(space),
+                table.port[n].eq(control.request.param),
+                table.close_one[n].eq(control.close_one),
+                table.close_mine[n].eq(control.close_mine | AnySeq(1)),
                 table.closed[n].eq(port.closed | AnySeq(1)),
                 Assume(~table.enter[n] | waits),
                 Assert(~waits | head.probes.asked),
                 *([] if self.direct else [Assert(~entered[n] | waits)]),
-                crossbar.passage[n].eq(head.passage),
-                crossbar.move[n].eq(head.move),
+                crossbar.beat[n].eq(head.crossbar.beat),
+                crossbar.move[n].eq(head.crossbar.move),
                 crossbar.targets[n].eq(table.targets[n]),
                 crossbar.owner[n].eq(table.owner[n]),
                 space[n].eq(port.space),
-                port.passage.eq(crossbar.out[n]),
+                port.beat.eq(crossbar.out[n]),
                 port.push.eq(crossbar.push[n]),
                 port.ended.eq(table.ended[n]),
                 port.send_ready.eq(AnySeq(1)),
@@ -188,7 +190,7 @@ PROOFS = [
         search=Attempt(lambda: TransferProof(2, True), mode="bmc", depth=14),
         faults={
             "it closes before the last symbol has left": Fault(
-                OutputPort, "closed", lambda was, s: s.push & s.passage.closes
+                OutputPort, "closed", lambda was, s: s.push & s.beat.closes
             ),
             "a mark outlives its connection": Fault(
                 OutputPort, "beside", lambda was, s: Mux(s.load | s.free, was, s.beside)

@@ -19,10 +19,14 @@ class Lockstep:
         The component; clock ``clk``, reset ``rst``.
     inputs : iterable of str
         Names of its inputs.
+    masks : dict, optional
+        Name of a mask → names of the pins of one bit that are its bits, bit 0 first: it can be driven, if it is one of
+        ``inputs``, and read as if it was one pin.
     """
 
-    def __init__(self, dut, inputs):
+    def __init__(self, dut, inputs, masks=None):
         self.dut = dut
+        self._masks = masks or {}
         self._driven = dict.fromkeys(inputs)
         self._handles = {}
         self._falling, self._rising = dut.clk.falling_edge, dut.clk.rising_edge
@@ -53,7 +57,11 @@ class Lockstep:
         for name, old in self._driven.items():
             new = int(inputs.get(name, 0))
             if new != old:
-                self._handle(name).value = new
+                if name in self._masks:
+                    for bit, pin in enumerate(self._masks[name]):
+                        self._handle(pin).value = new >> bit & 1
+                else:
+                    self._handle(name).value = new
                 self._driven[name] = new
 
     def _handle(self, name):
@@ -64,7 +72,9 @@ class Lockstep:
         return found
 
     def read(self, name):
-        """Value of an output, as an int."""
+        """Value of an output, or of a mask, as an int."""
+        if name in self._masks:
+            return sum(self.read(pin) << bit for bit, pin in enumerate(self._masks[name]))
         return int(self._handle(name).value)
 
     async def step(self, inputs, expected=None, outputs=()):

@@ -27,7 +27,7 @@ async def takes_every_symbol_to_all_its_outputs(dut):
         owner = [random.choice([None, *(i for i in ports if i != o)]) for o in ports]
         dut.move.value = sum(move << n for n, move in enumerate(moves))
         for n in ports:
-            getattr(dut, f"passage__{n}").value = sends[n]
+            getattr(dut, f"beat__{n}").value = sends[n]
             getattr(dut, f"targets__{n}").value = sum((i == n) << o for o, i in enumerate(owner))
             # In the first cycle of a connection the number of its input is not yet right.
             getattr(dut, f"owner__{n}").value = random.choice(ports) if owner[n] is None or early else owner[n]

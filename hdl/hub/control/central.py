@@ -9,8 +9,9 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from ..bundles import ControlPort
 from ..commands import WATCHDOG_DEFAULT
-from ..messages import FAULTS, LEVEL_BITS, Request, check_ports, index_bits
+from ..messages import LEVEL_BITS, check_ports, index_bits
 from ..monitor.recorder import Decision
 from ..monitor_map import Flag
 from .controller import Controller
@@ -34,13 +35,11 @@ class Central(wiring.Component):
 
     Members
     -------
-    request, request_valid, give_up : as in Controller
-        A command of each port.
-    resume, response_valid, done, value, fault, quiet : as in Controller and ResponseUnit
-        Its decision and its response.
+    port : In(ControlPort(ports)).array(ports)
+        The ports. All get ``done``, ``value``, ``fault`` and ``quiet`` of the one response in a cycle.
     expired : In(ports)
         Inputs whose connections and locks end since the watchdog has expired.
-    close_one, close_mine, closed, targets, mine, connected, owner, ended : as in StatusTable
+    closed, connected, owner, ended : as in StatusTable
         The status table.
     holding : Out(ports)
         Inputs that hold a connection or a lock.
@@ -77,21 +76,9 @@ class Central(wiring.Component):
         bits = index_bits(ports)
         super().__init__(
             {
-                "request": In(Request).array(ports),
-                "request_valid": In(ports),
-                "give_up": In(ports),
-                "resume": Out(ports),
-                "response_valid": Out(ports),
-                "done": Out(1),
-                "value": Out(8),
-                "fault": Out(len(FAULTS)),
-                "quiet": Out(1),
+                "port": In(ControlPort(ports)).array(ports),
                 "expired": In(ports),
-                "close_one": In(ports),
-                "close_mine": In(ports),
                 "closed": In(ports),
-                "targets": Out(ports).array(ports),
-                "mine": Out(ports),
                 "connected": Out(ports),
                 "owner": Out(bits).array(ports),
                 "ended": Out(ports),
@@ -147,8 +134,24 @@ class Central(wiring.Component):
                     else to.eq(from_)
                 )
 
+        # Here the ports' bundles become vectors, and vectors become bundles.
+        for n, port in enumerate(self.port):
+            m.d.comb += [
+                controller.request[n].eq(port.request),
+                controller.request_valid[n].eq(port.request_valid),
+                controller.give_up[n].eq(port.give_up),
+                port.resume.eq(controller.resume[n]),
+                port.response_valid.eq(answers.response_valid[n]),
+                table.port[n].eq(port.request.param),
+                table.close_one[n].eq(port.close_one),
+                port.targets.eq(table.targets[n]),
+                port.mine.eq(table.mine[n]),
+            ]
+            give(port, answers, "done", "value", "fault", "quiet")
+        close_mine = Cat(port.close_mine for port in self.port)
+
         # Commands.
-        give(controller, self, "request", "request_valid", "give_up", "expired")
+        give(controller, self, "expired")
         # A start that left a cycle ago makes no difference yet: nobody can ask for its output anew so soon.
         starting = Signal(self.ports)
         m.d.sync += starting.eq(self.ready_bit & ~self.ready)
@@ -165,8 +168,7 @@ class Central(wiring.Component):
         give(supervisor, table, "mine")
         give(supervisor, locks, "locked")
         give(supervisor, self, "byte")
-        give(self, controller, "resume")
-        give(self, answers, "response_valid", "done", "value", "fault", "quiet", "send_ready", "neighbour")
+        give(self, answers, "send_ready", "neighbour")
         give(
             self,
             supervisor,
@@ -182,7 +184,7 @@ class Central(wiring.Component):
             "clear",
             "clear_valid",
         )
-        give(self, table, "targets", "mine", "connected", "owner", "ended")
+        give(self, table, "connected", "owner", "ended")
         m.d.comb += [
             controller.finished.eq(supervisor.finished.any() & supervisor.idle),
             *(to.eq(owner) for to, owner in zip(answers.locker, locks.owner)),
@@ -194,12 +196,10 @@ class Central(wiring.Component):
         vacated = Signal(self.ports)
         m.d.sync += vacated.eq(supervisor.close_mine)
         m.d.comb += [
-            *(port.eq(request.param) for port, request in zip(table.port, self.request)),
             table.enter.eq(controller.enter | supervisor.enter),
             table.entered_input.eq(controller.entered_input | supervisor.entered_input),
             table.entered_output.eq(controller.entered_output | supervisor.entered_output),
-            table.close_one.eq(self.close_one),
-            table.close_mine.eq(self.close_mine | self.expired | vacated),
+            table.close_mine.eq(close_mine | self.expired | vacated),
             table.closed.eq(self.closed | supervisor.closed),
             locks.change.eq(answers.change | supervisor.lock),
             locks.who.eq(answers.who | supervisor.locker),

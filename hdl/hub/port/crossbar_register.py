@@ -22,7 +22,7 @@ class CrossbarRegister(wiring.Component):
 
     Members
     -------
-    passage, push : In(CrossbarBeat), In(1)
+    beat, push : In(CrossbarBeat), In(1)
         A symbol; only when there is ``space``.
     space : Out(1)
         A symbol may come in this cycle.
@@ -41,7 +41,7 @@ class CrossbarRegister(wiring.Component):
     def __init__(self):
         super().__init__(
             {
-                "passage": In(CrossbarBeat),
+                "beat": In(CrossbarBeat),
                 "push": In(1),
                 "space": Out(1),
                 "ended": In(1),
@@ -67,12 +67,12 @@ class CrossbarRegister(wiring.Component):
         with m.If(self.output.valid & self.output.ready):
             m.d.sync += [taken.eq(taken + 1), starts.bit_select(taken[0], 1).eq(0)]
         with m.If(self.push):
-            m.d.sync += [pushed.eq(pushed + 1), starts.bit_select(pushed[0], 1).eq(is_start(self.passage.symbol))]
+            m.d.sync += [pushed.eq(pushed + 1), starts.bit_select(pushed[0], 1).eq(is_start(self.beat.symbol))]
             for n, place in enumerate(places):
                 with m.If(pushed[0] == n):
                     m.d.sync += [
-                        place.symbol.eq(self.passage.symbol),
-                        place.closes.eq(self.passage.closes & ~self.ended),
+                        place.symbol.eq(self.beat.symbol),
+                        place.closes.eq(self.beat.closes & ~self.ended),
                     ]
 
         if platform == "formal":

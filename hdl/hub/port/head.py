@@ -10,8 +10,9 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ...link.symbol import SYMBOL_BITS
+from ..bundles import ControlPort, CrossbarPort
 from ..commands import Error, Op
-from ..messages import FAULTS, CrossbarBeat, Reply, Request, check_ports, is_absent
+from ..messages import FAULTS, Reply, check_ports, is_absent
 from .entry import OWN_OP_BITS, is_closing, is_command, is_start
 
 __all__ = ["Head"]
@@ -41,30 +42,12 @@ class Head(wiring.Component):
         a part was taken, is given up.
     expired : In(1)
         A command that waits is given up.
-    targets : In(ports)
-        Outputs that are connected to this input.
-    space : In(ports)
-        Outputs that can take a symbol.
-    passage, move : Out(CrossbarBeat), Out(1)
-        A symbol goes to all targets in this cycle; there may be none. ``passage`` means nothing without ``move``.
+    crossbar : Out(CrossbarPort(ports))
+        The way of symbols to the outputs.
+    control : Out(ControlPort(ports))
+        The controller and the status table.
     start_left : Out(1)
         A start of packet leaves the queue in this cycle, passed on or dropped.
-    request, request_valid : Out(Request), Out(1)
-        A command for the controller; valid for one cycle. ``request`` holds until the response.
-    give_up : Out(1)
-        The request that waits for its response is to be refused, unless it can be granted at once.
-    resume : In(1)
-        The request is decided: symbols may pass from this cycle on. Not every request is told so before its response.
-    response_valid, done, value : In(1), In(1), In(8)
-        The controller's decision, at any time after the request; value is an error code if not done.
-    fault, quiet : In(len(FAULTS)), In(1)
-        With the decision: the error, if it is one of ``FAULTS``, one-hot in their order; a command of this opcode is
-        never answered.
-    mine : In(1)
-        The low bits of ``request``'s parameter, as many as a port's number has, name an output that is connected to
-        this input.
-    close_one, close_mine : Out(1), Out(1)
-        The connection to that output ends; all connections of this input end.
     answer : Out(stream.Signature(Reply))
         A reply to the sender of a command.
     unknown, bad_port, not_mine, not_allowed, disabled : Out(1)
@@ -112,23 +95,9 @@ class Head(wiring.Component):
                 "accept": Out(1),
                 "halt": In(1),
                 "expired": In(1),
-                "targets": In(ports),
-                "space": In(ports),
-                "passage": Out(CrossbarBeat),
-                "move": Out(1),
+                "crossbar": Out(CrossbarPort(ports)),
+                "control": Out(ControlPort(ports)),
                 "start_left": Out(1),
-                "request": Out(Request),
-                "request_valid": Out(1),
-                "give_up": Out(1),
-                "resume": In(1),
-                "response_valid": In(1),
-                "done": In(1),
-                "value": In(8),
-                "fault": In(len(FAULTS)),
-                "quiet": In(1),
-                "mine": In(1),
-                "close_one": Out(1),
-                "close_mine": Out(1),
                 "answer": Out(stream.Signature(Reply)),
                 **{name: Out(1) for name in FAULTS.values()},
                 "dropped": Out(1),
@@ -140,6 +109,7 @@ class Head(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        control, crossbar = self.control, self.crossbar
 
         op = Signal(8, reset_less=True)
         param = Signal(8, reset_less=True)
@@ -162,9 +132,9 @@ class Head(wiring.Component):
         takes = Signal()
         loads = Signal()
         m.d.comb += [
-            connected.eq(self.targets.any()),
-            blocked.eq((self.targets & ~self.space).any()),
-            may.eq((passes | waits & self.resume) & ~self.halt & ~blocked),
+            connected.eq(control.targets.any()),
+            blocked.eq((control.targets & ~crossbar.space).any()),
+            may.eq((passes | waits & control.resume) & ~self.halt & ~blocked),
             # In a cycle of ``resume`` the response is still to come.
             self.willing.eq(passes & ~self.halt & ~asked & ~answering),
             leaves.eq(may & self.valid & ~self.own),
@@ -173,7 +143,7 @@ class Head(wiring.Component):
             loads.eq(parameter & self.valid & ~self.halt),
             # While a parameter is waited for neither of the two is 1.
             self.pop.eq(self.valid & (Mux(self.own, self.willing, may) | parameter & ~self.halt)),
-            self.moved.eq(leaves | takes | self.accept | self.resume | self.response_valid),
+            self.moved.eq(leaves | takes | self.accept | control.resume | control.response_valid),
         ]
 
         # Symbols. Behind the opcode of a close all, which is marked, come its last two.
@@ -184,10 +154,10 @@ class Head(wiring.Component):
         in_run = Signal()  # the symbols before were dropped, and have been counted
         m.d.comb += [
             closes.eq(is_closing(self.entry)),
-            self.move.eq(leaves),
+            crossbar.move.eq(leaves),
             drops.eq(leaves & ~connected & ~closes & ~last_but_one & ~last),
-            self.passage.symbol.eq(Cat(self.entry[:8], self.entry[8] & ~closes)),
-            self.passage.closes.eq(last),
+            crossbar.beat.symbol.eq(Cat(self.entry[:8], self.entry[8] & ~closes)),
+            crossbar.beat.closes.eq(last),
             self.start_left.eq(leaves & is_start(self.entry)),
             self.dropped.eq(drops & ~is_command(self.entry) & ~in_run),
         ]
@@ -215,21 +185,21 @@ class Head(wiring.Component):
             bad.eq(is_absent(param, self.ports) | (param == self.port)),
         ]
         m.d.sync += [
-            self.close_one.eq(executes & close_one & self.mine & ~bad),
-            self.close_mine.eq(executes & here & ~close_one),
-            not_done.eq(executes & close_one & (bad | ~self.mine)),
+            control.close_one.eq(executes & close_one & control.mine & ~bad),
+            control.close_mine.eq(executes & here & ~close_one),
+            not_done.eq(executes & close_one & (bad | ~control.mine)),
             was_bad.eq(bad),
         ]
-        refused = {name: self.response_valid & fault for name, fault in zip(FAULTS.values(), self.fault)}
+        refused = {name: control.response_valid & fault for name, fault in zip(FAULTS.values(), control.fault)}
         refused["bad_port"] |= not_done & was_bad
         refused["not_mine"] |= not_done & ~was_bad
         m.d.comb += [getattr(self, name).eq(signal) for name, signal in refused.items()]
 
         # The command under way, and the answer to it.
         m.d.comb += [
-            self.request.op.eq(op),
-            self.request.param.eq(param),
-            self.request_valid.eq(executes & ~here),
+            control.request.op.eq(op),
+            control.request.param.eq(param),
+            control.request_valid.eq(executes & ~here),
             self.answer.payload.op.eq(op),
             self.answer.payload.hub.eq(self.hub_id),
             self.answer.payload.value.eq(param),
@@ -243,27 +213,29 @@ class Head(wiring.Component):
             m.d.sync += op.eq(Mux(self.valid, Cat(self.entry[:OWN_OP_BITS], self.entry[8]), self.offered))
         with m.Elif(parameter):
             m.d.sync += op[OWN_OP_BITS].eq(self.entry[8])
-        with m.If(idle | parameter | self.response_valid | not_done):
+        with m.If(idle | parameter | control.response_valid | not_done):
             m.d.sync += param.eq(
                 Mux(
-                    self.response_valid,
-                    self.value,
+                    control.response_valid,
+                    control.value,
                     Mux(ends, Mux(was_bad, Error.BAD_PORT, Error.NOT_MINE), self.entry[:8]),
                 )
             )
-        with m.If(self.response_valid | not_done):
-            m.d.sync += op[0].eq(self.response_valid & self.done)
+        with m.If(control.response_valid | not_done):
+            m.d.sync += op[0].eq(control.response_valid & control.done)
         m.d.sync += [
-            asked.eq(self.request_valid | asked & ~self.response_valid),
-            answering.eq(self.response_valid & op[0] & ~self.quiet | ends & op[0] | answering & ~self.answer.ready),
-            self.give_up.eq(next_waits & (self.give_up | self.halt | self.expired)),
+            asked.eq(control.request_valid | asked & ~control.response_valid),
+            answering.eq(
+                control.response_valid & op[0] & ~control.quiet | ends & op[0] | answering & ~self.answer.ready
+            ),
+            control.give_up.eq(next_waits & (control.give_up | self.halt | self.expired)),
         ]
 
         m.d.comb += [
             next_parameter.eq(takes | parameter & ~self.valid & ~self.halt),
             next_executes.eq(self.accept | loads),
             next_ends.eq(executes & here),
-            next_waits.eq(self.request_valid | waits & ~self.resume & ~self.response_valid),
+            next_waits.eq(control.request_valid | waits & ~control.resume & ~control.response_valid),
             next_closing.eq(leaves & last & connected | closing & connected),
         ]
         m.d.sync += [
@@ -289,8 +261,11 @@ class Head(wiring.Component):
             )
             m.d.comb += [
                 Assert(~self.pop | self.valid, "only what is there is taken"),
-                Assert(~self.move | ~(self.targets & ~self.space).any(), "no symbol goes where there is no space"),
-                Assert(~(self.close_one | self.close_mine | not_done) | ends),
+                Assert(
+                    ~crossbar.move | ~(control.targets & ~crossbar.space).any(),
+                    "no symbol goes where there is no space",
+                ),
+                Assert(~(control.close_one | control.close_mine | not_done) | ends),
                 Assert(~(self.pop & self.halt), "nothing is taken while the queue is emptied"),
             ]
         return m

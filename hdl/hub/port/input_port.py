@@ -9,8 +9,9 @@ from amaranth.lib.wiring import In, Out
 
 from ...link.queue import QUEUE_DEPTH
 from ...link.symbol import SYMBOL_BITS
+from ..bundles import ControlPort, CrossbarPort
 from ..commands import Error
-from ..messages import FAULTS, LEVEL_BITS, CrossbarBeat, Reply, Request
+from ..messages import FAULTS, LEVEL_BITS, Reply
 from ..monitor_map import CounterId
 from .bypass import Bypass
 from .entry import is_own
@@ -52,8 +53,7 @@ class InputPort(wiring.Component):
         The input register, and what enters it.
     enabled : In(1)
         The port is in use.
-    hub_id, targets, space, passage, move, request, request_valid, give_up, resume, response_valid, done, value, fault,
-    quiet, mine, close_one, close_mine, answer
+    hub_id, crossbar, control, answer
         As in Head.
     reset_queue : In(1)
         What is in the queue is thrown away, a command that waits is given up, and a ready signal is sent.
@@ -105,22 +105,8 @@ class InputPort(wiring.Component):
                 "rx_kind": In(SymbolKind),
                 "enabled": In(1),
                 "hub_id": In(8),
-                "targets": In(ports),
-                "space": In(ports),
-                "passage": Out(CrossbarBeat),
-                "move": Out(1),
-                "request": Out(Request),
-                "request_valid": Out(1),
-                "give_up": Out(1),
-                "resume": In(1),
-                "response_valid": In(1),
-                "done": In(1),
-                "value": In(8),
-                "fault": In(len(FAULTS)),
-                "quiet": In(1),
-                "mine": In(1),
-                "close_one": Out(1),
-                "close_mine": Out(1),
+                "crossbar": Out(CrossbarPort(ports)),
+                "control": Out(ControlPort(ports)),
                 "answer": Out(stream.Signature(Reply)),
                 "reset_queue": In(1),
                 "expired": In(1),
@@ -171,27 +157,13 @@ class InputPort(wiring.Component):
 
         m.d.comb += [
             head.hub_id.eq(self.hub_id),
-            head.targets.eq(self.targets),
-            head.space.eq(self.space),
             head.halt.eq(halt),
             head.expired.eq(self.expired),
-            head.resume.eq(self.resume),
-            head.response_valid.eq(self.response_valid),
-            head.done.eq(self.done),
-            head.value.eq(self.value),
-            head.fault.eq(self.fault),
-            head.quiet.eq(self.quiet),
-            head.mine.eq(self.mine),
-            self.passage.eq(head.passage),
-            self.move.eq(head.move),
-            self.request.eq(head.request),
-            self.request_valid.eq(head.request_valid),
-            self.give_up.eq(head.give_up),
-            self.close_one.eq(head.close_one),
-            self.close_mine.eq(head.close_mine),
             self.send_ready.eq(head.start_left | halt),
             self.moved.eq(head.moved),
         ]
+        wiring.connect(m, head.control, wiring.flipped(self.control))
+        wiring.connect(m, head.crossbar, wiring.flipped(self.crossbar))
         wiring.connect(m, head.answer, wiring.flipped(self.answer))
 
         # From the queue to the head.

@@ -36,7 +36,7 @@ class OutputPort(wiring.Component):
 
     Members
     -------
-    passage, push : In(CrossbarBeat), In(1)
+    beat, push : In(CrossbarBeat), In(1)
         A symbol from the crossbar; only when there is ``space``.
     space : Out(1)
         A symbol may come in this cycle.
@@ -88,7 +88,7 @@ class OutputPort(wiring.Component):
         self.register = register
         super().__init__(
             {
-                "passage": In(CrossbarBeat),
+                "beat": In(CrossbarBeat),
                 "push": In(1),
                 "space": Out(1),
                 "send_ready": In(1),
@@ -125,7 +125,7 @@ class OutputPort(wiring.Component):
         if self.register:
             m.submodules.behind = behind = CrossbarRegister()
             m.d.comb += [
-                behind.passage.eq(self.passage),
+                behind.beat.eq(self.beat),
                 behind.push.eq(self.push),
                 behind.ended.eq(self.ended),
                 behind.output.ready.eq(free),
@@ -138,7 +138,7 @@ class OutputPort(wiring.Component):
         else:
             m.d.comb += [
                 self.space.eq(free),
-                came.eq(self.passage),
+                came.eq(self.beat),
                 comes.eq(self.push),
             ]
 

@@ -28,7 +28,9 @@ TESTS = [Op.TEST_OPEN, Op.TEST_OPEN_REPLY, Op.AWAIT_READY_REPLY]
 #: Cycles in which every command is decided, carried out and answered.
 LONG = 30
 #: What is watched beside the responses.
-WATCHED = (*PULSES, "decision_valid", "decision", "busy", "fault", "quiet", "neighbour", "offset", "clear")
+WATCHED = (*PULSES, "decision_valid", "decision", "busy", "neighbour", "offset", "clear")
+#: What all ports have in their bundles and is one bit: a mask has the name of the pin.
+MASKS = ("request_valid", "give_up", "resume", "response_valid", "done", "quiet", "mine", "close_one", "close_mine")
 
 
 class Environment:
@@ -36,6 +38,7 @@ class Environment:
 
     def __init__(self, dut, watches):
         self.ports, _ = CONFIGURATIONS[inside()]
+        ports = range(self.ports)
         self.model = Model(self.ports)
         self.ready = (1 << self.ports) - 1
         self.requests = [0] * self.ports
@@ -53,12 +56,15 @@ class Environment:
                 "neighbour_id",
                 "neighbour_kind",
                 "byte",
-                *(f"{name}__{n}" for name in ("request", "errors", "level") for n in range(self.ports)),
+                *(f"port__{n}__request" for n in ports),
+                *(f"{name}__{n}" for name in ("errors", "level") for n in ports),
             ],
+            {name: [f"port__{n}__{name}" for n in ports] for name in MASKS},
         )
+        self.watched = (*WATCHED, "quiet", *(f"port__{n}__fault" for n in ports))
         self.facts = {}
         self.seen = set()
-        self.trace = []  # what the pins of ``WATCHED`` showed in each cycle, if anybody watches
+        self.trace = []  # what the pins of ``watched`` showed in each cycle, if anybody watches
         self.watches = watches
 
     async def restart(self, dut):
@@ -73,19 +79,20 @@ class Environment:
     async def cycle(self, **inputs):
         """One cycle; returns {port: (done, value)} of a response in it."""
         inputs |= {"ready": self.ready & ~sum(1 << o for o in self.model.starting), "ready_bit": self.ready}
-        inputs |= {f"request__{n}": request for n, request in enumerate(self.requests)}
+        inputs |= {f"port__{n}__request": request for n, request in enumerate(self.requests)}
         inputs |= {f"errors__{n}": value for n, value in enumerate(self.facts.get(Op.STATUS_ERRORS, ()))}
         inputs |= {f"level__{n}": value for n, value in enumerate(self.facts.get(Op.STATUS_QUEUE, ()))}
         for op, name in ((Op.STATUS_NEIGHBOUR, "neighbour_id"), (Op.STATUS_KIND, "neighbour_kind")):
             if op in self.facts:
                 inputs[name] = self.facts[op][0]
         inputs["byte"] = self.facts.get(Op.MONITOR_READ_REPLY, 0)
-        pins = ["response_valid", "done", "value", "ready_set", "ready_clear", *(WATCHED if self.watches else ())]
-        valid, done, value, raised, lowered, *rest = await self.lockstep.step(inputs, None, pins)
+        values = [f"port__{n}__value" for n in range(self.ports)]
+        pins = ["response_valid", "done", "ready_set", "ready_clear", *values, *(self.watched if self.watches else ())]
+        valid, done, raised, lowered, *rest = await self.lockstep.step(inputs, None, pins)
         if self.watches:
-            self.trace.append(dict(zip(WATCHED, rest)))
+            self.trace.append(dict(zip(self.watched, rest[self.ports :])))
         self.ready = (self.ready | raised) & ~lowered
-        return {valid.bit_length() - 1: (bool(done), value)} if valid else {}
+        return {n: (bool(done >> n & 1), value) for n, value in enumerate(rest[: self.ports]) if valid >> n & 1}
 
     async def give(self, commands):
         """Gives {port: (op, param)} in one cycle; returns the responses. What waits is given up after a while."""
@@ -174,8 +181,8 @@ class Environment:
             assert not await self.cycle() and not self.trace[-1]["busy"]
         error, value = self.model.execute(port, op, param, self.facts)
         assert responses == {port: (not error, error or int(value))}, f"{op:#x} {param:#x}"
-        assert answered["fault"] == (1 << list(FAULTS).index(error) if error in FAULTS else 0)
-        assert answered["quiet"] == (op in (HELLO, HELLO_ASK))
+        assert answered[f"port__{port}__fault"] == (1 << list(FAULTS).index(error) if error in FAULTS else 0)
+        assert answered["quiet"] >> port & 1 == (op in (HELLO, HELLO_ASK))
         self.check_pins(before, port, op, param, error)
         return responses[port]
 
@@ -223,7 +230,7 @@ class Environment:
 
 
 async def begun(dut, watches=False):
-    """An Environment out of reset; whether it ``watches`` the pins of ``WATCHED``."""
+    """An Environment out of reset; whether it ``watches`` more than the responses."""
     environment = Environment(dut, watches)
     await environment.lockstep.reset()
     return environment

@@ -28,15 +28,15 @@ class Surroundings:
                 "rx_kind",
                 "enabled",
                 "hub_id",
-                "targets",
-                "space",
-                "resume",
-                "response_valid",
-                "done",
-                "value",
-                "fault",
-                "quiet",
-                "mine",
+                "control__targets",
+                "crossbar__space",
+                "control__resume",
+                "control__response_valid",
+                "control__done",
+                "control__value",
+                "control__fault",
+                "control__quiet",
+                "control__mine",
                 "answer__ready",
                 "reset_queue",
                 "expired",
@@ -83,36 +83,36 @@ class Surroundings:
             "rx_kind": self.register[1],
             "hub_id": self.hub,
             "enabled": enabled,
-            "targets": connected,
-            "space": free,
-            "mine": 1,
+            "control__targets": connected,
+            "crossbar__space": free,
+            "control__mine": 1,
             "answer__ready": take,
-            "response_valid": responds,
-            "done": not self.error,
-            "value": self.given[-1] if responds else random.randrange(256),
-            "fault": sum(1 << n for n, fault in enumerate(FAULTS) if fault == self.error),
+            "control__response_valid": responds,
+            "control__done": not self.error,
+            "control__value": self.given[-1] if responds else random.randrange(256),
+            "control__fault": sum(1 << n for n, fault in enumerate(FAULTS) if fault == self.error),
             "reply_source__place": self.place,
             "reply_source__pop": self.place == 3,
             **more,
         }
         names = (
-            "move",
-            "passage",
-            "request_valid",
-            "request",
+            "crossbar__move",
+            "crossbar__beat",
+            "control__request_valid",
+            "control__request",
             "answer__valid",
             "answer__payload",
             "reply_source__byte",
             "events",
             "send_ready",
-            "close_one",
-            "close_mine",
+            "control__close_one",
+            "control__close_mine",
             "ready_arrived",
             "errors",
         )
         (
             move,
-            passage,
+            beat,
             request_valid,
             request,
             answer_valid,
@@ -129,8 +129,8 @@ class Surroundings:
             self.due = None
         if move:
             assert not connected & ~free, "a symbol moved without space"
-            self.moved.append((passage & 0x1FF, now))
-            if passage >> 9:
+            self.moved.append((beat & 0x1FF, now))
+            if beat >> 9:
                 self.closing = now + random.randint(1, 4)
         if request_valid:
             assert self.due is None, "a request before the response to the one before"

@@ -35,9 +35,9 @@ class Model:
             self.places.popleft()
         if inputs["ended"]:
             self.seen["unmarked"] += any(place & CLOSES for place in self.places)
-            self.seen["unmarked as it comes"] += bool(inputs["push"] and inputs["passage"] & CLOSES)
+            self.seen["unmarked as it comes"] += bool(inputs["push"] and inputs["beat"] & CLOSES)
         if inputs["push"]:
-            self.places.append(inputs["passage"])
+            self.places.append(inputs["beat"])
         if inputs["ended"]:
             self.places = deque(place & ~CLOSES for place in self.places)
         return shown
@@ -46,7 +46,7 @@ class Model:
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def keeps_order_and_lets_a_stream_flow(dut):
     """H3: a symbol a cycle; H13: a mark goes when its connection has ended otherwise."""
-    lockstep, model = Lockstep(dut, ["passage", "push", "ended", "output__ready"]), Model()
+    lockstep, model = Lockstep(dut, ["beat", "push", "ended", "output__ready"]), Model()
     await lockstep.reset()
     for push, take, ended in ((1, 1, 0), (0.5, 0.5, 0.1), (1, 0.3, 0.2), (0.3, 1, 0.2), (0, 1, 0)):
         await lockstep.run(
@@ -55,7 +55,7 @@ async def keeps_order_and_lets_a_stream_flow(dut):
                 "push": len(model.places) < 2 and random.random() < push,
                 "output__ready": random.random() < take,
                 "ended": random.random() < ended,
-                "passage": random.choice([Control.START, Control.END, 0x02, random.getrandbits(8)])
+                "beat": random.choice([Control.START, Control.END, 0x02, random.getrandbits(8)])
                 | random.getrandbits(1) * CLOSES,
             },
             300,

@@ -27,15 +27,15 @@ INPUTS = [
     "offered",
     "halt",
     "expired",
-    "targets",
-    "space",
-    "resume",
-    "response_valid",
-    "done",
-    "value",
-    "fault",
-    "quiet",
-    "mine",
+    "control__targets",
+    "crossbar__space",
+    "control__resume",
+    "control__response_valid",
+    "control__done",
+    "control__value",
+    "control__fault",
+    "control__quiet",
+    "control__mine",
     "answer__ready",
 ]
 CLOSE_ONE = (Op.CLOSE, Op.CLOSE_REPLY)
@@ -43,11 +43,11 @@ CLOSE_MINE = (Op.CLOSE_MINE, Op.CLOSE_MINE_REPLY, Op.CLOSE_ALL_REPLY)
 PULSES = (
     "pop",
     "accept",
-    "move",
+    "crossbar__move",
     "start_left",
-    "request_valid",
-    "close_one",
-    "close_mine",
+    "control__request_valid",
+    "control__close_one",
+    "control__close_mine",
     "dropped",
     "moved",
     *FAULTS.values(),
@@ -125,23 +125,23 @@ class Model:
             "offered": offered[0],
             "halt": halts,
             "expired": expires,
-            "mine": mine,
-            "targets": sum(1 << o for o in self.targets),
-            "space": sum(1 << o for o in space),
+            "control__mine": mine,
+            "control__targets": sum(1 << o for o in self.targets),
+            "crossbar__space": sum(1 << o for o in space),
             "answer__ready": answer_ready,
-            "resume": resumes,
-            "response_valid": responds,
-            "fault": random.getrandbits(len(FAULTS)),
-            "quiet": random.getrandbits(1),
-            "done": random.getrandbits(1),
-            "value": random.getrandbits(8),
+            "control__resume": resumes,
+            "control__response_valid": responds,
+            "control__fault": random.getrandbits(len(FAULTS)),
+            "control__quiet": random.getrandbits(1),
+            "control__done": random.getrandbits(1),
+            "control__value": random.getrandbits(8),
         }
         shown = dict.fromkeys(PULSES, False) | {
             "holds": self.state != "pass",
             "busy": self.state != "pass" or self.asked or self.answer is not None,
             "answer__valid": self.answer is not None,
             "answer__payload": self.answer,
-            "give_up": self.giving_up,
+            "control__give_up": self.giving_up,
         }
         state, targets, waits = self.state, set(self.targets), self.asked or self.answer is not None
         giving_up = False
@@ -153,10 +153,10 @@ class Model:
         if responds:
             error, value = self.response
             inputs |= {
-                "done": not error,
-                "value": value,
-                "quiet": self.order[0] in (HELLO, HELLO_ASK),
-                "fault": sum(1 << n for n, fault in enumerate(FAULTS) if fault == error),
+                "control__done": not error,
+                "control__value": value,
+                "control__quiet": self.order[0] in (HELLO, HELLO_ASK),
+                "control__fault": sum(1 << n for n, fault in enumerate(FAULTS) if fault == error),
             }
             if error in FAULTS:
                 shown[FAULTS[error]] = True
@@ -222,8 +222,8 @@ class Model:
     def _pass(self, entry, shown, state):
         shown |= {"pop": True, "moved": True, "start_left": entry.payload == Control.START}
         shown |= {
-            "move": True,
-            "passage": (entry.payload & 0xFF if entry.part == 2 else entry.payload) | (entry.part == 4) * CLOSES,
+            "crossbar__move": True,
+            "crossbar__beat": (entry.payload & 0xFF if entry.part == 2 else entry.payload) | (entry.part == 4) * CLOSES,
         }
         if self.targets:
             self.in_run = False
@@ -250,7 +250,7 @@ class Model:
         if self.error is not None:
             shown[FAULTS[self.error]] = True
             return set()
-        shown["close_one" if op in CLOSE_ONE else "close_mine"] = True
+        shown["control__close_one" if op in CLOSE_ONE else "control__close_mine"] = True
         self.note("closed one" if op in CLOSE_ONE else "closed its own")
         return {param} if op in CLOSE_ONE else self.targets
 
@@ -268,7 +268,7 @@ class Model:
         if op in CLOSE_MINE:
             self.error = None
             return "end", targets
-        shown |= {"request_valid": True, "request": op << 8 | param}
+        shown |= {"control__request_valid": True, "control__request": op << 8 | param}
         self.asked = True
         return "wait", targets
 

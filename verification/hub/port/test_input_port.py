@@ -162,7 +162,7 @@ async def counts_every_error_once(dut):
     assert await errors_of(*command(Op.CLOSE, HUB, PORT)) == 1
     assert await errors_of(*command(Op.CLOSE, HUB, PORTS)) == 1
     assert await errors_of(*command(Op.CLOSE, HUB, 0)) == 0
-    assert await errors_of(*command(Op.CLOSE, HUB, 0), *[None] * 8, mine=0) == 1
+    assert await errors_of(*command(Op.CLOSE, HUB, 0), *[None] * 8, control__mine=0) == 1
     for error, counts in (
         (Error.BUSY, 0),
         (Error.NOT_READY, 0),
@@ -240,7 +240,7 @@ async def a_flush_overtakes_all_that_waits(dut):
             await surroundings.send(command(Op.FLUSH_REPLY, HUB, 0x5A), space=False, respond=False)
             await surroundings.send([0x11, *command(Op.OPEN, 0x99, 1), 0x22], space=False, respond=False)
             await surroundings.send([None] * 8, space=False, respond=False)
-            gives_up = surroundings.lockstep.read("give_up")
+            gives_up = surroundings.lockstep.read("control__give_up")
             assert gives_up == (Op.OPEN_RETRY in waiting)
             await surroundings.settle()
             assert [op for op, *_ in surroundings.requests] == [op for op in waiting[1:2] if gives_up] + [

@@ -14,7 +14,7 @@ from nectar.verification.hub.lockstep import Lockstep
 
 CLOSES = 1 << 9
 INPUTS = [
-    "passage",
+    "beat",
     "push",
     "send_ready",
     "repair",
@@ -107,7 +107,7 @@ class Model:
         load = not valid or looped or inputs["tx__ready"]
         if load and valid:
             self.sent.append(self.register)
-        came = [inputs["passage"] & 0x1FF, bool(inputs["passage"] & CLOSES)] if inputs["push"] else None
+        came = [inputs["beat"] & 0x1FF, bool(inputs["beat"] & CLOSES)] if inputs["push"] else None
         comes = None
         if not self.has_register:
             comes = came
@@ -163,7 +163,7 @@ def stimulus(push, take, ready=0.05, reply=0.05, ended=0.02, looped=None, bit=0.
         pushes = bool(model.coming) or (not model.reply_full and random.random() < reply)
         return {
             "push": model.space and random.random() < push,
-            "passage": random.choice([Control.START, Control.END, Control.COMMAND, 0x02, random.getrandbits(8)])
+            "beat": random.choice([Control.START, Control.END, Control.COMMAND, 0x02, random.getrandbits(8)])
             | (random.random() < 0.1) * CLOSES,
             "send_ready": random.random() < ready,
             "repair": random.random() < ready / 2,
@@ -253,7 +253,7 @@ async def a_start_that_waits_counts_as_sent_for_test_open(dut):
     for cycle in range(30):
         inputs = stimulus(0, 0, 0, 0, 0, bit=0)(model)
         if symbols and model.space:
-            inputs |= {"push": True, "passage": symbols.popleft()}
+            inputs |= {"push": True, "beat": symbols.popleft()}
         inputs |= {"tx__ready": cycle >= 15, "ready_arrived": cycle == 12}
         shown = model.step(inputs)
         await lockstep.step(inputs, shown)
@@ -275,7 +275,7 @@ async def a_start_that_has_left_counts_no_more(dut):
                     "ready_arrived": cycle == 10,
                 }
                 if symbols and model.space:
-                    inputs |= {"push": True, "passage": symbols.popleft()}
+                    inputs |= {"push": True, "beat": symbols.popleft()}
                 await lockstep.step(inputs, model.step(inputs))
             assert lockstep.read("ready") and Control.START in [*model.sent[sent:], model.register]
             await lockstep.run(model, stimulus(0, 1, 0, 0, bit=0), 10)
@@ -294,7 +294,7 @@ async def a_connection_that_ended_otherwise_is_not_closed_again(dut):
                 "ended": cycle == ended,
             }
             if cycle in (5, 6) and model.space:
-                inputs |= {"push": True, "passage": 0x33 | (cycle == 6) * CLOSES}
+                inputs |= {"push": True, "beat": 0x33 | (cycle == 6) * CLOSES}
             await lockstep.step(inputs, model.step(inputs))
             closed += model.closed
         assert closed == (ended < 6)

@@ -1,0 +1,98 @@
+"""Bundles of wires between an input port and the rest of the HUB, seen from the port.
+
+Source: "The Design of Nectar" (1989), section 4.1; ``docs/hub.md``, "Input side of a port".
+"""
+
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from .messages import FAULTS, CrossbarBeat, Request
+
+__all__ = ["ControlPort", "CrossbarPort"]
+
+
+class ControlPort(wiring.Signature):
+    """A port's side of the controller and of the status table.
+
+    Parameters
+    ----------
+    ports : int
+        Ports of the HUB.
+
+    Members
+    -------
+    request, request_valid : Out(Request), Out(1)
+        A command for the controller; valid for one cycle. ``request`` holds until the response.
+    give_up : Out(1)
+        The request that waits for its response is to be refused, unless it can be granted at once.
+    resume : In(1)
+        The request is decided: symbols may pass from this cycle on. Not every request is told so before its response.
+    response_valid, done, value : In(1), In(1), In(8)
+        The controller's decision, at any time after the request; value is an error code if not done.
+    fault, quiet : In(len(FAULTS)), In(1)
+        With the decision: the error, if it is one of ``FAULTS``, one-hot in their order; a command of this opcode is
+        never answered.
+    targets : In(ports)
+        Outputs that are connected to this input.
+    mine : In(1)
+        The low bits of ``request``'s parameter, as many as a port's number has, name an output that is connected to
+        this input.
+    close_one, close_mine : Out(1), Out(1)
+        The connection to that output ends; all connections of this input end.
+
+    Timing
+    ------
+    ``mine`` belongs to ``request`` in the same cycle. ``close_one`` and ``close_mine`` show in ``targets`` in the next
+    cycle. ``done``, ``value``, ``fault`` and ``quiet`` mean nothing without ``response_valid``.
+
+    Neither a request nor a response is a ``lib.stream``, since no receiver ever makes a sender wait. A port has one
+    request under way, which holds until its response, so the centre always has room for it. The port takes the response
+    at once.
+    """
+
+    def __init__(self, ports):
+        super().__init__(
+            {
+                "request": Out(Request),
+                "request_valid": Out(1),
+                "give_up": Out(1),
+                "resume": In(1),
+                "response_valid": In(1),
+                "done": In(1),
+                "value": In(8),
+                "fault": In(len(FAULTS)),
+                "quiet": In(1),
+                "targets": In(ports),
+                "mine": In(1),
+                "close_one": Out(1),
+                "close_mine": Out(1),
+            }
+        )
+
+
+class CrossbarPort(wiring.Signature):
+    """A port's side of the crossbar, which takes the port's symbols to outputs.
+
+    Parameters
+    ----------
+    ports : int
+        Ports of the HUB.
+
+    Members
+    -------
+    beat, move : Out(CrossbarBeat), Out(1)
+        A symbol goes to all outputs that are connected to this input; there may be none.
+    space : In(ports)
+        Outputs that can take a symbol.
+
+    Timing
+    ------
+    ``move`` obeys ``space`` of the same cycle: it is 1 only if all connected outputs have space. ``beat`` means nothing
+    without ``move``.
+
+    This is no ``lib.stream``. A beat has as many takers as outputs are connected, and goes to all of them or to none.
+    The port knows these outputs (``targets`` of ``ControlPort``) and looks at their space itself.
+    """
+
+    def __init__(self, ports):
+        super().__init__({"beat": Out(CrossbarBeat), "move": Out(1), "space": In(ports)})
