@@ -14,8 +14,8 @@ The way of a command for this HUB::
 
 Where to begin:
 
-1. ``commands``: the 52 commands, in one table. ``messages``: what the parts tell each other. ``profile``: how many
-   registers stand in the way.
+1. ``commands``: the 52 commands, in one table. ``messages`` and ``bundles``: what the parts tell each other.
+   ``profile``: how many registers stand in the way.
 2. ``port``: one port. ``input_register``, ``symbol_decoder``, ``input_queue``, ``bypass``, then ``head``, which passes
    symbols on and takes commands out; ``input_port`` wires them together. ``output_port`` is the other side.
 3. ``crossbar`` and ``reply_bus``: between the ports; forward, and back to where a command came from.
