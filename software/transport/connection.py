@@ -73,7 +73,7 @@ class Connection(RetransmissionTimers):
                     raise self.error
                 if into.over:
                     return b""
-                await self._came.wait(timeout_us)
+                await self.came.wait(timeout_us)
             data = b""
             for address, length in self._readable(limit):
                 data += await self.stream.memory.read(address, length)
@@ -81,7 +81,7 @@ class Connection(RetransmissionTimers):
             if into.take(len(data)) and not into.over:
                 await self.stream.datalink.send(self.route, self.control(), ())
             if self.state is State.ENDED:
-                self._tidy()
+                self.tidy()
         return data
 
     async def close(self):

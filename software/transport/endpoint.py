@@ -50,6 +50,8 @@ class Endpoint:
     queue : SendQueue
     buffer : int or None
         Address of the ring; None once it has been given back.
+    came : Condition
+        Signalled when bytes, the end, an answer or an error have come.
     """
 
     __slots__ = (
@@ -70,6 +72,7 @@ class Endpoint:
         "first_out",
         "first_in",
         "storing",
+        "came",
         "packets_sent",
         "packets_repeated",
         "acknowledgments_sent",
@@ -83,7 +86,6 @@ class Endpoint:
         "_unacked",
         "_pushing",
         "_sent",
-        "_came",
         "_timer",
         "_again_at",
         "_ack_at",
@@ -120,7 +122,7 @@ class Endpoint:
         self._pushing = False  # a thread sends; interrupt level leaves that to it
         name = f"connection {number} between {stream.kernel.name} and CAB {peer}"
         self._sent = Condition(stream.kernel, f"acknowledgments of {name}")
-        self._came = Condition(stream.kernel, f"bytes of {name}")
+        self.came = Condition(stream.kernel, f"bytes of {name}")
         self._timer = self._again_at = self._ack_at = self._alive_at = self._asked_at = self._linger_at = None
 
     def __str__(self):
@@ -190,7 +192,7 @@ class Endpoint:
         """A packet of ``segment`` has left the fiber-out list; at either level."""
         self.queue.left(position)
         if self.state is State.FAILED:
-            self._tidy()
+            self.tidy()
             return
         if self.queue.drop(self.out.acknowledged):
             self._sent.broadcast()
@@ -208,10 +210,10 @@ class Endpoint:
         self.stream.forget(self)
         self._stop()
         self._sent.broadcast()
-        self._came.broadcast()
-        self._tidy()
+        self.came.broadcast()
+        self.tidy()
 
-    def _tidy(self):
+    def tidy(self):
         """Gives back the memory that is needed no more; at either level."""
         if self.queue.clear():
             self._sent.broadcast()
@@ -220,7 +222,8 @@ class Endpoint:
             self.buffer = None
 
     # -- sending at interrupt level -------------------------------------------------------------------
-    def _say(self, flags=_ACK):
+    def say(self, flags=_ACK):
+        """Sends a packet without data."""
         self.stream.datalink.post(self.route, self.control(flags))
 
     def pump(self):
@@ -276,7 +279,7 @@ class Endpoint:
             self._answered(flags, window, seq, ack)
         elif flags & _OPEN:
             # A copy, unless the other CAB has restarted: then it says, on hearing this, that it knows nothing of it.
-            self._say(_OPEN | _ACK if self.state is State.ACCEPTING and seq == self.first_in else _ACK)
+            self.say(_OPEN | _ACK if self.state is State.ACCEPTING and seq == self.first_in else _ACK)
         else:
             self._proceed(flags, window, seq, ack, length, stored)
 
@@ -288,8 +291,8 @@ class Endpoint:
         self.out.edge = window * WINDOW_UNIT
         self.state = State.OPEN
         self._progress = True
-        self._say()
-        self._came.broadcast()
+        self.say()
+        self.came.broadcast()
 
     def _reset(self, flags, reason, seq, ack):
         if self.state is State.OPENING:
@@ -316,7 +319,7 @@ class Endpoint:
         acked = nearest(ack - self.first_out - 1, out.acknowledged)
         if position > into.edge + 1:
             stream.malformed("sequence")
-            self._say()
+            self.say()
             return
         if self.state is State.ACCEPTING:
             if acked < 0:
@@ -330,7 +333,7 @@ class Endpoint:
             new, again = out.arrived(acked, acked + window * WINDOW_UNIT, not flags & (_DATA | _END | _ASK))
         except ValueError:
             stream.malformed("acknowledgment")
-            self._say()
+            self.say()
             return
         self._progress |= bool(new) or out.edge > edge
         if new:
@@ -340,7 +343,7 @@ class Endpoint:
         if flags & (_DATA | _END):
             self._keep(flags, position, length, stored)
         elif flags & _ASK:
-            self._say()
+            self.say()
         self.pump()
         if self.state is State.OPEN and out.finished and into.over:
             self._finish()
@@ -366,7 +369,7 @@ class Endpoint:
             self._unacked += 1
             stream.counters.bytes_received += length
             if into.came(position, length):
-                self._came.broadcast()
+                self.came.broadcast()
             else:
                 stream.counters.early += 1
         elif flags & _DATA:
@@ -375,14 +378,14 @@ class Endpoint:
             if not into.ends(position + length):
                 stream.malformed("end")
             elif into.over:
-                self._came.broadcast()
+                self.came.broadcast()
         if at_once or into.gap or self._unacked >= stream.options.ack_packets:
-            self._say()
+            self.say()
 
     def _finish(self):
         """Both directions have ended."""
         self.state = State.ENDED
         self._linger_at = None
         self._sent.broadcast()
-        self._came.broadcast()
-        self._tidy()
+        self.came.broadcast()
+        self.tidy()

@@ -90,7 +90,7 @@ class RetransmissionTimers(Endpoint):
             stream.forget(self)
             return
         if self._ack_at is not None and self._ack_at <= now and self._unacked:
-            self._say()
+            self.say()
         if self._again_at is not None and self._again_at <= now:
             self._tries += 1
             self._repeat()
@@ -99,7 +99,7 @@ class RetransmissionTimers(Endpoint):
             self._alive_at = None
             if self.state is State.OPEN and self._again_at is None:
                 self._probing = True
-                self._say(_ACK | _ASK)
+                self.say(_ACK | _ASK)
         self.settle(now)
 
     def _silent(self):
@@ -125,11 +125,11 @@ class RetransmissionTimers(Endpoint):
         with suppress(NoRoute):
             self.route = datalink.route(self.peer)
         if self.state is State.OPENING:
-            self._say(_OPEN)
+            self.say(_OPEN)
         elif self.state is State.ACCEPTING:
-            self._say(_OPEN | _ACK)
+            self.say(_OPEN | _ACK)
         elif self.out.waiting:
             self.out.lost()
             self._resend()
         else:
-            self._say(_ACK | _ASK)
+            self.say(_ACK | _ASK)

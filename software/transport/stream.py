@@ -190,7 +190,7 @@ class Stream:
             await self.datalink.send(route, connection.control(_OPEN), ())
             await self.settle(connection)
             while connection.state is State.OPENING:
-                await connection._came.wait(timeout_us)
+                await connection.came.wait(timeout_us)
         except TimedOut:
             connection.fail(
                 ConnectTimeout(
@@ -330,7 +330,7 @@ class Stream:
             connection, position, limit = target
             connection.storing = False
             if connection.state is State.FAILED:
-                connection._tidy()
+                connection.tidy()
             if not good:
                 connection.into.spoilt(position, limit)
         if not good:
@@ -375,5 +375,5 @@ class Stream:
         connection.listener = listener
         connection.first_in = seq
         connection.out.edge = window * WINDOW_UNIT
-        connection._say(_OPEN | _ACK)
+        connection.say(_OPEN | _ACK)
         self.concerns(connection)
