@@ -30,6 +30,15 @@ PLAIN = (
     "hdl/cab/vme/numbers.py",
     "hdl/cab/vme/registers.py",
 )
+#: Private names of other objects that ``software/`` uses, by file: names, and why they cannot be public.
+FRIENDS = {
+    "software/kernel/user.py": (
+        {"_target", "_message", "_kernels"},
+        "public names of a Gate and of a UserMessage are what a protected task sees",
+    ),
+}
+#: Names with an underscore that Python documents as public: those of a named tuple.
+TUPLES = {"_asdict", "_field_defaults", "_fields", "_make", "_replace"}
 MOST_LINES = 520
 LONGEST_LINE = 120
 
@@ -195,6 +204,77 @@ def test_tests_and_examples_import_as_a_user_would():
         and (node.level > 1 or not node.level and node.module.split(".")[0] in HOUSE.keys() - {"nectar"})
     ]
     assert not wrong
+
+
+def _is_private(name):
+    return name.startswith("_") and not name.startswith("__") and name not in TUPLES
+
+
+def _defined(component):
+    """The names that a class gives its objects: methods, class attributes, slots, what is stored through ``self``."""
+    names = set()
+    for node in component.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            names |= {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+            names |= {each.value for each in ast.walk(node) if isinstance(each, ast.Constant)}
+    for node in ast.walk(component):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self":
+            names.add(node.attr)
+    return names
+
+
+def _reaches(node, own=frozenset()):
+    """Where ``node`` uses a private name of another object: (line, code). ``own``: names of the class around it, which
+    it may use of its other objects too. A module's private names are imported nowhere."""
+    if isinstance(node, ast.ClassDef):
+        own = _defined(node)
+    elif isinstance(node, ast.Attribute):
+        if (
+            _is_private(node.attr)
+            and node.attr not in own
+            and ast.unparse(node.value) not in ("self", "cls", "super()")
+        ):
+            yield node.lineno, ast.unparse(node)
+    elif isinstance(node, ast.ImportFrom):
+        yield from ((node.lineno, alias.name) for alias in node.names if _is_private(alias.name))
+    for child in ast.iter_child_nodes(node):
+        yield from _reaches(child, own)
+
+
+def test_no_object_of_the_software_reaches_into_another():
+    found, used = [], set()
+    for path in _modules("software"):
+        names, _ = FRIENDS.get(_name(path), (set(), ""))
+        for line, code in _reaches(tree(path)):
+            attribute = code.rpartition(".")[2]
+            if attribute in names:
+                used.add((_name(path), attribute))
+            else:
+                found.append(f"{_name(path)}:{line}: {code}")
+    assert not found
+    assert used == {(name, each) for name, (names, _) in FRIENDS.items() for each in names}
+
+
+@pytest.mark.parametrize(
+    "code, lines",
+    [
+        ("thing._name = 1", [1]),
+        ("def f(thing):\n    return thing.other._name", [2]),
+        ("class A:\n    def f(self, thing):\n        self.x = thing._name", [3]),
+        ("class A:\n    def f(self):\n        return self.other._name", [3]),
+        ("class A:\n    __slots__ = ('_name',)\n\nclass B:\n    def f(self, a):\n        a._name += 1", [6]),
+        ("from .other import _name", [1]),
+        ("class A:\n    def f(self, other):\n        self._name = 1\n        return other._name", []),
+        ("class A:\n    __slots__ = ('_name',)\n\n    def f(self, other):\n        return other._name", []),
+        ("class A(B):\n    def _f(self):\n        super()._g()\n        self._h()", []),
+        ("row._replace(a=1)", []),
+        ("thing.__class__", []),
+    ],
+)
+def test_the_rule_finds_what_reaches_into_another_object(code, lines):
+    assert [line for line, _ in _reaches(ast.parse(code))] == lines
 
 
 def test_every_module_opens_by_saying_what_it_is():

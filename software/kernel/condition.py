@@ -57,7 +57,7 @@ class Condition:
 
     async def _again(self):
         if self.lock is not None:
-            await self.lock._take(True)
+            await self.lock.retake()
 
     def signal(self):
         """Wakes the thread that waits longest, if any does. From both levels."""

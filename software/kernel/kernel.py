@@ -26,7 +26,7 @@ _FOREIGN = (
 class _Nobody:
     """What runs before the first thread does: a program's ``main``, which cannot wait for anything on a CAB."""
 
-    task = _pending = None
+    task = pending = None
 
     def __setattr__(self, name, value):
         raise ProgramError("only a task can wait for something on a CAB: start one with system.spawn")
@@ -85,8 +85,8 @@ class Deadline:
     def over(self):
         """There is nothing more to be ended."""
         self.kernel.timers.cancel(self.timer)
-        if self.thread._pending is self.error:
-            self.thread._pending = None
+        if self.thread.pending is self.error:
+            self.thread.pending = None
 
 
 class Kernel:
@@ -187,7 +187,7 @@ class Kernel:
             raise not_async(function)
         self.spawned += 1
         thread = Thread(self, coroutine, name or f"{getattr(function, '__name__', 'thread')} {self.spawned}")
-        thread._on_undelivered = _nothing
+        thread.on_undelivered = _nothing
         self._threads[thread] = None
         self._ready.append(thread)
         self.door.spend(self.costs.thread_spawn)
@@ -196,15 +196,15 @@ class Kernel:
     def wake(self, thread, value=None):
         """Lets a blocked ``thread`` go on with ``value``. From threads and from interrupt level; costs nothing by
         itself."""
-        thread._value = value
-        thread._on_cancel = None
+        thread.value = value
+        thread.on_cancel = None
         self._ready.append(thread)
 
     def fail(self, thread, error):
         """Raises ``error`` in the wait of a thread that its waker has taken out of its queue. From both levels, as
         ``wake``."""
-        thread._on_cancel = thread._on_undelivered = None
-        thread._raise = error
+        thread.on_cancel = thread.on_undelivered = None
+        thread.exception = error
         self._ready.append(thread)
 
     async def pause(self):
@@ -212,7 +212,7 @@ class Kernel:
         await self.door.now()  # else time would stand still while threads that only compute take turns
         self.check_pending()
         thread = self.current
-        thread._on_undelivered = _nothing
+        thread.on_undelivered = _nothing
         self._ready.append(thread)
         await BLOCK
 
@@ -250,23 +250,23 @@ class Kernel:
         thread.waits_for = what
         if on_cancel is None:
             return await BLOCK
-        if thread._pending is not None and not self._guarded(thread):
+        if thread.pending is not None and not self._guarded(thread):
             on_cancel()
             self._deliver(thread)
         if timeout is None:
-            thread._on_cancel, thread._on_undelivered = on_cancel, on_undelivered
+            thread.on_cancel, thread.on_undelivered = on_cancel, on_undelivered
             return await BLOCK
         if timeout <= 0:
             on_cancel()
             raise self._timed_out(thread)
-        thread._on_cancel, thread._on_undelivered = on_cancel, on_undelivered
+        thread.on_cancel, thread.on_undelivered = on_cancel, on_undelivered
         try:
             timer = await self.timers.after(timeout, self._expire, thread)
         except BusError:  # of a store that was posted before: the wait does not come about
-            if thread._on_cancel is None:
+            if thread.on_cancel is None:
                 on_undelivered(await BLOCK)
             else:
-                thread._on_cancel = thread._on_undelivered = None
+                thread.on_cancel = thread.on_undelivered = None
                 on_cancel()
             raise
         try:
@@ -275,7 +275,7 @@ class Kernel:
             self.timers.cancel(timer)
 
     def _expire(self, thread, now):
-        if thread._on_cancel is not None:
+        if thread.on_cancel is not None:
             self._throw(thread, self._timed_out(thread))
 
     def _timed_out(self, thread):
@@ -304,12 +304,12 @@ class Kernel:
         may. From both levels."""
         if self._guarded(thread):
             self._keep(thread, error)
-        elif thread._on_cancel is not None:
+        elif thread.on_cancel is not None:
             self._throw(thread, error)
-        elif thread._on_undelivered is not None:
-            on_undelivered, value = thread._on_undelivered, thread._value
-            thread._on_undelivered = thread._value = None
-            thread._raise = error
+        elif thread.on_undelivered is not None:
+            on_undelivered, value = thread.on_undelivered, thread.value
+            thread.on_undelivered = thread.value = None
+            thread.exception = error
             on_undelivered(value)
         else:
             self._keep(thread, error)
@@ -318,22 +318,22 @@ class Kernel:
         return any(lock.holder is thread for lock in self.guards)
 
     def _keep(self, thread, error):
-        if not isinstance(thread._pending, EndThread):
-            thread._pending = error
+        if not isinstance(thread.pending, EndThread):
+            thread.pending = error
 
     def check_pending(self):
         """Raises what has been kept for the next wait of the current thread: at the start of each call that might
         wait."""
-        if self.current._pending is not None:
+        if self.current.pending is not None:
             self._deliver(self.current)
 
     def _deliver(self, thread):
-        if thread._pending is not None and not self._guarded(thread):
-            error, thread._pending = thread._pending, None
+        if thread.pending is not None and not self._guarded(thread):
+            error, thread.pending = thread.pending, None
             raise error
 
     def _throw(self, thread, error):
-        thread._on_cancel()
+        thread.on_cancel()
         self.door.spend(self.costs.wake)
         self.fail(thread, error)
 
@@ -359,10 +359,10 @@ class Kernel:
                     door.spend(costs.dispatch if last is None else costs.dispatch + costs.thread_switch)
                     last = thread
                 self.current = thread
-                value, thread._value = thread._value, None
-                error, thread._raise = thread._raise, None
-                thread._on_undelivered = None
-                coroutine = thread._coroutine
+                value, thread.value = thread.value, None
+                error, thread.exception = thread.exception, None
+                thread.on_undelivered = None
+                coroutine = thread.coroutine
                 send = coroutine.send
                 try:
                     while True:
@@ -391,13 +391,13 @@ class Kernel:
 
     def _end(self, thread, result, error):
         self.door.spend(self.costs.thread_end)
-        thread._finish(result, error)
+        thread.finish(result, error)
         del self._threads[thread]
-        for joiner in thread._joiners:
+        for joiner in thread.joiners:
             self.wake(joiner)
         if self.on_end is not None:
             self.on_end(thread)
-        if error is not None and not thread._joiners and not isinstance(error, (EndThread, Fault)):
+        if error is not None and not thread.joiners and not isinstance(error, (EndThread, Fault)):
             self._fail(thread, error)
 
     def _fail(self, thread, error):

@@ -58,14 +58,18 @@ class Lock:
         on_cancel = None if surely else lambda: waiting.remove(thread)
         await kernel.block(self, on_cancel, lambda _: self.release(), timeout)
 
+    async def retake(self):
+        """Takes the lock again for a condition that has let go of it: the wait can be neither ended nor timed."""
+        await self._take(True)
+
     def _give(self, thread):
         self.holder = thread
-        thread._locks[self] = None
+        thread.locks[self] = None
 
     def release(self):
         """Gives it to the next thread that waits, or to nobody."""
         if self.holder is not None:
-            self.holder._locks.pop(self, None)
+            self.holder.locks.pop(self, None)
         if self._waiting:
             thread = self._waiting.popleft()
             self._give(thread)

@@ -72,6 +72,24 @@ class Thread:
         While it is blocked: what for; its ``str`` is shown when nothing can happen any more.
     task : ProtectedTask or None
         What the kernel knows of a protected one.
+
+    Members for the kernel and its locks; protected tasks do not see them
+    ---------------------------------------------------------------------
+    coroutine : coroutine
+    value : object
+        What its next turn begins with.
+    exception : BaseException or None
+        The exception that its next turn begins with instead.
+    joiners : dict of Thread → None
+        Threads that wait for its end, in order (a dict as an ordered set).
+    on_cancel : callable() or None
+        While it is blocked and may be ended: takes it out of the queue in which it waits.
+    on_undelivered : callable(value) or None
+        While it has been woken and has not run since: gives back what it was woken with.
+    pending : BaseException or None
+        An exception for its next wait.
+    locks : dict of Lock → None
+        Locks that it holds (a dict as an ordered set).
     """
 
     __slots__ = (
@@ -79,17 +97,17 @@ class Thread:
         "ended",
         "waits_for",
         "task",
+        "coroutine",
+        "value",
+        "exception",
+        "joiners",
+        "on_cancel",
+        "on_undelivered",
+        "pending",
+        "locks",
         "_kernel",
-        "_coroutine",
-        "_value",
-        "_raise",
         "_result",
         "_error",
-        "_joiners",
-        "_on_cancel",
-        "_on_undelivered",
-        "_pending",
-        "_locks",
     )
 
     def __init__(self, kernel, coroutine, name):
@@ -98,16 +116,16 @@ class Thread:
         self.waits_for = "the CPU"
         self.task = None
         self._kernel = kernel
-        self._coroutine = coroutine
-        self._value = None  # what its next turn begins with
-        self._raise = None  # or the exception that it begins with
+        self.coroutine = coroutine
+        self.value = None
+        self.exception = None
         self._result = None
         self._error = None
-        self._joiners = {}  # threads that wait for its end, in order (a dict as an ordered set)
-        self._on_cancel = None  # blocked, and may be ended: takes it out of the queue in which it waits
-        self._on_undelivered = _nothing  # woken, and has not run since: gives back what it was woken with
-        self._pending = None  # an exception for its next wait
-        self._locks = {}  # locks that it holds (a dict as an ordered set)
+        self.joiners = {}
+        self.on_cancel = None
+        self.on_undelivered = _nothing
+        self.pending = None
+        self.locks = {}
 
     def __repr__(self):
         return f"<Thread {self.name}{' ended' if self.ended else ''}>"
@@ -118,7 +136,7 @@ class Thread:
     @property
     def running(self):
         """Whether the host is in the midst of its code."""
-        return getattr(self._coroutine, "cr_running", False)
+        return getattr(self.coroutine, "cr_running", False)
 
     @property
     def result(self):
@@ -142,8 +160,8 @@ class Thread:
             current = kernel.current
             if current is self:
                 raise RuntimeError(f"{self.name} would wait for itself for ever")
-            self._joiners[current] = None
-            await kernel.block(self, lambda: self._joiners.pop(current), timeout=kernel.cycles(timeout_us))
+            self.joiners[current] = None
+            await kernel.block(self, lambda: self.joiners.pop(current), timeout=kernel.cycles(timeout_us))
         return self.result
 
     def end(self):
@@ -157,19 +175,19 @@ class Thread:
 
     def close(self):
         """Ends it where it stands, see ``close``."""
-        return close(self._coroutine)
+        return close(self.coroutine)
 
     def stopped(self, error):
         """Its CAB has been stopped (docs/faults.md): it ends by ``error`` where it stands, and nobody there is told."""
         self.ended = True
         self._error = error
 
-    def _finish(self, result, error):
+    def finish(self, result, error):
         """It has ended; the locks that it still holds are handed on."""
         if isinstance(error, EndThread):
             error = ThreadEnded(f"{self.name} on {self._kernel.name} was ended from outside")
         self.ended = True
         self._result = result
         self._error = error
-        for lock in list(self._locks):
+        for lock in list(self.locks):
             lock.release()

@@ -22,6 +22,11 @@ _SOFTWARE = __name__.rpartition(".kernel.")[0]
 _PROTOCOLS = ("datagram", "stream", "request", "multicast", "node")
 #: Things of the kernel that nobody has to close for a task.
 _PLAIN = (Thread, Lock, Condition)
+#: Of those that have public members for the kernel too: what tasks see.
+_SHOWN = {
+    Thread: frozenset(("name", "ended", "waits_for", "running", "result", "error", "join", "end")),
+    Lock: frozenset(("holder", "acquire", "release")),
+}
 
 
 def show(task, value):
@@ -78,7 +83,8 @@ class Gate:
 
     def __getattr__(self, name):
         task = self._task
-        if name.startswith("_"):
+        shown = _SHOWN.get(type(self._target))
+        if name.startswith("_") or shown is not None and name not in shown:
             raise AttributeError(f"{name} is not for protected tasks")
         value = getattr(self._target, name)
         if iscoroutinefunction(value):

@@ -1,12 +1,11 @@
 """A connection of the byte stream as its task sees it. Specification: docs/transports.md."""
 
-from ..errors import ConnectionAborted, ConnectionClosed
+from ..errors import ConnectionClosed
 from ..kernel.lock import Lock
 from ..kernel.message import areas_of
-from ..packet import MAX_DATA, Refusal
-from .endpoint import State
-from .retransmission import RetransmissionTimers
+from ..packet import MAX_DATA
 from .sendqueue import MOST_PIECES
+from .state import State
 
 __all__ = ["Connection"]
 
@@ -14,7 +13,7 @@ __all__ = ["Connection"]
 _CHUNK = 8 * MAX_DATA
 
 
-class Connection(RetransmissionTimers):
+class Connection:
     """Made by ``Stream.connect`` and ``Listener.accept``.
 
     Members
@@ -23,16 +22,46 @@ class Connection(RetransmissionTimers):
         ID of the CAB at the other end; the port that was called.
     packets_sent, packets_repeated, acknowledgments_sent : int
         With data or the end of it; of these, again; without.
+    error : StreamError or None
+        Why it has failed.
+    endpoint : Endpoint
+        What the protocol keeps of it: its state, its windows, its times.
 
     What is told of a failure: every call raises the connection's error, a StreamError, from then on.
     """
 
-    __slots__ = ("_sending", "_receiving")
+    __slots__ = ("peer", "port", "endpoint", "_stream", "_kernel", "_sending", "_receiving")
 
-    def __init__(self, stream, *details):
-        super().__init__(stream, *details)
-        self._sending = Lock(stream.kernel, f"the end of another send of {self}")
-        self._receiving = Lock(stream.kernel, f"the end of another receive of {self}")
+    def __init__(self, endpoint):
+        self.peer, self.port = endpoint.peer, endpoint.port
+        self.endpoint = endpoint
+        self._stream = endpoint.stream
+        self._kernel = endpoint.kernel
+        self._sending = Lock(self._kernel, f"the end of another send of {self}")
+        self._receiving = Lock(self._kernel, f"the end of another receive of {self}")
+
+    def __str__(self):
+        return str(self.endpoint)
+
+    @property
+    def error(self):
+        """Why it has failed; None as long as it has not."""
+        return self.endpoint.error
+
+    @property
+    def packets_sent(self):
+        """How many packets with data, or the end of it, were sent."""
+        return self.endpoint.packets_sent
+
+    @property
+    def packets_repeated(self):
+        """How many of these were sent again."""
+        return self.endpoint.packets_repeated
+
+    @property
+    def acknowledgments_sent(self):
+        """How many packets without data were sent."""
+        return self.endpoint.acknowledgments_sent
 
     # -- what tasks call -----------------------------------------------------------------------------
     async def send(self, data):
@@ -46,8 +75,8 @@ class Connection(RetransmissionTimers):
         Raises ConnectionClosed after ``close``, and the connection's error.
         """
         own = isinstance(data, (bytes, bytearray, memoryview))
-        areas = () if own else areas_of(data, self.stream.memory, "a connection sends")
-        self.kernel.door.spend(self.kernel.costs.stream_send)
+        areas = () if own else areas_of(data, self._stream.memory, "a connection sends")
+        self._kernel.door.spend(self._kernel.costs.stream_send)
         async with self._sending:
             self._may_send()
             if own:
@@ -63,25 +92,26 @@ class Connection(RetransmissionTimers):
 
         TimedOut after ``timeout_us`` microseconds. Raises the connection's error; what had come and was not read is
         lost then."""
+        end = self.endpoint
         if limit < 1:
             raise ValueError(f"receive takes at least 1 byte, not {limit}")
-        kernel, into = self.kernel, self.into
+        kernel, into = self._kernel, end.into
         kernel.door.spend(kernel.costs.stream_send)
         async with self._receiving:
             while not into.available:
-                if self.error is not None:
-                    raise self.error
+                if end.error is not None:
+                    raise end.error
                 if into.over:
                     return b""
-                await self._came.wait(timeout_us)
+                await end.came.wait(timeout_us)
             data = b""
             for address, length in self._readable(limit):
-                data += await self.stream.memory.read(address, length)
+                data += await self._stream.memory.read(address, length)
             self._check()
             if into.take(len(data)) and not into.over:
-                await self.stream.datalink.send(self.route, self.control(), ())
-            if self.state is State.ENDED:
-                self._tidy()
+                await self._stream.datalink.send(end.route, end.control(), ())
+            if end.state is State.ENDED:
+                end.tidy()
         return data
 
     async def close(self):
@@ -90,93 +120,69 @@ class Connection(RetransmissionTimers):
 
         The connection's memory is given back when both directions have ended and all has been read; who does not want
         the rest calls ``abort``."""
+        end = self.endpoint
         async with self._sending:
             self._check()
-            if not self.out.closing:
-                self.out.closing = True
-                await self._push()
-        while not self.out.finished and self.state is not State.ENDED:
+            if not end.out.closing:
+                end.out.closing = True
+                await end.push()
+        while not end.out.finished and end.state is not State.ENDED:
             self._check()
-            await self._sent.wait()
+            await end.sent.wait()
 
     def abort(self):
         """Ends the connection at once, in both directions; the other side hears of it by an error. From both levels;
         may be called twice."""
-        if self.state is State.FAILED or self.state is State.ENDED and not self.into.available:
-            return
-        if self.state not in (State.OPENING, State.ENDED):
-            self.stream.datalink.post(self.route, self.stream.reset(self, Refusal.ABORTED))
-        self.fail(ConnectionAborted(f"{self} was aborted on this side"))
+        self.endpoint.abort()
 
     # -- in short ------------------------------------------------------------------------------------
     def _check(self):
-        if self.error is not None:
-            raise self.error
+        if self.endpoint.error is not None:
+            raise self.endpoint.error
 
     def _may_send(self):
         self._check()
-        if self.out.closing:
+        if self.endpoint.out.closing:
             raise ConnectionClosed(f"{self} has been closed on this side: send before")
 
     def _readable(self, limit):
+        end = self.endpoint
         self._check()
-        return self.ring(self.into.taken, min(limit, self.into.available))
+        return end.ring(end.into.taken, min(limit, end.into.available))
 
     async def _copy(self, part):
-        queue, memory = self.queue, self.stream.memory
-        while len(queue) >= MOST_PIECES or queue.copied and queue.copied + len(part) > self.stream.options.unsent:
-            await self._sent.wait()
+        end = self.endpoint
+        queue, memory = end.queue, self._stream.memory
+        while len(queue) >= MOST_PIECES or queue.copied and queue.copied + len(part) > self._stream.options.unsent:
+            await end.sent.wait()
             self._check()
         block = await memory.allocate(len(part))
         memory.write(block, part)
-        await self.kernel.door.now()  # in memory before interrupt level may send it
-        if self.error is not None:
+        await self._kernel.door.now()  # in memory before interrupt level may send it
+        if end.error is not None:
             memory.free(block)
-            raise self.error
-        self._give(block, len(part), True)
-        await self._push()
+            raise end.error
+        end.give(block, len(part), True)
+        await end.push()
 
     async def _lend(self, areas):
+        end = self.endpoint
         try:
             for address, length in areas:
-                while len(self.queue) >= MOST_PIECES:
-                    await self._sent.wait()
+                while len(end.queue) >= MOST_PIECES:
+                    await end.sent.wait()
                     self._check()
-                self._give(address, length, False)
-                await self._push()
-            stop = self.out.end
-            while self.queue.holds(stop):
+                end.give(address, length, False)
+                await end.push()
+            stop = end.out.end
+            while end.queue.holds(stop):
                 self._check()
-                await self._sent.wait()
+                await end.sent.wait()
             self._check()
         except GeneratorExit:  # the system is closed
             raise
         except BaseException:
             self.abort()
-            while not self.queue.idle:
-                await self._sent.wait()
+            while not end.queue.idle:
+                await end.sent.wait()
             raise
-
-    def _give(self, address, length, own):
-        self.queue.add(self.out.end, address, length, own)
-        self.out.give(length)
-        self.stream.counters.bytes_sent += length
-
-    async def _push(self):
-        """Sends what may be sent; while a thread does so interrupt level does not."""
-        if self._pushing:
-            return
-        self._pushing = True
-        try:
-            while True:
-                now = await self.kernel.door.now()
-                stretch = self.out.ready(MAX_DATA) if self.state is State.OPEN else None
-                if stretch is None:
-                    break
-                header, areas = self.segment(*stretch)
-                if self._timed is not None and self._timed[1] is None:
-                    self._timed[1] = now
-                await self.stream.datalink.send(self.route, header, areas, True, self.left, stretch[0])
-        finally:
-            self._pushing = False
-        await self.stream.settle(self)

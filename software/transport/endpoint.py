@@ -5,16 +5,25 @@ Source: RFC 793 (1981) for the states, set-up, half-open connections.
 Ours: connections are named by the CAB that opened them, and bytes are stored by DMA where they belong in the ring, gaps
 included."""
 
-from enum import Enum
+from contextlib import suppress
 
-from ..errors import ConnectRefused, PeerAborted, PeerRestarted
+from ..errors import (
+    ConnectionAborted,
+    ConnectRefused,
+    ConnectTimeout,
+    NoRoute,
+    PeerAborted,
+    PeerRestarted,
+    PeerSilent,
+)
 from ..kernel.condition import Condition
 from ..packet import MAX_DATA, STREAM, WINDOW_UNIT, Flag, Protocol, Refusal
-from .retry import Retry
+from .retransmission import RetransmissionTimers
 from .sendqueue import MOST_AREAS, SendQueue
+from .state import State
 from .window import ReceiveWindow, SendWindow, nearest
 
-__all__ = ["Endpoint", "State"]
+__all__ = ["Endpoint"]
 
 _OPEN, _END, _ACK, _RESET, _ASK, _DATA, _OPENER = (int(flag) for flag in Flag)
 _STREAM = int(Protocol.STREAM)
@@ -24,19 +33,8 @@ _MOST_WINDOW = (1 << 16) - 1
 _AHEAD = 8
 
 
-class State(Enum):
-    """Where a connection stands."""
-
-    OPENING = "has been called for here, and has no answer yet"
-    ACCEPTING = "has been called for there, and is answered, but that answer is not acknowledged yet"
-    OPEN = "is set up; either direction may have ended"
-    ENDED = "has ended in both directions, and lingers"
-    FAILED = "is no more; its error says why"
-
-
 class Endpoint:
-    """What the two levels share of a connection, but for its times (``patience``). What is in here runs at interrupt
-    level unless it says otherwise.
+    """What the two levels share of a connection. What is in here runs at interrupt level unless it says otherwise.
 
     Members
     -------
@@ -49,6 +47,14 @@ class Endpoint:
     queue : SendQueue
     buffer : int or None
         Address of the ring; None once it has been given back.
+    times : RetransmissionTimers
+    unacked : int
+        Packets of data that have come since the last acknowledgment.
+    sent, came : Condition, Condition
+        Signalled when what was sent is needed no more or acknowledged to the end, and when bytes, the end or an answer
+        have come; both when it has failed.
+    packets_sent, packets_repeated, acknowledgments_sent : int
+        As of Connection.
     """
 
     __slots__ = (
@@ -72,27 +78,14 @@ class Endpoint:
         "packets_sent",
         "packets_repeated",
         "acknowledgments_sent",
-        "_retry",
-        "_tries",
-        "_timed",
-        "_sample",
-        "_heard",
-        "_progress",
-        "_probing",
-        "_unacked",
+        "times",
+        "unacked",
+        "sent",
+        "came",
         "_pushing",
-        "_sent",
-        "_came",
-        "_timer",
-        "_again_at",
-        "_ack_at",
-        "_alive_at",
-        "_asked_at",
-        "_linger_at",
     )
 
     def __init__(self, stream, peer, number, opener, port, route, buffer, sequence):
-        options, cycles = stream.options, stream.cycles
         self.stream = stream
         self.kernel = stream.kernel
         self.peer, self.number, self.opener, self.port = peer, number, opener, port
@@ -101,26 +94,19 @@ class Endpoint:
         self.state = State.OPENING if opener else State.ACCEPTING
         self.error = None
         self.out = SendWindow()
-        self.into = ReceiveWindow(options.buffer, 2 * MAX_DATA)
+        self.into = ReceiveWindow(stream.options.buffer, 2 * MAX_DATA)
         self.queue = SendQueue(stream.memory)
         self.buffer = buffer
         self.first_out = sequence  # sequence number of OPEN; the byte at position 0 has the next
         self.first_in = None
         self.storing = False  # whether the DMA fills the ring
         self.packets_sent = self.packets_repeated = self.acknowledgments_sent = 0
-        self._retry = Retry(cycles(options.first_us), cycles(options.least_us), cycles(options.most_us))
-        self._tries = 0  # at the same thing in vain
-        self._timed = None  # [position whose acknowledgment is awaited, CPU cycle of sending]: the round trip under way
-        self._sample = None  # CPU cycle of sending of one that is over
-        self._heard = True  # anything, since times were last looked at
-        self._progress = False  # what was sent before has come through
-        self._probing = False  # a peer that need not say anything was asked
-        self._unacked = 0  # packets of data since the last acknowledgment
+        self.unacked = 0
         self._pushing = False  # a thread sends; interrupt level leaves that to it
         name = f"connection {number} between {stream.kernel.name} and CAB {peer}"
-        self._sent = Condition(stream.kernel, f"acknowledgments of {name}")
-        self._came = Condition(stream.kernel, f"bytes of {name}")
-        self._timer = self._again_at = self._ack_at = self._alive_at = self._asked_at = self._linger_at = None
+        self.sent = Condition(stream.kernel, f"acknowledgments of {name}")
+        self.came = Condition(stream.kernel, f"bytes of {name}")
+        self.times = RetransmissionTimers(self)
 
     def __str__(self):
         return f"the connection of {self.kernel.name} with CAB {self.peer}, port {self.port},"
@@ -140,7 +126,7 @@ class Endpoint:
             done = into.acknowledges
             acknowledgment = self.first_in + 1 + done & _WORD
             window = min(max(into.edge - done, 0) // WINDOW_UNIT, _MOST_WINDOW)
-            self._unacked = 0
+            self.unacked = 0
         else:
             acknowledgment, window = self.port, into.edge // WINDOW_UNIT
         return STREAM.pack(
@@ -177,8 +163,7 @@ class Endpoint:
         if ends:
             flags |= _END
         if fresh:
-            if self._timed is None:
-                self._timed = [position + size + ends, None]
+            self.times.measure(position + size + ends)
             if out.next < out.end and out.edge - out.next < MAX_DATA:
                 flags |= _ASK  # the last for which there is room
         else:
@@ -189,10 +174,10 @@ class Endpoint:
         """A packet of ``segment`` has left the fiber-out list; at either level."""
         self.queue.left(position)
         if self.state is State.FAILED:
-            self._tidy()
+            self.tidy()
             return
         if self.queue.drop(self.out.acknowledged):
-            self._sent.broadcast()
+            self.sent.broadcast()
         if self.stream.interrupts.active:
             self.pump()
 
@@ -205,21 +190,55 @@ class Endpoint:
         self.state = State.FAILED
         self.error = error
         self.stream.forget(self)
-        self._stop()
-        self._sent.broadcast()
-        self._came.broadcast()
-        self._tidy()
+        self.times.stop()
+        self.sent.broadcast()
+        self.came.broadcast()
+        self.tidy()
 
-    def _tidy(self):
+    def abort(self):
+        """See ``Connection.abort``."""
+        if self.state is State.FAILED or self.state is State.ENDED and not self.into.available:
+            return
+        if self.state not in (State.OPENING, State.ENDED):
+            self.stream.datalink.post(self.route, self.stream.reset(self, Refusal.ABORTED))
+        self.fail(ConnectionAborted(f"{self} was aborted on this side"))
+
+    def tidy(self):
         """Gives back the memory that is needed no more; at either level."""
         if self.queue.clear():
-            self._sent.broadcast()
+            self.sent.broadcast()
         if self.buffer is not None and not self.storing and (self.state is State.FAILED or not self.into.available):
             self.stream.memory.free(self.buffer)
             self.buffer = None
 
+    # -- sending by threads ---------------------------------------------------------------------------
+    def give(self, address, length, own):
+        """From a thread: ``length`` more bytes are to be sent; see ``SendQueue.add``."""
+        self.queue.add(self.out.end, address, length, own)
+        self.out.give(length)
+        self.stream.counters.bytes_sent += length
+
+    async def push(self):
+        """From a thread: sends what may be sent; while a thread does so interrupt level does not."""
+        if self._pushing:
+            return
+        self._pushing = True
+        try:
+            while True:
+                now = await self.kernel.door.now()
+                stretch = self.out.ready(MAX_DATA) if self.state is State.OPEN else None
+                if stretch is None:
+                    break
+                header, areas = self.segment(*stretch)
+                self.times.stamp(now)
+                await self.stream.datalink.send(self.route, header, areas, True, self.left, stretch[0])
+        finally:
+            self._pushing = False
+        await self.stream.settle(self)
+
     # -- sending at interrupt level -------------------------------------------------------------------
-    def _say(self, flags=_ACK):
+    def say(self, flags=_ACK):
+        """Sends a packet without data."""
         self.stream.datalink.post(self.route, self.control(flags))
 
     def pump(self):
@@ -239,9 +258,44 @@ class Endpoint:
 
     def _resend(self):
         """Sends the first stretch that is not acknowledged again, unless a copy has not even left."""
-        self._timed = None  # Karn: its acknowledgment would tell nothing
+        self.times.spoil()
         if self.queue.idle:
             self._post(self.out.first(MAX_DATA))
+
+    def repeat(self, anew):
+        """Nothing was heard of what was sent: sends it again, or asks; by another way if there is one.
+
+        ``anew``: the datalink is to look whether the way is in order."""
+        datalink = self.stream.datalink
+        if anew:
+            datalink.report_unresponsive(self.peer)
+        with suppress(NoRoute):
+            self.route = datalink.route(self.peer)
+        if self.state is State.OPENING:
+            self.say(_OPEN)
+        elif self.state is State.ACCEPTING:
+            self.say(_OPEN | _ACK)
+        elif self.out.waiting:
+            self.out.lost()
+            self._resend()
+        else:
+            self.say(_ACK | _ASK)
+
+    def silent(self):
+        """Nothing was heard of the other side for too long."""
+        if self.state is State.OPENING:
+            self.fail(
+                ConnectTimeout(
+                    f"CAB {self.peer} does not answer: is it there, is somebody accepting at its port {self.port}?"
+                )
+            )
+        else:
+            self.fail(
+                PeerSilent(
+                    f"nothing was heard of {self} for {self.stream.options.silence_us} us: is CAB {self.peer} still "
+                    "running?"
+                )
+            )
 
     # -- what has come -------------------------------------------------------------------------------
     def place(self, seq):
@@ -267,7 +321,7 @@ class Endpoint:
 
     def arrive(self, flags, window, seq, ack, length, stored):
         """A packet without error. ``length`` bytes were stored, if they were ``stored`` at all."""
-        self._heard = True
+        self.times.heard = True
         self.stream.concerns(self)
         if flags & _RESET:
             self._reset(flags, window, seq, ack)
@@ -275,7 +329,7 @@ class Endpoint:
             self._answered(flags, window, seq, ack)
         elif flags & _OPEN:
             # A copy, unless the other CAB has restarted: then it says, on hearing this, that it knows nothing of it.
-            self._say(_OPEN | _ACK if self.state is State.ACCEPTING and seq == self.first_in else _ACK)
+            self.say(_OPEN | _ACK if self.state is State.ACCEPTING and seq == self.first_in else _ACK)
         else:
             self._proceed(flags, window, seq, ack, length, stored)
 
@@ -286,9 +340,9 @@ class Endpoint:
         self.first_in = seq
         self.out.edge = window * WINDOW_UNIT
         self.state = State.OPEN
-        self._progress = True
-        self._say()
-        self._came.broadcast()
+        self.times.progress = True
+        self.say()
+        self.came.broadcast()
 
     def _reset(self, flags, reason, seq, ack):
         if self.state is State.OPENING:
@@ -301,7 +355,7 @@ class Endpoint:
         elif self.state is State.ENDED or self.out.closing and self.out.acknowledged == self.out.end and self.into.over:
             self._finish()  # the other side has forgotten it after its end
             self.stream.forget(self)
-            self._stop()
+            self.times.stop()
         elif reason == Refusal.NOBODY:
             self.fail(ConnectRefused(f"nobody listens at port {self.port} of CAB {self.peer}: start the server first"))
         elif reason == Refusal.ABORTED:
@@ -315,23 +369,23 @@ class Endpoint:
         acked = nearest(ack - self.first_out - 1, out.acknowledged)
         if position > into.edge + 1:
             stream.malformed("sequence")
-            self._say()
+            self.say()
             return
         if self.state is State.ACCEPTING:
             if acked < 0:
                 stream.malformed("acknowledgment")
                 return
             self.state = State.OPEN
-            self._progress = True
+            self.times.progress = True
             stream.established(self)
         edge = out.edge
         try:
             new, again = out.arrived(acked, acked + window * WINDOW_UNIT, not flags & (_DATA | _END | _ASK))
         except ValueError:
             stream.malformed("acknowledgment")
-            self._say()
+            self.say()
             return
-        self._progress |= bool(new) or out.edge > edge
+        self.times.progress |= bool(new) or out.edge > edge
         if new:
             self._acknowledged()
         if again and out.waiting:
@@ -339,18 +393,17 @@ class Endpoint:
         if flags & (_DATA | _END):
             self._keep(flags, position, length, stored)
         elif flags & _ASK:
-            self._say()
+            self.say()
         self.pump()
         if self.state is State.OPEN and out.finished and into.over:
             self._finish()
 
     def _acknowledged(self):
         """Something new was acknowledged."""
-        out, timed = self.out, self._timed
-        if timed is not None and out.acknowledged >= timed[0]:
-            self._sample, self._timed = timed[1], None
+        out = self.out
+        self.times.acknowledged(out.acknowledged)
         if self.queue.drop(out.acknowledged) or out.finished:
-            self._sent.broadcast()
+            self.sent.broadcast()
 
     def _keep(self, flags, position, length, stored):
         """Takes the bytes of a packet, and its end; acknowledges them, now or later."""
@@ -362,10 +415,10 @@ class Endpoint:
             stream.malformed("end")
             into.spoilt(position, length)
         elif stored:
-            self._unacked += 1
+            self.unacked += 1
             stream.counters.bytes_received += length
             if into.came(position, length):
-                self._came.broadcast()
+                self.came.broadcast()
             else:
                 stream.counters.early += 1
         elif flags & _DATA:
@@ -374,14 +427,14 @@ class Endpoint:
             if not into.ends(position + length):
                 stream.malformed("end")
             elif into.over:
-                self._came.broadcast()
-        if at_once or into.gap or self._unacked >= stream.options.ack_packets:
-            self._say()
+                self.came.broadcast()
+        if at_once or into.gap or self.unacked >= stream.options.ack_packets:
+            self.say()
 
     def _finish(self):
         """Both directions have ended."""
         self.state = State.ENDED
-        self._linger_at = None
-        self._sent.broadcast()
-        self._came.broadcast()
-        self._tidy()
+        self.times.linger()
+        self.sent.broadcast()
+        self.came.broadcast()
+        self.tidy()

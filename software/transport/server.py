@@ -9,7 +9,8 @@ from .datagram import MAX_MESSAGE
 from .fragmentation import Reassembly, pack_up
 from .fragments import lacking
 from .sequence import SequenceWindow, ahead
-from .service import Request, Service, State
+from .service import Service
+from .work import Inbox, State, Work
 
 __all__ = ["Server"]
 
@@ -25,21 +26,21 @@ class _Client:
     def __init__(self, boot):
         self.boot = boot
         self.window = SequenceWindow()  # numbers of requests that were accepted or refused
-        self.works = {}  # number -> Request
+        self.works = {}  # number -> Work
 
 
 class Server:
     """Services of one CAB. ``requests``: its Requests."""
 
-    __slots__ = ("requests", "kernel", "memory", "_services", "_clients", "_kept", "_kept_bytes", "_sweeping")
+    __slots__ = ("requests", "kernel", "memory", "_inboxes", "_clients", "_kept", "_kept_bytes", "_sweeping")
 
     def __init__(self, requests):
         self.requests = requests
         self.kernel = requests.kernel
         self.memory = requests.memory
-        self._services = {}
+        self._inboxes = {}  # service number -> Inbox
         self._clients = {}  # CAB ID -> _Client
-        self._kept = {}  # Requests that are ANSWERED or REFUSED, the oldest first (a dict as an ordered set)
+        self._kept = {}  # Works that are ANSWERED or REFUSED, the oldest first (a dict as an ordered set)
         self._kept_bytes = 0
         self._sweeping = False
 
@@ -47,127 +48,121 @@ class Server:
         """See ``Requests.serve``."""
         if not 0 <= number <= 0xFFFF:
             raise ValueError(f"a service number is 0 to 65535, not {number}")
-        old = self._services.get(number)
+        old = self._inboxes.get(number)
         if old is not None and not old.over:
             raise ValueError(f"service {number} of {self.kernel.name} is taken")
         if old is not None:
-            old.close()
-        service = self._services[number] = Service(self, number, capacity)
-        return service
+            self.close(old)
+        inbox = self._inboxes[number] = Inbox(self.kernel, number, capacity)
+        return Service(self, inbox)
 
-    def closed(self, service):
-        """Refuses what waits in a service."""
-        if self._services.get(service.number) is service:
-            del self._services[service.number]
-        while service._requests:
-            request = service._requests.popleft()
-            self._refuse_late(request)
+    def close(self, inbox):
+        """See ``Service.close``: refuses what waits."""
+        if inbox.closed:
+            return
+        inbox.closed = True
+        if self._inboxes.get(inbox.number) is inbox:
+            del self._inboxes[inbox.number]
+        while inbox.works:
+            self._refuse_late(inbox.works.popleft())
+        inbox.wake_all()
 
-    async def reply(self, request, data):
+    async def reply(self, work, data):
         """See ``Request.reply``."""
         kernel, requests = self.kernel, self.requests
         kernel.door.spend(kernel.costs.request_reply)
-        if request._state is not State.WORKING:
+        if work.state is not State.WORKING:
             raise ValueError("the request has been answered before")
         parcel = None
-        if not request._gone:
-            parcel = await pack_up(
-                kernel, self.memory, data, MAX_MESSAGE, requests.datalink.route(request.source).areas
-            )
-        if request.message is not None:
-            request.message.free()
-            request.message = None
-        request._state = State.ANSWERED
-        if request._gone:
+        if not work.gone:
+            parcel = await pack_up(kernel, self.memory, data, MAX_MESSAGE, requests.datalink.route(work.source).areas)
+        work.free()
+        work.state = State.ANSWERED
+        if work.gone:
             # The client has cancelled it, or its CAB has started anew; perhaps while memory was waited for.
             if parcel is not None:
                 parcel.release()
             return False
         requests.counters.replies += 1
-        request._parcel = parcel
-        self._keep(request)
+        work.parcel = parcel
+        self._keep(work)
         for index in range(len(parcel.parts)):
-            if not request._gone:
-                await requests.send(*self._fragment(request, index))
+            if not work.gone:
+                await requests.send(*self._fragment(work, index))
         if not parcel.own:
             await parcel.drained()
-            while not request._gone:
+            while not work.gone:
                 # The sweep ends this after keep_us at the latest.
-                request._waiter = kernel.current
-                await kernel.block(f"the end of {request!r}", lambda: self._leave(request))
+                work.waiter = kernel.current
+                await kernel.block(f"the end of {work!r}", lambda: self._leave(work))
             await parcel.drained()
         return True
 
-    def _leave(self, request):
+    def _leave(self, work):
         """The task that waits until its client has the answer is not to wait any more."""
-        request._waiter = None
-        self._drop(request)
+        work.waiter = None
+        self._drop(work)
 
     # -- what is kept; both levels -------------------------------------------------------------------
-    def _keep(self, request):
+    def _keep(self, work):
         """Keeps an answer or a refusal; gives up the oldest ones beyond the bounds."""
         options = self.requests.options
-        request._looks = 0
-        self._kept[request] = None
-        self._kept_bytes += request._parcel.length if request._parcel is not None else 0
+        work.looks = 0
+        self._kept[work] = None
+        self._kept_bytes += work.kept
         while len(self._kept) > options.answers or (self._kept_bytes > options.answer_bytes and len(self._kept) > 1):
             self.requests.counters.forgotten += 1
             self._drop(next(iter(self._kept)))
 
-    def _drop(self, request):
+    def _drop(self, work):
         """Forgets a request; its number stays in the window, so that it is not executed again."""
-        client = self._clients.get(request.source)
-        if client is not None and client.works.get(request.number) is request:
-            del client.works[request.number]
-        request._gone = True
-        if request in self._kept:
-            del self._kept[request]
-            self._kept_bytes -= request._parcel.length if request._parcel is not None else 0
-        if request._parcel is not None:
-            request._parcel.release()
-            if request._waiter is not None:
-                self.kernel.wake(request._waiter)
-                request._waiter = None
-        elif request._state is State.COMING:
-            request._incoming.give_up()
-            request._service._reserved -= 1
-        elif request._state is State.WAITING:
-            if request in request._service._requests:
-                request._service._requests.remove(request)
-            request.message.free()
-            request.message = None
-        elif request.message is not None and request.task is not None and request.task.ended:
-            request.message.free()
-            request.message = None
+        client = self._clients.get(work.source)
+        if client is not None and client.works.get(work.number) is work:
+            del client.works[work.number]
+        work.gone = True
+        if work in self._kept:
+            del self._kept[work]
+            self._kept_bytes -= work.kept
+        if work.parcel is not None:
+            work.parcel.release()
+            if work.waiter is not None:
+                self.kernel.wake(work.waiter)
+                work.waiter = None
+        elif work.state is State.COMING:
+            work.incoming.give_up()
+            work.inbox.reserved -= 1
+        elif work.state is State.WAITING:
+            work.inbox.withdraw(work)
+            work.free()
+        elif work.task is not None and work.task.ended:
+            work.free()
 
-    def _refuse_late(self, request):
+    def _refuse_late(self, work):
         """A request that was accepted will not be answered: frees it, tells the client, keeps the reason."""
-        if request.message is not None:
-            request.message.free()
-            request.message = None
-        request._state, request._reason = State.REFUSED, Reason.ENDED
-        self._keep(request)
-        self._say(request, PacketKind.REFUSED, Reason.ENDED)
+        work.free()
+        work.refuse(Reason.ENDED)
+        self._keep(work)
+        self._say(work, PacketKind.REFUSED, Reason.ENDED)
 
-    def _fragment(self, request, index, ask=0):
+    def _fragment(self, work, index, ask=0):
         """What ``Requests.post`` and ``send`` want for it."""
         return (
-            request._parcel,
+            work.parcel,
             index,
-            request.source,
+            work.source,
             PacketKind.ANSWER | ask,
-            request._service.number,
-            request.number,
-            request._boot,
+            work.inbox.number,
+            work.number,
+            work.boot,
             self.requests.boot,
         )
 
-    def _send(self, request, index, ask=0):
-        self.requests.post(*self._fragment(request, index, ask))
+    def _send(self, work, index, ask=0):
+        self.requests.post(*self._fragment(work, index, ask))
 
-    def _say(self, request, kind, word=0):
-        number = request._service.number if request._service is not None else 0
-        self.requests.tell(request.source, kind, number, request.number, request._boot, self.requests.boot, word)
+    def _say(self, work, kind, word=0):
+        number = work.inbox.number if work.inbox is not None else 0
+        self.requests.tell(work.source, kind, number, work.number, work.boot, self.requests.boot, word)
 
     def _refuse(self, packet, reason):
         """Tells a client why its packet was not taken."""
@@ -189,9 +184,9 @@ class Server:
         if packet.server_boot != self.requests.boot:
             return None
         if client is not None and client.boot == packet.client_boot:
-            request = client.works.get(packet.number)
-            if request is not None:
-                incoming = request._incoming
+            work = client.works.get(packet.number)
+            if work is not None:
+                incoming = work.incoming
                 return (
                     incoming
                     if incoming is not None
@@ -201,35 +196,35 @@ class Server:
                 )
             if client.window.seen(packet.number):
                 return None
-        service = self._services.get(packet.service)
-        if service is None or service.over or service.full:
+        inbox = self._inboxes.get(packet.service)
+        if inbox is None or inbox.over or inbox.full:
             return None
         return Reassembly.begin(self.memory, packet.length)
 
     def take(self, packet, incoming):
         """A packet from a client has arrived unharmed; ``incoming`` has its fragment."""
         client = self._known(packet)
-        request = None if client is None else client.works.get(packet.number)
+        work = None if client is None else client.works.get(packet.number)
         if client is None:
             pass
         elif packet.kind is PacketKind.REQUEST:
-            if request is None:
-                request = self._begin(client, packet, incoming)
-            elif request._incoming is None or request._incoming is not incoming:
+            if work is None:
+                work = self._begin(client, packet, incoming)
+            elif work.incoming is None or work.incoming is not incoming:
                 self.requests.counters.duplicates += 1
                 if packet.tell:
-                    self._status(request)
-            if request is not None and request._incoming is not None and request._incoming is incoming:
-                self._go_on(client, request, packet)
+                    self._status(work)
+            if work is not None and work.incoming is not None and work.incoming is incoming:
+                self._go_on(client, work, packet)
                 return
         elif packet.kind is PacketKind.ACK:
-            if request is not None and request._state is State.ANSWERED:
-                self._drop(request)
+            if work is not None and work.state is State.ANSWERED:
+                self._drop(work)
         elif packet.kind is PacketKind.LACKS:
-            self._send_again(request, packet)
+            self._send_again(work, packet)
         else:
-            self._cancel(client, request, packet)
-        if incoming is not None and (request is None or request._incoming is not incoming):
+            self._cancel(client, work, packet)
+        if incoming is not None and (work is None or work.incoming is not incoming):
             incoming.give_up()
 
     def _known(self, packet):
@@ -246,9 +241,9 @@ class Server:
         if client is None or ahead(packet.client_boot, client.boot) > 0:
             if client is not None:
                 # Its CAB has started anew: nobody waits for these any more.
-                for request in list(client.works.values()):
-                    request.cancelled = True
-                    self._drop(request)
+                for work in list(client.works.values()):
+                    work.cancelled = True
+                    self._drop(work)
             client = self._clients[packet.source] = _Client(packet.client_boot)
         elif packet.client_boot != client.boot:
             requests.counters.stale += 1
@@ -256,7 +251,7 @@ class Server:
         return client
 
     def _begin(self, client, packet, incoming):
-        """The first fragment of a request: a Request for it, unless it is refused."""
+        """The first fragment of a request: a Work for it, unless it is refused."""
         requests = self.requests
         self.kernel.door.spend(self.kernel.costs.request_window)
         if client.window.seen(packet.number):
@@ -264,93 +259,91 @@ class Server:
             if packet.tell:
                 self._refuse(packet, Reason.LOST)
             return None
-        service = self._services.get(packet.service)
+        inbox = self._inboxes.get(packet.service)
         reason = None
-        if service is None:
+        if inbox is None:
             reason = Reason.MISSING
-        elif service.over:
+        elif inbox.over:
             reason = Reason.ENDED
-        elif service.full:
+        elif inbox.full:
             reason = Reason.FULL
         if reason is None and incoming is None:
             requests.counters.no_room += 1
             if packet.tell:
                 self._refuse(packet, Reason.ROOM)
             return None
-        request = client.works[packet.number] = Request(
-            self, packet.source, packet.number, packet.client_boot, service, State.COMING
-        )
+        work = client.works[packet.number] = Work(packet.source, packet.number, packet.client_boot, inbox)
         if reason is None:
-            service._reserved += 1
-            request._incoming = incoming
+            inbox.reserved += 1
+            work.incoming = incoming
         else:
             client.window.add(packet.number)
-            request._state, request._reason = State.REFUSED, reason
-            self._keep(request)
+            work.refuse(reason)
+            self._keep(work)
             self._refuse(packet, reason)
         if not self._sweeping:
             self._sweeping = True
             requests.interrupts.late.append(self._sweep_later)
-        return request
+        return work
 
-    def _go_on(self, client, request, packet):
+    def _go_on(self, client, work, packet):
         """A fragment that was missing is there."""
-        incoming = request._incoming
+        incoming = work.incoming
         incoming.assembly.add(packet.index)
-        request._looks = 0
+        work.looks = 0
         if incoming.assembly.missing:
             if packet.tell:
-                self._say(request, PacketKind.HAVE, incoming.assembly.word)
+                self._say(work, PacketKind.HAVE, incoming.assembly.word)
             return
         client.window.add(packet.number)
-        request._incoming = None
-        request.message = incoming.message(request.source, request.number)
-        request._state = State.WAITING
+        work.incoming = None
+        work.message = incoming.message(work.source, work.number)
+        work.state = State.WAITING
         self.requests.counters.requests += 1
-        request._service._arrive(request)
+        work.inbox.arrive(work)
 
-    def _status(self, request):
+    def _status(self, work):
         """Tells a client that asks how far its request is."""
-        state = request._state
+        state = work.state
         if state is State.COMING:
-            self._say(request, PacketKind.HAVE, request._incoming.assembly.word)
-        elif state is State.ANSWERED and not request._parcel.flying:
-            self._send(request, len(request._parcel.parts) - 1)
+            self._say(work, PacketKind.HAVE, work.incoming.assembly.word)
+        elif state is State.ANSWERED and not work.parcel.flying:
+            self._send(work, len(work.parcel.parts) - 1)
         elif state is State.REFUSED:
-            self._say(request, PacketKind.REFUSED, request._reason)
-        elif state is State.ANSWERED or not self._abandoned(request):
-            self._say(request, PacketKind.WORKING)
+            self._say(work, PacketKind.REFUSED, work.reason)
+        elif state is State.ANSWERED or not self._abandoned(work):
+            self._say(work, PacketKind.WORKING)
 
-    def _abandoned(self, request):
+    def _abandoned(self, work):
         """Whether nobody will answer; then the client is told."""
-        if request._state is State.WAITING and request in request._service._requests:
-            over = request._service.over
+        if work.state is State.WAITING and work in work.inbox.works:
+            over = work.inbox.over
             if over:
-                request._service._requests.remove(request)
+                work.inbox.withdraw(work)
         else:
-            over = request.task is not None and request.task.ended
+            over = work.task is not None and work.task.ended
         if over:
-            self._refuse_late(request)
+            self._refuse_late(work)
         return over
 
-    def _send_again(self, request, packet):
+    def _send_again(self, work, packet):
         """A client lacks fragments of its answer."""
-        if request is None:
+        if work is None:
             self._refuse(packet, Reason.LOST)
-        elif request._state is State.ANSWERED and not request._parcel.flying:
-            request._looks = 0
-            missing = lacking(packet.word, len(request._parcel.parts))
+        elif work.state is State.ANSWERED and not work.parcel.flying:
+            work.looks = 0
+            missing = lacking(packet.word, len(work.parcel.parts))
             for index in missing:
-                self._send(request, index, ASK if index == missing[-1] else 0)
+                self._send(work, index, ASK if index == missing[-1] else 0)
 
-    def _cancel(self, client, request, packet):
+    def _cancel(self, client, work, packet):
         """The client does not want an answer."""
         if not client.window.seen(packet.number):
             client.window.add(packet.number)
-        if request is not None:
+        if work is not None:
             self.requests.counters.cancelled += 1
-            request.cancelled = True
-            self._drop(request)
+            work.cancelled = True
+            self._drop(work)
         self._refuse(packet, Reason.CANCELLED)
 
     # -- age, at interrupt level ---------------------------------------------------------------------
@@ -366,20 +359,20 @@ class Server:
         period = min(options.keep_us, options.stall_us) // _LOOKS
         left = 0
         for client in self._clients.values():
-            for request in list(client.works.values()):
+            for work in list(client.works.values()):
                 spend(cost)
                 left += 1
-                request._looks += 1
-                age = request._looks * period
-                if request._state is State.COMING:
+                work.looks += 1
+                age = work.looks * period
+                if work.state is State.COMING:
                     if age > options.stall_us:
-                        self._drop(request)
-                elif request._state in (State.ANSWERED, State.REFUSED):
+                        self._drop(work)
+                elif work.state in (State.ANSWERED, State.REFUSED):
                     if age > options.keep_us:
-                        self.requests.counters.forgotten += request._state is State.ANSWERED
-                        self._drop(request)
+                        self.requests.counters.forgotten += work.state is State.ANSWERED
+                        self._drop(work)
                 else:
-                    self._abandoned(request)
+                    self._abandoned(work)
         if left:
             self._sweep_later(now)
         else:

@@ -11,8 +11,9 @@ from ..errors import ConnectionClosed, ConnectTimeout, PortInUse, TimedOut
 from ..kernel.condition import Condition
 from ..packet import ANY_CAB, STREAM, WINDOW_UNIT, Flag, Protocol, Refusal
 from .connection import Connection
-from .endpoint import State
+from .endpoint import Endpoint
 from .options import StreamOptions
+from .state import State
 
 __all__ = ["Stream", "Listener"]
 
@@ -52,7 +53,7 @@ class Listener:
         self.port = port
         self.backlog = backlog
         self.pending = 0  # connections not accepted yet, those being set up among them
-        self._ready = deque()
+        self._ready = deque()  # Endpoints
         self._closed = False
         self._arrived = Condition(stream.kernel, f"a connection to port {port} of {stream.kernel.name}")
 
@@ -61,9 +62,9 @@ class Listener:
         """Whether it takes no more connections."""
         return self._closed
 
-    def arrive(self, connection):
+    def arrive(self, endpoint):
         """At interrupt level: a connection has been set up."""
-        self._ready.append(connection)
+        self._ready.append(endpoint)
         self._arrived.signal()
 
     async def accept(self, timeout_us=None):
@@ -74,9 +75,9 @@ class Listener:
                 raise ConnectionClosed(f"the listener at port {self.port} has been closed")
             if self._ready:
                 self.pending -= 1
-                connection = self._ready.popleft()
-                if connection.state is not State.FAILED:
-                    return connection
+                endpoint = self._ready.popleft()
+                if endpoint.state is not State.FAILED:
+                    return Connection(endpoint)
             else:
                 await self._arrived.wait(timeout_us)
 
@@ -109,8 +110,10 @@ class Stream:
         May be changed as long as there is no connection.
     sequence : int
         First sequence number of the next connection.
+    last : int
+        Number of the connection that was opened from here last.
     listeners : dict of int → Listener
-    connections : dict
+    connections : dict of tuple → Endpoint
         By (peer, number, whether the peer has opened it).
     counters : StreamCounters
     """
@@ -124,10 +127,10 @@ class Stream:
         "datalink",
         "options",
         "sequence",
+        "last",
         "listeners",
         "connections",
         "counters",
-        "_last",
         "_header",
         "_target",
         "_concerned",
@@ -145,10 +148,10 @@ class Stream:
         self.listeners = {}
         self.connections = {}
         self.counters = StreamCounters()
-        self._last = 0  # number of the connection opened last
+        self.last = 0
         self._header = None  # of the packet under way: (what is wrong with it or None, its fields)
-        self._target = None  # (connection, position, bytes at most) that it is stored to
-        self._concerned = {}  # connections whose times are to be set at the end of the interrupt
+        self._target = None  # (Endpoint, position, bytes at most) that it is stored to
+        self._concerned = {}  # Endpoints whose times are to be set at the end of the interrupt
         datalink.register(Protocol.STREAM, self)
 
     def cycles(self, microseconds):
@@ -182,66 +185,66 @@ class Stream:
         route = await self.datalink.find(peer)
         self.kernel.door.spend(self.kernel.costs.stream_open)
         buffer = await self.memory.allocate(self.options.buffer, timeout_us)
-        self._last = self._last % 0xFFFF + 1
-        while (peer, self._last, False) in self.connections:
-            self._last = self._last % 0xFFFF + 1
-        connection = self._make(peer, self._last, True, port, route, buffer)
+        self.last = self.last % 0xFFFF + 1
+        while (peer, self.last, False) in self.connections:
+            self.last = self.last % 0xFFFF + 1
+        endpoint = self._make(peer, self.last, True, port, route, buffer)
         try:
-            await self.datalink.send(route, connection.control(_OPEN), ())
-            await self.settle(connection)
-            while connection.state is State.OPENING:
-                await connection._came.wait(timeout_us)
+            await self.datalink.send(route, endpoint.control(_OPEN), ())
+            await self.settle(endpoint)
+            while endpoint.state is State.OPENING:
+                await endpoint.came.wait(timeout_us)
         except TimedOut:
-            connection.fail(
+            endpoint.fail(
                 ConnectTimeout(
                     f"CAB {peer} has not answered within {timeout_us} us: is it there, is somebody accepting at its "
                     f"port {port}?"
                 )
             )
         except BaseException:
-            connection.abort()
+            endpoint.abort()
             raise
-        if connection.error is not None:
-            raise connection.error
+        if endpoint.error is not None:
+            raise endpoint.error
         self.counters.opened += 1
-        return connection
+        return Connection(endpoint)
 
     def _make(self, *details):
-        connection = Connection(self, *details, self.sequence)
+        endpoint = Endpoint(self, *details, self.sequence)
         self.sequence = self.sequence + _STEP & _WORD
-        self.connections[connection.key] = connection
-        return connection
+        self.connections[endpoint.key] = endpoint
+        return endpoint
 
     # -- for connections -----------------------------------------------------------------------------
-    def established(self, connection):
+    def established(self, endpoint):
         """At interrupt level: one that was called for from elsewhere is set up."""
         self.counters.accepted += 1
-        if connection.listener.closed:
-            connection.abort()
+        if endpoint.listener.closed:
+            endpoint.abort()
         else:
-            connection.listener.arrive(connection)
+            endpoint.listener.arrive(endpoint)
 
-    def forget(self, connection):
+    def forget(self, endpoint):
         """It is known no more; from both levels."""
-        if self.connections.get(connection.key) is connection:
-            del self.connections[connection.key]
+        if self.connections.get(endpoint.key) is endpoint:
+            del self.connections[endpoint.key]
 
-    def concerns(self, connection):
-        """At interrupt level: the times of ``connection`` are to be set at the end of the interrupt."""
+    def concerns(self, endpoint):
+        """At interrupt level: the times of ``endpoint`` are to be set at the end of the interrupt."""
         if not self._concerned:
             self.interrupts.late.append(self._settle)
-        self._concerned[connection] = None
+        self._concerned[endpoint] = None
 
     def _settle(self, now):
         concerned, self._concerned = self._concerned, {}
-        for connection in concerned:
-            connection.settle(now)
+        for endpoint in concerned:
+            endpoint.times.settle(now)
 
-    async def settle(self, connection):
-        """From a thread: sets the times of ``connection``."""
+    async def settle(self, endpoint):
+        """From a thread: sets the times of ``endpoint``."""
         door = self.kernel.door
         door.mask()
-        connection.settle(await door.now())
+        endpoint.times.settle(await door.now())
         door.unmask()
 
     def malformed(self, what):
@@ -249,17 +252,17 @@ class Stream:
         counts = self.counters.malformed
         counts[what] = counts.get(what, 0) + 1
 
-    def reset(self, connection, reason):
-        """The header of a packet that resets ``connection``."""
-        flags = _RESET | (_OPENER if connection.opener else 0)
+    def reset(self, endpoint, reason):
+        """The header of a packet that resets ``endpoint``."""
+        flags = _RESET | (_OPENER if endpoint.opener else 0)
         return STREAM.pack(
             Protocol.STREAM,
             self.number,
-            connection.peer,
+            endpoint.peer,
             flags,
-            connection.number,
+            endpoint.number,
             reason,
-            connection.first_out + 1 + connection.out.next & _WORD,
+            endpoint.first_out + 1 + endpoint.out.next & _WORD,
             0,
         )
 
@@ -293,14 +296,14 @@ class Stream:
         _, source, _, flags, number, _, seq, _ = fields
         if not flags & _DATA:
             return self.memory.base, 0
-        connection = self.connections.get((source, number, bool(flags & _OPENER)))
-        if connection is None:
+        endpoint = self.connections.get((source, number, bool(flags & _OPENER)))
+        if endpoint is None:
             return Answer.CHECK
-        position, areas = connection.place(seq)
+        position, areas = endpoint.place(seq)
         if not areas:
             return Answer.CHECK
-        connection.storing = True
-        self._target = connection, position, sum(length for _, length in areas)
+        endpoint.storing = True
+        self._target = endpoint, position, sum(length for _, length in areas)
         return areas
 
     def _wrong(self, _, source, destination, flags, number, window, seq, ack):
@@ -327,12 +330,12 @@ class Stream:
         (wrong, fields), target = self._header, self._target
         self._header = self._target = None
         if target is not None:
-            connection, position, limit = target
-            connection.storing = False
-            if connection.state is State.FAILED:
-                connection._tidy()
+            endpoint, position, limit = target
+            endpoint.storing = False
+            if endpoint.state is State.FAILED:
+                endpoint.tidy()
             if not good:
-                connection.into.spoilt(position, limit)
+                endpoint.into.spoilt(position, limit)
         if not good:
             self.counters.damaged += 1
             return False
@@ -340,13 +343,13 @@ class Stream:
             self.malformed(wrong)
             return False
         _, source, _, flags, number, window, seq, ack = fields
-        connection = self.connections.get((source, number, bool(flags & _OPENER)))
+        endpoint = self.connections.get((source, number, bool(flags & _OPENER)))
         calls = flags & (_OPEN | _ACK) == _OPEN
-        if connection is not None and connection.state is State.ENDED and calls and seq != connection.first_in:
-            self.forget(connection)  # what lingers makes room for a new one of the same name
-            connection = None
-        if connection is not None:
-            connection.arrive(flags, window, seq, ack, length, target is not None and target[0] is connection)
+        if endpoint is not None and endpoint.state is State.ENDED and calls and seq != endpoint.first_in:
+            self.forget(endpoint)  # what lingers makes room for a new one of the same name
+            endpoint = None
+        if endpoint is not None:
+            endpoint.arrive(flags, window, seq, ack, length, target is not None and target[0] is endpoint)
         elif calls:
             self._called(source, number, window, seq, ack)
         elif not flags & _RESET:
@@ -371,9 +374,9 @@ class Stream:
             return
         self.kernel.door.spend(self.kernel.costs.stream_open)
         listener.pending += 1
-        connection = self._make(source, number, False, port, route, buffer)
-        connection.listener = listener
-        connection.first_in = seq
-        connection.out.edge = window * WINDOW_UNIT
-        connection._say(_OPEN | _ACK)
-        self.concerns(connection)
+        endpoint = self._make(source, number, False, port, route, buffer)
+        endpoint.listener = listener
+        endpoint.first_in = seq
+        endpoint.out.edge = window * WINDOW_UNIT
+        endpoint.say(_OPEN | _ACK)
+        self.concerns(endpoint)

@@ -84,6 +84,9 @@ def test_everything_is_reclaimed_whatever_the_end(how, backend):
 
 
 def test_what_is_the_kernels_cannot_be_asked_for(backend):
+    async def other(cab):
+        return "other"
+
     async def main(cab):
         with pytest.raises(NotYours, match="is not a block of"):
             cab.memory.free(DATA + 5 * PAGE)
@@ -91,7 +94,14 @@ def test_what_is_the_kernels_cannot_be_asked_for(backend):
             cab.kernel
         with pytest.raises(AttributeError):
             cab.datagram.memory
-        return "done"
+        thread, lock = cab.spawn(other), cab.lock()
+        for thing, names in ((thread, ("coroutine", "joiners", "on_cancel", "finish")), (lock, ("retake",))):
+            for name in names:
+                with pytest.raises(AttributeError, match=f"{name} is not for protected tasks"):
+                    getattr(thing, name)
+        assert await thread.join() == "other" and thread.ended
+        async with lock:
+            return "done"
 
     assert run_task(main, protected=True, backend=backend) == "done"
 

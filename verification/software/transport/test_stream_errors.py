@@ -50,7 +50,7 @@ async def sends_on(connection):
 
 async def ends_later(connection):
     """Ends it when the peer has vanished."""
-    await connection.stream.timers.sleep(connection.stream.cycles(13_000))
+    await connection.endpoint.stream.timers.sleep(connection.endpoint.stream.cycles(13_000))
     await connection.close()
 
 
@@ -189,9 +189,9 @@ def test_a_peer_that_vanishes_behind_the_end_is_no_error(backend):
 # --------------------------------------------------------------------------------------------------------------------
 def restart(cab, sequence):
     """As far as the byte stream sees it: nothing is known of any connection, numbers begin anew."""
-    for connection in list(cab.stream.connections.values()):
-        connection.fail(ConnectionAborted("this CAB has restarted"))
-    cab.stream._last = 0
+    for endpoint in list(cab.stream.connections.values()):
+        endpoint.fail(ConnectionAborted("this CAB has restarted"))
+    cab.stream.last = 0
     cab.stream.sequence = sequence
 
 
@@ -228,7 +228,7 @@ def test_a_restarted_peer_that_calls_again_with_the_same_name_replaces_the_old_c
         await cab.sleep(3000)
         restart(cab, sequence)
         fresh = await cab.stream.connect((2, PORT))
-        assert fresh.key == connection.key
+        assert fresh.endpoint.key == connection.endpoint.key
         await fresh.send(b"after")
         await fresh.close()
         return await read_all(fresh)
@@ -326,7 +326,7 @@ def test_a_send_of_areas_that_is_given_up_aborts_and_leaves_the_areas_alone(how,
         else:
             with pytest.raises(TimedOut):
                 await cab.within(20_000, lend(cab))
-        assert connection.queue.idle and len(connection.queue) == 0
+        assert connection.endpoint.queue.idle and len(connection.endpoint.queue) == 0
         cab.memory.free(block)
         with pytest.raises(ConnectionAborted):
             await connection.receive()

@@ -242,12 +242,12 @@ def test_what_was_sent_twice_teaches_nothing_of_the_round_trip(backend):
         means = []
         for number in range(24):
             if number in (12, 13):
-                means.append(connection._retry.mean)
+                means.append(connection.endpoint.times.retry.mean)
             if number == 12:
                 tamperer.rules.append(lost(lambda at, header: at == 2 and flags_of(header) & Flag.DATA))
             await connection.send(pattern(100, number))
             await cab.sleep(2000 if number != 12 else 30_000)
-        means.append(connection._retry.mean)
+        means.append(connection.endpoint.times.retry.mean)
         await connection.close()
         await read_all(connection)
         assert connection.packets_repeated == 1
@@ -273,7 +273,7 @@ def test_probes_that_are_lost_are_repeated_and_then_forgotten(backend):
     async def client(cab):
         connection = await cab.stream.connect((2, PORT))
         await cab.sleep(50_000)
-        tries = connection._tries
+        tries = connection.endpoint.times.tries
         await connection.close()
         assert await read_all(connection) == b""
         return tries

@@ -80,7 +80,7 @@ def test_a_client_that_starts_anew_is_served_and_its_old_connection_fails(backen
         await connection.send(data)
         if cab.stream is not first:
             await connection.close()
-            done.append((connection.number, await connection.receive()))
+            done.append((connection.endpoint.number, await connection.receive()))
         else:
             await cab.sleep(10**6)
 
