@@ -13,8 +13,10 @@ from nectar.verification import schedule, seeds
 from nectar.verification.bench import Bench
 from nectar.verification.machine import processor_seconds
 
-# A regression that was started in the background ignores Ctrl-C, and so would every process that it starts.
+# A regression that was started in the background ignores Ctrl-C, and one behind ``nohup`` the end of the terminal; so
+# would every process that it starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 _durations = schedule.Durations()
 _BEGUN = pytest.StashKey()
