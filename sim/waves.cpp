@@ -33,11 +33,6 @@ bool Waves::before(Engine& engine, std::int64_t time, std::int64_t until) {
         watch(engine);
         return true;
     }
-    if (writer_.written >= limit_) {
-        full_ps_ = time;
-        close();
-        return false;
-    }
     Group* falling = nullptr;
     std::int64_t fall = time;
     for (auto& group : engine.groups_) {
@@ -45,6 +40,11 @@ bool Waves::before(Engine& engine, std::int64_t time, std::int64_t until) {
             fall = group->fall_ps;
             falling = group.get();
         }
+    }
+    if (writer_.written >= limit_) {
+        full_ps_ = fall;
+        close();
+        return false;
     }
     if (fall >= end_) {
         close();
