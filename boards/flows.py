@@ -25,8 +25,8 @@ class Flow:
     placer : str
         The program that places and routes.
     arguments : callable
-        Platform's command for it → arguments that name device, netlist (``top.json``), constraints, and the ``routed``
-        file.
+        Platform's command for it → arguments that name device, netlist (``top.json``), constraints, and the
+        ``routed`` file.
     routed : str
         What it writes.
     products : tuple of str

@@ -8,9 +8,9 @@ A bench file defines cocotb tests, whose names state claims, and at its end::
     def test_input_queue(configuration, claim):
         bench.check(configuration, claim)
 
-Everything random draws from ``random``, which cocotb seeds with the seed of the run (``seeds``): ``NECTAR_SEED=… pytest
-…`` gives another. With ``WAVES=1`` the simulation leaves a waveform. docs/verification.md tells how benches are run by
-hand.
+Everything random draws from ``random``, which cocotb seeds with the seed of the run (``seeds``);
+``NECTAR_SEED=4711 pytest`` gives another. With ``WAVES=1`` the simulation leaves a waveform. docs/verification.md tells
+how benches are run by hand.
 """
 
 import functools

@@ -97,7 +97,8 @@ def changed(base):
 
 
 def touched(names):
-    """What a change of files ``names`` touches: test file → steps to the nearest of them; and None, or why all is run.
+    """What a change of files ``names`` touches: test file → steps to the nearest of them; and None, or why all
+    is run.
 
     A document or an example is not followed further: it touches the pages of test_documents that have its name. Of the
     proofs, those are touched whose module depends on it: "verification/formal/test_proofs.py[head]" are those of head.

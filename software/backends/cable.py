@@ -76,8 +76,8 @@ class CableMachine:
     def desk(cls, boards, topology):
         """The machine that is several boards with the top ``cab``, wired to HUBs as in ``topology``.
 
-        ``boards``: name of a CAB of the topology → its Board. The other CABs have no software here. Waits until all is
-        as after a reset."""
+        ``boards``: name of a CAB of the topology → its Board. The other CABs have no software here. Waits until all
+        is as after a reset."""
         try:
             for name, board in boards.items():
                 if not board.lone:

@@ -108,8 +108,8 @@ class Session:
         raise AssertionError("no answer, however often the request was sent")
 
     async def do(self, work):
-        """Has each processor do operations, the last of which is awaited; ``work``: CAB's number → operations, for all
-        CABs. The values, by CAB.
+        """Has each processor do operations, the last of which is awaited; ``work``: CAB's number → operations, for
+        all CABs. The values, by CAB.
 
         Those that are done before the others compute until these are, too.
         """

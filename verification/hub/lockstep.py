@@ -20,8 +20,8 @@ class Lockstep:
     inputs : iterable of str
         Names of its inputs.
     masks : dict, optional
-        Name of a mask → names of the pins of one bit that are its bits, bit 0 first: it can be driven, if it is one of
-        ``inputs``, and read as if it was one pin.
+        Name of a mask → names of the pins of one bit that are its bits, bit 0 first: it can be driven, if it is one
+        of ``inputs``, and read as if it was one pin.
     """
 
     def __init__(self, dut, inputs, masks=None):

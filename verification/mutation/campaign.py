@@ -97,8 +97,8 @@ def whole_hub(material, numbers):
     return trial.put(numbers)
 
 
-#: Checks by name, as ``Target.checks`` lists them: each takes the Material and numbers of mutants, and returns number →
-#: Kill.
+#: Checks by name, as ``Target.checks`` lists them: each takes the Material and numbers of mutants, and returns number
+#: → Kill.
 CHECKS = {"beginning": beginning, "bench": own_bench, "parts": benches_of_parts, "seeds": more_seeds, "hub": whole_hub}
 
 
