@@ -3,8 +3,6 @@
 Source: "The Design of Nectar" (1989), section 6.
 """
 
-from inspect import iscoroutinefunction
-
 from ..hdl.cab.addresses import REGIONS
 from .costs import PROTOTYPE
 from .datalink.datalink import Datalink
@@ -12,9 +10,10 @@ from .datalink.options import Options
 from .kernel.condition import Condition
 from .kernel.domains import Domains
 from .kernel.interrupts import Interrupts
-from .kernel.kernel import Kernel, checked, not_async
+from .kernel.kernel import Kernel, checked
 from .kernel.lock import Lock
 from .kernel.memory import Memory
+from .kernel.plain import blocking
 from .kernel.protected import ProtectedTask
 from .kernel.timers import Timers
 from .kernel.user import show
@@ -142,9 +141,7 @@ class Cab:
         """
         if not protected:
             return self.kernel.spawn(task, self, *args, name=name)
-        if not iscoroutinefunction(checked(task)):
-            raise not_async(task)
-        record = ProtectedTask(self, task, args, show)
+        record = ProtectedTask(self, checked(task), args, show)
         thread = self.kernel.spawn(record.run, name=name or f"{record.name} {self.kernel.spawned + 1}")
         record.name = thread.name
         thread.task = record
@@ -155,12 +152,18 @@ class Cab:
         """The faults of protected tasks so far, in their order."""
         return self.domains.faults
 
+    @blocking
     async def sleep(self, microseconds):
         """The thread sleeps; others may run."""
         await self.timers.sleep(self.kernel.span(microseconds))
 
+    @blocking
     async def within(self, microseconds, call):
-        """What the awaitable ``call`` gives; TimedOut if it waits for longer than that, whatever for."""
+        """What ``call`` gives; TimedOut if it waits for longer than that, whatever for.
+
+        ``call`` is a function without arguments, or an awaitable: in an async function
+        ``await cab.within(100, box.receive())``, in a plain one ``cab.within(100, box.receive)``.
+        """
         return await self.kernel.within(microseconds, call)
 
     def lock(self, what="a lock"):
@@ -171,6 +174,7 @@ class Cab:
         """A new Condition; ``wait`` lets go of ``lock`` while it waits."""
         return Condition(self.kernel, what, lock)
 
+    @blocking
     async def pause(self):
         """Lets the CAB's other threads run."""
         await self.kernel.pause()
@@ -179,6 +183,7 @@ class Cab:
         """The thread computes for that long; no other thread runs meanwhile, interrupts do."""
         self.door.spend(self.kernel.span(microseconds))
 
+    @blocking
     async def now_us(self):
         """Microseconds since reset (float)."""
         return await self.door.now() * 1_000_000 / self.door.cpu_hz

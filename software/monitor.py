@@ -9,6 +9,7 @@ from collections import namedtuple
 from ..hdl.hub.commands import Op
 from ..hdl.hub.monitor_map import COUNTER_BITS, EVENT_BYTES, POP, TIME_BITS, Clear, CounterId, Event, Flag, Select
 from .errors import CommandRefused, NoReply
+from .kernel.plain import blocking
 
 __all__ = ["HubMonitor", "Identity", "Record", "Span", "decode_counters", "decode_events", "events_text", "spans"]
 
@@ -170,30 +171,37 @@ class HubMonitor:
         await self._command(Op.MONITOR_SELECT_REPLY, select)
         return await self._bytes(count)
 
+    @blocking
     async def identity(self):
         """The HUB's Identity."""
         return Identity(*await self._read(Select.IDENTITY, len(Identity._fields)))
 
+    @blocking
     async def flags(self, ports):
         """State of the first ``ports`` ports: the Flags of each."""
         return [Flag(value) for value in await self._read(Select.FLAGS, ports)]
 
+    @blocking
     async def counters(self, port):
         """What the port has counted, by CounterId."""
         return decode_counters(await self._read(port, COUNTER_BITS // 8 * len(CounterId)))
 
+    @blocking
     async def clear(self, port):
         """Clears the counters of a port."""
         await self._command(Op.MONITOR_CLEAR_REPLY, port)
 
+    @blocking
     async def start(self):
         """Empties the record of events and starts it at time 0."""
         await self._command(Op.MONITOR_CLEAR_REPLY, Clear.RECORD)
 
+    @blocking
     async def stop(self):
         """Ends the record; what it holds can be read. Reading is recorded, too, so stop before."""
         await self._command(Op.MONITOR_CLEAR_REPLY, Clear.STOP)
 
+    @blocking
     async def events(self):
         """Takes all events out of the record: Records, the oldest first."""
         entries = []

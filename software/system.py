@@ -13,6 +13,7 @@ from .door import BusError
 from .errors import CabStopped, NodeStopped, ProgramError, described
 from .faultlist import FaultList
 from .kernel.kernel import checked
+from .kernel.plain import as_coroutine
 from .kernel.thread import words
 from .machine import QUIET, TIME, node_name
 from .node.node import Node
@@ -362,4 +363,4 @@ class System:
 async def _when_routed(cab, task, *args):
     """A task that begins when its CAB knows the network."""
     await cab.datalink.discovery.ready()
-    return await task(cab, *args)
+    return await as_coroutine(task, cab, *args)

@@ -1,15 +1,18 @@
 """Calls of a program that nobody awaits: each is noticed when Python throws it away, and is an error."""
 
+import ast
+import linecache
 import re
 import sys
 import traceback
 import warnings
 
+from ..software.kernel import plain
 from .errors import FAILED, UsageError
 
 __all__ = ["Awaits", "ForgottenAwait"]
 
-#: What Python says, and where it says that the coroutine was made.
+#: What Python says, and where it says that the coroutine was made: by whom, the innermost last.
 _MESSAGE = re.compile(r"coroutine '(?P<name>.+)' was never awaited")
 _ORIGIN = re.compile(r'^ +File "(?P<file>.+)", line (?P<line>\d+), in ', re.M)
 
@@ -35,7 +38,7 @@ class Awaits:
 
     def __enter__(self):
         self._depth = sys.get_coroutine_origin_tracking_depth()
-        sys.set_coroutine_origin_tracking_depth(1)
+        sys.set_coroutine_origin_tracking_depth(2)  # a call of a CAB's is made in ``plain``, for the program
         self._filters = warnings.catch_warnings()
         self._filters.__enter__()
         warnings.filterwarnings("always", _MESSAGE.pattern.partition("(")[0], RuntimeWarning)
@@ -77,14 +80,34 @@ class Awaits:
         if not match:
             self._before(message, category, file, line, *more)
             return
-        origin = _ORIGIN.search(said)
-        if origin:
-            file, line = origin["file"], origin["line"]
+        origins = list(_ORIGIN.finditer(said))
+        by_plain = any(origin["file"] == plain.__file__ for origin in origins)
+        origins = [origin for origin in origins if origin["file"] != plain.__file__]
+        if origins:
+            file, line = origins[-1]["file"], origins[-1]["line"]
         first = not self._found
         text = f"{file}:{line}: 'await' is missing before the call of {match['name']}, which has done nothing"
+        if by_plain and not _in_async(file, int(line)):
+            text = (
+                f"{file}:{line}: {match['name']} blocks only in a plain function that runs as a task; here it has done "
+                "nothing"
+            )
         self._found[text] = None
         if first and self.on_found is not None:
             self.on_found(self._error())
+
+
+def _in_async(file, line):
+    """Whether that line of a program stands in an async function."""
+    lines = linecache.getlines(file)
+    if not lines:
+        return True
+    inner = None
+    for node in ast.walk(ast.parse("".join(lines))):
+        is_function = isinstance(node, (ast.AsyncFunctionDef, ast.FunctionDef, ast.Lambda))
+        if is_function and node.lineno <= line <= node.end_lineno and (inner is None or inner.lineno <= node.lineno):
+            inner = node
+    return isinstance(inner, ast.AsyncFunctionDef)
 
 
 def _chain(error):

@@ -5,6 +5,8 @@ Specification: docs/kernel.md. They are Mesa's: a woken thread looks again at wh
 
 from collections import deque
 
+from .plain import blocking
+
 __all__ = ["Condition"]
 
 
@@ -31,6 +33,7 @@ class Condition:
     def __str__(self):
         return self._what
 
+    @blocking
     async def wait(self, timeout_us=None):
         """Lets go of the lock, waits for a signal, takes the lock again. TimedOut after ``timeout_us`` microseconds,
         the lock held as well.

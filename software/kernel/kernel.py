@@ -1,4 +1,4 @@
-"""The scheduler of a CAB: threads as coroutines, round robin, never preempted.
+"""The scheduler of a CAB: threads as coroutines, round robin, never preempted; plain functions run inside of one.
 
 Source: "The Design of Nectar" (1989), section 6.1. Ours: a thread that goes on after nobody else has run costs no
 switch, since its register windows are still in place; the idle loop runs on the stack of the thread that ran last. How
@@ -11,9 +11,10 @@ from collections import deque
 from ..costs import PROTOTYPE
 from ..door import BusError, Operation, OperationKind
 from ..errors import EndThread, Fault, ProgramError, TimedOut
+from .plain import as_coroutine
 from .thread import BLOCK, Thread
 
-__all__ = ["Kernel", "checked", "forgo", "not_async"]
+__all__ = ["Kernel", "awaitable", "checked", "forgo"]
 
 _WAIT = Operation(OperationKind.WAIT)
 _NOW = Operation(OperationKind.NOW)
@@ -36,7 +37,7 @@ _NOBODY = _Nobody()
 
 
 def checked(function):
-    """``function`` if it can be a task: an async function, or a lambda or other object that calls one.
+    """``function`` if it can be a task: an async function, a plain one, another object that can be called.
 
     Raises TypeError, before anything runs.
     """
@@ -44,23 +45,29 @@ def checked(function):
         function.close()
         raise TypeError(f"{function.__name__!r} has been called: give the function and its arguments, without a call")
     if not callable(function):
-        raise not_async(function)
-    plain = inspect.unwrap(function)
-    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(plain)
-    if inspect.isroutine(plain) and not is_async and plain.__name__ != "<lambda>":
-        raise not_async(function)
+        raise TypeError(f"a task is a function, not {function!r}: give the function and its arguments, without a call")
     return function
 
 
-def not_async(function):
-    """The TypeError for what is no async function."""
-    return TypeError(f"{getattr(function, '__name__', function)!r} is not an async function: a task is 'async def'")
+def awaitable(call):
+    """The awaitable of a call that is still to be made: of a function without arguments, or of an awaitable itself.
+
+    Raises TypeError for anything else.
+    """
+    if inspect.isawaitable(call):
+        return call
+    if not callable(call):
+        raise TypeError(
+            f"what a time-out is for must be a function without arguments, or an awaitable, not {call!r}: "
+            "in a plain function 'cab.within(100, cab.mailbox(1).receive)'"
+        )
+    return as_coroutine(call)
 
 
-def forgo(awaitable):
-    """An awaitable that was to be awaited is not: nobody forgot that."""
-    if hasattr(awaitable, "close"):
-        awaitable.close()
+def forgo(call):
+    """A call that was to be awaited is not: nobody forgot that."""
+    if hasattr(call, "close"):
+        call.close()
 
 
 def _nothing(_):
@@ -181,10 +188,8 @@ class Kernel:
 
     # -- threads -------------------------------------------------------------------------------------
     def spawn(self, function, *args, name=None):
-        """Makes a thread of the coroutine function ``function(*args)`` and queues it. Returns the Thread."""
-        coroutine = checked(function)(*args)
-        if not hasattr(coroutine, "send"):
-            raise not_async(function)
+        """Makes a thread of ``function(*args)``, async or plain, and queues it. Returns the Thread."""
+        coroutine = as_coroutine(checked(function), *args)
         self.spawned += 1
         thread = Thread(self, coroutine, name or f"{getattr(function, '__name__', 'thread')} {self.spawned}")
         thread.on_undelivered = _nothing
@@ -281,15 +286,17 @@ class Kernel:
     def _timed_out(self, thread):
         return TimedOut(f"{thread.name} on {self.name} has waited too long for {thread.waits_for}")
 
-    async def within(self, microseconds, awaitable):
-        """The result of ``awaitable``; TimedOut in a wait of the current thread in it that lasts beyond that time."""
+    async def within(self, microseconds, call):
+        """The result of ``call``, a function without arguments or an awaitable; TimedOut in a wait of the current
+        thread in it that lasts beyond that time."""
+        call = awaitable(call)
         try:
             deadline = await self.deadline(self.cycles(microseconds))
         except BaseException:
-            forgo(awaitable)
+            forgo(call)
             raise
         try:
-            return await awaitable
+            return await call
         finally:
             deadline.over()
 

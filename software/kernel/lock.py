@@ -5,10 +5,12 @@ Threads are never preempted, so only what spans an ``await`` of a block needs a 
 
 from collections import deque
 
+from .plain import BlockingContext, blocking
+
 __all__ = ["Lock"]
 
 
-class Lock:
+class Lock(BlockingContext):
     """Held by one thread at a time; handed on in the order of asking.
 
     Parameters
@@ -39,6 +41,7 @@ class Lock:
     def __str__(self):
         return self._what
 
+    @blocking
     async def acquire(self, timeout_us=None):
         """Waits until the lock is free, and takes it. TimedOut after ``timeout_us`` microseconds."""
         if not self._guard:

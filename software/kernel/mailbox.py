@@ -8,6 +8,7 @@ from collections import deque
 
 from ..errors import MailboxClosed, MailboxFull, MessageTooLong, NotYours, OutOfMemory, ReceiverEnded, TimedOut
 from .message import Message
+from .plain import blocking
 
 __all__ = ["Mailbox", "CAPACITY"]
 
@@ -203,6 +204,7 @@ class Mailbox:
         self._keep(length)
         return self._reserved(address, length, source, number)
 
+    @blocking
     async def reserve(self, length, timeout_us=None, paged=False):
         """A Message of ``length`` bytes to be filled in place and committed. Waits for a place in the mailbox and for
         memory.
@@ -312,6 +314,7 @@ class Mailbox:
         self._put(message)
         return True
 
+    @blocking
     async def put(self, message, timeout_us=None):
         """Puts a message; waits while the mailbox is full.
 
@@ -407,6 +410,7 @@ class Mailbox:
             self._room()
         return found
 
+    @blocking
     async def take(self, match=None, timeout_us=None):
         """Takes out the oldest message (for which ``match(message)`` is true); waits until there is one.
 

@@ -10,6 +10,7 @@ from ...hdl.cab.regions import PAGE_BITS
 from ..door import BusError
 from ..errors import OutOfMemory
 from .allocator import Allocator
+from .plain import blocking
 
 __all__ = ["Memory"]
 
@@ -86,6 +87,7 @@ class Memory:
         self.door.spend(cost)
         return address
 
+    @blocking
     async def allocate(self, size, timeout_us=None):
         """Address of a block of at least ``size`` bytes; waits until there is one. Threads are served in their order.
 
@@ -179,6 +181,7 @@ class Memory:
         for start, end in _pieces(address, len(data)):
             self.door.write_block(address + start, data[start:end])
 
+    @blocking
     async def read(self, address, length):
         """The ``length`` bytes at ``address``."""
         self.check(address, length)

@@ -3,6 +3,8 @@
 Source: "The Design of Nectar" (1989), section 6.1: mailboxes buffer messages in CAB memory.
 """
 
+from .plain import blocking
+
 __all__ = ["Message", "areas_of"]
 
 
@@ -47,6 +49,7 @@ class Message:
     def __len__(self):
         return self.length
 
+    @blocking
     async def read(self, offset=0, length=None):
         """``length`` bytes from ``offset`` on; all by default. ValueError if the message does not have them."""
         if length is None:

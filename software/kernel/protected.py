@@ -10,6 +10,7 @@ from ...hdl.cab.addresses import REG, REGIONS, Irq
 from ...hdl.cab.regions import PAGE_BITS, AccessKind
 from ..door import BusError, Operation, OperationKind
 from ..errors import EndThread, Fault, NotYours, ProgramError, ReceiverEnded
+from .plain import as_coroutine
 from .thread import BLOCK, close
 
 __all__ = ["ProtectedTask"]
@@ -35,7 +36,7 @@ class ProtectedTask:
     Parameters
     ----------
     cab : Cab
-    task : coroutine function
+    task : function, async or plain
         Called as ``task(show(cab), ...)``.
     args : tuple
     show : callable(task, value)
@@ -102,7 +103,7 @@ class ProtectedTask:
         self.domain = await self._domains.get()
         try:
             args = [self._show(self, each) for each in self._args]
-            result = await _Code(self, self._task(self._show(self, self.cab), *args))
+            result = await _Code(self, as_coroutine(self._task, self._show(self, self.cab), *args))
         except GeneratorExit:  # all is closed: nobody would carry out what is awaited
             raise
         except BaseException:

@@ -4,6 +4,7 @@ Source: "The Design of Nectar" (1989), section 6.1: threads execute as a set of 
 """
 
 from ..errors import EndThread, ThreadEnded
+from .plain import blocking
 
 __all__ = ["Thread", "BLOCK", "close", "words"]
 
@@ -152,6 +153,7 @@ class Thread:
         """The exception that ended it, or None."""
         return self._error
 
+    @blocking
     async def join(self, timeout_us=None):
         """Waits until the thread has ended; returns its result or raises its exception. TimedOut after
         ``timeout_us`` microseconds."""

@@ -5,13 +5,13 @@ Specification: docs/kernel.md, "Protected tasks".
 
 from dataclasses import is_dataclass
 from enum import Enum
-from inspect import iscoroutinefunction
 
 from .condition import Condition
-from .kernel import forgo
+from .kernel import awaitable, forgo
 from .lock import Lock
 from .mailbox import Mailbox
 from .message import Message
+from .plain import BlockingContext, blocking, is_call
 from .thread import Thread
 from .usermemory import UserDoor, UserMemory, UserMessage
 
@@ -69,7 +69,7 @@ def _plain(value):
     return value
 
 
-class Gate:
+class Gate(BlockingContext):
     """Something of the kernel's whose methods a task may call."""
 
     __slots__ = ("_task", "_target")
@@ -87,8 +87,9 @@ class Gate:
         if name.startswith("_") or shown is not None and name not in shown:
             raise AttributeError(f"{name} is not for protected tasks")
         value = getattr(self._target, name)
-        if iscoroutinefunction(value):
+        if is_call(value):
 
+            @blocking
             async def call(*args, **options):
                 return await task.wait(self._wait, value, args, options)
 
@@ -149,6 +150,7 @@ class UserMailbox(Gate):
         self._task.own(self._target)
         return show(self._task, function(*args))
 
+    @blocking
     async def take(self, match=None, timeout_us=None):
         """As ``Mailbox.take``."""
         return await self._task.wait(self._take, match, timeout_us)
@@ -174,6 +176,7 @@ class UserMailbox(Gate):
         """As ``Mailbox.close``; only the task that reads from it may."""
         self._task.call(self._owned, self._target.close)
 
+    @blocking
     async def reserve(self, length, timeout_us=None):
         """As ``Mailbox.reserve``."""
         return show(self._task, await self._task.wait(self._reserve, length, timeout_us))
@@ -211,6 +214,7 @@ class UserMailbox(Gate):
         """As ``Mailbox.release``."""
         message.free()
 
+    @blocking
     async def put(self, message, timeout_us=None):
         """As ``Mailbox.put``."""
         await self._task.wait(self._put, message, timeout_us)
@@ -289,16 +293,20 @@ class UserCab:
         """As ``Cab.condition``."""
         return show(self._task, self._task.call(self._task.cab.condition, _plain(lock), what))
 
+    @blocking
     async def sleep(self, microseconds):
         """As ``Cab.sleep``."""
         await self._task.wait(self._task.cab.sleep, microseconds)
 
+    @blocking
     async def pause(self):
         """As ``Cab.pause``."""
         await self._task.wait(self._task.cab.pause)
 
+    @blocking
     async def within(self, microseconds, call):
         """As ``Cab.within``; ``call`` is the task's own code."""
+        call = awaitable(call)
         kernel = self._task.kernel
         try:
             deadline = await self._task.wait(kernel.deadline, kernel.cycles(microseconds))
@@ -314,6 +322,7 @@ class UserCab:
         """As ``Cab.compute``."""
         self._task.cab.compute(microseconds)
 
+    @blocking
     async def now_us(self):
         """As ``Cab.now_us``."""
         return await self._task.cab.now_us()

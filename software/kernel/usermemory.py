@@ -4,6 +4,7 @@ Specification: docs/kernel.md, "Protected tasks".
 """
 
 from ..errors import NotYours
+from .plain import blocking
 
 __all__ = ["UserDoor", "UserMemory", "UserMessage"]
 
@@ -41,6 +42,7 @@ class UserMessage:
         if offset < 0 or length < 0 or offset + length > self.length:
             raise ValueError(f"a message of {self.length} bytes has no {length} bytes at {offset}")
 
+    @blocking
     async def read(self, offset=0, length=None):
         """As ``Message.read``; the loads are the task's."""
         if length is None:
@@ -84,6 +86,7 @@ class UserMemory:
         """Bytes of the task's blocks."""
         return sum(self._task.blocks.values())
 
+    @blocking
     async def allocate(self, size, timeout_us=None):
         """As ``Memory.allocate``."""
         return await self._task.wait(self._allocate, size, timeout_us)
@@ -109,6 +112,7 @@ class UserMemory:
         """Stores bytes; the stores are the task's."""
         self._task.memory.store(address, data)
 
+    @blocking
     async def read(self, address, length):
         """Loads bytes; the loads are the task's."""
         return await self._task.memory.load(address, length)

@@ -5,6 +5,7 @@ complicated operations such as file I/O, and invokes these services by interrupt
 
 from ..errors import FileError, FileMissing, FileRefused, MessageTooLong, NodeAbsent, NodeError, NodeSilent, TimedOut
 from ..kernel.condition import Condition
+from ..kernel.plain import blocking
 from .layout import ANSWER, CHUNK, FILE, FILES, HEADER, HELLO, MASK, FileCode, FileStatus, Mode, chunk_at, file_at
 
 __all__ = ["NodeFile", "NodeFiles", "TIMEOUT_US"]
@@ -61,6 +62,7 @@ class NodeFiles:
         if port is not None:
             port.on_bell.append(self._bell)
 
+    @blocking
     async def open(self, path, mode="r", timeout_us=TIMEOUT_US):
         """Opens a file of the node: a NodeFile. ``path`` is in the folder that the node lends; ``mode``: ``r``, ``w``
         (made anew) or ``a``.
@@ -190,6 +192,7 @@ class NodeFile:
     def __repr__(self):
         return f"<NodeFile {self.path}>"
 
+    @blocking
     async def read(self, length, timeout_us=TIMEOUT_US):
         """At most ``length`` bytes; fewer only at the file's end. The time is for each 4096 bytes. Raises as
         ``open``."""
@@ -202,12 +205,14 @@ class NodeFile:
                 break
         return b"".join(parts)
 
+    @blocking
     async def write(self, data, timeout_us=TIMEOUT_US):
         """Writes all of ``data``. The time is for each 4096 bytes. Raises as ``open``."""
         for start in range(0, len(data), CHUNK):
             part = data[start : start + CHUNK]
             await self._ask(FileCode.WRITE, part, len(part), timeout_us)
 
+    @blocking
     async def close(self, timeout_us=TIMEOUT_US):
         """Closes it. May be called twice."""
         if not self._closed:

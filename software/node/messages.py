@@ -5,6 +5,7 @@ memory, by polling."""
 
 from .. import names
 from ..errors import ProgramError
+from ..kernel.plain import blocking
 from .layout import ARRIVAL, BOXES, COUNTS, Code, arrival_at
 from .shared import PATIENCE_US
 
@@ -39,6 +40,7 @@ class NodeMessage:
         self._count = count
         self._era = box.era
 
+    @blocking
     async def read(self, offset=0, length=None):
         """``length`` bytes from ``offset`` on; all by default. ValueError if the message does not have them."""
         length = self.length - offset if length is None else length
@@ -89,6 +91,7 @@ class _Reader:
         """Changes when messages that processes have are the CAB's again."""
         return self._eras, self.node.boot
 
+    @blocking
     async def open(self):
         """Has the CAB put its messages where the node sees them. Nothing if it is open."""
         await self.node.attached()
@@ -119,6 +122,7 @@ class _Reader:
         self._box, self._boot = box, self.node.boot
         self._eras += 1
 
+    @blocking
     async def close(self):
         """The CAB takes back what has not been given back; what comes later is refused. Nothing if it is closed."""
         if self._box is None:
@@ -170,6 +174,7 @@ class NodeMailbox(_Reader):
     def __str__(self):
         return f"mailbox {self.number} of {self.node.name}"
 
+    @blocking
     async def receive(self, timeout_us=None):
         """The oldest NodeMessage; polls until there is one. Opens the mailbox if need be. Raises TimedOut,
         CabSilent."""
@@ -185,6 +190,7 @@ class NodeService(_Reader):
     def __str__(self):
         return f"service {self.number} of {self.node.name}"
 
+    @blocking
     async def receive(self, timeout_us=None):
         """The oldest NodeRequest; polls until there is one. Raises TimedOut, CabSilent."""
         count, address, length, word = await self._take(timeout_us)
@@ -196,6 +202,7 @@ class NodeRequest(NodeMessage):
 
     __slots__ = ()
 
+    @blocking
     async def reply(self, data=b""):
         """Answers with ``data`` and gives the request back. Returns when the client has the answer; True if it still
         waited for it."""
@@ -214,6 +221,7 @@ class NodeDatagram:
     def __init__(self, node):
         self._node = node
 
+    @blocking
     async def send(self, destination, data):
         """Sends bytes to (CAB, mailbox), the CAB by ID or name; returns when all has left the CAB.
 
@@ -221,6 +229,7 @@ class NodeDatagram:
         """
         await (await self.start(destination, data)).done()
 
+    @blocking
     async def start(self, destination, data):
         """The same, but returns a Started when the CAB has been told: the next message can be built while this one
         leaves."""
@@ -247,6 +256,7 @@ class Started:
         self._shared = shared
         self._command = command
 
+    @blocking
     async def done(self):
         """Waits until it has left; raises as ``NodeDatagram.send``."""
         await self._shared.done(self._command)
@@ -258,6 +268,7 @@ class NodeRequests:
     def __init__(self, node):
         self._node = node
 
+    @blocking
     async def call(self, destination, data=b"", timeout_us=PATIENCE_US):
         """Calls service (CAB, service), the CAB by ID or name, and returns the bytes of the answer.
 
@@ -282,6 +293,7 @@ class NodeRequests:
             await shared.place(Code.FREE, "giving back an answer", address=address)
         return answer
 
+    @blocking
     async def serve(self, service):
         """Offers a service: a NodeService, open."""
         offered = NodeService(self._node, service)

@@ -5,6 +5,7 @@ does beside that is in the costs."""
 
 from ..door import BusError
 from ..kernel.kernel import Kernel
+from ..kernel.plain import blocking
 from .costs import SUN4
 from .fileserver import FileServer
 from .layout import ACKNOWLEDGE, BELL, HEADER, HELLO, MAGIC, VECTOR
@@ -87,6 +88,7 @@ class Node:
             box = self._mailboxes[number] = NodeMailbox(self, number)
         return box
 
+    @blocking
     async def attached(self):
         """Waits until the CAB has called for the first time."""
         if not self.boot:
@@ -98,6 +100,7 @@ class Node:
         """The process computes for that long."""
         self.door.spend(self.cycles(microseconds))
 
+    @blocking
     async def sleep(self, microseconds):
         """The process sleeps; others may run."""
         end = await self.door.now() + self.cycles(microseconds)
@@ -107,10 +110,12 @@ class Node:
             else:
                 await self.kernel.pause()
 
+    @blocking
     async def pause(self):
         """Lets the other processes run."""
         await self.kernel.pause()
 
+    @blocking
     async def now_us(self):
         """Microseconds since reset (float)."""
         return await self.door.now() * 1e6 / self.door.cpu_hz

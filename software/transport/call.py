@@ -13,6 +13,7 @@ from ..errors import (
     ServiceFull,
     ServiceMissing,
 )
+from ..kernel.plain import blocking
 from ..packet import ASK, PacketKind, Reason
 from .fragmentation import Reassembly
 from .fragments import count, lacking
@@ -61,6 +62,7 @@ class Call:
         """See above."""
         return self._calling.error
 
+    @blocking
     async def result(self):
         """Waits until the call has ended; the bytes of the answer. Raises a CallError if there is none."""
         if self._bytes is None:
@@ -69,6 +71,7 @@ class Call:
             message.free()
         return self._bytes
 
+    @blocking
     async def message(self):
         """As ``result``, but leaves the answer where it is in data memory: a Message that the caller frees. Once
         only."""
@@ -166,6 +169,7 @@ class Calling:
             if not self.over:
                 await requests.send(*self._fragment(index))
 
+    @blocking
     async def message(self):
         """See ``Call.message``."""
         kernel = self._kernel

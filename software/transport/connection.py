@@ -3,6 +3,7 @@
 from ..errors import ConnectionClosed
 from ..kernel.lock import Lock
 from ..kernel.message import areas_of
+from ..kernel.plain import blocking
 from ..packet import MAX_DATA
 from .sendqueue import MOST_PIECES
 from .state import State
@@ -64,6 +65,7 @@ class Connection:
         return self.endpoint.acknowledgments_sent
 
     # -- what tasks call -----------------------------------------------------------------------------
+    @blocking
     async def send(self, data):
         """Sends bytes, a Message, or a list of areas of data memory, each (byte address, bytes).
 
@@ -86,6 +88,7 @@ class Connection:
             elif areas:
                 await self._lend(areas)
 
+    @blocking
     async def receive(self, limit=1 << 16, timeout_us=None):
         """The next bytes, at most ``limit``: waits until there is one at least. b"" when the other side has ended its
         direction.
@@ -114,6 +117,7 @@ class Connection:
                 end.tidy()
         return data
 
+    @blocking
     async def close(self):
         """Ends this direction: returns when the other side has acknowledged all, and the end. What it still sends can
         be received.

@@ -13,6 +13,7 @@ from ..errors import MessageTooLong, ProgramError
 from ..kernel.lock import Lock
 from ..kernel.mailbox import Mailbox
 from ..kernel.message import areas_of
+from ..kernel.plain import blocking
 from ..packet import ANY_CAB, LAST_FRAGMENT, MAX_DATA, Protocol, pack, unpack
 from .fragments import fragments
 
@@ -121,6 +122,7 @@ class Datagram:
         return box
 
     # -- sending, by threads -------------------------------------------------------------------------
+    @blocking
     async def send(self, destination, data, switching=Switching.PACKET):
         """Sends a message to ``destination``: (CAB, mailbox), or (list of CABs, mailbox) for multicast.
 

@@ -7,6 +7,7 @@ ours: docs/transports.md."""
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ..kernel.plain import blocking
 from ..packet import ANY_CAB, PacketKind, Protocol, Reason
 from .exchange import Exchange, Fragment
 from .multicastin import MulticastIn
@@ -106,6 +107,7 @@ class Multicast(Exchange):
         self._in = MulticastIn(self)
 
     # -- for tasks -----------------------------------------------------------------------------------
+    @blocking
     async def send(self, destination, data, timeout_us=None):
         """Sends ``data`` to (list of CABs, mailbox), by ID or name; returns when each of them has it in that mailbox.
 

@@ -7,6 +7,7 @@ docs/transports.md."""
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ..kernel.plain import blocking
 from ..packet import LENGTH_BITS, PacketKind, Protocol, Reason
 from .client import Client
 from .exchange import Exchange, Fragment
@@ -95,6 +96,7 @@ class Requests(Exchange):
         self._server = Server(self)
 
     # -- for tasks -----------------------------------------------------------------------------------
+    @blocking
     async def call(self, destination, data=b"", timeout_us=None):
         """Calls service (CAB, service), the CAB by ID or name: sends ``data`` and returns the bytes of the answer.
 
@@ -110,6 +112,7 @@ class Requests(Exchange):
             call.cancel()
             raise
 
+    @blocking
     async def start(self, destination, data=b"", timeout_us=None):
         """Begins a call and returns its Call. As many as wanted may be under way, 64 to one CAB: beyond that it
         waits until the oldest has ended."""

@@ -3,6 +3,8 @@
 Source: see ``software.transport.request``; what the server itself keeps of them is in ``software.transport.work``.
 """
 
+from ..kernel.plain import blocking
+
 __all__ = ["Service", "Request"]
 
 
@@ -47,10 +49,12 @@ class Request:
         """Bytes."""
         return self._work.message.length
 
+    @blocking
     async def read(self, offset=0, length=None):
         """Its bytes, as of a Message."""
         return await self._work.message.read(offset, length)
 
+    @blocking
     async def reply(self, data=b""):
         """Answers with ``data`` (bytes, a Message, a list of areas) and frees the request's message. True if the client
         still waited.
@@ -94,6 +98,7 @@ class Service:
         """Whether it takes no more requests now."""
         return self._inbox.full
 
+    @blocking
     async def receive(self):
         """The oldest request; waits until there is one. Raises ServiceEnded when the service is closed."""
         return Request(self._server, await self._inbox.receive())

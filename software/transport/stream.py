@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from ..datalink.fiberin import Answer
 from ..errors import ConnectionClosed, ConnectTimeout, PortInUse, TimedOut
 from ..kernel.condition import Condition
+from ..kernel.plain import blocking
 from ..packet import ANY_CAB, STREAM, WINDOW_UNIT, Flag, Protocol, Refusal
 from .connection import Connection
 from .endpoint import Endpoint
@@ -67,6 +68,7 @@ class Listener:
         self._ready.append(endpoint)
         self._arrived.signal()
 
+    @blocking
     async def accept(self, timeout_us=None):
         """The next connection. Waits for as long as nobody calls: TimedOut after ``timeout_us`` microseconds.
         ConnectionClosed after ``close``."""
@@ -174,6 +176,7 @@ class Stream:
         listener = self.listeners[port] = Listener(self, port, backlog)
         return listener
 
+    @blocking
     async def connect(self, destination, timeout_us=None):
         """A connection to ``destination``, (CAB, port), the CAB by ID or name. Returns when it is set up.
 

@@ -254,8 +254,9 @@ def test_what_ends_before_it_is_awaited_was_not_forgotten(run, refused):
             "program.py: 'main' must be 'async def main(system, arguments)'",
         ),
         (
-            program().replace("async def job", "def job").replace(SENDS, "print('ran')"),
-            "program.py:11: TypeError: 'job' is not an async function: a task is 'async def'",
+            program().replace('"CAB1", job', '"CAB1", "job"'),
+            "program.py:11: TypeError: a task is a function, not 'job': "
+            "give the function and its arguments, without a call",
         ),
         (
             program().replace('"CAB1", job', '"CAB1", job(None)'),
@@ -263,7 +264,7 @@ def test_what_ends_before_it_is_awaited_was_not_forgotten(run, refused):
         ),
     ],
 )
-def test_what_is_no_async_function_is_refused_before_it_runs(refused, text, line):
+def test_what_is_no_task_is_refused_before_it_runs(refused, text, line):
     assert refused(text, status=2) == (line, "")
 
 

@@ -246,7 +246,7 @@ PROOFS = [
         },
         search=Attempt(lambda: HeadProof(3), mode="bmc", depth=8),
         faults={
-            "nothing waits for a close all": Fault(Head, "next_closing", lambda was, s: s.closing & s.connected),
+            "nothing waits for a close all": Fault(Head, "closed", lambda was, s: 0),
             "a ready signal is sent for what still waits": Fault(
                 Head, "start_left", lambda was, s: s.valid & is_start(s.entry)
             ),
@@ -255,9 +255,9 @@ PROOFS = [
                 Head, "blocked", lambda was, s: s.connected & ~(s.control__targets & s.crossbar__space).any()
             ),
             "a command is taken before the one before is answered": Fault(
-                Head, "willing", lambda was, s: s.passes & ~s.halt & ~s.answering
+                Head, "willing", lambda was, s: ~s.holds & ~s.halt & ~s.answering
             ),
-            "an answer is written over another": Fault(Head, "willing", lambda was, s: s.passes & ~s.halt & ~s.asked),
+            "an answer is written over another": Fault(Head, "willing", lambda was, s: ~s.holds & ~s.halt & ~s.asked),
             "a close of a port that there is not closes another": Fault(
                 Head, "control__close_one", lambda was, s: s.executes & s.close_one & s.control__mine
             ),

@@ -195,7 +195,7 @@ PROOFS = [
             "a mark outlives its connection": Fault(
                 OutputPort, "beside", lambda was, s: Mux(s.load | s.free, was, s.beside)
             ),
-            "nothing waits for a close all": Fault(Head, "next_closing", lambda was, s: s.closing & s.connected),
+            "nothing waits for a close all": Fault(Head, "closed", lambda was, s: 0),
             "a head does not look for room": Fault(Head, "blocked", lambda was, s: 0),
         },
     )

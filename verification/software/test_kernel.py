@@ -135,13 +135,11 @@ def test_an_exception_that_nobody_waits_for_ends_the_run():
         assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
-def test_a_task_must_be_an_async_function():
-    def main(cab):
-        return None
-
+@pytest.mark.parametrize("protected", [False, True])
+def test_a_task_must_be_a_function(protected):
     with model() as system:
-        with pytest.raises(TypeError, match="async def"):
-            system.spawn("CAB1", main)
+        with pytest.raises(TypeError, match="a task is a function, not 5"):
+            system.spawn("CAB1", 5, protected=protected)
 
 
 def test_sleepers_wake_in_the_order_of_their_times_and_never_early():

@@ -267,12 +267,6 @@ def test_a_protected_task_starts_others_and_joins_them(backend):
     assert run_task(parent, protected=True, backend=backend) == [0, 1, 4, 9]
 
 
-def test_a_task_is_an_async_function_here_too():
-    with model() as system:
-        with pytest.raises(TypeError, match="async def"):
-            system.spawn("CAB1", lambda cab: None, protected=True)
-
-
 def test_messages_that_could_never_go_in_are_refused_with_errors_of_their_own(backend):
     async def main(cab):
         box = cab.mailbox(5)

@@ -115,35 +115,70 @@ class Head(wiring.Component):
         param = Signal(8, reset_less=True)
         asked = Signal()  # the response to the request is still to come
         answering = Signal()  # an answer waits for its way out: op with done in bit 0, and param as the value
-        # What it does now, one of these: passes on; takes the parameter of a command; asks for it, or looks at it; ends
-        # connections; waits for the decision; waits for the end of the connections.
-        passes, parameter, executes, ends, waits, closing = (
-            Signal(name=name, init=name == "passes")
-            for name in ("passes", "parameter", "executes", "ends", "waits", "closing")
-        )
-        next_parameter, next_executes, next_ends, next_waits, next_closing = (
-            Signal(name=f"next_{name}") for name in ("parameter", "executes", "ends", "waits", "closing")
-        )
+        idle = Signal()  # no command is under way
+        blocked = Signal()  # an output to which this port is connected has no space
+        may_leave = Signal()  # a symbol may leave
+        leaves = Signal()  # a symbol leaves
+        takes = Signal()  # the opcode of a command is taken out of the queue
+        loads = Signal()  # and its parameter
+        executes = Signal()  # the command is asked for, or looked at
+        ends = Signal()  # a command that closes is done
+        closed = Signal()  # the last symbol of a close all leaves, and connections have to end
+        here = Signal()  # the command is done here, not by the controller
         connected = Signal()
-        blocked = Signal()
-        may = Signal()
-        # a symbol leaves; a command is taken out; so is its parameter
-        leaves = Signal()
-        takes = Signal()
-        loads = Signal()
         m.d.comb += [
             connected.eq(control.targets.any()),
             blocked.eq((control.targets & ~crossbar.space).any()),
-            may.eq((passes | waits & control.resume) & ~self.halt & ~blocked),
-            # In a cycle of ``resume`` the response is still to come.
-            self.willing.eq(passes & ~self.halt & ~asked & ~answering),
-            leaves.eq(may & self.valid & ~self.own),
+            leaves.eq(may_leave & self.valid & ~self.own),
             takes.eq(self.willing & self.valid & self.own),
             self.accept.eq(self.willing & self.offer),
-            loads.eq(parameter & self.valid & ~self.halt),
-            # While a parameter is waited for neither of the two is 1.
-            self.pop.eq(self.valid & (Mux(self.own, self.willing, may) | parameter & ~self.halt)),
+            self.pop.eq(leaves | takes | loads),
             self.moved.eq(leaves | takes | self.accept | control.resume | control.response_valid),
+        ]
+
+        m.d.sync += control.give_up.eq(0)
+        with m.FSM(name="state") as state:
+            with m.State("PASS"):
+                m.d.comb += [
+                    may_leave.eq(~self.halt & ~blocked),
+                    self.willing.eq(~self.halt & idle),
+                ]
+                with m.If(takes):
+                    m.next = "PARAMETER"
+                with m.Elif(self.accept):
+                    m.next = "EXECUTE"
+                with m.Elif(closed):
+                    m.next = "CLOSING"
+            with m.State("PARAMETER"):
+                m.d.comb += loads.eq(self.valid & ~self.halt)
+                with m.If(self.halt):
+                    m.next = "PASS"
+                with m.Elif(self.valid):
+                    m.next = "EXECUTE"
+            with m.State("EXECUTE"):
+                m.d.comb += [executes.eq(1), control.request_valid.eq(~here)]
+                with m.If(here):
+                    m.next = "END"
+                with m.Else():
+                    m.d.sync += control.give_up.eq(self.halt | self.expired)
+                    m.next = "WAIT"
+            with m.State("END"):
+                m.d.comb += ends.eq(1)
+                m.next = "PASS"
+            with m.State("WAIT"):
+                # After ``resume`` symbols leave, and the response is still to come.
+                m.d.comb += may_leave.eq(control.resume & ~self.halt & ~blocked)
+                with m.If(control.resume | control.response_valid):
+                    m.next = "PASS"
+                with m.Else():
+                    m.d.sync += control.give_up.eq(control.give_up | self.halt | self.expired)
+            with m.State("CLOSING"):
+                with m.If(~connected):
+                    m.next = "PASS"
+        m.d.comb += [
+            self.holds.eq(~state.ongoing("PASS")),
+            self.busy.eq(self.holds | asked | answering),
+            idle.eq(~self.busy),
         ]
 
         # Symbols. Behind the opcode of a close all, which is marked, come its last two.
@@ -158,6 +193,7 @@ class Head(wiring.Component):
             drops.eq(leaves & ~connected & ~closes & ~last_but_one & ~last),
             crossbar.beat.symbol.eq(Cat(self.entry[:8], self.entry[8] & ~closes)),
             crossbar.beat.closes.eq(last),
+            closed.eq(leaves & last & connected),
             self.start_left.eq(leaves & is_start(self.entry)),
             self.dropped.eq(drops & ~is_command(self.entry) & ~in_run),
         ]
@@ -172,7 +208,6 @@ class Head(wiring.Component):
         # Commands that close are done here: first it is looked at what they name, then they act.
         group = Signal()
         close_one = Signal()
-        here = Signal()
         bad = Signal()
         not_done = Signal()
         was_bad = Signal(reset_less=True)
@@ -199,7 +234,6 @@ class Head(wiring.Component):
         m.d.comb += [
             control.request.op.eq(op),
             control.request.param.eq(param),
-            control.request_valid.eq(executes & ~here),
             self.answer.payload.op.eq(op),
             self.answer.payload.hub.eq(self.hub_id),
             self.answer.payload.value.eq(param),
@@ -207,13 +241,11 @@ class Head(wiring.Component):
         ]
         # While no command is under way they may follow what comes, which is known long before it is known whether a
         # command is taken.
-        idle = Signal()
-        m.d.comb += idle.eq(passes & ~asked & ~answering)
         with m.If(idle):
             m.d.sync += op.eq(Mux(self.valid, Cat(self.entry[:OWN_OP_BITS], self.entry[8]), self.offered))
-        with m.Elif(parameter):
+        with m.Elif(loads):
             m.d.sync += op[OWN_OP_BITS].eq(self.entry[8])
-        with m.If(idle | parameter | control.response_valid | not_done):
+        with m.If(idle | loads | control.response_valid | not_done):
             m.d.sync += param.eq(
                 Mux(
                     control.response_valid,
@@ -228,32 +260,11 @@ class Head(wiring.Component):
             answering.eq(
                 control.response_valid & op[0] & ~control.quiet | ends & op[0] | answering & ~self.answer.ready
             ),
-            control.give_up.eq(next_waits & (control.give_up | self.halt | self.expired)),
-        ]
-
-        m.d.comb += [
-            next_parameter.eq(takes | parameter & ~self.valid & ~self.halt),
-            next_executes.eq(self.accept | loads),
-            next_ends.eq(executes & here),
-            next_waits.eq(control.request_valid | waits & ~control.resume & ~control.response_valid),
-            next_closing.eq(leaves & last & connected | closing & connected),
-        ]
-        m.d.sync += [
-            parameter.eq(next_parameter),
-            executes.eq(next_executes),
-            ends.eq(next_ends),
-            waits.eq(next_waits),
-            closing.eq(next_closing),
-            passes.eq(~(next_parameter | next_executes | next_ends | next_waits | next_closing)),
-        ]
-        m.d.comb += [
-            self.holds.eq(~passes),
-            self.busy.eq(self.holds | asked | answering),
         ]
 
         if platform == "formal":
             self.probes = SimpleNamespace(
-                states=Cat(passes, parameter, executes, ends, waits, closing),
+                states=Cat(map(state.ongoing, ("PASS", "PARAMETER", "EXECUTE", "END", "WAIT", "CLOSING"))),
                 last_but_one=last_but_one,
                 last=last,
                 asked=asked,

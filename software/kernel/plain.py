@@ -1,0 +1,110 @@
+"""Plain functions as tasks: a call that a coroutine awaits blocks in a plain function.
+
+A plain function runs in a greenlet of its own inside the coroutine of its thread. A blocking call switches to that
+coroutine with what is to be awaited, and is switched back to with the result or the exception. The kernel knows nothing
+of it, so simulated times are those of a coroutine that awaits the same calls.
+"""
+
+import functools
+import inspect
+
+from greenlet import getcurrent, greenlet
+
+from ..errors import ProgramError
+
+__all__ = ["BlockingContext", "as_coroutine", "blocking", "in_plain_task", "is_call", "wait"]
+
+
+class _Task(greenlet):
+    """The greenlet of a plain function that runs as a task."""
+
+
+def blocking(function):
+    """Decorator of an async function that tasks call: in a plain function the call blocks and gives the result."""
+
+    @functools.wraps(function)
+    def made(*args, **options):
+        coroutine = function(*args, **options)
+        task = getcurrent()
+        return task.parent.switch(coroutine) if type(task) is _Task else coroutine
+
+    return made
+
+
+def is_call(function):
+    """Whether ``function`` is an async function, or one that ``blocking`` has decorated."""
+    return inspect.iscoroutinefunction(inspect.unwrap(function))
+
+
+def in_plain_task():
+    """Whether the code that runs now is that of a plain function that runs as a task."""
+    return type(getcurrent()) is _Task
+
+
+def wait(awaitable):
+    """What ``awaitable`` gives: ``await`` for plain functions, as of an async function of the program.
+
+    Calls of a CAB or a node need no ``wait``: they block by themselves.
+
+    Raises
+    ------
+    ProgramError
+        If no plain function runs as a task here: in an async function, in ``main``, before the run.
+    """
+    task = getcurrent()
+    if type(task) is not _Task:
+        if hasattr(awaitable, "close"):
+            awaitable.close()
+        raise ProgramError(
+            "a call can block only in a plain function that runs as a task: "
+            "start it with system.spawn; in an async function it is 'await'"
+        )
+    return task.parent.switch(awaitable)
+
+
+class BlockingContext:
+    """Base class of asynchronous context managers that plain functions use by ``with``."""
+
+    __slots__ = ()
+
+    def __enter__(self):
+        return wait(self.__aenter__())
+
+    def __exit__(self, *error):
+        return wait(self.__aexit__(*error))
+
+
+def as_coroutine(function, *args):
+    """The coroutine that runs ``function(*args)``, async or plain.
+
+    Raises
+    ------
+    TypeError
+        If it cannot be called with these arguments.
+    """
+    if inspect.iscoroutinefunction(function):
+        return function(*args)
+    try:
+        inspect.signature(function).bind(*args)
+    except ValueError:
+        pass  # a function of C that tells nothing of its parameters
+    except TypeError as error:
+        raise TypeError(f"{getattr(function, '__name__', function)}(): {error}") from None
+    return _run(function, args)
+
+
+async def _run(function, args):
+    task = _Task(function)
+    task.parent = getcurrent()
+    wanted = task.switch(*args)
+    while not task.dead:
+        try:
+            value = await wanted
+        except BaseException as error:
+            task.parent = getcurrent()
+            wanted = task.throw(error)
+        else:
+            task.parent = getcurrent()
+            wanted = task.switch(value)
+    # A lambda, or an object, that has called an async function.
+    return await wanted if inspect.isawaitable(wanted) else wanted
