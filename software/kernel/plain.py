@@ -16,7 +16,18 @@ __all__ = ["BlockingContext", "as_coroutine", "blocking", "in_plain_task", "is_c
 
 
 class _Task(greenlet):
-    """The greenlet of a plain function that runs as a task."""
+    """The greenlet of a plain function that runs as a task. ``give(awaitable)`` has its thread await something."""
+
+    __slots__ = ("give",)
+
+    def __init__(self, function):
+        super().__init__(function)
+        self.belong()
+
+    def belong(self):
+        """What runs now is the coroutine of its thread."""
+        self.parent = current = getcurrent()
+        self.give = current.switch
 
 
 def blocking(function):
@@ -26,7 +37,7 @@ def blocking(function):
     def made(*args, **options):
         coroutine = function(*args, **options)
         task = getcurrent()
-        return task.parent.switch(coroutine) if type(task) is _Task else coroutine
+        return task.give(coroutine) if type(task) is _Task else coroutine
 
     return made
 
@@ -59,7 +70,7 @@ def wait(awaitable):
             "a call can block only in a plain function that runs as a task: "
             "start it with system.spawn; in an async function it is 'await'"
         )
-    return task.parent.switch(awaitable)
+    return task.give(awaitable)
 
 
 class BlockingContext:
@@ -95,16 +106,17 @@ def as_coroutine(function, *args):
 
 async def _run(function, args):
     task = _Task(function)
-    task.parent = getcurrent()
-    wanted = task.switch(*args)
+    go_on = task.switch
+    wanted = go_on(*args)
     while not task.dead:
         try:
             value = await wanted
         except BaseException as error:
-            task.parent = getcurrent()
+            task.belong()
             wanted = task.throw(error)
         else:
-            task.parent = getcurrent()
-            wanted = task.switch(value)
+            if getcurrent() is not task.parent:
+                task.belong()
+            wanted = go_on(value)
     # A lambda, or an object, that has called an async function.
     return await wanted if inspect.isawaitable(wanted) else wanted

@@ -182,6 +182,29 @@ def _start(scale):
     )
 
 
+def _plain(scale):
+    count = _count(3000, scale)
+
+    def seconds(plain):
+        begun = time.process_time()
+        workloads.calls(count, plain)
+        return time.process_time() - begun
+
+    seconds(True)
+    plain, coroutine = _in_turns(scale, lambda: seconds(True), lambda: seconds(False))
+    text = (
+        f"a datagram to itself and its taking: {plain / count * 1e6:.0f} us, {coroutine / count * 1e6:.0f} us awaited"
+    )
+    return Outcome(
+        plain / coroutine,
+        "",
+        1.5,
+        text,
+        at_most=True,
+        measured={"plain": plain / count, "coroutine": coroutine / count},
+    )
+
+
 def _link(scale):
     run = workloads.pair(_count(200, scale))
     rate, link = run.carried * 8e6 / run.simulated_ps, 8e6 / PROTOTYPE.symbol_ps
@@ -205,6 +228,7 @@ BENCHMARKS = {
         Benchmark("build", "time to build the simulator for the first time", _first_build),
         Benchmark("start", "time to start with a built simulator", _start),
         Benchmark("naive", "speed of 16 busy CABs, against the naive way of co-simulation", _naive),
+        Benchmark("plain", "host time of calls in a plain function, against those that a coroutine awaits", _plain),
         Benchmark("link", "throughput from CAB to CAB, as a share of the fiber's rate", _link),
         Benchmark(
             "cab",

@@ -12,7 +12,7 @@ from ...software.backends.engine import EngineMachine
 from ...software.packet import MAX_DATA
 from ...software.system import System
 
-__all__ = ["Run", "measure", "mesh", "ring", "ring_tasks", "pair", "silence", "peak_memory"]
+__all__ = ["Run", "measure", "mesh", "ring", "ring_tasks", "pair", "silence", "calls", "peak_memory"]
 
 _MAILBOX = 1
 
@@ -109,6 +109,25 @@ def pair(messages):
 def silence(slices):
     """16 CABs on one HUB, whose software computes ``slices`` times 50 us and sends nothing."""
     return _run("hub:16", [(f"CAB{number}", _compute, (slices,)) for number in range(1, 17)])
+
+
+async def _awaits(cab, count):
+    box = cab.mailbox(_MAILBOX)
+    for _ in range(count):
+        await cab.datagram.send((cab.id, _MAILBOX), b"")
+        (await box.receive()).free()
+
+
+def _blocks(cab, count):
+    box = cab.mailbox(_MAILBOX)
+    for _ in range(count):
+        cab.datagram.send((cab.id, _MAILBOX), b"")
+        box.receive().free()
+
+
+def calls(count, plain):
+    """A task that sends itself ``count`` datagrams: two calls each, awaited, or in a ``plain`` function."""
+    return _run("hub:1", [("CAB1", _blocks if plain else _awaits, (count,))])
 
 
 def peak_memory():
