@@ -1,7 +1,7 @@
 """What a HUB knows between two events, and what each command does to it: docs/hub.md as plain Python.
 
 No time passes here: a command is obeyed in one step, or waits. ``model.py`` makes a whole HUB of it that does one thing
-after the other, ``imitation.py`` one that has a timing.
+after the other, ``cycle_model.py`` one that has a timing.
 """
 
 from typing import NamedTuple
