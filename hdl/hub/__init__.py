@@ -19,25 +19,29 @@
         v                                                             |
       head ------------------------------> crossbar --> crossbar_register (not in every profile)
 
-**The way of a command for this HUB.** ``head`` takes it out of the queue. The stages behind ``head`` are in
-``control``; the answer leaves through the port at which the command arrived::
+Ready signals stay in one port: ``symbol_decoder`` tells ``output_port`` that a ready signal has arrived, and ``head``
+tells ``output_port`` to send one.
+
+**The way of a command for this HUB.** ``head`` takes it out of the queue. The next stages are in ``control``. The
+answer leaves through the port at which the command arrived::
 
     head --request--> controller --order--> response_unit --response--> head --answer--> reply_sender --> output_port
-                        |     ^                 |     ^
-                      enter   |              command  |
-                        v     |                 v  finished
-                   status_table, locks         supervisor
+                          |                     |     |
+                          | enter          lock |     | command
+                          v                     v     v
+                     status_table            locks   supervisor --finished--> response_unit
 
-Commands that close do not take this way: ``head`` (*close*, *close mine*) and ``output_port`` (*close all*) tell
-``status_table`` directly.
+``controller`` checks each request against ``status_table`` and ``locks``. Closing does not take this way:
+``status_table`` is told directly by ``head`` (*close*, *close mine*, *close all reply*), by ``output_port`` (*close
+all*), and by ``reply_bus`` (the reply to *close all reply*).
 
 **Where to begin:**
 
 1. ``commands``: the 52 commands, in one table. ``messages`` and ``bundles``: the data and the wires between the parts.
    ``profile``: the number of registers in the way.
-2. ``port``: one port. First ``input_register``, ``symbol_decoder``, ``input_queue`` and ``bypass``. Then ``head``,
-   which passes symbols on and takes commands out. ``input_port`` wires these parts together. ``output_port`` is the
-   other side.
+2. ``port``: one port. First ``input_register``, ``symbol_decoder``, ``entry`` (the content of the queue),
+   ``input_queue`` and ``bypass``. Then ``head``, which passes symbols on and takes commands out. ``input_port`` wires
+   these parts together. ``output_port`` is the other side, with ``crossbar_register`` and ``reply_sender`` inside.
 3. ``crossbar`` and ``reply_bus``: the ways between the ports, forward and back.
 4. ``control``: one for all ports. ``controller`` decides one request in each cycle, in turns (``arbiter``).
    ``status_table`` holds the connections, ``locks`` the locks. ``response_unit`` looks up the answers. ``supervisor``

@@ -47,8 +47,8 @@ SUPERVISOR = 0x80
 TEST = 0x04
 RETRY = 0x02
 REPLY = 0x01
-#: Set in the reply to STATUS_OUTPUT, STATUS_INPUT and STATUS_LOCK when there is something; the other bits then say
-#: what.
+#: Set in the reply to STATUS_OUTPUT and STATUS_LOCK if the output has a connection or a lock. The other bits are the
+#: input that holds it.
 STATUS_IN_USE = 0x80
 #: In the parameter of a command that forces: 1 to set, 0 to clear. The other bits are the port.
 FORCE = 0x80

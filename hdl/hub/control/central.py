@@ -36,7 +36,7 @@ class Central(wiring.Component):
     Members
     -------
     port : In(ControlPort(ports)).array(ports)
-        The ports. All get ``done``, ``value``, ``fault`` and ``quiet`` of the one response in a cycle.
+        The ports. There is one response in a cycle: all ports get its ``done``, ``value``, ``fault`` and ``quiet``.
     expired : In(ports)
         Inputs at which the watchdog has expired: their connections and locks end.
     closed, connected, owner, ended : as in StatusTable

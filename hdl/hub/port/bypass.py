@@ -90,7 +90,7 @@ class Bypass(wiring.Component):
         next_pushed, next_popped = (
             Signal.like(pushed),
             Signal.like(popped),
-        )  # with what comes in, and if something leaves
+        )  # counting the symbol that comes in; if a symbol leaves
         some = Signal()
         full = Signal()
         # The symbol in the input register stands in the next free place, too. ``fresh`` is 0 where this does not hold:
