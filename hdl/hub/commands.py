@@ -216,7 +216,7 @@ _SUPERVISOR = (Error.NOT_ALLOWED, Error.BAD_PORT)
 
 # fmt: off
 COMMANDS = (
-    # Open: eight, of which bits 2, 1 and 0 are test, retry and reply.
+    # Open: eight commands. Bits 2, 1 and 0 are test, retry and reply.
     Command(Op.OPEN, _CONTROLLER, "output port", "none",
             "connects this input to the output if it is free",
             _TRIED, "a try that must not wait: what follows is discarded when the output is taken"),
