@@ -78,9 +78,8 @@ class Select(IntEnum):
 
     EVENTS = 128  # byte n of the oldest event; with POP it is taken out after the reading
     FLAGS = 129  # byte n: the Flags of port n
-    IDENTITY = (
-        130  # bytes: version of the HUB, ports, transfer in cycles, set-up and transfer in cycles, watchdog's logarithm
-    )
+    # bytes: version of the HUB, ports, transfer in cycles, set-up and transfer in cycles, watchdog's logarithm
+    IDENTITY = 130
 
 
 #: Version of the HUB, the first byte of its identity.

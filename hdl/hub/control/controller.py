@@ -180,9 +180,8 @@ class Controller(wiring.Component):
         output_before = Signal(bits)
         freeze = Signal()
         asking = Signal(self.ports)
-        picked = Signal(
-            self.ports
-        )  # the pick of the cycle before: known too late in its cycle to keep the port from being checked again
+        # the pick of the cycle before: known too late in its cycle to keep the port from being checked again
+        picked = Signal(self.ports)
         hit = Signal(self.ports)
         counts = Signal(self.ports)
         m.submodules.turns = turns = Arbiter(self.ports)

@@ -1,7 +1,8 @@
 """Status table: which input each output listens to.
 
 The table is kept twice, as the paper's figure suggests. Per input it holds the mask of its outputs, which the crossbar
-and the commands obey. Per output it holds, a cycle later, the number of its input, for replies and for questions.
+and the commands obey. Per output it holds, a cycle later, the number of its input: for replies, for questions, and for
+the selectors of a crossbar that is not ``early``.
 
 Source: "The Design of Nectar" (1989), section 4.1.
 """
