@@ -1,33 +1,60 @@
 """The HUB: a crossbar switch that obeys commands from the network. ``docs/hub.md`` is its specification.
 
-The way of a symbol, from the fiber of one port to that of another, and the file of each stage::
+**The way of a symbol**, from the fiber of one port to the fiber of another. Each stage is the file of its name: in
+``port``, except ``crossbar`` and ``reply_bus``, which stand between the ports::
 
-    fiber in -> input register -> symbol decoder -> input queue -> head -> crossbar -> output port -> fiber out
-                                        |    (bypass: past an empty queue) ^                  ^
-                                        +-> reply buffer -> reply bus -> reply sender --------+
+    port of the input                                       port of the output
 
-The way of a command for this HUB::
+    fiber in                                                      fiber out
+        |                                                             ^
+        v                                                             |
+    input_register                                                output_port <-- reply_sender
+        |                                                             ^                ^
+        v                                                             |                |
+    symbol_decoder --> reply_buffer -----> reply_bus -----------------|----------------+
+        |                                                             |
+        v                                                             |
+    input_queue (and bypass, past an empty queue)                     |
+        |                                                             |
+        v                                                             |
+      head ------------------------------> crossbar --> crossbar_register (not in every profile)
 
-    head --request--> controller --order--> response unit --response--> head --answer--> output port
-                       |    ^                  |
-            status table, locks           supervisor (commands that only some ports may give)
+Ready signals stay in one port: ``symbol_decoder`` tells ``output_port`` that a ready signal has arrived, and ``head``
+tells ``output_port`` to send one.
 
-Where to begin:
+**The way of a command for this HUB.** ``head`` takes it out of the queue. The next stages are in ``control``. The
+answer leaves through the port at which the command arrived::
 
-1. ``commands``: the 52 commands, in one table. ``messages`` and ``bundles``: what the parts tell each other.
-   ``profile``: how many registers stand in the way.
-2. ``port``: one port. ``input_register``, ``symbol_decoder``, ``input_queue``, ``bypass``, then ``head``, which passes
-   symbols on and takes commands out; ``input_port`` wires them together. ``output_port`` is the other side.
-3. ``crossbar`` and ``reply_bus``: between the ports; forward, and back to where a command came from.
-4. ``control``: one for all ports. ``controller`` decides a request in each cycle, in turns (``arbiter``);
-   ``status_table`` and ``locks`` remember; ``response_unit`` answers and looks things up; ``supervisor`` carries out
-   the commands that change ports; ``watchdog`` ends what stands still; ``neighbours`` are who said hello. ``central``
-   wires them together.
-5. ``monitor``: counters and a record of events, which commands read (``monitor_map`` tells how).
-6. ``hub``: all of it.
+    head --request--> controller --order--> response_unit --response--> head --answer--> reply_sender --> output_port
+                          |                     |     |
+                          | enter          lock |     | command
+                          v                     v     v
+                     status_table            locks   supervisor --finished--> response_unit
 
-What happens to an *open with retry* for an output that is in use: ``head`` takes it out of the queue and asks
-(``request_valid``); ``controller`` finds that it cannot be granted (``can``) but may wait (``waits``), so neither
-``possible`` nor ``at_once`` is set and it stays in ``waiting``, checked again in each cycle, until the output is free
-or the port says ``give_up``.
+``controller`` checks each request against ``status_table`` and ``locks``. Closing does not take this way:
+``status_table`` is told directly by ``head`` (*close*, *close mine*, *close all reply*), by ``output_port`` (*close
+all*), and by ``reply_bus`` (the reply to *close all reply*).
+
+**Where to begin:**
+
+1. ``commands``: the 52 commands, in one table. ``messages`` and ``bundles``: the data and the wires between the parts.
+   ``profile``: the number of registers in the way.
+2. ``port``: one port. First ``input_register``, ``symbol_decoder``, ``entry`` (the content of the queue),
+   ``input_queue`` and ``bypass``. Then ``head``, which passes symbols on and takes commands out. ``input_port`` wires
+   these parts together. ``output_port`` is the other side, with ``crossbar_register`` and ``reply_sender`` inside.
+3. ``crossbar`` and ``reply_bus``: the ways between the ports, forward and back.
+4. ``control``: one for all ports. ``controller`` decides one request in each cycle, in turns (``arbiter``).
+   ``status_table`` holds the connections, ``locks`` the locks. ``response_unit`` looks up the answers. ``supervisor``
+   carries out the commands that change ports. ``watchdog`` ends connections and commands at an input where nothing
+   moves. ``neighbours`` holds the hellos. ``central`` wires the decisions and tables together.
+5. ``monitor``: counters and a record of events, which commands read (``monitor_map`` has their numbers).
+6. ``hub``: all parts, wired together.
+
+**An example: an *open with retry* for an output that is in use.**
+
+1. ``head`` takes the command out of the queue and asks (``request_valid``).
+2. ``controller`` checks the request. The request cannot be granted (``can`` is 0) but may wait (``waits`` is 1), so
+   neither ``possible`` nor ``at_once`` becomes 1.
+3. The request stays in ``waiting`` and is checked again in each cycle.
+4. It is decided when the output is free, or when the port says ``give_up``.
 """

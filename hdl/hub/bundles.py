@@ -24,21 +24,21 @@ class ControlPort(wiring.Signature):
     request, request_valid : Out(Request), Out(1)
         A command for the controller; valid for one cycle. ``request`` holds until the response.
     give_up : Out(1)
-        The request that waits for its response is to be refused, unless it can be granted at once.
+        The controller shall refuse the request that waits, unless it can grant the request at once.
     resume : In(1)
-        The request is decided: symbols may pass from this cycle on. Not every request is told so before its response.
+        The request is decided: symbols may pass from this cycle on. Only an open or a lock gets this signal.
     response_valid, done, value : In(1), In(1), In(8)
-        The controller's decision, at any time after the request; value is an error code if not done.
+        The controller's decision, at any time after the request. ``value`` is an error code if ``done`` is 0.
     fault, quiet : In(len(FAULTS)), In(1)
-        With the decision: the error, if it is one of ``FAULTS``, one-hot in their order; a command of this opcode is
-        never answered.
+        With the decision. ``fault``: the error, if it is one of ``FAULTS``, one-hot in their order. ``quiet``: a
+        command of this opcode is never answered.
     targets : In(ports)
         Outputs that are connected to this input.
     mine : In(1)
-        The low bits of ``request``'s parameter, as many as a port's number has, name an output that is connected to
-        this input.
+        The output that ``request``'s parameter names is connected to this input. Only the low bits of the parameter
+        count, as many as a port's number has.
     close_one, close_mine : Out(1), Out(1)
-        The connection to that output ends; all connections of this input end.
+        ``close_one``: the connection to the named output ends. ``close_mine``: all connections of this input end.
 
     Timing
     ------
@@ -46,8 +46,8 @@ class ControlPort(wiring.Signature):
     cycle. ``done``, ``value``, ``fault`` and ``quiet`` mean nothing without ``response_valid``.
 
     Neither a request nor a response is a ``lib.stream``, since no receiver ever makes a sender wait. A port has one
-    request under way, which holds until its response, so the centre always has room for it. The port takes the response
-    at once.
+    request under way. The request holds until its response, so the centre always has room for it. The port takes the
+    response at once.
     """
 
     def __init__(self, ports):
@@ -71,7 +71,7 @@ class ControlPort(wiring.Signature):
 
 
 class CrossbarPort(wiring.Signature):
-    """A port's side of the crossbar, which takes the port's symbols to outputs.
+    """A port's side of the crossbar, which brings the port's symbols to outputs.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class CrossbarPort(wiring.Signature):
     Members
     -------
     beat, move : Out(CrossbarBeat), Out(1)
-        A symbol goes to all outputs that are connected to this input; there may be none.
+        A symbol goes to all outputs that are connected to this input. There may be no such output.
     space : In(ports)
         Outputs that can take a symbol.
 
@@ -90,8 +90,8 @@ class CrossbarPort(wiring.Signature):
     ``move`` obeys ``space`` of the same cycle: it is 1 only if all connected outputs have space. ``beat`` means nothing
     without ``move``.
 
-    This is no ``lib.stream``. A beat has as many takers as outputs are connected, and goes to all of them or to none.
-    The port knows these outputs (``targets`` of ``ControlPort``) and looks at their space itself.
+    This is no ``lib.stream``. A beat goes to all connected outputs or to none. The port knows these outputs
+    (``targets`` of ``ControlPort``) and looks at their space itself.
     """
 
     def __init__(self, ports):

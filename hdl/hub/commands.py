@@ -47,14 +47,14 @@ SUPERVISOR = 0x80
 TEST = 0x04
 RETRY = 0x02
 REPLY = 0x01
-#: Set in the reply to STATUS_OUTPUT, STATUS_INPUT and STATUS_LOCK when there is something; the other bits then say
-#: what.
+#: Set in the reply to STATUS_OUTPUT and STATUS_LOCK if the output has a connection or a lock. The other bits are the
+#: input that holds it.
 STATUS_IN_USE = 0x80
-#: Set in the parameter of a command that forces, to set; clear, to clear. The other bits are the port.
+#: In the parameter of a command that forces: 1 to set, 0 to clear. The other bits are the port.
 FORCE = 0x80
-#: Opcode of the reply frame in which neighbours tell each other who they are.
+#: Opcode of the reply frame in which neighbours tell each other their ID and kind.
 HELLO = 0x60
-#: The same, and the neighbour is to answer.
+#: The same, with the request that the neighbour answers.
 HELLO_ASK = HELLO | REPLY
 #: Set in the value of a hello from a HUB; the other bits are the port. A CAB sends 0.
 HELLO_HUB = 0x80
@@ -87,7 +87,7 @@ class SupervisorGroup(IntEnum):
 
 
 class Executor(Enum):
-    """Who executes a command (section 4.1): what needs serialising goes to the controller."""
+    """The part that executes a command (section 4.1). The controller executes commands that need serialising."""
 
     PORT = "input port"
     OUTPUT = "output register"
@@ -99,7 +99,7 @@ class Error(IntEnum):
 
     BUSY = 1  # the output is in use
     NOT_READY = 2  # the ready bit of the output is 0 (test open)
-    BAD_PORT = 3  # no such port, or the command's own port where that makes no sense
+    BAD_PORT = 3  # no such port, or the command's own port where it makes no sense
     NOT_MINE = 4  # this input holds no such connection or lock
     UNKNOWN = 5  # no such opcode
     LOCKED = 6  # the output is locked by another input
@@ -184,7 +184,7 @@ class Command:
 
     @functools.cached_property
     def supervisor(self):
-        """Whether only a supervisor port may give it."""
+        """Whether only a supervisor port may give the command."""
         return bool(self.op & SUPERVISOR)
 
     @functools.cached_property
@@ -194,12 +194,12 @@ class Command:
 
     @functools.cached_property
     def any_hub(self):
-        """Whether the first HUB that meets it with HUB ID 255 takes it for its own."""
+        """Whether the first HUB on the way takes the command for its own if it bears HUB ID 255."""
         return not self.supervisor and self.group is Group.ECHO
 
     @functools.cached_property
     def waits(self):
-        """Whether it may hold the head of its queue until something else happens in the HUB."""
+        """Whether the command may hold the head of its queue until another event in the HUB."""
         return (
             self.op == Op.AWAIT_READY_REPLY
             or not self.supervisor
@@ -216,7 +216,7 @@ _SUPERVISOR = (Error.NOT_ALLOWED, Error.BAD_PORT)
 
 # fmt: off
 COMMANDS = (
-    # Open: eight, of which bits 2, 1 and 0 are test, retry and reply.
+    # Open: eight commands. Bits 2, 1 and 0 are test, retry and reply.
     Command(Op.OPEN, _CONTROLLER, "output port", "none",
             "connects this input to the output if it is free",
             _TRIED, "a try that must not wait: what follows is discarded when the output is taken"),

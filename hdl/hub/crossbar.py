@@ -1,4 +1,4 @@
-"""Crossbar: takes each input's symbol to the outputs that listen to it.
+"""Crossbar: brings each input's symbol to the outputs that listen to this input.
 
 Source: "The Design of Nectar" (1989), section 4.1.
 """
@@ -23,17 +23,18 @@ class Crossbar(wiring.Component):
     ports : int
         Ports of the HUB.
     early : bool
-        A symbol may come in the first cycle in which ``targets`` shows its connection, and not only in the second.
-        Selectors then obey the masks, which is quick on an FPGA, and not the numbers, which is quick in a simulator.
+        A symbol may come in the first cycle in which ``targets`` shows its connection, not only in the second.
+        Selectors then obey the masks (``targets``), which is quick on an FPGA. Otherwise they obey the numbers
+        (``owner``), which is quick in a simulator.
 
     Members
     -------
     beat, move : In(CrossbarBeat).array(ports), In(ports)
-        For each input what it sends, and that it goes to all outputs connected in this cycle.
+        For each input: its symbol, and that the symbol goes to all outputs connected in this cycle.
     targets, owner : as in StatusTable
         The status table. No input is connected to the output of its own port.
     out, push : Out(CrossbarBeat).array(ports), Out(ports)
-        For each output what its input sends, and that it comes in this cycle.
+        For each output: the symbol of its input, and that the symbol comes in this cycle.
 
     Timing
     ------
@@ -68,8 +69,8 @@ class Crossbar(wiring.Component):
         for o in ports:
             others = [i for i in ports if i != o]
             if self.early:
-                # Each LUT takes two. They are kept: where it sees no hurry, a synthesis would save a few by longer
-                # chains.
+                # Each LUT takes two inputs. The pairs are kept: where timing is easy, a synthesis would save a few LUTs
+                # by longer chains.
                 pairs = []
                 for n in range(0, len(others), 2):
                     pair = Signal(len(beats[0]), name=f"pair_{o}_{n // 2}", attrs={"keep": 1})

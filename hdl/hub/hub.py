@@ -43,13 +43,13 @@ class Hub(wiring.Component):
     port_0, port_1, … : Out(FiberPort())
         The ports.
     idle : Out(1)
-        Nothing is under way inside and nothing is held that the watchdog watches: only an arriving symbol can change
-        the state.
+        Only an arriving symbol can change the state: nothing is under way inside, nothing is held that the watchdog
+        watches, and the recorder does not run.
 
     Timing
     ------
-    See ``profile``. Symbols that arrive and the reset are registered; the first symbol may arrive in the cycle after
-    the reset.
+    The profile gives the latencies. Symbols that arrive and the reset are registered. The first symbol may arrive in
+    the cycle after the reset.
 
     Raises
     ------
@@ -72,9 +72,9 @@ class Hub(wiring.Component):
         ports = range(self.ports)
         pins = [getattr(self, f"port_{n}") for n in ports]
 
-        # The reset reaches every register; registered, it costs a simulation nothing while it does not change. The
-        # input registers obey the pin itself, and so are awake one cycle before the rest: what a port was before counts
-        # no longer then.
+        # The reset reaches every register. It is registered, so it costs a simulation nothing while it does not change.
+        # The input registers obey the pin itself, and so work one cycle before the rest. In this cycle the earlier
+        # state of a port has no effect any more.
         reset = Signal(init=1)
         hub_id = Signal(8, reset_less=True)
         m.domains.core = ClockDomain(local=True)
@@ -103,7 +103,7 @@ class Hub(wiring.Component):
             wiring.connect(m, source.control, central.port[n])
             wiring.connect(m, source.reply_source, reply_bus.source[n])
             wiring.connect(m, source.answer, sink.answer)
-            # The centre is far away from most ports.
+            # The centre is far away from most ports, so each of these signals has a register at the port.
             local = {
                 name: Signal(init=name == "enabled", name=f"{name}_{n}")
                 for name in ("enabled", "looped", "reset_queue", "repair", "ready_set", "ready_clear")
@@ -196,10 +196,10 @@ class Hub(wiring.Component):
         ]
         wiring.connect(m, reply_bus.hello, neighbours.hello)
         m.d.core += [reply_closed.eq(reply_bus.close), no_route.eq(reply_bus.no_route), reply_lost.eq(reply_bus.lost)]
-        # The monitor is told of a connection's end as late as of a decision.
+        # The end of a connection reaches the monitor with the same delay as a decision.
         m.d.core += monitor.closed.eq(central.ended)
 
-        # What was active in the last cycle may have started something in this one.
+        # A part that was active in the last cycle may have started another part in this cycle.
         awake = Signal()
         were_active = Signal(self.ports + 3)
         m.d.sync += were_active.eq(Cat(active, central.busy, reply_bus.busy, watchdog.active))

@@ -1,4 +1,4 @@
-"""What the HUB's parts tell each other: queue entries, requests, replies, and ports as masks.
+"""Data between the HUB's parts: requests, replies, symbols in the crossbar, and ports as masks.
 
 Source: "The Design of Nectar" (1989), sections 4.1 and 4.2; the layouts are ours.
 """
@@ -23,8 +23,7 @@ __all__ = [
     "one_hot_index",
 ]
 
-#: Refusals that are counted as errors, and the names of the pulses that tell of them. Where they come one-hot it is in
-#: this order.
+#: Refusals that are counted as errors, and the names of their pulses. One-hot signals of refusals have this order.
 FAULTS = {
     Error.UNKNOWN: "unknown",
     Error.BAD_PORT: "bad_port",
@@ -52,7 +51,7 @@ class Reply(data.Struct):
 
 
 class CrossbarBeat(data.Struct):
-    """What passes the crossbar."""
+    """A symbol in the crossbar."""
 
     symbol: SYMBOL_BITS
     closes: 1  # the last symbol of a close all
@@ -72,7 +71,7 @@ def index_bits(ports):
 
 
 def is_absent(param, ports):
-    """Whether ``param`` names a port that there is not among ``ports`` ports."""
+    """Whether ``param`` names a port that does not exist among ``ports`` ports."""
     bits = index_bits(ports)
     if ports < 1 << bits:
         return param >= ports
@@ -87,6 +86,6 @@ def port_mask(param, ports):
 
 
 def one_hot_index(mask):
-    """Number of the bit that is set in ``mask``, of which at most one is; 0 if none is."""
+    """Number of the bit that is set in ``mask``; 0 if no bit is set. At most one bit may be set."""
     bits = index_bits(len(mask))
     return Cat((mask & sum(1 << n for n in range(len(mask)) if n >> bit & 1)).any() for bit in range(bits))

@@ -1,8 +1,8 @@
-"""What the HUB's monitor counts, records and shows, as numbers.
+"""Numbers of the HUB's monitor: its counters, its events, and the parameters of its commands.
 
 Plain Python that imports nothing of the hardware: the monitor, the software that reads it, the tests and
 ``docs/monitor.md`` are made from it. Source: "The Design of Nectar" (1989), section 4.1 (an instrumentation board
-records events of the crossbar and its controller); what it records and how it is read is ours."""
+records events of the crossbar and its controller). The counters, the events and the way to read them are ours."""
 
 from enum import IntEnum, IntFlag
 
@@ -33,17 +33,17 @@ class CounterId(IntEnum):
     REPLY_CUT = 5  # replies cut short
     NO_CONNECTION = 6  # runs of symbols with no output connected
     UNKNOWN = 7  # commands with an unknown opcode
-    BAD_PORT = 8  # commands for a port that there is not, or for the own one where that makes no sense
-    NOT_MINE = 9  # close, unlock or flow control of what the input does not hold
+    BAD_PORT = 8  # commands for a port that does not exist, or for the own port where it makes no sense
+    NOT_MINE = 9  # close, unlock or flow control of an output that the input does not hold
     NO_ROUTE = 10  # replies with nowhere to go
     REPLY_LOST = 11  # replies that found no room
     NOT_ALLOWED = 12  # supervisor commands from a port that may not give them
     DISABLED = 13  # frames that arrived at the disabled port; commands refused because a port is disabled
-    TIMED_OUT = 14  # times that the watchdog ended what stood still here
+    TIMED_OUT = 14  # time-outs of the watchdog at this input
     FLUSHED = 15  # times that the queue was emptied by a command
 
 
-#: Counters that count errors: those of which STATUS_ERRORS tells the sum.
+#: Counters that count errors. STATUS_ERRORS reads their sum.
 ERRORS = tuple(c for c in CounterId if c not in (CounterId.OPENED, CounterId.PACKETS, CounterId.FLUSHED))
 #: Bits of a counter.
 COUNTER_BITS = 16
@@ -55,16 +55,16 @@ class Event(IntEnum):
     NOTHING = 0  # there is no event to read
     OPENED = 1  # input connected to output
     REFUSED = 2  # an open or lock of input for output refused
-    CLOSED = 3  # connection to output ended; input is not told
+    CLOSED = 3  # connection to output ended; the event does not tell the input
     LOCKED = 4  # input has locked output
-    UNLOCKED = 5  # the lock on output ended; input is not told
-    TIMED_OUT = 6  # the watchdog has ended what stood still at input
+    UNLOCKED = 5  # the lock on output ended; the event does not tell the input
+    TIMED_OUT = 6  # time-out of the watchdog at input
     SUPERVISOR = 7  # input has given a supervisor command; output is its parameter's port
     LOST = 14  # events before this one are missing: there was no room
     WRAP = 15  # high part of the time of this event and the next ones: input * 128 + output
 
 
-#: Events that the recorder holds; when it is full new ones are lost and those that are there kept.
+#: Events that the recorder holds. When it is full, new events are lost and recorded events are kept.
 EVENT_DEPTH = 512
 #: Bits of the time stamp, in cycles of the HUB since the recorder was started; 14 more in WRAP.
 TIME_BITS = 18
@@ -78,9 +78,8 @@ class Select(IntEnum):
 
     EVENTS = 128  # byte n of the oldest event; with POP it is taken out after the reading
     FLAGS = 129  # byte n: the Flags of port n
-    IDENTITY = (
-        130  # bytes: version of the HUB, ports, transfer in cycles, set-up and transfer in cycles, watchdog's logarithm
-    )
+    # bytes: version of the HUB, ports, transfer in cycles, set-up and transfer in cycles, watchdog's logarithm
+    IDENTITY = 130
 
 
 #: Version of the HUB, the first byte of its identity.
@@ -93,7 +92,7 @@ class Clear(IntEnum):
     """Parameter of MONITOR_CLEAR above the ports 0 to 127, whose counters are cleared."""
 
     RECORD = 128  # empties the record of events and starts it at time 0
-    STOP = 129  # stops recording; what is recorded can be read
+    STOP = 129  # stops recording; recorded events can be read
 
 
 class Flag(IntFlag):

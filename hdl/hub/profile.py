@@ -11,11 +11,11 @@ __all__ = ["HubProfile", "PROTOTYPE", "MODERN", "HUB_PROFILES"]
 
 @dataclass(frozen=True)
 class HubProfile:
-    """Latencies of a HUB at its pins, in cycles of its clock (see ``docs/wire.md``), and what makes them.
+    """Latencies of a HUB at its pins, in cycles of its clock (see ``docs/wire.md``), and the registers behind them.
 
-    ``backplane`` counts the registers between a port and the central controller, in each direction. With ``direct``,
-    symbols and commands pass an empty input queue without entering it, and there is no register between crossbar and
-    output register."""
+    ``backplane`` counts the registers between a port and the central controller, in each direction. ``direct`` has two
+    effects: symbols and commands pass an empty input queue without entering it, and there is no register between
+    crossbar and output register."""
 
     name: str
     transfer: int

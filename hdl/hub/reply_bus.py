@@ -23,7 +23,7 @@ _LAST = COMMAND_LENGTH - 1
 
 
 class HelloWrite(wiring.Signature):
-    """What a neighbour has said, in two consecutive cycles.
+    """A hello of a neighbour, in two consecutive cycles.
 
     Members
     -------
@@ -32,7 +32,7 @@ class HelloWrite(wiring.Signature):
     byte : Out(8)
         The ID or the kind.
     id, kind : Out(1)
-        Which of the two it is.
+        ``byte`` is the ID; ``byte`` is the kind.
     """
 
     def __init__(self, ports):
@@ -54,28 +54,27 @@ class ReplyBus(wiring.Component):
     source : In(ReplySource()).array(ports)
         Replies that wait at each port.
     ask : In(ports)
-        Ports at which the neighbour is to be asked who it is; remembered until it is done.
+        Ports at which a hello is to be sent that asks for the neighbour's hello. Remembered until it is sent.
     connected, owner : as in StatusTable
         A reply that arrived at a port leaves through the input connected to the port's output.
     byte, place, push : Out(8), Out(2), Out(ports)
         A byte of a reply, opcode (1), HUB (2) or value (3), for one output port, one-hot.
     full : In(ports)
-        Output ports that have no room: of a reply that finds none only the opcode is pushed, and the port does not take
-        it.
+        Output ports without room. Of a reply for such a port only the opcode is pushed, and the port does not take it.
     close : Out(ports)
-        One-hot, the port whose connection ends: an answer to *close all reply* passes there.
+        One-hot, the port whose connection ends: a reply to *close all reply* passes there.
     no_route, lost : Out(ports)
         One-hot, the port whose reply had nowhere to go, or found no room.
     hello : Out(HelloWrite(ports))
-        A hello, which is answered, if that is asked for, and not passed on.
+        A hello. It is not passed on; it is answered if it asks for an answer.
     busy : Out(1)
-        A reply is on the bus, or a neighbour to be asked.
+        A reply is on the bus, or a neighbour is still to be asked.
 
     Timing
     ------
-    A reply takes four cycles, as on the fiber, and the ports take turns, so that each waits for at most ports - 1
-    others. A reply that is picked in cycle t is read in t + 1 to t + 3; its route and its connection's end are those of
-    cycle t + 2, and it is pushed, or lost, from t + 3 on.
+    A reply takes four cycles, as on the fiber. The ports take turns, so each port waits for at most ports - 1 others. A
+    reply that is picked in cycle t is read in t + 1 to t + 3. Its route and the end of its connection belong to cycle
+    t + 2. It is pushed, or lost, from t + 3 on.
 
     Raises
     ------
@@ -111,10 +110,10 @@ class ReplyBus(wiring.Component):
         ports = range(self.ports)
 
         def chosen(mask, values):
-            """The one of ``values`` whose bit in ``mask`` is set; 0 if none is."""
+            """The value whose bit in ``mask`` is set; 0 if no bit is set."""
             return reduce(or_, (Mux(bit, value, 0) for bit, value in zip(mask, values)))
 
-        # Pick: the port, and whether its neighbour is to be asked or a reply to be carried.
+        # Pick: the port, and whether the bus asks its neighbour or carries a reply.
         place = Signal(range(COMMAND_LENGTH))  # of the byte that is read, 0 while picking
         origin = Signal(self.ports)
         asks = Signal(self.ports)
@@ -158,13 +157,13 @@ class ReplyBus(wiring.Component):
         hello = Signal()
         greets = Signal()
         connected = Signal()
-        # a hello is under way; it is one of this HUB
+        # a hello is under way; a hello of this HUB is under way
         heard = Signal(reset_less=True)
         greeted = Signal(reset_less=True)
-        # it goes somewhere; it should, and cannot
+        # the reply goes somewhere; it should go somewhere, and cannot
         routed = Signal(reset_less=True)
         nowhere = Signal(reset_less=True)
-        target = Signal(self.ports, reset_less=True)  # one-hot, where it goes
+        target = Signal(self.ports, reset_less=True)  # one-hot, the port to which it goes
         m.d.comb += [
             opcode.eq(read_place == 1),
             hello.eq(~read_asking & (read[1:] == HELLO >> 1)),
@@ -193,7 +192,7 @@ class ReplyBus(wiring.Component):
         with m.Elif(greeted):
             m.d.sync += out.eq(Mux(read_place == 2, self.hub_id, HELLO_HUB | index))
 
-        # Push the opcode, and the others if there is room when it comes.
+        # Push the opcode, and the other bytes if there is room when the opcode comes.
         goes = Signal()
         room = Signal()
         fits = Signal()

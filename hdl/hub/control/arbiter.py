@@ -1,7 +1,7 @@
 """Round-robin arbiter.
 
-It is made for speed: those that ask are taken in groups of four, and while one part finds the group another finds the
-one within each group. Whoever needs something that belongs to the one picked need not wait for ``pick``: see
+It is made for speed. The asking members are taken in groups of four: one part finds the group, while another part finds
+the member within each group. A user of a value that belongs to the picked member need not wait for ``pick``: see
 ``chosen``.
 
 Source: "The Design of Nectar" (1989), section 4.1 (a central controller serialises); the rule of turns is ours.
@@ -26,28 +26,29 @@ def _first(mask):
 
 
 class Arbiter(wiring.Component):
-    """Picks one of those that ask, in turns by number.
+    """Picks one of the members that ask, in turns by number.
 
     Parameters
     ----------
     count : int
-        Number of those that may ask, at least 1.
+        Number of members that may ask, at least 1.
 
     Members
     -------
     asks : In(count)
-        Who asks.
+        The members that ask.
     keep : In(1)
-        The pick of this cycle is in vain: it is no turn, and the next pick is counted from where this one was.
+        The pick of this cycle is in vain. It is no turn: the next pick is counted from the same place as this pick.
     pick : Out(count)
-        One-hot: the first that asks, counted upwards from behind the one picked last; 0 if nobody does.
+        One-hot: the first member that asks, counted upwards from behind the last turn; 0 if no member asks.
     inner, group : Out(count), Out(groups)
-        The same in two parts: within each group of four the one that would be picked, and the group, one-hot.
+        The same in two parts, each one-hot. ``inner``: within each group of four the member that would be picked.
+        ``group``: the group.
 
     Timing
     ------
-    ``pick`` in the same cycle, whatever ``keep`` is. Every other pick counts as a turn. Who asks without pause waits
-    for at most count - 1 turns of others.
+    ``pick`` in the same cycle, for any ``keep``. Every pick without ``keep`` counts as a turn. A member that asks
+    without pause waits for at most count - 1 turns of others.
 
     Raises
     ------
@@ -67,8 +68,9 @@ class Arbiter(wiring.Component):
         )
 
     def chosen(self, values):
-        """The one of ``values`` (of the same shape, one for each that may ask) that belongs to the one picked; 0 if
-        nobody is."""
+        """The value that belongs to the picked member; 0 if no member is picked.
+
+        ``values`` has one value for each member, all of the same shape."""
         shape = Value.cast(values[0]).shape()
 
         def those(mask, from_):
@@ -82,23 +84,23 @@ class Arbiter(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         groups = self._groups
-        behind = Signal(self.count)  # those behind the one picked last; none if that is the last of all
-        after = Signal(self.count)  # those behind the one that is picked
-        # groups in which somebody asks; in which somebody behind the last does
+        behind = Signal(self.count)  # members behind the last turn; none if the last turn was the highest member's
+        after = Signal(self.count)  # members behind the picked member
+        # groups in which a member asks; in which a member behind the last turn asks
         asking = Signal(len(groups))
         first = Signal(len(groups))
         for g, group in enumerate(groups):
             asks, mask = self.asks[group.start : group.stop], behind[group.start : group.stop]
             inner = self.inner[group.start : group.stop]
             early, late = _first(asks & mask), _first(asks)
-            # the group's turn, with and without regard to the last
+            # the group's turn, among members behind the last turn; among all members
             sooner = Signal(name=f"sooner_{g}")
             later = Signal(name=f"later_{g}")
             m.d.comb += [
                 asking[g].eq(asks.any()),
                 first[g].eq((asks & mask).any()),
                 sooner.eq(~first[:g].any()),
-                # Whoever is behind the last in a lower group asks there, too.
+                # A member behind the last turn in a lower group counts in ``asking`` there, too.
                 later.eq(~asking[:g].any() & ~first[g:].any()),
                 inner.eq(early | late & ~first[g].replicate(len(group))),
                 self.group[g].eq(first[g] & sooner | asking[g] & later),
@@ -113,7 +115,7 @@ class Arbiter(wiring.Component):
             m.d.sync += behind.eq(after)
 
         if platform == "formal":
-            last = Signal(self.count)  # the one picked last; none after a reset, as if it were the last of all
+            last = Signal(self.count)  # the last turn; none after a reset, which counts as a turn of the highest member
             with m.If(self.asks.any() & ~self.keep):
                 m.d.sync += last.eq(self.pick)
             self.probes = SimpleNamespace(last=last)

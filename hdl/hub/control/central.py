@@ -1,4 +1,4 @@
-"""The centre of the HUB: controller, answers, supervisor commands, status table and locks, wired together.
+"""The centre of the HUB: controller, response unit, supervisor, status table and locks, wired together.
 
 Source: "The Design of Nectar" (1989), section 4.1; ``docs/hub.md``, "Controller and status table".
 """
@@ -26,7 +26,7 @@ _FLAG_BITS = max(Flag).bit_length()
 
 
 class Central(wiring.Component):
-    """Decides, remembers and carries out what ports are not able to do by themselves.
+    """Decides and carries out the commands that a port cannot do by itself, and holds the tables.
 
     Parameters
     ----------
@@ -36,31 +36,31 @@ class Central(wiring.Component):
     Members
     -------
     port : In(ControlPort(ports)).array(ports)
-        The ports. All get ``done``, ``value``, ``fault`` and ``quiet`` of the one response in a cycle.
+        The ports. There is one response in a cycle: all ports get its ``done``, ``value``, ``fault`` and ``quiet``.
     expired : In(ports)
-        Inputs whose connections and locks end since the watchdog has expired.
+        Inputs at which the watchdog has expired: their connections and locks end.
     closed, connected, owner, ended : as in StatusTable
         The status table.
     holding : Out(ports)
         Inputs that hold a connection or a lock.
     ready, ready_bit, errors, level : as in Controller and ResponseUnit
-        What is looked at.
+        State of the ports that commands look at.
     ready_set, ready_clear, send_ready, reset_queue, hello_ask : Out(ports)
-        Pulses to the ports: their ready bits; a ready signal to send; their queues to empty; their neighbours to ask.
+        Pulses to the ports: set the ready bit; clear it; send a ready signal; empty the queue; ask the neighbour.
     enabled, looped : Out(ports)
         State of the ports.
     neighbour, neighbour_id, neighbour_kind, forget : Out(index), In(8), In(8), Out(1)
-        As in ResponseUnit; to forget the neighbour.
+        As in ResponseUnit. ``forget``: the neighbour of the port ``neighbour`` is to be forgotten.
     watchdog_log, watchdog_restart, reset_hub, select, offset, pop, clear, clear_valid, byte : as in Supervisor
     decision, decision_valid, opened, unlocked, flags : as in Monitor
-        What the monitor is told; ``opened`` has a bit for each input that got a connection.
+        Events and state for the monitor. ``opened`` has a bit for each input that got a connection.
     busy : Out(1)
         A command is under way.
 
     Timing
     ------
-    As its parts. The ready bits of the outputs that an expired input was connected to are set in the cycle after
-    ``expired``.
+    As its parts. In the cycle after ``expired`` the ready bits are set of the outputs that were connected to an expired
+    input.
 
     Raises
     ------
@@ -134,7 +134,7 @@ class Central(wiring.Component):
                     else to.eq(from_)
                 )
 
-        # Here the ports' bundles become vectors, and vectors become bundles.
+        # The ports' bundles become vectors, and vectors become bundles.
         for n, port in enumerate(self.port):
             m.d.comb += [
                 controller.request[n].eq(port.request),
@@ -152,7 +152,7 @@ class Central(wiring.Component):
 
         # Commands.
         give(controller, self, "expired")
-        # A start that left a cycle ago makes no difference yet: nobody can ask for its output anew so soon.
+        # A start that left a cycle ago has no effect here yet: no port can ask for its output anew so soon.
         starting = Signal(self.ports)
         m.d.sync += starting.eq(self.ready_bit & ~self.ready)
         m.d.comb += controller.ready.eq(self.ready_bit & ~starting)
@@ -191,8 +191,8 @@ class Central(wiring.Component):
             self.busy.eq(controller.busy | answers.busy | supervisor.busy),
         ]
 
-        # The tables. The queue of a port hears of a command later than they do; its connections must not end before it
-        # is emptied.
+        # The tables. A port's queue is emptied later than the tables change. The port's connections must not end before
+        # that: so ``close_mine`` of the supervisor comes a cycle later.
         vacated = Signal(self.ports)
         m.d.sync += vacated.eq(supervisor.close_mine)
         m.d.comb += [
@@ -207,8 +207,8 @@ class Central(wiring.Component):
             self.holding.eq(locks.holding | Cat(targets.any() for targets in table.targets)),
         ]
 
-        # What stands still gives back its ready bits: those of the outputs that have lost their connection, if not by a
-        # close all.
+        # Where the watchdog has expired, ready bits are set: those of the outputs that have lost their connection,
+        # except by a close all.
         expired = Signal()
         spared = Signal(self.ports)
         m.d.sync += [expired.eq(self.expired.any()), spared.eq(self.closed)]

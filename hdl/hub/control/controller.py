@@ -19,20 +19,20 @@ __all__ = ["Controller", "Order"]
 
 
 def Order(ports):
-    """Layout of a decided command: what it is, from which port, and whether it was granted. It means nothing when
-    nothing was decided.
+    """Layout of a decided command: the request, its port, and the decision. It means nothing when nothing was decided.
 
-    ``done`` counts for opens, locks and *await ready*; ``had``: it is done, since the port had that connection or lock
-    before;
-    ``expired``: the watchdog gave it up; ``supervisor``: a supervisor command from a port that may give one; ``locks``:
-    a lock that was granted."""
+    - ``done``: the command is granted. It counts for opens, locks and *await ready*.
+    - ``had``: the command is done, since the port had this connection or lock before.
+    - ``expired``: the watchdog gave the command up.
+    - ``supervisor``: a supervisor command from a port that may give one.
+    - ``locks``: a lock that was granted."""
     return data.StructLayout(
         {"request": Request, "port": index_bits(ports), "done": 1, "had": 1, "expired": 1, "supervisor": 1, "locks": 1}
     )
 
 
 def _chosen(one_hot, values):
-    """The value that ``one_hot`` points at; 0 if none."""
+    """The value whose bit in ``one_hot`` is set; 0 if no bit is set."""
     shape = Value.cast(values[0]).shape()
     return reduce(or_, (Value.cast(value) & bit.replicate(shape.width) for bit, value in zip(one_hot, values)))
 
@@ -50,26 +50,26 @@ class Controller(wiring.Component):
     Members
     -------
     request, request_valid : In(Request).array(ports), In(ports)
-        A port asks, ``request_valid`` for one cycle. ``request`` holds until it has been answered.
+        A port asks, with ``request_valid`` for one cycle. ``request`` holds until the response.
     give_up, expired : In(ports), In(ports)
-        While ``give_up`` is 1, the port's request is decided at once. The watchdog has expired at the port in this
-        cycle.
+        ``give_up``: while it is 1, the port's request is decided at once. ``expired``: the watchdog has expired at the
+        port in this cycle.
     mine, connected : as in StatusTable
     shut, locked : as in Locks
-        The tables. What is locked may show two cycles later than the table of connections: it is taken two cycles after
-        the decision.
+        The tables. A lock may show two cycles later than a connection, since it is taken two cycles after the decision.
     ready, enabled, allowed : In(ports), In(ports), In(ports)
-        Outputs to which a *test open* may connect; ports in use; ports that may give supervisor commands.
+        Outputs whose ready bit counts as 1; ports in use; ports that may give supervisor commands.
     enter : Out(ports)
         One-hot, to the status table: the input whose connection is entered.
     entered_input, entered_output : as in StatusTable
         The connection entered in the cycle before.
     opened : Out(ports)
-        One-hot, the input that got a connection in the cycle before which it did not have.
+        One-hot, the input that got a new connection in the cycle before.
     resume : Out(ports)
         One-hot: the open or lock of this port is decided.
     order, decided, place : Out(Order(ports)), Out(ports), Out(ports)
-        Every decision, in turn: ``decided`` is the port, ``place`` the port that it names, both one-hot.
+        Every decision, in turn. ``decided``: the port that asked. ``place``: the port that its command names. Both are
+        one-hot.
     finished : In(1)
         A supervisor command has been carried out.
     busy : Out(1)
@@ -77,10 +77,12 @@ class Controller(wiring.Component):
 
     Timing
     ------
-    A request of cycle t is checked against the tables in cycle t + backplane, and again in every cycle until it is
-    decided, from the cycle after on. ``enter`` belongs to the cycle d of the decision, ``order`` and ``opened`` to d +
-    1, ``resume`` to d + 1 + backplane. One decision a cycle, in turns among those that can be decided. Behind a
-    supervisor command there are at most two more decisions before ``finished``.
+    A request of cycle t is checked against the tables in cycle t + backplane. The check is repeated in every cycle
+    until the decision, which may come from the next cycle on. With the decision in cycle d, ``enter`` belongs to cycle
+    d, ``order`` and ``opened`` to d + 1, ``resume`` to d + 1 + backplane.
+
+    One decision a cycle, in turns among the requests that can be decided. Behind a supervisor command there are at most
+    two more decisions before ``finished``.
 
     Raises
     ------
@@ -139,8 +141,8 @@ class Controller(wiring.Component):
         crossing = []
         asks = cross(self.request_valid)
 
-        # What each port wants; that holds until it is answered. An unknown opcode may look like a command, but like
-        # none that takes or waits.
+        # The kind of each port's request, which holds until the response. An unknown opcode may look like a command,
+        # but not like one that takes a connection or a lock, or that waits.
         opens, locks, awaits, tests, waits = (
             Signal(self.ports, name=name) for name in ("opens", "locks", "awaits", "tests", "waits")
         )
@@ -154,22 +156,22 @@ class Controller(wiring.Component):
                 waits[i].eq(awaits[i] | ((op & RETRY).any() & (opens[i] | (locks[i] & ~tests[i])))),
             ]
 
-        # The check against the tables. They show the connections that were decided two cycles ago at the latest, and
-        # the locks of three cycles ago. The decisions since then are held against the check, and that of one cycle ago
-        # against the result of the check before, too.
-        # before, too.
+        # The check against the tables. The tables show the connections decided two cycles ago or earlier, and the locks
+        # decided three cycles ago or earlier. The check is therefore compared with the later decisions, too. The
+        # decision of one cycle ago is also compared with the result of the check before.
         waiting = Signal(self.ports)
         possible = Signal(self.ports)
         at_once = Signal(self.ports)
         either = Signal(self.ports)
-        # What is possible: opens, those of what the input does not have yet, and locks that last.
+        # Possible requests: opens; opens of outputs that the input does not have yet; locks that take the lock.
         may_open = Signal(self.ports)
         may_enter = Signal(self.ports)
         may_lock = Signal(self.ports)
-        # What takes its output: opens; opens and locks. An open of what the input has already takes nothing.
+        # Requests that take their output: opens; opens and locks. An open of an output that the input has already takes
+        # nothing.
         opening = Signal(self.ports)
         wanting = Signal(self.ports)
-        # the decision of the cycle before: a connection, a lock
+        # the decision of the cycle before: it opened a connection; it took a lock
         opened = Signal()
         locked = Signal()
         output = Signal(bits)  # its output
@@ -178,9 +180,8 @@ class Controller(wiring.Component):
         output_before = Signal(bits)
         freeze = Signal()
         asking = Signal(self.ports)
-        picked = Signal(
-            self.ports
-        )  # the pick of the cycle before: known too late in its cycle to keep the port from being checked again
+        # the pick of the cycle before: known too late in its cycle to keep the port from being checked again
+        picked = Signal(self.ports)
         hit = Signal(self.ports)
         counts = Signal(self.ports)
         m.submodules.turns = turns = Arbiter(self.ports)
@@ -200,8 +201,8 @@ class Controller(wiring.Component):
                 same_before.eq(index == output_before),
                 free.eq(~self.shut[i].bit_select(index, 1)),
                 ready.eq(self.ready.bit_select(index, 1)),
-                # The own port counts as one that is not in use; only an *await ready* may name it, which does not look
-                # at that.
+                # The own port counts as not in use. Only an *await ready* may name the own port, and it does not look
+                # at ``usable``.
                 usable.eq(Cat(0 if o == i else enabled for o, enabled in enumerate(self.enabled)).bit_select(index, 1)),
                 unknown.eq(is_absent(request.param, self.ports)),
                 has.eq(opens[i] & self.mine[i]),
@@ -232,7 +233,7 @@ class Controller(wiring.Component):
                 opening[i].eq(opens[i] & ~has),
                 wanting[i].eq((opens[i] | locks[i]) & ~has),
             ]
-            # The decision of the cycle before stands in the way: what is not decided at once is picked in vain.
+            # The decision of the cycle before has taken the output: a request that may wait is then picked in vain.
             m.d.comb += [
                 hit[i].eq(same & (locked & wanting[i] | opened & opening[i])),
                 counts[i].eq(at_once[i] | ~hit[i]),
@@ -245,7 +246,7 @@ class Controller(wiring.Component):
             Signal(self.ports, name=name) for name in ("decided", "entered", "was_done", "resumes")
         )
         counted = Signal()  # the pick is not in vain
-        supervising = Signal(self.ports)  # it is a supervisor command from who may give one
+        supervising = Signal(self.ports)  # it is a supervisor command from a port that may give one
         m.d.comb += [
             done.eq(possible & ~hit),
             self.enter.eq(turns.pick & may_enter & ~hit),
@@ -272,13 +273,14 @@ class Controller(wiring.Component):
         ]
         m.d.comb += self.resume.eq(cross(resumes))
 
-        # The cycle after: what it was.
+        # The cycle after the decision: the order.
         gave_up = Signal(self.ports)  # the watchdog has expired while the port was waiting
         with m.If(self.expired.any() | gave_up.any()):
             m.d.sync += gave_up.eq((gave_up | (self.expired & waiting)) & ~decided)
         frozen = Signal()
         order = self.order
-        # The parts of the order that others depend on stand apart: a simulator takes a struct for one signal.
+        # Signals from which other signals are made stand outside of the struct: a simulator takes a struct for one
+        # signal.
         op = Signal(8)
         port = Signal(index_bits(self.ports))
         supervises = Signal()
@@ -304,7 +306,7 @@ class Controller(wiring.Component):
             freeze.eq(supervises),
         ]
 
-        # Supervisor commands are carried out one by one, with nothing else decided meanwhile.
+        # Supervisor commands are carried out one by one. Nothing else is decided meanwhile.
         with m.If(frozen):
             m.d.comb += freeze.eq(1)
         m.d.sync += frozen.eq(freeze & ~self.finished)

@@ -1,6 +1,6 @@
 """Locks: which input alone may open each output.
 
-Source: "The Design of Nectar" (1989), section 4.2, names locks; what they do is ours (``docs/hub.md``, "Controller and
+Source: "The Design of Nectar" (1989), section 4.2, names locks. Their effect is ours (``docs/hub.md``, "Controller and
 status table").
 """
 
@@ -27,11 +27,11 @@ class Locks(wiring.Component):
     Members
     -------
     change, who : In(ports), In(ports)
-        Outputs whose lock changes, and the input that gets it, one-hot; 0 if nobody does.
+        ``change``: outputs whose lock changes. ``who``: the input that gets the lock, one-hot; 0 if no input gets it.
     release : In(ports)
         Inputs all of whose locks end.
     held, shut : Out(ports).array(ports)
-        For each input the mask of the outputs that it has locked, and of those that others have locked.
+        For each input: the mask of the outputs that it has locked, and the mask of the outputs that others have locked.
     holding : Out(ports)
         Inputs that hold a lock.
     locked, owner : Out(ports), Out(index).array(ports)
@@ -41,8 +41,9 @@ class Locks(wiring.Component):
 
     Timing
     ------
-    What changes in cycle t shows in cycle t + 1, except that what is released shows in ``locked`` and ``shut`` in cycle
-    t + 2. When an output's lock changes in the cycle in which an input releases its locks, that input does not get it.
+    A change of cycle t shows in cycle t + 1. The exception: a release of cycle t shows in ``locked`` and ``shut`` in
+    cycle t + 2. When an output's lock changes in the cycle in which an input releases its locks, this input does not
+    get the lock.
 
     Raises
     ------

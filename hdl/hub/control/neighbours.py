@@ -1,4 +1,4 @@
-"""What the neighbours of the HUB's ports have said of themselves.
+"""Hellos of the neighbours of the HUB's ports.
 
 Source: ours (``docs/hub.md``, "Neighbours").
 """
@@ -27,17 +27,17 @@ class Neighbours(wiring.Component):
     hello : In(HelloWrite(ports))
         A hello.
     index : In(range(ports))
-        The port that is looked at.
+        The port that is looked up.
     id, kind : Out(8), Out(8)
         ID and kind of its neighbour; 0 and KIND_UNKNOWN if there has been no hello.
     forget : In(1)
-        Forgets the neighbour of that port, in the next cycle. A hello whose kind comes in the same cycle or later is
-        kept.
+        The neighbour of this port is forgotten in the next cycle. A hello whose kind comes in the same cycle or later
+        is kept.
 
     Timing
     ------
-    ``id`` and ``kind`` follow ``index`` in the same cycle. A hello shows in the cycle after its kind; what is
-    forgotten, two cycles later.
+    ``id`` and ``kind`` follow ``index`` in the same cycle. A hello shows in the cycle after its kind. ``forget`` shows
+    two cycles later.
 
     Raises
     ------
@@ -58,7 +58,7 @@ class Neighbours(wiring.Component):
         known = Signal(self.ports)
 
         def remembered(write):
-            """What was written for the port that is looked at."""
+            """The byte that was last written for the port that is looked up."""
             storage = memory.Memory(shape=8, depth=self.ports, init=[])
             write_port, read_port = storage.write_port(), storage.read_port(domain="comb")
             m.d.comb += [

@@ -1,4 +1,4 @@
-"""Answers to the commands that the controller has decided, and what the commands for flow control do.
+"""Answers to the commands that the controller has decided, and the effects of the commands for flow control.
 
 Source: "The Design of Nectar" (1989), sections 4.1 and 4.2 (the status table can be interrogated); ``docs/hub.md``.
 """
@@ -21,22 +21,22 @@ __all__ = ["ResponseUnit", "SupervisorCommand"]
 
 
 def _group(group, *, below=0x100):
-    """Opcodes of the commands of a group, up to one."""
+    """Opcodes of the commands of a group below the opcode ``below``."""
     return [row.op for row in COMMANDS if row.group is group and row.op < below]
 
 
 _OPENS = _group(Group.OPEN)
 _LOCKS = _group(Group.LOCK, below=Op.UNLOCK)
 _STATUS = _group(Group.STATUS)
-#: What the port has done already, or needs no more than the answer.
+#: Commands that the port has done already, or that need only the answer.
 _AT_PORT = [Op.FLUSH_REPLY, *_group(Group.ECHO)]
 _SUPERVISOR = [row.op for row in COMMANDS if row.supervisor]
-#: What the controller decides, and what is answered though the port has done it.
+#: Commands that the controller decides, and commands that the port has done and the controller answers.
 _KNOWN = [row for row in COMMANDS if row.executor is Executor.CONTROLLER or row.op in _AT_PORT]
 
 
 def _looked_up(place, entries):
-    """The entry that ``place`` (one-hot) points at."""
+    """The entry whose bit in ``place`` (one-hot) is set."""
     return reduce(
         or_, (Value.cast(entry) & bit.replicate(len(Value.cast(entry))) for bit, entry in zip(place, entries))
     )
@@ -54,7 +54,7 @@ def SupervisorCommand(ports):
 
 
 class ResponseUnit(wiring.Component):
-    """Looks up what a command is answered, and sends the response to its port.
+    """Looks up the answer to a command, and sends the response to the command's port.
 
     Parameters
     ----------
@@ -70,37 +70,37 @@ class ResponseUnit(wiring.Component):
     ready_bit, enabled : In(ports), In(ports)
         The ready bits; ports in use.
     errors, level : In(9).array(ports), In(LEVEL_BITS).array(ports)
-        Errors of each port; bit 8: more than 255. Entries of its queue.
+        ``errors``: errors of each port; bit 8: more than 255. ``level``: entries of its queue.
     lock, unlock, change, who : Out(1), Out(1), Out(ports), Out(ports)
-        A lock is granted, or given back; its output, and who gets it, both one-hot.
+        A lock is granted; a lock is given back; the lock's output, one-hot; the input that gets the lock, one-hot.
     neighbour, neighbour_id, neighbour_kind : Out(index), In(8), In(8)
-        The port whose neighbour is asked for, and what is known of it in the same cycle.
+        The port whose neighbour a command asks for; ID and kind of this neighbour in the same cycle.
     forget : Out(ports)
         One-hot: the neighbour of this port is to be forgotten and asked anew.
     command, command_valid : Out(SupervisorCommand(ports)), Out(1)
-        A supervisor command to carry out; it stays there until the next order.
+        A supervisor command to carry out. It holds until the next order.
     finished, finished_done, finished_value : In(ports), In(1), In(8)
-        It has been carried out: whose it was, one-hot, and what to respond. Commands decided before and just behind it
-        have been answered by then.
+        The supervisor command has been carried out: the port that gave it, one-hot, and the response. Commands decided
+        before and just behind it have been answered by then.
     ready_set, ready_clear, send_ready : Out(ports)
-        One-hot: the ready bit of an output is to be set or cleared; a ready signal is to be sent.
+        One-hot: the ready bit of an output is to be set; to be cleared; a ready signal is to be sent.
     release : Out(ports)
         One-hot: the input that gives back all its locks.
     response_valid, done, value : Out(ports), Out(1), Out(8)
-        The response for one port, one-hot; value is the answer if done, else an error code.
+        The response for one port, one-hot. ``value`` is the answer if ``done`` is 1, otherwise an error code.
     fault, quiet : Out(len(FAULTS)), Out(1)
-        Which of the errors that are counted it is, one-hot, 0 if done; the opcode is that of a hello, which is not
-        answered.
+        ``fault``: the error, if it is one of ``FAULTS``, one-hot in their order. ``quiet``: the opcode is the opcode of
+        a hello, which is not answered.
     decision, decision_valid : Out(Decision), Out(1)
-        What is recorded of the command.
+        The event of the command for the record.
     busy : Out(1)
         A command is under way.
 
     Timing
     ------
-    The response to an order of cycle t comes in cycle t + 3, that to a supervisor command in the cycle after
-    ``finished``. ``lock``, ``unlock``, ``forget``, ``release``, ``command`` and ``decision`` belong to t + 1, all other
-    effects to t + 3.
+    The response to an order of cycle t comes in cycle t + 3. The response to a supervisor command comes in the cycle
+    after ``finished``. ``lock``, ``unlock``, ``forget``, ``release``, ``command`` and ``decision`` belong to t + 1, all
+    other effects to t + 3.
 
     Raises
     ------
@@ -157,7 +157,7 @@ class ResponseUnit(wiring.Component):
         m = Module()
         bits = index_bits(self.ports)
 
-        # First cycle: what the tables say of the port that is named.
+        # First cycle: the tables are looked up for the named port.
         valid = Signal()
         giver = Signal(self.ports, reset_less=True)
         order = Signal(Order(self.ports), reset_less=True)
@@ -171,9 +171,9 @@ class ResponseUnit(wiring.Component):
         errors = Signal(9, reset_less=True)
         level = Signal(LEVEL_BITS, reset_less=True)
         name = self.order.request.param[:bits]
-        again = Signal()  # the command before has named the same port, whose lock it may be changing now
+        again = Signal()  # the command before has named the same port, and may be changing its lock now
         m.d.comb += again.eq(name == order.request.param[:bits])
-        # What has an effect in the second cycle is decoded in the first.
+        # Commands with an effect in the second cycle are decoded in the first.
         op, param = self.order.request.op, self.order.request.param
         user = self.decided.any() & ~self.order.supervisor
         unlocks, frees, forgets, locks, supervises = (
@@ -203,7 +203,7 @@ class ResponseUnit(wiring.Component):
             connections.eq(Cat(connected & (owner == name) for connected, owner in zip(self.connected, self.owner))),
         ]
 
-        # Second cycle: what the command is, and what it asks.
+        # Second cycle: the kind of the command, and its answer if it is done.
         op, param = order.request.op, order.request.param
         responds = Signal()
         ours = Signal()
@@ -234,7 +234,7 @@ class ResponseUnit(wiring.Component):
         }
         answer = Signal(8, reset_less=True)
         count = Signal(range(self.ports + 1), reset_less=True)
-        said = Signal(8, reset_less=True)  # by the neighbour
+        said = Signal(8, reset_less=True)  # ID or kind from the neighbour's hello
         m.d.sync += [answer.eq(param), said.eq(Mux(op == Op.STATUS_KIND, self.neighbour_kind, self.neighbour_id))]
         with m.Switch(op):
             for question, value in answers.items():
@@ -365,8 +365,8 @@ class ResponseUnit(wiring.Component):
             ),
         ]
 
-        # Flow control. Whoever was kept waiting for a ready bit until the watchdog came, gets it, unless another input
-        # is connected there.
+        # Flow control. If the watchdog ended a command that waited for a ready bit, the ready bit is set, unless
+        # another input is connected to the output.
         sets = Signal()
         clears = Signal()
         sends = Signal()
@@ -388,12 +388,11 @@ class ResponseUnit(wiring.Component):
             self.ready_set.eq(Mux(sets, place_of_effect, 0)),
             self.ready_clear.eq(Mux(clears, place_of_effect, 0)),
             self.send_ready.eq(Mux(sends, place_of_effect, 0)),
-            # What sets a ready bit comes with the response.
+            # The pulses for the ready bits come with the response.
             self.busy.eq(valid | responding | self.response_valid.any()),
         ]
 
-        # What is recorded. Closing by an input itself is no decision, and neither is the repetition of an open or a
-        # lock.
+        # The record. Closing by an input itself is no decision. Neither is the repetition of an open or a lock.
         m.d.comb += [self.decision.input.eq(order.port), self.decision.output.eq(param)]
         with m.If(valid):
             with m.Switch(op):

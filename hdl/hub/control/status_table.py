@@ -1,7 +1,8 @@
 """Status table: which input each output listens to.
 
-The table is kept twice, as the paper's figure suggests: per input, the mask of its outputs, which decides what happens;
-and, a cycle later, per output the number of its input, for the replies and for questions.
+The table is kept twice, as the paper's figure suggests. Per input it holds the mask of its outputs, which the crossbar
+and the commands obey. Per output it holds, a cycle later, the number of its input: for replies, for questions, and for
+the selectors of a crossbar that is not ``early``.
 
 Source: "The Design of Nectar" (1989), section 4.1.
 """
@@ -29,32 +30,33 @@ class StatusTable(wiring.Component):
     Members
     -------
     port : In(index).array(ports)
-        For each input the output that its command names.
+        For each input: the output that its command names.
     enter : In(ports)
-        Inputs whose connection to the output that they name is entered. The output is free, not the input's own port,
-        and stays named for one cycle more.
+        Inputs whose connection to the named output is entered. The output must be free and not the input's own port. It
+        stays named for one cycle more.
     entered_input, entered_output : In(index), In(ports)
         The connection that was entered in the cycle before: its input as a number, its output one-hot; all 0 if there
         was none.
     close_one : In(ports)
-        Inputs whose connection to the output that they name ends, if there is one.
+        Inputs whose connection to the named output ends, if there is one.
     close_mine : In(ports)
         Inputs all of whose connections end.
     closed : In(ports)
         Outputs whose connection ends.
     mine : Out(ports)
-        Inputs that name an output which is connected to them.
+        Inputs to which the named output is connected.
     targets : Out(ports).array(ports)
-        For each input the mask of the outputs connected to it.
+        For each input: the mask of the outputs connected to it.
     connected, owner : Out(ports), Out(index).array(ports)
-        Outputs that are in use, and for each of them the number of its input, as ``targets`` were in the cycle before.
+        ``connected``: outputs that are in use. ``owner``: for each of them the number of its input. Both show the
+        ``targets`` of the cycle before.
     ended : Out(ports)
-        Outputs that were in use in the cycle before and are no longer.
+        Outputs that were in use in the cycle before and are not in use any more.
 
     Timing
     ------
-    What is entered or closed in cycle t shows in ``targets`` in cycle t + 1, in ``connected`` and ``owner`` in t + 2.
-    Closing wins over entering. ``mine`` belongs to ``port`` in the same cycle.
+    A connection that is entered or closed in cycle t shows in ``targets`` in cycle t + 1, in ``connected`` and
+    ``owner`` in t + 2. Closing wins over entering. ``mine`` belongs to ``port`` in the same cycle.
 
     Raises
     ------
@@ -87,7 +89,7 @@ class StatusTable(wiring.Component):
         m = Module()
         ports = range(self.ports)
 
-        # An output's number is decoded in two parts; what changes goes by the first.
+        # An output's number is decoded in two parts, ``low`` and ``high``. The change of a bit goes with ``high``.
         changes = Signal(self.ports)  # the bit that an input names changes
         m.d.comb += changes.eq(self.enter | (self.close_one & self.mine))
         for i, port in enumerate(self.port):

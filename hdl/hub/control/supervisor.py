@@ -1,7 +1,7 @@
-"""Supervisor commands: the state of the ports, and what testing, reconfiguration and recovery do.
+"""Supervisor commands for testing, reconfiguration and recovery, and the state of the ports.
 
 Source: "The Design of Nectar" (1989), sections 4 and 4.2, which counts 14 supervisor commands for system testing,
-reconfiguration and recovery; what each does is ours (``docs/hub.md``).
+reconfiguration and recovery. The effect of each command is ours (``docs/hub.md``).
 """
 
 from amaranth.hdl import Cat, Module, Mux, Signal
@@ -42,41 +42,40 @@ class Supervisor(wiring.Component):
     Members
     -------
     command, command_valid : In(SupervisorCommand(ports)), In(1)
-        A command. One more may be given up to seven cycles later; it stays there and is carried out next.
+        A command. One more command may be given up to seven cycles later. It must hold, and is carried out next.
     mine, locked : In(ports), In(ports)
-        Inputs that name an output which is connected to them; outputs that are locked.
+        ``mine``: inputs to which the output named by their command is connected. ``locked``: outputs that are locked.
     byte : In(8)
-        What the monitor shows, four cycles after ``select`` and ``offset``.
+        The byte that the monitor shows, four cycles after ``select`` and ``offset``.
     finished, finished_done, finished_value : Out(ports), Out(1), Out(8)
-        A command has been carried out or refused: whose it was, one-hot, and the response.
+        A command has been carried out or refused: the port that gave it, one-hot, and the response.
     idle : Out(1)
-        With ``finished``: nothing more is to be carried out.
+        With ``finished``: no other command waits.
     enabled, looped, allowed : Out(ports)
-        Ports that are in use; that hear themselves; that may give supervisor commands.
+        Ports that are in use; ports in loop back; ports that may give supervisor commands.
     reset_queue, close_mine, closed : Out(ports)
-        The queue of this port is to be emptied; the connections of this input, and those to this output, end.
+        The queue of this port is to be emptied; the connections of this input end; the connection to this output ends.
     release, lock, locker : Out(ports)
-        The locks of this input end; the lock on this output changes, and who gets it, one-hot.
+        The locks of this input end; the lock on this output changes; the input that gets the lock, one-hot.
     enter, entered_input, entered_output, opened : Out(ports), Out(index), Out(ports), Out(ports)
-        A connection that is entered, as those of the controller.
+        A connection that is entered, like a connection of the controller.
     ready_set, ready_clear, hello_ask : Out(ports)
-        The ready bit of this output is to be set or cleared; the neighbour of this port is to be asked who it is.
+        The ready bit of this output is to be set; to be cleared; the neighbour of this port is to be asked for a hello.
     watchdog_log, watchdog_restart : Out(5), Out(1)
-        Logarithm of the watchdog's time; it was set in the cycle before.
+        Logarithm of the watchdog's time; the time was set in the cycle before.
     select, offset, pop, clear, clear_valid : as in Monitor
-        What to show and to clear.
+        What the monitor shows and clears.
     reset_hub : Out(1)
         The HUB is to be reset.
     decision, decision_valid : Out(Decision), Out(1)
-        What is recorded.
+        An event for the record.
     busy : Out(1)
         A command is under way.
 
     Timing
     ------
-    The effects of a command of cycle t come in cycle t + 3; *force connection* closes in t + 3 and enters in t + 7.
-    ``finished`` comes in cycle t + 9, once for each command, except that nothing follows ``reset_hub``. Pulses last one
-    cycle.
+    The effects of a command of cycle t come in cycle t + 3. *Force connection* closes in t + 3 and enters in t + 7.
+    ``finished`` comes in cycle t + 9, once for each command, but never behind ``reset_hub``. Pulses last one cycle.
 
     Raises
     ------
@@ -139,11 +138,11 @@ class Supervisor(wiring.Component):
     def elaborate(self, platform):
         m = Module()
 
-        # The command, and the step at which it is.
+        # The command, and its step.
         command = Signal(SupervisorCommand(self.ports), reset_less=True)
         op, param, place, giver = command.request.op, command.request.param, command.place, command.giver
         step = Signal(8)
-        # another one waits; one begins
+        # another command waits; a command begins
         more = Signal()
         begins = Signal()
         m.d.comb += begins.eq(Mux(step.any(), step[-1] & more, self.command_valid))
@@ -155,7 +154,7 @@ class Supervisor(wiring.Component):
         with m.If(begins):
             m.d.sync += command.eq(self.command)
 
-        # Step 0: what it names, and what is wrong with that.
+        # Step 0: the port that the command names, and errors of the parameter.
         named = Signal(7)
         force = Signal()
         out = Signal()
@@ -195,10 +194,10 @@ class Supervisor(wiring.Component):
         ]
 
         def is_(*ops):
-            """The same in the steps behind it."""
+            """The same as ``names``, in the steps behind step 0."""
             return Cat(is_command[one] for one in ops).any()
 
-        # From step 1 on: whether it is refused.
+        # From step 1 on: whether the command is refused.
         error = Signal(Error)
         with m.If(~known):
             m.d.comb += error.eq(Error.UNKNOWN)
@@ -207,7 +206,7 @@ class Supervisor(wiring.Component):
         with m.Elif(disabled):
             m.d.comb += error.eq(Error.DISABLED)
 
-        # Its effects. Those that last one cycle come in step 2.
+        # The effects. Pulses come in step 2.
         acts = Signal()
         m.d.comb += acts.eq(step[1] & known & ~is_bad & ~disabled)
         pulses = {
@@ -286,7 +285,7 @@ class Supervisor(wiring.Component):
             self.clear.eq(param),
         ]
 
-        # A connection that is forced follows when nothing of the one before can close it any more.
+        # A forced connection is entered when no symbol of the connection before can close it any more.
         with m.If(connects & step[6]):
             m.d.comb += self.enter.eq(giver)
         with m.If(connects & step[7]):
@@ -297,7 +296,7 @@ class Supervisor(wiring.Component):
             ]
             m.d.sync += connects.eq(0)
 
-        # The answer. What the monitor shows is taken when it belongs to the cycle of ``pop``.
+        # The response. The monitor's byte is taken when it belongs to the cycle of ``pop``.
         shown = Signal(8, reset_less=True)
         m.d.sync += [
             shown.eq(self.byte),
@@ -314,7 +313,7 @@ class Supervisor(wiring.Component):
             with m.If(is_(Op.MONITOR_READ_REPLY)):
                 m.d.sync += self.finished_value.eq(shown)
 
-        # What is recorded. A connection that stood already, and one that is forced to end, are not entered.
+        # The record. A connection that stood already, and a connection that is forced to end, give no OPENED.
         m.d.comb += [
             self.decision.input.eq(one_hot_index(giver)),
             self.decision.output.eq(named),

@@ -1,7 +1,7 @@
-"""Watchdog: notices inputs at which something stands still.
+"""Watchdog: notices inputs that hold something while nothing moves.
 
 Source: the Meerkat report's lesson from Nectar, section 5.3.4 (switches should close connections and reset flow control
-after a maximum time); the way of measuring the time is ours (``docs/hub.md``, "Watchdog")."""
+after a maximum time). The way of measuring the time is ours (``docs/hub.md``, "Watchdog")."""
 
 from types import SimpleNamespace
 
@@ -16,7 +16,7 @@ __all__ = ["Watchdog"]
 
 
 class Watchdog(wiring.Component):
-    """Tells which inputs have held something for too long without moving.
+    """Tells which inputs have held something for too long while nothing moved.
 
     Parameters
     ----------
@@ -32,17 +32,17 @@ class Watchdog(wiring.Component):
     restart : In(1)
         ``log`` has been set anew in the cycle before: the time begins to run, and nothing expires.
     held, moved : In(ports)
-        Inputs that hold something; inputs at which something moves in this cycle.
+        ``held``: inputs that hold something. ``moved``: inputs at which something moves in this cycle.
     expired : Out(ports)
-        Inputs at which something has stood still for too long.
+        Inputs that have held something for too long while nothing moved.
     active : Out(1)
-        The time runs, or is about to.
+        The time runs, or will run from the next cycle on.
 
     Timing
     ------
-    A tick every 2**log cycles while anything is held. An input expires with the second tick that finds it holding
-    something, with nothing moved since the first: it has stood still for at least 2**log and at most 2**(log + 1)
-    cycles. ``expired`` lasts one cycle and comes two cycles later: what has moved in between has moved too late.
+    A tick comes every 2**log cycles while anything is held. An input expires with the second tick that finds it holding
+    something, if nothing has moved since the first tick. So it has stood still for at least 2**log and at most
+    2**(log + 1) cycles. ``expired`` lasts one cycle and comes two cycles later. A move in these two cycles is too late.
 
     Raises
     ------
@@ -71,13 +71,13 @@ class Watchdog(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        # The parts of a HUB that tell of it are far away.
+        # The parts of a HUB that drive these signals are far away.
         held = Signal(self.ports)
         moved = Signal(self.ports, reset_less=True)
         m.d.sync += [held.eq(self.held), moved.eq(self.moved)]
 
-        # The bit `log` of the cycles counted changes with every tick. It is looked up a cycle early, so the counter is
-        # one ahead. Behind a reset nothing is held, so all of this begins anew in the next cycle.
+        # Bit ``log`` of the cycles counted changes with every tick. It is looked up a cycle early, so the counter is
+        # one ahead. Behind a reset nothing is held, so these registers begin anew in the next cycle.
         count = Signal(self.longest + 1, init=1, reset_less=True)
         bit = Signal(reset_less=True)
         last = Signal(reset_less=True)

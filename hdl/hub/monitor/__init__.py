@@ -1,1 +1,1 @@
-"""What a HUB counts and records, for those who look into it."""
+"""Counters of a HUB and its record of events, read by commands."""

@@ -1,6 +1,6 @@
 """Counters of all ports: 16 of 16 bits each, in one block RAM behind a walker that goes from port to port.
 
-Source: "The Design of Nectar" (1989), section 4.1 names an instrumentation board; what is counted is ours
+Source: "The Design of Nectar" (1989), section 4.1, names an instrumentation board. The counters are ours
 (``docs/monitor.md``).
 """
 
@@ -16,13 +16,13 @@ from ..monitor_map import COUNTER_BITS, CounterId
 
 __all__ = ["PortCounters"]
 
-#: Counters whose events a port adds up until the walker comes, and how many cycles there are from one event to the next
-#: at least.
+#: Counters whose events a port adds up until the walker comes, and the least number of cycles from one event to the
+#: next.
 _SUMMED = {CounterId.OPENED: 4, CounterId.PACKETS: 4}
 
 
 def _room(events):
-    """The smallest number of the form 3 * 2**n that is at least ``events``: cheap to stop at."""
+    """The smallest number of the form 3 * 2**n that is at least ``events``: a cheap number for a counter to stop at."""
     return next(3 << n for n in range(8) if 3 << n >= events)
 
 
@@ -37,7 +37,7 @@ class PortCounters(wiring.Component):
     Members
     -------
     events : In(16).array(ports)
-        Events of each port, by number of the CounterId; any of them in any cycle in which ``awake`` is 1.
+        Events of each port, by number of the CounterId; only in cycles in which ``awake`` is 1.
     awake : In(1)
         There may be an event.
     clear : In(ports)
@@ -45,16 +45,17 @@ class PortCounters(wiring.Component):
     port, counter : In(range(ports)), In(4)
         The counter to read.
     value : Out(16)
-        What it shows. A counter stops at 65535.
+        Its value. A counter stops at 65535.
     busy : Out(1)
-        Something is still to be counted or cleared; while it is 0 and ``awake`` too, nothing changes.
+        Something is still to be counted or cleared. While ``busy`` and ``awake`` are 0, nothing changes.
 
     Timing
     ------
-    ``value`` is what the counter of cycle t shows in cycle t + 2; one reading in every cycle.
-    The walker stays at a port for 3 cycles, for 16 if there is something to count under another name than OPENED and
-    PACKETS. What happened there since its last visit counts once, for OPENED and PACKETS as often as it happened, up to
-    ``room``. Where counters are to be cleared, which is everywhere after a reset, it stays 17 cycles more.
+    ``value`` in cycle t + 2 belongs to ``port`` and ``counter`` of cycle t; one reading in every cycle.
+
+    The walker stays at a port for 3 cycles. It stays for 16 cycles if there is something to count under another name
+    than OPENED and PACKETS. All events of a name since the last visit count once; OPENED and PACKETS count each event,
+    up to ``room``. Where counters are to be cleared (after a reset: at every port) the walker stays 17 cycles more.
 
     Raises
     ------
@@ -81,8 +82,8 @@ class PortCounters(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         kinds = len(CounterId)
-        # Two copies of the same content: one to add to, one to look at. What the first reads is never written in the
-        # same cycle.
+        # Two copies of the same content: one to add to, one to read from outside. An address that is read in the first
+        # copy is never written in the same cycle.
         depth = kinds << index_bits(self.ports)
         m.submodules.memory = storage = memory.Memory(
             shape=COUNTER_BITS, depth=depth, init=[], attrs={"no_rw_check": 1}
@@ -94,19 +95,19 @@ class PortCounters(wiring.Component):
         # the port to visit next, as number and as mask
         turn = Signal(range(self.ports))
         at = Signal(self.ports, init=1)
-        # the walker goes there; takes along what it finds
+        # the walker goes to this port; it takes the port's events along
         visit = Signal()
         load = Signal()
         dirty = Signal(self.ports, init=-1)  # ports whose counters are to be cleared
 
-        # What has happened at each port since the walker's last visit. What it takes along is 0 but for the port of its
-        # last visit.
+        # The events at each port since the walker's last visit. The values that the walker takes along are 0 except for
+        # the port of its last visit.
         notes, sums = [], {kind: [] for kind in _SUMMED}
         for n, events in enumerate(self.events):
             visited, goes, leave = (Signal(name=f"{name}_{n}") for name in ("visited", "goes", "leave"))
             m.d.sync += visited.eq(at[n] & load)
             m.d.comb += [
-                goes.eq(visited & ~dirty[n]),  # what comes behind a clearing waits until that is done
+                goes.eq(visited & ~dirty[n]),  # events behind a clearing wait until the clearing is done
                 leave.eq(goes | self.clear[n]),
             ]
 
@@ -130,10 +131,10 @@ class PortCounters(wiring.Component):
                     kind.name.lower(), self.room[kind].bit_length(), lambda value: plus(value, events[kind]), sums[kind]
                 )
 
-        # The walker: at which counter of which port it is, and what it has found there.
+        # The walker: its port, its counter there, and the events that it has found.
         port = Signal(range(self.ports))
         kind = Signal(range(kinds))
-        arrived = Signal(kinds - len(_SUMMED))  # what it finds, in its second cycle at a port
+        arrived = Signal(kinds - len(_SUMMED))  # the events that it finds, in its second cycle at a port
         found = Signal(len(arrived) + 1, reset_less=True)
         carried = {
             kind: Signal(room.bit_length(), name=f"{kind.name.lower()}_carried") for kind, room in self.room.items()
@@ -142,7 +143,7 @@ class PortCounters(wiring.Component):
             m.d.comb += carried[summed].eq(reduce(or_, values))
         m.d.comb += arrived.eq(reduce(or_, notes))
         idle = Signal(init=1)  # it is between two ports
-        # this is all here; it has found anything
+        # the last cycle at this port; the walker has found events
         last = Signal()
         some = Signal()
         clearing = Signal()
@@ -184,7 +185,7 @@ class PortCounters(wiring.Component):
                 some.eq(0),
                 clearing.eq(~load),
             ]
-        # It rests at port 0 after a round without work: where it stands must not depend on how long there was none.
+        # The walker rests at port 0 after a round without work: its place must not depend on the time without work.
         with m.If(self.awake):
             m.d.sync += clean.eq(0)
         with m.Elif(visit & at[0]):
@@ -192,7 +193,7 @@ class PortCounters(wiring.Component):
         with m.Elif(some):
             m.d.sync += clean.eq(0)
 
-        # A counter is read, added to and written in three cycles; the walker comes back to it after six at the
+        # A counter is read, added to and written in three cycles. The walker comes back to it after six cycles at the
         # earliest.
         address, address_1, address_2 = (
             Signal(len(write_port.addr), name=f"address_{k}", reset_less=True) for k in range(3)

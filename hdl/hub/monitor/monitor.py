@@ -1,7 +1,7 @@
 """Monitor of the HUB: its counters, its record of events and the state of its ports, shown byte by byte.
 
-Source: "The Design of Nectar" (1989), section 4.1, names an instrumentation board on the HUB's backplane; what it shows
-and how is ours (``docs/monitor.md``).
+Source: "The Design of Nectar" (1989), section 4.1, names an instrumentation board on the HUB's backplane. All details
+are ours (``docs/monitor.md``).
 """
 
 from functools import reduce
@@ -30,35 +30,35 @@ class Monitor(wiring.Component):
     ports : int
         Ports of the HUB.
     profile : HubProfile
-        What the identity tells of the HUB's latencies.
+        Source of the latencies that the identity tells.
 
     Members
     -------
     events, awake : as in PortCounters
-        What is counted.
+        Events to count.
     decision, decision_valid, closed, unlocked, expired : as in Recorder
-        What is recorded.
+        Events to record.
     flags : In(6).array(ports)
         State of each port, bits as in Flag.
     watchdog_log : In(5)
         Logarithm of the watchdog's time.
     select, offset : In(8), In(8)
-        What to show, as in Select, and which byte of it; bit 7 of ``offset`` (POP) is not looked at when events are
-        selected.
+        ``select``: the selection, as in Select. ``offset``: the byte of the selection. When events are selected, bit 7
+        of ``offset`` (POP) does not count for the byte.
     pop : In(1)
         Pulse: takes out the oldest event if POP is set in ``offset`` and events are selected.
     clear, clear_valid : In(8), In(1)
-        What to clear, as in Clear. Ports that there are not have no effect.
+        The thing to clear, as in Clear. Ports that do not exist have no effect.
     byte : Out(8)
         The byte; 0 where there is nothing to show.
     active : Out(1)
-        Events are recorded, or something is still to be counted; while it is 0 and ``awake`` and ``clear_valid`` are,
+        Events are recorded, or something is still to be counted. While ``active``, ``awake`` and ``clear_valid`` are 0,
         nothing changes.
 
     Timing
     ------
-    ``select`` and ``offset`` of cycle t are answered by ``byte`` in cycle t + 4, as things are in cycle t and with the
-    event that ``pop`` takes out in that cycle; one reading in every cycle. *Clear* takes effect two cycles later.
+    ``byte`` in cycle t + 4 belongs to ``select`` and ``offset`` of cycle t. It shows the state of cycle t, including
+    the event that ``pop`` takes out in cycle t. One reading in every cycle. *Clear* takes effect two cycles later.
 
     Raises
     ------
@@ -98,7 +98,7 @@ class Monitor(wiring.Component):
         m.submodules.counters = counters = PortCounters(self.ports)
         m.submodules.recorder = recorder = Recorder(self.ports)
 
-        # The ports are far away, and what they tell of comes late in the cycle.
+        # The ports are far away, and their events come late in the cycle: therefore registers.
         clear = Signal(self.ports)
         start = Signal()
         stop = Signal()
@@ -120,7 +120,7 @@ class Monitor(wiring.Component):
             self.active.eq(recorder.running | counters.busy | clear.any() | start | awake),
         ]
 
-        # Cycle t + 1: what is selected.
+        # Cycle t + 1: the selection.
         select = Signal(8, reset_less=True)
         offset = Signal(8, reset_less=True)
         m.d.sync += [select.eq(self.select), offset.eq(self.offset)]
@@ -130,9 +130,8 @@ class Monitor(wiring.Component):
             recorder.pop.eq(self.pop & self.offset[7] & (self.select == Select.EVENTS)),
         ]
 
-        # Cycle t + 2: each part shows its byte; what is selected is told one from the other. The record's block RAM
-        # takes most of a cycle, so the event is shown whole, and which of its bytes it is to be, if any, is told beside
-        # it.
+        # Cycle t + 2: each part shows its byte, and the selection is decoded. The record's block RAM takes most of a
+        # cycle. So the whole event is registered, and the number of its selected byte, if any, is decoded beside it.
         flags, identity = (Signal(8, name=name, reset_less=True) for name in ("flags_byte", "identity_byte"))
         text = Signal(8 * EVENT_BYTES, reset_less=True)
         event_bytes = Signal(EVENT_BYTES, reset_less=True)

@@ -1,7 +1,7 @@
-"""Recorder of what the controller decides and what ends: events with time stamps in one block RAM.
+"""Recorder of decisions of the controller, and of ends of connections and locks: events with times in one block RAM.
 
 Source: "The Design of Nectar" (1989), section 4.1: an instrumentation board records events of the crossbar and its
-controller; the layout is ours (``docs/monitor.md``).
+controller. The layout is ours (``docs/monitor.md``).
 """
 
 from functools import reduce
@@ -21,7 +21,7 @@ PORT_BITS = 7
 
 
 class Decision(data.Struct):
-    """What the controller has decided."""
+    """An event of the HUB: a decision of the controller, or the end of a connection or lock."""
 
     output: PORT_BITS
     input: PORT_BITS
@@ -29,7 +29,7 @@ class Decision(data.Struct):
 
 
 class Entry(data.Struct):
-    """A recorded event."""
+    """A recorded event with its time."""
 
     what: Decision
     time: TIME_BITS
@@ -55,15 +55,15 @@ class Recorder(wiring.Component):
     Members
     -------
     start, stop : In(1)
-        Pulses: empties the record and begins it anew; ends it.
+        Pulses. ``start``: the record is emptied and begins anew. ``stop``: recording ends.
     decision, decision_valid : In(Decision), In(1)
         OPENED, REFUSED, LOCKED, UNLOCKED or SUPERVISOR.
     closed, unlocked, expired : In(ports)
-        Pulses: the connection to this output ends, or the lock on it without a decision; the watchdog expires at this
-        input. ``closed`` and an OPENED that takes effect in the same cycle, if they name the same output: the old
-        connection, then the new.
+        Pulses: the connection to this output ends; the lock on this output ends without a decision; the watchdog
+        expires at this input. If ``closed`` and an OPENED that takes effect in the same cycle name the same output, the
+        old connection ends before the new connection begins.
     oldest, valid : Out(Entry), Out(1)
-        The oldest event of the cycle before, if there was one.
+        The oldest event of the cycle before, if there was an event.
     pop : In(1)
         The oldest event is taken out; no effect when there is none.
     running : Out(1)
@@ -71,12 +71,14 @@ class Recorder(wiring.Component):
 
     Timing
     ------
-    An event of cycle t is stamped with t + 1 - s, s being the cycle of ``start``, if nothing is before it. One event is
-    written in a cycle: decisions first; then TIMED_OUT, CLOSED and UNLOCKED, each by port number. Stamps are late by
-    the time that an event waits. A CLOSED or UNLOCKED that still waits when its output is opened or locked anew is left
-    out. Before an event, WRAP is written if the high part of the time has changed since the last, and LOST if events
-    were lost; a decision waits that long, and is lost if others follow in every cycle. When the record is full all
-    events are lost.
+    One event is written in a cycle: decisions first; then TIMED_OUT, CLOSED and UNLOCKED, each by port number. An event
+    of cycle t is stamped with t + 1 - s, where s is the cycle of ``start``. If the event waits, the stamp is late by
+    the time of the wait.
+
+    A CLOSED that still waits when its output is opened anew is left out. An UNLOCKED that still waits when its output
+    is locked anew is left out, too. Before an event, WRAP is written if the high part of the time has changed since the
+    last event, and LOST if events were lost. A decision waits during these writes. It is lost if others follow in every
+    cycle. When the record is full all events are lost.
 
     Raises
     ------
@@ -108,8 +110,8 @@ class Recorder(wiring.Component):
         m.submodules.memory = storage = memory.Memory(shape=Entry, depth=EVENT_DEPTH, init=[], attrs={"no_rw_check": 1})
         write_port, read_port = storage.write_port(), storage.read_port()
 
-        # A reset ends the recording. All else is without reset: while nothing is recorded it is cleared in every cycle,
-        # or means nothing.
+        # A reset ends the recording. The other registers have no reset: while nothing is recorded they are cleared in
+        # every cycle, or mean nothing.
         now = Signal(TIME_BITS + 2 * PORT_BITS, reset_less=True)
         # WRAP and LOST are to be written
         wrapped = Signal(reset_less=True)
@@ -120,8 +122,8 @@ class Recorder(wiring.Component):
         with m.Elif(self.stop):
             m.d.sync += self.running.eq(0)
 
-        # Decisions on their way. The one that cannot be written at once is held.
-        begin = Signal()  # nothing that was before counts
+        # Decisions on their way. A decision that cannot be written at once is held.
+        begin = Signal()  # earlier events do not count
         m.d.comb += begin.eq(self.start | ~self.running)
         early, new, held = (Signal(Decision, name=name, reset_less=True) for name in ("early", "new", "held"))
         early_valid, new_valid, held_valid = (
@@ -134,7 +136,8 @@ class Recorder(wiring.Component):
             new_valid.eq(early_valid),
         ]
 
-        # All else waits in a bit for each port, and is picked in order. What a decision replaces is dropped.
+        # Other events wait in a bit for each port, and are picked in order. An event that a decision replaces is
+        # dropped.
         others = {Event.TIMED_OUT: self.expired, Event.CLOSED: self.closed, Event.UNLOCKED: self.unlocked}
         replaced_by = {Event.CLOSED: Event.OPENED, Event.UNLOCKED: Event.LOCKED}
         waiting = {kind: Signal(self.ports, name=f"waiting_{kind.name.lower()}", reset_less=True) for kind in others}
@@ -167,7 +170,7 @@ class Recorder(wiring.Component):
         event = Signal(Decision)
         take = Signal()
         decided = Signal()
-        dropped = Signal()  # the picked event is one that the new decision replaces
+        dropped = Signal()  # the new decision replaces the picked event
         index = one_hot_index(picked)
         m.d.comb += [
             dropped.eq(

@@ -1,1 +1,1 @@
-"""One port of a HUB: what happens to symbols that arrive, and to those that leave."""
+"""One port of a HUB: the way of symbols that arrive, and of symbols that leave."""

@@ -1,9 +1,9 @@
 """Way past the input queue: a symbol that finds the queue empty passes on in the same cycle, or waits here in front of
-it.
+the queue.
 
-The queue's block RAM needs three cycles; the few places here need one, and none if nothing waits: what comes from the
-fiber is written to the next free place at the same time as to the input register. Only symbols outside of commands come
-this way, since a command must wait until it is complete; a command for this HUB that is complete may be taken without
+The queue's block RAM needs three cycles. The few places here need one cycle, and none if nothing waits: a symbol from
+the fiber is written to the next free place at the same time as to the input register. Only symbols outside of commands
+come this way, since a command must wait until it is complete. A complete command for this HUB may be taken without
 having been in the queue.
 
 Source: ours (``docs/hub.md``, "Timing").
@@ -30,29 +30,31 @@ class Bypass(wiring.Component):
     Members
     -------
     coming : In(9)
-        What the port's input register holds in the next cycle.
+        The symbol that the port's input register holds in the next cycle.
     plain : In(1)
         The input register holds a symbol that belongs to no command.
     open, divert : Out(1), Out(1)
-        Such a symbol comes this way, and must not be written to the queue; there is one, and it does.
+        ``open``: a ``plain`` symbol comes this way, and must not be written to the queue. ``divert``: ``open`` and
+        ``plain``.
     oldest, oldest_valid, pop_queue, empty : In(9), In(1), Out(1), In(1)
         The queue.
     clear : In(1)
-        What is here, and what comes in this cycle, is thrown away, save what is taken.
+        The symbols here, and the symbol that comes in this cycle, are thrown away, except a symbol that is taken.
     entry, own, valid, pop : Out(9), Out(1), Out(1), In(1)
-        For the head. ``own`` of what is valid: it is the first entry of a command for this HUB, which always comes from
+        For the head. ``own``: the valid entry is the first of a command for this HUB. Such an entry always comes from
         the queue.
     clean : Out(1)
-        Nothing is here nor in the queue; what is in the input register is at ``entry``, valid or not.
+        Nothing is here nor in the queue. The symbol in the input register is at ``entry``, valid or not.
     busy : Out(1)
         Something is here.
 
     Timing
     ------
-    A symbol in the input register is ``valid`` in the same cycle if it finds the places here and the queue ``clean``.
-    One symbol in and one out in every cycle. From the queue's ``oldest`` to ``entry`` one cycle. A stream flows without
-    gaps: while the head takes a symbol in every cycle, one is written to the queue only when all places here are taken,
-    and those take longer to leave than the queue needs.
+    A symbol in the input register is ``valid`` in the same cycle if the places here and the queue are ``clean``. One
+    symbol in and one out in every cycle. From the queue's ``oldest`` to ``entry`` one cycle.
+
+    A stream flows without gaps. While the head takes a symbol in every cycle, a symbol is written to the queue only
+    when all places here are taken. The symbols in these places take longer to leave than the queue needs.
     """
 
     def __init__(self):
@@ -78,23 +80,24 @@ class Bypass(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        # One place more than may wait, for what is coming.
+        # One place more than symbols may wait, for the symbol that is coming.
         places = BYPASS_ROOM + 1
         m.submodules.memory = storage = memory.Memory(shape=SYMBOL_BITS, depth=places, init=[])
         write_port, read_port = storage.write_port(), storage.read_port(domain="comb")
 
         pushed = Signal(range(places))
         popped = Signal(range(places))
+        # counting the symbol that comes in; if a symbol leaves
         next_pushed, next_popped = (
             Signal.like(pushed),
             Signal.like(popped),
-        )  # with what comes in, and if something leaves
+        )
         some = Signal()
         full = Signal()
-        # What is in the input register stands in the next free place; what came while the reset moved that place does
-        # not.
+        # The symbol in the input register stands in the next free place, too. ``fresh`` is 0 where this does not hold:
+        # an entry of the queue was written in the cycle in which the symbol came, or the port was reset.
         fresh = Signal()
-        # What the queue gives comes late in a cycle, so all else is ready before it.
+        # The queue's entry comes late in a cycle, so all other values are ready before it.
         arrives = Signal(SYMBOL_BITS, attrs={"keep": 1})
         m.d.comb += [
             arrives.eq(Mux(self.pop_queue, 0, self.coming)),
@@ -112,7 +115,7 @@ class Bypass(wiring.Component):
             write_port.en.eq(1),
         ]
         # ``pop`` is known last; both cases are ready before it.
-        # if something leaves there is more; if nothing leaves there is something
+        # if a symbol leaves, there is more; if no symbol leaves, there is something
         more = Signal()
         stay = Signal()
         m.d.comb += [
@@ -128,11 +131,13 @@ class Bypass(wiring.Component):
             popped.eq(Mux(self.clear, next_pushed, Mux(self.pop, next_popped, popped))),
         ]
 
-        # The head asks first of all whether the entry begins a command: registers know it, and not the memory.
-        owns = Signal(places, reset_less=True)  # of each place
+        # The head first needs to know whether the entry begins a command. Therefore registers hold this bit, not the
+        # memory.
+        owns = Signal(places, reset_less=True)  # the bit of each place
         comes_own = Signal()
         came_own = Signal(reset_less=True)
-        # The next entry is what was written last; if not, whether it begins a command. Behind a reset there is none.
+        # ``newest``: the next entry is the one written last. ``was_own``: it is another one, and begins a command.
+        # Behind a reset there is no entry.
         newest = Signal(reset_less=True)
         was_own = Signal(reset_less=True)
         m.d.comb += [

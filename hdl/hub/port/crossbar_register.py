@@ -1,7 +1,7 @@
 """Register between crossbar and output port, for profiles that have one.
 
-Source: "The Design of Nectar" (1989), section 4: a symbol takes five cycles through the prototype; that this is one of
-them is ours."""
+Source: "The Design of Nectar" (1989), section 4: a symbol takes five cycles through the prototype. This register as one
+of the five is ours."""
 
 from types import SimpleNamespace
 
@@ -27,15 +27,15 @@ class CrossbarRegister(wiring.Component):
     space : Out(1)
         A symbol may come in this cycle.
     ended : In(1)
-        The mark of a close all is taken from what is here and what comes in this cycle.
+        The connection ends: symbols here, and a symbol that comes in this cycle, lose the mark of a close all.
     output : Out(stream.Signature(CrossbarBeat))
-        The oldest.
+        The oldest symbol.
     start : Out(1)
         A start of packet is here.
 
     Timing
     ------
-    One cycle. ``space`` depends on registers only, and yet a stream flows without gaps.
+    One cycle. ``space`` depends on registers only. A stream flows without gaps nevertheless.
     """
 
     def __init__(self):

@@ -1,4 +1,4 @@
-"""Input side of a port: receiver, queue, head, the replies that arrived, and what there is to count.
+"""Input side of a port: decoder, queue, head, the replies that arrived, and the events to count.
 
 Source: "The Design of Nectar" (1989), section 4.1; ``docs/hub.md``, "Input side of a port" and "Errors".
 """
@@ -23,7 +23,7 @@ from .symbol_decoder import SymbolDecoder
 
 __all__ = ["InputPort", "ERROR_BITS"]
 
-#: Bits of the sum of errors; one bit more tells that it is greater.
+#: Bits of the sum of errors. One more bit tells that the sum is greater.
 ERROR_BITS = 8
 
 _COUNTER_OF = {
@@ -36,55 +36,55 @@ _COUNTER_OF = {
 
 
 class InputPort(wiring.Component):
-    """What a port does with the symbols that arrive.
+    """The way of symbols from a port's input register to the crossbar, and of commands to the controller.
 
     Parameters
     ----------
     ports, port : int
-        Ports of the HUB; number of this one.
+        Ports of the HUB; number of this port.
     capacity : int
         Symbols that the queue holds.
     bypass : bool
-        What finds the queue empty need not go through it.
+        A symbol or a command that finds the queue empty need not go through the queue.
 
     Members
     -------
     coming, rx_symbol, rx_kind : In(9), In(9), In(SymbolKind)
-        The input register, and what enters it.
+        ``coming``: the symbol that enters the input register. ``rx_symbol``, ``rx_kind``: the symbol in it.
     enabled : In(1)
         The port is in use.
     hub_id, crossbar, control, answer
         As in Head.
     reset_queue : In(1)
-        What is in the queue is thrown away, a command that waits is given up, and a ready signal is sent.
+        The queue is emptied, a command that waits is given up, and a ready signal is sent.
     expired : In(1)
-        What stands still is given up.
+        The watchdog has expired: a command that waits is given up, and a part of a command is taken back.
     send_ready : Out(1)
         A ready signal is to be sent.
     ready_arrived : Out(1)
         A ready signal has arrived.
     reply_source : Out(ReplySource())
-        Replies that arrived.
+        Replies that have arrived.
     no_route, reply_lost : In(1), In(1)
         The reply bus could not deliver a reply of this port: there was no connection, or no room.
     moved : Out(1)
         Something leaves the head.
     held : Out(1)
-        There is something in the queue or at its head, be it part of a command.
+        There is something in the queue or at its head, or a part of a command.
     errors : Out(9)
-        Errors counted; with bit 8 set there have been more than 255.
+        Sum of errors. With bit 8 set there have been more than 255.
     level : Out(LEVEL_BITS)
         As in InputQueue.
     events : Out(len(CounterId))
-        What is to be counted in this cycle, by CounterId. The bit of OPENED is 0: the controller knows of it.
+        Events to count in this cycle, by CounterId. The bit of OPENED is 0: the controller counts it.
     busy : Out(1)
         A symbol, a command or a reply is under way.
 
     Timing
     ------
-    A symbol in the input register in cycle t can move in cycle t + 2, with ``bypass`` in t if the queue is empty. A
-    command for this HUB of which the last symbol is in the input register in cycle t stands in the request register in
-    t + 4, or t + 1. ``errors`` follows two cycles later than what it counts.
+    A symbol in the input register in cycle t can move in cycle t + 2; with ``bypass`` in t, if the queue is empty. A
+    command for this HUB whose last symbol is in the input register in cycle t stands in the request register in t + 4;
+    with ``bypass`` in t + 1, if the queue is empty. ``errors`` follows two cycles after the error.
 
     Raises
     ------
@@ -204,7 +204,7 @@ class InputPort(wiring.Component):
         ]
         wiring.connect(m, replies.source, wiring.flipped(self.reply_source))
 
-        # What there is to count.
+        # Events to count.
         events = {
             CounterId.PACKETS: head.start_left,
             CounterId.RESERVED: receiver.reserved,

@@ -1,4 +1,4 @@
-"""Input queue of a port: a kilobyte and room for framing; a command becomes visible only when it is complete.
+"""Input queue of a port: a kilobyte and room for framing. A command becomes visible only when it is complete.
 
 Source: "The Design of Nectar" (1989), sections 4.1 and 4.2.3. The extra room and the commit are ours (``docs/hub.md``).
 """
@@ -19,35 +19,35 @@ _LEAST = 9
 
 
 class InputQueue(wiring.Component):
-    """FIFO of symbols to which a command is added as a whole.
+    """FIFO of symbols. The symbols of a command are added together.
 
     Parameters
     ----------
     capacity : int
-        Entries that it holds, at least 9.
+        Entries that the queue holds, at least 9.
 
     Members
     -------
     write, entry, place : In(1), In(9), In(range(1, 5))
-        Writes an entry, the ``place``-th behind those that are committed, be there room or not.
+        Writes an entry, the ``place``-th behind the committed entries, even without room.
     commit : In(1)
-        Only with ``write``: this entry and all places before it are committed; 1, 2 or 4 of them, one only when not
-        ``full``, more only when it has not been ``tight`` since the last commit.
+        Only with ``write``: commits this entry and all places before it, 1, 2 or 4 in all. One entry only when not
+        ``full``. More entries only if the queue has not been ``tight`` since the last commit.
     amount : In(range(1, 5))
-        With ``commit`` the same as ``place``; it may come earlier in the cycle than that.
+        With ``commit`` the same as ``place``. It may come earlier in the cycle than ``place``.
     full, tight : Out(1), Out(1)
-        There is no room for an entry, for a whole command.
+        ``full``: there is no room for an entry. ``tight``: there is no room for a whole command.
     clear : In(1)
-        All that was committed before this cycle is thrown away, save what is taken in it. At most two entries are
-        committed in the same cycle, and these have room.
+        All entries committed before this cycle are thrown away, except an entry that is taken in this cycle. At most
+        two entries are committed in the same cycle; they stay, and have room.
     oldest, valid : Out(9), Out(1)
-        The oldest entry that is committed.
+        The oldest committed entry.
     empty : Out(1)
-        Nothing is committed, be it ``valid`` yet or not.
+        No entry is committed, whether ``valid`` yet or not.
     pop : In(1)
-        The oldest entry is taken; only when ``valid``.
+        The oldest entry is taken. Only when ``valid``.
     level : Out(LEVEL_BITS)
-        Entries that are committed, not counting the oldest if that is ``valid``.
+        Number of committed entries, without the oldest if it is ``valid``.
 
     Timing
     ------
@@ -88,15 +88,15 @@ class InputQueue(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         bits = (self.capacity + COMMAND_LENGTH).bit_length()
-        # What is read in the cycle in which it is written is not valid; synthesis need not care what it is.
+        # An entry that is read in the cycle in which it is written is not valid. Synthesis need not keep its value.
         m.submodules.memory = storage = memory.Memory(
             shape=SYMBOL_BITS, depth=1 << bits, init=[], attrs={"no_rw_check": 1}
         )
         write_port, read_port = storage.write_port(), storage.read_port()
 
-        committed = Signal(bits)  # where the last committed entry stands
-        first = Signal(bits, init=1)  # where the first entry stands that has not been read from the memory
-        unread = Signal(range(self.capacity + 1))  # committed entries that have not been read
+        committed = Signal(bits)  # address of the last committed entry
+        first = Signal(bits, init=1)  # address of the first entry that has not been read from the memory
+        unread = Signal(range(self.capacity + 1))  # number of committed entries that have not been read
         address = Signal(bits)
         commits = Signal()
         reads = Signal()
@@ -112,7 +112,7 @@ class InputQueue(wiring.Component):
             self.oldest.eq(read_port.data),
             self.empty.eq(~self.valid & (unread == 0)),
             self.level.eq(unread),
-            # Where room is short, one entry has been read.
+            # When room is short, one entry has been read already.
             self.full.eq(unread == self.capacity - 1),
             self.tight.eq(unread >= self.capacity - COMMAND_LENGTH),
         ]

@@ -1,7 +1,7 @@
-"""Input register of a port: what arrives from the fiber, or in loop back from the port's own output, and what it is.
+"""Input register of a port: a symbol from the fiber, or in loop back from the port's own output, and its kind.
 
-Source: "The Design of Nectar" (1989), section 4.1. What a symbol is is decoded in front of the register, where there is
-time for it.
+Source: "The Design of Nectar" (1989), section 4.1. The kind of a symbol is decoded in front of the register, where
+there is time for it.
 """
 
 from amaranth.hdl import Cat, Module, Mux, Signal
@@ -14,7 +14,7 @@ __all__ = ["SymbolKind", "InputRegister"]
 
 
 class SymbolKind(data.Struct):
-    """What a symbol is: at most one bit is set, none if nothing arrives or if it is an idle."""
+    """Kind of a symbol. At most one bit is set; none if no symbol or an idle arrives."""
 
     byte: 1
     frame: 1  # a start or an end of packet
@@ -22,7 +22,7 @@ class SymbolKind(data.Struct):
     reply: 1
     ready: 1
     reserved: 1
-    refused: 1  # a start, command or reply at a disabled port, which takes nothing else
+    refused: 1  # a start, command or reply at a disabled port; such a port has no other kind
 
 
 #: Kinds of control codes, and the codes that are refused at a disabled port.
@@ -36,22 +36,22 @@ _REFUSED = (Control.START, Control.COMMAND, Control.REPLY)
 
 
 class InputRegister(wiring.Component):
-    """Registers what arrives.
+    """Registers each symbol that arrives.
 
     Members
     -------
     rx_payload, rx_valid : In(9), In(1)
         The pins.
     looped, loop_symbol, loop_valid : In(1), In(9), In(1)
-        In loop back, what leaves the port is heard instead of the pins.
+        In loop back, the symbol that leaves the port arrives instead of the symbol at the pins.
     enabled : In(1)
         The port is in use.
     coming : Out(9)
-        What arrives, if anything does.
+        The symbol that arrives, if one arrives.
     symbol, kind : Out(9), Out(SymbolKind)
-        What arrived in the cycle before.
+        The symbol that arrived in the cycle before.
     valid : Out(1)
-        Something arrived in the cycle before, be it an idle.
+        A symbol arrived in the cycle before; an idle counts, too.
 
     Timing
     ------
@@ -85,7 +85,7 @@ class InputRegister(wiring.Component):
             valid.eq(Mux(self.looped, self.loop_valid, self.rx_valid)),
             self.symbol.eq(held),
         ]
-        # A control code of those that are sent has a number below 8.
+        # A control code that is not reserved has a number below 8.
         number = symbol[:3]
         known = Signal()
         m.d.comb += [

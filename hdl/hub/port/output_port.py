@@ -1,4 +1,4 @@
-"""Output side of a port: the register in front of the fiber, and what is inserted there.
+"""Output side of a port: the register in front of the fiber, and the ready signals and replies inserted there.
 
 Source: "The Design of Nectar" (1989), sections 4.1, 4.2.1 and 4.2.3; ``docs/hub.md``, "Output side of a port".
 """
@@ -17,17 +17,17 @@ from .reply_sender import ReplySender
 
 __all__ = ["OutputPort", "READY_LIMIT"]
 
-#: Ready signals that wait for an output register; more than that say nothing new.
+#: Ready signals that wait for an output register. More ready signals would say nothing new.
 READY_LIMIT = 15
 
 
 def _stepped(number, steps, down):
-    """``number`` and one more, or with ``down`` one less, if it ``steps``."""
+    """``number``; with ``steps`` one more, or with ``steps`` and ``down`` one less."""
     return Cat(bit ^ Cat(steps, *(lower ^ down for lower in number[:n])).all() for n, bit in enumerate(number))
 
 
 class OutputPort(wiring.Component):
-    """Puts ready signals, replies and what comes through the crossbar on the fiber, in this order of precedence.
+    """Puts ready signals, replies and symbols from the crossbar on the fiber, in this order of precedence.
 
     Parameters
     ----------
@@ -37,19 +37,20 @@ class OutputPort(wiring.Component):
     Members
     -------
     beat, push : In(CrossbarBeat), In(1)
-        A symbol from the crossbar; only when there is ``space``.
+        A symbol from the crossbar. Only when there is ``space``.
     space : Out(1)
         A symbol may come in this cycle.
     send_ready, repair : In(1), In(1)
-        A ready signal is to be sent; one each.
+        A ready signal is to be sent, one for each of these signals.
     ready_arrived : In(1)
         A ready signal has arrived at this port.
     ready_set, ready_clear : In(1), In(1)
-        The ready bit is to be set or cleared; the latter wins.
+        The ready bit is to be set; to be cleared. ``ready_clear`` wins.
     reply_byte, reply_place, reply_push, reply_full, answer
         As in ReplySender.
     ended : In(1)
-        The connection that leads here ends in this cycle: a close all of it that is on its way closes nothing any more.
+        The connection that leads here ends in this cycle. A *close all* of this connection that is on its way closes
+        nothing any more.
     ready : Out(1)
         The ready bit is 1 and no start of packet is on its way to the output register.
     ready_bit : Out(1)
@@ -58,23 +59,24 @@ class OutputPort(wiring.Component):
         The last symbol of a close all entered the output register in the cycle before: the connection that leads here
         ends.
     looped : In(1)
-        Loop back: the fiber is idle, and what would go there is taken at once, by ``loop``.
+        Loop back: the fiber is idle, and a symbol for the fiber is taken at once, by ``loop_symbol``.
     tx : Out(stream.Signature(9))
         The fiber.
     loop_symbol, loop_valid : Out(9), Out(1)
-        What leaves in loop back.
+        The symbol that leaves in loop back.
     busy : Out(1)
         Something waits to be sent or to be closed.
 
     Timing
     ------
     A symbol that comes in cycle t is at ``tx`` in cycle t + 1, with ``register`` in t + 2, if nothing is in its way.
-    There is one place beside the output register: for a symbol that finds the output register taken, and for what is
-    inserted. That comes there when the output register is loaded. ``space`` depends on registers only; a stream flows
-    without gaps.
 
-    The ready bit hears of a start in the cycle in which it is first at ``tx``: a ready signal that arrives in that
-    cycle loses, as does one that arrives in the cycle of a ``ready_clear``.
+    There is one place beside the output register. It is for a symbol that finds the output register taken, and for an
+    inserted symbol (of a ready signal or a reply). An inserted symbol comes there when the output register is loaded.
+    ``space`` depends on registers only; a stream flows without gaps.
+
+    A start clears the ready bit in the cycle in which the start is first at ``tx``. A ready signal that arrives in this
+    cycle, or in the cycle of a ``ready_clear``, loses.
 
     Raises
     ------
@@ -116,7 +118,7 @@ class OutputPort(wiring.Component):
     def elaborate(self, platform):
         m = Module()
 
-        # What comes from the crossbar.
+        # Symbols from the crossbar.
         came = Signal(CrossbarBeat)
         comes = Signal()
         free = Signal()  # the place beside the output register is empty
@@ -157,8 +159,8 @@ class OutputPort(wiring.Component):
             replies.take.eq(load & (readies == 0) & replies.waiting),
             replies.muted.eq(readies != 0),
         ]
-        # One that is sent and a repair cancel each other; the head's comes last in the cycle. A carry chain would be
-        # slower, and no smaller.
+        # A ready signal that is sent and a repair cancel each other. The head's ready signal comes last in the cycle. A
+        # carry chain would be slower, and no smaller.
         rest = Signal.like(readies)
         ready_moves = Signal()
         m.d.comb += [
@@ -167,8 +169,8 @@ class OutputPort(wiring.Component):
         ]
         m.d.sync += readies.eq(_stepped(rest, self.send_ready & ~rest.all(), 0))
 
-        # The place beside the output register takes what is inserted when that register is loaded, and at other times a
-        # symbol that comes.
+        # The place beside the output register takes an inserted symbol when the output register is loaded. At other
+        # times it takes a symbol that comes.
         payload = Signal(SYMBOL_BITS, reset_less=True)
         beside = Signal(CrossbarBeat, reset_less=True)
         valid = Signal()
@@ -177,7 +179,7 @@ class OutputPort(wiring.Component):
             load.eq(~valid | self.tx.ready | self.looped),
             free.eq(~taken),
         ]
-        # What comes from the crossbar is known last in a cycle; all else is ready before it.
+        # The symbol from the crossbar is known last in a cycle; all other values are ready before it.
         stays = Signal()
         closes_beside = Signal()
         closes_here = Signal()

@@ -25,9 +25,9 @@ class ReplySource(wiring.Signature):
     valid : Out(1)
         A reply waits.
     place, byte : In(2), Out(8)
-        The byte at that place of the oldest: opcode (1), HUB (2) or value (3).
+        The byte at this place of the oldest reply: opcode (1), HUB (2) or value (3).
     pop : In(1)
-        The oldest is taken out.
+        The oldest reply is taken out.
     """
 
     def __init__(self):
@@ -35,21 +35,21 @@ class ReplySource(wiring.Signature):
 
 
 class ReplyBuffer(wiring.Component):
-    """FIFO of replies that is written and read by the byte.
+    """FIFO of replies, written and read by the byte.
 
     Members
     -------
     byte, place, strobe : In(8), In(2), In(1)
-        A byte of a reply that arrives: opcode (1), HUB (2) or value (3), which completes it. One that does not come to
-        its end is replaced by the next.
+        A byte of a reply that arrives: opcode (1), HUB (2) or value (3). The value completes the reply. A reply that is
+        not completed is replaced by the next.
     lost : Out(1)
         The reply that is completed in this cycle found no room when its opcode arrived.
     source : Out(ReplySource)
-        The oldest.
+        The oldest reply.
 
     Timing
     ------
-    A reply that is completed in cycle t is ``valid`` in cycle t + 1 if nothing is before it. Room that becomes free in
+    A reply that is completed in cycle t is ``valid`` in cycle t + 1 if no reply is before it. Room that becomes free in
     a cycle can be used in the next.
     """
 
@@ -65,10 +65,10 @@ class ReplyBuffer(wiring.Component):
         popped = Signal(range(2 * ARRIVED_ROOM))
         full = Signal()
         comes = Signal()
-        some = Signal()  # a reply is here: the reply bus asks for it early in a cycle, so a register knows it
+        some = Signal()  # a reply is here; a register, since the reply bus needs it early in a cycle
         no_room = Signal()  # the reply that arrives found no room
         m.d.comb += [
-            # There are never more in it; and what is written of a reply that found no room is written over by the next.
+            # There are never more replies than the room. The next reply is written over one that found no room.
             full.eq((pushed - popped)[len(pushed) - 1]),
             write_port.addr.eq(Cat(self.place, pushed[:-1])),
             write_port.data.eq(self.byte),

@@ -1,4 +1,4 @@
-"""Replies that wait for a port's output register, symbol by symbol: those from the reply bus, and the answer of the
+"""Replies that wait for a port's output register, symbol by symbol: replies from the reply bus, and the answer of the
 port's head.
 
 Source: "The Design of Nectar" (1989), section 4.2.1; the room for four is ours (``docs/hub.md``, "Replies").
@@ -15,33 +15,33 @@ from ..messages import Reply
 
 __all__ = ["ReplySender", "REPLY_ROOM"]
 
-#: Replies from the reply bus that wait for an output register, the one that is being sent included.
+#: Replies from the reply bus that wait for an output register, including the reply that is being sent.
 REPLY_ROOM = 4
 
 
 class ReplySender(wiring.Component):
-    """FIFO of replies that is written and read by the byte, and an answer that waits elsewhere, in turns.
+    """FIFO of replies, written and read by the byte. Takes turns with an answer that waits outside.
 
     Members
     -------
     byte, place, push : In(8), In(2), In(1)
-        A byte of a reply from the bus: opcode (1), HUB (2) or value (3), in consecutive cycles. If the first comes when
-        it is ``full``, it is not taken, and the others do not come.
+        A byte of a reply from the bus: opcode (1), HUB (2) or value (3), in consecutive cycles. If the opcode comes
+        while the FIFO is ``full``, it is not taken, and the other bytes do not come.
     full : Out(1)
         There is no room. The room of a reply is free when its last symbol has been taken.
     answer : In(stream.Signature(Reply))
         The port's own answer; taken with its last symbol.
     symbol, waiting : Out(9), Out(1)
-        The next symbol, and that there is one.
+        The next symbol, and that there is a next symbol.
     muted : In(1)
         ``symbol`` is 0.
     take : In(1)
-        The symbol is taken; only when ``waiting``.
+        The symbol is taken. Only when ``waiting``.
 
     Timing
     ------
-    A reply of which the last byte is pushed in cycle t is ``waiting`` from cycle t + 1 on, an answer at once. ``full``
-    follows what is pushed and taken in the next cycle. If both wait, the one is sent that was not sent last."""
+    A reply whose last byte is pushed in cycle t is ``waiting`` from cycle t + 1 on, an answer at once. ``full`` follows
+    pushes and takes in the next cycle. If a reply and an answer wait, the kind is sent that was not sent last."""
 
     def __init__(self):
         super().__init__(
@@ -72,12 +72,12 @@ class ReplySender(wiring.Component):
         ]
 
         at = Signal(range(COMMAND_LENGTH))  # symbol of the reply that is being sent
-        # it is the port's own; the next one would be, too
+        # the reply under way is the port's own answer; the next reply would be the answer
         own = Signal()
         turn = Signal()
         last = Signal()
         some = Signal()  # a reply is in the memory
-        # one more; one less
+        # the memory gets one more reply; one less
         comes = Signal()
         goes = Signal()
         m.d.comb += [
@@ -88,7 +88,7 @@ class ReplySender(wiring.Component):
             comes.eq(self.push & (self.place == COMMAND_LENGTH - 1)),
             goes.eq(last & ~own),
         ]
-        # Whether there is one, and whether there is room, is asked early in a cycle: registers know it.
+        # ``some`` and ``full`` are needed early in a cycle: therefore they are registers.
         m.d.sync += [
             come.eq(come + comes),
             sent.eq(sent + goes),
@@ -96,7 +96,7 @@ class ReplySender(wiring.Component):
             self.full.eq(~goes & (self.full | comes & ((come - sent)[: len(come)] == REPLY_ROOM - 1))),
         ]
 
-        # Byte 0 of a reply in the memory is never written, hence 0. So a few gates can select what is sent: all but one
+        # Byte 0 of a reply in the memory is never written, hence 0. So a few gates select the symbol: all terms but one
         # are 0.
         first = Signal()
         second = Signal()

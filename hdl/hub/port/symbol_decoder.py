@@ -1,10 +1,11 @@
-"""Decoder of a port: sorts the symbols that arrive into ready signals, replies and what enters the queue.
+"""Decoder of a port: sorts the symbols that arrive into ready signals, replies, and symbols for the queue.
 
-Commands are recognised here and not at the queue's head: their symbols are written to the queue as they arrive, but
-stay invisible to the head until the command is complete. So a fragment never reaches the head: it is written over
-when it is cut short. A command for this HUB ends up as two entries, which replace what was written of it:
-``OWN`` with bits 6:0 of the opcode, and the parameter with the opcode's bit 7 in bit 8. The opcode of a *close all* is
-marked.
+Commands are recognised here, not at the queue's head. Their symbols are written to the queue as they arrive, but stay
+invisible to the head until the command is complete. So a fragment never reaches the head: when a command is cut short,
+the next symbols are written over it.
+
+A command for this HUB becomes two entries, which replace its symbols: ``OWN`` with bits 6:0 of the opcode, and the
+parameter with the opcode's bit 7 in bit 8. The opcode of a *close all* is marked.
 
 Source: "The Design of Nectar" (1989), section 4.1 ("the I/O port extracts commands from the incoming byte stream");
 ``docs/wire.md`` and ``docs/hub.md``, "Input side of a port".
@@ -27,32 +28,34 @@ _LAST = COMMAND_LENGTH - 1
 
 
 class SymbolDecoder(wiring.Component):
-    """Sorts what arrives at a port.
+    """Sorts the symbols that arrive at a port.
 
     Members
     -------
     hub_id : In(8)
         ID of this HUB.
     enabled : In(1)
-        The port is in use; while it is not, nothing is under way here.
+        The port is in use. While it is not in use, nothing is under way here.
     coming, symbol, kind : In(9), In(9), In(SymbolKind)
-        What the port's input register holds in the next cycle, and what it holds.
+        ``coming``: the symbol that the port's input register holds in the next cycle. ``symbol``, ``kind``: the symbol
+        that it holds.
     discard : In(1)
-        What has arrived of a command is forgotten; the rest of it, beginning with this cycle's, is dropped.
+        The part of a command that has arrived is forgotten. The rest of the command, beginning with this cycle's
+        symbol, is dropped.
     write, entry, place, commit, amount : as in InputQueue
-        What enters the queue.
+        Entries for the queue.
     full, tight : In(1), In(1)
-        The queue has no room for an entry, for a whole command. What it has no room for is written, too, but not
+        The queue has no room for an entry; for a whole command. Symbols without room are written, too, but not
         committed.
     past, taken : In(1), In(1)
-        A symbol of no command is not committed, as it goes past the queue; so is a command for this HUB that is no
-        flush. The first only when not ``full``.
+        ``past``: a symbol of no command is not committed, since it goes past the queue; only when not ``full``.
+        ``taken``: a command for this HUB that is no flush is not committed, since it goes past the queue.
     plain : Out(1)
         The symbol belongs in the queue and to no command.
     own, op : Out(1), Out(8)
-        The symbol is the parameter of a command for this HUB, and completes it; the command's opcode.
+        ``own``: the symbol is the parameter of a command for this HUB, and completes it. ``op``: the command's opcode.
     flush : Out(1)
-        The symbol completes a flush for this HUB, which needs no room: all before it is to be thrown away.
+        The symbol completes a flush for this HUB. A flush needs no room: all entries before it are to be thrown away.
     partial : Out(1)
         Part of a command has arrived.
     reply_place, reply_strobe : Out(2), Out(1)
@@ -60,12 +63,12 @@ class SymbolDecoder(wiring.Component):
     ready : Out(1)
         A ready signal has arrived.
     refused, reserved, overrun, command_cut, reply_cut : Out(1)
-        Errors: a frame at a disabled port; a reserved code; a symbol that found no room, or belongs to a command that
-        found none; a command or a reply cut short.
+        Errors, in this order: a frame at a disabled port; a reserved code; a symbol that found no room, or whose
+        command found no room; a command cut short; a reply cut short.
 
     Timing
     ------
-    All outputs belong to the symbol in the input register in the same cycle. A symbol a cycle.
+    All outputs belong to the symbol in the input register in the same cycle. One symbol a cycle.
     """
 
     def __init__(self):
@@ -107,10 +110,11 @@ class SymbolDecoder(wiring.Component):
         kind, byte = self.kind, self.symbol[:8]
         m.d.comb += [self.ready.eq(kind.ready), self.reserved.eq(kind.reserved), self.refused.eq(kind.refused)]
 
-        # A reply: symbols of it that have arrived, 0 outside of one. It may stand within a command.
+        # A reply: the number of its symbols that have arrived, 0 outside of a reply. A reply may stand within a
+        # command.
         reply_place = Signal(range(COMMAND_LENGTH))
         next_reply_place = Signal(range(COMMAND_LENGTH))
-        ends = Signal()  # what a reply cannot go on with
+        ends = Signal()  # the symbol cannot belong to a reply under way
         m.d.comb += [
             ends.eq(kind.frame | kind.command | kind.reply | kind.reserved),
             self.reply_place.eq(reply_place),
@@ -129,18 +133,18 @@ class SymbolDecoder(wiring.Component):
         place = Signal(range(COMMAND_LENGTH))
         next_place = Signal(range(COMMAND_LENGTH))
         outside = Signal(init=1)  # neither a command nor a reply is under way
-        # as an ID the symbol is this HUB's; it is the ID that no HUB has
+        # if the symbol is an ID: it is this HUB's; it is the ID that no HUB has
         named = Signal(reset_less=True)
         for_all = Signal(reset_less=True)
         op = Signal(8, reset_less=True)
-        # it is for this HUB; any HUB may take it
+        # the command is for this HUB; any HUB may take it
         ours = Signal(reset_less=True)
         for_any = Signal(reset_less=True)
-        # it is a close all; it is a flush
+        # the command is a close all; it is a flush
         never = Signal(reset_less=True)
         flushes = Signal(reset_less=True)
-        spoiled = Signal()  # it found no room
-        void = Signal()  # it was forgotten
+        spoiled = Signal()  # the command found no room
+        void = Signal()  # the command was forgotten
         data = Signal()
         inside = Signal()
         alive = Signal()
@@ -182,7 +186,7 @@ class SymbolDecoder(wiring.Component):
             m.d.comb += next_place.eq(place + inside)
         m.d.sync += [place.eq(next_place), outside.eq((next_place == 0) & (next_reply_place == 0))]
 
-        # The queue. What is written may be without room, since it is behind all that is committed.
+        # The queue. A write needs no room, since it is behind all committed entries.
         claim = Signal()
         claims = Signal()
         second = Signal()
@@ -192,7 +196,7 @@ class SymbolDecoder(wiring.Component):
                 self.plain & self.full | self.enabled & kind.command & self.tight | inside & alive & spoiled
             ),
             self.write.eq(kind.frame | kind.command | data),
-            # All else means nothing without ``write``. A command becomes this HUB's own with its ID.
+            # The other signals mean nothing without ``write``. The HUB ID makes a command one for this HUB.
             claim.eq((place == 2) & for_us),
             second.eq((place == _LAST) & ours),
             claims.eq(kind.byte & claim),
