@@ -300,7 +300,7 @@ COMMANDS = (
     Command(Op.STATUS_INPUT, _CONTROLLER, "input port", "done: the number of outputs connected to it",
             "counts the connections of an input",
             (Error.BAD_PORT,), "checks a multicast before the data are sent"),
-    Command(Op.STATUS_QUEUE, _CONTROLLER, "input port", "done: the symbols in its queue, at most 255",
+    Command(Op.STATUS_QUEUE, _CONTROLLER, "input port", "done: the entries that wait in its queue, at most 255",
             "reads how full an input queue is",
             (Error.BAD_PORT,), "finds the HUB at which traffic jams"),
     Command(Op.STATUS_LOCK, _CONTROLLER, "output port",
