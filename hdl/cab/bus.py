@@ -207,14 +207,18 @@ class CpuBus(wiring.Component):
     def elaborate(self, platform):
         """Whose turn it is next and where that goes; the walk over an area; the look-up; the access; the answers."""
         m = Module()
-        at_work, valid = Signal(_Granted, reset_less=True), Signal()
-        access, where = at_work.access, Signal(_Where, reset_less=True)
+        at_work = Signal(_Granted, reset_less=True)
+        valid = Signal()
+        access = at_work.access
+        where = Signal(_Where, reset_less=True)
         ends = Signal()  # the access at work is over in this cycle
         parked = Signal(_Parked, reset_less=True)
         waits = Signal()  # an access of the CPU waits for the window
 
         # 1. What the CPU asks, or has asked and could not begin.
-        pins, spare, asked = Signal(_Pins), Signal(_Pins, reset_less=True), Signal(_Pins)
+        pins = Signal(_Pins)
+        spare = Signal(_Pins, reset_less=True)
+        asked = Signal(_Pins)
         held = Signal()
         m.d.comb += [
             self.bus.ready.eq(~held),
@@ -230,7 +234,8 @@ class CpuBus(wiring.Component):
         free, cpu_wants, vme_first, cpu_begins, vme_begins = (
             Signal(name=name) for name in ("free", "cpu_wants", "vme_first", "cpu_begins", "vme_begins")
         )
-        following, following_where = Signal(_Granted), Signal(_Where)
+        following = Signal(_Granted)
+        following_where = Signal(_Where)
         cpu_domain = Signal(DOMAIN_BITS)
         m.d.comb += [
             cpu_domain.eq(Mux(asked.kernel, KERNEL, self.protection.current)),
@@ -289,9 +294,11 @@ class CpuBus(wiring.Component):
             Signal(_TABLE_PAGE_BITS, name=name, reset_less=True)
             for name in ("page_ahead", "walk_page", "last_page", "seen_page")
         )
-        at_first, seen_first = Signal(reset_less=True), Signal(reset_less=True)
-        to_walk, walking, walked = Signal(), Signal(), Signal()
-        passed, denied = Signal(reset_less=True), Signal(reset_less=True)
+        at_first = Signal(reset_less=True)
+        seen_first = Signal(reset_less=True)
+        to_walk, walking, walked = (Signal(name=name) for name in ("to_walk", "walking", "walked"))
+        passed = Signal(reset_less=True)
+        denied = Signal(reset_less=True)
         # The answer of the table comes late: what else decides is ready before.
         may = Signal()
         may_anyway = Signal(attrs=KEPT)
@@ -379,7 +386,8 @@ class CpuBus(wiring.Component):
             self.protection.data.eq(access.write_data),
         ]
         trap = self.protection.trap
-        to_table, ended = Signal(), Signal()
+        to_table = Signal()
+        ended = Signal()
         m.d.comb += [to_table.eq(where.table & ~self.protection.hole), trap.valid.eq(ended & ~self.may)]
         m.d.sync += [
             self.may.eq(may),
@@ -413,11 +421,13 @@ class CpuBus(wiring.Component):
 
         # 8. The answers. The window's comes when no other of the CPU's is under way. What a block RAM gives comes late,
         # and from afar: it is kept by itself.
-        answers_cpu, answers_vme = Signal(), Signal()
+        answers_cpu = Signal()
+        answers_vme = Signal()
         from_memory, from_program, from_table, from_registers = (
             Signal(name=f"from_{name}", reset_less=True) for name in ("memory", "program", "table", "registers")
         )
-        fails, error = Signal(reset_less=True), Signal()
+        fails = Signal(reset_less=True)
+        error = Signal()
         memory_word, program_word, other_word, window_word = (
             Signal(WORD_BITS, name=f"{name}_word", reset_less=True) for name in ("memory", "program", "other", "window")
         )

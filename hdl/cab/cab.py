@@ -131,7 +131,8 @@ class Cab(wiring.Component):
         m = Module()
 
         # 1. CPU bus, protection, memories, registers.
-        reset, sysreset = Signal(), Signal()
+        reset = Signal()
+        sysreset = Signal()
         whole = ResetInserter(reset)
         m.submodules.bus = bus = CpuBus(self.data_bytes, self.program_bytes, window=self.has_vme)
         protection = Protection(self.domains, self.pages)

@@ -97,7 +97,8 @@ class FiberOut(wiring.Component):
         m = Module()
         # What stops the channel empties the list at once, which the next access may fill again, and the rest a cycle
         # later.
-        reset, stops = Signal(), Signal()
+        reset = Signal()
+        stops = Signal()
         m.d.comb += reset.eq(self.tx_control.write & self.tx_control.data.reset)
         m.d.sync += stops.eq(reset)
         whole = ResetInserter(stops)

@@ -177,7 +177,8 @@ class PacketReceiver(wiring.Component):
 
         # 2. The states. What emerges in the body waits in two places in a row for the store: whether that takes a byte
         # is known late and decides about these places alone.
-        front_valid, spare_valid = Signal(), Signal()
+        front_valid = Signal()
+        spare_valid = Signal()
         in_run = Signal()
         skip = Signal.like(self.rx_mode.data.skip)
         with m.Switch(state):
@@ -245,8 +246,10 @@ class PacketReceiver(wiring.Component):
             m.d.sync += [state.eq(State.CLOSED), in_run.eq(0)]
 
         # 3. Where the rest goes. The Internet checksum covers all but the first bytes, as software wants it.
-        in_body, leaves = Signal(), Signal()
-        front, spare = Signal(8), Signal(8)
+        in_body = Signal()
+        leaves = Signal()
+        front = Signal(8)
+        spare = Signal(8)
         threshold = Signal.like(self.rx_threshold.data.bytes)
         m.d.comb += [
             in_body.eq(state == State.BODY),

@@ -90,10 +90,10 @@ class Timers(wiring.Component):
         ]
 
         # Timer 0 has its compare value in a register too.
-        armed, stops, fires = Signal(TIMERS), Signal(TIMERS), Signal(TIMERS)
-        exact, exact_since, since = Signal(TIMER_BITS), Signal(TIMER_BITS), Signal(TIMER_BITS)
+        armed, stops, fires = (Signal(TIMERS, name=name) for name in ("armed", "stops", "fires"))
+        exact, exact_since, since = (Signal(TIMER_BITS, name=name) for name in ("exact", "exact_since", "since"))
         again = Signal()  # timer 0 has gone off and waits for its turn
-        due, steps, periodic = Signal(), Signal(), Signal()
+        due, steps, periodic = (Signal(name=name) for name in ("due", "steps", "periodic"))
         arms = Signal()
         m.d.comb += [
             exact_since.eq(now - exact),
@@ -135,10 +135,14 @@ class Timers(wiring.Component):
 
         # The first of those armed; all that are seen are at most 2**31 ahead, and none is due. Whatever changes begins
         # the search anew; a turn that was slept through, too.
-        changed, searching, left = Signal(), Signal(), Signal(range(TIMERS))
-        eligible, last = Signal(), Signal()  # the candidate is armed; it is the last
-        found, first = Signal(), Signal(TIMER_BITS)
-        candidate, sooner, lead = Signal(TIMER_BITS), Signal(TIMER_BITS), Signal(TIMER_BITS)
+        changed = Signal()
+        searching = Signal()
+        left = Signal(range(TIMERS))
+        eligible = Signal()  # the candidate is armed
+        last = Signal()  # the candidate is the last
+        found = Signal()
+        first = Signal(TIMER_BITS)
+        candidate, sooner, lead = (Signal(TIMER_BITS, name=name) for name in ("candidate", "sooner", "lead"))
         m.d.comb += [
             sooner.eq(candidate - first),
             lead.eq(now - first),

@@ -86,7 +86,8 @@ class TxSerializer(wiring.Component):
         valid = Signal()
         packet_open = Signal()
         symbol = self.push.payload.symbol
-        starting, ending = Signal(), Signal()  # its first symbol is a start, or an end, of packet
+        starting = Signal()  # its first symbol is a start of packet
+        ending = Signal()  # its first symbol is an end of packet
         may_send = Signal()
         sends = Signal()  # a symbol of the item goes to the output register
         last = Signal()  # nothing of the item is left after that
@@ -115,8 +116,10 @@ class TxSerializer(wiring.Component):
         ]
 
         # The item's next symbol, and what of it is data of a packet.
-        own, is_data = Signal(SYMBOL_BITS), Signal()
-        starts, stops = Signal(), Signal()  # a start, or an end, of packet goes to the output register
+        own = Signal(SYMBOL_BITS)
+        is_data = Signal()
+        starts = Signal()  # a start of packet goes to the output register
+        stops = Signal()  # an end of packet goes to the output register
         byte_number = Signal(range(CRC_BYTES_LAST + 1))
         rest_of_crc = Signal(
             8 * CRC_BYTES_LAST, reset_less=True

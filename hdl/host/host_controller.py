@@ -120,7 +120,8 @@ class HostController(wiring.Component):
         cab = Signal(range(max(2, self.cabs)))
         index = Signal(exact_log2(BUFFER_WORDS))
         write, commit, wake, halt = (Signal(name=name) for name in ("write", "commit", "wake", "halt"))
-        attached, final = Signal(), Signal()
+        attached = Signal()
+        final = Signal()
         count = Signal(exact_log2(BUFFER_WORDS) + 1)
         named = Signal(range(MAX_CABS))  # the CAB of the item
         turns = Signal(self.cabs)

@@ -149,14 +149,18 @@ class Processor(wiring.Component):
             host.error_write.eq(error_write[level]),
             host.error_address.eq(error_address[level]),
         ]
-        doing, saved = Signal(_Doing), Signal(_Doing)  # of the level that runs; of level 0 while level 1 runs
-        left, saved_left = Signal(SPEND_BITS), Signal(SPEND_BITS)
+        # of the level that runs; of level 0 while level 1 runs
+        doing = Signal(_Doing)
+        saved = Signal(_Doing)
+        left = Signal(SPEND_BITS)
+        saved_left = Signal(SPEND_BITS)
         attached, masked, supervisor, final = (
             Signal(name=name) for name in ("attached", "masked", "supervisor", "final")
         )
         handled = Signal()  # a handler has run since level 0 was last resumed
         irq = Signal()  # the line as sampled, until it has been looked at
-        is_open, interrupted = Signal(), Signal()
+        is_open = Signal()
+        interrupted = Signal()
         m.d.comb += [
             is_open.eq((level == 0) & attached & ~masked),
             interrupted.eq(is_open & irq),
@@ -164,8 +168,12 @@ class Processor(wiring.Component):
 
         # 3. The access under way.
         base = Signal(ADDRESS_BITS)  # of the word to be answered next
-        to_take, to_answer = Signal(COUNT_BITS), Signal(COUNT_BITS)  # words not yet taken, not yet answered
-        first, last = Signal(4), Signal(4)  # bytes of the first and of the last word
+        # words not yet taken, not yet answered
+        to_take = Signal(COUNT_BITS)
+        to_answer = Signal(COUNT_BITS)
+        # bytes of the first and of the last word
+        first = Signal(4)
+        last = Signal(4)
         begun = Signal()  # the first word has been driven
         accessing = Signal()  # it has not ended
         m.d.comb += [bus.execute.eq(0), bus.kernel.eq((level == 1) | supervisor)]

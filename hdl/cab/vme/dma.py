@@ -80,7 +80,8 @@ class VmeDma(wiring.Component):
     def elaborate(self, platform):
         """The list; the transfer; what software is told."""
         m = Module()
-        stop, cut = Signal(), Signal()
+        stop = Signal()
+        cut = Signal()
         entries = fifo.SyncFIFO(width=Shape.cast(Job).width, depth=VME_LIST_DEPTH)
         m.submodules.entries = ResetInserter(stop | cut)(entries)
         m.submodules.transfer = transfer = Transfer(self.data_bytes)
@@ -88,7 +89,8 @@ class VmeDma(wiring.Component):
         connect(m, transfer.memory, flipped(self.memory))
 
         # 1. Who may enter something: not while the list is full, or what went wrong has not been read.
-        address, remote = Signal(ADDRESS_BITS), Signal(WORD_BITS)
+        address = Signal(ADDRESS_BITS)
+        remote = Signal(WORD_BITS)
         result = Signal(data.StructLayout({"berr": 1, "timeout": 1, "stopped": 1}))
         job = Signal(Job)
         m.d.comb += [

@@ -128,7 +128,7 @@ class VmeMaster(wiring.Component):
         m = Module()
         port = self.port
         m.submodules.lines = lines = Synchroniser(3)
-        as_low, dtack, berr = Signal(), Signal(), Signal()
+        as_low, dtack, berr = (Signal(name=name) for name in ("as_low", "dtack", "berr"))
         free = Signal()
         m.d.comb += [
             lines.lines_n.eq(Cat(self.as_n, self.dtack_n, self.berr_n)),
@@ -139,8 +139,10 @@ class VmeMaster(wiring.Component):
         # 1. What a transfer looks like on the lines.
         m.submodules.lanes_out = lanes_out = Lanes()
         m.submodules.lanes_in = lanes_in = Lanes()
-        strobe, taken_strobe = Signal(2), Signal(2, reset_less=True)
-        wide, last = Signal(reset_less=True), Signal(reset_less=True)
+        strobe = Signal(2)
+        taken_strobe = Signal(2, reset_less=True)
+        wide = Signal(reset_less=True)
+        last = Signal(reset_less=True)
         m.d.comb += [
             strobe.eq(Mux(port.size == 0, Mux(port.address[0], 0b01, 0b10), 0b11)),
             lanes_out.wide.eq(port.size == 2),
@@ -153,7 +155,7 @@ class VmeMaster(wiring.Component):
 
         def register(value):
             """A register for ``value``, which is anything behind a reset."""
-            behind = Signal.like(value, reset_less=True)
+            behind = Signal.like(value, reset_less=True, name=f"{value.name}_held")
             m.d.comb += value.eq(behind)
             return behind
 

@@ -126,7 +126,9 @@ class VmeSlave(wiring.Component):
         ]
 
         # 2. The cycle: what AS* came with.
-        renewed, fresh = Signal(), Signal()  # AS*, the data strobes were asserted since they were last looked at
+        # AS*, the data strobes were asserted since they were last looked at
+        renewed = Signal()
+        fresh = Signal()
         as_before, as_pending, ds_before = (
             Signal(name=name, reset_less=True) for name in ("as_before", "as_pending", "ds_before")
         )
@@ -166,10 +168,9 @@ class VmeSlave(wiring.Component):
         ]
 
         # 3. Bytes on the lines and in the word.
-        lines, taken = (
-            Signal(WORD_BITS, reset_less=True),
-            Signal(WORD_BITS, reset_less=True),
-        )  # a cycle ago; when the strobes were looked at
+        # a cycle ago; when the strobes were looked at
+        lines = Signal(WORD_BITS, reset_less=True)
+        taken = Signal(WORD_BITS, reset_less=True)
         waiting = Signal()  # for the strobes of a transfer
         m.submodules.lanes = lanes = Lanes()
         m.d.comb += [
@@ -194,11 +195,13 @@ class VmeSlave(wiring.Component):
             Signal(name=name) for name in ("want", "waits", "posted", "spoiled", "asked")
         )
         post = Signal()
-        ahead, armed, held = Signal(), Signal(), Signal()
+        ahead, armed, held = (Signal(name=name) for name in ("ahead", "armed", "held"))
         smooth = Signal()  # the next transfer of the block is one in data memory, of the same size
         ahead_word = Signal(WORD_BITS, reset_less=True)
-        drives, data_out = Signal(2, reset_less=True), Signal(WORD_BITS, reset_less=True)
-        quiet, free = Signal(), Signal()
+        drives = Signal(2, reset_less=True)
+        data_out = Signal(WORD_BITS, reset_less=True)
+        quiet = Signal()
+        free = Signal()
         asks = Signal(Access, reset_less=True)
         m.d.comb += [
             port.valid.eq(want),
@@ -238,7 +241,8 @@ class VmeSlave(wiring.Component):
                 asks.write_data.eq(lanes.word_out),
             ]
 
-        looks, arms, forgets = Signal(), Signal(), Signal()  # ahead; its word goes to the lines; a new cycle
+        # ahead; its word goes to the lines; a new cycle
+        looks, arms, forgets = (Signal(name=name) for name in ("looks", "arms", "forgets"))
         with m.If(looks):
             m.d.sync += [asked.eq(1), want.eq(1)]
         with m.If(arms):
@@ -247,7 +251,8 @@ class VmeSlave(wiring.Component):
         # 5. Read-modify-write: locked from a cycle's first read on, unless it is a block's, until its write is done.
         lock_left = Signal(range(self.lock_cycles + 1))
         late = Signal(reset_less=True)
-        locks, unlocks = Signal(), Signal()
+        locks = Signal()
+        unlocks = Signal()
         m.d.comb += port.lock.eq(lock_left != 0)
         with m.If(unlocks):
             m.d.sync += lock_left.eq(0)
@@ -263,10 +268,9 @@ class VmeSlave(wiring.Component):
         # 6. The transfers.
         patient = Signal(reset_less=True)  # one strobe of it has been seen
         verify = Signal(range(self._verify + 1), reset_less=True)
-        settles, late_strobe = (
-            Signal(),
-            ds_edge.turn != ds_before,
-        )  # the next transfer begins: its second strobe may not be seen yet
+        # the next transfer begins: its second strobe may not be seen yet
+        settles = Signal()
+        late_strobe = ds_edge.turn != ds_before
         if self._settle:
             settle = Signal(range(self._settle + 1), reset_less=True)
             m.d.sync += settle.eq(Mux(settles & ~late_strobe, settle - 1, self._settle))
@@ -282,7 +286,7 @@ class VmeSlave(wiring.Component):
             with m.Elif(soon):
                 m.d.sync += early.eq(early - 1)
 
-        answering, bad, there, over = Signal(), Signal(), Signal(), Signal()
+        answering, bad, there, over = (Signal(name=name) for name in ("answering", "bad", "there", "over"))
         # Not if the strobes are gone: the next transfer's master would take it for its own.
         m.d.comb += there.eq(Mux(waiting, ~self.ds_n.all(), alive.now))
         with m.If(answering):

@@ -94,14 +94,21 @@ class Transfer(wiring.Component):
         port, memory = self.port, self.memory
         m.submodules.align = align = Align()
         modifier = Signal(6)
-        half, send, ends = Signal(), Signal(), Signal()
-        near, near_left = Signal(exact_log2(self.data_bytes)), Signal(VME_LENGTH_BITS)  # in data memory
-        far, far_left = Signal(32), Signal(VME_LENGTH_BITS)  # on VME
+        half, send, ends = (Signal(name=name) for name in ("half", "send", "ends"))
+        # in data memory
+        near = Signal(exact_log2(self.data_bytes))
+        near_left = Signal(VME_LENGTH_BITS)
+        # on VME
+        far = Signal(32)
+        far_left = Signal(VME_LENGTH_BITS)
 
         # 1. Data memory, a word or a part of it at a time. What a job that was cut short has fetched is stored.
-        near_room, near_most, near_count = Signal(3), Signal(VME_LENGTH_BITS), Signal(3)
-        reads, writes, reading = Signal(), Signal(), Signal()
-        read_first, read_count = Signal(2), Signal(3)
+        near_room = Signal(3)
+        near_most = Signal(VME_LENGTH_BITS)
+        near_count = Signal(3)
+        reads, writes, reading = (Signal(name=name) for name in ("reads", "writes", "reading"))
+        read_first = Signal(2)
+        read_count = Signal(3)
         m.d.comb += [
             near_room.eq(LANES - near[:2]),
             near_most.eq(Mux(ends & ~send, align.level, near_left)),
@@ -121,9 +128,11 @@ class Transfer(wiring.Component):
             m.d.sync += [near.eq(near + near_count), near_left.eq(near_left - near_count)]
 
         # 2. The bus: as much at a time as alignment allows, blocks where the largest transfers follow each other.
-        size, flying_size = Signal(2), Signal(2)
-        count, largest = Signal(3), Signal(3)
-        flying, inside, blocks = Signal(), Signal(), Signal()
+        size = Signal(2)
+        flying_size = Signal(2)
+        count = Signal(3)
+        largest = Signal(3)
+        flying, inside, blocks = (Signal(name=name) for name in ("flying", "inside", "blocks"))
         flying_first = Signal(2)
         onward = Signal.like(far)
         m.d.comb += [

@@ -85,10 +85,8 @@ class Bypass(wiring.Component):
 
         pushed = Signal(range(places))
         popped = Signal(range(places))
-        next_pushed, next_popped = (
-            Signal.like(pushed),
-            Signal.like(popped),
-        )  # with what comes in, and if something leaves
+        next_pushed = Signal.like(pushed)  # with what comes in
+        next_popped = Signal.like(popped)  # if something leaves
         some = Signal()
         full = Signal()
         # What is in the input register stands in the next free place; what came while the reset moved that place does
