@@ -11,7 +11,8 @@ from amaranth.utils import exact_log2
 
 from ..link.port import FiberPort
 from .addresses import ID_VALUE, REG, REGIONS
-from .bus import CpuBus, CpuPort
+from .bus import CpuBus
+from .bus_ports import CpuPort
 from .errors import ErrorCounters
 from .fiber_in import FiberIn
 from .fiber_out import FiberOut
@@ -24,8 +25,7 @@ from .registers import RegisterDecoder
 from .timers import TIMER_BITS, Timers
 from .vme.host import HostPins
 from .vme.numbers import PERIOD_PS, check_period
-from .vme.pins import VmePins
-from .vme.slave import Select
+from .vme.pins import Select, VmePins
 from .vme.vme import Vme
 
 __all__ = ["Cab"]

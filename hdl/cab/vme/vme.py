@@ -16,11 +16,11 @@ from .host import HostPins, HostPort
 from .interrupter import Interrupter
 from .master import GRANT_NS, TIMEOUT_NS, VmeMaster
 from .numbers import PERIOD_PS, check_period, cycles
-from .pins import VmePins
+from .pins import Select, VmePins
 from .registers import VME_REGISTERS
 from .requester import Requester
 from .share import ShareAccess, ShareMaster
-from .slave import LOCK_NS, Select, VmeSlave
+from .slave import LOCK_NS, VmeSlave
 from .sync import Synchroniser
 from .window import Window
 
