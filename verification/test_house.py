@@ -25,6 +25,8 @@ PLAIN = (
     "hdl/hub/monitor_map.py",
     "hdl/cab/addresses.py",
     "hdl/cab/fields.py",
+    "hdl/cab/kernel_registers.py",
+    "hdl/cab/timer_registers.py",
     "hdl/host/numbers.py",
     "hdl/cab/regions.py",
     "hdl/cab/vme/numbers.py",

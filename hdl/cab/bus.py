@@ -10,9 +10,10 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from .access import Access, AccessPort, WindowPort
-from .addresses import ADDRESS_BITS, KERNEL_PAGE, REGIONS, REGISTERS
+from .addresses import ADDRESS_BITS, REGIONS, REGISTERS
 from .bus_ports import CpuPort, ProgramPort, ProtectionPort, RegistersPort
 from .bus_signals import BusSignals, Parked
+from .kernel_registers import KERNEL_PAGE
 from .memory import LANES, SlotPort, check_data_bytes
 from .protection import KEPT
 from .regions import DOMAIN_BITS, KERNEL, PAGE_BITS, AccessKind, Right

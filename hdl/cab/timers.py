@@ -9,8 +9,9 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from .addresses import REG, TIMER_BANK, TIMERS
+from .addresses import REG
 from .registers import BankPort, RegisterPort
+from .timer_registers import TIMER_BANK, TIMERS
 
 __all__ = ["TIMER_BITS", "TIMER_REGISTERS", "Timers"]
 

@@ -6,8 +6,9 @@ import random
 import cocotb
 import pytest
 
-from nectar.hdl.cab.addresses import ADDRESS_BITS, KERNEL_PAGE, LENGTH_BITS, REGIONS
+from nectar.hdl.cab.addresses import ADDRESS_BITS, LENGTH_BITS, REGIONS
 from nectar.hdl.cab.bus import CpuBus
+from nectar.hdl.cab.kernel_registers import KERNEL_PAGE
 from nectar.verification.bench import Bench, inside
 from nectar.verification.cab.bus_environment import AREAS, SIZE, BusEnvironment, names_area, place, random_request
 
