@@ -141,21 +141,14 @@ class Transfer(wiring.Component):
             near_most.eq(Mux(s.ends & ~s.send, align.level, s.near_left)),
             s.near_count.eq(Mux(near_most < near_room, near_most, near_room)),
             reads.eq(
-                self.busy
-                & s.send
-                & ~s.ends
-                & (s.near_left != 0)
-                & ~s.reading
-                & (align.level <= HELD_BYTES - LANES)
+                self.busy & s.send & ~s.ends & (s.near_left != 0) & ~s.reading & (align.level <= HELD_BYTES - LANES)
             ),
             s.writes.eq(self.busy & ~s.send & (s.near_count != 0) & (align.level >= s.near_count)),
             memory.valid.eq(reads | s.writes),
             memory.write.eq(s.writes),
             memory.address.eq(s.near[2:]),
             memory.select.eq(
-                Cat(
-                    *((s.near[:2] < lane + 1) & (lane < s.near[:2] + s.near_count) for lane in reversed(range(LANES)))
-                )
+                Cat(*((s.near[:2] < lane + 1) & (lane < s.near[:2] + s.near_count) for lane in reversed(range(LANES))))
             ),
             memory.data.eq(align.get_word),
         ]
@@ -234,9 +227,7 @@ class Transfer(wiring.Component):
         port, job, level = self.port, self.job, m.submodules.align.level
         over = Signal()
         m.d.comb += [
-            over.eq(
-                ~s.flying & Mux(s.send, (s.far_left == 0) | s.ends, (level == 0) & ((s.near_left == 0) | s.ends))
-            ),
+            over.eq(~s.flying & Mux(s.send, (s.far_left == 0) | s.ends, (level == 0) & ((s.near_left == 0) | s.ends))),
             self.ended.eq(self.busy & over),
         ]
         with m.If(self.busy & self.stop & ~s.ends):
