@@ -156,8 +156,9 @@ class VmeMaster(wiring.Component):
         self._lanes(m, s)
         held = self._hold_lines(m, s)
         self._await_data(m, s)
-        fsm = self._cycle(m, s)
-        self._follow(m, s, fsm, held, before)
+        idle, between, strobed = self._cycle(m, s)
+        self._tell(m, s, strobed, held)
+        self._follow(m, s, idle, between, held, before)
         return m
 
     def _watch_lines(self, m, s):
@@ -220,11 +221,11 @@ class VmeMaster(wiring.Component):
         m.next = "END"
 
     def _cycle(self, m, s):
-        """The cycle; returns its state machine."""
+        """The cycle; returns whether it is idle, between two transfers, or in one."""
         port = self.port
         m.d.sync += port.done.eq(0)
         with m.FSM(name="master") as fsm:
-            idle, gives = fsm.ongoing("IDLE"), fsm.ongoing("GIVE")
+            idle, between, gives, strobed = (fsm.ongoing(state) for state in ("IDLE", "BETWEEN", "GIVE", "TRANSFER"))
             m.d.comb += self.want.eq(Mux(idle, port.valid & port.first, ~gives))
             m.d.sync += s.left.eq(Mux(s.waits, s.left - 1, Mux(idle | gives, self._grant - 1, self._timeout - 1)))
             with m.State("IDLE"):
@@ -266,7 +267,7 @@ class VmeMaster(wiring.Component):
             with m.State("GIVE"):
                 # Whoever else wants the bus gets it now.
                 m.next = "IDLE"
-        return fsm
+        return idle, between, strobed
 
     def _get_bus(self, m, s):
         """A transfer waits for the bus, but not for ever."""
@@ -283,15 +284,17 @@ class VmeMaster(wiring.Component):
             with m.Else():
                 m.d.comb += s.waits.eq(1)
 
-    def _follow(self, m, s, fsm, held, before):
-        """The lines follow what is asked until it is taken."""
-        port, lanes_out = self.port, m.submodules.lanes_out
-        idle, between, strobed = (fsm.ongoing(state) for state in ("IDLE", "BETWEEN", "TRANSFER"))
+    def _tell(self, m, s, strobed, held):
+        """What came of a transfer."""
         m.d.sync += [
-            port.berr.eq(strobed & s.berr),
-            port.timeout.eq(~(strobed & s.answered)),
+            self.port.berr.eq(strobed & s.berr),
+            self.port.timeout.eq(~(strobed & s.answered)),
             held["read_data"].eq(m.submodules.lanes_in.word_out),
         ]
+
+    def _follow(self, m, s, idle, between, held, before):
+        """The lines follow what is asked until it is taken."""
+        port, lanes_out = self.port, m.submodules.lanes_out
         with m.If(idle):
             m.d.sync += [
                 held["address"].eq(port.address[1:]),
