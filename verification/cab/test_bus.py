@@ -96,6 +96,19 @@ async def cpu_and_vme_take_turns(dut):
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
+async def data_pass_unchanged_whichever_bytes_are_selected(dut):
+    """docs/cab.md, CPU bus: writes of CPU and of VME, one at a time, with each of the 16 selections."""
+    around = world(dut)
+    await around.start()
+    for port in around.taken:
+        for select in random.sample(range(16), 16) * 4:
+            address = REGIONS["data"].base + random.randrange(SIZE)
+            request = random_request(port) | {"address": address, "select": select, "write": 1, "kernel": 1, "lock": 0}
+            assert await around.timed((port, request)) == [LATENCY]
+            await around.drain()
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
 async def an_area_is_as_allowed_as_each_of_its_pages(dut):
     """docs/cab.md, protection: areas anywhere, of any length, of which one page is forbidden, or one beside it: the
     first forbidden byte is recorded. The look-up takes a cycle for each page, and three more."""
