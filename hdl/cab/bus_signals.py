@@ -63,12 +63,12 @@ class BusSignals:
         self.pins = Signal(Pins)
         self.asked = Signal(Pins)
         self.spare = Signal(Pins, reset_less=True)
-        self.held = Signal()
+        self.held = Signal()  # ``spare`` waits, not the pins
 
         # Who begins in the next cycle, and where that goes.
-        self.free = Signal()
+        self.free = Signal()  # an access may begin
         self.settling = Signal()  # what the access before has done is not there yet
-        self.locked = Signal()
+        self.locked = Signal()  # VME has the bus to itself
         self.turn = Signal()  # VME's, if both want something
         self.cpu_begins = Signal()
         self.vme_begins = Signal()
@@ -80,16 +80,16 @@ class BusSignals:
         self.valid = Signal()
         self.where = Signal(Where, reset_less=True)
         self.decides = Signal()  # the right to its page is all that it needs
-        self.allowed = Signal()
-        self.may = Signal()
-        self.refused = Signal()
-        self.to_table = Signal()
+        self.allowed = Signal()  # the table, or its domain, allows it
+        self.may = Signal()  # it may be done
+        self.refused = Signal()  # the owner refuses its area
+        self.to_table = Signal()  # it is to the protection table
         self.ends = Signal()  # it is over in this cycle
 
         # The walk over the pages of an area.
-        self.to_walk = Signal()
-        self.walking = Signal()
-        self.walked = Signal()
+        self.to_walk = Signal()  # the access at work needs one
+        self.walking = Signal()  # a page's right is there
+        self.walked = Signal()  # the walk is over
         self.area = Signal(Area, reset_less=True)
         self.ahead = Signal(TABLE_PAGE_BITS, name="page_ahead", reset_less=True)
         self.page = Signal(TABLE_PAGE_BITS, name="walk_page", reset_less=True)
@@ -97,12 +97,12 @@ class BusSignals:
         self.seen_page = Signal(TABLE_PAGE_BITS, reset_less=True)
         self.at_first = Signal(reset_less=True)
         self.seen_first = Signal(reset_less=True)
-        self.passed = Signal(reset_less=True)
-        self.denied = Signal(reset_less=True)
+        self.passed = Signal(reset_less=True)  # all pages so far are allowed
+        self.denied = Signal(reset_less=True)  # the page ``seen_page`` is not
 
         # The window, and the answers.
         self.parked = Signal(Parked, reset_less=True)
         self.waits = Signal()  # an access of the CPU waits for the window
-        self.leaves = Signal()
+        self.leaves = Signal()  # the access at work leaves the bus for the window
         self.answers_cpu = Signal()
         self.answers_vme = Signal()
