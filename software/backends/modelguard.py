@@ -1,7 +1,8 @@
 """The protection of the pure-Python model's CAB, as ``docs/cab.md`` says: table, domains, record of what was
 refused."""
 
-from ...hdl.cab.addresses import KERNEL_PAGE, REG, REGIONS
+from ...hdl.cab.addresses import REG, REGIONS
+from ...hdl.cab.kernel_registers import KERNEL_PAGE
 from ...hdl.cab.regions import DOMAINS, KERNEL, PAGE_BITS, AccessKind, Right
 
 __all__ = ["Guard"]

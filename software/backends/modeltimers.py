@@ -2,7 +2,8 @@
 
 from functools import partialmethod
 
-from ...hdl.cab.addresses import TIMERS, Irq
+from ...hdl.cab.addresses import Irq
+from ...hdl.cab.timer_registers import TIMERS
 
 __all__ = ["ModelTimers"]
 

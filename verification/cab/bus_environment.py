@@ -4,7 +4,8 @@ what must become of each access."""
 import random
 from collections import deque
 
-from nectar.hdl.cab.addresses import KERNEL_PAGE, REGIONS, REGISTERS
+from nectar.hdl.cab.addresses import REGIONS, REGISTERS
+from nectar.hdl.cab.kernel_registers import KERNEL_PAGE
 from nectar.hdl.cab.regions import AccessKind, Right
 from nectar.hdl.cab.registers import Area
 from nectar.verification import seeds

@@ -5,8 +5,9 @@ import random
 import cocotb
 import pytest
 
-from nectar.hdl.cab.addresses import REG, TIMER_BANK, TIMERS
+from nectar.hdl.cab.addresses import REG
 from nectar.hdl.cab.registers import banks
+from nectar.hdl.cab.timer_registers import TIMER_BANK, TIMERS
 from nectar.hdl.cab.timers import TIMER_REGISTERS, Timers
 from nectar.verification.bench import Bench
 from nectar.verification.cab.lockstep import HandClock, lockstep

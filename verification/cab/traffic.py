@@ -8,8 +8,9 @@ import random
 
 import cocotb
 
-from nectar.hdl.cab.addresses import REG, REGIONS, TIMERS, TX_LIST_DEPTH, Irq
+from nectar.hdl.cab.addresses import REG, REGIONS, TX_LIST_DEPTH, Irq
 from nectar.hdl.cab.regions import PAGE_BITS
+from nectar.hdl.cab.timer_registers import TIMERS
 from nectar.hdl.cab.vme.numbers import Modifier
 from nectar.hdl.cab.vme.registers import VME_LIST_DEPTH, VME_REG
 from nectar.hdl.link.symbol import Control

@@ -12,8 +12,9 @@ from amaranth.hdl import Array, Assert, Assume, C, Cat, Module, Mux, ResetInsert
 from amaranth.lib import wiring
 from amaranth.utils import exact_log2
 
-from ...hdl.cab.addresses import ADDRESS_BITS, KERNEL_PAGE, LENGTH_BITS, REG, REGIONS
+from ...hdl.cab.addresses import ADDRESS_BITS, LENGTH_BITS, REG, REGIONS
 from ...hdl.cab.bus import CpuBus
+from ...hdl.cab.kernel_registers import KERNEL_PAGE
 from ...hdl.cab.protection import WINDOWS, Protection
 from ...hdl.cab.regions import DOMAIN_BITS, KERNEL, PAGE_BITS, PAGES, AccessKind, Right
 from ...hdl.cab.registers import RegisterDecoder
