@@ -68,8 +68,8 @@ class Boards:
             raise
 
     def _machine(self, program):
-        from ..software.backends.cable import CableMachine
-        from ..software.backends.cableboard import Board
+        from ..software.backends.cable.board import Board
+        from ..software.backends.cable.machine import CableMachine
 
         named = self._named(program) if len(self.lines) > 1 else None
         boards = []
@@ -152,7 +152,7 @@ def _lines(text):
 
 def _port(text):
     """The serial line that is named, by its name or its number."""
-    from ..software.backends.cableline import found
+    from ..software.backends.cable.line import found
 
     if not text:
         raise UsageError("--on names no serial line; name one, as /dev/ttyUSB0")

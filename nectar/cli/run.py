@@ -323,7 +323,7 @@ def _system(options, program, topology, profile, waves, max_time):
     trace = program.trace
     nodes = _nodes(program, topology)
     if options.backend == "engine":
-        from ..software.backends.engine import EngineMachine
+        from ..software.backends.engine.machine import EngineMachine
 
         try:
             machine = EngineMachine(
@@ -334,7 +334,7 @@ def _system(options, program, topology, profile, waves, max_time):
                 raise
             raise UsageError(f"--waves {options.waves} cannot be written: {error.strerror or error}") from error
     else:
-        from ..software.backends.model import ModelMachine
+        from ..software.backends.model.machine import ModelMachine
 
         machine = ModelMachine(topology, profile, nodes=nodes)
     try:

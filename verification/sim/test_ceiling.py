@@ -15,7 +15,7 @@ from nectar.sim import build
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import load
 from nectar.sim.wiring import DEFAULT_LENGTH_M, PS_PER_METRE
-from nectar.software.backends.engine import EngineMachine
+from nectar.software.backends.engine.machine import EngineMachine
 from nectar.verification.sim.traffic import run
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import Topology, load
-from nectar.software.backends.engine import EngineMachine
-from nectar.software.backends.fibers import Fiber
+from nectar.software.backends.cocotb.fiber import Fiber
+from nectar.software.backends.engine.machine import EngineMachine
 from nectar.software.datalink.routes import named_routes
 from nectar.verification import seeds
 from nectar.verification.sim.traffic import Station, run

@@ -9,7 +9,7 @@ import pytest
 
 from nectar.hdl.cab.addresses import REG, REGIONS, Irq
 from nectar.sim.topology import Topology
-from nectar.software.backends.engine import EngineMachine
+from nectar.software.backends.engine.machine import EngineMachine
 from nectar.software.backends.processor import Processor
 from nectar.software.door import BusError, Door, OperationKind
 from nectar.verification import seeds

@@ -8,7 +8,7 @@ import pytest
 from nectar.hdl.cab.addresses import REG, Irq
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import load
-from nectar.software.backends.engine import EngineMachine
+from nectar.software.backends.engine.machine import EngineMachine
 from nectar.software.datalink.routes import named_routes
 from nectar.verification import seeds
 from nectar.verification.sim.test_fiber import varied

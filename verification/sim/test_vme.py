@@ -7,7 +7,7 @@ from nectar.hdl.cab.addresses import REG, REGIONS
 from nectar.hdl.cab.regions import PAGE_BITS, PAGES
 from nectar.sim.profile import MODERN, PROTOTYPE
 from nectar.sim.topology import load
-from nectar.software.backends.engine import EngineMachine
+from nectar.software.backends.engine.machine import EngineMachine
 from nectar.software.door import BusError
 from nectar.software.machine import node_name
 from nectar.verification import seeds

@@ -7,8 +7,8 @@ import hypothesis
 
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import load
-from nectar.software.backends.engine import EngineMachine
-from nectar.software.backends.model import ModelMachine
+from nectar.software.backends.engine.machine import EngineMachine
+from nectar.software.backends.model.machine import ModelMachine
 from nectar.software.datalink.datalink import Switching
 from nectar.software.system import System
 from nectar.verification import seeds

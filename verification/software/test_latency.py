@@ -7,7 +7,7 @@ import pytest
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import load
 from nectar.software import ProgramError
-from nectar.software.backends.engine import EngineMachine
+from nectar.software.backends.engine.machine import EngineMachine
 from nectar.software.latency import stages
 from nectar.software.system import System
 

@@ -11,7 +11,7 @@ import nectar.software
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import Topology, load
 from nectar.software import MessageTooLong, ProgramError
-from nectar.software.backends.model import ModelMachine
+from nectar.software.backends.model.machine import ModelMachine
 from nectar.software.datalink.routes import named_routes
 from nectar.software.door import BusError
 from nectar.software.errors import CabStopped
