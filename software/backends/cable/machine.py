@@ -1,7 +1,7 @@
 """The cable back end: software on a host, its CABs inside FPGAs at the other ends of serial lines.
 
 The processors of the CABs are in the FPGAs and follow ``docs/door.md``; a board's time stands still while its software
-has a turn (``docs/cable.md``). A machine of this kind has no faults on demand and no log of symbols."""
+has a turn (``docs/cable.md``)."""
 
 from ....hdl.host.numbers import Reason
 from ....sim.profile import Profile
@@ -40,6 +40,8 @@ class CableMachine:
 
     Raises CableError.
     """
+
+    capabilities = frozenset()
 
     def __init__(self, boards, topology, profile, options=Options()):
         self.boards = list(boards)

@@ -14,7 +14,7 @@ from cocotb.utils import get_sim_time
 from ....hdl.link.symbol import is_control
 from ....sim.profile import PROTOTYPE
 from ...door import Door
-from ...machine import QUIET, STOPPED, TIME
+from ...machine import QUIET, STOPPED, TIME, Capability
 from ..processor import Processor
 from .board import Board, Cab
 from .fiber import Fiber
@@ -52,6 +52,8 @@ class CocotbMachine:
     Lives inside a cocotb test. The boards go on whenever simulated time does, so between two calls of ``run`` nothing
     else may be awaited that takes simulated time. A CPU whose software has failed stands still. Data memories keep what
     an earlier machine in the same simulation has left there; all else begins as after power-up."""
+
+    capabilities = frozenset({Capability.SYMBOLS})
 
     def __init__(self, topology, profile=PROTOTYPE, *, log_control=False, log_data=False):
         dut = cocotb.top

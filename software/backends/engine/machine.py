@@ -13,7 +13,7 @@ from ....sim.profile import PROTOTYPE
 from ...door import BusError, Door, Runner
 from ...errors import FaultError
 from ...faults import threshold
-from ...machine import QUIET, STOPPED, TIME, node_name
+from ...machine import QUIET, STOPPED, TIME, Capability, node_name
 
 __all__ = ["EngineMachine"]
 
@@ -72,6 +72,8 @@ class EngineMachine:
     engine : Engine
         The simulation itself: log, counters.
     """
+
+    capabilities = frozenset({Capability.FAULTS, Capability.NODES, Capability.SYMBOLS, Capability.WAVES})
 
     def __init__(
         self,
@@ -233,6 +235,11 @@ class EngineMachine:
     def symbols(self):
         """What was written down of the fibers, as LogEntry."""
         return self.engine.log
+
+    @property
+    def waves_full_ps(self):
+        """Simulated time in picoseconds at which ``wave_limit`` has ended the recording; None if it has not."""
+        return self.engine.waves_full_ps
 
     def close(self):
         """Ends all software, closes the waveform file, frees the boards. May be called twice."""

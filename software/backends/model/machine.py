@@ -9,7 +9,7 @@ from heapq import heapify, heappop, heappush
 from ....hdl.cab.addresses import REGIONS
 from ....hdl.link.symbol import COMMAND_LENGTH
 from ...door import Door, OperationKind
-from ...machine import QUIET, STOPPED, TIME, node_name
+from ...machine import QUIET, STOPPED, TIME, Capability, node_name
 from ..processor import FOREVER, Processor
 from .cab import ModelCab
 from .fiber import ModelFiber
@@ -61,6 +61,8 @@ class ModelMachine:
     doors, nodes, fibers, hub_ports
     hubs : dict of str → ModelHub
     """
+
+    capabilities = frozenset({Capability.FAULTS, Capability.NODES, Capability.HUBS})
 
     def __init__(self, topology, profile, memory_bytes=REGIONS["data"].size, nodes=()):
         self.time_ps = 0
