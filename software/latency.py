@@ -6,14 +6,13 @@ symbols."""
 
 from typing import NamedTuple
 
+from ..hdl.host.numbers import RESET_EDGES
 from ..hdl.link.symbol import COMMAND_LENGTH, Control
 from .errors import ProgramError
 from .machine import Capability, require
 
 __all__ = ["Stage", "arriving", "stages"]
 
-#: Clock edges of a CAB before the one at which its CPU begins to count (docs/engine.md).
-_RESET_EDGES = 4
 _NO_TRACE = "nothing was noted of messages and symbols: write TRACE = True into the program"
 
 
@@ -117,7 +116,7 @@ class _Events:
         peer = system.id_of(peer)
         self._what = f"message {number} between {name} and CAB {peer}"
         self._events = [
-            (board.phase_ps + (cycle + _RESET_EDGES) * period, event)
+            (board.phase_ps + (cycle + RESET_EDGES) * period, event)
             for cycle, event, other, count in trace
             if other is None or (other, count) == (peer, number)
         ]

@@ -6,14 +6,11 @@
 from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge, Timer
 
+from ....hdl.host.numbers import RESET_EDGES
+from ....sim.numbers import DISARMED
 from ..processor import FOREVER
 
-__all__ = ["Board", "Cab", "RESET_EDGES"]
-
-#: Clock edges for which each board's reset is active.
-RESET_EDGES = 4
-#: What ``wake_in`` shows when no timer is armed.
-_NEVER = 0xFFFF_FFFF
+__all__ = ["Board", "Cab"]
 
 
 class Port:
@@ -192,4 +189,4 @@ class Cab(Board):
     def quiet(self):
         if self.processor is not None and self.processor.sleeps(bool(self._irq.value)) < FOREVER:
             return False
-        return super().quiet() and self._wake_in.value.to_unsigned() == _NEVER
+        return super().quiet() and self._wake_in.value.to_unsigned() == DISARMED

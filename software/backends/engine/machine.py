@@ -8,7 +8,8 @@ from heapq import heappop, heappush
 
 from ....hdl.hub.commands import Op
 from ....hdl.link.symbol import command
-from ....sim.engine import ADDRESS, BOARD, LEVEL, NUMBER, RESULT, WRITE, Code, Engine, FaultEffect, Result, SymbolClass
+from ....sim.engine import Engine
+from ....sim.numbers import Code, FaultEffect, Result, SymbolClass, Word
 from ....sim.profile import PROTOTYPE
 from ...door import BusError, Door, Runner
 from ...errors import FaultError
@@ -19,6 +20,7 @@ __all__ = ["EngineMachine"]
 
 # Looked up once: enumerations are slow, and this is done at every turn.
 _PAUSE, _RESUME, _INTERRUPT = int(Code.PAUSE), int(Code.RESUME), int(Code.INTERRUPT)
+_BOARD, _LEVEL, _RESULT, _VALUE = int(Word.BOARD), int(Word.LEVEL), int(Word.RESULT), int(Word.NUMBER)
 _NOTHING, _NUMBER, _BYTES = int(Result.NOTHING), int(Result.NUMBER), int(Result.BYTES)
 
 
@@ -93,7 +95,7 @@ class EngineMachine:
         self.engine = Engine(
             topology,
             profile,
-            nodes=nodes,
+            nodes={name: node_name(name) for name in nodes},
             sleep=sleep,
             log=log,
             waves=waves,
@@ -141,7 +143,7 @@ class EngineMachine:
             while code == _PAUSE:
                 code = engine.run(limit)
             if code == _RESUME or code == _INTERRUPT:
-                board = exchange[BOARD]
+                board = exchange[_BOARD]
                 runner = runners[board]
                 try:
                     operations = runner.interrupt() if code == _INTERRUPT else self._resume(runner)
@@ -158,21 +160,21 @@ class EngineMachine:
                 while plans and plans[0][0] <= engine.time_ps:
                     heappop(plans)[2]()
             elif code == Code.UNHANDLED:
-                raise BusError(exchange[ADDRESS], bool(exchange[WRITE]))
+                raise BusError(exchange[Word.ADDRESS], bool(exchange[Word.WRITE]))
             else:
-                raise RuntimeError(f"{engine.cpus[exchange[BOARD]]}: {engine.fault()}")
+                raise RuntimeError(f"{engine.cpus[exchange[_BOARD]]}: {engine.fault()}")
 
     def _resume(self, runner):
         """The software whose turn it is goes on with the result of its await."""
         exchange = self.engine.exchange
-        result = exchange[RESULT]
+        result = exchange[_RESULT]
         if result == _NUMBER:
-            return runner.resume(exchange[LEVEL], exchange[NUMBER])
+            return runner.resume(exchange[_LEVEL], exchange[_VALUE])
         if result == _NOTHING:
-            return runner.resume(exchange[LEVEL])
+            return runner.resume(exchange[_LEVEL])
         if result == _BYTES:
-            return runner.resume(exchange[LEVEL], self.engine.bytes())
-        return runner.resume(exchange[LEVEL], None, BusError(exchange[ADDRESS], bool(exchange[WRITE])))
+            return runner.resume(exchange[_LEVEL], self.engine.bytes())
+        return runner.resume(exchange[_LEVEL], None, BusError(exchange[Word.ADDRESS], bool(exchange[Word.WRITE])))
 
     # -- faults (software.machine) -------------------------------------------------------------------
     def plan(self, time_ps, action):

@@ -7,15 +7,13 @@ A piece is taken apart into its symbols only if one of them is struck.
 import math
 import random
 
+from ....hdl.link.code4b5b import DATA, VIOLATION
 from ....hdl.link.symbol import COMMAND_LENGTH, Control
 
-__all__ = ["FiberFaults", "VIOLATION"]
+__all__ = ["FiberFaults", "frames"]
 
-#: What arrives if the line has brought neither a byte nor a control code that means something.
-VIOLATION = 0x1FF
-#: Code groups of the half bytes (4B/5B).
-_GROUPS = (0x1E, 0x09, 0x14, 0x15, 0x0A, 0x0B, 0x0E, 0x0F, 0x12, 0x13, 0x16, 0x17, 0x1A, 0x1B, 0x1C, 0x1D)
-_HALVES = {group: half for half, group in enumerate(_GROUPS)}
+#: Code group of a half byte → the half byte.
+_HALVES = {group: half for half, group in enumerate(DATA)}
 _FOREVER = 2**63 - 1
 
 
@@ -24,7 +22,7 @@ def _damaged(symbol, bit):
     if symbol > 0xFF:
         return VIOLATION
     shift = 4 if bit < 5 else 0
-    half = _HALVES.get(_GROUPS[symbol >> shift & 0xF] ^ 0x10 >> bit % 5)
+    half = _HALVES.get(DATA[symbol >> shift & 0xF] ^ 0x10 >> bit % 5)
     return VIOLATION if half is None else symbol & ~(0xF << shift) | half << shift
 
 

@@ -7,6 +7,7 @@ from collections import deque
 from heapq import heapify, heappop, heappush
 
 from ....hdl.cab.addresses import REGIONS
+from ....hdl.host.numbers import RESET_EDGES
 from ....hdl.link.symbol import COMMAND_LENGTH
 from ...door import Door, OperationKind
 from ...machine import QUIET, STOPPED, TIME, Capability, node_name
@@ -17,9 +18,6 @@ from .hub import ModelHub
 from .node import ModelNode
 
 __all__ = ["ModelMachine"]
-
-#: Clock edges for which each board's reset is active.
-_RESET_EDGES = 4
 
 
 class _Cpu:
@@ -78,7 +76,7 @@ class ModelMachine:
         self._turned = False
         self._closed = False
         for name, board in topology.cabs.items():
-            first = board.phase_ps + _RESET_EDGES * profile.cab_period_ps
+            first = board.phase_ps + RESET_EDGES * profile.cab_period_ps
             self._cabs[name] = ModelCab(self, board, profile.cab_period_ps, first, profile.symbol_ps, memory_bytes)
         for pair in topology.fibers:
             symbol = pair.symbol_ps or profile.symbol_ps
@@ -213,7 +211,7 @@ class ModelMachine:
         """Resets the board of a CAB and gives it a new Door."""
         self.doors[name] = Door(self._profile.cpu_hz)
         old = self._cabs[name]
-        edges = -(-(self.time_ps - old.first_ps) // old.period_ps) + _RESET_EDGES + 1
+        edges = -(-(self.time_ps - old.first_ps) // old.period_ps) + RESET_EDGES + 1
         new = self._cabs[name] = ModelCab(
             self, old, old.period_ps, old.first_ps + edges * old.period_ps, old.symbol_ps, 0
         )

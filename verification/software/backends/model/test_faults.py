@@ -1,8 +1,9 @@
 """Faults in the pure-Python model's fibers: which symbols are struck, against the reference, and how often, against
 the rates."""
 
+from nectar.hdl.link.code4b5b import VIOLATION
 from nectar.hdl.link.symbol import Control, command, packet, reply
-from nectar.software.backends.model.faults import VIOLATION, FiberFaults, frames
+from nectar.software.backends.model.faults import FiberFaults, frames
 from nectar.software.faults import KINDS, Fault
 from nectar.verification import seeds
 from nectar.verification.sim.fault_reference import damaged, predict
