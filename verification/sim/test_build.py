@@ -145,7 +145,6 @@ def test_a_changed_number_compiles_the_core_again_with_it(built, monkeypatch):
     before = library()
     (built / "log").unlink()
     monkeypatch.setattr(numbers, "RESET_EDGES", 5)
-    monkeypatch.setattr(build, "_CORE", ["engine.cpp"])
     seen = []
     original = build._run
 
@@ -157,7 +156,7 @@ def test_a_changed_number_compiles_the_core_again_with_it(built, monkeypatch):
 
     monkeypatch.setattr(build, "_run", run)
     assert library() != before
-    assert compiled(built) == ["engine.cpp", "kinds.cpp", "link"]
+    assert compiled(built) == sorted([*build._CORE, "kinds.cpp", "link"])
     assert seen == [numbers.header()] and "RESET_EDGES = 0x5;" in seen[0]
 
 

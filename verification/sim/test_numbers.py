@@ -92,6 +92,7 @@ def test_the_compiler_would_find_a_wrong_number(tmp_path):
 
 def test_levels_and_kinds_of_the_door_are_those_of_the_header():
     assert (door.THREAD, door.INTERRUPT) == tuple(Level) and door.OperationKind is OperationKind
+    assert [int(kind) for kind in OperationKind] == list(range(10))
 
 
 def test_no_file_of_the_core_has_a_number_of_its_own():
