@@ -23,6 +23,7 @@ __all__ = [
     "Code",
     "FaultEffect",
     "FaultWord",
+    "FstFunction",
     "Log",
     "Result",
     "SymbolClass",
@@ -125,6 +126,19 @@ class FaultWord(IntEnum):
     DELAY = 7  # ps
 
 
+class FstFunction(IntEnum):
+    """What the writer of FST is asked for (``waves``, fst.cpp): names in its library, less ``fstWriter``."""
+
+    Create = 0
+    Close = 1
+    SetTimescaleFromString = 2
+    SetScope = 3
+    SetUpscope = 4
+    CreateVar = 5
+    EmitTimeChange = 6
+    EmitValueChange = 7
+
+
 _TYPES = {"q": "std::int64_t", "i": "std::int32_t"}
 
 
@@ -161,6 +175,7 @@ def header():
         _enum(Log),
         _enum(FaultEffect),
         _enum(SymbolClass),
+        _enum(FstFunction),
         _enum(OperationKind, "std::uint8_t"),
         _enum(Level, strict=False),
         _enum(Control, "std::uint16_t"),

@@ -22,7 +22,7 @@ from nectar.software import door
 
 ENUMS = (
     *(numbers.Code, numbers.Result, numbers.Log, numbers.FaultEffect, numbers.SymbolClass),
-    *(OperationKind, Control, Level),
+    *(numbers.FstFunction, OperationKind, Control, Level),
 )
 
 
