@@ -85,7 +85,7 @@ class FaultEffect(IntEnum):
 
 
 class SymbolClass(IntEnum):
-    """What it does that to."""
+    """Which symbols a fault strikes."""
 
     SYMBOL = 0
     DATA = 1

@@ -62,7 +62,7 @@ def require(machine, capability):
 
 
 class Machine(Protocol):
-    """A system of boards whose CABs run software. Its class is made from a topology, and has these members."""
+    """A system of boards whose CABs run software: what every back end offers."""
 
     #: frozenset of Capability: what it can do besides; an attribute of the class.
     capabilities: frozenset

@@ -9,7 +9,9 @@ package    class                 boards                                        f
 ``cable``  ``CableMachine``      FPGAs at the other ends of serial lines       programs on real hardware (docs/cable.md)
 ========== ===================== ============================================= =======================================
 
-Each class is in the module ``machine`` of its package and is a Machine (``software.machine``): that page lists the
-calls that all machines have, and the capabilities that a machine may have besides and states in ``capabilities``.
-``processor`` is a CAB's processor in plain Python, which ``model`` and ``cocotb`` use. No package imports another.
+A back end must offer the members of ``software.machine.Machine``: doors, ``start``, ``wake``, ``run``, the time,
+``close``. What it offers besides it states as Capabilities in ``capabilities``; each has a Protocol in that module.
+
+Each class is in the module ``machine`` of its package. ``processor`` is a CAB's processor in plain Python, which
+``model`` and ``cocotb`` use. No package imports another.
 """

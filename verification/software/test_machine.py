@@ -17,7 +17,7 @@ from nectar.software.backends.model.machine import ModelMachine
 from nectar.software.errors import CapabilityError, ProgramError
 from nectar.software.machine import Capability, Machine, require
 from nectar.software.system import System
-from nectar.verification.imports import ROOT
+from nectar.verification.imports import ROOT, imported
 from nectar.verification.software.helpers import hubs, model
 
 CLASSES = (EngineMachine, ModelMachine, CocotbMachine, CableMachine)
@@ -116,3 +116,23 @@ def test_the_table_of_the_manual_says_what_the_machines_state():
         for row in rows
     }
     assert told == {made.__name__: {capability.name for capability in made.capabilities} for made in CLASSES}
+
+
+def test_no_back_end_imports_another():
+    folder = ROOT / "software" / "backends"
+    rooms = {path.parent.name for path in folder.glob("*/__init__.py")}
+    assert rooms == {"cable", "cocotb", "engine", "model"}
+    wrong = {
+        str(path.relative_to(folder)): sorted(others)
+        for room in rooms
+        for path in (folder / room).glob("*.py")
+        if (
+            others := {
+                name
+                for name in imported(path)
+                for other in rooms - {room}
+                if f"{name}.".startswith(f"nectar.software.backends.{other}.")
+            }
+        )
+    }
+    assert not wrong

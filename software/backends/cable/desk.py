@@ -15,7 +15,6 @@ __all__ = ["OPTIONS", "WATCHDOG", "settle"]
 #: Times of the datalink for CABs each of which may stand still for some tens of milliseconds while the others go on. No
 #: circuits, whose packets wait for nobody; and no ready signals that no packet has asked for: a packet may wait in
 #: front of a CAB that stood still when it came.
-#: still when it came.
 OPTIONS = Options(
     watch_us=20_000,
     ready_us=2_000_000,
