@@ -10,7 +10,7 @@ from amaranth.utils import exact_log2
 
 from ..cab.addresses import ADDRESS_BITS
 from ..cab.bus_ports import CpuPort
-from .numbers import BUFFER_WORDS, COUNT_BITS, SPEND_BITS, Turn
+from .numbers import BUFFER_WORDS, COUNT_BITS, SPEND_BITS, OperationKind, Turn
 
 __all__ = ["HostPort", "Processor"]
 
@@ -18,18 +18,18 @@ _LEVELS = 2
 
 
 class _Kind(enum.Enum, shape=4):
-    """Kinds of operation, numbered as in the door."""
+    """Kinds of operation, as wide as in an operation's first word."""
 
-    MODE = 0
-    WRITE = 1
-    WRITE_BLOCK = 2
-    SPEND = 3
-    MASK = 4
-    READ = 5
-    READ_BLOCK = 6
-    NOW = 7
-    WAIT = 8
-    RETURN = 9
+    MODE = OperationKind.MODE
+    WRITE = OperationKind.WRITE
+    WRITE_BLOCK = OperationKind.WRITE_BLOCK
+    SPEND = OperationKind.SPEND
+    MASK = OperationKind.MASK
+    READ = OperationKind.READ
+    READ_BLOCK = OperationKind.READ_BLOCK
+    NOW = OperationKind.NOW
+    WAIT = OperationKind.WAIT
+    RETURN = OperationKind.RETURN
 
 
 class _Doing(enum.Enum, shape=2):

@@ -5,7 +5,7 @@ import random
 from cocotb.triggers import Timer
 
 from nectar.hdl.host.numbers import REQUEST, Item, Reason, Request, Turn, header
-from nectar.software.backends.cablewords import Deframer, encode, frame, turns, value
+from nectar.software.backends.cable.words import Deframer, encode, frame, turns, value
 from nectar.software.door import Operation, OperationKind
 
 __all__ = ["Session", "disturbed"]

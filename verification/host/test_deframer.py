@@ -8,8 +8,8 @@ import pytest
 
 from nectar.hdl.host.deframer import Deframer
 from nectar.hdl.host.numbers import ESCAPE, FLAG, FRAME_WORDS
-from nectar.software.backends.cablewords import Deframer as Reference
-from nectar.software.backends.cablewords import frame
+from nectar.software.backends.cable.words import Deframer as Reference
+from nectar.software.backends.cable.words import frame
 from nectar.verification.bench import Bench
 from nectar.verification.cab.lockstep import HandClock
 

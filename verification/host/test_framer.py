@@ -7,7 +7,7 @@ import pytest
 
 from nectar.hdl.host.framer import Framer
 from nectar.hdl.host.numbers import ESCAPE, FLAG
-from nectar.software.backends.cablewords import frame
+from nectar.software.backends.cable.words import frame
 from nectar.verification.bench import Bench
 from nectar.verification.cab.lockstep import HandClock
 

@@ -21,7 +21,7 @@ from nectar.hdl.host.numbers import (
     Turn,
     header,
 )
-from nectar.software.backends.cablewords import turns
+from nectar.software.backends.cable.words import turns
 from nectar.verification.bench import Bench, inside
 from nectar.verification.cab.lockstep import HandClock
 

@@ -8,7 +8,7 @@ import pytest
 
 from nectar.hdl.host.numbers import BUFFER_WORDS, Turn
 from nectar.hdl.host.processor import Processor
-from nectar.software.backends.cablewords import encode, value
+from nectar.software.backends.cable.words import encode, value
 from nectar.software.backends.processor import Processor as Reference
 from nectar.software.door import INTERRUPT, THREAD, BusError, Door, Runner
 from nectar.verification import seeds

@@ -7,9 +7,10 @@ import hypothesis
 
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import load
-from nectar.software.backends.engine import EngineMachine
-from nectar.software.backends.model import ModelMachine
+from nectar.software.backends.engine.machine import EngineMachine
+from nectar.software.backends.model.machine import ModelMachine
 from nectar.software.datalink.datalink import Switching
+from nectar.software.machine import Capability
 from nectar.software.system import System
 from nectar.verification import seeds
 
@@ -18,6 +19,7 @@ __all__ = [
     "PORTS",
     "drive",
     "held",
+    "hubs",
     "model",
     "nothing_leaks",
     "pattern",
@@ -78,6 +80,11 @@ def model(topology="hub:2", faults=(), memory_bytes=1 << 20, backend="model", no
         yield system
     finally:
         system.close()
+
+
+def hubs(system):
+    """The HUBs of a system whose machine lets their state be looked at; else none."""
+    return system.machine.hubs.values() if Capability.HUBS in system.machine.capabilities else ()
 
 
 def run_task(task, *args, leaks=False, protected=False, **options):

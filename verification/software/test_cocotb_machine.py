@@ -13,7 +13,7 @@ from nectar.hdl.hub.commands import Op
 from nectar.hdl.link.symbol import Control, command
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import Topology
-from nectar.software.backends.cocotb import CocotbMachine
+from nectar.software.backends.cocotb.machine import CocotbMachine
 from nectar.software.door import BusError
 from nectar.software.machine import QUIET, STOPPED, TIME
 from nectar.software.system import System

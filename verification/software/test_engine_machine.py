@@ -13,7 +13,7 @@ import pytest
 from nectar.hdl.cab.addresses import REG, REGIONS, Irq
 from nectar.sim.engine import Engine
 from nectar.sim.topology import Topology, TopologyError, load
-from nectar.software.backends.engine import EngineMachine
+from nectar.software.backends.engine.machine import EngineMachine
 from nectar.software.datalink.routes import named_routes
 from nectar.software.door import BusError
 from nectar.software.machine import QUIET, STOPPED, TIME
@@ -401,7 +401,7 @@ def test_control_c_interrupts_a_long_silence():
     """The engine comes back to Python every 50 ms."""
     code = textwrap.dedent("""
         from nectar.sim.topology import load
-        from nectar.software.backends.engine import EngineMachine
+        from nectar.software.backends.engine.machine import EngineMachine
         machine = EngineMachine(load("hub:2"), sleep=False)
         async def main():
             machine.doors["CAB1"].spend(10**12)

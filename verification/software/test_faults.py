@@ -4,7 +4,7 @@ on the engine."""
 import pytest
 
 from nectar.software.datalink.options import Options
-from nectar.software.errors import CabStopped, FaultError, ProgramError
+from nectar.software.errors import CabStopped, CapabilityError, FaultError, ProgramError
 from nectar.software.faults import KINDS, SYMBOL_FAULTS, Fault, directions, load
 from nectar.verification import seeds
 
@@ -193,9 +193,10 @@ def test_a_machine_without_faults_says_so():
     from nectar.software.faultlist import FaultList
 
     class Plain:
+        capabilities = frozenset()
         time_ps = 0
 
-    with pytest.raises(FaultError, match="Plain has no faults"):
+    with pytest.raises(CapabilityError, match="Plain has no faults on demand"):
         FaultList(Plain(), None, None).add("CAB1:cut")
 
 

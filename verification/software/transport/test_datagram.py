@@ -14,7 +14,7 @@ from nectar.software.kernel.mailbox import Mailbox
 from nectar.software.packet import MAX_DATA
 from nectar.software.transport.datagram import MAX_CIRCUIT_DATA, MAX_MESSAGE
 from nectar.verification import seeds
-from nectar.verification.software.helpers import BACKENDS, model, pattern, receive_all, run_task, send_all
+from nectar.verification.software.helpers import BACKENDS, hubs, model, pattern, receive_all, run_task, send_all
 
 PACKET, CIRCUIT = Switching.PACKET, Switching.CIRCUIT
 
@@ -44,7 +44,7 @@ def clean(system, *ignored):
         for name in ("incomplete", "damaged", "orphans", "misdelivered", "malformed"):
             assert getattr(counters, name) == 0, (cab.name, name)
     assert sent == received
-    for hub in getattr(system.machine, "hubs", {}).values():
+    for hub in hubs(system):
         assert not any(hub.errors), hub.name
 
 
@@ -98,7 +98,7 @@ def test_messages_of_every_size_arrive_as_they_were_sent(length, switching, back
         system.spawn("CAB3", idle)
         system.go()
         assert [cab.memory.used for cab in system.cabs] == used
-        assert all(not hub.connections for hub in getattr(system.machine, "hubs", {}).values())
+        assert all(not hub.connections for hub in hubs(system))
 
 
 def test_switching_may_be_named_by_its_word():
