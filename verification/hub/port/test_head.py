@@ -13,7 +13,7 @@ from nectar.hdl.hub.port.entry import OWN
 from nectar.hdl.hub.port.head import Head
 from nectar.hdl.link.symbol import ANY_HUB, Control, command, packet
 from nectar.verification.bench import Bench, inside
-from nectar.verification.hub.lockstep import Lockstep
+from nectar.verification.harness import Lockstep
 
 CONFIGURATIONS = {"port 0 of 2": (2, 0), "port 3 of 5": (5, 3), "port 9 of 16": (16, 9)}
 HUB = 0x42
@@ -311,7 +311,7 @@ def piece(ports):
 
 async def start(dut):
     lockstep = Lockstep(dut, INPUTS)
-    await lockstep.reset()
+    await lockstep.start()
     return lockstep, Model(*CONFIGURATIONS[inside()])
 
 
@@ -418,7 +418,7 @@ async def passes_a_symbol_in_every_cycle(dut):
     model.queue.extend(Entry(symbol) for symbol in packet(random.randbytes(100)))
     length = len(model.queue)
     await run(lockstep, model, 1.0, length + 1)
-    assert lockstep.cycle == length
+    assert lockstep.cycles == length
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
@@ -434,7 +434,7 @@ async def a_reset_of_one_cycle_ends_whatever_is_under_way(dut):
             )
         for _ in range(random.randrange(1, 10)):
             await lockstep.step(*model.step(True, some(model.ports, 0.9), 0.7, halt=0.05, expired=0.05))
-        await lockstep.restart()
+        await lockstep.reset()
         model = Model(*CONFIGURATIONS[inside()])
         await lockstep.step(*model.step(False, set(), 0))
     for _ in range(10):
