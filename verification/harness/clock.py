@@ -182,10 +182,10 @@ class RunningClock(_Pins):
 
     def start(self):
         """Starts the clock."""
-        self._tasks = [cocotb.start_soon(Clock(self.clk, self.period_ps, unit="ps").start())]
+        self._tasks.append(Clock(self.clk, self.period_ps, unit="ps").start())
 
     def follow(self):
-        """Starts the agents, in the next cycle."""
+        """Starts the agents, in the next cycle; the clock may be one that somebody else has started."""
         self._tasks.append(cocotb.start_soon(self._follow()))
 
     async def _follow(self):
@@ -224,16 +224,13 @@ def start_clock(clk, period_ps=2 * _HALF_PS):
         _started.append((clk, Clock(clk, period_ps, unit="ps", impl="gpi").start(start_high=False)))
 
 
-async def begin(dut, *, period_ps=2 * _HALF_PS, **inputs):
-    """Clock (if this test has none yet), given inputs, and a reset of three cycles if there is a pin ``rst``; returns
-    behind a falling edge, in a cycle without reset."""
+async def begin(dut, *, period_ps=2 * _HALF_PS, cycles=3, **inputs):
+    """Clock (if this test has none yet), given inputs, and a reset of so many cycles; returns behind a falling edge,
+    in a cycle without reset."""
     start_clock(dut.clk, period_ps)
     for name, value in inputs.items():
         getattr(dut, name).value = value
-    reset = getattr(dut, "rst", None)
-    if reset is not None:
-        reset.value = 1
-    for _ in range(3):
+    dut.rst.value = 1
+    for _ in range(cycles):
         await FallingEdge(dut.clk)
-    if reset is not None:
-        reset.value = 0
+    dut.rst.value = 0

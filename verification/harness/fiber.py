@@ -96,9 +96,11 @@ class FiberMonitor(StreamMonitor):
     offered.
     """
 
-    def took(self, symbol):
-        """Called with each symbol that was taken."""
+    def sample(self):
+        """Looks at a cycle; returns the symbol that was offered in it, or None."""
+        symbol = super().sample()
         assert symbol != Control.IDLE, f"cycle {self.clock.cycles}: {self.name} says idle"
+        return symbol
 
     def said(self):
         """What the symbols say that are in ``items``, a ``Said``."""
