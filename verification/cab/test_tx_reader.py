@@ -10,7 +10,7 @@ from nectar.hdl.cab.tx_reader import Entry, EntryKind, Item, TxReader
 from nectar.hdl.link.symbol import Control
 from nectar.verification.bench import Bench
 from nectar.verification.cab.structures import pack, unpack
-from nectar.verification.harness import StepClock, StreamSource
+from nectar.verification.harness import StepClock, StreamSink, StreamSource
 
 SIZE = 4 << 10
 ROOM = 4
@@ -81,6 +81,12 @@ class Surroundings:
         self.reads = []  # cycles
         self.busy = False  # after the last cycle
         self._word = None
+        self._taker = StreamSink(
+            self.clock,
+            "items",
+            pause=lambda: len(self.items) >= ROOM,
+            counts=lambda item: parts(unpack(Item, item)),
+        )
         self._entries = StreamSource(self.clock, "entries", fill=lambda: random.getrandbits(20))
 
     def give(self, entries):
@@ -95,17 +101,17 @@ class Surroundings:
         """One cycle; the memory may be ready, an item may leave."""
         clock, pin = self.clock, self.clock.pin
         self._entries.drive()
+        self._taker.drive()
         clock.drive(
-            items__ready=len(self.items) < ROOM,
             memory__ready=grant,
             memory_data=random.getrandbits(32) if self._word is None else self._word,
         )
         await clock.settle()
         self._word = None
         self._entries.sample()
-        if pin("items__valid") and len(self.items) < ROOM:
-            self.items.append(unpack(Item, pin("items__payload")))
-        assert pin("items__valid") <= (len(self.items) <= ROOM)
+        self._taker.sample()
+        self.items.extend(unpack(Item, item) for item in self._taker.items)
+        self._taker.items.clear()
         if pin("memory__valid") and grant:
             at = 4 * pin("memory__address")
             self._word = int.from_bytes(self.memory[at : at + 4], "big")

@@ -20,7 +20,7 @@ A bench of a component with a stream on each side::
 """
 
 from .clock import RunningClock, StepClock, begin, start_clock
-from .fiber import FiberMonitor, FiberSink, FiberSource, Said, said
+from .fiber import Decoded, FiberMonitor, FiberSink, FiberSource, decoded
 from .lockstep import Lockstep, in_each_cycle
 from .stream import StreamMonitor, StreamSink, StreamSource
 
@@ -30,13 +30,13 @@ __all__ = [
     "FiberSource",
     "Lockstep",
     "RunningClock",
-    "Said",
+    "Decoded",
     "StepClock",
     "StreamMonitor",
     "StreamSink",
     "StreamSource",
     "begin",
     "in_each_cycle",
-    "said",
+    "decoded",
     "start_clock",
 ]

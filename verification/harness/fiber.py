@@ -1,7 +1,7 @@
-"""Sources, sinks and monitors for the fibers of HUB and CAB (docs/wire.md): symbols of 9 bits, and what they say.
+"""Sources, sinks and monitors for the fibers of HUB and CAB (docs/wire.md): symbols of 9 bits, and what they mean.
 
 A board's input ``rx`` has ``payload`` and ``valid`` and takes a symbol in any cycle; its output ``tx`` has ``ready``,
-too. An idle is never said: a cycle without a symbol is one without ``valid``.
+too. An idle is never offered: in a cycle without a symbol ``valid`` is 0.
 """
 
 import random
@@ -11,10 +11,10 @@ from nectar.hdl.link.symbol import COMMAND_LENGTH, CONTROL_BIT, Control, command
 
 from .stream import StreamMonitor, StreamSink, StreamSource
 
-__all__ = ["FiberMonitor", "FiberSink", "FiberSource", "Said", "said"]
+__all__ = ["FiberMonitor", "FiberSink", "FiberSource", "Decoded", "decoded"]
 
 
-class Said(NamedTuple):
+class Decoded(NamedTuple):
     """Symbols taken apart.
 
     ``packets``: the bytes of each packet that has come to its end; ``commands``, ``replies``: the three bytes of each;
@@ -28,8 +28,8 @@ class Said(NamedTuple):
     cut: int
 
 
-def said(symbols):
-    """What symbols say, as ``Said``: a ready signal or a reply may stand anywhere, also inside of a packet."""
+def decoded(symbols):
+    """Takes symbols apart, as ``Decoded``; a ready signal or a reply may stand anywhere, also inside of a packet."""
     packets, frames, readies, cut = [], {Control.COMMAND: [], Control.REPLY: []}, 0, 0
     data = frame = kind = None
     for symbol in symbols:
@@ -52,7 +52,7 @@ def said(symbols):
                 data = None
             elif data is not None and not symbol & CONTROL_BIT:
                 data.append(symbol)
-    return Said(packets, frames[Control.COMMAND], frames[Control.REPLY], readies, cut)
+    return Decoded(packets, frames[Control.COMMAND], frames[Control.REPLY], readies, cut)
 
 
 class FiberSource(StreamSource):
@@ -102,9 +102,9 @@ class FiberMonitor(StreamMonitor):
         assert symbol != Control.IDLE, f"cycle {self.clock.cycles}: {self.name} says idle"
         return symbol
 
-    def said(self):
-        """What the symbols say that are in ``items``, a ``Said``."""
-        return said(self.items)
+    def decoded(self):
+        """The symbols in ``items`` taken apart, as ``Decoded``."""
+        return decoded(self.items)
 
 
 class FiberSink(FiberMonitor, StreamSink):

@@ -8,7 +8,7 @@ import pytest
 from nectar.hdl.link.queue import SymbolQueue
 from nectar.hdl.link.symbol import Control, command, packet, reply
 from nectar.verification.bench import Bench
-from nectar.verification.harness import FiberMonitor, FiberSink, FiberSource, StepClock, said
+from nectar.verification.harness import FiberMonitor, FiberSink, FiberSource, StepClock, decoded
 
 INPUTS = "push__valid", "push__payload", "output__ready", "clear"
 
@@ -28,8 +28,8 @@ async def packets_commands_and_replies_pass_and_are_understood(dut):
     source.send(packet(b"late"), gap=0.5)
     await source.finish()
     for monitor in arriving, sink:
-        await clock.until(lambda monitor=monitor: len(monitor.said().packets) == 2)
-        found = monitor.said()
+        await clock.until(lambda monitor=monitor: len(monitor.decoded().packets) == 2)
+        found = monitor.decoded()
         assert found.packets == [data, b"late"] and found.commands == [(0x21, 7, 3)] and found.readies == 1
         assert found.replies == [(0x20, 7, 3)] and not found.cut
 
@@ -63,7 +63,7 @@ async def an_idle_is_no_symbol(dut):
 def test_what_is_cut_short_is_counted():
     """docs/wire.md: a ready signal and a reply may come inside of a packet; another control code cuts a command."""
     start, end, ready = int(Control.START), int(Control.END), int(Control.READY)
-    found = said([start, 1, *reply(9, 8, 7), 2, ready, 3, end, *command(1, 2, 3)[:2], ready, *packet(b"ab"), 5])
+    found = decoded([start, 1, *reply(9, 8, 7), 2, ready, 3, end, *command(1, 2, 3)[:2], ready, *packet(b"ab"), 5])
     assert found == ([b"\1\2\3", b"ab"], [], [(9, 8, 7)], 2, 1)
 
 

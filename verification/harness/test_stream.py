@@ -9,7 +9,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
-from nectar.verification.bench import Bench, inside
+from nectar.verification.bench import Bench
 from nectar.verification.harness import RunningClock, StepClock, StreamMonitor, StreamSink, StreamSource
 
 
@@ -55,7 +55,7 @@ async def what_is_sent_arrives_whatever_the_pauses(dut):
         source.send(items)
         found = await sink.take(100)
         assert found == items == monitor.items and source.idle
-        if pause == back == 0 and inside() == "queue":
+        if pause == back == 0:
             assert monitor.times == list(range(100)) and monitor.offers == 100
 
 
@@ -89,24 +89,38 @@ async def the_ends_follow_a_clock_that_runs_by_itself(dut):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def an_offer_that_does_not_stay_is_seen(dut):
-    """Only a component that breaks the rule is found guilty."""
     clock = StepClock(dut)
     source, sink, _ = ends(clock, 0, lambda: clock.cycles < 20)
     await clock.start("input__valid", "output__ready")
     source.send([7, 8, 9])
-    if inside() == "fickle queue":
-        with pytest.raises(AssertionError, match="output offered 0x7, then 8"):
-            await sink.take(3)
-    else:
-        assert await sink.take(3) == [7, 8, 9]
+    with pytest.raises(AssertionError, match="output offered 0x7, then 8"):
+        await sink.take(3)
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def what_does_not_count_may_change(dut):
+    """8 and 9 are alike but for their last bit; an item that goes away is another thing."""
+    clock = StepClock(dut)
+    source, monitor = StreamSource(clock, "input"), StreamMonitor(clock, "output", counts=lambda item: item >> 1)
+    clock.attach(source)
+    clock.attach(monitor)
+    await clock.start("input__valid", "output__ready")
+    source.send([8, 9])
+    with pytest.raises(AssertionError, match="output offered 0x9, then None"):
+        await clock.until(lambda: False, 20)
+    assert monitor.offers == 2
 
 
 bench = Bench(__name__, {"queue": lambda: Queue(False), "fickle queue": lambda: Queue(True)}, ports_only=True)
 
 
+#: Claims about offers that do not stay; all others are about the queue that keeps the rule.
+#: Claims about offers that do not stay; all others are about the queue that keeps the rule of streams.
+FICKLE = {"an_offer_that_does_not_stay_is_seen", "what_does_not_count_may_change"}
+
+
 @pytest.mark.parametrize(
-    "configuration, claim",
-    [case for case in bench.cases() if case[0] == "queue" or case[1] == "an_offer_that_does_not_stay_is_seen"],
+    "configuration, claim", [case for case in bench.cases() if (case[0] == "fickle queue") == (case[1] in FICKLE)]
 )
 def test_stream(configuration, claim):
     bench.check(configuration, claim)
