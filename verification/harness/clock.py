@@ -82,7 +82,13 @@ class StepClock(_Pins):
 
     Timing
     ------
-    A cycle is ``cycle()``; or, for a bench that looks itself, ``drive``, ``settle``, ``pin``, ``edge``.
+    A cycle is ``cycle()``; or, for a bench that looks itself, ``drive``, ``settle``, ``pin``, ``edge``. Time stands
+    still while the bench awaits nothing of the clock's.
+
+    Raises
+    ------
+    AssertionError
+        By ``until``, after its limit. AttributeError if the component has no pin of a name.
     """
 
     def __init__(self, dut, half_ps=_HALF_PS):
@@ -172,6 +178,11 @@ class RunningClock(_Pins):
     Timing
     ------
     Agents drive behind the rising edge and sample at the falling edge.
+
+    Raises
+    ------
+    AssertionError
+        By ``until``, after its limit. What an agent raises fails the test.
     """
 
     def __init__(self, dut, name="clk", period_ps=2 * _HALF_PS):

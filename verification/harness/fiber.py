@@ -58,7 +58,7 @@ def decoded(symbols):
 class FiberSource(StreamSource):
     """Symbols that arrive at a board.
 
-    Parameters and members are those of ``StreamSource``: ``pause`` is the chance of a gap before each symbol.
+    Parameters, members and timing are those of ``StreamSource``: ``pause`` is the chance of a gap before each symbol.
     """
 
     def send(self, symbols, gap=0.0):
@@ -92,8 +92,12 @@ class FiberSource(StreamSource):
 class FiberMonitor(StreamMonitor):
     """Looks at a fiber.
 
-    Parameters and members are those of ``StreamMonitor``: ``items`` are the symbols. AssertionError if an idle is
-    offered.
+    Parameters, members and timing are those of ``StreamMonitor``: ``items`` are the symbols, ``times`` their cycles.
+
+    Raises
+    ------
+    AssertionError
+        As ``StreamMonitor``; and if an idle is offered.
     """
 
     def sample(self):
@@ -110,6 +114,6 @@ class FiberMonitor(StreamMonitor):
 class FiberSink(FiberMonitor, StreamSink):
     """Takes the symbols that leave a board.
 
-    Parameters and members are those of ``FiberMonitor`` and of ``StreamSink``: ``pause`` is the chance that the fiber
-    takes nothing in a cycle.
+    Parameters, members and timing are those of ``StreamSink``, what is raised is that of ``FiberMonitor``; ``pause``
+    is the chance that the fiber takes nothing in a cycle.
     """

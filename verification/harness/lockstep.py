@@ -31,10 +31,15 @@ class Lockstep(StepClock):
     cycles : int
         Cycles since ``start`` or ``reset``.
 
+    Timing
+    ------
+    A cycle drives the inputs, compares the outputs when they have settled, and ends with the edge.
+
     Raises
     ------
     AssertionError
-        At the first difference: cycle, output, what it is and what was expected, the inputs of the cycle.
+        At the first difference: cycle, output, what it is and what was expected, the inputs of the cycle. Also if a
+        cycle names an input that is none of ``inputs``.
     """
 
     def __init__(self, dut, inputs=(), masks=None):

@@ -84,7 +84,7 @@ class StreamSource:
 
 
 class StreamMonitor:
-    """Looks at a port, and asserts that an item that is offered stays until it is taken.
+    """Looks at a port, drives nothing, and asserts that an item that is offered stays until it is taken.
 
     Parameters
     ----------
@@ -102,6 +102,16 @@ class StreamMonitor:
         The cycle of each.
     offers : int
         Cycles in which an item was offered.
+
+    Timing
+    ------
+    An item counts as taken in the cycle in which ``valid`` and ``ready`` are both 1, before its edge.
+
+    Raises
+    ------
+    AssertionError
+        An item that was offered and not taken is another one in the next cycle, or none: ``lib.stream`` wants it to
+        stay. If the component is reset meanwhile, call ``forget``.
     """
 
     def __init__(self, clock, name, *, counts=lambda item: item):
@@ -153,10 +163,16 @@ class StreamMonitor:
 class StreamSink(StreamMonitor):
     """Takes items from an output.
 
-    Parameters and members are those of ``StreamMonitor``, and
-
+    Parameters
+    ----------
+    clock, name, counts
+        As in ``StreamMonitor``, as are the members and what is raised.
     pause : float or callable
         The chance, or a function without arguments that tells, that nothing is taken in a cycle (back-pressure).
+
+    Timing
+    ------
+    ``ready`` is set at the beginning of each cycle and depends on nothing that the component does in it.
     """
 
     def __init__(self, clock, name, *, pause=0.0, **options):
