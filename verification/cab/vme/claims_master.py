@@ -7,23 +7,27 @@ import cocotb
 
 from nectar.hdl.cab.vme.numbers import Modifier
 from nectar.verification.bench import inside
-from nectar.verification.cab.vme.asking import look, set_window
+from nectar.verification.cab.vme.asking import SELECTS, look, set_window
 from nectar.verification.cab.vme.boards import BusSlave
 from nectar.verification.cab.vme.testbench import VmeTestbench
 from nectar.verification.cab.vme.waiting import pause
 
-__all__ = ["BASE"]
+__all__ = ["BASE", "MASTER_RULES"]
 
 BASE = 0x400000
-SELECTS = {
-    0b1111: (0, 4),
-    0b1100: (0, 2),
-    0b0011: (2, 2),
-    0b1000: (0, 1),
-    0b0100: (1, 1),
-    0b0010: (2, 1),
-    0b0001: (3, 1),
-}
+#: Rules of the bus that every cycle of a master is looked at for.
+MASTER_RULES = (
+    "ADDRESS-SETUP",
+    "ADDRESS-HOLD",
+    "AS-HIGH",
+    "AS-LOW",
+    "OWNER",
+    "DS-HIGH",
+    "DS-FREE",
+    "DATA-SETUP",
+    "READ-TURN",
+    "WRITE-HOLD",
+)
 
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
@@ -51,18 +55,7 @@ async def single_transfers_reach_a_slave_of_any_speed(dut):
             word = await look(rig.plug, BASE + offset, select)
             assert word & lanes == int.from_bytes(slave.bytes[offset : offset + 4], "big") & lanes
         assert slave.cycles[-1] == (modifier, BASE + offset + first, size, slave.cycles[-1][3])
-    rig.checker.done(
-        "ADDRESS-SETUP",
-        "ADDRESS-HOLD",
-        "AS-HIGH",
-        "AS-LOW",
-        "OWNER",
-        "DS-HIGH",
-        "DS-FREE",
-        "DATA-SETUP",
-        "READ-TURN",
-        "WRITE-HOLD",
-    )
+    rig.checker.done(*MASTER_RULES)
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")

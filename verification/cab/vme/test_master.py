@@ -13,7 +13,7 @@ from nectar.verification.bench import Bench, inside
 from nectar.verification.cab.vme import claims_master
 from nectar.verification.cab.vme.asking import entry, look, set_window
 from nectar.verification.cab.vme.boards import BusMaster, BusSlave
-from nectar.verification.cab.vme.claims_master import BASE
+from nectar.verification.cab.vme.claims_master import BASE, MASTER_RULES
 from nectar.verification.cab.vme.testbench import DATA_BYTES, VmeTestbench, configurations
 from nectar.verification.cab.vme.waiting import between, pause, until
 
@@ -76,19 +76,7 @@ async def blocks_reach_a_slave_of_any_speed(dut):
         ] and falls == [modifier]
         if random.random() < 0.5:
             await pause(between(0, 8) * rig.period)
-    rig.checker.done(
-        "ADDRESS-SETUP",
-        "ADDRESS-HOLD",
-        "AS-HIGH",
-        "AS-LOW",
-        "OWNER",
-        "DS-HIGH",
-        "DS-FREE",
-        "DATA-SETUP",
-        "READ-TURN",
-        "WRITE-HOLD",
-        "BLOCK",
-    )
+    rig.checker.done(*MASTER_RULES, "BLOCK")
 
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
