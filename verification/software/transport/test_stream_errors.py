@@ -70,9 +70,15 @@ def test_a_peer_that_vanishes_is_noticed(when, backend):
     theirs, ours, longest = VANISHED[when]
     seen = {}
 
+    async def failing(cab, connection):
+        return await failure(cab, ours(connection))
+
+    async def other(cab, peer):
+        return await failure(cab, theirs(cab, peer))
+
     async def client(cab):
         connection = await cab.stream.connect((2, PORT))
-        begun = cab.spawn(lambda cab: failure(cab, ours(connection)))
+        begun = cab.spawn(failing, connection)
         await cab.sleep(12_000)
         tamperer.gone.add(2)
         begin = await cab.now_us()
@@ -84,7 +90,7 @@ def test_a_peer_that_vanishes_is_noticed(when, backend):
 
     async def server(cab):
         peer = await accept(cab)
-        doing = cab.spawn(lambda cab: failure(cab, theirs(cab, peer)))
+        doing = cab.spawn(other, peer)
         while peer.error is None:
             await cab.sleep(1000)
         seen["other"] = peer.error
