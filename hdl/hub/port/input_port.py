@@ -265,8 +265,8 @@ class InputPort(wiring.Component):
         m.d.comb += self.events.eq(Cat(events.get(counter, 0) for counter in sorted(CounterId)))
 
     def _sum_errors(self, m):
-        """The sum of errors: the errors of a cycle are in registers in the next cycle, and in the sum in the cycle after.
-        Returns these registers."""
+        """The sum of errors. The errors of a cycle are in registers in the next cycle, and in the sum in the cycle
+        after. Returns these registers."""
         receiver, head, replies = m.submodules.receiver, m.submodules.head, m.submodules.replies
         errors = (  # at most one of each line in a cycle
             receiver.reserved | receiver.overrun | receiver.refused | replies.lost,
