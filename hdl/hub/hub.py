@@ -110,8 +110,8 @@ class Hub(wiring.Component):
         m.submodules.monitor = _core(Monitor(self.ports, self.profile))
 
     def _reset(self, m, s):
-        """The reset of the domain ``core``, one cycle after the pin, or after the centre has asked for it; and the ID of
-        the HUB. The reset is registered, so it costs a simulation nothing while it does not change.
+        """The reset of the domain ``core``, one cycle after the pin, or after the centre has asked for it; and the HUB's
+        ID, a cycle late. The reset is registered, so it costs a simulation nothing while it does not change.
 
         The input registers obey the pin itself, and so work one cycle before the rest. In this cycle the earlier state
         of a port has no effect any more."""
