@@ -110,11 +110,12 @@ class Hub(wiring.Component):
         m.submodules.monitor = _core(Monitor(self.ports, self.profile))
 
     def _reset(self, m, s):
-        """The reset of the domain ``core``, one cycle after the pin, or after the centre has asked for it; and the HUB's
-        ID, a cycle late. The reset is registered, so it costs a simulation nothing while it does not change.
+        """The reset of the domain ``core``, one cycle after the pin, or after the centre has asked for it.
+        The HUB's ID comes a cycle late, too.
 
-        The input registers obey the pin itself, and so work one cycle before the rest. In this cycle the earlier state
-        of a port has no effect any more."""
+        The reset is registered, so it costs a simulation nothing while it does not change. The input registers obey the
+        pin itself, and so work one cycle before the rest. In this cycle the earlier state of a port has no effect any
+        more."""
         m.domains.core = ClockDomain(local=True)
         m.d.comb += [ClockSignal("core").eq(ClockSignal()), ResetSignal("core").eq(s.reset)]
         m.d.sync += [s.reset.eq(m.submodules.central.reset_hub), s.hub_id.eq(self.hub_id)]

@@ -154,24 +154,22 @@ class ResponseUnit(wiring.Component):
         )
 
     def elaborate(self, platform):
-        """The tables; the effects of the second cycle; the answer; the kind of the command; whether it is refused; the
-        response; flow control; the record."""
+        """The order; the tables; the effects of cycle t + 1, and the record; the answer; the kind of the command;
+        whether it is refused; the response; flow control."""
         m = Module()
         s = ResponseSignals(self.ports)
         self._take_order(m, s)
         self._look_up(m, s)
         self._act_early(m, s)
+        self._record(m, s)
         self._find_answer(m, s)
         self._classify(m, s)
         self._find_obstacles(m, s)
         self._refuse(m, s)
         self._respond(m, s)
         self._control_flow(m, s)
-        self._record(m, s)
-        m.d.comb += [
-            # The pulses for the ready bits come with the response.
-            self.busy.eq(s.valid | s.responding | self.response_valid.any()),
-        ]
+        # The pulses for the ready bits come with the response.
+        m.d.comb += self.busy.eq(s.valid | s.responding | self.response_valid.any())
         if platform == "formal":
             self.probes = s
         return m
@@ -190,7 +188,7 @@ class ResponseUnit(wiring.Component):
             s.locks.eq(comes & self.order.locks),
             s.supervises.eq(comes & self.order.supervisor),
         ]
-        with m.If(self.decided.any()):
+        with m.If(comes):
             m.d.sync += [s.order.eq(self.order), s.giver.eq(self.decided), s.place.eq(self.place)]
 
     def _look_up(self, m, s):
@@ -229,6 +227,27 @@ class ResponseUnit(wiring.Component):
             self.command.place.eq(s.place),
             self.command.giver.eq(s.giver),
         ]
+
+    def _record(self, m, s):
+        """Cycle t + 1: the event for the record. Closing by an input itself is no decision. Neither is the repetition
+        of an open or a lock."""
+        op, order = s.order.request.op, s.order
+        m.d.comb += [self.decision.input.eq(order.port), self.decision.output.eq(order.request.param)]
+        with m.If(s.valid):
+            with m.Switch(op):
+                with m.Case(Op.UNLOCK, Op.UNLOCK_REPLY):
+                    m.d.comb += [self.decision.kind.eq(Event.UNLOCKED), self.decision_valid.eq(s.ours)]
+                with m.Case(*_OPENS):
+                    m.d.comb += [
+                        self.decision.kind.eq(Mux(order.done, Event.OPENED, Event.REFUSED)),
+                        self.decision_valid.eq(~order.had),
+                    ]
+                with m.Case(*_LOCKS):
+                    test = (op & TEST).any()
+                    m.d.comb += [
+                        self.decision.kind.eq(Mux(order.done, Event.LOCKED, Event.REFUSED)),
+                        self.decision_valid.eq(~order.had & ~(test & order.done)),
+                    ]
 
     def _find_answer(self, m, s):
         """Cycle t + 1: finds the answer to the command, if the command is not refused. It is the parameter, unless the
@@ -374,24 +393,3 @@ class ResponseUnit(wiring.Component):
             self.ready_clear.eq(Mux(clears, place_of_effect, 0)),
             self.send_ready.eq(Mux(sends, place_of_effect, 0)),
         ]
-
-    def _record(self, m, s):
-        """Cycle t + 1: the event for the record. Closing by an input itself is no decision. Neither is the repetition
-        of an open or a lock."""
-        op, order = s.order.request.op, s.order
-        m.d.comb += [self.decision.input.eq(order.port), self.decision.output.eq(order.request.param)]
-        with m.If(s.valid):
-            with m.Switch(op):
-                with m.Case(Op.UNLOCK, Op.UNLOCK_REPLY):
-                    m.d.comb += [self.decision.kind.eq(Event.UNLOCKED), self.decision_valid.eq(s.ours)]
-                with m.Case(*_OPENS):
-                    m.d.comb += [
-                        self.decision.kind.eq(Mux(order.done, Event.OPENED, Event.REFUSED)),
-                        self.decision_valid.eq(~order.had),
-                    ]
-                with m.Case(*_LOCKS):
-                    test = (op & TEST).any()
-                    m.d.comb += [
-                        self.decision.kind.eq(Mux(order.done, Event.LOCKED, Event.REFUSED)),
-                        self.decision_valid.eq(~order.had & ~(test & order.done)),
-                    ]
