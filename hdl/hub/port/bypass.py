@@ -35,6 +35,8 @@ class _Signals:
         # The symbol in the input register stands in the next free place, too. ``fresh`` is 0 where this does not hold:
         # an entry of the queue was written in the cycle in which the symbol came, or the port was reset.
         self.fresh = Signal()
+        # The queue's entry comes late in a cycle, so all other values are ready before it.
+        self.arrives = Signal(SYMBOL_BITS, attrs={"keep": 1})
         self.owns = Signal(_PLACES, reset_less=True)  # whether the entry in each place begins a command
 
 
@@ -97,8 +99,9 @@ class Bypass(wiring.Component):
         m = Module()
         m.submodules.memory = storage = memory.Memory(shape=SYMBOL_BITS, depth=_PLACES, init=[])
         s = _Signals()
-        written = self._take(m, s, storage.write_port())
+        self._open(m, s)
         self._show(m, s, storage.read_port(domain="comb"))
+        written = self._write(m, s, storage.write_port())
         self._count(m, s)
         self._mark(m, s, written)
         if platform == "formal":
@@ -112,25 +115,17 @@ class Bypass(wiring.Component):
             ]
         return m
 
-    def _take(self, m, s, write_port):
-        """Writes the next entry in every cycle: the queue's oldest entry, or else the symbol that comes to the input
-        register. The symbol counts in the next cycle, if it goes past the queue then. Returns the place that is
-        written."""
-        # The queue's entry comes late in a cycle, so all other values are ready before it.
-        arrives = Signal(SYMBOL_BITS, attrs={"keep": 1})
+    def _open(self, m, s):
+        """Whether a symbol past the queue comes in this cycle, or the queue's oldest entry: one of them, and only if
+        there is room."""
         full = Signal()
         m.d.comb += [
-            arrives.eq(Mux(self.pop_queue, 0, self.coming)),
+            s.arrives.eq(Mux(self.pop_queue, 0, self.coming)),
             full.eq((s.pushed - s.popped)[: len(s.pushed)] == BYPASS_ROOM),
             self.open.eq(self.empty & s.fresh & ~full),
             self.divert.eq(self.plain & self.open),
             self.pop_queue.eq(self.oldest_valid & ~full),
-            write_port.addr.eq(s.pushed + self.divert),
-            write_port.data.eq(arrives | self.oldest & self.pop_queue.replicate(SYMBOL_BITS)),
-            write_port.en.eq(1),
         ]
-        m.d.sync += s.fresh.eq(~self.pop_queue)
-        return write_port.addr
 
     def _show(self, m, s, read_port):
         """What the head sees: the oldest entry here, or the symbol in the input register if nothing is here."""
@@ -141,6 +136,16 @@ class Bypass(wiring.Component):
             self.busy.eq(s.some),
             read_port.addr.eq(s.popped),
         ]
+
+    def _write(self, m, s, write_port):
+        """Writes the next free place in every cycle: the queue's oldest entry, or else the symbol that comes to the
+        input register. The symbol counts in the next cycle, if it goes past the queue then. Returns the place."""
+        m.d.comb += [
+            write_port.addr.eq(s.pushed + self.divert),
+            write_port.data.eq(s.arrives | self.oldest & self.pop_queue.replicate(SYMBOL_BITS)),
+            write_port.en.eq(1),
+        ]
+        return write_port.addr
 
     def _count(self, m, s):
         """The entries that have come and gone, from the next cycle on. ``pop`` is known last in a cycle; both cases are
@@ -156,6 +161,7 @@ class Bypass(wiring.Component):
         ]
         m.d.sync += [
             s.some.eq(more & self.pop | stay & ~self.pop),
+            s.fresh.eq(~self.pop_queue),
             s.pushed.eq(next_pushed),
             s.popped.eq(Mux(self.clear, next_pushed, Mux(self.pop, s.next_popped, s.popped))),
         ]

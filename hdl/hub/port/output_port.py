@@ -149,8 +149,9 @@ class OutputPort(wiring.Component):
         self._take_symbol(m, s)
         self._insert(m, s)
         self._count_readies(m, s)
-        self._place_beside(m, s)
+        self._load(m, s)
         self._close(m, s)
+        self._fill_beside(m, s)
         self._send(m, s)
         self._keep_ready_bit(m, s)
         m.d.comb += self.busy.eq(
@@ -212,9 +213,8 @@ class OutputPort(wiring.Component):
         ]
         m.d.sync += s.readies.eq(_stepped(rest, self.send_ready & ~rest.all(), 0))
 
-    def _place_beside(self, m, s):
-        """The place beside the output register takes an inserted symbol when the output register is loaded. At other
-        times it takes a symbol that comes.
+    def _load(self, m, s):
+        """Whether the output register is loaded in this cycle, and whether the place beside it is taken in the next.
 
         The symbol from the crossbar is known last in a cycle; all other values are ready before it."""
         stays = Signal()
@@ -224,15 +224,6 @@ class OutputPort(wiring.Component):
             stays.eq(Mux(s.load, (s.readies != 0) | s.replies.waiting, s.taken)),
         ]
         m.d.sync += s.taken.eq(stays | ~s.load & s.comes)
-        with m.If(s.load):
-            m.d.sync += [
-                s.beside.symbol.eq(s.replies.symbol | Mux(s.readies != 0, Control.READY, 0)),
-                s.beside.closes.eq(0),
-            ]
-        with m.Elif(s.free):
-            m.d.sync += [s.beside.symbol.eq(s.came.symbol), s.beside.closes.eq(s.came.closes & ~self.ended)]
-        with m.Elif(self.ended):
-            m.d.sync += s.beside.closes.eq(0)
 
     def _close(self, m, s):
         """``closed`` comes in the cycle after the last symbol of a close all has entered the output register, from the
@@ -244,6 +235,19 @@ class OutputPort(wiring.Component):
             closes_here.eq(s.load & ~s.taken & s.came.closes & ~self.ended),
         ]
         m.d.sync += self.closed.eq(closes_beside | closes_here & s.comes)
+
+    def _fill_beside(self, m, s):
+        """The place beside the output register takes an inserted symbol when the output register is loaded. At other
+        times it takes a symbol that comes."""
+        with m.If(s.load):
+            m.d.sync += [
+                s.beside.symbol.eq(s.replies.symbol | Mux(s.readies != 0, Control.READY, 0)),
+                s.beside.closes.eq(0),
+            ]
+        with m.Elif(s.free):
+            m.d.sync += [s.beside.symbol.eq(s.came.symbol), s.beside.closes.eq(s.came.closes & ~self.ended)]
+        with m.Elif(self.ended):
+            m.d.sync += s.beside.closes.eq(0)
 
     def _send(self, m, s):
         """The output register takes the symbol beside it, or else the symbol that comes. It is at ``tx``, or in loop

@@ -134,7 +134,7 @@ class SymbolDecoder(wiring.Component):
         )
 
     def elaborate(self, platform):
-        """Replies; commands: whether they are for this HUB, the place in them, what completes; the queue."""
+        """Replies; commands: what the symbol is in them, what is kept of them, the place in them; the queue."""
         m = Module()
         s = _Signals()
         m.d.comb += [
@@ -143,11 +143,10 @@ class SymbolDecoder(wiring.Component):
             self.refused.eq(self.kind.refused),
         ]
         self._follow_reply(m, s)
+        self._recognise(m, s)
+        self._remember(m, s)
         self._follow_command(m, s)
-        self._read_command(m, s)
-        self._judge_command(m, s)
-        self._commit(m, s)
-        self._make_entry(m, s)
+        self._write_queue(m, s)
         if platform == "formal":
             self.probes = s
         return m
@@ -171,35 +170,34 @@ class SymbolDecoder(wiring.Component):
             m.d.comb += s.next_reply_place.eq(place + self.reply_strobe)
         m.d.sync += place.eq(s.next_reply_place)
 
-    def _follow_command(self, m, s):
-        """The number of symbols of a command that have arrived before this cycle, 0 outside of a command."""
+    def _recognise(self, m, s):
+        """What the symbol is in a command, in the same cycle: a byte of it, its ID, the symbol that completes it.
+
+        A close all is never for this HUB: it stays in the queue as a command of four symbols."""
         kind = self.kind
-        next_place = Signal(range(COMMAND_LENGTH))
         m.d.comb += [
             s.data.eq(kind.byte & (s.reply_place == 0)),
             s.inside.eq(s.data & (s.place != 0)),
-            self.command_cut.eq((s.place != 0) & (kind.frame | kind.command)),
-        ]
-        with m.If(~self.enabled):
-            m.d.comb += next_place.eq(0)
-        with m.Elif(kind.frame | kind.command):
-            m.d.comb += next_place.eq(kind.command)
-        with m.Else():
-            m.d.comb += next_place.eq(s.place + s.inside)
-        m.d.sync += [s.place.eq(next_place), s.outside.eq((next_place == 0) & (s.next_reply_place == 0))]
-
-    def _read_command(self, m, s):
-        """The command's opcode, and whether the command is for this HUB, which is known in the cycle of the ID.
-
-        The ID is compared in the cycle before, on its way to the input register. A close all is never for this HUB: it
-        stays in the queue as a command of four symbols."""
-        byte = self.symbol[:8]
-        m.d.comb += [
-            s.closes.eq(byte == Op.CLOSE_ALL),
+            s.alive.eq(self.enabled & ~s.void & ~self.discard),
+            s.closes.eq(self.symbol[:8] == Op.CLOSE_ALL),
             s.for_us.eq(s.named & ~s.never | s.for_all & s.for_any),
+            s.last.eq(s.data & (s.place == _LAST) & s.alive),
+            self.own.eq(s.last & s.ours & ~s.spoiled),
+            self.flush.eq(s.last & s.ours & s.flushes),
             self.op.eq(s.op),
+            self.command_cut.eq((s.place != 0) & (kind.frame | kind.command)),
+            self.partial.eq((s.place != 0) & ~s.spoiled & ~s.void),
         ]
+
+    def _remember(self, m, s):
+        """What is known of a command from the next cycle on: whether it found room or was forgotten, its opcode, and
+        whether it is for this HUB. An ID is compared in the cycle before it is in the input register."""
+        byte = self.symbol[:8]
         m.d.sync += [s.named.eq(self.coming[:8] == self.hub_id), s.for_all.eq(self.coming[:8] == ANY_HUB)]
+        with m.If(self.kind.command):
+            m.d.sync += [s.spoiled.eq(self.tight), s.void.eq(0)]
+        with m.Elif(self.discard):
+            m.d.sync += s.void.eq(1)
         with m.If(s.data & (s.place == 1)):
             m.d.sync += [
                 s.op.eq(byte),
@@ -210,40 +208,21 @@ class SymbolDecoder(wiring.Component):
         with m.If(s.data & (s.place == 2)):
             m.d.sync += s.ours.eq(s.for_us)
 
-    def _judge_command(self, m, s):
-        """Whether the symbol completes a command in this cycle, and whether the command found room or was forgotten."""
-        m.d.comb += [
-            s.alive.eq(self.enabled & ~s.void & ~self.discard),
-            s.last.eq(s.data & (s.place == _LAST) & s.alive),
-            self.own.eq(s.last & s.ours & ~s.spoiled),
-            self.flush.eq(s.last & s.ours & s.flushes),
-            self.partial.eq((s.place != 0) & ~s.spoiled & ~s.void),
-        ]
-        with m.If(self.kind.command):
-            m.d.sync += [s.spoiled.eq(self.tight), s.void.eq(0)]
-        with m.Elif(self.discard):
-            m.d.sync += s.void.eq(1)
-
-    def _commit(self, m, s):
-        """Whether the symbol is written to the queue in this cycle, and what becomes visible to the head.
-
-        A write needs no room, since it is behind all committed entries."""
+    def _follow_command(self, m, s):
+        """The number of symbols of a command that have arrived before this cycle, 0 outside of a command."""
         kind = self.kind
-        m.d.comb += [
-            self.plain.eq(self.enabled & (kind.frame | kind.byte & s.outside)),
-            self.overrun.eq(
-                self.plain & self.full | self.enabled & kind.command & self.tight | s.inside & s.alive & s.spoiled
-            ),
-            self.write.eq(kind.frame | kind.command | s.data),
-            self.commit.eq(
-                self.plain & ~self.full & ~self.past
-                | s.last & Mux(s.ours, s.flushes | ~s.spoiled & ~self.taken, ~s.spoiled)
-            ),
-            self.amount.eq(Mux(kind.byte & (s.place == _LAST), Mux(s.ours, 2, COMMAND_LENGTH), 1)),
-        ]
+        next_place = Signal(range(COMMAND_LENGTH))
+        with m.If(~self.enabled):
+            m.d.comb += next_place.eq(0)
+        with m.Elif(kind.frame | kind.command):
+            m.d.comb += next_place.eq(kind.command)
+        with m.Else():
+            m.d.comb += next_place.eq(s.place + s.inside)
+        m.d.sync += [s.place.eq(next_place), s.outside.eq((next_place == 0) & (s.next_reply_place == 0))]
 
-    def _make_entry(self, m, s):
-        """The entry, and its place behind the committed entries; they mean nothing without ``write``.
+    def _write_queue(self, m, s):
+        """The entry for the queue, in the same cycle, its place behind the committed entries, and what becomes visible
+        to the head. A write needs no room, since it is behind all committed entries.
 
         A symbol of a command is written to its own place. If the HUB ID makes the command one for this HUB, the entry
         ``OWN`` is written over the control code in the cycle of the ID, and the parameter over the opcode."""
@@ -252,9 +231,20 @@ class SymbolDecoder(wiring.Component):
         claims = Signal()
         second = Signal()
         m.d.comb += [
+            self.plain.eq(self.enabled & (kind.frame | kind.byte & s.outside)),
+            self.overrun.eq(
+                self.plain & self.full | self.enabled & kind.command & self.tight | s.inside & s.alive & s.spoiled
+            ),
+            self.write.eq(kind.frame | kind.command | s.data),
+            # The other signals mean nothing without ``write``.
             claim.eq((s.place == 2) & s.for_us),
             second.eq((s.place == _LAST) & s.ours),
             claims.eq(kind.byte & claim),
+            self.commit.eq(
+                self.plain & ~self.full & ~self.past
+                | s.last & Mux(s.ours, s.flushes | ~s.spoiled & ~self.taken, ~s.spoiled)
+            ),
+            self.amount.eq(Mux(kind.byte & (s.place == _LAST), Mux(s.ours, 2, COMMAND_LENGTH), 1)),
             self.entry.eq(
                 Cat(
                     Mux(claims, s.op[:OWN_OP_BITS], byte[:OWN_OP_BITS]),
