@@ -50,7 +50,6 @@ class ResponseSignals:
         self.said = Signal(8, reset_less=True)  # ID or kind from the neighbour's hello
 
         # Cycle t + 2: the kind of the command.
-        self.is_free = Signal(reset_less=True)  # never refused
         self.is_unlock = Signal(reset_less=True)
         self.is_open = Signal(reset_less=True)
         self.is_lock = Signal(reset_less=True)

@@ -285,7 +285,6 @@ class ResponseUnit(wiring.Component):
             s.responding.eq(s.responds),
             s.asker.eq(Mux(s.responds, s.giver, 0)),
             s.effect.eq(s.place),
-            s.is_free.eq(among([Op.UNLOCK_MINE, *_AT_PORT])),
             s.is_unlock.eq(among([Op.UNLOCK, Op.UNLOCK_REPLY])),
             s.is_open.eq(among(_OPENS)),
             s.is_lock.eq(among(_LOCKS)),
