@@ -164,7 +164,8 @@ class Controller(wiring.Component):
             m.d.sync += s.waiting.eq(s.asking & ~(s.turns.pick & s.counts))
 
     def _check(self, m, s, i, request):
-        """Checks the request of port ``i`` against the tables; the result stands in registers in the next cycle.
+        """Checks the request of port ``i`` against the tables in every cycle in which it asks. The result stands in
+        registers in the next cycle.
 
         The tables show the connections decided two cycles ago or earlier, and the locks decided three cycles ago or
         earlier. The check is therefore compared with the later decisions, too. The decision of one cycle ago is also
@@ -230,7 +231,7 @@ class Controller(wiring.Component):
         m.d.sync += [s.picked.eq(s.turns.pick), s.some.eq(counted)]
 
     def _tell_decision(self, m, s):
-        """Cycle d: the decision goes to registers, for cycle d + 1, and what it locked to those for d + 2."""
+        """Cycle d: the decision goes to registers, for cycle d + 1. Its output and its lock are kept for d + 2, too."""
         m.d.sync += [
             s.decided.eq(s.turns.pick & s.counts),
             s.resumes.eq(s.turns.pick & s.counts & (s.opens | s.locks)),
