@@ -175,9 +175,7 @@ class Central(wiring.Component):
 
     def _wire_commands(self, m, parts):
         """The way of a command from the controller to the response unit and the supervisor, with the tables that each
-        of them looks at.
-
-        The ready bits reach the controller a cycle late where a start that leaves takes them away."""
+        of them looks at, in the same cycle."""
         controller, answers, supervisor = parts.controller, parts.answers, parts.supervisor
         table, locks = parts.table, parts.locks
         _give(m, controller, self, "expired")
@@ -263,8 +261,8 @@ class Central(wiring.Component):
         ]
 
     def _wire_monitor(self, m, parts):
-        """Events and state for the monitor, in the same cycle. The supervisor's event never meets one of the response
-        unit's."""
+        """Events and state for the monitor, in the same cycle. An event of the response unit goes before an event of the
+        supervisor."""
         answers, supervisor = parts.answers, parts.supervisor
         m.d.comb += [
             self.opened.eq(parts.controller.opened | supervisor.opened),
