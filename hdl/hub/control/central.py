@@ -261,8 +261,8 @@ class Central(wiring.Component):
         ]
 
     def _wire_monitor(self, m, parts):
-        """Events and state for the monitor, in the same cycle. An event of the response unit goes before an event of the
-        supervisor."""
+        """Events and state for the monitor, in the same cycle. An event of the response unit has precedence over an
+        event of the supervisor."""
         answers, supervisor = parts.answers, parts.supervisor
         m.d.comb += [
             self.opened.eq(parts.controller.opened | supervisor.opened),

@@ -228,7 +228,8 @@ class PortCounters(wiring.Component):
             m.d.sync += s.clean.eq(0)
 
     def _add(self, m, s, write_port, read_port, copy_port):
-        """A counter is read in the walker's cycle at it, added to in the second cycle after, and written in the third.
+        """A counter is addressed in the walker's cycle at it. Its value and the events are in registers two cycles
+        later, when their sum is written.
 
         The walker comes back to it after six cycles at the earliest. So an address that is read here is never written
         in the same cycle."""
