@@ -23,6 +23,25 @@ from .reply_bus import ReplyBus
 
 __all__ = ["Hub"]
 
+#: Puts a part into the domain that the reset of the HUB resets.
+_core = DomainRenamer("core")
+
+
+class _Signals:
+    """What the sections of a HUB of so many ``ports`` share. Vectors have a bit for each port."""
+
+    def __init__(self, ports):
+        self.reset = Signal(init=1)
+        self.hub_id = Signal(8, reset_less=True)
+        self.space = Signal(ports)  # the output takes a symbol
+        self.active = Signal(ports)
+        self.arrived = Signal(ports)  # a symbol has arrived
+        self.held = Signal(ports)
+        self.closed = Signal(ports)  # a close all has passed through the output
+        self.reply_closed = Signal(ports)  # the reply to a close all reply has passed
+        self.no_route = Signal(ports)
+        self.reply_lost = Signal(ports)
+
 
 class Hub(wiring.Component):
     """A crossbar switch that obeys commands from the network.
@@ -68,116 +87,171 @@ class Hub(wiring.Component):
         super().__init__({"hub_id": In(8), **{f"port_{n}": Out(FiberPort()) for n in range(ports)}, "idle": Out(1)})
 
     def elaborate(self, platform):
+        """The parts for all ports; the reset; the ports, each wired to the parts; the wires between the parts; idle."""
         m = Module()
-        ports = range(self.ports)
-        pins = [getattr(self, f"port_{n}") for n in ports]
+        s = _Signals(self.ports)
+        self._make_parts(m)
+        self._reset(m, s)
+        for n in range(self.ports):
+            self._make_port(m, s, n)
+        self._wire_centre(m, s)
+        self._wire_reply_bus(m, s)
+        self._wire_monitor(m, s)
+        self._tell_idle(m, s)
+        return m
 
-        # The reset reaches every register. It is registered, so it costs a simulation nothing while it does not change.
-        # The input registers obey the pin itself, and so work one cycle before the rest. In this cycle the earlier
-        # state of a port has no effect any more.
-        reset = Signal(init=1)
-        hub_id = Signal(8, reset_less=True)
+    def _make_parts(self, m):
+        """The parts that are there once for all ports."""
+        m.submodules.central = _core(self._central)
+        m.submodules.crossbar = _core(Crossbar(self.ports, early=self.profile.direct))
+        m.submodules.reply_bus = _core(ReplyBus(self.ports))
+        m.submodules.neighbours = _core(Neighbours(self.ports))
+        m.submodules.watchdog = _core(Watchdog(self.ports))
+        m.submodules.monitor = _core(Monitor(self.ports, self.profile))
+
+    def _reset(self, m, s):
+        """The reset of the domain ``core``, one cycle after the pin, or after the centre has asked for it.
+        The HUB's ID comes a cycle late, too.
+
+        The reset is registered, so it costs a simulation nothing while it does not change. The input registers obey the
+        pin itself, and so work one cycle before the rest. In this cycle the earlier state of a port has no effect any
+        more."""
         m.domains.core = ClockDomain(local=True)
-        m.d.comb += [ClockSignal("core").eq(ClockSignal()), ResetSignal("core").eq(reset)]
-        core = DomainRenamer("core")
+        m.d.comb += [ClockSignal("core").eq(ClockSignal()), ResetSignal("core").eq(s.reset)]
+        m.d.sync += [s.reset.eq(m.submodules.central.reset_hub), s.hub_id.eq(self.hub_id)]
 
-        m.submodules.central = central = core(self._central)
-        m.submodules.crossbar = crossbar = core(Crossbar(self.ports, early=self.profile.direct))
-        m.submodules.reply_bus = reply_bus = core(ReplyBus(self.ports))
-        m.submodules.neighbours = neighbours = core(Neighbours(self.ports))
-        m.submodules.watchdog = watchdog = core(Watchdog(self.ports))
-        m.submodules.monitor = monitor = core(Monitor(self.ports, self.profile))
-        m.d.sync += [reset.eq(central.reset_hub), hub_id.eq(self.hub_id)]
+    def _make_port(self, m, s, n):
+        """Port ``n``: its parts, and their wires.
 
-        # Ports.
-        space, active, arrived, closed = (
-            Signal(self.ports, name=name) for name in ("space", "active", "arrived", "closed")
-        )
-        held, reply_closed, no_route, reply_lost = (
-            Signal(self.ports, name=name) for name in ("held", "reply_closed", "no_route", "reply_lost")
-        )
-        for n, pin in zip(ports, pins):
-            m.submodules[f"register_{n}"] = register = InputRegister()
-            m.submodules[f"input_{n}"] = source = core(InputPort(self.ports, n, bypass=self.profile.direct))
-            m.submodules[f"output_{n}"] = sink = core(OutputPort(register=not self.profile.direct))
-            wiring.connect(m, source.control, central.port[n])
-            wiring.connect(m, source.reply_source, reply_bus.source[n])
-            wiring.connect(m, source.answer, sink.answer)
-            # The centre is far away from most ports, so each of these signals has a register at the port.
-            local = {
-                name: Signal(init=name == "enabled", name=f"{name}_{n}")
-                for name in ("enabled", "looped", "reset_queue", "repair", "ready_set", "ready_clear")
-            }
-            m.d.core += [
-                there.eq(getattr(central, {"repair": "send_ready"}.get(name, name))[n]) for name, there in local.items()
-            ]
-            m.d.comb += [
-                register.rx_payload.eq(pin.rx.payload),
-                register.rx_valid.eq(pin.rx.valid),
-                register.enabled.eq(local["enabled"] | reset),
-                register.looped.eq(local["looped"] & ~reset),
-                register.loop_symbol.eq(sink.loop_symbol),
-                register.loop_valid.eq(sink.loop_valid),
-                arrived[n].eq(register.valid),
-                source.coming.eq(register.coming),
-                source.rx_symbol.eq(register.symbol),
-                source.rx_kind.eq(register.kind),
-                source.enabled.eq(local["enabled"]),
-                source.hub_id.eq(hub_id),
-                source.reset_queue.eq(local["reset_queue"]),
-                source.expired.eq(watchdog.expired[n]),
-                source.no_route.eq(no_route[n]),
-                source.reply_lost.eq(reply_lost[n]),
-                watchdog.moved[n].eq(source.moved),
-                held[n].eq(source.held),
-                central.errors[n].eq(source.errors),
-                central.level[n].eq(source.level),
-                crossbar.beat[n].eq(source.crossbar.beat),
-                crossbar.move[n].eq(source.crossbar.move),
-                source.crossbar.space.eq(space),
-                sink.beat.eq(crossbar.out[n]),
-                sink.push.eq(crossbar.push[n]),
-                space[n].eq(sink.space),
-                central.ready[n].eq(sink.ready),
-                central.ready_bit[n].eq(sink.ready_bit),
-                closed[n].eq(sink.closed),
-                sink.ended.eq(central.ended[n]),
-                sink.send_ready.eq(source.send_ready),
-                sink.repair.eq(local["repair"]),
-                sink.ready_arrived.eq(source.ready_arrived),
-                sink.ready_set.eq(local["ready_set"]),
-                sink.ready_clear.eq(local["ready_clear"]),
-                sink.reply_byte.eq(reply_bus.byte),
-                sink.reply_place.eq(reply_bus.place),
-                sink.reply_push.eq(reply_bus.push[n]),
-                reply_bus.full[n].eq(sink.reply_full),
-                sink.looped.eq(local["looped"]),
-                pin.tx.payload.eq(sink.tx.payload),
-                pin.tx.valid.eq(sink.tx.valid),
-                sink.tx.ready.eq(pin.tx.ready),
-                monitor.events[n].eq(source.events),
-                monitor.events[n][CounterId.OPENED].eq(central.opened[n]),
-                monitor.flags[n].eq(central.flags[n]),
-                crossbar.targets[n].eq(source.control.targets),
-                crossbar.owner[n].eq(central.owner[n]),
-                reply_bus.owner[n].eq(central.owner[n]),
-                active[n].eq(source.busy | sink.busy | local["repair"] | local["reset_queue"]),
-            ]
+        The centre is far away from most ports, so each of the signals in ``local`` has a register at the port: it comes
+        a cycle later."""
+        central, reply_bus = m.submodules.central, m.submodules.reply_bus
+        m.submodules[f"register_{n}"] = register = InputRegister()
+        m.submodules[f"input_{n}"] = source = _core(InputPort(self.ports, n, bypass=self.profile.direct))
+        m.submodules[f"output_{n}"] = sink = _core(OutputPort(register=not self.profile.direct))
+        wiring.connect(m, source.control, central.port[n])
+        wiring.connect(m, source.reply_source, reply_bus.source[n])
+        wiring.connect(m, source.answer, sink.answer)
+        local = {
+            name: Signal(init=name == "enabled", name=f"{name}_{n}")
+            for name in ("enabled", "looped", "reset_queue", "repair", "ready_set", "ready_clear")
+        }
+        m.d.core += [
+            there.eq(getattr(central, {"repair": "send_ready"}.get(name, name))[n]) for name, there in local.items()
+        ]
+        self._wire_register(m, s, n, register, sink, local)
+        self._wire_input(m, s, n, register, source, local)
+        self._wire_output(m, s, n, source, sink, local)
+        m.d.comb += s.active[n].eq(source.busy | sink.busy | local["repair"] | local["reset_queue"])
 
+    def _wire_register(self, m, s, n, register, sink, local):
+        """The input register of port ``n``: from the fiber, or from the port's own output in loop back."""
+        pin = getattr(self, f"port_{n}")
         m.d.comb += [
-            central.closed.eq(closed | reply_closed),
+            register.rx_payload.eq(pin.rx.payload),
+            register.rx_valid.eq(pin.rx.valid),
+            register.enabled.eq(local["enabled"] | s.reset),
+            register.looped.eq(local["looped"] & ~s.reset),
+            register.loop_symbol.eq(sink.loop_symbol),
+            register.loop_valid.eq(sink.loop_valid),
+            s.arrived[n].eq(register.valid),
+        ]
+
+    def _wire_input(self, m, s, n, register, source, local):
+        """The input side of port ``n``: to the crossbar, the watchdog, the centre and the monitor, in the same
+        cycle."""
+        central, crossbar = m.submodules.central, m.submodules.crossbar
+        watchdog, monitor = m.submodules.watchdog, m.submodules.monitor
+        m.d.comb += [
+            source.coming.eq(register.coming),
+            source.rx_symbol.eq(register.symbol),
+            source.rx_kind.eq(register.kind),
+            source.enabled.eq(local["enabled"]),
+            source.hub_id.eq(s.hub_id),
+            source.reset_queue.eq(local["reset_queue"]),
+            source.expired.eq(watchdog.expired[n]),
+            source.no_route.eq(s.no_route[n]),
+            source.reply_lost.eq(s.reply_lost[n]),
+            watchdog.moved[n].eq(source.moved),
+            s.held[n].eq(source.held),
+            central.errors[n].eq(source.errors),
+            central.level[n].eq(source.level),
+            crossbar.beat[n].eq(source.crossbar.beat),
+            crossbar.move[n].eq(source.crossbar.move),
+            crossbar.targets[n].eq(source.control.targets),
+            source.crossbar.space.eq(s.space),
+            monitor.events[n].eq(source.events),
+            monitor.events[n][CounterId.OPENED].eq(central.opened[n]),
+            monitor.flags[n].eq(central.flags[n]),
+        ]
+
+    def _wire_output(self, m, s, n, source, sink, local):
+        """The output side of port ``n``: from the crossbar and the reply bus to the fiber, in the same cycle. Ready
+        signals stay in the port."""
+        central, crossbar, reply_bus = m.submodules.central, m.submodules.crossbar, m.submodules.reply_bus
+        pin = getattr(self, f"port_{n}")
+        m.d.comb += [
+            sink.beat.eq(crossbar.out[n]),
+            sink.push.eq(crossbar.push[n]),
+            s.space[n].eq(sink.space),
+            crossbar.owner[n].eq(central.owner[n]),
+            central.ready[n].eq(sink.ready),
+            central.ready_bit[n].eq(sink.ready_bit),
+            s.closed[n].eq(sink.closed),
+            sink.ended.eq(central.ended[n]),
+            sink.send_ready.eq(source.send_ready),
+            sink.repair.eq(local["repair"]),
+            sink.ready_arrived.eq(source.ready_arrived),
+            sink.ready_set.eq(local["ready_set"]),
+            sink.ready_clear.eq(local["ready_clear"]),
+            sink.reply_byte.eq(reply_bus.byte),
+            sink.reply_place.eq(reply_bus.place),
+            sink.reply_push.eq(reply_bus.push[n]),
+            reply_bus.full[n].eq(sink.reply_full),
+            reply_bus.owner[n].eq(central.owner[n]),
+            sink.looped.eq(local["looped"]),
+            pin.tx.payload.eq(sink.tx.payload),
+            pin.tx.valid.eq(sink.tx.valid),
+            sink.tx.ready.eq(pin.tx.ready),
+        ]
+
+    def _wire_centre(self, m, s):
+        """The centre, with the watchdog and the neighbours. The reply bus closes connections a cycle late."""
+        central, neighbours = m.submodules.central, m.submodules.neighbours
+        watchdog, monitor = m.submodules.watchdog, m.submodules.monitor
+        m.d.comb += [
+            central.closed.eq(s.closed | s.reply_closed),
             central.expired.eq(watchdog.expired),
             central.neighbour_id.eq(neighbours.id),
             central.neighbour_kind.eq(neighbours.kind),
             central.byte.eq(monitor.byte),
             watchdog.log.eq(central.watchdog_log),
             watchdog.restart.eq(central.watchdog_restart),
-            watchdog.held.eq(held | central.holding),
-            reply_bus.hub_id.eq(hub_id),
-            reply_bus.connected.eq(central.connected),
-            reply_bus.ask.eq(central.hello_ask),
+            watchdog.held.eq(s.held | central.holding),
             neighbours.index.eq(central.neighbour),
             neighbours.forget.eq(central.forget),
+        ]
+
+    def _wire_reply_bus(self, m, s):
+        """The reply bus, with the table of connections and the neighbours. Its errors reach the ports a cycle late."""
+        central, reply_bus = m.submodules.central, m.submodules.reply_bus
+        m.d.comb += [
+            reply_bus.hub_id.eq(s.hub_id),
+            reply_bus.connected.eq(central.connected),
+            reply_bus.ask.eq(central.hello_ask),
+        ]
+        wiring.connect(m, reply_bus.hello, m.submodules.neighbours.hello)
+        m.d.core += [
+            s.reply_closed.eq(reply_bus.close),
+            s.no_route.eq(reply_bus.no_route),
+            s.reply_lost.eq(reply_bus.lost),
+        ]
+
+    def _wire_monitor(self, m, s):
+        """The monitor, with the events of centre and watchdog. The end of a connection reaches it a cycle late, with
+        the same delay as a decision."""
+        central, watchdog, monitor = m.submodules.central, m.submodules.watchdog, m.submodules.monitor
+        m.d.comb += [
             monitor.expired.eq(watchdog.expired),
             *(
                 getattr(monitor, name).eq(getattr(central, name))
@@ -194,18 +268,18 @@ class Hub(wiring.Component):
                 )
             ),
         ]
-        wiring.connect(m, reply_bus.hello, neighbours.hello)
-        m.d.core += [reply_closed.eq(reply_bus.close), no_route.eq(reply_bus.no_route), reply_lost.eq(reply_bus.lost)]
-        # The end of a connection reaches the monitor with the same delay as a decision.
         m.d.core += monitor.closed.eq(central.ended)
 
-        # A part that was active in the last cycle may have started another part in this cycle.
+    def _tell_idle(self, m, s):
+        """Whether nothing is under way. A part that was active in the last cycle may have started another part in this
+        cycle."""
+        central, reply_bus = m.submodules.central, m.submodules.reply_bus
+        watchdog, monitor = m.submodules.watchdog, m.submodules.monitor
         awake = Signal()
         were_active = Signal(self.ports + 3)
-        m.d.sync += were_active.eq(Cat(active, central.busy, reply_bus.busy, watchdog.active))
+        m.d.sync += were_active.eq(Cat(s.active, central.busy, reply_bus.busy, watchdog.active))
         m.d.comb += [
-            awake.eq(were_active.any() | arrived.any()),
+            awake.eq(were_active.any() | s.arrived.any()),
             monitor.awake.eq(awake),
-            self.idle.eq(~awake & ~monitor.active & ~reset),
+            self.idle.eq(~awake & ~monitor.active & ~s.reset),
         ]
-        return m

@@ -5,7 +5,6 @@ bus, and the hellos of neighbours that travel on it, are ours (``docs/hub.md``, 
 
 from functools import reduce
 from operator import or_
-from types import SimpleNamespace
 
 from amaranth.hdl import Assert, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
@@ -20,6 +19,11 @@ from .port.reply_buffer import ReplySource
 __all__ = ["ReplyBus", "HelloWrite"]
 
 _LAST = COMMAND_LENGTH - 1
+
+
+def _chosen(mask, values):
+    """The value whose bit in ``mask`` is set; 0 if no bit is set."""
+    return reduce(or_, (Mux(bit, value, 0) for bit, value in zip(mask, values)))
 
 
 class HelloWrite(wiring.Signature):
@@ -37,6 +41,41 @@ class HelloWrite(wiring.Signature):
 
     def __init__(self, ports):
         super().__init__({"index": Out(index_bits(ports)), "byte": Out(8), "id": Out(1), "kind": Out(1)})
+
+
+class _Signals:
+    """What the sections of the bus of so many ``ports`` share, in the order of the cycles; proofs look into them. The
+    pick is in cycle t."""
+
+    def __init__(self, ports):
+        # The pick, and from t + 1 on the picked port.
+        self.turns = Arbiter(ports)
+        self.asks = Signal(ports)  # ports whose neighbours are to be asked
+        self.were_asks = Signal(ports, reset_less=True)  # ``asks`` as they were at the pick
+        self.origin = Signal(ports)  # the picked port, one-hot
+        self.asking = Signal()  # the bus asks its neighbour
+        self.place = Signal(range(COMMAND_LENGTH))  # of the byte that is read, 0 while picking
+
+        # From t + 2 on: the byte that was read, its place in the reply, and its port.
+        self.read = Signal(8, reset_less=True)
+        self.read_place = Signal(range(COMMAND_LENGTH))
+        self.read_asking = Signal(reset_less=True)
+        self.read_origin = Signal(ports, reset_less=True)
+        self.index = Signal(range(ports), reset_less=True)
+        self.opcode = Signal()  # the byte is the opcode
+        self.hello = Signal()  # the opcode is that of a hello
+        self.greets = Signal()  # a hello of this HUB is to be sent
+        self.connected = Signal()  # the port's output is connected
+        self.heard = Signal(reset_less=True)  # a hello is under way
+        self.greeted = Signal(reset_less=True)  # a hello of this HUB is under way
+
+        # From t + 3 on: the byte that leaves, and its route.
+        self.out = Signal(8, reset_less=True)
+        self.out_place = Signal(range(COMMAND_LENGTH))
+        self.out_origin = Signal(ports, reset_less=True)
+        self.routed = Signal(reset_less=True)  # the reply goes somewhere
+        self.nowhere = Signal(reset_less=True)  # the reply should go somewhere, and cannot
+        self.target = Signal(ports, reset_less=True)  # the port to which it goes, one-hot
 
 
 class ReplyBus(wiring.Component):
@@ -106,110 +145,100 @@ class ReplyBus(wiring.Component):
         )
 
     def elaborate(self, platform):
+        """The turns of the ports; the byte that is read; what it says; its route; the push."""
         m = Module()
-        ports = range(self.ports)
+        s = _Signals(self.ports)
+        m.submodules.turns = s.turns
+        self._pick(m, s)
+        self._read(m, s)
+        self._hear(m, s)
+        self._route(m, s)
+        self._push(m, s)
+        m.d.comb += self.busy.eq((s.place != 0) | (s.read_place != 0) | (s.out_place != 0) | s.asks.any())
+        if platform == "formal":
+            self.probes = s
+            m.d.comb += Assert((s.target & (s.target - 1))[: self.ports] == 0, "a reply goes to one port")
+        return m
 
-        def chosen(mask, values):
-            """The value whose bit in ``mask`` is set; 0 if no bit is set."""
-            return reduce(or_, (Mux(bit, value, 0) for bit, value in zip(mask, values)))
-
-        # Pick: the port, and whether the bus asks its neighbour or carries a reply.
-        place = Signal(range(COMMAND_LENGTH))  # of the byte that is read, 0 while picking
-        origin = Signal(self.ports)
-        asks = Signal(self.ports)
-        were_asks = Signal(self.ports, reset_less=True)  # ``asks`` as they were at the pick
-        asking = Signal()
-        m.submodules.turns = turns = Arbiter(self.ports)
+    def _pick(self, m, s):
+        """Cycle t: picks the port, and whether the bus asks its neighbour or carries a reply. In the next three cycles
+        the port gives the bytes of its reply."""
         picks = Signal()
         m.d.comb += [
-            turns.asks.eq(asks | Cat(source.valid for source in self.source)),
-            picks.eq(place == 0),
-            turns.keep.eq(~picks),
+            s.turns.asks.eq(s.asks | Cat(source.valid for source in self.source)),
+            picks.eq(s.place == 0),
+            s.turns.keep.eq(~picks),
         ]
         with m.If(picks):
-            m.d.sync += [origin.eq(turns.pick), place.eq(turns.asks.any()), were_asks.eq(asks)]
+            m.d.sync += [s.origin.eq(s.turns.pick), s.place.eq(s.turns.asks.any()), s.were_asks.eq(s.asks)]
         with m.Else():
-            m.d.sync += place.eq(place + 1)
-        m.d.sync += asks.eq(asks & ~(turns.pick & picks.replicate(self.ports)) | self.ask)
-        m.d.comb += asking.eq((origin & were_asks).any())
-        for n in ports:
+            m.d.sync += s.place.eq(s.place + 1)
+        m.d.sync += s.asks.eq(s.asks & ~(s.turns.pick & picks.replicate(self.ports)) | self.ask)
+        m.d.comb += s.asking.eq((s.origin & s.were_asks).any())
+        for n in range(self.ports):
             m.d.comb += [
-                self.source[n].place.eq(place),
-                self.source[n].pop.eq(origin[n] & (place == _LAST) & ~asking),
+                self.source[n].place.eq(s.place),
+                self.source[n].pop.eq(s.origin[n] & (s.place == _LAST) & ~s.asking),
             ]
 
-        # Read.
-        read = Signal(8, reset_less=True)
-        read_place = Signal(range(COMMAND_LENGTH))
-        read_asking = Signal(reset_less=True)
-        read_origin = Signal(self.ports, reset_less=True)
-        index = Signal(range(self.ports), reset_less=True)
+    def _read(self, m, s):
+        """Cycles t + 1 to t + 3: a byte of the reply is read, and stands in a register in the next cycle."""
         m.d.sync += [
-            read.eq(chosen(origin, (source.byte for source in self.source))),
-            read_place.eq(place),
-            read_asking.eq(asking),
-            read_origin.eq(origin),
-            index.eq(one_hot_index(origin)),
+            s.read.eq(_chosen(s.origin, (source.byte for source in self.source))),
+            s.read_place.eq(s.place),
+            s.read_asking.eq(s.asking),
+            s.read_origin.eq(s.origin),
+            s.index.eq(one_hot_index(s.origin)),
         ]
 
-        # Route, decided with the opcode. The other two bytes go the same way.
-        opcode = Signal()
-        hello = Signal()
-        greets = Signal()
-        connected = Signal()
-        # a hello is under way; a hello of this HUB is under way
-        heard = Signal(reset_less=True)
-        greeted = Signal(reset_less=True)
-        # the reply goes somewhere; it should go somewhere, and cannot
-        routed = Signal(reset_less=True)
-        nowhere = Signal(reset_less=True)
-        target = Signal(self.ports, reset_less=True)  # one-hot, the port to which it goes
+    def _hear(self, m, s):
+        """Cycle t + 2: what the opcode says. The ID and the kind of a hello follow in t + 3 and t + 4."""
         m.d.comb += [
-            opcode.eq(read_place == 1),
-            hello.eq(~read_asking & (read[1:] == HELLO >> 1)),
-            greets.eq(read_asking | hello & read[0]),
-            connected.eq((self.connected & read_origin).any()),
-            self.close.eq(Mux(opcode & (read == Op.CLOSE_ALL_REPLY) & ~read_asking, self.connected & read_origin, 0)),
-            self.hello.index.eq(index),
-            self.hello.byte.eq(read),
-            self.hello.id.eq((read_place == 2) & heard),
-            self.hello.kind.eq((read_place == _LAST) & heard),
+            s.opcode.eq(s.read_place == 1),
+            s.hello.eq(~s.read_asking & (s.read[1:] == HELLO >> 1)),
+            s.greets.eq(s.read_asking | s.hello & s.read[0]),
+            s.connected.eq((self.connected & s.read_origin).any()),
+            self.close.eq(
+                Mux(s.opcode & (s.read == Op.CLOSE_ALL_REPLY) & ~s.read_asking, self.connected & s.read_origin, 0)
+            ),
+            self.hello.index.eq(s.index),
+            self.hello.byte.eq(s.read),
+            self.hello.id.eq((s.read_place == 2) & s.heard),
+            self.hello.kind.eq((s.read_place == _LAST) & s.heard),
         ]
-        out = Signal(8, reset_less=True)
-        out_place = Signal(range(COMMAND_LENGTH))
-        out_origin = Signal(self.ports, reset_less=True)
-        m.d.sync += [out_place.eq(read_place), out_origin.eq(read_origin), out.eq(read)]
-        with m.If(opcode):
-            m.d.sync += [
-                heard.eq(hello),
-                greeted.eq(greets),
-                routed.eq(greets | ~hello & connected),
-                nowhere.eq(~greets & ~hello & ~connected),
-                target.eq(1 << Mux(greets, index, chosen(read_origin, self.owner))),
-            ]
-            with m.If(greets):
-                m.d.sync += out.eq(Mux(read_asking, HELLO_ASK, HELLO))
-        with m.Elif(greeted):
-            m.d.sync += out.eq(Mux(read_place == 2, self.hub_id, HELLO_HUB | index))
 
-        # Push the opcode, and the other bytes if there is room when the opcode comes.
+    def _route(self, m, s):
+        """Cycle t + 2: the route, decided with the opcode. The other two bytes go the same way, in t + 3 and t + 4.
+
+        A reply leaves at the port whose input is connected to the output of the port where the reply arrived. A hello
+        of this HUB leaves at the port of the neighbour, and its bytes replace the bytes that were read."""
+        m.d.sync += [s.out_place.eq(s.read_place), s.out_origin.eq(s.read_origin), s.out.eq(s.read)]
+        with m.If(s.opcode):
+            m.d.sync += [
+                s.heard.eq(s.hello),
+                s.greeted.eq(s.greets),
+                s.routed.eq(s.greets | ~s.hello & s.connected),
+                s.nowhere.eq(~s.greets & ~s.hello & ~s.connected),
+                s.target.eq(1 << Mux(s.greets, s.index, _chosen(s.read_origin, self.owner))),
+            ]
+            with m.If(s.greets):
+                m.d.sync += s.out.eq(Mux(s.read_asking, HELLO_ASK, HELLO))
+        with m.Elif(s.greeted):
+            m.d.sync += s.out.eq(Mux(s.read_place == 2, self.hub_id, HELLO_HUB | s.index))
+
+    def _push(self, m, s):
+        """Cycles t + 3 to t + 5: pushes the opcode, and the other bytes if there is room when the opcode comes."""
         goes = Signal()
         room = Signal()
         fits = Signal()
         m.d.comb += [
-            room.eq((target & ~self.full).any()),
-            goes.eq(routed & ((out_place == 1) | (out_place != 0) & fits)),
-            self.push.eq(Mux(goes, target, 0)),
-            self.byte.eq(out),
-            self.place.eq(out_place),
-            self.no_route.eq(Mux((out_place == 1) & nowhere, out_origin, 0)),
-            self.lost.eq(Mux((out_place == 1) & routed & ~room, out_origin, 0)),
-            self.busy.eq((place != 0) | (read_place != 0) | (out_place != 0) | asks.any()),
+            room.eq((s.target & ~self.full).any()),
+            goes.eq(s.routed & ((s.out_place == 1) | (s.out_place != 0) & fits)),
+            self.push.eq(Mux(goes, s.target, 0)),
+            self.byte.eq(s.out),
+            self.place.eq(s.out_place),
+            self.no_route.eq(Mux((s.out_place == 1) & s.nowhere, s.out_origin, 0)),
+            self.lost.eq(Mux((s.out_place == 1) & s.routed & ~room, s.out_origin, 0)),
         ]
-        with m.If(out_place == 1):
+        with m.If(s.out_place == 1):
             m.d.sync += fits.eq(room)
-
-        if platform == "formal":
-            self.probes = SimpleNamespace(turns=turns, origin=origin, place=place, asks=asks)
-            m.d.comb += Assert((target & (target - 1))[: self.ports] == 0, "a reply goes to one port")
-        return m

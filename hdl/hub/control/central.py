@@ -3,8 +3,6 @@
 Source: "The Design of Nectar" (1989), section 4.1; ``docs/hub.md``, "Controller and status table".
 """
 
-from types import SimpleNamespace
-
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -23,6 +21,28 @@ from .supervisor import Supervisor
 __all__ = ["Central"]
 
 _FLAG_BITS = max(Flag).bit_length()
+
+
+def _give(m, target, source, *names):
+    """Connects members that have the same name in both."""
+    for name in names:
+        to, from_ = getattr(target, name), getattr(source, name)
+        m.d.comb += (
+            [t.eq(f) for t, f in zip(to, from_)]
+            if hasattr(from_, "dimensions") or isinstance(from_, list)
+            else to.eq(from_)
+        )
+
+
+class _Parts:
+    """The parts of the centre; proofs look into them."""
+
+    def __init__(self, ports, controller, supervisor):
+        self.controller = controller
+        self.answers = ResponseUnit(ports)
+        self.supervisor = supervisor
+        self.table = StatusTable(ports)
+        self.locks = Locks(ports)
 
 
 class Central(wiring.Component):
@@ -117,24 +137,28 @@ class Central(wiring.Component):
         )
 
     def elaborate(self, platform):
+        """The parts; the ports; commands; what leaves for the rest of the HUB; the tables; recovery; the monitor."""
         m = Module()
-        m.submodules.controller = controller = self._controller
-        m.submodules.answers = answers = ResponseUnit(self.ports)
-        m.submodules.supervisor = supervisor = self._supervisor
-        m.submodules.table = table = StatusTable(self.ports)
-        m.submodules.locks = locks = Locks(self.ports)
+        parts = _Parts(self.ports, self._controller, self._supervisor)
+        m.submodules.controller = parts.controller
+        m.submodules.answers = parts.answers
+        m.submodules.supervisor = parts.supervisor
+        m.submodules.table = parts.table
+        m.submodules.locks = parts.locks
+        self._wire_ports(m, parts)
+        self._wire_commands(m, parts)
+        self._show_state(m, parts)
+        self._wire_tables(m, parts)
+        self._pulse_ports(m, parts)
+        self._wire_monitor(m, parts)
+        m.d.comb += self.busy.eq(parts.controller.busy | parts.answers.busy | parts.supervisor.busy)
+        if platform == "formal":
+            self.probes = parts
+        return m
 
-        def give(target, source, *names):
-            """Connects members that have the same name in both."""
-            for name in names:
-                to, from_ = getattr(target, name), getattr(source, name)
-                m.d.comb += (
-                    [t.eq(f) for t, f in zip(to, from_)]
-                    if hasattr(from_, "dimensions") or isinstance(from_, list)
-                    else to.eq(from_)
-                )
-
-        # The ports' bundles become vectors, and vectors become bundles.
+    def _wire_ports(self, m, parts):
+        """The ports' bundles become vectors, and vectors become bundles, in the same cycle."""
+        controller, answers, table = parts.controller, parts.answers, parts.table
         for n, port in enumerate(self.port):
             m.d.comb += [
                 controller.request[n].eq(port.request),
@@ -147,31 +171,42 @@ class Central(wiring.Component):
                 port.targets.eq(table.targets[n]),
                 port.mine.eq(table.mine[n]),
             ]
-            give(port, answers, "done", "value", "fault", "quiet")
-        close_mine = Cat(port.close_mine for port in self.port)
+            _give(m, port, answers, "done", "value", "fault", "quiet")
 
-        # Commands.
-        give(controller, self, "expired")
+    def _wire_commands(self, m, parts):
+        """The way of a command from the controller to the response unit and the supervisor, with the tables that each
+        of them looks at, in the same cycle."""
+        controller, answers, supervisor = parts.controller, parts.answers, parts.supervisor
+        table, locks = parts.table, parts.locks
+        _give(m, controller, self, "expired")
         # A start that left a cycle ago has no effect here yet: no port can ask for its output anew so soon.
         starting = Signal(self.ports)
         m.d.sync += starting.eq(self.ready_bit & ~self.ready)
         m.d.comb += controller.ready.eq(self.ready_bit & ~starting)
-        give(controller, table, "mine", "connected")
-        give(controller, locks, "shut", "locked")
-        give(controller, supervisor, "enabled", "allowed")
-        give(answers, controller, "order", "decided", "place")
-        give(answers, table, "connected", "owner")
-        give(answers, locks, "locked")
-        give(answers, supervisor, "enabled", "finished", "finished_done", "finished_value")
-        give(answers, self, "ready_bit", "errors", "level", "neighbour_id", "neighbour_kind")
-        give(supervisor, answers, "command", "command_valid")
-        give(supervisor, table, "mine")
-        give(supervisor, locks, "locked")
-        give(supervisor, self, "byte")
-        give(self, answers, "send_ready", "neighbour")
-        give(
+        _give(m, controller, table, "mine", "connected")
+        _give(m, controller, locks, "shut", "locked")
+        _give(m, controller, supervisor, "enabled", "allowed")
+        _give(m, answers, controller, "order", "decided", "place")
+        _give(m, answers, table, "connected", "owner")
+        _give(m, answers, locks, "locked")
+        _give(m, answers, supervisor, "enabled", "finished", "finished_done", "finished_value")
+        _give(m, answers, self, "ready_bit", "errors", "level", "neighbour_id", "neighbour_kind")
+        _give(m, supervisor, answers, "command", "command_valid")
+        _give(m, supervisor, table, "mine")
+        _give(m, supervisor, locks, "locked")
+        _give(m, supervisor, self, "byte")
+        m.d.comb += [
+            controller.finished.eq(supervisor.finished.any() & supervisor.idle),
+            *(to.eq(owner) for to, owner in zip(answers.locker, locks.owner)),
+        ]
+
+    def _show_state(self, m, parts):
+        """What the parts tell the rest of the HUB, in the same cycle."""
+        _give(m, self, parts.answers, "send_ready", "neighbour")
+        _give(
+            m,
             self,
-            supervisor,
+            parts.supervisor,
             "enabled",
             "looped",
             "reset_queue",
@@ -184,15 +219,16 @@ class Central(wiring.Component):
             "clear",
             "clear_valid",
         )
-        give(self, table, "connected", "owner", "ended")
-        m.d.comb += [
-            controller.finished.eq(supervisor.finished.any() & supervisor.idle),
-            *(to.eq(owner) for to, owner in zip(answers.locker, locks.owner)),
-            self.busy.eq(controller.busy | answers.busy | supervisor.busy),
-        ]
+        _give(m, self, parts.table, "connected", "owner", "ended")
 
-        # The tables. A port's queue is emptied later than the tables change. The port's connections must not end before
-        # that: so ``close_mine`` of the supervisor comes a cycle later.
+    def _wire_tables(self, m, parts):
+        """What changes the tables: decisions, the ports, the supervisor and the watchdog, in the same cycle.
+
+        A port's queue is emptied later than the tables change. The port's connections must not end before that: so
+        ``close_mine`` of the supervisor comes a cycle later."""
+        controller, answers, supervisor = parts.controller, parts.answers, parts.supervisor
+        table, locks = parts.table, parts.locks
+        close_mine = Cat(port.close_mine for port in self.port)
         vacated = Signal(self.ports)
         m.d.sync += vacated.eq(supervisor.close_mine)
         m.d.comb += [
@@ -207,12 +243,16 @@ class Central(wiring.Component):
             self.holding.eq(locks.holding | Cat(targets.any() for targets in table.targets)),
         ]
 
-        # Where the watchdog has expired, ready bits are set: those of the outputs that have lost their connection,
-        # except by a close all.
+    def _pulse_ports(self, m, parts):
+        """Pulses to the ports.
+
+        In the cycle after the watchdog has expired, ready bits are set: those of the outputs that have lost their
+        connection, except by a close all."""
+        answers, supervisor = parts.answers, parts.supervisor
         expired = Signal()
         spared = Signal(self.ports)
         m.d.sync += [expired.eq(self.expired.any()), spared.eq(self.closed)]
-        recovered = Mux(expired, table.ended & ~spared, 0)
+        recovered = Mux(expired, parts.table.ended & ~spared, 0)
         m.d.comb += [
             self.ready_set.eq(answers.ready_set | supervisor.ready_set | recovered),
             self.ready_clear.eq(answers.ready_clear | supervisor.ready_clear),
@@ -220,10 +260,13 @@ class Central(wiring.Component):
             self.forget.eq(answers.forget.any()),
         ]
 
-        # The monitor.
+    def _wire_monitor(self, m, parts):
+        """Events and state for the monitor, in the same cycle. An event of the response unit has precedence over an
+        event of the supervisor."""
+        answers, supervisor = parts.answers, parts.supervisor
         m.d.comb += [
-            self.opened.eq(controller.opened | supervisor.opened),
-            self.unlocked.eq(locks.ended),
+            self.opened.eq(parts.controller.opened | supervisor.opened),
+            self.unlocked.eq(parts.locks.ended),
             self.decision_valid.eq(answers.decision_valid | supervisor.decision_valid),
             *(
                 flags.eq(Cat(bits))
@@ -233,8 +276,8 @@ class Central(wiring.Component):
                     supervisor.looped,
                     supervisor.allowed,
                     self.ready_bit,
-                    table.connected,
-                    locks.locked,
+                    parts.table.connected,
+                    parts.locks.locked,
                 )
             ),
         ]
@@ -242,7 +285,3 @@ class Central(wiring.Component):
             m.d.comb += self.decision.eq(answers.decision)
         with m.Else():
             m.d.comb += self.decision.eq(supervisor.decision)
-
-        if platform == "formal":
-            self.probes = SimpleNamespace(controller=controller, answers=answers, supervisor=supervisor)
-        return m

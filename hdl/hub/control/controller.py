@@ -5,7 +5,6 @@ Source: "The Design of Nectar" (1989), sections 4 and 4.1; ``docs/hub.md``, "Con
 
 from functools import reduce
 from operator import or_
-from types import SimpleNamespace
 
 from amaranth.hdl import Assert, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
@@ -13,7 +12,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..commands import RETRY, TEST, Op
 from ..messages import Request, check_ports, index_bits, is_absent, one_hot_index
-from .arbiter import Arbiter
+from .controller_signals import ControllerSignals
 
 __all__ = ["Controller", "Order"]
 
@@ -126,220 +125,195 @@ class Controller(wiring.Component):
         )
 
     def elaborate(self, platform):
+        """Requests; the check of each against the tables; the decision; the order; supervisor commands."""
         m = Module()
-        bits = index_bits(self.ports)
+        s = ControllerSignals(self.ports)
+        m.submodules.turns = s.turns
+        self._classify(m, s)
+        self._collect(m, s)
+        for i, request in enumerate(self.request):
+            self._check(m, s, i, request)
+        self._decide(m, s)
+        self._tell_decision(m, s)
+        self._give_order(m, s)
+        self._freeze(m, s)
+        m.d.comb += self.busy.eq(s.waiting.any() | s.some | s.locked_before | s.frozen | Cat(*s.crossing).any())
+        if platform == "formal":
+            self.probes = s
+            self._assert(m, s)
+        return m
 
-        def cross(signal):
-            """A vector behind the registers of the backplane."""
-            for stage in range(self.backplane):
-                register = Signal(self.ports, name=f"backplane_{stage}")
-                m.d.sync += register.eq(signal)
-                signal = register
-                crossing.append(register)
-            return signal
-
-        crossing = []
-        asks = cross(self.request_valid)
-
-        # The kind of each port's request, which holds until the response. An unknown opcode may look like a command,
-        # but not like one that takes a connection or a lock, or that waits.
-        opens, locks, awaits, tests, waits = (
-            Signal(self.ports, name=name) for name in ("opens", "locks", "awaits", "tests", "waits")
-        )
+    def _classify(self, m, s):
+        """The kind of each port's request, in every cycle. An unknown opcode may look like a command, but not like one
+        that takes a connection or a lock, or that waits."""
         for i, request in enumerate(self.request):
             op = request.op
             m.d.comb += [
-                opens[i].eq(op[3:] == Op.OPEN >> 3),
-                locks[i].eq(op[3:] == Op.LOCK >> 3),
-                awaits[i].eq(op == Op.AWAIT_READY_REPLY),
-                tests[i].eq((op & TEST).any()),
-                waits[i].eq(awaits[i] | ((op & RETRY).any() & (opens[i] | (locks[i] & ~tests[i])))),
+                s.opens[i].eq(op[3:] == Op.OPEN >> 3),
+                s.locks[i].eq(op[3:] == Op.LOCK >> 3),
+                s.awaits[i].eq(op == Op.AWAIT_READY_REPLY),
+                s.tests[i].eq((op & TEST).any()),
+                s.waits[i].eq(s.awaits[i] | ((op & RETRY).any() & (s.opens[i] | (s.locks[i] & ~s.tests[i])))),
             ]
 
-        # The check against the tables. The tables show the connections decided two cycles ago or earlier, and the locks
-        # decided three cycles ago or earlier. The check is therefore compared with the later decisions, too. The
-        # decision of one cycle ago is also compared with the result of the check before.
-        waiting = Signal(self.ports)
-        possible = Signal(self.ports)
-        at_once = Signal(self.ports)
-        either = Signal(self.ports)
-        # Possible requests: opens; opens of outputs that the input does not have yet; locks that take the lock.
-        may_open = Signal(self.ports)
-        may_enter = Signal(self.ports)
-        may_lock = Signal(self.ports)
-        # Requests that take their output: opens; opens and locks. An open of an output that the input has already takes
-        # nothing.
-        opening = Signal(self.ports)
-        wanting = Signal(self.ports)
-        # the decision of the cycle before: it opened a connection; it took a lock
-        opened = Signal()
-        locked = Signal()
-        output = Signal(bits)  # its output
-        # the decision before that
-        locked_before = Signal()
-        output_before = Signal(bits)
-        freeze = Signal()
-        asking = Signal(self.ports)
-        # the pick of the cycle before: known too late in its cycle to keep the port from being checked again
-        picked = Signal(self.ports)
-        hit = Signal(self.ports)
-        counts = Signal(self.ports)
-        m.submodules.turns = turns = Arbiter(self.ports)
-        m.d.comb += [asking.eq(asks | waiting), turns.asks.eq(either & ~picked)]
-        m.d.sync += [locked_before.eq(locked), output_before.eq(output), picked.eq(turns.pick)]
-        for i, request in enumerate(self.request):
-            index = request.param[:bits]
-            same, same_before, has = (Signal(name=f"{name}_{i}") for name in ("same", "same_before", "has"))
-            free, ready, usable, unknown = (
-                Signal(name=f"{name}_{i}") for name in ("free", "ready", "usable", "unknown")
-            )
-            can, now, clear, may, grants = (
-                Signal(name=f"{name}_{i}") for name in ("can", "now", "clear", "may", "grants")
-            )
-            m.d.comb += [
-                same.eq(index == output),
-                same_before.eq(index == output_before),
-                free.eq(~self.shut[i].bit_select(index, 1)),
-                ready.eq(self.ready.bit_select(index, 1)),
-                # The own port counts as not in use. Only an *await ready* may name the own port, and it does not look
-                # at ``usable``.
-                usable.eq(Cat(0 if o == i else enabled for o, enabled in enumerate(self.enabled)).bit_select(index, 1)),
-                unknown.eq(is_absent(request.param, self.ports)),
-                has.eq(opens[i] & self.mine[i]),
-                clear.eq(~(same & (locked | opened & opens[i])) & ~(same_before & locked_before)),
-            ]
-            with m.If(opens[i]):
-                m.d.comb += can.eq(
-                    usable
-                    & (self.mine[i] | (~self.connected.bit_select(index, 1) & free & clear))
-                    & (ready | ~tests[i])
-                )
-            with m.Elif(locks[i]):
-                m.d.comb += can.eq(usable & free & clear)
-            with m.Elif(awaits[i]):
-                m.d.comb += can.eq(ready)
-            m.d.comb += [
-                now.eq(unknown | self.give_up[i] | ~waits[i] | (~usable & ~awaits[i])),
-                may.eq(asking[i] & ~freeze),
-                grants.eq(may & can & ~unknown),
-            ]
-            m.d.sync += [
-                possible[i].eq(grants),
-                at_once[i].eq(may & now),
-                either[i].eq(grants | may & now),
-                may_open[i].eq(grants & opens[i]),
-                may_enter[i].eq(grants & opens[i] & ~self.mine[i]),
-                may_lock[i].eq(grants & locks[i] & ~tests[i]),
-                opening[i].eq(opens[i] & ~has),
-                wanting[i].eq((opens[i] | locks[i]) & ~has),
-            ]
-            # The decision of the cycle before has taken the output: a request that may wait is then picked in vain.
-            m.d.comb += [
-                hit[i].eq(same & (locked & wanting[i] | opened & opening[i])),
-                counts[i].eq(at_once[i] | ~hit[i]),
-            ]
+    def _collect(self, m, s):
+        """The requests that are checked in this cycle: those that come from the backplane, and those that wait."""
+        asks = self._cross(m, s, self.request_valid)
+        m.d.comb += s.asking.eq(asks | s.waiting)
+        with m.If(s.asking.any()):
+            m.d.sync += s.waiting.eq(s.asking & ~(s.turns.pick & s.counts))
 
-        # The decision.
-        done = Signal(self.ports)
-        some = Signal()
-        decided, entered, was_done, resumes = (
-            Signal(self.ports, name=name) for name in ("decided", "entered", "was_done", "resumes")
-        )
-        counted = Signal()  # the pick is not in vain
-        supervising = Signal(self.ports)  # it is a supervisor command from a port that may give one
+    def _check(self, m, s, i, request):
+        """Checks the request of port ``i`` against the tables in every cycle in which it asks. The result stands in
+        registers in the next cycle.
+
+        The tables show the connections decided two cycles ago or earlier, and the locks decided three cycles ago or
+        earlier. The check is therefore compared with the later decisions, too. The decision of one cycle ago is also
+        compared with the result of the check before."""
+        index = request.param[: index_bits(self.ports)]
+        same, same_before, has = (Signal(name=f"{name}_{i}") for name in ("same", "same_before", "has"))
+        free, ready, usable, unknown = (Signal(name=f"{name}_{i}") for name in ("free", "ready", "usable", "unknown"))
+        can, now, clear, may, grants = (Signal(name=f"{name}_{i}") for name in ("can", "now", "clear", "may", "grants"))
         m.d.comb += [
-            done.eq(possible & ~hit),
-            self.enter.eq(turns.pick & may_enter & ~hit),
-            counted.eq(turns.chosen(list(counts))),
-            turns.keep.eq(~counted),
+            same.eq(index == s.output),
+            same_before.eq(index == s.output_before),
+            free.eq(~self.shut[i].bit_select(index, 1)),
+            ready.eq(self.ready.bit_select(index, 1)),
+            # The own port counts as not in use. Only an *await ready* may name the own port, and it does not look at
+            # ``usable``.
+            usable.eq(Cat(0 if o == i else enabled for o, enabled in enumerate(self.enabled)).bit_select(index, 1)),
+            unknown.eq(is_absent(request.param, self.ports)),
+            has.eq(s.opens[i] & self.mine[i]),
+            clear.eq(~(same & (s.locked | s.opened & s.opens[i])) & ~(same_before & s.locked_before)),
         ]
-        with m.If(asking.any()):
-            m.d.sync += waiting.eq(asking & ~(turns.pick & counts))
+        with m.If(s.opens[i]):
+            m.d.comb += can.eq(
+                usable & (self.mine[i] | (~self.connected.bit_select(index, 1) & free & clear)) & (ready | ~s.tests[i])
+            )
+        with m.Elif(s.locks[i]):
+            m.d.comb += can.eq(usable & free & clear)
+        with m.Elif(s.awaits[i]):
+            m.d.comb += can.eq(ready)
+        m.d.comb += [
+            now.eq(unknown | self.give_up[i] | ~s.waits[i] | (~usable & ~s.awaits[i])),
+            may.eq(s.asking[i] & ~s.freeze),
+            grants.eq(may & can & ~unknown),
+        ]
         m.d.sync += [
-            decided.eq(turns.pick & counts),
-            resumes.eq(turns.pick & counts & (opens | locks)),
-            entered.eq(self.enter),
-            supervising.eq(turns.pick & self.allowed & Cat(request.op[7] for request in self.request)),
-            Cat(output, opened, locked).eq(
-                turns.chosen(
+            s.possible[i].eq(grants),
+            s.at_once[i].eq(may & now),
+            s.either[i].eq(grants | may & now),
+            s.may_open[i].eq(grants & s.opens[i]),
+            s.may_enter[i].eq(grants & s.opens[i] & ~self.mine[i]),
+            s.may_lock[i].eq(grants & s.locks[i] & ~s.tests[i]),
+            s.opening[i].eq(s.opens[i] & ~has),
+            s.wanting[i].eq((s.opens[i] | s.locks[i]) & ~has),
+        ]
+        # The decision of the cycle before has taken the output: a request that may wait is then picked in vain.
+        m.d.comb += [
+            s.hit[i].eq(same & (s.locked & s.wanting[i] | s.opened & s.opening[i])),
+            s.counts[i].eq(s.at_once[i] | ~s.hit[i]),
+        ]
+
+    def _decide(self, m, s):
+        """Cycle d: picks one of the requests that were checked in the cycle before, and enters its connection.
+
+        The port that was picked in the cycle before is left out: the pick is known too late in its cycle to keep the
+        port from being checked again."""
+        counted = Signal()  # the pick is not in vain
+        m.d.comb += [
+            s.turns.asks.eq(s.either & ~s.picked),
+            s.done.eq(s.possible & ~s.hit),
+            self.enter.eq(s.turns.pick & s.may_enter & ~s.hit),
+            counted.eq(s.turns.chosen(list(s.counts))),
+            s.turns.keep.eq(~counted),
+        ]
+        m.d.sync += [s.picked.eq(s.turns.pick), s.some.eq(counted)]
+
+    def _tell_decision(self, m, s):
+        """Cycle d: the decision goes to registers, for cycle d + 1. Its output and its lock are kept for d + 2, too."""
+        m.d.sync += [
+            s.decided.eq(s.turns.pick & s.counts),
+            s.resumes.eq(s.turns.pick & s.counts & (s.opens | s.locks)),
+            s.entered.eq(self.enter),
+            s.supervising.eq(s.turns.pick & self.allowed & Cat(request.op[7] for request in self.request)),
+            Cat(s.output, s.opened, s.locked).eq(
+                s.turns.chosen(
                     [
-                        Cat(request.param[:bits], may_open[i] & ~hit[i], may_lock[i] & ~hit[i])
+                        Cat(
+                            request.param[: index_bits(self.ports)],
+                            s.may_open[i] & ~s.hit[i],
+                            s.may_lock[i] & ~s.hit[i],
+                        )
                         for i, request in enumerate(self.request)
                     ]
                 )
             ),
-            was_done.eq(done),
-            some.eq(counted),
+            s.was_done.eq(s.done),
+            s.locked_before.eq(s.locked),
+            s.output_before.eq(s.output),
         ]
-        m.d.comb += self.resume.eq(cross(resumes))
+        m.d.comb += self.resume.eq(self._cross(m, s, s.resumes))
 
-        # The cycle after the decision: the order.
-        gave_up = Signal(self.ports)  # the watchdog has expired while the port was waiting
-        with m.If(self.expired.any() | gave_up.any()):
-            m.d.sync += gave_up.eq((gave_up | (self.expired & waiting)) & ~decided)
-        frozen = Signal()
-        order = self.order
+    def _give_order(self, m, s):
+        """Cycle d + 1: the order, and the connection that was entered."""
+        with m.If(self.expired.any() | s.gave_up.any()):
+            m.d.sync += s.gave_up.eq((s.gave_up | (self.expired & s.waiting)) & ~s.decided)
+        order, bits = self.order, index_bits(self.ports)
         # Signals from which other signals are made stand outside of the struct: a simulator takes a struct for one
         # signal.
         op = Signal(8)
-        port = Signal(index_bits(self.ports))
+        port = Signal(bits)
         supervises = Signal()
         m.d.comb += [
-            self.decided.eq(decided),
-            op.eq(_chosen(decided, [request.op for request in self.request])),
-            port.eq(one_hot_index(decided)),
-            supervises.eq(supervising.any()),
-        ]
-        m.d.comb += [
-            self.place.eq(1 << output),
-            self.opened.eq(entered),
+            self.decided.eq(s.decided),
+            op.eq(_chosen(s.decided, [request.op for request in self.request])),
+            port.eq(one_hot_index(s.decided)),
+            supervises.eq(s.supervising.any()),
+            self.place.eq(1 << s.output),
+            self.opened.eq(s.entered),
             self.entered_input.eq(port),
-            self.entered_output.eq(Mux(opened, self.place, 0)),
+            self.entered_output.eq(Mux(s.opened, self.place, 0)),
             order.request.op.eq(op),
-            order.request.param.eq(Cat(output, _chosen(decided, [request.param[bits:] for request in self.request]))),
+            order.request.param.eq(
+                Cat(s.output, _chosen(s.decided, [request.param[bits:] for request in self.request]))
+            ),
             order.port.eq(port),
-            order.done.eq((decided & was_done).any()),
-            order.had.eq((opened & ~entered.any()) | (locked & self.locked.bit_select(output, 1))),
-            order.expired.eq((decided & gave_up).any()),
+            order.done.eq((s.decided & s.was_done).any()),
+            order.had.eq((s.opened & ~s.entered.any()) | (s.locked & self.locked.bit_select(s.output, 1))),
+            order.expired.eq((s.decided & s.gave_up).any()),
             order.supervisor.eq(supervises),
-            order.locks.eq(locked),
-            freeze.eq(supervises),
+            order.locks.eq(s.locked),
+            s.freeze.eq(supervises),
         ]
 
-        # Supervisor commands are carried out one by one. Nothing else is decided meanwhile.
-        with m.If(frozen):
-            m.d.comb += freeze.eq(1)
-        m.d.sync += frozen.eq(freeze & ~self.finished)
+    def _freeze(self, m, s):
+        """From cycle d + 1 of a supervisor command until ``finished`` nothing is checked: supervisor commands are
+        carried out one by one, and nothing else is decided meanwhile."""
+        with m.If(s.frozen):
+            m.d.comb += s.freeze.eq(1)
+        m.d.sync += s.frozen.eq(s.freeze & ~self.finished)
 
-        m.d.comb += self.busy.eq(waiting.any() | some | locked_before | frozen | Cat(*crossing).any())
+    def _cross(self, m, s, signal):
+        """A vector behind the registers of the backplane."""
+        for stage in range(self.backplane):
+            register = Signal(self.ports, name=f"backplane_{stage}")
+            m.d.sync += register.eq(signal)
+            signal = register
+            s.crossing.append(register)
+        return signal
 
-        if platform == "formal":
-            self.probes = SimpleNamespace(
-                turns=turns,
-                counts=counts,
-                waiting=waiting,
-                crossing=crossing,
-                possible=possible,
-                at_once=at_once,
-                done=done,
-                opened=opened,
-                locked=locked,
-                output=output,
-                locked_before=locked_before,
-                output_before=output_before,
-                freeze=freeze,
-                was_done=was_done,
-                entered=entered,
-            )
-            m.d.comb += [
-                Assert(((possible | at_once) & ~picked & ~waiting) == 0, "only what waits is decided"),
-                Assert(either == possible | at_once),
-                Assert((may_open & ~possible) == 0),
-                Assert((may_enter & ~(may_open & opening)) == 0),
-                *(Assert(~possible[i] | (request.param < self.ports)) for i, request in enumerate(self.request)),
-                *(Assert(~may_open[i] | (request.param != i)) for i, request in enumerate(self.request)),
-                Assert((may_lock & ~(possible & wanting)) == 0),
-                Assert((opening & ~wanting) == 0),
-                Assert(some == decided.any()),
-            ]
-        return m
+    def _assert(self, m, s):
+        """Claims about the check and the decision, which the proofs prove."""
+        params = [request.param for request in self.request]
+        m.d.comb += [
+            Assert(((s.possible | s.at_once) & ~s.picked & ~s.waiting) == 0, "only what waits is decided"),
+            Assert(s.either == s.possible | s.at_once),
+            Assert((s.may_open & ~s.possible) == 0),
+            Assert((s.may_enter & ~(s.may_open & s.opening)) == 0),
+            *(Assert(~s.possible[i] | (param < self.ports)) for i, param in enumerate(params)),
+            *(Assert(~s.may_open[i] | (param != i)) for i, param in enumerate(params)),
+            Assert((s.may_lock & ~(s.possible & s.wanting)) == 0),
+            Assert((s.opening & ~s.wanting) == 0),
+            Assert(s.some == s.decided.any()),
+        ]

@@ -5,7 +5,6 @@ Source: "The Design of Nectar" (1989), sections 4.1 and 4.2 (the status table ca
 
 from functools import reduce
 from operator import or_
-from types import SimpleNamespace
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
@@ -16,6 +15,7 @@ from ..messages import FAULTS, LEVEL_BITS, Request, check_ports, index_bits, is_
 from ..monitor.recorder import Decision
 from ..monitor_map import Event
 from .controller import Order
+from .response_signals import ResponseSignals
 
 __all__ = ["ResponseUnit", "SupervisorCommand"]
 
@@ -154,250 +154,89 @@ class ResponseUnit(wiring.Component):
         )
 
     def elaborate(self, platform):
+        """The order; the tables; the effects of cycle t + 1, and the record; the answer; the kind of the command;
+        whether it is refused; the response; flow control."""
         m = Module()
-        bits = index_bits(self.ports)
+        s = ResponseSignals(self.ports)
+        self._take_order(m, s)
+        self._look_up(m, s)
+        self._act_early(m, s)
+        self._record(m, s)
+        self._find_answer(m, s)
+        self._classify(m, s)
+        self._find_obstacles(m, s)
+        self._refuse(m, s)
+        self._respond(m, s)
+        self._control_flow(m, s)
+        # The pulses for the ready bits come with the response.
+        m.d.comb += self.busy.eq(s.valid | s.responding | self.response_valid.any())
+        if platform == "formal":
+            self.probes = s
+        return m
 
-        # First cycle: the tables are looked up for the named port.
-        valid = Signal()
-        giver = Signal(self.ports, reset_less=True)
-        order = Signal(Order(self.ports), reset_less=True)
-        place = Signal(self.ports, reset_less=True)
-        connections = Signal(self.ports, reset_less=True)
-        in_use, taken, usable, ready_bit = (
-            Signal(name=name, reset_less=True) for name in ("in_use", "taken", "usable", "ready_bit")
-        )
-        holder = Signal(bits, reset_less=True)
-        locker = Signal(bits, reset_less=True)
-        errors = Signal(9, reset_less=True)
-        level = Signal(LEVEL_BITS, reset_less=True)
-        name = self.order.request.param[:bits]
-        again = Signal()  # the command before has named the same port, and may be changing its lock now
-        m.d.comb += again.eq(name == order.request.param[:bits])
-        # Commands with an effect in the second cycle are decoded in the first.
+    def _take_order(self, m, s):
+        """Cycle t: takes the order over, and decodes the commands with an effect in t + 1."""
         op, param = self.order.request.op, self.order.request.param
-        user = self.decided.any() & ~self.order.supervisor
-        unlocks, frees, forgets, locks, supervises = (
-            Signal(name=name) for name in ("unlocks", "frees", "forgets", "locks", "supervises")
-        )
-        absent = Signal(reset_less=True)
+        comes = self.decided.any()
+        user = comes & ~self.order.supervisor
         m.d.sync += [
-            valid.eq(self.decided.any()),
-            absent.eq(is_absent(param, self.ports)),
-            unlocks.eq(self.decided.any() & (op[1:] == Op.UNLOCK >> 1)),
-            frees.eq(user & (op == Op.UNLOCK_MINE)),
-            forgets.eq(user & (op == Op.STATUS_NEIGHBOUR) & ~is_absent(param, self.ports)),
-            locks.eq(self.decided.any() & self.order.locks),
-            supervises.eq(self.decided.any() & self.order.supervisor),
+            s.valid.eq(comes),
+            s.absent.eq(is_absent(param, self.ports)),
+            s.unlocks.eq(comes & (op[1:] == Op.UNLOCK >> 1)),
+            s.frees.eq(user & (op == Op.UNLOCK_MINE)),
+            s.forgets.eq(user & (op == Op.STATUS_NEIGHBOUR) & ~is_absent(param, self.ports)),
+            s.locks.eq(comes & self.order.locks),
+            s.supervises.eq(comes & self.order.supervisor),
         ]
-        with m.If(self.decided.any()):
-            m.d.sync += [order.eq(self.order), giver.eq(self.decided), place.eq(self.place)]
+        with m.If(comes):
+            m.d.sync += [s.order.eq(self.order), s.giver.eq(self.decided), s.place.eq(self.place)]
+
+    def _look_up(self, m, s):
+        """Cycle t: looks up the tables for the named port.
+
+        If the command before, which is one cycle ahead, changes the lock of the same port now, the change counts."""
+        name = self.order.request.param[: index_bits(self.ports)]
+        again = Signal()  # the command before has named the same port, and may be changing its lock now
+        m.d.comb += again.eq(name == s.order.request.param[: len(name)])
         m.d.sync += [
-            in_use.eq(self.connected.bit_select(name, 1)),
-            taken.eq(again & self.lock | self.locked.bit_select(name, 1) & ~(again & self.unlock)),
-            usable.eq(self.enabled.bit_select(name, 1)),
-            ready_bit.eq(self.ready_bit.bit_select(name, 1)),
-            holder.eq(_looked_up(self.place, self.owner)),
-            locker.eq(Mux(again & self.lock, order.port, _looked_up(self.place, self.locker))),
-            errors.eq(_looked_up(self.place, self.errors)),
-            level.eq(_looked_up(self.place, self.level)),
-            connections.eq(Cat(connected & (owner == name) for connected, owner in zip(self.connected, self.owner))),
+            s.in_use.eq(self.connected.bit_select(name, 1)),
+            s.taken.eq(again & self.lock | self.locked.bit_select(name, 1) & ~(again & self.unlock)),
+            s.usable.eq(self.enabled.bit_select(name, 1)),
+            s.ready_bit.eq(self.ready_bit.bit_select(name, 1)),
+            s.holder.eq(_looked_up(self.place, self.owner)),
+            s.locker.eq(Mux(again & self.lock, s.order.port, _looked_up(self.place, self.locker))),
+            s.errors.eq(_looked_up(self.place, self.errors)),
+            s.level.eq(_looked_up(self.place, self.level)),
+            s.connections.eq(Cat(connected & (owner == name) for connected, owner in zip(self.connected, self.owner))),
         ]
 
-        # Second cycle: the kind of the command, and its answer if it is done.
-        op, param = order.request.op, order.request.param
-        responds = Signal()
-        ours = Signal()
+    def _act_early(self, m, s):
+        """Cycle t + 1: locks and unlocks, forgets a neighbour, and hands a supervisor command on."""
         m.d.comb += [
-            responds.eq(valid & ~supervises),
-            ours.eq(taken & (locker == order.port) & ~absent),
-            self.unlock.eq(unlocks & ours),
-            self.lock.eq(locks),
-            self.change.eq(Mux(self.lock | self.unlock, place, 0)),
-            self.who.eq(Mux(self.lock, giver, 0)),
-            self.release.eq(Mux(frees, giver, 0)),
-            self.neighbour.eq(param),
-            self.forget.eq(Mux(forgets, place, 0)),
-            self.command_valid.eq(supervises),
-            self.command.request.eq(order.request),
-            self.command.place.eq(place),
-            self.command.giver.eq(giver),
-        ]
-        answers = {
-            Op.STATUS_OUTPUT: Mux(in_use, STATUS_IN_USE | holder, 0),
-            Op.STATUS_ERRORS: errors[:8] | errors[8].replicate(8),
-            Op.STATUS_INPUT: 0,
-            Op.STATUS_QUEUE: level[:8] | level[8:].any().replicate(8),
-            Op.STATUS_LOCK: Mux(taken, STATUS_IN_USE | locker, 0),
-            Op.STATUS_READY: ready_bit,
-            Op.IDENTITY_REPLY: order.port,
-            Op.SIZE_REPLY: self.ports,
-        }
-        answer = Signal(8, reset_less=True)
-        count = Signal(range(self.ports + 1), reset_less=True)
-        said = Signal(8, reset_less=True)  # ID or kind from the neighbour's hello
-        m.d.sync += [answer.eq(param), said.eq(Mux(op == Op.STATUS_KIND, self.neighbour_kind, self.neighbour_id))]
-        with m.Switch(op):
-            for question, value in answers.items():
-                with m.Case(question):
-                    m.d.sync += answer.eq(value)
-        kinds = {
-            kind: Signal(name=f"is_{kind}", reset_less=True)
-            for kind in (
-                "free",
-                "unlock",
-                "open",
-                "lock",
-                "status",
-                "await",
-                "flow",
-                "repair",
-                "raise",
-                "lower",
-                "supervisor",
-                "unknown",
-                "test",
-                "count",
-                "neighbour",
-                "quiet",
-            )
-        }
-        responding = Signal()
-        asker = Signal(self.ports)
-        effect = Signal(self.ports, reset_less=True)
-        done, expired, retry, bad, missing, disabled, busy, shut, not_ours, not_owned, alone = (
-            Signal(name=name, reset_less=True)
-            for name in (
-                "done_before",
-                "expired",
-                "retry",
-                "bad",
-                "missing",
-                "disabled",
-                "busy_output",
-                "shut",
-                "not_ours",
-                "not_owned",
-                "alone",
-            )
-        )
-        own = Signal()
-        mine = Signal()
-        m.d.comb += [
-            own.eq(param == order.port),
-            mine.eq(holder == order.port),
-        ]
-        m.d.sync += [
-            responding.eq(responds),
-            asker.eq(Mux(responds, giver, 0)),
-            effect.eq(place),
-            count.eq(sum(connections)),
-            done.eq(order.done),
-            expired.eq(order.expired),
-            retry.eq((op & RETRY).any()),
-            bad.eq(absent | own),
-            missing.eq(absent),
-            disabled.eq(~usable),
-            busy.eq(in_use & ~mine),
-            shut.eq(taken & ~ours & ~(in_use & mine)),
-            not_ours.eq(~ours),
-            not_owned.eq(~(in_use & mine) & ~(own & (op == Op.REPAIR_READY))),
-            alone.eq(~in_use | mine),
-            *(
-                kinds[kind].eq(reduce(or_, (op == one for one in ops)))
-                for kind, ops in (
-                    ("free", [Op.UNLOCK_MINE, *_AT_PORT]),
-                    ("unlock", [Op.UNLOCK, Op.UNLOCK_REPLY]),
-                    ("open", _OPENS),
-                    ("lock", _LOCKS),
-                    ("status", _STATUS),
-                    ("await", [Op.AWAIT_READY_REPLY]),
-                    ("flow", [Op.RAISE_READY, Op.LOWER_READY, Op.REPAIR_READY]),
-                    ("repair", [Op.REPAIR_READY]),
-                    ("raise", [Op.RAISE_READY]),
-                    ("lower", [Op.LOWER_READY]),
-                    ("supervisor", _SUPERVISOR),
-                    ("count", [Op.STATUS_INPUT]),
-                    ("neighbour", [Op.STATUS_NEIGHBOUR, Op.STATUS_KIND]),
-                    ("quiet", [HELLO, HELLO_ASK]),
-                )
-            ),
-            kinds["unknown"].eq(~reduce(or_, (op == row.op for row in _KNOWN))),
-            kinds["test"].eq((op & TEST).any()),
+            s.responds.eq(s.valid & ~s.supervises),
+            s.ours.eq(s.taken & (s.locker == s.order.port) & ~s.absent),
+            self.unlock.eq(s.unlocks & s.ours),
+            self.lock.eq(s.locks),
+            self.change.eq(Mux(self.lock | self.unlock, s.place, 0)),
+            self.who.eq(Mux(self.lock, s.giver, 0)),
+            self.release.eq(Mux(s.frees, s.giver, 0)),
+            self.neighbour.eq(s.order.request.param),
+            self.forget.eq(Mux(s.forgets, s.place, 0)),
+            self.command_valid.eq(s.supervises),
+            self.command.request.eq(s.order.request),
+            self.command.place.eq(s.place),
+            self.command.giver.eq(s.giver),
         ]
 
-        # Third cycle: whether the command is refused.
-        refused = {error: Signal(name=f"refused_{error.name.lower()}") for error in Error}
-        takes = kinds["open"] | kinds["lock"]
-        asks = takes & ~done & ~bad & ~disabled & ~retry
-        m.d.comb += [
-            refused[Error.UNKNOWN].eq(kinds["unknown"]),
-            refused[Error.NOT_ALLOWED].eq(kinds["supervisor"]),
-            refused[Error.BAD_PORT].eq(
-                takes & ~done & bad | (kinds["unlock"] | kinds["status"] | kinds["await"] | kinds["flow"]) & missing
-            ),
-            refused[Error.DISABLED].eq(takes & ~done & ~bad & disabled),
-            refused[Error.GIVEN_UP].eq(takes & ~done & ~bad & ~disabled & retry | kinds["await"] & ~missing & ~done),
-            refused[Error.NOT_MINE].eq(~missing & (kinds["unlock"] & not_ours | kinds["flow"] & not_owned)),
-            refused[Error.LOCKED].eq(asks & (kinds["lock"] | ~busy & shut)),
-            refused[Error.NOT_READY].eq(asks & kinds["open"] & ~busy & ~shut & kinds["test"]),
-            refused[Error.BUSY].eq(asks & kinds["open"] & (busy | ~shut & ~kinds["test"])),
-        ]
-        refusal = Signal()
-        code = Signal(4)
-        m.d.comb += [
-            refusal.eq(Cat(refused.values()).any()),
-            code.eq(reduce(or_, (Mux(flag, error, 0) for error, flag in refused.items()))),
-        ]
-        m.d.sync += [
-            self.response_valid.eq(asker | self.finished),
-            self.done.eq(Mux(responding, ~refusal, self.finished_done)),
-            self.value.eq(
-                Mux(
-                    responding,
-                    Mux(refusal, code, Mux(kinds["count"], count, Mux(kinds["neighbour"], said, answer))),
-                    self.finished_value,
-                )
-            ),
-            self.quiet.eq(responding & kinds["quiet"]),
-            *(
-                fault.eq(Mux(responding, refused[error], ~self.finished_done & (self.finished_value == error)))
-                for fault, error in zip(self.fault, FAULTS)
-            ),
-        ]
-
-        # Flow control. If the watchdog ended a command that waited for a ready bit, the ready bit is set, unless
-        # another input is connected to the output.
-        sets = Signal()
-        clears = Signal()
-        sends = Signal()
-        place_of_effect = Signal(self.ports, reset_less=True)
-        m.d.sync += [
-            place_of_effect.eq(effect),
-            sets.eq(
-                responding & ~refusal & kinds["raise"]
-                | responding
-                & refused[Error.GIVEN_UP]
-                & expired
-                & alone
-                & (kinds["await"] | kinds["open"] & kinds["test"])
-            ),
-            clears.eq(responding & ~refusal & kinds["lower"]),
-            sends.eq(responding & ~refusal & kinds["repair"]),
-        ]
-        m.d.comb += [
-            self.ready_set.eq(Mux(sets, place_of_effect, 0)),
-            self.ready_clear.eq(Mux(clears, place_of_effect, 0)),
-            self.send_ready.eq(Mux(sends, place_of_effect, 0)),
-            # The pulses for the ready bits come with the response.
-            self.busy.eq(valid | responding | self.response_valid.any()),
-        ]
-
-        # The record. Closing by an input itself is no decision. Neither is the repetition of an open or a lock.
-        m.d.comb += [self.decision.input.eq(order.port), self.decision.output.eq(param)]
-        with m.If(valid):
+    def _record(self, m, s):
+        """Cycle t + 1: the event for the record. Closing by an input itself is no decision. Neither is the repetition
+        of an open or a lock."""
+        op, order = s.order.request.op, s.order
+        m.d.comb += [self.decision.input.eq(order.port), self.decision.output.eq(order.request.param)]
+        with m.If(s.valid):
             with m.Switch(op):
                 with m.Case(Op.UNLOCK, Op.UNLOCK_REPLY):
-                    m.d.comb += [self.decision.kind.eq(Event.UNLOCKED), self.decision_valid.eq(ours)]
+                    m.d.comb += [self.decision.kind.eq(Event.UNLOCKED), self.decision_valid.eq(s.ours)]
                 with m.Case(*_OPENS):
                     m.d.comb += [
                         self.decision.kind.eq(Mux(order.done, Event.OPENED, Event.REFUSED)),
@@ -410,6 +249,146 @@ class ResponseUnit(wiring.Component):
                         self.decision_valid.eq(~order.had & ~(test & order.done)),
                     ]
 
-        if platform == "formal":
-            self.probes = SimpleNamespace(valid=valid, giver=giver, asker=asker)
-        return m
+    def _find_answer(self, m, s):
+        """Cycle t + 1: finds the answer to the command, if the command is not refused. It is the parameter, unless the
+        command asks for something."""
+        op, param = s.order.request.op, s.order.request.param
+        answers = {
+            Op.STATUS_OUTPUT: Mux(s.in_use, STATUS_IN_USE | s.holder, 0),
+            Op.STATUS_ERRORS: s.errors[:8] | s.errors[8].replicate(8),
+            Op.STATUS_INPUT: 0,
+            Op.STATUS_QUEUE: s.level[:8] | s.level[8:].any().replicate(8),
+            Op.STATUS_LOCK: Mux(s.taken, STATUS_IN_USE | s.locker, 0),
+            Op.STATUS_READY: s.ready_bit,
+            Op.IDENTITY_REPLY: s.order.port,
+            Op.SIZE_REPLY: self.ports,
+        }
+        m.d.sync += [
+            s.answer.eq(param),
+            s.said.eq(Mux(op == Op.STATUS_KIND, self.neighbour_kind, self.neighbour_id)),
+        ]
+        with m.Switch(op):
+            for question, value in answers.items():
+                with m.Case(question):
+                    m.d.sync += s.answer.eq(value)
+        m.d.sync += s.count.eq(sum(s.connections))
+
+    def _classify(self, m, s):
+        """Cycle t + 1: finds the kind of the command."""
+        op = s.order.request.op
+
+        def among(ops):
+            """Whether the opcode is one of ``ops``."""
+            return reduce(or_, (op == one for one in ops))
+
+        m.d.sync += [
+            s.responding.eq(s.responds),
+            s.asker.eq(Mux(s.responds, s.giver, 0)),
+            s.effect.eq(s.place),
+            s.is_unlock.eq(among([Op.UNLOCK, Op.UNLOCK_REPLY])),
+            s.is_open.eq(among(_OPENS)),
+            s.is_lock.eq(among(_LOCKS)),
+            s.is_status.eq(among(_STATUS)),
+            s.is_await.eq(among([Op.AWAIT_READY_REPLY])),
+            s.is_flow.eq(among([Op.RAISE_READY, Op.LOWER_READY, Op.REPAIR_READY])),
+            s.is_repair.eq(among([Op.REPAIR_READY])),
+            s.is_raise.eq(among([Op.RAISE_READY])),
+            s.is_lower.eq(among([Op.LOWER_READY])),
+            s.is_supervisor.eq(among(_SUPERVISOR)),
+            s.is_count.eq(among([Op.STATUS_INPUT])),
+            s.is_neighbour.eq(among([Op.STATUS_NEIGHBOUR, Op.STATUS_KIND])),
+            s.is_quiet.eq(among([HELLO, HELLO_ASK])),
+            s.is_unknown.eq(~among(row.op for row in _KNOWN)),
+            s.is_test.eq((op & TEST).any()),
+        ]
+
+    def _find_obstacles(self, m, s):
+        """Cycle t + 1: finds in the table entries what may refuse the command."""
+        op, param = s.order.request.op, s.order.request.param
+        own = Signal()  # the command names its own port
+        mine = Signal()  # the input that is connected to the output is the command's port
+        m.d.comb += [
+            own.eq(param == s.order.port),
+            mine.eq(s.holder == s.order.port),
+        ]
+        m.d.sync += [
+            s.done.eq(s.order.done),
+            s.expired.eq(s.order.expired),
+            s.retry.eq((op & RETRY).any()),
+            s.bad.eq(s.absent | own),
+            s.missing.eq(s.absent),
+            s.disabled.eq(~s.usable),
+            s.busy.eq(s.in_use & ~mine),
+            s.shut.eq(s.taken & ~s.ours & ~(s.in_use & mine)),
+            s.not_ours.eq(~s.ours),
+            s.not_owned.eq(~(s.in_use & mine) & ~(own & (op == Op.REPAIR_READY))),
+            s.alone.eq(~s.in_use | mine),
+        ]
+
+    def _refuse(self, m, s):
+        """Cycle t + 2: whether the command is refused. At most one of ``refused`` is 1."""
+        refused = s.refused
+        takes = s.is_open | s.is_lock
+        asks = takes & ~s.done & ~s.bad & ~s.disabled & ~s.retry
+        m.d.comb += [
+            refused[Error.UNKNOWN].eq(s.is_unknown),
+            refused[Error.NOT_ALLOWED].eq(s.is_supervisor),
+            refused[Error.BAD_PORT].eq(
+                takes & ~s.done & s.bad | (s.is_unlock | s.is_status | s.is_await | s.is_flow) & s.missing
+            ),
+            refused[Error.DISABLED].eq(takes & ~s.done & ~s.bad & s.disabled),
+            refused[Error.GIVEN_UP].eq(
+                takes & ~s.done & ~s.bad & ~s.disabled & s.retry | s.is_await & ~s.missing & ~s.done
+            ),
+            refused[Error.NOT_MINE].eq(~s.missing & (s.is_unlock & s.not_ours | s.is_flow & s.not_owned)),
+            refused[Error.LOCKED].eq(asks & (s.is_lock | ~s.busy & s.shut)),
+            refused[Error.NOT_READY].eq(asks & s.is_open & ~s.busy & ~s.shut & s.is_test),
+            refused[Error.BUSY].eq(asks & s.is_open & (s.busy | ~s.shut & ~s.is_test)),
+            s.refusal.eq(Cat(refused.values()).any()),
+        ]
+
+    def _respond(self, m, s):
+        """Cycle t + 2: sends the response, which is at the ports in t + 3. A supervisor command's response comes from
+        the supervisor."""
+        code = Signal(4)
+        m.d.comb += code.eq(reduce(or_, (Mux(flag, error, 0) for error, flag in s.refused.items())))
+        m.d.sync += [
+            self.response_valid.eq(s.asker | self.finished),
+            self.done.eq(Mux(s.responding, ~s.refusal, self.finished_done)),
+            self.value.eq(
+                Mux(
+                    s.responding,
+                    Mux(s.refusal, code, Mux(s.is_count, s.count, Mux(s.is_neighbour, s.said, s.answer))),
+                    self.finished_value,
+                )
+            ),
+            self.quiet.eq(s.responding & s.is_quiet),
+            *(
+                fault.eq(Mux(s.responding, s.refused[error], ~self.finished_done & (self.finished_value == error)))
+                for fault, error in zip(self.fault, FAULTS)
+            ),
+        ]
+
+    def _control_flow(self, m, s):
+        """Cycle t + 2: decides on the effects for flow control, which come in t + 3.
+
+        If the watchdog ended a command that waited for a ready bit, the ready bit is set, unless another input is
+        connected to the output."""
+        sets = Signal()
+        clears = Signal()
+        sends = Signal()
+        place_of_effect = Signal(self.ports, reset_less=True)
+        m.d.sync += [
+            place_of_effect.eq(s.effect),
+            sets.eq(
+                s.responding & ~s.refusal & s.is_raise
+                | s.responding & s.refused[Error.GIVEN_UP] & s.expired & s.alone & (s.is_await | s.is_open & s.is_test)
+            ),
+            clears.eq(s.responding & ~s.refusal & s.is_lower),
+            sends.eq(s.responding & ~s.refusal & s.is_repair),
+        ]
+        m.d.comb += [
+            self.ready_set.eq(Mux(sets, place_of_effect, 0)),
+            self.ready_clear.eq(Mux(clears, place_of_effect, 0)),
+            self.send_ready.eq(Mux(sends, place_of_effect, 0)),
+        ]

@@ -27,6 +27,54 @@ _PORTS = (Op.DISABLE_REPLY, Op.ENABLE_REPLY, Op.RESET_QUEUE_REPLY, Op.RESET_PORT
 _ALL = [row.op for row in COMMANDS if row.supervisor]
 #: Shortest time that the watchdog can be set to, as a logarithm.
 _WATCHDOG_MIN = 4
+#: Pulses of commands. ``vacate`` ends the connections and the locks of an input.
+_PULSES = (
+    "reset_queue",
+    "closed",
+    "vacate",
+    "lock",
+    "locker",
+    "ready_set",
+    "ready_clear",
+    "hello_ask",
+    "pop",
+    "clear_valid",
+    "watchdog_restart",
+    "reset_hub",
+)
+
+
+class _Signals:
+    """What the sections of the supervisor of so many ``ports`` share."""
+
+    def __init__(self, ports):
+        # The command, and its step.
+        self.command = Signal(SupervisorCommand(ports), reset_less=True)
+        self.op, self.param = self.command.request.op, self.command.request.param
+        self.place, self.giver = self.command.place, self.command.giver
+        self.step = Signal(8)  # one-hot; 0 while no command is under way
+
+        # What it asks for, from step 0 on.
+        self.named = Signal(7)  # number of the port that it names
+        self.force = Signal()  # bit 7 of the parameter
+
+        # From step 1 on.
+        self.is_command = {one: Signal(name=f"is_{one.name.lower()}", reset_less=True) for one in _ALL}
+        self.known = Signal(reset_less=True)
+        self.is_bad = Signal(reset_less=True)  # the parameter is wrong
+        self.disabled = Signal(reset_less=True)  # a connection to a disabled port is to be forced
+        self.mine = Signal(reset_less=True)  # the connection stands already
+        self.locked = Signal(reset_less=True)  # the output is locked
+        self.error = Signal(Error)
+        self.acts = Signal()  # in step 1, if the command is not refused
+
+        # The effects.
+        self.pulses = {name: Signal(name=f"does_{name}") for name in _PULSES}  # in step 2
+        self.connects = Signal()  # a connection is forced that does not stand yet
+
+    def is_(self, *ops):
+        """Whether the command is one of ``ops``, from step 1 on."""
+        return Cat(self.is_command[one] for one in ops).any()
 
 
 class Supervisor(wiring.Component):
@@ -136,35 +184,47 @@ class Supervisor(wiring.Component):
         )
 
     def elaborate(self, platform):
+        """The command and its step; what it asks for; whether it is refused; its effects; the response; the record."""
         m = Module()
+        s = _Signals(self.ports)
+        self._take_command(m, s)
+        self._decode(m, s)
+        self._refuse(m, s)
+        self._act_on_ports(m, s)
+        self._act_on_hub(m, s)
+        self._pulse(m, s)
+        self._connect(m, s)
+        self._respond(m, s)
+        self._record(m, s)
+        m.d.comb += self.busy.eq(s.step.any() | self.finished.any())
+        return m
 
-        # The command, and its step.
-        command = Signal(SupervisorCommand(self.ports), reset_less=True)
-        op, param, place, giver = command.request.op, command.request.param, command.place, command.giver
-        step = Signal(8)
-        # another command waits; a command begins
-        more = Signal()
+    def _take_command(self, m, s):
+        """Takes a command if none is under way, and the command that waits in the last step of the one before.
+
+        Step 0 is the next cycle."""
+        more = Signal()  # another command waits
         begins = Signal()
-        m.d.comb += begins.eq(Mux(step.any(), step[-1] & more, self.command_valid))
-        m.d.sync += step.eq(Cat(begins, step))
-        with m.If(step.any() & self.command_valid):
+        m.d.comb += begins.eq(Mux(s.step.any(), s.step[-1] & more, self.command_valid))
+        m.d.sync += s.step.eq(Cat(begins, s.step))
+        with m.If(s.step.any() & self.command_valid):
             m.d.sync += more.eq(1)
         with m.Elif(begins):
             m.d.sync += more.eq(0)
         with m.If(begins):
-            m.d.sync += command.eq(self.command)
+            m.d.sync += s.command.eq(self.command)
 
-        # Step 0: the port that the command names, and errors of the parameter.
-        named = Signal(7)
-        force = Signal()
-        out = Signal()
+    def _decode(self, m, s):
+        """Step 0: the port that the command names, the opcode, errors of the parameter, and the state of the port.
+
+        The result stands in registers from step 1 on. Only opcodes with bit 7 come here."""
+        op, param, place, giver = s.op, s.param, s.place, s.giver
+        out = Signal()  # the named port does not exist
         m.d.comb += [
-            named.eq(param),
-            force.eq((param & FORCE).any()),
-            out.eq(is_absent(named, self.ports)),
+            s.named.eq(param),
+            s.force.eq((param & FORCE).any()),
+            out.eq(is_absent(s.named, self.ports)),
         ]
-
-        # Only opcodes with bit 7 come here.
         given = {one: Signal(name=f"gives_{one.name.lower()}") for one in _ALL}
         m.d.comb += [signal.eq(op[:7] == one & 0x7F) for one, signal in given.items()]
 
@@ -174,160 +234,146 @@ class Supervisor(wiring.Component):
 
         bad = Cat(
             names(*_FORCED) & out,
-            names(*_PORTS) & (out | force),
-            names(Op.FORCE_CONNECTION_REPLY) & force & (place & giver).any(),
+            names(*_PORTS) & (out | s.force),
+            names(Op.FORCE_CONNECTION_REPLY) & s.force & (place & giver).any(),
             names(Op.WATCHDOG_TIME_REPLY) & (param != 0) & ((param < _WATCHDOG_MIN) | (param > WATCHDOG_MAX)),
-            names(Op.MONITOR_SELECT_REPLY) & Mux(force, param > max(Select), out),
-            names(Op.MONITOR_CLEAR_REPLY) & Mux(force, param > max(Clear), out),
-        )
-        is_command = {one: Signal(name=f"is_{one.name.lower()}", reset_less=True) for one in _ALL}
-        known, is_bad, disabled, mine, locked = (
-            Signal(name=name, reset_less=True) for name in ("known", "is_bad", "disabled", "mine", "locked")
+            names(Op.MONITOR_SELECT_REPLY) & Mux(s.force, param > max(Select), out),
+            names(Op.MONITOR_CLEAR_REPLY) & Mux(s.force, param > max(Clear), out),
         )
         m.d.sync += [
-            *(flag.eq(given[one]) for one, flag in is_command.items()),
-            known.eq(names(*_ALL)),
-            is_bad.eq(bad.any()),
-            disabled.eq(names(Op.FORCE_CONNECTION_REPLY) & force & ~(place & self.enabled).any()),
-            mine.eq((giver & self.mine).any()),
-            locked.eq((place & self.locked).any()),
+            *(flag.eq(given[one]) for one, flag in s.is_command.items()),
+            s.known.eq(names(*_ALL)),
+            s.is_bad.eq(bad.any()),
+            s.disabled.eq(names(Op.FORCE_CONNECTION_REPLY) & s.force & ~(place & self.enabled).any()),
+            s.mine.eq((giver & self.mine).any()),
+            s.locked.eq((place & self.locked).any()),
         ]
 
-        def is_(*ops):
-            """The same as ``names``, in the steps behind step 0."""
-            return Cat(is_command[one] for one in ops).any()
+    def _refuse(self, m, s):
+        """From step 1 on: whether the command is refused. A command that is not refused acts in step 1."""
+        with m.If(~s.known):
+            m.d.comb += s.error.eq(Error.UNKNOWN)
+        with m.Elif(s.is_bad):
+            m.d.comb += s.error.eq(Error.BAD_PORT)
+        with m.Elif(s.disabled):
+            m.d.comb += s.error.eq(Error.DISABLED)
+        m.d.comb += s.acts.eq(s.step[1] & s.known & ~s.is_bad & ~s.disabled)
 
-        # From step 1 on: whether the command is refused.
-        error = Signal(Error)
-        with m.If(~known):
-            m.d.comb += error.eq(Error.UNKNOWN)
-        with m.Elif(is_bad):
-            m.d.comb += error.eq(Error.BAD_PORT)
-        with m.Elif(disabled):
-            m.d.comb += error.eq(Error.DISABLED)
+    def _act_on_ports(self, m, s):
+        """Step 1: what the command does to the port that it names. Pulses come in step 2."""
+        m.d.sync += [pulse.eq(0) for pulse in s.pulses.values()]
+        with m.If(s.acts):
+            with m.If(s.is_(Op.DISABLE_REPLY)):
+                self._switch(m, s, self.enabled, 0)
+                self._does(m, s, "reset_queue", "closed", "vacate")
+            with m.If(s.is_(Op.ENABLE_REPLY)):
+                self._switch(m, s, self.enabled, 1)
+                self._does(m, s, "ready_set", "hello_ask")
+            with m.If(s.is_(Op.LOOP_BACK_REPLY)):
+                self._switch(m, s, self.looped, s.force)
+            with m.If(s.is_(Op.RESET_QUEUE_REPLY)):
+                self._does(m, s, "reset_queue")
+            with m.If(s.is_(Op.RESET_PORT_REPLY)):
+                self._does(m, s, "reset_queue", "closed", "vacate", "lock", "ready_set", "hello_ask")
+            with m.If(s.is_(Op.FORCE_CONNECTION_REPLY)):
+                with m.If(~s.force | ~s.mine):
+                    self._does(m, s, "closed")
+                m.d.sync += s.connects.eq(s.force & ~s.mine)
+            with m.If(s.is_(Op.FORCE_LOCK_REPLY)):
+                self._does(m, s, "lock")
+                m.d.sync += s.pulses["locker"].eq(s.force)
+            with m.If(s.is_(Op.FORCE_READY_REPLY)):
+                m.d.sync += [s.pulses["ready_set"].eq(s.force), s.pulses["ready_clear"].eq(~s.force)]
+            with m.If(s.is_(Op.ALLOW_SUPERVISOR_REPLY)):
+                self._switch(m, s, self.allowed, s.force)
 
-        # The effects. Pulses come in step 2.
-        acts = Signal()
-        m.d.comb += acts.eq(step[1] & known & ~is_bad & ~disabled)
-        pulses = {
-            name: Signal(name=f"does_{name}")
-            for name in (
-                "reset_queue",
-                "closed",
-                "vacate",
-                "lock",
-                "locker",
-                "ready_set",
-                "ready_clear",
-                "hello_ask",
-                "pop",
-                "clear_valid",
-                "watchdog_restart",
-                "reset_hub",
-            )
-        }
-        m.d.sync += [pulse.eq(0) for pulse in pulses.values()]
+    def _act_on_hub(self, m, s):
+        """Step 1: what the command does to the watchdog, the monitor, or the whole HUB. Pulses come in step 2."""
+        with m.If(s.acts):
+            with m.If(s.is_(Op.RESET_HUB)):
+                self._does(m, s, "reset_hub")
+            with m.If(s.is_(Op.WATCHDOG_TIME_REPLY)):
+                m.d.sync += self.watchdog_log.eq(s.param)
+                self._does(m, s, "watchdog_restart")
+            with m.If(s.is_(Op.MONITOR_SELECT_REPLY)):
+                m.d.sync += self.select.eq(s.param)
+            with m.If(s.is_(Op.MONITOR_READ_REPLY)):
+                self._does(m, s, "pop")
+            with m.If(s.is_(Op.MONITOR_CLEAR_REPLY)):
+                self._does(m, s, "clear_valid")
 
-        def does(*names):
-            m.d.sync += [pulses[name].eq(1) for name in names]
+    def _does(self, m, s, *names):
+        """The pulses ``names`` come in the next cycle."""
+        m.d.sync += [s.pulses[name].eq(1) for name in names]
 
-        def switches(state, value):
-            """Changes the bit of the port that is named."""
-            for n in range(self.ports):
-                with m.If(place[n]):
-                    m.d.sync += state[n].eq(value)
+    def _switch(self, m, s, state, value):
+        """Changes the bit of the port that the command names."""
+        for n in range(self.ports):
+            with m.If(s.place[n]):
+                m.d.sync += state[n].eq(value)
 
-        connects = Signal()  # a connection is forced that does not stand yet
-        with m.If(acts):
-            with m.If(is_(Op.DISABLE_REPLY)):
-                switches(self.enabled, 0)
-                does("reset_queue", "closed", "vacate")
-            with m.If(is_(Op.ENABLE_REPLY)):
-                switches(self.enabled, 1)
-                does("ready_set", "hello_ask")
-            with m.If(is_(Op.LOOP_BACK_REPLY)):
-                switches(self.looped, force)
-            with m.If(is_(Op.RESET_QUEUE_REPLY)):
-                does("reset_queue")
-            with m.If(is_(Op.RESET_PORT_REPLY)):
-                does("reset_queue", "closed", "vacate", "lock", "ready_set", "hello_ask")
-            with m.If(is_(Op.RESET_HUB)):
-                does("reset_hub")
-            with m.If(is_(Op.FORCE_CONNECTION_REPLY)):
-                with m.If(~force | ~mine):
-                    does("closed")
-                m.d.sync += connects.eq(force & ~mine)
-            with m.If(is_(Op.FORCE_LOCK_REPLY)):
-                does("lock")
-                m.d.sync += pulses["locker"].eq(force)
-            with m.If(is_(Op.FORCE_READY_REPLY)):
-                m.d.sync += [pulses["ready_set"].eq(force), pulses["ready_clear"].eq(~force)]
-            with m.If(is_(Op.WATCHDOG_TIME_REPLY)):
-                m.d.sync += self.watchdog_log.eq(param)
-                does("watchdog_restart")
-            with m.If(is_(Op.MONITOR_SELECT_REPLY)):
-                m.d.sync += self.select.eq(param)
-            with m.If(is_(Op.MONITOR_READ_REPLY)):
-                does("pop")
-            with m.If(is_(Op.MONITOR_CLEAR_REPLY)):
-                does("clear_valid")
-            with m.If(is_(Op.ALLOW_SUPERVISOR_REPLY)):
-                switches(self.allowed, force)
+    def _pulse(self, m, s):
+        """Step 2: the pulses go to the port that the command names, and to the rest of the HUB."""
+        pulses = s.pulses
         m.d.comb += [
             *(
-                getattr(self, name).eq(Mux(pulses[name], place, 0))
+                getattr(self, name).eq(Mux(pulses[name], s.place, 0))
                 for name in ("reset_queue", "closed", "lock", "ready_set", "ready_clear", "hello_ask")
             ),
-            *(getattr(self, name).eq(Mux(pulses["vacate"], place, 0)) for name in ("close_mine", "release")),
-            self.locker.eq(Mux(pulses["locker"], giver, 0)),
+            *(getattr(self, name).eq(Mux(pulses["vacate"], s.place, 0)) for name in ("close_mine", "release")),
+            self.locker.eq(Mux(pulses["locker"], s.giver, 0)),
             *(getattr(self, name).eq(pulses[name]) for name in ("pop", "clear_valid", "watchdog_restart", "reset_hub")),
-            self.offset.eq(param),
-            self.clear.eq(param),
+            self.offset.eq(s.param),
+            self.clear.eq(s.param),
         ]
 
-        # A forced connection is entered when no symbol of the connection before can close it any more.
-        with m.If(connects & step[6]):
-            m.d.comb += self.enter.eq(giver)
-        with m.If(connects & step[7]):
+    def _connect(self, m, s):
+        """Steps 6 and 7: enters a forced connection. By then no symbol of the connection before can close it any
+        more."""
+        with m.If(s.connects & s.step[6]):
+            m.d.comb += self.enter.eq(s.giver)
+        with m.If(s.connects & s.step[7]):
             m.d.comb += [
-                self.opened.eq(giver),
-                self.entered_input.eq(one_hot_index(giver)),
-                self.entered_output.eq(place),
+                self.opened.eq(s.giver),
+                self.entered_input.eq(one_hot_index(s.giver)),
+                self.entered_output.eq(s.place),
             ]
-            m.d.sync += connects.eq(0)
+            m.d.sync += s.connects.eq(0)
 
-        # The response. The monitor's byte is taken when it belongs to the cycle of ``pop``.
+    def _respond(self, m, s):
+        """Step 7: the response, which is given in the next cycle. The monitor's byte is taken when it belongs to the
+        cycle of ``pop``."""
         shown = Signal(8, reset_less=True)
         m.d.sync += [
             shown.eq(self.byte),
-            self.finished.eq(Mux(step[7], giver, 0)),
-            self.finished_done.eq(error == 0),
-            self.finished_value.eq(param),
+            self.finished.eq(Mux(s.step[7], s.giver, 0)),
+            self.finished_done.eq(s.error == 0),
+            self.finished_value.eq(s.param),
         ]
-        m.d.comb += self.idle.eq(~step.any())
-        with m.If(error != 0):
-            m.d.sync += self.finished_value.eq(error)
+        m.d.comb += self.idle.eq(~s.step.any())
+        with m.If(s.error != 0):
+            m.d.sync += self.finished_value.eq(s.error)
         with m.Else():
-            with m.If(is_(*_FORCED)):
-                m.d.sync += self.finished_value.eq(named)
-            with m.If(is_(Op.MONITOR_READ_REPLY)):
+            with m.If(s.is_(*_FORCED)):
+                m.d.sync += self.finished_value.eq(s.named)
+            with m.If(s.is_(Op.MONITOR_READ_REPLY)):
                 m.d.sync += self.finished_value.eq(shown)
 
-        # The record. A connection that stood already, and a connection that is forced to end, give no OPENED.
+    def _record(self, m, s):
+        """Steps 1 and 7: the event for the record. A connection that stood already, and a connection that is forced to
+        end, give no OPENED."""
         m.d.comb += [
-            self.decision.input.eq(one_hot_index(giver)),
-            self.decision.output.eq(named),
+            self.decision.input.eq(one_hot_index(s.giver)),
+            self.decision.output.eq(s.named),
             self.decision.kind.eq(Event.SUPERVISOR),
         ]
-        with m.If(step[7]):
-            m.d.comb += [self.decision.kind.eq(Event.OPENED), self.decision_valid.eq(connects)]
-        with m.Elif(acts):
+        with m.If(s.step[7]):
+            m.d.comb += [self.decision.kind.eq(Event.OPENED), self.decision_valid.eq(s.connects)]
+        with m.Elif(s.acts):
             m.d.comb += self.decision_valid.eq(1)
-            with m.If(is_(Op.FORCE_CONNECTION_REPLY)):
-                m.d.comb += self.decision_valid.eq(~force)
-            with m.If(is_(Op.FORCE_LOCK_REPLY) & force):
+            with m.If(s.is_(Op.FORCE_CONNECTION_REPLY)):
+                m.d.comb += self.decision_valid.eq(~s.force)
+            with m.If(s.is_(Op.FORCE_LOCK_REPLY) & s.force):
                 m.d.comb += self.decision.kind.eq(Event.LOCKED)
-            with m.If(is_(Op.FORCE_LOCK_REPLY) & ~force & locked):
+            with m.If(s.is_(Op.FORCE_LOCK_REPLY) & ~s.force & s.locked):
                 m.d.comb += self.decision.kind.eq(Event.UNLOCKED)
-        m.d.comb += self.busy.eq(step.any() | self.finished.any())
-        return m

@@ -16,6 +16,7 @@ from ..monitor_map import COUNTER_BITS, CounterId
 
 __all__ = ["PortCounters"]
 
+_KINDS = len(CounterId)
 #: Counters whose events a port adds up until the walker comes, and the least number of cycles from one event to the
 #: next.
 _SUMMED = {CounterId.OPENED: 4, CounterId.PACKETS: 4}
@@ -24,6 +25,35 @@ _SUMMED = {CounterId.OPENED: 4, CounterId.PACKETS: 4}
 def _room(events):
     """The smallest number of the form 3 * 2**n that is at least ``events``: a cheap number for a counter to stop at."""
     return next(3 << n for n in range(8) if 3 << n >= events)
+
+
+class _Signals:
+    """What the sections of the counters of so many ``ports`` share. ``room``: as in PortCounters."""
+
+    def __init__(self, ports, room):
+        # The port to visit next, as number and as mask.
+        self.turn = Signal(range(ports))
+        self.at = Signal(ports, init=1)
+        self.visit = Signal()  # the walker goes to this port
+        self.load = Signal()  # the walker takes the port's events along
+        self.dirty = Signal(ports, init=-1)  # ports whose counters are to be cleared
+
+        # The walker: its port, and its counter there.
+        self.port = Signal(range(ports))
+        self.kind = Signal(range(_KINDS))
+        self.idle = Signal(init=1)  # it is between two ports
+        self.last = Signal()  # the last cycle at this port
+        self.some = Signal()  # it has found events
+        self.clearing = Signal()
+        self.clean = Signal()  # nothing was found since port 0, and nothing can have happened
+
+        # The events that the walker has found.
+        self.arrived = Signal(_KINDS - len(_SUMMED))  # in its second cycle at a port
+        self.found = Signal(len(self.arrived) + 1, reset_less=True)
+        self.carried = {
+            kind: Signal(most.bit_length(), name=f"{kind.name.lower()}_carried") for kind, most in room.items()
+        }
+        self.packets = Signal.like(self.carried[CounterId.PACKETS], reset_less=True)
 
 
 class PortCounters(wiring.Component):
@@ -80,146 +110,154 @@ class PortCounters(wiring.Component):
         )
 
     def elaborate(self, platform):
+        """The events at the ports; the walker that goes from port to port; the counters; reading."""
         m = Module()
-        kinds = len(CounterId)
-        # Two copies of the same content: one to add to, one to read from outside. An address that is read in the first
-        # copy is never written in the same cycle.
-        depth = kinds << index_bits(self.ports)
+        s = _Signals(self.ports, self.room)
+        # Two copies of the same content: one to add to, one to read from outside.
+        depth = _KINDS << index_bits(self.ports)
         m.submodules.memory = storage = memory.Memory(
             shape=COUNTER_BITS, depth=depth, init=[], attrs={"no_rw_check": 1}
         )
         m.submodules.look = shown = memory.Memory(shape=COUNTER_BITS, depth=depth, init=[])
-        write_port, read_port = storage.write_port(), storage.read_port()
-        copy_port, look_port = shown.write_port(), shown.read_port()
+        self._gather(m, s)
+        self._choose_port(m, s)
+        self._walk(m, s)
+        self._rest(m, s)
+        self._add(m, s, storage.write_port(), storage.read_port(), shown.write_port())
+        look_port = shown.read_port()
+        self._show(m, s, look_port)
+        if platform == "formal":
+            m.d.comb += [
+                Assert(s.at == Array(1 << n for n in range(self.ports))[s.turn], "number and mask name the same port"),
+                Assert(s.turn < self.ports, "the walker stays among the ports"),
+            ]
+        return m
 
-        # the port to visit next, as number and as mask
-        turn = Signal(range(self.ports))
-        at = Signal(self.ports, init=1)
-        # the walker goes to this port; it takes the port's events along
-        visit = Signal()
-        load = Signal()
-        dirty = Signal(self.ports, init=-1)  # ports whose counters are to be cleared
-
-        # The events at each port since the walker's last visit. The values that the walker takes along are 0 except for
-        # the port of its last visit.
+    def _gather(self, m, s):
+        """The events of all ports. The walker finds those of the port of its last visit two cycles after it has set
+        out."""
         notes, sums = [], {kind: [] for kind in _SUMMED}
         for n, events in enumerate(self.events):
-            visited, goes, leave = (Signal(name=f"{name}_{n}") for name in ("visited", "goes", "leave"))
-            m.d.sync += visited.eq(at[n] & load)
-            m.d.comb += [
-                goes.eq(visited & ~dirty[n]),  # events behind a clearing wait until the clearing is done
-                leave.eq(goes | self.clear[n]),
-            ]
+            self._gather_port(m, s, n, events, notes, sums)
+        for kind, values in sums.items():
+            m.d.comb += s.carried[kind].eq(reduce(or_, values))
+        m.d.comb += s.arrived.eq(reduce(or_, notes))
+        m.d.sync += s.packets.eq(s.carried[CounterId.PACKETS])
 
-            def gather(name, bits, add, into):
-                """A register of a port; ``add`` gives its value with the events of this cycle."""
-                value = Signal(bits, name=f"{name}_{n}")
-                after = Signal(bits, name=f"{name}_after_{n}")
-                taken = Signal(bits, name=f"{name}_taken_{n}", reset_less=True)
-                m.d.comb += after.eq(add(value))
-                m.d.sync += [value.eq(Mux(leave, 0, after)), taken.eq(Mux(goes, after, 0))]
-                into.append(taken)
+    def _gather_port(self, m, s, n, events, notes, sums):
+        """The events at port ``n`` since the walker's last visit. The values that the walker takes along go to
+        ``notes`` and ``sums``: they are 0 except for the port of its last visit."""
+        visited, goes, leave = (Signal(name=f"{name}_{n}") for name in ("visited", "goes", "leave"))
+        m.d.sync += visited.eq(s.at[n] & s.load)
+        m.d.comb += [
+            goes.eq(visited & ~s.dirty[n]),  # events behind a clearing wait until the clearing is done
+            leave.eq(goes | self.clear[n]),
+        ]
 
-            def plus(value, event):
-                """``value`` + ``event`` without a carry chain, which would cost more; it stops at ``room``."""
-                more = event & ~(value[-1] & value[-2])
-                return Cat(bit ^ (more & value[:k].all()) for k, bit in enumerate(value))
+        def gather(name, bits, add, into):
+            """A register of a port; ``add`` gives its value with the events of this cycle."""
+            value = Signal(bits, name=f"{name}_{n}")
+            after = Signal(bits, name=f"{name}_after_{n}")
+            taken = Signal(bits, name=f"{name}_taken_{n}", reset_less=True)
+            m.d.comb += after.eq(add(value))
+            m.d.sync += [value.eq(Mux(leave, 0, after)), taken.eq(Mux(goes, after, 0))]
+            into.append(taken)
 
-            gather("noted", kinds - len(_SUMMED), lambda value: value | events[len(_SUMMED) :], notes)
-            for kind in _SUMMED:
-                gather(
-                    kind.name.lower(), self.room[kind].bit_length(), lambda value: plus(value, events[kind]), sums[kind]
-                )
+        def plus(value, event):
+            """``value`` + ``event`` without a carry chain, which would cost more; it stops at ``room``."""
+            more = event & ~(value[-1] & value[-2])
+            return Cat(bit ^ (more & value[:k].all()) for k, bit in enumerate(value))
 
-        # The walker: its port, its counter there, and the events that it has found.
-        port = Signal(range(self.ports))
-        kind = Signal(range(kinds))
-        arrived = Signal(kinds - len(_SUMMED))  # the events that it finds, in its second cycle at a port
-        found = Signal(len(arrived) + 1, reset_less=True)
-        carried = {
-            kind: Signal(room.bit_length(), name=f"{kind.name.lower()}_carried") for kind, room in self.room.items()
-        }
-        for summed, values in sums.items():
-            m.d.comb += carried[summed].eq(reduce(or_, values))
-        m.d.comb += arrived.eq(reduce(or_, notes))
-        idle = Signal(init=1)  # it is between two ports
-        # the last cycle at this port; the walker has found events
-        last = Signal()
-        some = Signal()
-        clearing = Signal()
+        gather("noted", _KINDS - len(_SUMMED), lambda value: value | events[len(_SUMMED) :], notes)
+        for kind in _SUMMED:
+            gather(kind.name.lower(), self.room[kind].bit_length(), lambda value: plus(value, events[kind]), sums[kind])
+
+    def _choose_port(self, m, s):
+        """Whether the walker sets out for the next port in this cycle, and whether it takes the port's events along.
+
+        It does not, but clears the port's counters, if they are to be cleared."""
         cleared = Signal()
         next_dirty = Signal(init=1)
-        clean = Signal()  # nothing was found since port 0, and nothing can have happened
         m.d.comb += [
-            self.busy.eq(~(idle & at[0] & clean & ~some)),
-            visit.eq(last & ~(at[0] & clean) | idle & (self.busy | self.awake)),
-            load.eq(visit & ~next_dirty),
+            self.busy.eq(~(s.idle & s.at[0] & s.clean & ~s.some)),
+            s.visit.eq(s.last & ~(s.at[0] & s.clean) | s.idle & (self.busy | self.awake)),
+            s.load.eq(s.visit & ~next_dirty),
         ]
-        packets = Signal.like(carried[CounterId.PACKETS], reset_less=True)
         m.d.sync += [
-            packets.eq(carried[CounterId.PACKETS]),
-            kind.eq(kind + 1),
-            found.eq(Mux(kind == 1, arrived << 1, found >> 1)),
-            cleared.eq(clearing & (kind == kinds - 1)),
-            next_dirty.eq((dirty & at).any()),
-            dirty.eq(dirty & ~Mux(cleared, at.rotate_right(1), 0) | self.clear),
+            cleared.eq(s.clearing & (s.kind == _KINDS - 1)),
+            next_dirty.eq((s.dirty & s.at).any()),
+            s.dirty.eq(s.dirty & ~Mux(cleared, s.at.rotate_right(1), 0) | self.clear),
         ]
-        with m.If(idle | last):
-            m.d.sync += idle.eq(~visit)
-        with m.Elif(kind == 1):
-            m.d.sync += [
-                last.eq(~(arrived.any() | clearing)),
-                some.eq(arrived.any() | clearing | Cat(carried.values()).any()),
-            ]
-        with m.Elif(kind == kinds - 2):
-            m.d.sync += last.eq(~clearing)
-        with m.Elif(kind == kinds - 1):
-            m.d.sync += [idle.eq(1), clearing.eq(0)]
-        with m.If(visit):
-            m.d.sync += [
-                port.eq(turn),
-                kind.eq(0),
-                turn.eq(Mux(at[-1], 0, turn + 1)),
-                at.eq(at.rotate_left(1)),
-                last.eq(0),
-                some.eq(0),
-                clearing.eq(~load),
-            ]
-        # The walker rests at port 0 after a round without work: its place must not depend on the time without work.
-        with m.If(self.awake):
-            m.d.sync += clean.eq(0)
-        with m.Elif(visit & at[0]):
-            m.d.sync += clean.eq(1)
-        with m.Elif(some):
-            m.d.sync += clean.eq(0)
 
-        # A counter is read, added to and written in three cycles. The walker comes back to it after six cycles at the
-        # earliest.
+    def _walk(self, m, s):
+        """The walker: one counter in a cycle. In its second cycle at a port it sees whether it has found events."""
+        m.d.sync += [
+            s.kind.eq(s.kind + 1),
+            s.found.eq(Mux(s.kind == 1, s.arrived << 1, s.found >> 1)),
+        ]
+        with m.If(s.idle | s.last):
+            m.d.sync += s.idle.eq(~s.visit)
+        with m.Elif(s.kind == 1):
+            m.d.sync += [
+                s.last.eq(~(s.arrived.any() | s.clearing)),
+                s.some.eq(s.arrived.any() | s.clearing | Cat(s.carried.values()).any()),
+            ]
+        with m.Elif(s.kind == _KINDS - 2):
+            m.d.sync += s.last.eq(~s.clearing)
+        with m.Elif(s.kind == _KINDS - 1):
+            m.d.sync += [s.idle.eq(1), s.clearing.eq(0)]
+        with m.If(s.visit):
+            m.d.sync += [
+                s.port.eq(s.turn),
+                s.kind.eq(0),
+                s.turn.eq(Mux(s.at[-1], 0, s.turn + 1)),
+                s.at.eq(s.at.rotate_left(1)),
+                s.last.eq(0),
+                s.some.eq(0),
+                s.clearing.eq(~s.load),
+            ]
+
+    def _rest(self, m, s):
+        """The walker rests at port 0 after a round without work: its place must not depend on the time without
+        work."""
+        with m.If(self.awake):
+            m.d.sync += s.clean.eq(0)
+        with m.Elif(s.visit & s.at[0]):
+            m.d.sync += s.clean.eq(1)
+        with m.Elif(s.some):
+            m.d.sync += s.clean.eq(0)
+
+    def _add(self, m, s, write_port, read_port, copy_port):
+        """A counter is addressed in the walker's cycle at it. Its value and the events are in registers two cycles
+        later, when their sum is written.
+
+        The walker comes back to it after six cycles at the earliest. So an address that is read here is never written
+        in the same cycle."""
         address, address_1, address_2 = (
             Signal(len(write_port.addr), name=f"address_{k}", reset_less=True) for k in range(3)
         )
         valid_1 = Signal()
         valid_2 = Signal()
         clearing_1 = Signal(reset_less=True)
-        amount_1, amount_2 = (Signal(len(packets), name=f"amount_{k}", reset_less=True) for k in (1, 2))
+        amount_1, amount_2 = (Signal(len(s.packets), name=f"amount_{k}", reset_less=True) for k in (1, 2))
         old = Signal(COUNTER_BITS, reset_less=True)
         new = Signal(COUNTER_BITS + 1)
-        with m.Switch(address_1[: len(kind)]):
+        with m.Switch(address_1[: len(s.kind)]):
             with m.Case(CounterId.OPENED):
-                m.d.comb += amount_1.eq(carried[CounterId.OPENED])
+                m.d.comb += amount_1.eq(s.carried[CounterId.OPENED])
             with m.Case(CounterId.PACKETS):
-                m.d.comb += amount_1.eq(packets)
+                m.d.comb += amount_1.eq(s.packets)
             with m.Default():
-                m.d.comb += amount_1.eq(found[0])
+                m.d.comb += amount_1.eq(s.found[0])
         m.d.comb += [
-            address.eq(Cat(kind, port)),
+            address.eq(Cat(s.kind, s.port)),
             read_port.addr.eq(address),
             new.eq(old + amount_2),
         ]
         m.d.sync += [
             Cat(address_1, address_2).eq(Cat(address, address_1)),
-            Cat(valid_1, valid_2).eq(Cat(~idle, valid_1)),
-            clearing_1.eq(clearing),
+            Cat(valid_1, valid_2).eq(Cat(~s.idle, valid_1)),
+            clearing_1.eq(s.clearing),
             amount_2.eq(amount_1),
             old.eq(Mux(clearing_1, 0, read_port.data)),
         ]
@@ -230,23 +268,17 @@ class PortCounters(wiring.Component):
                 memory_port.en.eq(valid_2),
             ]
 
-        # Reading. A port whose counters are still to be cleared shows 0.
+    def _show(self, m, s, look_port):
+        """Reading, in two cycles. A port whose counters are still to be cleared shows 0."""
         hidden_1 = Signal()
         hidden_2 = Signal()
-        look = Signal(len(write_port.addr), reset_less=True)
+        look = Signal(len(look_port.addr), reset_less=True)
         m.d.sync += [
             look.eq(Cat(self.counter, self.port)),
-            hidden_1.eq(dirty.bit_select(self.port, 1)),
+            hidden_1.eq(s.dirty.bit_select(self.port, 1)),
             hidden_2.eq(hidden_1),
         ]
         m.d.comb += [
             look_port.addr.eq(look),
             self.value.eq(Mux(hidden_2, 0, look_port.data)),
         ]
-
-        if platform == "formal":
-            m.d.comb += [
-                Assert(at == Array(1 << n for n in range(self.ports))[turn], "number and mask name the same port"),
-                Assert(turn < self.ports, "the walker stays among the ports"),
-            ]
-        return m

@@ -11,7 +11,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..messages import check_ports, is_absent, port_mask
+from ..messages import check_ports, index_bits, is_absent, port_mask
 from ..monitor_map import EVENT_BYTES, VERSION, Clear, CounterId, Flag, Select
 from ..profile import HubProfile
 from .counters import PortCounters
@@ -20,6 +20,25 @@ from .recorder import Decision, Recorder
 __all__ = ["Monitor"]
 
 _FLAG_BITS = max(Flag).bit_length()
+
+
+class _Signals:
+    """What the sections of the monitor share: registers without a reset, since no byte is asked for behind one."""
+
+    def __init__(self):
+        # Cycle t + 1: the selection.
+        self.select = Signal(8, reset_less=True)
+        self.offset = Signal(8, reset_less=True)
+
+        # Cycle t + 2: the part whose byte is shown, and the bytes of the parts.
+        self.shows_counters = Signal(reset_less=True)
+        self.shows_flags = Signal(reset_less=True)
+        self.shows_identity = Signal(reset_less=True)
+        self.low = Signal(reset_less=True)  # of a counter, its low byte
+        self.text = Signal(8 * EVENT_BYTES, reset_less=True)  # the oldest event
+        self.event_bytes = Signal(EVENT_BYTES, reset_less=True)  # one-hot, the byte of it that is shown
+        self.flags = Signal(8, name="flags_byte", reset_less=True)
+        self.identity = Signal(8, name="identity_byte", reset_less=True)
 
 
 class Monitor(wiring.Component):
@@ -94,11 +113,24 @@ class Monitor(wiring.Component):
         )
 
     def elaborate(self, platform):
+        """Counters and recorder; the selection; the bytes of the parts; the byte that is shown."""
         m = Module()
         m.submodules.counters = counters = PortCounters(self.ports)
         m.submodules.recorder = recorder = Recorder(self.ports)
+        s = _Signals()
+        self._count_and_record(m, counters, recorder)
+        self._select(m, s, counters, recorder)
+        self._show_event(m, s, recorder)
+        self._show_flags(m, s)
+        self._show_identity(m, s)
+        self._show_byte(m, s, counters)
+        return m
 
-        # The ports are far away, and their events come late in the cycle: therefore registers.
+    def _count_and_record(self, m, counters, recorder):
+        """What is counted, and what clears the counters and starts the recorder, one cycle late; what is recorded, in
+        the same cycle.
+
+        The ports are far away, and their events come late in the cycle: therefore registers."""
         clear = Signal(self.ports)
         start = Signal()
         stop = Signal()
@@ -120,23 +152,46 @@ class Monitor(wiring.Component):
             self.active.eq(recorder.running | counters.busy | clear.any() | start | awake),
         ]
 
-        # Cycle t + 1: the selection.
-        select = Signal(8, reset_less=True)
-        offset = Signal(8, reset_less=True)
-        m.d.sync += [select.eq(self.select), offset.eq(self.offset)]
+    def _select(self, m, s, counters, recorder):
+        """Cycle t: the selection goes to the counters and to registers; the event that is shown is taken out.
+
+        Cycle t + 1: whether a counter is shown, and which of its bytes."""
         m.d.comb += [
             counters.port.eq(self.select),
             counters.counter.eq(self.offset[1:]),
             recorder.pop.eq(self.pop & self.offset[7] & (self.select == Select.EVENTS)),
         ]
+        m.d.sync += [
+            s.select.eq(self.select),
+            s.offset.eq(self.offset),
+            s.low.eq(s.offset[0]),
+            s.shows_counters.eq(~is_absent(s.select, self.ports) & (s.offset < 2 * len(CounterId))),
+        ]
 
-        # Cycle t + 2: each part shows its byte, and the selection is decoded. The record's block RAM takes most of a
-        # cycle. So the whole event is registered, and the number of its selected byte, if any, is decoded beside it.
-        flags, identity = (Signal(8, name=name, reset_less=True) for name in ("flags_byte", "identity_byte"))
-        text = Signal(8 * EVENT_BYTES, reset_less=True)
-        event_bytes = Signal(EVENT_BYTES, reset_less=True)
-        places = {what: Signal(name=f"shows_{what}", reset_less=True) for what in ("counters", "flags", "identity")}
-        low = Signal(reset_less=True)  # of a counter, its low byte
+    def _show_event(self, m, s, recorder):
+        """Cycle t + 1: the oldest event, for t + 2. The record's block RAM takes most of a cycle. So the whole event is
+        registered, and the number of its selected byte, if any, is decoded beside it."""
+        event = recorder.oldest
+        m.d.sync += [
+            s.text.eq(Cat(event.what.output, Const(0, 1), event.what.input, Const(0, 3), event.time, event.what.kind)),
+            s.event_bytes.eq(
+                Cat(
+                    recorder.valid & (s.select == Select.EVENTS) & (s.offset[:7] == EVENT_BYTES - 1 - n)
+                    for n in range(EVENT_BYTES)
+                )
+            ),
+        ]
+
+    def _show_flags(self, m, s):
+        """Cycle t + 1: the flags of a port, for t + 2."""
+        port = s.offset[: index_bits(self.ports)]
+        m.d.sync += [
+            s.shows_flags.eq((s.select == Select.FLAGS) & ~is_absent(s.offset, self.ports)),
+            s.flags.eq(Cat(Cat(flag[bit] for flag in self.flags).bit_select(port, 1) for bit in range(_FLAG_BITS))),
+        ]
+
+    def _show_identity(self, m, s):
+        """Cycle t + 1: a byte of the identity, for t + 2."""
         constants = [
             Const(VERSION, 8),
             Const(self.ports, 8),
@@ -144,44 +199,29 @@ class Monitor(wiring.Component):
             Const(self.profile.setup_and_transfer, 8),
             self.watchdog_log,
         ]
-        event = recorder.oldest
         m.d.sync += [
-            low.eq(offset[0]),
-            text.eq(Cat(event.what.output, Const(0, 1), event.what.input, Const(0, 3), event.time, event.what.kind)),
-            event_bytes.eq(
-                Cat(
-                    recorder.valid & (select == Select.EVENTS) & (offset[:7] == EVENT_BYTES - 1 - n)
-                    for n in range(EVENT_BYTES)
-                )
-            ),
-            flags.eq(
-                Cat(
-                    Cat(flag[bit] for flag in self.flags).bit_select(offset[: len(counters.port)], 1)
-                    for bit in range(_FLAG_BITS)
-                )
-            ),
-            identity.eq(0),
-            places["counters"].eq(~is_absent(select, self.ports) & (offset < 2 * len(CounterId))),
-            places["flags"].eq((select == Select.FLAGS) & ~is_absent(offset, self.ports)),
-            places["identity"].eq((select == Select.IDENTITY) & (offset < len(constants))),
+            s.shows_identity.eq((s.select == Select.IDENTITY) & (s.offset < len(constants))),
+            s.identity.eq(0),
         ]
-        with m.Switch(offset[:3]):
+        with m.Switch(s.offset[:3]):
             for n, constant in enumerate(constants):
                 with m.Case(n):
-                    m.d.sync += identity.eq(constant)
+                    m.d.sync += s.identity.eq(constant)
 
-        # Cycle t + 3, and the byte in cycle t + 4.
+    def _show_byte(self, m, s, counters):
+        """Cycle t + 2: the bytes of the parts become one, and the counter's value becomes a byte.
+
+        Cycle t + 3: the byte that is shown in t + 4."""
         others = Signal(8, reset_less=True)
         count = Signal(8, reset_less=True)
         in_counters = Signal(reset_less=True)
         m.d.sync += [
             others.eq(
-                reduce(or_, (text.word_select(n, 8) & shown.replicate(8) for n, shown in enumerate(event_bytes)))
-                | Mux(places["flags"], flags, 0)
-                | Mux(places["identity"], identity, 0)
+                reduce(or_, (s.text.word_select(n, 8) & shown.replicate(8) for n, shown in enumerate(s.event_bytes)))
+                | Mux(s.shows_flags, s.flags, 0)
+                | Mux(s.shows_identity, s.identity, 0)
             ),
-            count.eq(Mux(low, counters.value[:8], counters.value[8:])),
-            in_counters.eq(places["counters"]),
+            count.eq(Mux(s.low, counters.value[:8], counters.value[8:])),
+            in_counters.eq(s.shows_counters),
             self.byte.eq(Mux(in_counters, count, others)),
         ]
-        return m

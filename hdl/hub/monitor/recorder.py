@@ -18,6 +18,10 @@ __all__ = ["Recorder", "Decision", "Entry", "PORT_BITS"]
 
 #: Bits of a port in an event.
 PORT_BITS = 7
+#: Events that wait for their turn, in order of precedence.
+_WAITING = (Event.TIMED_OUT, Event.CLOSED, Event.UNLOCKED)
+#: Waiting events, and the kind of the decision that replaces a waiting event of its output.
+_REPLACED_BY = {Event.CLOSED: Event.OPENED, Event.UNLOCKED: Event.LOCKED}
 
 
 class Decision(data.Struct):
@@ -42,6 +46,41 @@ def _lowest(mask, enable):
         before |= before << distance
         distance *= 2
     return mask & ~before & enable.replicate(len(mask))
+
+
+class _Signals:
+    """What the sections of the recorder of so many ``ports`` share. Registers without a reset: see ``_keep_time``."""
+
+    def __init__(self, ports):
+        # The time, with the part that WRAP tells; and what is to be written before the next event.
+        self.now = Signal(TIME_BITS + 2 * PORT_BITS, reset_less=True)
+        self.wrapped = Signal(reset_less=True)  # WRAP
+        self.lost = Signal(reset_less=True)  # LOST
+
+        # Decisions on their way.
+        self.early = Signal(Decision, reset_less=True)
+        self.new = Signal(Decision, reset_less=True)
+        self.held = Signal(Decision, reset_less=True)  # it could not be written at once
+        self.early_valid = Signal(reset_less=True)
+        self.new_valid = Signal(reset_less=True)
+        self.held_valid = Signal(reset_less=True)
+        self.target = Signal(ports)  # the output of ``early``, one-hot
+        self.new_target = Signal(ports, reset_less=True)
+        self.decided = Signal()  # there is a decision to write
+
+        # Other events.
+        self.waiting = {kind: Signal(ports, name=f"waiting_{kind.name.lower()}", reset_less=True) for kind in _WAITING}
+        self.pick = Signal()  # one of them is picked, if there is one
+        self.picked = Signal(ports, reset_less=True)  # the port of the picked event, one-hot
+        self.picked_kind = Signal(Event, reset_less=True)
+        self.picked_valid = Signal(reset_less=True)
+
+        # The event to write, and the record.
+        self.event = Signal(Decision)
+        self.take = Signal()  # the event is written, or lost as the record is full
+        self.first = Signal(range(EVENT_DEPTH), reset_less=True)  # place of the oldest event
+        self.count = Signal(range(EVENT_DEPTH + 1))
+        self.full = Signal()
 
 
 class Recorder(wiring.Component):
@@ -106,151 +145,158 @@ class Recorder(wiring.Component):
         )
 
     def elaborate(self, platform):
+        """The time; decisions and the other events on their way; the event to write; writing; the beginning of the
+        record; reading."""
         m = Module()
         m.submodules.memory = storage = memory.Memory(shape=Entry, depth=EVENT_DEPTH, init=[], attrs={"no_rw_check": 1})
         write_port, read_port = storage.write_port(), storage.read_port()
+        s = _Signals(self.ports)
+        self._keep_time(m, s)
+        self._take_decision(m, s)
+        self._pick_other(m, s)
+        self._choose_event(m, s)
+        self._write(m, s, write_port)
+        self._hold_decision(m, s)
+        self._account(m, s, write_port)
+        self._begin(m, s)
+        self._show(m, s, read_port)
+        if platform == "formal":
+            m.d.comb += Assert(s.count <= EVENT_DEPTH, "the record holds no more than its room")
+        return m
 
-        # A reset ends the recording. The other registers have no reset: while nothing is recorded they are cleared in
-        # every cycle, or mean nothing.
-        now = Signal(TIME_BITS + 2 * PORT_BITS, reset_less=True)
-        # WRAP and LOST are to be written
-        wrapped = Signal(reset_less=True)
-        lost = Signal(reset_less=True)
-        m.d.sync += now.eq(Mux(self.running, now + 1, 0))
+    def _keep_time(self, m, s):
+        """The time since the cycle after ``start``, and whether events are recorded.
+
+        A reset ends the recording. The other registers have no reset: while nothing is recorded they are cleared in
+        every cycle, or mean nothing."""
+        m.d.sync += s.now.eq(Mux(self.running, s.now + 1, 0))
         with m.If(self.start):
-            m.d.sync += [now.eq(0), self.running.eq(1)]
+            m.d.sync += [s.now.eq(0), self.running.eq(1)]
         with m.Elif(self.stop):
             m.d.sync += self.running.eq(0)
 
-        # Decisions on their way. A decision that cannot be written at once is held.
-        begin = Signal()  # earlier events do not count
-        m.d.comb += begin.eq(self.start | ~self.running)
-        early, new, held = (Signal(Decision, name=name, reset_less=True) for name in ("early", "new", "held"))
-        early_valid, new_valid, held_valid = (
-            Signal(name=f"{name}_valid", reset_less=True) for name in ("early", "new", "held")
-        )
+    def _take_decision(self, m, s):
+        """A decision of cycle t is ``early`` in t + 1, and ``new``, to be written, in t + 2."""
+        m.d.comb += s.target.eq(port_mask(s.early.output, self.ports))
         m.d.sync += [
-            early.eq(self.decision),
-            early_valid.eq(self.decision_valid),
-            new.eq(early),
-            new_valid.eq(early_valid),
+            s.early.eq(self.decision),
+            s.early_valid.eq(self.decision_valid),
+            s.new.eq(s.early),
+            s.new_valid.eq(s.early_valid),
+            s.new_target.eq(s.target),
         ]
 
-        # Other events wait in a bit for each port, and are picked in order. An event that a decision replaces is
-        # dropped.
-        others = {Event.TIMED_OUT: self.expired, Event.CLOSED: self.closed, Event.UNLOCKED: self.unlocked}
-        replaced_by = {Event.CLOSED: Event.OPENED, Event.UNLOCKED: Event.LOCKED}
-        waiting = {kind: Signal(self.ports, name=f"waiting_{kind.name.lower()}", reset_less=True) for kind in others}
-        picked = Signal(self.ports, reset_less=True)
-        picked_kind = Signal(Event, reset_less=True)
-        picked_valid = Signal(reset_less=True)
-        pick = Signal()
+    def _pick_other(self, m, s):
+        """An event of cycle t that is no decision waits from t + 1 on in a bit of its port, and can be picked in t + 1,
+        to be written in t + 2. An event that a decision replaces is dropped here."""
+        pulses = {Event.TIMED_OUT: self.expired, Event.CLOSED: self.closed, Event.UNLOCKED: self.unlocked}
         mask = Signal(self.ports)
-        target = Signal(self.ports)
-        new_target = Signal(self.ports, reset_less=True)
-        m.d.comb += target.eq(port_mask(early.output, self.ports))
-        m.d.sync += new_target.eq(target)
-        turn, masks = pick, []
-        for kind, pulses in others.items():
+        turn, masks = s.pick, []
+        for kind, waiting in s.waiting.items():
             chosen = Signal(self.ports, name=f"chosen_{kind.name.lower()}")
             found = Signal(name=f"found_{kind.name.lower()}")
-            m.d.comb += [chosen.eq(_lowest(waiting[kind], turn)), found.eq(waiting[kind].any())]
+            m.d.comb += [chosen.eq(_lowest(waiting, turn)), found.eq(waiting.any())]
             masks.append(chosen)
-            kept = waiting[kind] & ~chosen
-            if kind in replaced_by:
-                kept &= ~Mux(early_valid & (early.kind == replaced_by[kind]), target, 0)
-            m.d.sync += waiting[kind].eq(pulses | kept)
+            kept = waiting & ~chosen
+            if kind in _REPLACED_BY:
+                kept &= ~Mux(s.early_valid & (s.early.kind == _REPLACED_BY[kind]), s.target, 0)
+            m.d.sync += waiting.eq(pulses[kind] | kept)
             with m.If(turn & found):
-                m.d.sync += picked_kind.eq(kind)
+                m.d.sync += s.picked_kind.eq(kind)
             turn = turn & ~found
         m.d.comb += mask.eq(reduce(or_, masks))
-        with m.If(pick):
-            m.d.sync += picked.eq(mask)
+        with m.If(s.pick):
+            m.d.sync += s.picked.eq(mask)
 
-        event = Signal(Decision)
-        take = Signal()
-        decided = Signal()
+    def _choose_event(self, m, s):
+        """The event to write in this cycle: the decision that is held, else the new one, else the picked event."""
         dropped = Signal()  # the new decision replaces the picked event
-        index = one_hot_index(picked)
+        index = one_hot_index(s.picked)
         m.d.comb += [
             dropped.eq(
-                new_valid
-                & (picked & new_target).any()
-                & Cat((picked_kind == kind) & (new.kind == by) for kind, by in replaced_by.items()).any()
+                s.new_valid
+                & (s.picked & s.new_target).any()
+                & Cat((s.picked_kind == kind) & (s.new.kind == by) for kind, by in _REPLACED_BY.items()).any()
             ),
-            decided.eq(held_valid | new_valid),
-            pick.eq(~picked_valid | ~(decided | wrapped | lost)),
+            s.decided.eq(s.held_valid | s.new_valid),
+            s.pick.eq(~s.picked_valid | ~(s.decided | s.wrapped | s.lost)),
         ]
-        with m.If(pick):
-            m.d.sync += picked_valid.eq(Cat(waiting.values()).any())
-        with m.Elif(take & ~decided | dropped):
-            m.d.sync += picked_valid.eq(0)
-        with m.If(held_valid):
-            m.d.comb += event.eq(held)
-        with m.Elif(new_valid):
-            m.d.comb += event.eq(new)
+        with m.If(s.pick):
+            m.d.sync += s.picked_valid.eq(Cat(s.waiting.values()).any())
+        with m.Elif(s.take & ~s.decided | dropped):
+            m.d.sync += s.picked_valid.eq(0)
+        with m.If(s.held_valid):
+            m.d.comb += s.event.eq(s.held)
+        with m.Elif(s.new_valid):
+            m.d.comb += s.event.eq(s.new)
         with m.Else():
-            m.d.comb += [event.kind.eq(picked_kind), event.output.eq(index)]
-            with m.If(picked_kind == Event.TIMED_OUT):
-                m.d.comb += [event.input.eq(index), event.output.eq(0)]
+            m.d.comb += [s.event.kind.eq(s.picked_kind), s.event.output.eq(index)]
+            with m.If(s.picked_kind == Event.TIMED_OUT):
+                m.d.comb += [s.event.input.eq(index), s.event.output.eq(0)]
 
-        # Writing.
-        first = Signal(range(EVENT_DEPTH), reset_less=True)
-        count = Signal(range(EVENT_DEPTH + 1))
-        full = Signal()
+    def _write(self, m, s, write_port):
+        """Writes the event in this cycle, or first WRAP or LOST. In a full record the event is lost."""
         something = Signal()
         m.d.comb += [
-            full.eq(count[-1]),
-            something.eq(decided | picked_valid),
-            take.eq(something & (full | ~wrapped & ~lost)),
-            write_port.en.eq((something | lost) & ~full & self.running),
-            write_port.addr.eq(first + count),
-            write_port.data.time.eq(now),
-            write_port.data.what.eq(event),
+            s.full.eq(s.count[-1]),
+            something.eq(s.decided | s.picked_valid),
+            s.take.eq(something & (s.full | ~s.wrapped & ~s.lost)),
+            write_port.en.eq((something | s.lost) & ~s.full & self.running),
+            write_port.addr.eq(s.first + s.count),
+            write_port.data.time.eq(s.now),
+            write_port.data.what.eq(s.event),
         ]
-        with m.If(wrapped):
+        with m.If(s.wrapped):
             m.d.comb += [
                 write_port.data.what.kind.eq(Event.WRAP),
-                Cat(write_port.data.what.output, write_port.data.what.input).eq(now[TIME_BITS:]),
+                Cat(write_port.data.what.output, write_port.data.what.input).eq(s.now[TIME_BITS:]),
             ]
-        with m.Elif(lost):
+        with m.Elif(s.lost):
             m.d.comb += [
                 write_port.data.what.kind.eq(Event.LOST),
                 write_port.data.what.input.eq(0),
                 write_port.data.what.output.eq(0),
             ]
         with m.If(write_port.en):
-            m.d.sync += wrapped.eq(0)
-            with m.If(~wrapped):
-                m.d.sync += lost.eq(0)
-        with m.If(now[:TIME_BITS].all()):
-            m.d.sync += wrapped.eq(1)
-        with m.If(held_valid | ~take):
-            with m.If(~held_valid | take):
-                m.d.sync += [held.eq(new), held_valid.eq(new_valid)]
-            with m.Elif(new_valid):
-                m.d.sync += lost.eq(1)
-        with m.If(take & full):
-            m.d.sync += lost.eq(1)
+            m.d.sync += s.wrapped.eq(0)
+            with m.If(~s.wrapped):
+                m.d.sync += s.lost.eq(0)
+        with m.If(s.now[:TIME_BITS].all()):
+            m.d.sync += s.wrapped.eq(1)
 
+    def _hold_decision(self, m, s):
+        """A new decision that cannot be written in this cycle is held. It is lost if another one is held already, or if
+        the record is full."""
+        with m.If(s.held_valid | ~s.take):
+            with m.If(~s.held_valid | s.take):
+                m.d.sync += [s.held.eq(s.new), s.held_valid.eq(s.new_valid)]
+            with m.Elif(s.new_valid):
+                m.d.sync += s.lost.eq(1)
+        with m.If(s.take & s.full):
+            m.d.sync += s.lost.eq(1)
+
+    def _account(self, m, s, write_port):
+        """The place and the number of the events in the record, from the next cycle on."""
         taken = Signal()
-        m.d.comb += taken.eq(self.pop & (count != 0))
-        m.d.sync += [first.eq(first + taken), count.eq(count + write_port.en - taken)]
+        m.d.comb += taken.eq(self.pop & (s.count != 0))
+        m.d.sync += [s.first.eq(s.first + taken), s.count.eq(s.count + write_port.en - taken)]
+
+    def _begin(self, m, s):
+        """While nothing is recorded, and in the cycle of ``start``, earlier events do not count."""
+        begin = Signal()
+        m.d.comb += begin.eq(self.start | ~self.running)
         with m.If(begin):
             m.d.sync += [
-                *(bit.eq(0) for bit in (early_valid, new_valid, held_valid, picked_valid, wrapped, lost)),
-                *(ports.eq(0) for ports in waiting.values()),
+                *(bit.eq(0) for bit in (s.early_valid, s.new_valid, s.held_valid, s.picked_valid, s.wrapped, s.lost)),
+                *(ports.eq(0) for ports in s.waiting.values()),
             ]
         with m.If(self.start):
-            m.d.sync += count.eq(0)
+            m.d.sync += s.count.eq(0)
 
-        # Reading.
-        m.d.sync += self.valid.eq(count != 0)
+    def _show(self, m, s, read_port):
+        """Reading, in one cycle."""
+        m.d.sync += self.valid.eq(s.count != 0)
         m.d.comb += [
-            read_port.addr.eq(first),
+            read_port.addr.eq(s.first),
             self.oldest.eq(read_port.data),
         ]
-
-        if platform == "formal":
-            m.d.comb += Assert(count <= EVENT_DEPTH, "the record holds no more than its room")
-        return m

@@ -9,8 +9,6 @@ having been in the queue.
 Source: ours (``docs/hub.md``, "Timing").
 """
 
-from types import SimpleNamespace
-
 from amaranth.hdl import Assert, Module, Mux, Signal
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
@@ -22,6 +20,24 @@ __all__ = ["Bypass", "BYPASS_ROOM"]
 
 #: Symbols that may wait between queue and head.
 BYPASS_ROOM = 3
+#: One place more than symbols may wait, for the symbol that is coming.
+_PLACES = BYPASS_ROOM + 1
+
+
+class _Signals:
+    """What the sections of the bypass share; proofs look into them."""
+
+    def __init__(self):
+        self.pushed = Signal(range(_PLACES))  # the next free place
+        self.popped = Signal(range(_PLACES))  # the place of the oldest entry
+        self.next_popped = Signal(range(_PLACES))  # if a symbol leaves
+        self.some = Signal()  # something is here
+        # The symbol in the input register stands in the next free place, too. ``fresh`` is 0 where this does not hold:
+        # an entry of the queue was written in the cycle in which the symbol came, or the port was reset.
+        self.fresh = Signal()
+        # The queue's entry comes late in a cycle, so all other values are ready before it.
+        self.arrives = Signal(SYMBOL_BITS, attrs={"keep": 1})
+        self.owns = Signal(_PLACES, reset_less=True)  # whether the entry in each place begins a command
 
 
 class Bypass(wiring.Component):
@@ -79,58 +95,80 @@ class Bypass(wiring.Component):
         )
 
     def elaborate(self, platform):
+        """What comes; what the head sees; the places; which entries begin commands."""
         m = Module()
-        # One place more than symbols may wait, for the symbol that is coming.
-        places = BYPASS_ROOM + 1
-        m.submodules.memory = storage = memory.Memory(shape=SYMBOL_BITS, depth=places, init=[])
-        write_port, read_port = storage.write_port(), storage.read_port(domain="comb")
+        m.submodules.memory = storage = memory.Memory(shape=SYMBOL_BITS, depth=_PLACES, init=[])
+        s = _Signals()
+        self._open(m, s)
+        self._show(m, s, storage.read_port(domain="comb"))
+        written = self._write(m, s, storage.write_port())
+        self._count(m, s)
+        self._mark(m, s, written)
+        if platform == "formal":
+            look = storage.read_port(domain="comb")
+            s.address, s.data = look.addr, look.data
+            self.probes = s
+            m.d.comb += [
+                Assert((s.pushed - s.popped)[: len(s.pushed)] <= BYPASS_ROOM, "no symbol is written over another"),
+                Assert(~(self.divert & self.pop_queue), "one symbol at a time comes in"),
+                Assert(Mux(s.some, self.own == s.owns.bit_select(s.popped, 1), ~self.own | ~s.fresh)),
+            ]
+        return m
 
-        pushed = Signal(range(places))
-        popped = Signal(range(places))
-        next_pushed = Signal.like(pushed)  # counting the symbol that comes in
-        next_popped = Signal.like(popped)  # if a symbol leaves
-        some = Signal()
+    def _open(self, m, s):
+        """Whether a symbol past the queue comes in this cycle, or the queue's oldest entry: one of them, and only if
+        there is room."""
         full = Signal()
-        # The symbol in the input register stands in the next free place, too. ``fresh`` is 0 where this does not hold:
-        # an entry of the queue was written in the cycle in which the symbol came, or the port was reset.
-        fresh = Signal()
-        # The queue's entry comes late in a cycle, so all other values are ready before it.
-        arrives = Signal(SYMBOL_BITS, attrs={"keep": 1})
         m.d.comb += [
-            arrives.eq(Mux(self.pop_queue, 0, self.coming)),
-            full.eq((pushed - popped)[: len(pushed)] == BYPASS_ROOM),
-            self.open.eq(self.empty & fresh & ~full),
+            s.arrives.eq(Mux(self.pop_queue, 0, self.coming)),
+            full.eq((s.pushed - s.popped)[: len(s.pushed)] == BYPASS_ROOM),
+            self.open.eq(self.empty & s.fresh & ~full),
             self.divert.eq(self.plain & self.open),
             self.pop_queue.eq(self.oldest_valid & ~full),
-            self.valid.eq(some | self.plain & self.empty & fresh),
-            self.entry.eq(read_port.data),
-            self.clean.eq(self.empty & ~some & fresh),
-            self.busy.eq(some),
-            read_port.addr.eq(popped),
-            write_port.addr.eq(pushed + self.divert),
-            write_port.data.eq(arrives | self.oldest & self.pop_queue.replicate(SYMBOL_BITS)),
-            write_port.en.eq(1),
-        ]
-        # ``pop`` is known last; both cases are ready before it.
-        # if a symbol leaves, there is more; if no symbol leaves, there is something
-        more = Signal()
-        stay = Signal()
-        m.d.comb += [
-            next_pushed.eq(pushed + (self.pop_queue | self.divert)),
-            next_popped.eq(popped + 1),
-            more.eq(~self.clear & (next_pushed != next_popped)),
-            stay.eq(~self.clear & (next_pushed != popped)),
-        ]
-        m.d.sync += [
-            some.eq(more & self.pop | stay & ~self.pop),
-            fresh.eq(~self.pop_queue),
-            pushed.eq(next_pushed),
-            popped.eq(Mux(self.clear, next_pushed, Mux(self.pop, next_popped, popped))),
         ]
 
-        # The head first needs to know whether the entry begins a command. Therefore registers hold this bit, not the
-        # memory.
-        owns = Signal(places, reset_less=True)  # the bit of each place
+    def _show(self, m, s, read_port):
+        """What the head sees: the oldest entry here, or the symbol in the input register if nothing is here."""
+        m.d.comb += [
+            self.valid.eq(s.some | self.plain & self.empty & s.fresh),
+            self.entry.eq(read_port.data),
+            self.clean.eq(self.empty & ~s.some & s.fresh),
+            self.busy.eq(s.some),
+            read_port.addr.eq(s.popped),
+        ]
+
+    def _write(self, m, s, write_port):
+        """Writes the next free place in every cycle: the queue's oldest entry, or else the symbol that comes to the
+        input register. The symbol counts in the next cycle, if it goes past the queue then. Returns the place."""
+        m.d.comb += [
+            write_port.addr.eq(s.pushed + self.divert),
+            write_port.data.eq(s.arrives | self.oldest & self.pop_queue.replicate(SYMBOL_BITS)),
+            write_port.en.eq(1),
+        ]
+        return write_port.addr
+
+    def _count(self, m, s):
+        """The entries that have come and gone, from the next cycle on. ``pop`` is known last in a cycle; both cases are
+        ready before it."""
+        next_pushed = Signal.like(s.pushed)  # counting the symbol that comes in
+        more = Signal()  # if a symbol leaves, there is more
+        stay = Signal()  # if no symbol leaves, there is something
+        m.d.comb += [
+            next_pushed.eq(s.pushed + (self.pop_queue | self.divert)),
+            s.next_popped.eq(s.popped + 1),
+            more.eq(~self.clear & (next_pushed != s.next_popped)),
+            stay.eq(~self.clear & (next_pushed != s.popped)),
+        ]
+        m.d.sync += [
+            s.some.eq(more & self.pop | stay & ~self.pop),
+            s.fresh.eq(~self.pop_queue),
+            s.pushed.eq(next_pushed),
+            s.popped.eq(Mux(self.clear, next_pushed, Mux(self.pop, s.next_popped, s.popped))),
+        ]
+
+    def _mark(self, m, s, written):
+        """Whether the next entry begins a command. The head needs to know this first. Therefore registers hold the bit
+        of each entry, not the memory. ``written``: the place that is written in this cycle."""
         comes_own = Signal()
         came_own = Signal(reset_less=True)
         # ``newest``: the next entry is the one written last. ``was_own``: it is another one, and begins a command.
@@ -142,22 +180,12 @@ class Bypass(wiring.Component):
             self.own.eq(newest & came_own | was_own),
         ]
         m.d.sync += [
-            owns.bit_select(write_port.addr, 1).eq(comes_own),
+            s.owns.bit_select(written, 1).eq(comes_own),
             came_own.eq(comes_own),
         ]
-        here, behind = (write_port.addr == place for place in (popped, next_popped))
-        own_here, own_behind = (owns.bit_select(place, 1) for place in (popped, next_popped))
+        here, behind = (written == place for place in (s.popped, s.next_popped))
+        own_here, own_behind = (s.owns.bit_select(place, 1) for place in (s.popped, s.next_popped))
         m.d.sync += [
             newest.eq(behind & self.pop | here),
             was_own.eq(~self.clear & (own_behind & ~behind & self.pop | own_here & ~here & ~self.pop)),
         ]
-
-        if platform == "formal":
-            look = storage.read_port(domain="comb")
-            self.probes = SimpleNamespace(address=look.addr, data=look.data, pushed=pushed, popped=popped, owns=owns)
-            m.d.comb += [
-                Assert((pushed - popped)[: len(pushed)] <= BYPASS_ROOM, "no symbol is written over another"),
-                Assert(~(self.divert & self.pop_queue), "one symbol at a time comes in"),
-                Assert(Mux(some, self.own == owns.bit_select(popped, 1), ~self.own | ~fresh)),
-            ]
-        return m

@@ -3,8 +3,6 @@
 Source: "The Design of Nectar" (1989), sections 4.1 and 4.2.1; ``docs/hub.md``, "Input side of a port".
 """
 
-from types import SimpleNamespace
-
 from amaranth.hdl import Assert, Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -16,6 +14,36 @@ from ..messages import FAULTS, Reply, check_ports, is_absent
 from .entry import OWN_OP_BITS, is_closing, is_command, is_start
 
 __all__ = ["Head"]
+
+
+class _Signals:
+    """What the sections of the head share; proofs look into them."""
+
+    def __init__(self):
+        # What leaves the queue.
+        self.connected = Signal()
+        self.blocked = Signal()  # an output to which this port is connected has no space
+        self.may_leave = Signal()  # a symbol may leave
+        self.leaves = Signal()  # a symbol leaves
+        self.takes = Signal()  # the opcode of a command is taken out of the queue
+        self.loads = Signal()  # and its parameter
+
+        # Symbols.
+        self.last_but_one = Signal()  # the last symbol but one of a close all comes next
+        self.last = Signal()  # the last symbol of a close all comes next
+        self.closed = Signal()  # the last symbol of a close all leaves, and connections have to end
+
+        # The command under way.
+        self.op = Signal(8, reset_less=True)
+        self.param = Signal(8, reset_less=True)
+        self.idle = Signal()  # no command is under way
+        self.executes = Signal()  # the command is asked for, or looked at
+        self.here = Signal()  # the command is done here, not by the controller
+        self.ends = Signal()  # a command that closes is done
+        self.not_done = Signal()  # it is refused
+        self.was_bad = Signal(reset_less=True)  # it named a port that does not exist, or its own port
+        self.asked = Signal()  # the response to the request is still to come
+        self.answering = Signal()  # an answer waits for its way out: op with done in bit 0, and param as the value
 
 
 class Head(wiring.Component):
@@ -108,175 +136,200 @@ class Head(wiring.Component):
         )
 
     def elaborate(self, platform):
+        """The queue; the states; symbols; commands that close; errors; the command under way, and the answer to it."""
         m = Module()
-        control, crossbar = self.control, self.crossbar
-
-        op = Signal(8, reset_less=True)
-        param = Signal(8, reset_less=True)
-        asked = Signal()  # the response to the request is still to come
-        answering = Signal()  # an answer waits for its way out: op with done in bit 0, and param as the value
-        idle = Signal()  # no command is under way
-        blocked = Signal()  # an output to which this port is connected has no space
-        may_leave = Signal()  # a symbol may leave
-        leaves = Signal()  # a symbol leaves
-        takes = Signal()  # the opcode of a command is taken out of the queue
-        loads = Signal()  # and its parameter
-        executes = Signal()  # the command is asked for, or looked at
-        ends = Signal()  # a command that closes is done
-        closed = Signal()  # the last symbol of a close all leaves, and connections have to end
-        here = Signal()  # the command is done here, not by the controller
-        connected = Signal()
-        m.d.comb += [
-            connected.eq(control.targets.any()),
-            blocked.eq((control.targets & ~crossbar.space).any()),
-            leaves.eq(may_leave & self.valid & ~self.own),
-            takes.eq(self.willing & self.valid & self.own),
-            self.accept.eq(self.willing & self.offer),
-            self.pop.eq(leaves | takes | loads),
-            self.moved.eq(leaves | takes | self.accept | control.resume | control.response_valid),
-        ]
-
-        m.d.sync += control.give_up.eq(0)
+        s = _Signals()
+        self._take(m, s)
+        m.d.sync += self.control.give_up.eq(0)
         with m.FSM(name="state") as state:
             with m.State("PASS"):
-                m.d.comb += [
-                    may_leave.eq(~self.halt & ~blocked),
-                    self.willing.eq(~self.halt & idle),
-                ]
-                with m.If(takes):
-                    m.next = "PARAMETER"
-                with m.Elif(self.accept):
-                    m.next = "EXECUTE"
-                with m.Elif(closed):
-                    m.next = "CLOSING"
+                self._pass(m, s)
             with m.State("PARAMETER"):
-                m.d.comb += loads.eq(self.valid & ~self.halt)
-                with m.If(self.halt):
-                    m.next = "PASS"
-                with m.Elif(self.valid):
-                    m.next = "EXECUTE"
+                self._take_parameter(m, s)
             with m.State("EXECUTE"):
-                m.d.comb += [executes.eq(1), control.request_valid.eq(~here)]
-                with m.If(here):
-                    m.next = "END"
-                with m.Else():
-                    m.d.sync += control.give_up.eq(self.halt | self.expired)
-                    m.next = "WAIT"
+                self._execute(m, s)
             with m.State("END"):
-                m.d.comb += ends.eq(1)
+                m.d.comb += s.ends.eq(1)
                 m.next = "PASS"
             with m.State("WAIT"):
-                # After ``resume`` symbols leave, and the response is still to come.
-                m.d.comb += may_leave.eq(control.resume & ~self.halt & ~blocked)
-                with m.If(control.resume | control.response_valid):
-                    m.next = "PASS"
-                with m.Else():
-                    m.d.sync += control.give_up.eq(control.give_up | self.halt | self.expired)
+                self._wait(m, s)
             with m.State("CLOSING"):
-                with m.If(~connected):
+                with m.If(~s.connected):
                     m.next = "PASS"
         m.d.comb += [
             self.holds.eq(~state.ongoing("PASS")),
-            self.busy.eq(self.holds | asked | answering),
-            idle.eq(~self.busy),
+            self.busy.eq(self.holds | s.asked | s.answering),
+            s.idle.eq(~self.busy),
+        ]
+        self._pass_symbol(m, s)
+        self._close(m, s)
+        self._count_refusals(m, s)
+        self._keep_command(m, s)
+        self._answer(m, s)
+        if platform == "formal":
+            s.states = Cat(map(state.ongoing, ("PASS", "PARAMETER", "EXECUTE", "END", "WAIT", "CLOSING")))
+            self.probes = s
+            self._assert(m, s)
+        return m
+
+    def _take(self, m, s):
+        """What leaves the queue in this cycle: a symbol, or a part of a command. A symbol leaves only if all outputs
+        that are connected have space."""
+        control = self.control
+        m.d.comb += [
+            s.connected.eq(control.targets.any()),
+            s.blocked.eq((control.targets & ~self.crossbar.space).any()),
+            s.leaves.eq(s.may_leave & self.valid & ~self.own),
+            s.takes.eq(self.willing & self.valid & self.own),
+            self.accept.eq(self.willing & self.offer),
+            self.pop.eq(s.leaves | s.takes | s.loads),
+            self.moved.eq(s.leaves | s.takes | self.accept | control.resume | control.response_valid),
         ]
 
-        # Symbols. Behind the opcode of a close all, which is marked, come its last two.
+    def _pass(self, m, s):
+        """State PASS: symbols leave, one in a cycle, until the opcode of a command is taken (cycle t), or a whole
+        command is accepted, or connections have to end."""
+        m.d.comb += [
+            s.may_leave.eq(~self.halt & ~s.blocked),
+            self.willing.eq(~self.halt & s.idle),
+        ]
+        with m.If(s.takes):
+            m.next = "PARAMETER"
+        with m.Elif(self.accept):
+            m.next = "EXECUTE"
+        with m.Elif(s.closed):
+            m.next = "CLOSING"
+
+    def _take_parameter(self, m, s):
+        """State PARAMETER, from cycle t + 1 on: takes the command's parameter."""
+        m.d.comb += s.loads.eq(self.valid & ~self.halt)
+        with m.If(self.halt):
+            m.next = "PASS"
+        with m.Elif(self.valid):
+            m.next = "EXECUTE"
+
+    def _execute(self, m, s):
+        """State EXECUTE, cycle t + 2: the command is asked for at the controller, or looked at here."""
+        m.d.comb += [s.executes.eq(1), self.control.request_valid.eq(~s.here)]
+        with m.If(s.here):
+            m.next = "END"
+        with m.Else():
+            m.d.sync += self.control.give_up.eq(self.halt | self.expired)
+            m.next = "WAIT"
+
+    def _wait(self, m, s):
+        """State WAIT, from cycle t + 3 on: until ``resume`` or the response. From the cycle of ``resume`` on symbols
+        leave, and the response is still to come."""
+        control = self.control
+        m.d.comb += s.may_leave.eq(control.resume & ~self.halt & ~s.blocked)
+        with m.If(control.resume | control.response_valid):
+            m.next = "PASS"
+        with m.Else():
+            m.d.sync += control.give_up.eq(control.give_up | self.halt | self.expired)
+
+    def _pass_symbol(self, m, s):
+        """The symbol that leaves goes to the crossbar in the same cycle, or is dropped if no output is connected.
+
+        The opcode of a close all is marked; the two symbols behind it are its last."""
         closes = Signal()
-        last_but_one = Signal()
-        last = Signal()
         drops = Signal()  # a symbol is dropped
         in_run = Signal()  # the symbols before were dropped, and have been counted
         m.d.comb += [
             closes.eq(is_closing(self.entry)),
-            crossbar.move.eq(leaves),
-            drops.eq(leaves & ~connected & ~closes & ~last_but_one & ~last),
-            crossbar.beat.symbol.eq(Cat(self.entry[:8], self.entry[8] & ~closes)),
-            crossbar.beat.closes.eq(last),
-            closed.eq(leaves & last & connected),
-            self.start_left.eq(leaves & is_start(self.entry)),
+            self.crossbar.move.eq(s.leaves),
+            drops.eq(s.leaves & ~s.connected & ~closes & ~s.last_but_one & ~s.last),
+            self.crossbar.beat.symbol.eq(Cat(self.entry[:8], self.entry[8] & ~closes)),
+            self.crossbar.beat.closes.eq(s.last),
+            s.closed.eq(s.leaves & s.last & s.connected),
+            self.start_left.eq(s.leaves & is_start(self.entry)),
             self.dropped.eq(drops & ~is_command(self.entry) & ~in_run),
         ]
         with m.If(self.halt):
-            m.d.sync += [last_but_one.eq(0), last.eq(0)]
-        with m.Elif(leaves):
-            m.d.sync += [last_but_one.eq(closes), last.eq(last_but_one)]
+            m.d.sync += [s.last_but_one.eq(0), s.last.eq(0)]
+        with m.Elif(s.leaves):
+            m.d.sync += [s.last_but_one.eq(closes), s.last.eq(s.last_but_one)]
         # The opcode tells whether a command is a close all, so it counts for the control code before it, too.
-        with m.If(leaves | takes | self.accept):
+        with m.If(s.leaves | s.takes | self.accept):
             m.d.sync += in_run.eq(drops & (in_run | ~is_command(self.entry)))
 
-        # Commands that close are done here: first it is looked at what they name, then they act.
+    def _close(self, m, s):
+        """Commands that close are done here, not by the controller: in EXECUTE it is looked at what they name, and in
+        the next cycle they act, or are refused."""
+        op, control = s.op, self.control
         group = Signal()
         close_one = Signal()
         bad = Signal()
-        not_done = Signal()
-        was_bad = Signal(reset_less=True)
         m.d.comb += [
             group.eq(op[4:] == Op.CLOSE >> 4),
             close_one.eq(group & (op[1:4] == (Op.CLOSE & 0xF) >> 1)),
-            here.eq(
+            s.here.eq(
                 close_one | group & ((op[1:4] == (Op.CLOSE_MINE & 0xF) >> 1) | (op[:4] == Op.CLOSE_ALL_REPLY & 0xF))
             ),
-            bad.eq(is_absent(param, self.ports) | (param == self.port)),
+            bad.eq(is_absent(s.param, self.ports) | (s.param == self.port)),
         ]
         m.d.sync += [
-            control.close_one.eq(executes & close_one & control.mine & ~bad),
-            control.close_mine.eq(executes & here & ~close_one),
-            not_done.eq(executes & close_one & (bad | ~control.mine)),
-            was_bad.eq(bad),
+            control.close_one.eq(s.executes & close_one & control.mine & ~bad),
+            control.close_mine.eq(s.executes & s.here & ~close_one),
+            s.not_done.eq(s.executes & close_one & (bad | ~control.mine)),
+            s.was_bad.eq(bad),
         ]
+
+    def _count_refusals(self, m, s):
+        """The error with which a command is refused, in the cycle of the response, or in END."""
+        control = self.control
         refused = {name: control.response_valid & fault for name, fault in zip(FAULTS.values(), control.fault)}
-        refused["bad_port"] |= not_done & was_bad
-        refused["not_mine"] |= not_done & ~was_bad
+        refused["bad_port"] |= s.not_done & s.was_bad
+        refused["not_mine"] |= s.not_done & ~s.was_bad
         m.d.comb += [getattr(self, name).eq(signal) for name, signal in refused.items()]
 
-        # The command under way, and the answer to it.
-        m.d.comb += [
-            control.request.op.eq(op),
-            control.request.param.eq(param),
-            self.answer.payload.op.eq(op),
-            self.answer.payload.hub.eq(self.hub_id),
-            self.answer.payload.value.eq(param),
-            self.answer.valid.eq(answering),
-        ]
-        # While no command is under way they may follow what comes, which is known long before it is known whether a
-        # command is taken.
-        with m.If(idle):
-            m.d.sync += op.eq(Mux(self.valid, Cat(self.entry[:OWN_OP_BITS], self.entry[8]), self.offered))
-        with m.Elif(loads):
-            m.d.sync += op[OWN_OP_BITS].eq(self.entry[8])
-        with m.If(idle | loads | control.response_valid | not_done):
-            m.d.sync += param.eq(
+    def _keep_command(self, m, s):
+        """The registers of the command under way. With the response, or in END, they become those of the answer.
+
+        While no command is under way they may follow what comes, which is known long before it is known whether a
+        command is taken."""
+        control = self.control
+        m.d.comb += [control.request.op.eq(s.op), control.request.param.eq(s.param)]
+        with m.If(s.idle):
+            m.d.sync += s.op.eq(Mux(self.valid, Cat(self.entry[:OWN_OP_BITS], self.entry[8]), self.offered))
+        with m.Elif(s.loads):
+            m.d.sync += s.op[OWN_OP_BITS].eq(self.entry[8])
+        with m.If(s.idle | s.loads | control.response_valid | s.not_done):
+            m.d.sync += s.param.eq(
                 Mux(
                     control.response_valid,
                     control.value,
-                    Mux(ends, Mux(was_bad, Error.BAD_PORT, Error.NOT_MINE), self.entry[:8]),
+                    Mux(s.ends, Mux(s.was_bad, Error.BAD_PORT, Error.NOT_MINE), self.entry[:8]),
                 )
             )
-        with m.If(control.response_valid | not_done):
-            m.d.sync += op[0].eq(control.response_valid & control.done)
+        with m.If(control.response_valid | s.not_done):
+            m.d.sync += s.op[0].eq(control.response_valid & control.done)
+
+    def _answer(self, m, s):
+        """The answer, from the cycle after the response, or after END, until it is taken; and whether a response is
+        still to come."""
+        control = self.control
+        m.d.comb += [
+            self.answer.payload.op.eq(s.op),
+            self.answer.payload.hub.eq(self.hub_id),
+            self.answer.payload.value.eq(s.param),
+            self.answer.valid.eq(s.answering),
+        ]
         m.d.sync += [
-            asked.eq(control.request_valid | asked & ~control.response_valid),
-            answering.eq(
-                control.response_valid & op[0] & ~control.quiet | ends & op[0] | answering & ~self.answer.ready
+            s.asked.eq(control.request_valid | s.asked & ~control.response_valid),
+            s.answering.eq(
+                control.response_valid & s.op[0] & ~control.quiet | s.ends & s.op[0] | s.answering & ~self.answer.ready
             ),
         ]
 
-        if platform == "formal":
-            self.probes = SimpleNamespace(
-                states=Cat(map(state.ongoing, ("PASS", "PARAMETER", "EXECUTE", "END", "WAIT", "CLOSING"))),
-                last_but_one=last_but_one,
-                last=last,
-                asked=asked,
-                answering=answering,
-            )
-            m.d.comb += [
-                Assert(~self.pop | self.valid, "only what is there is taken"),
-                Assert(
-                    ~crossbar.move | ~(control.targets & ~crossbar.space).any(),
-                    "no symbol goes where there is no space",
-                ),
-                Assert(~(control.close_one | control.close_mine | not_done) | ends),
-                Assert(~(self.pop & self.halt), "nothing is taken while the queue is emptied"),
-            ]
-        return m
+    def _assert(self, m, s):
+        """Claims about the queue, the crossbar and closing, which the proofs prove."""
+        control, crossbar = self.control, self.crossbar
+        m.d.comb += [
+            Assert(~self.pop | self.valid, "only what is there is taken"),
+            Assert(
+                ~crossbar.move | ~(control.targets & ~crossbar.space).any(),
+                "no symbol goes where there is no space",
+            ),
+            Assert(~(control.close_one | control.close_mine | s.not_done) | s.ends),
+            Assert(~(self.pop & self.halt), "nothing is taken while the queue is emptied"),
+        ]

@@ -35,6 +35,15 @@ _COUNTER_OF = {
 }
 
 
+class _Signals:
+    """What the sections of the input side share."""
+
+    def __init__(self):
+        self.clear = Signal()  # the queue is emptied
+        self.halt = Signal()  # it was emptied in the cycle before
+        self.waits = Signal()  # something waits between queue and head
+
+
 class InputPort(wiring.Component):
     """The way of symbols from a port's input register to the crossbar, and of commands to the controller.
 
@@ -125,18 +134,31 @@ class InputPort(wiring.Component):
         )
 
     def elaborate(self, platform):
+        """The parts, in the order in which symbols come to them; the events to count; the sum of errors."""
         m = Module()
-        m.submodules.receiver = receiver = SymbolDecoder()
-        m.submodules.queue = queue = self._queue
-        m.submodules.head = head = self._head
-        m.submodules.replies = replies = ReplyBuffer()
+        m.submodules.receiver = SymbolDecoder()
+        m.submodules.queue = self._queue
+        m.submodules.head = self._head
+        m.submodules.replies = ReplyBuffer()
+        s = _Signals()
+        self._wire_decoder(m, s)
+        self._wire_queue(m, s)
+        self._wire_head(m, s)
+        if self._bypass:
+            self._feed_past_queue(m, s)
+        else:
+            self._feed(m)
+        self._wire_replies(m)
+        self._tell_events(m, s)
+        fresh = self._sum_errors(m)
+        self._tell_state(m, s, fresh)
+        return m
 
-        clear = Signal()
-        halt = Signal()
-        m.d.comb += clear.eq(receiver.flush | self.reset_queue)
-        m.d.sync += halt.eq(clear)
-
+    def _wire_decoder(self, m, s):
+        """The decoder sorts the symbol in the input register, in the same cycle."""
+        receiver, queue = m.submodules.receiver, m.submodules.queue
         m.d.comb += [
+            s.clear.eq(receiver.flush | self.reset_queue),
             receiver.hub_id.eq(self.hub_id),
             receiver.enabled.eq(self.enabled),
             receiver.coming.eq(self.coming),
@@ -146,65 +168,85 @@ class InputPort(wiring.Component):
             receiver.full.eq(queue.full),
             receiver.tight.eq(queue.tight),
             self.ready_arrived.eq(receiver.ready),
+        ]
+        m.d.sync += s.halt.eq(s.clear)
+
+    def _wire_queue(self, m, s):
+        """The queue takes what the decoder gives, in the same cycle."""
+        receiver, queue = m.submodules.receiver, m.submodules.queue
+        m.d.comb += [
             queue.entry.eq(receiver.entry),
             queue.place.eq(receiver.place),
             queue.amount.eq(receiver.amount),
             queue.write.eq(receiver.write),
             queue.commit.eq(receiver.commit),
-            queue.clear.eq(clear),
+            queue.clear.eq(s.clear),
             self.level.eq(queue.level),
         ]
 
+    def _wire_head(self, m, s):
+        """The head, and its way to the crossbar, to the controller and to the fiber. When the queue has been emptied, a
+        ready signal is sent in the next cycle."""
+        head = m.submodules.head
         m.d.comb += [
             head.hub_id.eq(self.hub_id),
-            head.halt.eq(halt),
+            head.halt.eq(s.halt),
             head.expired.eq(self.expired),
-            self.send_ready.eq(head.start_left | halt),
+            self.send_ready.eq(head.start_left | s.halt),
             self.moved.eq(head.moved),
         ]
         wiring.connect(m, head.control, wiring.flipped(self.control))
         wiring.connect(m, head.crossbar, wiring.flipped(self.crossbar))
         wiring.connect(m, head.answer, wiring.flipped(self.answer))
 
-        # From the queue to the head.
-        waits = Signal()  # something waits between queue and head
-        if self._bypass:
-            m.submodules.bypass = bypass = Bypass()
-            m.d.comb += [
-                bypass.coming.eq(self.coming),
-                bypass.plain.eq(receiver.plain),
-                bypass.oldest.eq(queue.oldest),
-                bypass.oldest_valid.eq(queue.valid),
-                bypass.empty.eq(queue.empty),
-                bypass.clear.eq(clear),
-                bypass.pop.eq(head.pop),
-                queue.pop.eq(bypass.pop_queue),
-                receiver.past.eq(bypass.open),
-                receiver.taken.eq(head.willing & bypass.clean),
-                head.entry.eq(bypass.entry),
-                head.own.eq(bypass.own),
-                head.valid.eq(bypass.valid),
-                head.offer.eq(receiver.own & ~receiver.flush & bypass.clean),
-                head.offered.eq(receiver.op),
-                waits.eq(bypass.busy),
-            ]
-        else:
-            m.d.comb += [
-                queue.pop.eq(head.pop),
-                head.entry.eq(queue.oldest),
-                head.own.eq(is_own(queue.oldest)),
-                head.valid.eq(queue.valid),
-            ]
+    def _feed(self, m):
+        """Without a bypass: from the queue to the head, in the same cycle."""
+        queue, head = m.submodules.queue, m.submodules.head
+        m.d.comb += [
+            queue.pop.eq(head.pop),
+            head.entry.eq(queue.oldest),
+            head.own.eq(is_own(queue.oldest)),
+            head.valid.eq(queue.valid),
+        ]
 
+    def _feed_past_queue(self, m, s):
+        """With a bypass: from the queue, or past it, to the head. Past the queue it takes no cycle.
+
+        A complete command goes past the queue if the head is willing and nothing is in the way."""
+        receiver, queue, head = m.submodules.receiver, m.submodules.queue, m.submodules.head
+        m.submodules.bypass = bypass = Bypass()
+        m.d.comb += [
+            bypass.coming.eq(self.coming),
+            bypass.plain.eq(receiver.plain),
+            bypass.oldest.eq(queue.oldest),
+            bypass.oldest_valid.eq(queue.valid),
+            bypass.empty.eq(queue.empty),
+            bypass.clear.eq(s.clear),
+            bypass.pop.eq(head.pop),
+            queue.pop.eq(bypass.pop_queue),
+            receiver.past.eq(bypass.open),
+            receiver.taken.eq(head.willing & bypass.clean),
+            head.entry.eq(bypass.entry),
+            head.own.eq(bypass.own),
+            head.valid.eq(bypass.valid),
+            head.offer.eq(receiver.own & ~receiver.flush & bypass.clean),
+            head.offered.eq(receiver.op),
+            s.waits.eq(bypass.busy),
+        ]
+
+    def _wire_replies(self, m):
+        """The bytes of replies that arrive, to their buffer in the same cycle."""
+        receiver, replies = m.submodules.receiver, m.submodules.replies
         m.d.comb += [
             replies.byte.eq(self.rx_symbol),
             replies.place.eq(receiver.reply_place),
             replies.strobe.eq(receiver.reply_strobe),
-            self.held.eq(~queue.empty | waits | receiver.partial | head.holds),
         ]
         wiring.connect(m, replies.source, wiring.flipped(self.reply_source))
 
-        # Events to count.
+    def _tell_events(self, m, s):
+        """The events to count, in the cycle in which they happen."""
+        receiver, head, replies = m.submodules.receiver, m.submodules.head, m.submodules.replies
         events = {
             CounterId.PACKETS: head.start_left,
             CounterId.RESERVED: receiver.reserved,
@@ -215,15 +257,18 @@ class InputPort(wiring.Component):
             CounterId.NO_ROUTE: self.no_route,
             CounterId.REPLY_LOST: self.reply_lost | replies.lost,
             CounterId.TIMED_OUT: self.expired,
-            CounterId.FLUSHED: halt,
+            CounterId.FLUSHED: s.halt,
         }
         for error, name in FAULTS.items():
             events[_COUNTER_OF[error]] = getattr(head, name)
         events[CounterId.DISABLED] |= receiver.refused
         m.d.comb += self.events.eq(Cat(events.get(counter, 0) for counter in sorted(CounterId)))
 
-        # At most one error of each line in a cycle.
-        errors = (
+    def _sum_errors(self, m):
+        """The sum of errors. The errors of a cycle are in registers in the next cycle, and in the sum in the cycle
+        after. Returns these registers."""
+        receiver, head, replies = m.submodules.receiver, m.submodules.head, m.submodules.replies
+        errors = (  # at most one of each line in a cycle
             receiver.reserved | receiver.overrun | receiver.refused | replies.lost,
             receiver.command_cut,
             receiver.reply_cut,
@@ -239,14 +284,21 @@ class InputPort(wiring.Component):
             fresh.eq(Cat(errors)),
             self.errors.eq(Cat(total[:ERROR_BITS], total[ERROR_BITS] | self.errors[ERROR_BITS])),
         ]
+        return fresh
 
-        m.d.comb += self.busy.eq(
-            self.rx_kind.as_value().any()
-            | ~queue.empty
-            | waits
-            | head.busy
-            | halt
-            | replies.source.valid
-            | (fresh != 0)
-        )
-        return m
+    def _tell_state(self, m, s, fresh):
+        """What the port holds, for the watchdog, and whether anything is under way."""
+        receiver, queue = m.submodules.receiver, m.submodules.queue
+        head, replies = m.submodules.head, m.submodules.replies
+        m.d.comb += [
+            self.held.eq(~queue.empty | s.waits | receiver.partial | head.holds),
+            self.busy.eq(
+                self.rx_kind.as_value().any()
+                | ~queue.empty
+                | s.waits
+                | head.busy
+                | s.halt
+                | replies.source.valid
+                | (fresh != 0)
+            ),
+        ]

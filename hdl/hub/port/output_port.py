@@ -3,8 +3,6 @@
 Source: "The Design of Nectar" (1989), sections 4.1, 4.2.1 and 4.2.3; ``docs/hub.md``, "Output side of a port".
 """
 
-from types import SimpleNamespace
-
 from amaranth.hdl import Assert, Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -24,6 +22,34 @@ READY_LIMIT = 15
 def _stepped(number, steps, down):
     """``number``; with ``steps`` one more, or with ``steps`` and ``down`` one less."""
     return Cat(bit ^ Cat(steps, *(lower ^ down for lower in number[:n])).all() for n, bit in enumerate(number))
+
+
+class _Signals:
+    """What the sections of the output side share; proofs look into them. ``register``: as in OutputPort."""
+
+    def __init__(self, register):
+        # Symbols from the crossbar.
+        self.behind = CrossbarRegister() if register else None
+        self.came = Signal(CrossbarBeat)
+        self.comes = Signal()
+        self.start_behind = Signal()  # a start waits behind the crossbar
+        self.waits_behind = Signal()
+
+        # Ready signals and replies to send.
+        self.replies = ReplySender()
+        self.readies = Signal(range(READY_LIMIT + 1))
+        self.ready_goes = Signal()
+
+        # The place beside the output register.
+        self.beside = Signal(CrossbarBeat, reset_less=True)
+        self.taken = Signal()
+        self.free = Signal()  # it is empty
+
+        # The output register.
+        self.load = Signal()  # it takes a symbol, if there is one
+        self.fresh = Signal()  # it was loaded in the cycle before
+        self.payload = Signal(SYMBOL_BITS, reset_less=True)
+        self.valid = Signal()
 
 
 class OutputPort(wiring.Component):
@@ -116,127 +142,137 @@ class OutputPort(wiring.Component):
         )
 
     def elaborate(self, platform):
+        """Symbols from the crossbar; ready signals and replies; the place beside the output register; the register;
+        the ready bit."""
         m = Module()
+        s = _Signals(self.register)
+        self._take_symbol(m, s)
+        self._insert(m, s)
+        self._count_readies(m, s)
+        self._load(m, s)
+        self._close(m, s)
+        self._fill_beside(m, s)
+        self._send(m, s)
+        self._keep_ready_bit(m, s)
+        m.d.comb += self.busy.eq(
+            s.valid | s.taken | s.waits_behind | (s.readies != 0) | s.replies.waiting | self.closed
+        )
+        if platform == "formal":
+            self.probes = s
+            m.d.comb += Assert(~(self.push & ~self.space), "the crossbar pushes only into a free place")
+        return m
 
-        # Symbols from the crossbar.
-        came = Signal(CrossbarBeat)
-        comes = Signal()
-        free = Signal()  # the place beside the output register is empty
-        start_behind = Signal()  # a start waits behind the crossbar
-        waits_behind = Signal()
+    def _take_symbol(self, m, s):
+        """A symbol from the crossbar: in the cycle in which it comes, or later from the register behind the
+        crossbar."""
         if self.register:
-            m.submodules.behind = behind = CrossbarRegister()
+            m.submodules.behind = behind = s.behind
             m.d.comb += [
                 behind.beat.eq(self.beat),
                 behind.push.eq(self.push),
                 behind.ended.eq(self.ended),
-                behind.output.ready.eq(free),
+                behind.output.ready.eq(s.free),
                 self.space.eq(behind.space),
-                came.eq(behind.output.payload),
-                comes.eq(behind.output.valid & free),
-                start_behind.eq(behind.start),
-                waits_behind.eq(behind.output.valid),
+                s.came.eq(behind.output.payload),
+                s.comes.eq(behind.output.valid & s.free),
+                s.start_behind.eq(behind.start),
+                s.waits_behind.eq(behind.output.valid),
             ]
         else:
             m.d.comb += [
-                self.space.eq(free),
-                came.eq(self.beat),
-                comes.eq(self.push),
+                self.space.eq(s.free),
+                s.came.eq(self.beat),
+                s.comes.eq(self.push),
             ]
 
-        # Ready signals and replies to send.
-        m.submodules.replies = replies = ReplySender()
-        readies = Signal(range(READY_LIMIT + 1))
-        load = Signal()
-        ready_goes = Signal()
+    def _insert(self, m, s):
+        """Replies to send, and what is inserted when the output register is loaded: a ready signal, else a symbol of a
+        reply."""
+        m.submodules.replies = replies = s.replies
         wiring.connect(m, wiring.flipped(self.answer), replies.answer)
         m.d.comb += [
             replies.byte.eq(self.reply_byte),
             replies.place.eq(self.reply_place),
             replies.push.eq(self.reply_push),
             self.reply_full.eq(replies.full),
-            ready_goes.eq(load & (readies != 0)),
-            replies.take.eq(load & (readies == 0) & replies.waiting),
-            replies.muted.eq(readies != 0),
+            s.ready_goes.eq(s.load & (s.readies != 0)),
+            replies.take.eq(s.load & (s.readies == 0) & replies.waiting),
+            replies.muted.eq(s.readies != 0),
         ]
-        # A ready signal that is sent and a repair cancel each other. The head's ready signal comes last in the cycle. A
-        # carry chain would be slower, and no smaller.
-        rest = Signal.like(readies)
+
+    def _count_readies(self, m, s):
+        """The number of ready signals to send, in the next cycle.
+
+        A ready signal that is sent and a repair cancel each other. The head's ready signal comes last in the cycle. A
+        carry chain would be slower, and no smaller."""
+        rest = Signal.like(s.readies)
         ready_moves = Signal()
         m.d.comb += [
-            ready_moves.eq((self.repair ^ ready_goes) & ~(self.repair & readies.all())),
-            rest.eq(_stepped(readies, ready_moves, ready_goes)),
+            ready_moves.eq((self.repair ^ s.ready_goes) & ~(self.repair & s.readies.all())),
+            rest.eq(_stepped(s.readies, ready_moves, s.ready_goes)),
         ]
-        m.d.sync += readies.eq(_stepped(rest, self.send_ready & ~rest.all(), 0))
+        m.d.sync += s.readies.eq(_stepped(rest, self.send_ready & ~rest.all(), 0))
 
-        # The place beside the output register takes an inserted symbol when the output register is loaded. At other
-        # times it takes a symbol that comes.
-        payload = Signal(SYMBOL_BITS, reset_less=True)
-        beside = Signal(CrossbarBeat, reset_less=True)
-        valid = Signal()
-        taken = Signal()
-        m.d.comb += [
-            load.eq(~valid | self.tx.ready | self.looped),
-            free.eq(~taken),
-        ]
-        # The symbol from the crossbar is known last in a cycle; all other values are ready before it.
+    def _load(self, m, s):
+        """Whether the output register is loaded in this cycle, and whether the place beside it is taken in the next.
+
+        The symbol from the crossbar is known last in a cycle; all other values are ready before it."""
         stays = Signal()
+        m.d.comb += [
+            s.load.eq(~s.valid | self.tx.ready | self.looped),
+            s.free.eq(~s.taken),
+            stays.eq(Mux(s.load, (s.readies != 0) | s.replies.waiting, s.taken)),
+        ]
+        m.d.sync += s.taken.eq(stays | ~s.load & s.comes)
+
+    def _close(self, m, s):
+        """``closed`` comes in the cycle after the last symbol of a close all has entered the output register, from the
+        place beside it or from the crossbar."""
         closes_beside = Signal()
         closes_here = Signal()
         m.d.comb += [
-            stays.eq(Mux(load, (readies != 0) | replies.waiting, taken)),
-            closes_beside.eq(load & taken & beside.closes & ~self.ended),
-            closes_here.eq(load & ~taken & came.closes & ~self.ended),
+            closes_beside.eq(s.load & s.taken & s.beside.closes & ~self.ended),
+            closes_here.eq(s.load & ~s.taken & s.came.closes & ~self.ended),
         ]
-        m.d.sync += [taken.eq(stays | ~load & comes), self.closed.eq(closes_beside | closes_here & comes)]
-        with m.If(load):
-            m.d.sync += [
-                beside.symbol.eq(replies.symbol | Mux(readies != 0, Control.READY, 0)),
-                beside.closes.eq(0),
-            ]
-        with m.Elif(free):
-            m.d.sync += [beside.symbol.eq(came.symbol), beside.closes.eq(came.closes & ~self.ended)]
-        with m.Elif(self.ended):
-            m.d.sync += beside.closes.eq(0)
+        m.d.sync += self.closed.eq(closes_beside | closes_here & s.comes)
 
-        # The output register.
-        fresh = Signal()
-        m.d.sync += fresh.eq(load)
-        with m.If(load):
+    def _fill_beside(self, m, s):
+        """The place beside the output register takes an inserted symbol when the output register is loaded. At other
+        times it takes a symbol that comes."""
+        with m.If(s.load):
             m.d.sync += [
-                valid.eq(taken | comes),
-                payload.eq(Mux(taken, beside.symbol, came.symbol)),
+                s.beside.symbol.eq(s.replies.symbol | Mux(s.readies != 0, Control.READY, 0)),
+                s.beside.closes.eq(0),
+            ]
+        with m.Elif(s.free):
+            m.d.sync += [s.beside.symbol.eq(s.came.symbol), s.beside.closes.eq(s.came.closes & ~self.ended)]
+        with m.Elif(self.ended):
+            m.d.sync += s.beside.closes.eq(0)
+
+    def _send(self, m, s):
+        """The output register takes the symbol beside it, or else the symbol that comes. It is at ``tx``, or in loop
+        back at ``loop_symbol``, from the next cycle on."""
+        m.d.sync += s.fresh.eq(s.load)
+        with m.If(s.load):
+            m.d.sync += [
+                s.valid.eq(s.taken | s.comes),
+                s.payload.eq(Mux(s.taken, s.beside.symbol, s.came.symbol)),
             ]
         m.d.comb += [
-            self.tx.payload.eq(payload),
-            self.tx.valid.eq(valid & ~self.looped),
-            self.loop_symbol.eq(payload),
-            self.loop_valid.eq(valid & self.looped),
+            self.tx.payload.eq(s.payload),
+            self.tx.valid.eq(s.valid & ~self.looped),
+            self.loop_symbol.eq(s.payload),
+            self.loop_valid.eq(s.valid & self.looped),
         ]
 
-        # The ready bit.
+    def _keep_ready_bit(self, m, s):
+        """The ready bit, which a start clears in the cycle in which the start is first in the output register."""
         start_enters = Signal()
         m.d.comb += [
-            start_enters.eq(fresh & valid & is_start(payload)),
-            self.ready.eq(self.ready_bit & ~start_enters & ~(taken & is_start(beside.symbol)) & ~start_behind),
+            start_enters.eq(s.fresh & s.valid & is_start(s.payload)),
+            self.ready.eq(self.ready_bit & ~start_enters & ~(s.taken & is_start(s.beside.symbol)) & ~s.start_behind),
         ]
         with m.If(start_enters | self.ready_clear):
             m.d.sync += self.ready_bit.eq(0)
         with m.Elif(self.ready_set | self.ready_arrived):
             m.d.sync += self.ready_bit.eq(1)
-
-        m.d.comb += self.busy.eq(valid | taken | waits_behind | (readies != 0) | replies.waiting | self.closed)
-
-        if platform == "formal":
-            self.probes = SimpleNamespace(
-                beside=beside,
-                taken=taken,
-                readies=readies,
-                fresh=fresh,
-                replies=replies,
-                payload=payload,
-                valid=valid,
-                behind=behind if self.register else None,
-            )
-            m.d.comb += Assert(~(self.push & ~self.space), "the crossbar pushes only into a free place")
-        return m

@@ -11,8 +11,6 @@ Source: "The Design of Nectar" (1989), section 4.1 ("the I/O port extracts comma
 ``docs/wire.md`` and ``docs/hub.md``, "Input side of a port".
 """
 
-from types import SimpleNamespace
-
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -25,6 +23,36 @@ from .input_register import SymbolKind
 __all__ = ["SymbolDecoder"]
 
 _LAST = COMMAND_LENGTH - 1
+
+
+class _Signals:
+    """What the sections of the decoder share; proofs look into them."""
+
+    def __init__(self):
+        # The place in a reply, and in a command: symbols of it that have arrived.
+        self.reply_place = Signal(range(COMMAND_LENGTH))
+        self.next_reply_place = Signal(range(COMMAND_LENGTH))
+        self.place = Signal(range(COMMAND_LENGTH))
+        self.outside = Signal(init=1)  # neither a command nor a reply is under way
+        self.data = Signal()  # the symbol is a byte of no reply
+        self.inside = Signal()  # and one of a command
+
+        # The command.
+        self.named = Signal(reset_less=True)  # if the symbol is an ID: it is this HUB's
+        self.for_all = Signal(reset_less=True)  # if the symbol is an ID: it is the ID that no HUB has
+        self.op = Signal(8, reset_less=True)
+        self.for_any = Signal(reset_less=True)  # any HUB may take the command
+        self.never = Signal(reset_less=True)  # the command is a close all
+        self.flushes = Signal(reset_less=True)  # the command is a flush
+        self.closes = Signal()  # if the symbol is an opcode: it is that of a close all
+        self.for_us = Signal()  # if the symbol is an ID: the command is for this HUB
+        self.ours = Signal(reset_less=True)  # the command is for this HUB
+
+        # What becomes of it.
+        self.spoiled = Signal()  # the command found no room
+        self.void = Signal()  # the command was forgotten
+        self.alive = Signal()
+        self.last = Signal()  # the symbol completes the command
 
 
 class SymbolDecoder(wiring.Component):
@@ -106,131 +134,128 @@ class SymbolDecoder(wiring.Component):
         )
 
     def elaborate(self, platform):
+        """Replies; commands: what the symbol is in them, what is kept of them, the place in them; the queue."""
         m = Module()
-        kind, byte = self.kind, self.symbol[:8]
-        m.d.comb += [self.ready.eq(kind.ready), self.reserved.eq(kind.reserved), self.refused.eq(kind.refused)]
+        s = _Signals()
+        m.d.comb += [
+            self.ready.eq(self.kind.ready),
+            self.reserved.eq(self.kind.reserved),
+            self.refused.eq(self.kind.refused),
+        ]
+        self._follow_reply(m, s)
+        self._recognise(m, s)
+        self._remember(m, s)
+        self._follow_command(m, s)
+        self._write_queue(m, s)
+        if platform == "formal":
+            self.probes = s
+        return m
 
-        # A reply: the number of its symbols that have arrived, 0 outside of a reply. A reply may stand within a
-        # command.
-        reply_place = Signal(range(COMMAND_LENGTH))
-        next_reply_place = Signal(range(COMMAND_LENGTH))
+    def _follow_reply(self, m, s):
+        """The number of symbols of a reply that have arrived before this cycle, 0 outside of a reply. A reply may stand
+        within a command."""
+        kind, place = self.kind, s.reply_place
         ends = Signal()  # the symbol cannot belong to a reply under way
         m.d.comb += [
             ends.eq(kind.frame | kind.command | kind.reply | kind.reserved),
-            self.reply_place.eq(reply_place),
-            self.reply_strobe.eq(kind.byte & (reply_place != 0)),
-            self.reply_cut.eq((reply_place != 0) & ends),
+            self.reply_place.eq(place),
+            self.reply_strobe.eq(kind.byte & (place != 0)),
+            self.reply_cut.eq((place != 0) & ends),
         ]
         with m.If(~self.enabled):
-            m.d.comb += next_reply_place.eq(0)
+            m.d.comb += s.next_reply_place.eq(0)
         with m.Elif(ends):
-            m.d.comb += next_reply_place.eq(kind.reply)
+            m.d.comb += s.next_reply_place.eq(kind.reply)
         with m.Else():
-            m.d.comb += next_reply_place.eq(reply_place + self.reply_strobe)
-        m.d.sync += reply_place.eq(next_reply_place)
+            m.d.comb += s.next_reply_place.eq(place + self.reply_strobe)
+        m.d.sync += place.eq(s.next_reply_place)
 
-        # A command, likewise.
-        place = Signal(range(COMMAND_LENGTH))
-        next_place = Signal(range(COMMAND_LENGTH))
-        outside = Signal(init=1)  # neither a command nor a reply is under way
-        # if the symbol is an ID: it is this HUB's; it is the ID that no HUB has
-        named = Signal(reset_less=True)
-        for_all = Signal(reset_less=True)
-        op = Signal(8, reset_less=True)
-        # the command is for this HUB; any HUB may take it
-        ours = Signal(reset_less=True)
-        for_any = Signal(reset_less=True)
-        # the command is a close all; it is a flush
-        never = Signal(reset_less=True)
-        flushes = Signal(reset_less=True)
-        spoiled = Signal()  # the command found no room
-        void = Signal()  # the command was forgotten
-        data = Signal()
-        inside = Signal()
-        alive = Signal()
-        for_us = Signal()
-        last = Signal()
-        closes = Signal()
+    def _recognise(self, m, s):
+        """What the symbol is in a command, in the same cycle: a byte of it, its ID, the symbol that completes it.
+
+        A close all is never for this HUB: it stays in the queue as a command of four symbols."""
+        kind = self.kind
         m.d.comb += [
-            data.eq(kind.byte & (reply_place == 0)),
-            inside.eq(data & (place != 0)),
-            alive.eq(self.enabled & ~void & ~self.discard),
-            closes.eq(byte == Op.CLOSE_ALL),
-            for_us.eq(named & ~never | for_all & for_any),
-            last.eq(data & (place == _LAST) & alive),
-            self.own.eq(last & ours & ~spoiled),
-            self.flush.eq(last & ours & flushes),
-            self.op.eq(op),
-            self.command_cut.eq((place != 0) & (kind.frame | kind.command)),
-            self.partial.eq((place != 0) & ~spoiled & ~void),
+            s.data.eq(kind.byte & (s.reply_place == 0)),
+            s.inside.eq(s.data & (s.place != 0)),
+            s.alive.eq(self.enabled & ~s.void & ~self.discard),
+            s.closes.eq(self.symbol[:8] == Op.CLOSE_ALL),
+            s.for_us.eq(s.named & ~s.never | s.for_all & s.for_any),
+            s.last.eq(s.data & (s.place == _LAST) & s.alive),
+            self.own.eq(s.last & s.ours & ~s.spoiled),
+            self.flush.eq(s.last & s.ours & s.flushes),
+            self.op.eq(s.op),
+            self.command_cut.eq((s.place != 0) & (kind.frame | kind.command)),
+            self.partial.eq((s.place != 0) & ~s.spoiled & ~s.void),
         ]
-        m.d.sync += [named.eq(self.coming[:8] == self.hub_id), for_all.eq(self.coming[:8] == ANY_HUB)]
-        with m.If(kind.command):
-            m.d.sync += [spoiled.eq(self.tight), void.eq(0)]
+
+    def _remember(self, m, s):
+        """What is known of a command from the next cycle on: whether it found room or was forgotten, its opcode, and
+        whether it is for this HUB. An ID is compared in the cycle before it is in the input register."""
+        byte = self.symbol[:8]
+        m.d.sync += [s.named.eq(self.coming[:8] == self.hub_id), s.for_all.eq(self.coming[:8] == ANY_HUB)]
+        with m.If(self.kind.command):
+            m.d.sync += [s.spoiled.eq(self.tight), s.void.eq(0)]
         with m.Elif(self.discard):
-            m.d.sync += void.eq(1)
-        with m.If(data & (place == 1)):
+            m.d.sync += s.void.eq(1)
+        with m.If(s.data & (s.place == 1)):
             m.d.sync += [
-                op.eq(byte),
-                never.eq(closes),
-                flushes.eq(byte == Op.FLUSH_REPLY),
-                for_any.eq(Cat(byte == row.op for row in COMMANDS if row.any_hub).any()),
+                s.op.eq(byte),
+                s.never.eq(s.closes),
+                s.flushes.eq(byte == Op.FLUSH_REPLY),
+                s.for_any.eq(Cat(byte == row.op for row in COMMANDS if row.any_hub).any()),
             ]
-        with m.If(data & (place == 2)):
-            m.d.sync += ours.eq(for_us)
+        with m.If(s.data & (s.place == 2)):
+            m.d.sync += s.ours.eq(s.for_us)
+
+    def _follow_command(self, m, s):
+        """The number of symbols of a command that have arrived before this cycle, 0 outside of a command."""
+        kind = self.kind
+        next_place = Signal(range(COMMAND_LENGTH))
         with m.If(~self.enabled):
             m.d.comb += next_place.eq(0)
         with m.Elif(kind.frame | kind.command):
             m.d.comb += next_place.eq(kind.command)
         with m.Else():
-            m.d.comb += next_place.eq(place + inside)
-        m.d.sync += [place.eq(next_place), outside.eq((next_place == 0) & (next_reply_place == 0))]
+            m.d.comb += next_place.eq(s.place + s.inside)
+        m.d.sync += [s.place.eq(next_place), s.outside.eq((next_place == 0) & (s.next_reply_place == 0))]
 
-        # The queue. A write needs no room, since it is behind all committed entries.
+    def _write_queue(self, m, s):
+        """The entry for the queue, in the same cycle, its place behind the committed entries, and what becomes visible
+        to the head. A write needs no room, since it is behind all committed entries.
+
+        A symbol of a command is written to its own place. If the HUB ID makes the command one for this HUB, the entry
+        ``OWN`` is written over the control code in the cycle of the ID, and the parameter over the opcode."""
+        kind, byte = self.kind, self.symbol[:8]
         claim = Signal()
         claims = Signal()
         second = Signal()
         m.d.comb += [
-            self.plain.eq(self.enabled & (kind.frame | kind.byte & outside)),
+            self.plain.eq(self.enabled & (kind.frame | kind.byte & s.outside)),
             self.overrun.eq(
-                self.plain & self.full | self.enabled & kind.command & self.tight | inside & alive & spoiled
+                self.plain & self.full | self.enabled & kind.command & self.tight | s.inside & s.alive & s.spoiled
             ),
-            self.write.eq(kind.frame | kind.command | data),
-            # The other signals mean nothing without ``write``. The HUB ID makes a command one for this HUB.
-            claim.eq((place == 2) & for_us),
-            second.eq((place == _LAST) & ours),
+            self.write.eq(kind.frame | kind.command | s.data),
+            # The other signals mean nothing without ``write``.
+            claim.eq((s.place == 2) & s.for_us),
+            second.eq((s.place == _LAST) & s.ours),
             claims.eq(kind.byte & claim),
             self.commit.eq(
-                self.plain & ~self.full & ~self.past | last & Mux(ours, flushes | ~spoiled & ~self.taken, ~spoiled)
+                self.plain & ~self.full & ~self.past
+                | s.last & Mux(s.ours, s.flushes | ~s.spoiled & ~self.taken, ~s.spoiled)
             ),
-            self.amount.eq(Mux(kind.byte & (place == _LAST), Mux(ours, 2, COMMAND_LENGTH), 1)),
+            self.amount.eq(Mux(kind.byte & (s.place == _LAST), Mux(s.ours, 2, COMMAND_LENGTH), 1)),
             self.entry.eq(
                 Cat(
-                    Mux(claims, op[:OWN_OP_BITS], byte[:OWN_OP_BITS]),
+                    Mux(claims, s.op[:OWN_OP_BITS], byte[:OWN_OP_BITS]),
                     byte[OWN_OP_BITS:] | claims,
-                    self.symbol[8] | claims | (kind.byte & (second & op[7] | (place == 1) & closes)),
+                    self.symbol[8] | claims | (kind.byte & (second & s.op[7] | (s.place == 1) & s.closes)),
                 )
             ),
         ]
-        with m.If(kind.frame | kind.command | (place == 0) | claim):
+        with m.If(kind.frame | kind.command | (s.place == 0) | claim):
             m.d.comb += self.place.eq(1)
-        with m.Elif((place == 1) | second):
+        with m.Elif((s.place == 1) | second):
             m.d.comb += self.place.eq(2)
         with m.Else():
-            m.d.comb += self.place.eq(place + 1)
-
-        if platform == "formal":
-            self.probes = SimpleNamespace(
-                place=place,
-                spoiled=spoiled,
-                void=void,
-                op=op,
-                ours=ours,
-                for_any=for_any,
-                never=never,
-                flushes=flushes,
-                named=named,
-                for_all=for_all,
-                outside=outside,
-            )
-        return m
+            m.d.comb += self.place.eq(s.place + 1)
