@@ -60,6 +60,11 @@ class Application:
         agent = self._agents[cab.name] = Agent(cab, self.tasks, self.start, self.end)
         self.system.spawn(cab.name, agent.transfers.serve, name="long messages", daemon=True)
 
+    @property
+    def agents(self):
+        """What Nectarine does on each CAB: its counters."""
+        return list(self._agents.values())
+
     # -- for main ------------------------------------------------------------------------------------
     def spawn(self, name, function, *args, on=None, count=None):
         """Before a run: ``function(task, *args)``, async or plain, becomes a task of that name, on the CAB named
