@@ -371,6 +371,7 @@ class ReceiveHandle(Handle):
 
     def _accept(self, arrival):
         """The message is there."""
+        self.task.agent.received(arrival)
         self.source = self.task.directory.at(arrival.source)
         self.type, self.length = arrival.type, arrival.length
         self._receive.done = True
