@@ -7,6 +7,8 @@ from nectar.verification.software.helpers import drive, model, nothing_leaks
 
 __all__ = ["LIMIT", "application", "run_tasks"]
 
+#: In which all comes to rest, in picoseconds: answers that were not acknowledged are kept for 500 ms.
+SETTLE = 10**12
 #: Simulated time that no test needs: two seconds, in picoseconds.
 LIMIT = 2 * 10**12
 
@@ -15,7 +17,7 @@ LIMIT = 2 * 10**12
 def application(topology="hub:2", leaks=False, placement=None, functions=None, **options):
     """An Application on a system as of ``helpers.model``; ``go()`` runs it. Nothing may be left, unless it
     ``leaks``."""
-    with model(topology, **options) as system, nothing_leaks(system, not leaks):
+    with model(topology, **options) as system, nothing_leaks(system, not leaks, SETTLE):
         made = Application(system, placement, functions)
         made.go = lambda limit=LIMIT: drive(made.run(limit))
         yield made

@@ -124,7 +124,7 @@ def test_select_returns_the_first_that_is_ready():
         await task.send("c", b"again", 2)
 
     async def receiver(task):
-        first, second = task.ireceive(source="a", type=1), task.ireceive(source="b", type=1)
+        first, second = await task.ireceive(source="a", type=1), await task.ireceive(source="b", type=1)
         with pytest.raises(TimedOut):
             await task.select([first, second], timeout_us=100)
         assert await task.select([first, second]) is second
@@ -152,13 +152,13 @@ def test_what_has_not_come_can_be_cancelled_and_what_has_cannot():
         await task.send("b", pattern(600), 2)
 
     async def receiver(task):
-        never = task.ireceive(type=7)
-        early = task.ireceive(type=1)
-        never.cancel()
+        never = await task.ireceive(type=7)
+        early = await task.ireceive(type=1)
+        await never.cancel()
         assert not await early.test()
         await task.cab.sleep(4000)
         with pytest.raises(TooLate):
-            early.cancel()
+            await early.cancel()
         assert await early.test() and early.data == b"x"
         return (await task.receive(type=2)).length
 

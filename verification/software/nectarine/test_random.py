@@ -86,7 +86,7 @@ async def follow(task, steps):
             if how % 2:
                 receives.append(await task.receive(source=source, type=selector))
             else:
-                receives.append(task.ireceive(source=source, type=selector))
+                receives.append(await task.ireceive(source=source, type=selector))
     for handle in sent:
         await handle.wait()
     return [
