@@ -101,12 +101,13 @@ class Agent:
         return inbox
 
     def begin(self, number):
-        """A task begins. Returns its Inbox."""
+        """A task is about to begin."""
         self.channels.users += 1
-        return self.inbox(number)
+        self.inbox(number)
 
     async def finish(self, number):
-        """A task has ended: what it has not received is dropped, and senders that wait are told."""
+        """A task has ended: what it has not received is dropped, and senders that wait are told. Returns how many
+        messages there were."""
         inbox = self._inboxes.pop(number)
         for arrival in inbox.arrivals:
             self.counters.unreceived += 1

@@ -49,7 +49,7 @@ class Task:
         self.agent = agent
         self.cab = agent.cab
         self.directory = application.tasks
-        self.inbox = agent.begin(record.number)
+        self.inbox = agent.inbox(record.number)
         self.copies = Copies()
         self.handles = {}  # those that are under way (a dict as an ordered set)
         self._buffers = []

@@ -139,6 +139,18 @@ def test_a_task_ends_another_and_whoever_sends_to_it_is_told(cab):
         assert (made.tasks["killer"].end, made.tasks["killer"].status) == (End.EXIT, 7)
 
 
+def test_a_task_that_is_ended_before_it_has_begun_leaves_nothing():
+    async def parent(task):
+        record = await task.spawn("child", waits, on="CAB1")
+        await task.send(record, b"unread")
+        await task.end(record)
+
+    with application() as made:
+        made.spawn("parent", parent, on="CAB1")
+        made.go()
+        assert made.tasks["child"].end is End.ENDED
+
+
 @pytest.mark.parametrize("cab", ["CAB1", "CAB2"])
 def test_what_a_task_has_not_received_when_it_ends_is_counted_and_long_senders_are_told(cab):
     async def sender(task):
