@@ -8,9 +8,9 @@ from enum import IntEnum
 
 from ..errors import PeerStartedAnew, TaskEnded
 from ..packet import ENVELOPE
-from .channel import Letter
 from .channels import Channels
 from .inbox import Arrival, Inbox
+from .letter import Letter
 from .localchannel import LocalChannel
 from .options import SHORT
 from .transfer import Transfers

@@ -5,8 +5,8 @@ from ..kernel.plain import blocking
 from ..packet import ENVELOPE
 from .agent import Command
 from .buffer import Buffer
-from .channel import Letter
 from .inbox import Receive
+from .letter import Letter
 from .options import SHORT
 
 __all__ = ["Handle", "ReceiveHandle", "SendHandle"]
@@ -160,11 +160,11 @@ class SendHandle(Handle):
         kernel = self.task.cab.kernel
         kernel.check_pending()
         if not self.ready:
-            await self._channel.watch()
+            await self._channel.watch.begin()
             try:
                 await self.task.inbox.wait(self, lambda: self.ready, kernel.cycles(timeout_us))
             finally:
-                self._channel.unwatch()
+                self._channel.watch.end()
         return self._finish()
 
     @blocking
@@ -286,13 +286,13 @@ class ReceiveHandle(Handle):
         channel = self._only()
         receive.waiter = task.cab.kernel.current
         if channel is not None:
-            await channel.watch()
+            await channel.watch.begin()
         try:
             await task.inbox.wait(self, lambda: self._fetching is None and receive.matched or self.ready, timeout)
         finally:
             receive.waiter = None
             if channel is not None:
-                channel.unwatch()
+                channel.watch.end()
 
     def _only(self):
         """The Channel by which alone the message can come, or None."""

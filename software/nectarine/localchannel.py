@@ -23,12 +23,13 @@ class LocalChannel:
         The CAB's own ID.
     """
 
-    __slots__ = ("channels", "kernel", "peer", "_pending", "_block", "_free", "_busy")
+    __slots__ = ("channels", "kernel", "peer", "watch", "_pending", "_block", "_free", "_busy")
 
     def __init__(self, channels):
         self.channels = channels
         self.kernel = channels.kernel
         self.peer = channels.cab.id
+        self.watch = _NoWatch()
         self._pending = deque()  # Letters
         self._block = None
         self._free = []
@@ -85,8 +86,14 @@ class LocalChannel:
             self._block = None
             self._free = []
 
-    async def watch(self):
-        """Nothing has to be watched: the other task is on this CAB."""
 
-    def unwatch(self):
-        """See ``watch``."""
+class _NoWatch:
+    """Nothing has to be watched: the other task is on this CAB."""
+
+    __slots__ = ()
+
+    async def begin(self):
+        """See PeerWatch."""
+
+    def end(self):
+        """See PeerWatch."""

@@ -84,8 +84,8 @@ class Call:
         return await self._calling.placed()
 
     async def left_alone(self):
-        """Of a call with a place that was cancelled, or has ended by an error: waits until the place is not written
-        to any more, which takes no longer than one packet. Cannot be ended."""
+        """Waits until the place of a call that is over is not written to any more: for one packet at most. Cannot be
+        ended."""
         await self._calling.left_alone()
 
     def cancel(self):
@@ -107,7 +107,7 @@ class Calling:
     parcel : OutgoingMessage
         The request.
     place : (int, int) or None
-        Byte address and bytes of the place for the answer, if it shall not have a block of its own.
+        Byte address and bytes of the place for the answer; else it has a block of its own.
 
     Members
     -------
