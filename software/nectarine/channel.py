@@ -6,10 +6,10 @@ from collections import deque
 
 from ..errors import PeerStartedAnew, PeerStopped
 from ..packet import ASK, CHANNEL, ENVELOPE, ChannelKind, Protocol
-from ..transport.retry import Retry
 from ..transport.sequence import ahead
 from .options import SLOTS
 from .peerwatch import PeerWatch
+from .roundtrip import RoundTrip
 from .slots import Slots
 
 __all__ = ["Channel"]
@@ -20,6 +20,7 @@ _SESSIONS = 255
 #: Askings in vain after which the datalink is told that the way may be broken.
 _SUSPECT = 2
 _HALF = SLOTS // 2
+_SILENT = "CAB {} is silent: {} askings in vain; it is not known whether it has the message"
 
 
 class Channel:
@@ -58,9 +59,8 @@ class Channel:
         "_told",
         "_owed",
         "_lacked",
-        "_retry",
+        "_round_trip",
         "_timer",
-        "_timed",
         "_tries",
         "_silent",
         "_heard",
@@ -70,7 +70,6 @@ class Channel:
     )
 
     def __init__(self, channels, peer):
-        options, cycles = channels.options, channels.cycles
         self.channels = channels
         self.kernel = channels.kernel
         self.peer = peer
@@ -93,18 +92,14 @@ class Channel:
         self._owed = False  # an acknowledgment
         self._lacked = None  # sequence number whose lack was told last
         # Times
-        self._retry = Retry(cycles(options.first_us), cycles(options.least_us), cycles(options.most_us))
+        self._round_trip = RoundTrip(channels)
         self._timer = None
-        self._timed = None  # (sequence number, CPU cycle) of a message whose round trip is measured
         self._tries = 0
         self._silent = 0  # askings since anything was heard
         self._heard = False
         self._progress = False
         self._asked = False  # something is asked, though nothing is to be sent
         self._tell_timer = None
-
-    def __str__(self):
-        return f"CAB {self.peer} to take a message"
 
     # -- slots; both levels --------------------------------------------------------------------------
     def rest(self):
@@ -113,35 +108,26 @@ class Channel:
         if resting and not self.channels.users:
             self._slots.release()
 
-    def unused(self, slot):
-        """The packet for which ``expect`` gave that slot has not come unharmed."""
+    def give_late(self, slot):
+        """At interrupt level: that slot is not needed; the other CAB hears of it with what is sent next."""
         self._slots.give(slot)
         self.rest()
 
     async def give(self, slot):
         """By a thread: the message in that slot has been copied."""
-        self.unused(slot)
+        self.give_late(slot)
         given = self._given
         if given >= _HALF:
             await self._say()
-        elif given and self._told_left < _HALF and self._tell_timer is None:
+        elif given and (self._told - self._expected) % _NUMBERS < _HALF and self._tell_timer is None:
             self._tell_timer = await self.channels.timers.after(
                 self.channels.cycles(self.channels.options.ack_us), self._tell_late
             )
-
-    def give_late(self, slot):
-        """At interrupt level: that slot is not needed; the other CAB hears of it with the acknowledgment."""
-        self.unused(slot)
 
     @property
     def _given(self):
         """Slots that have been given back and of which the other CAB has not heard."""
         return (self._expected + self._slots.credit - self._told) % _NUMBERS
-
-    @property
-    def _told_left(self):
-        """Messages that the other CAB may send as far as it knows."""
-        return (self._told - self._expected) % _NUMBERS
 
     # -- sending -------------------------------------------------------------------------------------
     @property
@@ -161,10 +147,10 @@ class Channel:
             await self._transmit(route, self._store(letter))
             letter.over()
         if self._timer is None:
-            wait = self._retry.timeout()
+            wait = self._round_trip.timeout()
             self._timer = await self.channels.timers.after(wait, self._fire)
-            if self._timed is None and not self.pending:
-                self._timed = (self._next - 1) % _NUMBERS, self._timer.time - wait
+            if not self.pending:
+                self._round_trip.begin((self._next - 1) % _NUMBERS, self._timer.time - wait)
 
     def send_late(self, letter):
         """The same at interrupt level."""
@@ -238,20 +224,9 @@ class Channel:
         if self._tell_timer is not None:
             self.channels.timers.cancel(self._tell_timer)
             self._tell_timer = None
-        return CHANNEL.pack(
-            Protocol.CHANNEL,
-            self.channels.cab.id,
-            self.peer,
-            kind,
-            number,
-            self._expected,
-            self.channels.boot,
-            self._boot,
-            self._slots.credit,
-            self._session,
-            self._coming,
-            length,
-        )
+        boots, sessions = (self.channels.boot, self._boot), (self._session, self._coming)
+        how_far = self._expected, *boots, self._slots.credit, *sessions
+        return CHANNEL.pack(Protocol.CHANNEL, self.channels.cab.id, self.peer, kind, number, *how_far, length)
 
     def _tell(self, ask=False, kind=_TELL):
         """Posts a packet without a message."""
@@ -264,8 +239,7 @@ class Channel:
 
     async def _say(self, ask=False):
         """The same by a thread."""
-        datalink = self.channels.datalink
-        route = datalink.back(self.peer)
+        route = (datalink := self.channels.datalink).back(self.peer)
         if route is None or not datalink.out.immediate(len(route.packet) + 2):
             self._tell(ask)
             return
@@ -281,9 +255,9 @@ class Channel:
     def _arm(self, now):
         """Sees to it that the timer runs if something is expected."""
         if self._timer is None and self._waits:
-            if self._timed is None and self._next != self._acked:
-                self._timed = (self._next - 1) % _NUMBERS, now
-            self._timer = self.channels.timers.at(now + self._retry.timeout(self._tries), self._fire)
+            if self._next != self._acked and not self._tries:
+                self._round_trip.begin((self._next - 1) % _NUMBERS, now)
+            self._timer = self.channels.timers.at(now + self._round_trip.timeout(self._tries), self._fire)
 
     def _fire(self, _, now):
         channels = self.channels
@@ -297,12 +271,7 @@ class Channel:
         if progress:
             self._tries = 0
         elif self._silent > channels.options.attempts:
-            self._give_up(
-                PeerStopped(
-                    f"CAB {self.peer} is silent: nothing was heard for {self._silent - 1} askings; it is not known "
-                    "whether it has the message"
-                )
-            )
+            self._give_up(PeerStopped(_SILENT.format(self.peer, self._silent - 1)))
             return
         else:
             self._tries += 1
@@ -314,7 +283,7 @@ class Channel:
 
     def _again(self):
         """Sends again what is not acknowledged, and asks."""
-        self._timed = None
+        self._round_trip.spoil()
         self.channels.counters.retries += 1
         number = self._acked
         if not self._open or number == self._next:
@@ -352,7 +321,7 @@ class Channel:
         self._session = self._session % _SESSIONS + 1
         self._next = self._acked = self._limit = 0
         self._tries = self._silent = 0
-        self._timed = None
+        self._round_trip.spoil()
         if self._timer is not None:
             self.channels.timers.cancel(self._timer)
             self._timer = None
@@ -434,10 +403,9 @@ class Channel:
         if step:
             self._acked = packet.acknowledgment
             self._progress = True
-            timed = self._timed
-            if timed is not None and ahead(self._acked, timed[0]) > 0:
-                self._timed = None
-                self.channels.interrupts.late.append(lambda now: self._retry.sample(now - timed[1]))
+            note = self._round_trip.acknowledged(self._acked)
+            if note is not None:
+                self.channels.interrupts.late.append(note)
         limit = (packet.acknowledgment + packet.credit) % _NUMBERS
         if ahead(limit, self._limit) > 0:
             self._limit = limit
@@ -461,7 +429,7 @@ class Channel:
                 channels.interrupts.late.append(self._arm_tell)
             return
         if slot is not None:
-            self.unused(slot)
+            self.give_late(slot)
         channels.counters.duplicates += 1
         if packet.session == self._coming and ahead(packet.sequence, self._expected) > 0:
             if self._lacked != self._expected:
