@@ -34,7 +34,7 @@ class Channel:
 
     Members
     -------
-    pending : deque of Letter
+    pending : deque of ShortMessage
         They wait for credit, or for the first word of the other CAB.
     watch : PeerWatch
     """
@@ -135,52 +135,52 @@ class Channel:
         """Whether a message may be sent now."""
         return self._open and ahead(self._limit, self._next) > 0 and self._slots.reserve()
 
-    async def send(self, letter):
-        """By a thread: sends a Letter, or keeps it until there is credit. Raises NoRoute."""
+    async def send(self, message):
+        """By a thread: sends a short message, or keeps it until there is credit. Raises NoRoute."""
         route = await self.channels.datalink.find(self.peer)
         if self.pending or not self._may:
-            self.pending.append(letter)
+            self.pending.append(message)
             if not self._open and not self._asked:
                 self._asked = True
                 await self._say(True)
         else:
-            await self._transmit(route, self._store(letter))
-            letter.over()
+            await self._transmit(route, self._store(message))
+            message.over()
         if self._timer is None:
             wait = self._round_trip.timeout()
             self._timer = await self.channels.timers.after(wait, self._fire)
             if not self.pending:
                 self._round_trip.begin((self._next - 1) % _NUMBERS, self._timer.time - wait)
 
-    def send_late(self, letter):
+    def send_late(self, message):
         """The same at interrupt level."""
-        self.pending.append(letter)
+        self.pending.append(message)
         self._pump()
         if self.pending and not self._open:
             self._asked = True
             self._tell(True)
         self.channels.interrupts.late.append(self._arm)
 
-    def withdraw(self, letter):
-        """Takes a Letter back that waits. False if it does not wait any more."""
-        if letter not in self.pending:
+    def withdraw(self, message):
+        """Takes a short message back that waits. False if it does not wait any more."""
+        if message not in self.pending:
             return False
-        self.pending.remove(letter)
+        self.pending.remove(message)
         return True
 
-    def _store(self, letter):
-        """Gives a Letter its number and its slot; returns the number."""
+    def _store(self, message):
+        """Gives a short message its number and its slot; returns the number."""
         number, self._next = self._next, (self._next + 1) % _NUMBERS
-        self._slots.store(number, letter.envelope + letter.data)
+        self._slots.store(number, message.envelope + message.data)
         self.channels.counters.sent += 1
         return number
 
     def _pump(self):
         """At interrupt level: sends what waits, as far as there is credit."""
         while self.pending and self._may:
-            letter = self.pending.popleft()
-            self._post(self._store(letter))
-            letter.over()
+            message = self.pending.popleft()
+            self._post(self._store(message))
+            message.over()
 
     def _post(self, number, ask=False):
         """Posts the packet of a message."""
@@ -325,9 +325,9 @@ class Channel:
         if self._timer is not None:
             self.channels.timers.cancel(self._timer)
             self._timer = None
-        letters, self.pending = self.pending, deque()
-        for letter in letters:
-            letter.over(error)
+        messages, self.pending = self.pending, deque()
+        for message in messages:
+            message.over(error)
         self.channels.lost(self, error)
         self.rest()
 
@@ -379,8 +379,7 @@ class Channel:
             self._told = self._slots.credit
             self._give_up(
                 PeerStartedAnew(
-                    f"CAB {self.peer} has started anew: its tasks are no more; it is not known whether they had the "
-                    "message"
+                    f"CAB {self.peer} has started anew: it is not known whether its earlier tasks had the message"
                 )
             )
 

@@ -1,9 +1,9 @@
 """A short message on its way out of a CAB."""
 
-__all__ = ["Letter"]
+__all__ = ["ShortMessage"]
 
 
-class Letter:
+class ShortMessage:
     """Parameters
     ----------
     envelope, data : bytes, bytes
