@@ -140,6 +140,27 @@ class Costs(Table):
     command_decode: int = cost(30, "for each command: check its fields; 22 instructions, some loads")
     command_area: int = cost(6, "for each area or member named in a command; 4 instructions")
 
+    # Nectarine
+    nectarine_send: int = cost(
+        34, "for each message: check arguments, find the task, fill in the envelope, queue it; 26 instructions"
+    )
+    nectarine_receive: int = cost(
+        30, "for each receive: check arguments, fill in its record, take the outcome; 23 instructions"
+    )
+    nectarine_match: int = cost(
+        26, "for each packet that arrives: check the header, find the channel, a slot; 20 instructions"
+    )
+    nectarine_received: int = cost(
+        20, "for each packet that has arrived: sequence number, acknowledgment, credit; 15 instructions"
+    )
+    nectarine_deliver: int = cost(16, "for each envelope: take it apart, find its task; 12 instructions")
+    nectarine_look: int = cost(8, "for each receive or message looked at: compare source and type; 6 instructions")
+    nectarine_timer: int = cost(20, "when a timer of a channel goes off: what has been heard since; 15 instructions")
+    nectarine_transfer: int = cost(
+        30, "for each long message, and each piece of it: fill in its record, find it; 22 instructions"
+    )
+    swap_word: int = cost(4, "for each 32-bit word whose byte order is changed: shifts, masks, ors; 4 beyond the copy")
+
     # Services for and of the node
     node_bell: int = cost(
         26,

@@ -49,6 +49,14 @@ __all__ = [
     "FileError",
     "FileMissing",
     "FileRefused",
+    "TaskError",
+    "NoSuchTask",
+    "TaskEnded",
+    "PeerStopped",
+    "PeerStartedAnew",
+    "BufferTooShort",
+    "MessageWithdrawn",
+    "TooLate",
     "described",
 ]
 
@@ -301,6 +309,41 @@ class FileMissing(FileError):
 
 class FileRefused(FileError):
     """The path leads out of the folder that the node lends, or it lends none."""
+
+
+class TaskError(ProgramError):
+    """A message between tasks (Nectarine) is not on its way, or does not come; what is below says why."""
+
+
+class NoSuchTask(TaskError):
+    """The application has no task of that name."""
+
+
+class TaskEnded(TaskError):
+    """The task that the message is for has ended, or ended before it received the message."""
+
+
+class PeerStopped(TaskError):
+    """Nothing is heard any more of the CAB on which the other task runs. It is not known whether the task has the
+    message."""
+
+
+class PeerStartedAnew(TaskError):
+    """The CAB on which the other task ran has started anew: the task is no more. It is not known whether it had the
+    message."""
+
+
+class BufferTooShort(TaskError):
+    """A message has more bytes than the buffer of the receive that matches it. The message is kept: receive it with a
+    larger buffer."""
+
+
+class MessageWithdrawn(TaskError):
+    """The message was withdrawn: by ``cancel``, or since its sender has ended."""
+
+
+class TooLate(TaskError):
+    """A send or a receive cannot be cancelled any more: its message is on its way, or there."""
 
 
 def described(error):

@@ -13,9 +13,12 @@ __all__ = [
     "HEADER",
     "EXCHANGE",
     "STREAM",
+    "CHANNEL",
+    "ENVELOPE",
     "WINDOW_UNIT",
     "Protocol",
     "PacketKind",
+    "ChannelKind",
     "Flag",
     "Refusal",
     "Reason",
@@ -42,6 +45,7 @@ class Protocol(IntEnum):
     PRESENCE = 5  # of the datalink's own: where a CAB hangs; bytes 4 and 5 are HUB and port
     REQUEST = 3
     MULTICAST = 4
+    CHANNEL = 6
 
 
 class PacketKind(IntEnum):
@@ -56,6 +60,14 @@ class PacketKind(IntEnum):
     REFUSED = 7  # word: a Reason
     LACKS = 8  # as HAVE, told of an answer by the client
     JOIN = 9  # makes a CAB a member of a multicast's group
+
+
+class ChannelKind(IntEnum):
+    """What a packet of a channel between two CABs is: low bits of byte 3 (docs/nectarine.md)."""
+
+    MESSAGE = 1  # an envelope, and the bytes of a short message
+    TELL = 2  # acknowledgment and credit only
+    LACKS = 3  # as TELL; a message before one that has come is missing
 
 
 class Flag(IntFlag):
@@ -104,6 +116,12 @@ EXCHANGE = Struct(">BBBBHHHHI")
 #: number, acknowledgment (of an OPEN without ACK: the port).
 STREAM = Struct(">BBBBHHII")
 WINDOW_UNIT = 32
+#: Of a channel: protocol, source, destination, kind, sequence number, acknowledgment (the sequence number that is
+#: expected), boot numbers of sender and receiver (0: not known), credit (messages that the other side may send from the
+#: acknowledgment on), session of the sender, session that the acknowledgment is of (0: none), bytes behind the header.
+CHANNEL = Struct(">BBBBHHHHBBBB")
+#: First bytes of a message of a channel: receiving task, sending task, type, length, transfer (0: the bytes follow).
+ENVELOPE = Struct(">HHIII")
 #: Bits of the message's length in that word.
 LENGTH_BITS = 24
 #: Flag in byte 3: the receiver shall say how far it is, even if it has this fragment.
@@ -115,7 +133,7 @@ ANY_CAB = 0xFF
 #: Bytes of a message in one packet under packet switching.
 MAX_DATA = MAX_PACKET - HEADER_BYTES - CRC_BYTES
 
-if HEADER.size != HEADER_BYTES or EXCHANGE.size != HEADER_BYTES:
+if {HEADER.size, EXCHANGE.size, STREAM.size, CHANNEL.size} != {HEADER_BYTES}:
     raise AssertionError("a header must fill the registers that the fiber port keeps it in")
 
 

@@ -55,6 +55,8 @@ class System:
         What is to go wrong, see docs/faults.md.
     on_restart : callable(Cab) or None
         Called with a CAB that starts again after it was stopped.
+    layers : list of callable(Cab)
+        Called with each CAB that starts again, before ``on_restart``: software above this one puts itself there.
     topology, profile
         What ``of`` was given, for programs that ask; None without it.
     """
@@ -97,6 +99,7 @@ class System:
         self._runs = False
         self._stopped = set()  # names of CABs whose software a fault has ended
         self.on_restart = None
+        self.layers = []
         self.faults = FaultList(machine, self._stop, self._restart, seed)
         self._boots = dict.fromkeys(ids, 0)  # how often each CAB has started
         self._make = lambda name: Cab(
@@ -208,6 +211,8 @@ class System:
         self._stopped.discard(name)
         self.machine.restart(name)
         cab = self._start(name)
+        for layer in self.layers:
+            layer(cab)
         if self.on_restart is not None:
             self.on_restart(cab)
 
@@ -278,6 +283,10 @@ class System:
         if asleep:
             self.machine.wake(cab_name)
         return thread
+
+    def adopt(self, cab, thread):
+        """From now on ``run`` waits for the end of a thread that something on ``cab`` has started."""
+        self._tasks[thread] = cab
 
     def _on_end(self, thread):
         self._tasks.pop(thread, None)

@@ -44,6 +44,9 @@ class Interrupts:
         The node has acknowledged an interrupt.
     on_bell : coroutine function()
         The node calls.
+    loads : list of (byte address, bytes, callable(bytes))
+        Loaded once from data memory, at the end of this interrupt, before ``late``; filled by those of the above that
+        need what has arrived.
     late : list of callable(now: int)
         Called once with the CPU cycle, at the end of this interrupt; filled by those of the above that need the time.
 
@@ -64,6 +67,7 @@ class Interrupts:
         "on_timer",
         "on_taken",
         "on_bell",
+        "loads",
         "late",
     )
 
@@ -74,6 +78,7 @@ class Interrupts:
         self.enabled = _PACKET | _RECEIVED | _REPLIED | _TIMER | _ERROR
         self.on_packet = self.on_received = self.on_reply = self.on_status = self.on_error = self.on_timer = None
         self.on_taken = self.on_bell = None
+        self.loads = []
         self.late = []
         kernel.boot.append(self._boot)
 
@@ -119,6 +124,9 @@ class Interrupts:
             elif first and not causes:
                 door.write(_ENABLE, self.enabled)  # what a thread had asked for is wanted no more
             first = False
+        while self.loads:
+            address, length, action = self.loads.pop(0)
+            action(await door.read_block(address, length))
         if self.late:
             late, self.late = self.late, []
             now = await door.now()

@@ -77,9 +77,18 @@ class Call:
         only."""
         return await self._calling.message()
 
+    @blocking
+    async def placed(self):
+        """Waits until the call has ended and the place given to ``start`` is not written to any more. True if the
+        answer lies there, False if the server gave one of another length, which is dropped. Raises a CallError."""
+        return await self._calling.placed()
+
+    async def left_alone(self):
+        """Waits until the place of a call that is over is not written to any more: one packet. Cannot be ended."""
+        await self._calling.left_alone()
+
     def cancel(self):
-        """The answer is not wanted any more: who waits for it gets CallCancelled, and the server is told. Nothing if
-        it was taken."""
+        """Gives the answer up: who waits for it gets CallCancelled, the server is told. Nothing if it was taken."""
         self._calling.cancel()
 
 
@@ -95,6 +104,8 @@ class Calling:
         ID of that CAB, number of the service.
     parcel : OutgoingMessage
         The request.
+    place : (int, int) or None
+        Byte address and bytes of the place for the answer.
 
     Members
     -------
@@ -113,6 +124,8 @@ class Calling:
         "_number",
         "_parcel",
         "_boot",
+        "_place",
+        "_filling",
         "_incoming",
         "_answer",
         "_begun",
@@ -128,7 +141,7 @@ class Calling:
         "_waiting",
     )
 
-    def __init__(self, requests, peer, server, service, parcel):
+    def __init__(self, requests, peer, server, service, parcel, place=None):
         self.over = False
         self.error = None
         self._requests = requests
@@ -139,6 +152,8 @@ class Calling:
         self._parcel = parcel
         self._number = peer.add(self)
         self._boot = peer.boot
+        self._place = place
+        self._filling = None  # Reassembly in the place that was asked for last
         self._incoming = None  # Reassembly of the answer
         self._answer = None  # Message
         self._begun = None  # CPU cycle
@@ -169,15 +184,11 @@ class Calling:
             if not self.over:
                 await requests.send(*self._fragment(index))
 
-    @blocking
     async def message(self):
         """See ``Call.message``."""
-        kernel = self._kernel
         while not self.over:
             # Its timer ends it at the deadline at the latest.
-            thread = kernel.current
-            self._waiting.append(thread)
-            await kernel.block(self, lambda: self._waiting.remove(thread))
+            await self._wait()
         if not self._parcel.own:
             await self._parcel.drained()
         if self.error is not None:
@@ -186,6 +197,32 @@ class Calling:
             raise ValueError("the answer has been taken before")
         answer, self._answer = self._answer, None
         return answer
+
+    async def _wait(self):
+        thread = self._kernel.current
+        self._waiting.append(thread)
+        await self._kernel.block(self, lambda: self._waiting.remove(thread))
+
+    async def placed(self):
+        """See ``Call.placed``."""
+        while not self.over:
+            await self._wait()
+        await self.left_alone()
+        answer = await self.message()
+        if (answer.address, answer.length) == self._place:
+            return True
+        answer.free()
+        return False
+
+    async def left_alone(self):
+        """See ``Call.left_alone``."""
+        while self._filling is not None and self._filling.busy:
+            self._waiting.append(self._kernel.current)
+            await self._kernel.block(self, None)
+
+    def _wake(self, _=None):
+        while self._waiting:
+            self._kernel.wake(self._waiting.pop(0))
 
     # -- what is sent; both levels -------------------------------------------------------------------
     def _first(self):
@@ -220,7 +257,8 @@ class Calling:
                 CallCancelled(f"the call of service {self._service} on CAB {self._server} was cancelled"), tell=True
             )
         elif self._answer is not None:
-            self._answer.free()
+            if self._place is None or self._answer.address != self._place[0]:
+                self._answer.free()
             self._answer = None
 
     def _end(self, error=None, tell=False):
@@ -229,9 +267,10 @@ class Calling:
         self.over = True
         self.error = error
         self._parcel.release()
-        if self._incoming is not None:
-            self._incoming.give_up()
-            self._incoming = None
+        for incoming in (self._incoming, self._filling):
+            if incoming is not None and not incoming.taken:
+                incoming.give_up()
+        self._incoming = None
         if error is None:
             counters.answers += 1
         else:
@@ -241,9 +280,7 @@ class Calling:
             self._tell(PacketKind.CANCEL)
         else:
             self._forget()
-        for thread in self._waiting:
-            self._kernel.wake(thread)
-        self._waiting.clear()
+        self._wake()
 
     def _forget(self):
         """Nothing more is to be done for it."""
@@ -311,7 +348,11 @@ class Calling:
             return None
         incoming = self._incoming
         if incoming is None:
-            return Reassembly.begin(self._requests.memory, packet.length)
+            memory, length = self._requests.memory, packet.length
+            if self._place is None or length != self._place[1]:
+                return Reassembly.begin(memory, length)
+            self._filling = Reassembly(memory, length, self._place[0], self._wake)
+            return self._filling
         return incoming if incoming.assembly.length == packet.length and incoming.assembly.wants(packet.index) else None
 
     def take(self, packet, incoming):

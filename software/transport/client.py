@@ -73,7 +73,7 @@ class Client:
         self.memory = requests.memory
         self._peers = {}  # CAB ID -> Peer
 
-    async def start(self, server, service, data, timeout_us):
+    async def start(self, server, service, data, timeout_us, place):
         """See ``Requests.start``."""
         requests, kernel = self.requests, self.kernel
         kernel.check_pending()
@@ -83,6 +83,8 @@ class Client:
             raise ValueError(f"a time-out is more than 0 us, not {timeout_us}")
         if server == requests.number:
             raise ValueError(f"{kernel.name} calls itself: call the service's function instead")
+        if place is not None:
+            self.memory.admit(*place)
         route = await requests.datalink.find(server)
         kernel.door.spend(kernel.costs.request_call)
         peer = self._peers.get(server)
@@ -105,7 +107,7 @@ class Client:
             parcel.release()
             raise
         requests.counters.calls += 1
-        calling = Calling(requests, peer, server, service, parcel)
+        calling = Calling(requests, peer, server, service, parcel, place)
         await calling.begin(timeout_us)
         return Call(calling)
 

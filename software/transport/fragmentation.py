@@ -144,16 +144,22 @@ class Reassembly:
         Where it lies.
     taken : bool
         Whether it has become a Message.
+    busy : bool
+        Whether the DMA of a fragment runs.
+
+    ``free``: called with the address when the block is not needed any more and no Message has it; by default
+    ``memory.free``.
     """
 
-    __slots__ = ("memory", "assembly", "address", "taken", "_busy", "_given_up")
+    __slots__ = ("memory", "assembly", "address", "taken", "busy", "_free_block", "_given_up")
 
-    def __init__(self, memory, length, address):
+    def __init__(self, memory, length, address, free=None):
         self.memory = memory
+        self._free_block = free or memory.free
         self.assembly = Assembly(length)
         self.address = address
         self.taken = False
-        self._busy = False  # the DMA of a fragment runs
+        self.busy = False
         self._given_up = False
 
     @classmethod
@@ -168,12 +174,12 @@ class Reassembly:
 
     def place(self, index):
         """Byte address for fragment ``index``, whose DMA begins: until ``placed``, the block stays."""
-        self._busy = True
+        self.busy = True
         return self.memory.base if self.address is None else self.address + index * MAX_DATA
 
     def placed(self):
         """The DMA has ended. False if the message has been given up meanwhile."""
-        self._busy = False
+        self.busy = False
         if self._given_up:
             self._free()
         return not self._given_up
@@ -181,13 +187,13 @@ class Reassembly:
     def give_up(self):
         """It is not wanted any more: frees the block, at once or behind the DMA."""
         self._given_up = True
-        if not self._busy:
+        if not self.busy:
             self._free()
 
     def _free(self):
         if self.address is not None:
-            self.memory.free(self.address)
-            self.address = None
+            address, self.address = self.address, None
+            self._free_block(address)
 
     def message(self, source, number, mailbox=None):
         """The Message, once all has arrived; the block is its own from now on."""

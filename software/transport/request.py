@@ -113,10 +113,14 @@ class Requests(Exchange):
             raise
 
     @blocking
-    async def start(self, destination, data=b"", timeout_us=None):
+    async def start(self, destination, data=b"", timeout_us=None, place=None):
         """Begins a call and returns its Call. As many as wanted may be under way, 64 to one CAB: beyond that it
-        waits until the oldest has ended."""
-        return await self._client.start(*self.datalink.destination(destination, "service"), data, timeout_us)
+        waits until the oldest has ended.
+
+        ``place``: (byte address, bytes) in data memory. An answer of exactly so many bytes is stored there, and not
+        into a block of its own; ``Call.placed`` tells when. The place must stay until that has returned.
+        """
+        return await self._client.start(*self.datalink.destination(destination, "service"), data, timeout_us, place)
 
     def serve(self, service, capacity=64):
         """Offers service number ``service`` (0 to 65535): a Service, for the task that calls this and for those that

@@ -219,6 +219,7 @@ class Server:
                 return
         elif packet.kind is PacketKind.ACK:
             if work is not None and work.state is State.ANSWERED:
+                work.acknowledged = True
                 self._drop(work)
         elif packet.kind is PacketKind.LACKS:
             self._send_again(work, packet)

@@ -21,6 +21,8 @@ class Request:
         Its bytes in data memory; freed by ``reply``.
     cancelled : bool
         Whether the client does not want the answer any more.
+    acknowledged : bool
+        Whether the client has told that it has the answer.
     """
 
     __slots__ = ("source", "number", "_server", "_work")
@@ -43,6 +45,11 @@ class Request:
     def cancelled(self):
         """See above."""
         return self._work.cancelled
+
+    @property
+    def acknowledged(self):
+        """See above."""
+        return self._work.acknowledged
 
     @property
     def length(self):

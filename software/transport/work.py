@@ -49,6 +49,8 @@ class Work:
         Whether nobody waits for the answer.
     waiter : Thread or None
         The one that waits in ``Request.reply``.
+    acknowledged : bool
+        Whether the client has the answer.
     """
 
     __slots__ = (
@@ -66,6 +68,7 @@ class Work:
         "looks",
         "gone",
         "waiter",
+        "acknowledged",
     )
 
     def __init__(self, source, number, boot, inbox):
@@ -83,6 +86,7 @@ class Work:
         self.looks = 0
         self.gone = False
         self.waiter = None
+        self.acknowledged = False
 
     def __repr__(self):
         return f"<Request {self.number} from CAB {self.source}: {self.state.value}>"
