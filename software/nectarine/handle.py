@@ -244,7 +244,8 @@ class ReceiveHandle(Handle):
     def ready(self):
         """See Handle."""
         receive = self._receive
-        short = receive.arrival is not None and not receive.arrival.transfer
+        arrival = receive.arrival
+        short = arrival is not None and not (arrival.transfer or arrival.moving)
         return self.done or self.error is not None or receive.error is not None or short
 
     def _early(self, receive):
@@ -302,6 +303,7 @@ class ReceiveHandle(Handle):
         try:
             if receive.error is not None:
                 raise receive.error
+            await self.task.inbox.wait(self, lambda: not arrival.moving)
             if arrival.transfer:
                 await self._give(arrival)
                 await self._pull(arrival)
