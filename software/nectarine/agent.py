@@ -28,6 +28,8 @@ class Command(IntEnum):
     WITHDRAWN = 2  # the transfer is no more
     START = 3  # the task shall start
     END = 4  # the task shall end
+    QUERY = 5  # whether the transfer has been received: nothing was heard of it for some time
+    RECEIVED = 6  # it has been
 
 
 @dataclass(slots=True)
@@ -69,6 +71,7 @@ class Agent:
         "_local",
         "_inboxes",
         "_gone",
+        "_coming",
     )
 
     def __init__(self, cab, directory, on_start, on_end):
@@ -76,13 +79,14 @@ class Agent:
         self.kernel = cab.kernel
         self.directory = directory
         self.channels = Channels(cab, self._deliver, self._lost)
-        self.transfers = Transfers(cab)
+        self.transfers = Transfers(cab, self._query)
         self.counters = AgentCounters()
         self.on_start = on_start
         self.on_end = on_end
         self._local = LocalChannel(self.channels)
         self._inboxes = {}  # number of a task of this CAB -> Inbox
         self._gone = set()  # (CAB ID, number) of tasks of other CABs of which it was told that they are not there
+        self._coming = set()  # (CAB ID, transfer) of long messages that have not been received
 
     def channel(self, cab):
         """The Channel to the CAB of that ID, or the LocalChannel."""
@@ -97,12 +101,13 @@ class Agent:
         return inbox
 
     def begin(self, number):
-        """A task begins. Returns its Inbox."""
+        """A task is about to begin."""
         self.channels.users += 1
-        return self.inbox(number)
+        self.inbox(number)
 
     async def finish(self, number):
-        """A task has ended: what it has not received is dropped, and senders that wait are told."""
+        """A task has ended: what it has not received is dropped, and senders that wait are told. Returns how many
+        messages there were."""
         inbox = self._inboxes.pop(number)
         for arrival in inbox.arrivals:
             self.counters.unreceived += 1
@@ -120,10 +125,15 @@ class Agent:
             await arrival.channel.give(slot)
         if not arrival.transfer:
             return
+        self.received(arrival)
         if arrival.channel is self._local:
             self.transfers.end(arrival.transfer, self._ended(number))
         else:
             await arrival.channel.send(self._command(number, Command.REFUSED, arrival.transfer))
+
+    def received(self, arrival):
+        """A message has been received, or never will be."""
+        self._coming.discard((arrival.source[0], arrival.transfer))
 
     def _ended(self, number):
         return TaskEnded(f"task {self.directory.name(number)} has ended: it does not receive the message")
@@ -158,6 +168,8 @@ class Agent:
             return
         inbox = self.inbox(to)
         if inbox is not None:
+            if transfer:
+                self._coming.add((channel.peer, transfer))
             inbox.arrive(Arrival((channel.peer, number), type, length, transfer, channel, slot))
             return
         self.counters.refused += 1
@@ -174,6 +186,11 @@ class Agent:
             self.transfers.end(transfer, self._ended(number))
         elif command == Command.WITHDRAWN:
             self._withdrawn(peer, transfer)
+        elif command == Command.QUERY:
+            if (peer, transfer) not in self._coming:
+                self.channels[peer].send_late(self._command(number, Command.RECEIVED, transfer))
+        elif command == Command.RECEIVED:
+            self.transfers.end(transfer)
         elif command == Command.START:
             self.on_start(self, number)
         elif command == Command.END:
@@ -181,7 +198,13 @@ class Agent:
         else:
             self.counters.malformed += 1
 
+    def _query(self, transfer):
+        """At interrupt level: nothing was heard of a transfer for some time."""
+        cab, number = transfer.to
+        self.channels[cab].send_late(self._command(number, Command.QUERY, transfer.number))
+
     def _withdrawn(self, peer, transfer):
+        self._coming.discard((peer, transfer))
         for inbox in self._inboxes.values():
             for arrival in list(inbox.arrivals):
                 if arrival.source[0] == peer and arrival.transfer == transfer:

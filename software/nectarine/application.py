@@ -60,6 +60,11 @@ class Application:
         agent = self._agents[cab.name] = Agent(cab, self.tasks, self.start, self.end)
         self.system.spawn(cab.name, agent.transfers.serve, name="long messages", daemon=True)
 
+    @property
+    def agents(self):
+        """What Nectarine does on each CAB: its counters."""
+        return list(self._agents.values())
+
     # -- for main ------------------------------------------------------------------------------------
     def spawn(self, name, function, *args, on=None, count=None):
         """Before a run: ``function(task, *args)``, async or plain, becomes a task of that name, on the CAB named
@@ -72,6 +77,7 @@ class Application:
         for record in records:
             agent = self._agents[record.cab]
             record.agent = agent
+            agent.begin(record.number)
             self._threads[record.number] = self.system.spawn(record.cab, self._run, agent, record, name=record.name)
         return records[0] if count is None else records
 
@@ -110,18 +116,24 @@ class Application:
         """On the CAB of ``agent``: the task of that number begins. From both levels."""
         record = self.tasks.at((agent.cab.id, number))
         record.agent = agent
+        agent.begin(number)
         kernel = agent.kernel
         thread = self._threads[number] = kernel.spawn(self._run, agent.cab, agent, record, name=record.name)
         self.system.adopt(agent.cab, thread)
 
     def end(self, agent, number):
         """On the CAB of ``agent``: ends the task of that number. From both levels."""
-        thread = self._threads.get(number)
-        if thread is not None and self.tasks.at((agent.cab.id, number)).agent is agent:
-            thread.end()
+        record = self.tasks.at((agent.cab.id, number))
+        if record.agent is not agent:
+            return
+        if not record.begun:
+            record.finish(End.ENDED)
+            agent.kernel.spawn(agent.finish, number, name=f"the end of {record.name}")
+        self._threads[number].end()
 
     async def _run(self, _, agent, record):
         """The thread of a task."""
+        record.begun = True
         task = Task(self, record, agent)
         try:
             record.finish(End.RETURNED, 0, await as_coroutine(record.function, task, *record.args))

@@ -70,6 +70,7 @@ class Channel:
         "_acked",
         "_limit",
         "_lengths",
+        "_writing",
         "_block",
         "_flying",
         "_coming",
@@ -108,6 +109,7 @@ class Channel:
         self._acked = 0  # the first that is not acknowledged
         self._limit = 0  # the first that may not be sent
         self._lengths = [0] * SLOTS  # bytes in each slot of what was sent
+        self._writing = None  # number of the message that a thread is writing: its bytes may not be there yet
         self._block = None  # slots of both directions: those of what comes in first
         self._flying = 0  # packets of messages whose leaving is waited for
         # What comes in
@@ -265,10 +267,15 @@ class Channel:
         datalink = self.channels.datalink
         header, areas = self._packet(number)
         self._flying += 1
-        if datalink.out.immediate(len(route.packet) + 3):
-            await datalink.send(route, header, areas, True, self._left, None)
-        else:
-            datalink.post(route, header, areas, self._left)
+        self._writing = number
+        try:
+            if datalink.out.immediate(len(route.packet) + 3):
+                await datalink.send(route, header, areas, True, self._left, None)
+            else:
+                await self.kernel.door.now()  # the bytes are there when a handler carries the packet
+                datalink.post(route, header, areas, self._left)
+        finally:
+            self._writing = None
 
     def _left(self, _):
         self._flying -= 1
@@ -364,7 +371,7 @@ class Channel:
         if not self._open or number == self._next:
             self._tell(True)
             return
-        while number != self._next:
+        while number not in (self._next, self._writing):
             last = (number + 1) % _NUMBERS
             self._post(number, last == self._next)
             number = last

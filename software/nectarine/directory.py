@@ -41,7 +41,20 @@ class Record:
         Messages that it had not received when it ended.
     """
 
-    __slots__ = ("name", "number", "cab", "place", "function", "args", "end", "status", "result", "unreceived", "agent")
+    __slots__ = (
+        "name",
+        "number",
+        "cab",
+        "place",
+        "function",
+        "args",
+        "end",
+        "status",
+        "result",
+        "unreceived",
+        "agent",
+        "begun",
+    )
 
     def __init__(self, name, number, cab, cab_id, function, args):
         self.name = name
@@ -54,7 +67,8 @@ class Record:
         self.status = None
         self.result = None
         self.unreceived = 0
-        self.agent = None  # of its CAB's start, once it has begun
+        self.agent = None  # of the start of its CAB that has its thread
+        self.begun = False  # its function has been called
 
     def __repr__(self):
         return f"<task {self.name}, number {self.number}, on {self.cab}>"

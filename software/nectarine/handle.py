@@ -205,8 +205,6 @@ class ReceiveHandle(Handle):
     buffer : Buffer, writable bytes-like or None
     sources : Sources
     selector : int or callable
-    early : bool
-        Whether a long message is fetched as soon as it has come, though nobody waits for it.
 
     Members
     -------
@@ -218,7 +216,7 @@ class ReceiveHandle(Handle):
 
     __slots__ = ("source", "data", "_receive", "_buffer", "_fetching")
 
-    def __init__(self, task, buffer, sources, selector, early):
+    def __init__(self, task, buffer, sources, selector):
         super().__init__(task)
         self.source = self.data = None
         if buffer is not None and not isinstance(buffer, Buffer):
@@ -227,9 +225,7 @@ class ReceiveHandle(Handle):
                 raise TypeError("a message is received into a Buffer or a writable object such as bytearray")
         self._buffer = buffer
         self._fetching = None  # Thread that does it
-        self._receive = Receive(
-            sources, selector, None if buffer is None else len(buffer), self._early if early else None
-        )
+        self._receive = Receive(sources, selector, None if buffer is None else len(buffer))
         kernel = task.cab.kernel
         kernel.door.spend(kernel.costs.nectarine_receive)
         if isinstance(buffer, Buffer):
@@ -244,13 +240,21 @@ class ReceiveHandle(Handle):
     def ready(self):
         """See Handle."""
         receive = self._receive
-        arrival = receive.arrival
-        short = arrival is not None and not (arrival.transfer or arrival.moving)
-        return self.done or self.error is not None or receive.error is not None or short
+        return self.done or self.error is not None or receive.error is not None
+
+    async def begin(self):
+        """From now on the message is fetched as soon as it has come, though nobody waits for it: at once if it is short
+        and there, else by a thread."""
+        arrival = self._receive.arrival
+        if arrival is not None and not arrival.transfer:
+            await self._fetch()
+        self._receive.on_match = self._early
+        if not self.done:
+            self.hasten()
 
     def _early(self, receive):
-        """A message has come, and nobody waits for it: a thread fetches it, if it is long."""
-        if receive.arrival.transfer and self._fetching is None:
+        """A message has come, and nobody waits for it: a thread fetches it."""
+        if self._fetching is None:
             self._fetching = self.task.cab.kernel.spawn(self._fetch_early, name=f"{self.task.name}: {self}")
 
     async def _fetch_early(self):
@@ -261,8 +265,8 @@ class ReceiveHandle(Handle):
             self.task.inbox.changed()
 
     def hasten(self):
-        """Whoever waits for one of several: what has come is fetched."""
-        if self._receive.arrival is not None:
+        """Has what has come fetched by a thread: for whoever does something else, or waits for one of several."""
+        if self._receive.arrival is not None and not self.done:
             self._early(self._receive)
 
     async def _wait(self, timeout_us):
@@ -373,6 +377,7 @@ class ReceiveHandle(Handle):
 
     def _accept(self, arrival):
         """The message is there."""
+        self.task.agent.received(arrival)
         self.source = self.task.directory.at(arrival.source)
         self.type, self.length = arrival.type, arrival.length
         self._receive.done = True
@@ -384,7 +389,8 @@ class ReceiveHandle(Handle):
         self.error = error
         self.done = error is None
 
-    def cancel(self):
+    @blocking
+    async def cancel(self):
         """Wants the message no more. Raises TooLate if it has come: then ``wait`` gives it."""
         inbox, receive = self.task.inbox, self._receive
         if receive not in inbox.receives:

@@ -89,7 +89,7 @@ class Receive:
 
     __slots__ = ("sources", "selector", "room", "arrival", "error", "done", "waiter", "on_match", "order")
 
-    def __init__(self, sources, selector, room, on_match=None):
+    def __init__(self, sources, selector, room):
         self.sources = sources
         self.selector = selector
         self.room = room
@@ -97,7 +97,7 @@ class Receive:
         self.error = None
         self.done = False
         self.waiter = None
-        self.on_match = on_match
+        self.on_match = None
         self.order = 0
 
     @property

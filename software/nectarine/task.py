@@ -49,7 +49,7 @@ class Task:
         self.agent = agent
         self.cab = agent.cab
         self.directory = application.tasks
-        self.inbox = agent.begin(record.number)
+        self.inbox = agent.inbox(record.number)
         self.copies = Copies()
         self.handles = {}  # those that are under way (a dict as an ordered set)
         self._buffers = []
@@ -125,7 +125,7 @@ class Task:
         ``length``, ``data``. Raises BufferTooShort (the message is kept), PeerStopped, PeerStartedAnew if it can come
         from one CAB only; TimedOut after ``timeout_us`` microseconds.
         """
-        handle = ReceiveHandle(self, buffer, self._sources(source), self._selector(type), False)
+        handle = ReceiveHandle(self, buffer, self._sources(source), self._selector(type))
         try:
             return await handle.wait(timeout_us)
         except GeneratorExit:
@@ -134,9 +134,12 @@ class Task:
             await handle.abandon()
             raise
 
-    def ireceive(self, buffer=None, source=ANY, type=ANY):
+    @blocking
+    async def ireceive(self, buffer=None, source=ANY, type=ANY):
         """Begins what ``receive`` does, and returns its Handle at once."""
-        return ReceiveHandle(self, buffer, self._sources(source), self._selector(type), True)
+        handle = ReceiveHandle(self, buffer, self._sources(source), self._selector(type))
+        await handle.begin()
+        return handle
 
     @blocking
     async def probe(self, source=ANY, type=ANY, timeout_us=0):

@@ -19,6 +19,7 @@ from ..errors import (
     ServiceMissing,
 )
 from ..transport.datagram import MAX_MESSAGE
+from ..transport.fragments import count
 
 __all__ = ["SERVICE", "Transfer", "Transfers"]
 
@@ -30,6 +31,9 @@ _PULL = Struct(">III")
 _TOGETHER = 2
 #: Times that a piece is asked for, if the call fails in a way that another may not.
 _ATTEMPTS = 4
+#: Microseconds until the receiver is asked whether it has all: 10 ms, and for each fragment twice the time that it
+#: takes on the fiber; doubled each time, up to half a second.
+_FIRST_US, _FRAGMENT_US, _MOST_US = 10_000, 200, 500_000
 #: Bytes that the CPU copies at once between tasks of one CAB.
 _CHUNK = 4096
 
@@ -53,9 +57,13 @@ class Transfer:
         Pieces that are being read.
     begun, over : bool, bool
         Whether any piece was asked for; whether ``then`` was called.
+    timer : Timer or None
+        Until the receiver is asked whether it has all.
+    queries : int
+        How often it was.
     """
 
-    __slots__ = ("number", "to", "address", "length", "then", "under", "begun", "over", "_pulled")
+    __slots__ = ("number", "to", "address", "length", "then", "under", "begun", "over", "timer", "queries", "_pulled")
 
     def __init__(self, number, to, address, length, then):
         self.number = number
@@ -66,6 +74,8 @@ class Transfer:
         self.under = 0
         self.begun = False
         self.over = False
+        self.timer = None
+        self.queries = 0
         self._pulled = {}  # offset -> bytes
 
     def pulled(self, offset, length):
@@ -86,12 +96,15 @@ class Transfers:
     Parameters
     ----------
     cab : Cab
+    query : callable(Transfer)
+        Asks the receiver, at interrupt level, whether it has all of a transfer.
     """
 
-    __slots__ = ("cab", "kernel", "memory", "_out", "_count")
+    __slots__ = ("cab", "kernel", "memory", "query", "_out", "_count")
 
-    def __init__(self, cab):
+    def __init__(self, cab, query):
         self.cab = cab
+        self.query = query
         self.kernel = cab.kernel
         self.memory = cab.memory
         self._out = {}  # number -> Transfer
@@ -106,15 +119,20 @@ class Transfers:
         return transfer
 
     def end(self, number, error=None):
-        """Nothing more will be pulled of that transfer; nothing if it is over. Pieces under way are read to their
-        end."""
+        """The receiver has all of that transfer, or (``error``) will have no more of it; nothing if it is over. Pieces
+        under way are read to their end before an error is told."""
         transfer = self._out.get(number)
         if transfer is not None:
-            del self._out[number]
-            if not transfer.under:
+            self._forget(transfer)
+            if error is None or not transfer.under:
                 transfer.end(error)
             else:
                 transfer.then, then = lambda _: then(error), transfer.then
+
+    def _forget(self, transfer):
+        del self._out[transfer.number]
+        if transfer.timer is not None:
+            self.cab.timers.cancel(transfer.timer)
 
     def lost(self, cab, error):
         """No task of that CAB will receive anything more."""
@@ -144,14 +162,27 @@ class Transfers:
             return
         transfer.begun = True
         transfer.under += 1
+        if transfer.timer is None:
+            transfer.timer = await self.cab.timers.after(self._patience(transfer), self._ask_after, transfer)
         try:
             await request.reply([(transfer.address + offset, length)])
         finally:
             transfer.under -= 1
-            if request.acknowledged and transfer.pulled(offset, length) and self._out.pop(number, None) is not None:
+            if request.acknowledged and transfer.pulled(offset, length) and number in self._out:
+                self._forget(transfer)
+            if number not in self._out and not transfer.under:
                 transfer.end()
-            elif number not in self._out and not transfer.under:
-                transfer.end()
+
+    def _patience(self, transfer):
+        """CPU cycles until the receiver of a transfer is asked: an acknowledgment may have been lost."""
+        first = _FIRST_US + _FRAGMENT_US * count(transfer.length)
+        return round(min(first << transfer.queries, _MOST_US) * self.kernel.door.cpu_hz / 1_000_000)
+
+    def _ask_after(self, transfer, now):
+        """At interrupt level, when the timer of a transfer has gone off."""
+        transfer.queries += 1
+        self.query(transfer)
+        transfer.timer = self.cab.timers.at(now + self._patience(transfer), self._ask_after, transfer)
 
     # -- in ------------------------------------------------------------------------------------------
     async def pull(self, arrival, address):
@@ -211,9 +242,9 @@ class Transfers:
             done = True
         finally:
             transfer.under -= 1
-            if done and self._out.pop(transfer.number, None) is not None:
-                transfer.end()
-            elif transfer.number not in self._out:
+            if done and transfer.number in self._out:
+                self._forget(transfer)
+            if transfer.number not in self._out:
                 transfer.end()
         return True
 

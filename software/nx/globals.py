@@ -98,7 +98,7 @@ class GlobalCalls:
     async def _take(self, kind, node):
         """Receives bytes from the process of the same id on ``node``."""
         sources = Sources(frozenset([self.nx.record(kind.name, node, self.pid).place]), f"node {node}")
-        receiving = Receiving(self, kind.name, OWN_TYPES + kind, None, bool(self.hooks), sources)
+        receiving = Receiving(self, kind.name, OWN_TYPES + kind, None, sources)
         await self.finish_operation(receiving)
         return receiving.data
 

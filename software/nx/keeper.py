@@ -117,6 +117,7 @@ class Keeper:
         finally:
             arrival.moving = False
             if done:
+                self.task.agent.received(arrival)
                 arrival.transfer, arrival.slot, arrival.channel = 0, address - ENVELOPE.size, self._kept
             else:
                 memory.free(address)

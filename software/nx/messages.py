@@ -84,20 +84,18 @@ class Receiving(ReceiveHandle):
     selector : int or callable
         As ``selector_of`` makes it.
     buffer : Buffer, memoryview or None
-    early : bool
-        Whether a long message is fetched although nobody waits for it.
     sources : Sources
     """
 
     __slots__ = ("process", "call", "room", "selector", "sources")
 
-    def __init__(self, process, call, selector, buffer, early, sources=ANYONE):
+    def __init__(self, process, call, selector, buffer, sources=ANYONE):
         self.process = process
         self.call = call
         self.selector = selector
         self.sources = sources
         self.room = None if buffer is None else len(buffer)
-        super().__init__(process.task, buffer, sources, selector, early)
+        super().__init__(process.task, buffer, sources, selector)
 
     def __str__(self):
         what = _words(self.selector) if self.sources is ANYONE else f"a message of {self.sources.words}"
@@ -139,6 +137,9 @@ class Sending:
     def ready(self):
         """Whether all have left, or never will."""
         return all(handle.ready for handle in self.handles)
+
+    async def begin(self):
+        """Nothing: sends go on by themselves."""
 
     async def outcome(self):
         """Waits until all have left. Raises the error of the first that never will."""

@@ -99,6 +99,7 @@ class Process(GlobalCalls):
     async def finish_operation(self, operation):
         """Waits for the end of a Sending or a Receiving, and returns its outcome; handlers run meanwhile."""
         if self.hooks:
+            await operation.begin()
             await self.until(operation, lambda: operation.ready)
         return await operation.outcome()
 
@@ -114,9 +115,11 @@ class Process(GlobalCalls):
         copy.free()
         return sending
 
-    def receiving(self, call, typesel, buf, length, early):
-        """Begins to receive. Returns the Receiving."""
-        return Receiving(self, call, selector_of(call, typesel), buffer_of(call, buf, length, True), early)
+    async def receiving(self, call, typesel, buf, length):
+        """Begins to receive, whether anything waits for the message or not. Returns the Receiving."""
+        receiving = Receiving(self, call, selector_of(call, typesel), buffer_of(call, buf, length, True))
+        await receiving.begin()
+        return receiving
 
     def _number(self, operation):
         self._last += 1
@@ -168,7 +171,7 @@ class Process(GlobalCalls):
         """Receives the oldest message that ``typesel`` selects into ``buf``, which has room for ``length`` bytes; waits
         until it is there. A longer message is an error that ends the process."""
         await self.enter()
-        receiving = self.receiving("crecv", typesel, buf, length, bool(self.hooks))
+        receiving = Receiving(self, "crecv", selector_of("crecv", typesel), buffer_of("crecv", buf, length, True))
         self._receipt = await self.finish_operation(receiving)
 
     @blocking
@@ -193,7 +196,7 @@ class Process(GlobalCalls):
         """Begins what ``crecv`` does. Returns a message id; ``msgwait`` or ``msgdone`` tells when the message is in
         ``buf``."""
         await self.enter()
-        return self._number(self.receiving("irecv", typesel, buf, length, True))
+        return self._number(await self.receiving("irecv", typesel, buf, length))
 
     @blocking
     async def msgwait(self, mid):
@@ -233,7 +236,7 @@ class Process(GlobalCalls):
         if not callable(handler):
             raise ProgramError(f"hrecv: the handler is a function of type, count, node and pid, not {handler!r}")
         await self.enter()
-        self.hooks.append(_Hook(self.receiving("hrecv", typesel, buf, length, True), handler))
+        self.hooks.append(_Hook(await self.receiving("hrecv", typesel, buf, length), handler))
 
     @blocking
     async def masktrap(self, state):

@@ -10,7 +10,7 @@ from nectar.software.kernel.message import Message
 from nectar.software.packet import ASK, MAX_DATA, PacketKind, Protocol
 from nectar.software.transport.datagram import MAX_MESSAGE
 from nectar.verification import seeds
-from nectar.verification.software.helpers import BACKENDS, pattern
+from nectar.verification.software.helpers import BACKENDS, model, nothing_leaks, pattern
 from nectar.verification.software.tamper import Rule, Tamperer
 from nectar.verification.software.transport.exchange import whole
 
@@ -311,4 +311,57 @@ def test_wrong_arguments_are_refused():
 
     with whole() as system:
         system.spawn("CAB1", main)
+        system.go()
+
+
+@pytest.mark.parametrize("length", [1, 1004, 5000])
+def test_an_answer_is_stored_in_the_place_that_the_client_names(length):
+    """And nothing around it is touched; an answer of another length is dropped."""
+
+    async def serve(cab):
+        service = cab.request.serve(SERVICE)
+        for _ in range(2):
+            request = await service.receive()
+            await request.reply(await request.read())
+
+    async def call(cab):
+        block = await cab.memory.allocate(length + 8)
+        cab.memory.write(block, b"\7" * (length + 8))
+        used = cab.memory.used
+        placed = await cab.request.start((2, SERVICE), pattern(length), place=(block + 4, length))
+        other = await cab.request.start((2, SERVICE), pattern(length + 1), place=(block + 4, length))
+        assert await placed.placed() and not await other.placed()
+        assert await cab.memory.read(block, length + 8) == b"\7" * 4 + pattern(length) + b"\7" * 4
+        assert cab.memory.used == used
+        with pytest.raises(ValueError, match="do not lie in CAB1's data memory"):
+            await cab.request.start((2, SERVICE), b"", place=(0, 4))
+        cab.memory.free(block)
+
+    with model() as system:
+        system.spawn("CAB2", serve)
+        system.spawn("CAB1", call)
+        system.go()
+
+
+@pytest.mark.parametrize("after_us", range(60, 460, 50))
+def test_a_place_is_not_written_to_any_more_when_a_cancelled_call_leaves_it_alone(after_us):
+    async def serve(cab):
+        service = cab.request.serve(SERVICE)
+        request = await service.receive()
+        await request.reply(pattern(3000))
+
+    async def call(cab):
+        block = await cab.memory.allocate(3000)
+        placed = await cab.request.start((2, SERVICE), b"", place=(block, 3000))
+        await cab.sleep(after_us)
+        placed.cancel()
+        await placed.left_alone()
+        cab.memory.write(block, bytes(3000))
+        await cab.sleep(2000)
+        assert await cab.memory.read(block, 3000) == bytes(3000)
+        cab.memory.free(block)
+
+    with model() as system, nothing_leaks(system, settle_ps=10**12):
+        system.spawn("CAB2", serve)
+        system.spawn("CAB1", call)
         system.go()

@@ -1,0 +1,34 @@
+"""What the tests of Nectarine share: applications on small systems."""
+
+from contextlib import contextmanager
+
+from nectar.software.nectarine import Application
+from nectar.verification.software.helpers import drive, model, nothing_leaks
+
+__all__ = ["LIMIT", "application", "run_tasks"]
+
+#: In which all comes to rest, in picoseconds: answers that were not acknowledged are kept for 500 ms.
+SETTLE = 10**12
+#: Simulated time that no test needs: two seconds, in picoseconds.
+LIMIT = 2 * 10**12
+
+
+@contextmanager
+def application(topology="hub:2", leaks=False, placement=None, functions=None, **options):
+    """An Application on a system as of ``helpers.model``; ``go()`` runs it. Nothing may be left, unless it
+    ``leaks``."""
+    with model(topology, **options) as system, nothing_leaks(system, not leaks, SETTLE):
+        made = Application(system, placement, functions)
+        made.go = lambda limit=LIMIT: drive(made.run(limit))
+        yield made
+
+
+def run_tasks(*tasks, **options):
+    """Runs functions, each with its arguments in a tuple, as tasks ``a``, ``b``, … on CAB1, CAB2, …; returns what they
+    return."""
+    options.setdefault("topology", f"hub:{max(2, len(tasks))}")
+    with application(**options) as made:
+        for index, (function, *args) in enumerate(tasks):
+            made.spawn(chr(ord("a") + index), function, *args, on=f"CAB{index + 1}")
+        made.go()
+        return [record.result for record in made.tasks]
