@@ -5,6 +5,7 @@ library on top of Nectarine. Specification: docs/nx.md.
 """
 
 from ..errors import ProgramError
+from ..kernel.kernel import checked
 from ..kernel.plain import as_coroutine
 from ..nectarine import Application
 from .process import Process
@@ -74,8 +75,9 @@ class NX:
 
     def load(self, function, *args, node=ALL, pid=0):
         """Before a run: ``function(process, *args)``, async or plain, becomes process ``pid`` (0 to 19) of ``node``, of
-        several (a list of numbers), or of all. ProgramError if there is no such node, or it has that process already.
-        """
+        several (a list of numbers), or of all. ProgramError if there is no such node, or it has that process already;
+        TypeError for what is no function."""
+        checked(function)
         if isinstance(node, int):
             node = range(self.numnodes) if node == ALL else [node]
         if not isinstance(pid, int) or not 0 <= pid < PROCESSES:

@@ -12,7 +12,7 @@ __all__ = ["Keeper", "SHARE", "SLOTS_USED"]
 
 #: Short messages of one other CAB that may wait in the slots of its channel before one is moved.
 SLOTS_USED = 4
-#: Part of the data memory, 1 / SHARE, of which messages are kept in no more than what programs leave of it.
+#: Messages are kept as long as no more than 1 / SHARE of the data memory is in use, their blocks included.
 SHARE = 2
 
 
@@ -85,7 +85,8 @@ class Keeper:
         memory = self.task.cab.memory
         if self._refused is not None and memory.used >= self._refused:
             return False
-        return memory.used + length <= memory.size // SHARE
+        block = 1 << max(0, length - 1).bit_length()
+        return memory.used + block <= memory.size // SHARE
 
     async def _run(self):
         """The thread."""

@@ -8,7 +8,7 @@ from ..nectarine.buffer import Buffer
 from ..nectarine.handle import ReceiveHandle
 from ..nectarine.inbox import Sources, selects
 
-__all__ = ["ANYONE", "OWN_TYPES", "Receipt", "Receiving", "Sending", "buffer_of", "selector_of", "type_of"]
+__all__ = ["ANYONE", "OWN_TYPES", "Receipt", "Receiving", "Sending", "buffer_of", "selector_of", "type_of", "words_of"]
 
 #: Messages of any process.
 ANYONE = Sources(None, "any process")
@@ -39,7 +39,8 @@ def selector_of(call, typesel):
     return _any_type if typesel == -1 else typesel
 
 
-def _words(selector):
+def words_of(selector):
+    """What a selector takes, in words."""
     if selector is _any_type:
         return "any type"
     if selector >= 0:
@@ -98,7 +99,7 @@ class Receiving(ReceiveHandle):
         super().__init__(process.task, buffer, sources, selector)
 
     def __str__(self):
-        what = _words(self.selector) if self.sources is ANYONE else f"a message of {self.sources.words}"
+        what = words_of(self.selector) if self.sources is ANYONE else f"a message of {self.sources.words}"
         return f"{self.call} of {what}"
 
     async def outcome(self):

@@ -10,7 +10,7 @@ from ..nectarine.buffer import Buffer
 from ..nectarine.options import SHORT
 from .globals import GlobalCalls
 from .keeper import Keeper
-from .messages import ANYONE, Receipt, Receiving, Sending, buffer_of, selector_of, type_of
+from .messages import ANYONE, Receipt, Receiving, Sending, buffer_of, selector_of, type_of, words_of
 
 __all__ = ["Process"]
 
@@ -180,7 +180,7 @@ class Process(GlobalCalls):
         selector = selector_of("cprobe", typesel)
         await self.enter()
         inbox = self.task.inbox
-        await self.until(f"cprobe of selector {typesel}", lambda: inbox.find(ANYONE, selector) is not None)
+        await self.until(f"cprobe of {words_of(selector)}", lambda: inbox.find(ANYONE, selector) is not None)
         self._look(selector)
 
     # -- calls that return at once -------------------------------------------------------------------
