@@ -7,6 +7,7 @@ message that was not sent yet; in the end every message has been received once."
 import inspect
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given, note
 
 from nectar.software.nx import NX
@@ -171,3 +172,27 @@ def check(backend, plain, nodes, processes, steps):
             nx.load(function, number, places, steps[number], wanted[number], log, node=node, pid=pid)
         drive(nx.run(LIMIT))
     replay(log)
+
+
+SENT = ("sent", 0, 1, 5, b"first"), ("sent", 0, 1, 2, b"second"), ("sent", 0, 1, 5, b"third")
+
+
+@pytest.mark.parametrize(
+    "taken, allowed",
+    [
+        ([("took", 1, 0, 5, 5, b"first"), ("took", 1, 0, 5, 5, b"third"), ("took", 1, 0, MASK, 2, b"second")], True),
+        ([("took", 1, 0, -1, 5, b"first"), ("took", 1, 0, -1, 2, b"second"), ("took", 1, 0, -1, 5, b"third")], True),
+        ([("took", 1, 0, 5, 5, b"third"), ("took", 1, 0, 5, 5, b"first"), ("took", 1, 0, MASK, 2, b"second")], False),
+        ([("took", 1, 0, -1, 2, b"second"), ("took", 1, 0, 5, 5, b"first"), ("took", 1, 0, 5, 5, b"third")], False),
+        ([("took", 1, 0, 5, 5, b"first"), ("took", 1, 0, 5, 5, b"third")], False),
+        ([("took", 1, 0, 5, 5, b"other"), ("took", 1, 0, 5, 5, b"third"), ("took", 1, 0, MASK, 2, b"second")], False),
+        ([("took", 1, 0, MASK, 5, b"first"), ("took", 1, 0, -1, 2, b"second"), ("took", 1, 0, 5, 5, b"third")], False),
+        ([("took", 0, 1, -1, 5, b"first")], False),
+    ],
+)
+def test_the_replay_finds_what_is_not_allowed(taken, allowed):
+    if allowed:
+        replay([*SENT, *taken])
+    else:
+        with pytest.raises(AssertionError):
+            replay([*SENT, *taken])
