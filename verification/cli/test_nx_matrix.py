@@ -16,8 +16,9 @@ def test_the_more_nodes_the_faster(nectar, nodes, times):
     assert (done.returncode, done.stderr) == (0, "")
     said = re.fullmatch(r"(\d) nodes: ([\d.]+) ms, ([\d.]+) times as fast as one node computes\n", done.stdout)
     assert int(said[1]) == nodes and times <= float(said[3]) <= nodes
-    (result,) = json.loads((nectar.folder / "out.json").read_text())["results"]
-    assert result["id"] == "nx_matrix.time" and f"{result['value'] / 1000:.2f}" == said[2]
+    results = json.loads((nectar.folder / "out.json").read_text())["results"]
+    (took,) = [result["value"] for result in results if result["id"] == "nx_matrix.time"]
+    assert f"{took / 1000:.2f}" == said[2]
 
 
 def test_matrices_that_do_not_divide_evenly(nectar):

@@ -252,6 +252,27 @@ def test_handlers_do_not_interrupt_each_other_and_may_call_everything():
     assert run((sender,), (receiver,))[1] == [*range(count)]
 
 
+def test_the_info_calls_tell_after_a_handler_what_they_told_before():
+    def sender(process):
+        for type in (5, 6, 7):
+            csend(type, b"", 0, 1, 0)
+
+    def receiver(process):
+        process.cab.sleep(1000)
+        hrecv(5, None, 0, lambda *_: crecv(6, None, 0))
+        crecv(7, None, 0)
+        assert infotype() == 7
+        masktrap(1)
+        hrecv(8, None, 0, lambda *_: crecv(9, bytearray(1), 1))
+        csend(9, b"x", 1, 1, 0)
+        csend(8, b"", 0, 1, 0)
+        process.cab.sleep(1000)
+        masktrap(0)
+        assert not iprobe(9) and (infotype(), infonode(), infocount()) == (7, 0, 0)
+
+    run((sender,), (receiver,))
+
+
 def test_a_handler_costs_an_entry_and_an_exit_of_an_interrupt():
     def sender(process):
         csend(5, b"", 0, 1, 0)

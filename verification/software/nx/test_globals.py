@@ -116,6 +116,19 @@ def test_all_nodes_have_the_same_sum_bit_by_bit(nodes):
     assert len(set(results)) == 1 and results[0] == pytest.approx(sum(given))
 
 
+@pytest.mark.parametrize("nodes", [2, 3, 4, 7])
+def test_all_nodes_choose_the_same_of_equal_numbers(nodes):
+    """0.0 and -0.0 are equal; the result is the same on all nodes."""
+
+    def program(process):
+        x, y = ([-0.0 if mynode() % 2 else 0.0] for _ in range(2))
+        gdhigh(x, 1, [0.0])
+        gdlow(y, 1, [0.0])
+        return str(x + y)
+
+    assert len(set(everywhere(program, nodes=nodes)[0])) == 1
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("nodes", [1, 2, 3, 7, 8])
 def test_gsync_lets_nobody_go_before_all_have_come(nodes, backend):

@@ -41,6 +41,27 @@ def test_a_process_that_is_late_gets_everything_from_many_senders_in_order(backe
         assert not any(each.no_room or each.lost or each.malformed for each in counters)
 
 
+@pytest.mark.parametrize("fault", ["CAB1-HUB1.P0:errors=3e-4", "CAB2-HUB1.P1:errors=3e-4", "*:lost-ready=0.01"])
+def test_messages_that_wait_arrive_once_and_in_order_over_bad_fibers(fault):
+    count = 40
+
+    def sender(process):
+        for number in range(count):
+            data = pattern(SIZES[number % len(SIZES)], number)
+            csend(1, data, len(data), 1, 0)
+        gsync()
+
+    def receiver(process):
+        process.cab.sleep(50_000)
+        room = bytearray(SIZES[-1])
+        for number in range(count):
+            crecv(1, room, len(room))
+            assert bytes(room[: infocount()]) == pattern(SIZES[number % len(SIZES)], number)
+        gsync()
+
+    run((sender,), (receiver,), faults=[fault])
+
+
 @pytest.mark.parametrize("size", [101, 20_000])
 @pytest.mark.parametrize("same", [False, True], ids=["nodes", "processes"])
 def test_processes_that_send_to_each_other_first_do_not_wait_for_ever(size, same):
