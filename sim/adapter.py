@@ -7,7 +7,7 @@ board sees the same in every cycle as it would without wrapper.
 
 import re
 
-__all__ = ["nameless", "wrapper", "adapter", "kinds"]
+__all__ = ["VME_PINS", "adapter", "kinds", "nameless", "wrapper"]
 
 #: Inputs that the wrapper passes on as they are.
 _DIRECT = ("clk", "slept", "hub_id")
@@ -26,23 +26,21 @@ _CPU_PINS = (
     "wake_in",
     "slept",
 )
-_VME_PINS = tuple(
-    f"vme__{pin}"
-    for pin in (
-        "as_n",
-        "ds_n",
-        "write_n",
-        "lword_n",
-        "iack_n",
-        "address",
-        "am",
-        "data",
-        "iackin_n",
-        "dtack_pull",
-        "berr_pull",
-        "irq_pull",
-        "data_out",
-    )
+#: What a node needs of the pins of VME, without ``vme__``.
+VME_PINS = (
+    "as_n",
+    "ds_n",
+    "write_n",
+    "lword_n",
+    "iack_n",
+    "address",
+    "am",
+    "data",
+    "iackin_n",
+    "dtack_pull",
+    "berr_pull",
+    "irq_pull",
+    "data_out",
 )
 #: Open-collector lines of VME that the board and the node both see: what the board pulls is on the line at once.
 _WIRED = {"vme__dtack_n": "~vme__dtack_pull", "vme__berr_n": "~vme__berr_pull"}
@@ -110,12 +108,14 @@ def adapter(verilog, module, name, prefix, root_header, source):
     clocks = memories if len(memories) == 1 else [name for name in memories if name == "__Vtrigprevexpr___TOP__clk__0"]
     fill.append(f"pins.clk_before = {f'&model->rootp->{clocks[0]}' if clocks else 'nullptr'};")
     if cab:
-        fill.append(f"pins.cpu = {{{', '.join(f'&model->{_member(pin)}' for pin in _CPU_PINS)}}};")
-    if _VME_PINS[0] in names:
-        fill.append(f"pins.vme = {{{', '.join(f'&model->{_member(pin)}' for pin in _VME_PINS)}}};")
+        fill += [f"pins.cpu.{pin.removeprefix('bus__')} = &model->{_member(pin)};" for pin in _CPU_PINS]
+    if f"vme__{VME_PINS[0]}" in names:
+        fill += [f"pins.vme.{pin} = &model->{_member(f'vme__{pin}')};" for pin in VME_PINS]
     for fiber in fibers:
-        members = [_member(f"{fiber}__{pin}") for pin in _PORT_PINS]
-        fill.append(f"pins.ports.push_back({{{', '.join(f'&model->{member}' for member in members)}}});")
+        fill.append("pins.ports.emplace_back();")
+        fill += [
+            f"pins.ports.back().{pin.replace('__', '_')} = &model->{_member(f'{fiber}__{pin}')};" for pin in _PORT_PINS
+        ]
     # What a model does besides its logic takes two locks.
     root = f"{prefix}___024root"
     declared = f"void {root}___eval({root}* vlSelf);"

@@ -1,4 +1,4 @@
-// The engine as engine.py calls it, by ctypes.
+// The engine as core.py calls it, by ctypes.
 
 #include <algorithm>
 #include <cstring>
@@ -6,32 +6,17 @@
 #include "engine.h"
 
 using nectar::Engine;
+using nectar::Exchange;
 
 namespace {
-
-// What goes in and out with a run, in the order in which engine.py has it.
-struct Exchange {
-    // Out: whose turn it is, and what its software gets.
-    std::int64_t board;
-    std::int64_t level;
-    std::int64_t result;
-    std::int64_t number;   // RESUME with a number; with bytes: their address
-    std::int64_t length;   // of the bytes
-    std::int64_t address;  // of a bus error
-    std::int64_t write;    // whether that was a store
-    std::int64_t time_ps;
-    // In: how far to run, and what the software whose turn it was has left.
-    std::int64_t until;
-    std::int64_t operations = -1;  // -1: it was nobody's turn
-    std::int64_t bytes;            // of its block writes
-    std::int64_t handler;          // whether it has an interrupt handler
-};
 
 struct Handle {
     Engine engine;
     Exchange exchange{};
 
-    Handle(bool sleep, int log, std::size_t log_limit) : engine(sleep, static_cast<nectar::Log>(log), log_limit) {}
+    Handle(bool sleep, int log, std::size_t log_limit) : engine(sleep, static_cast<nectar::Log>(log), log_limit) {
+        exchange.operations = -1;
+    }
 };
 
 }  // namespace
@@ -57,7 +42,7 @@ void nectar_begin(Handle* handle) { handle->engine.begin(); }
 
 Exchange* nectar_exchange(Handle* handle) { return &handle->exchange; }
 
-// Room for operations (four words each) and for the bytes of block writes.
+// Room for words of operations and for the bytes of block writes.
 std::int64_t* nectar_words(Handle* handle, std::size_t count) {
     if (handle->engine.words.size() < count) handle->engine.words.resize(count);
     return handle->engine.words.data();
@@ -76,12 +61,19 @@ void nectar_halt(Handle* handle, int board) { handle->engine.halt(board); }
 
 void nectar_stop(Handle* handle, int board) { handle->engine.stop(board); }
 
-// A fault on a direction of a fiber; `numbers` are the members of Fault from key to delay.
-int nectar_fault(Handle* handle, int fiber, int harm, int of, const std::int64_t* numbers) {
-    nectar::Fault fault{static_cast<nectar::FaultEffect>(harm), static_cast<nectar::SymbolClass>(of),
-                        static_cast<std::uint64_t>(numbers[0]), numbers[1], static_cast<std::uint64_t>(numbers[2]),
-                        static_cast<std::uint64_t>(numbers[3]), static_cast<std::uint64_t>(numbers[4]), numbers[5],
-                         numbers[6], numbers[7]};
+// A fault on a direction of a fiber.
+int nectar_fault(Handle* handle, int fiber, int harm, int of, const nectar::FaultWords* words) {
+    nectar::Fault fault{};
+    fault.harm = static_cast<nectar::FaultEffect>(harm);
+    fault.of = static_cast<nectar::SymbolClass>(of);
+    fault.key = static_cast<std::uint64_t>(words->key);
+    fault.threshold = words->threshold;
+    fault.nth = static_cast<std::uint64_t>(words->nth);
+    fault.times = static_cast<std::uint64_t>(words->times);
+    fault.length = static_cast<std::uint64_t>(words->length);
+    fault.from = words->from;
+    fault.until = words->until;
+    fault.delay = words->delay;
     return handle->engine.fault(fiber, fault);
 }
 

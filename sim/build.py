@@ -21,7 +21,7 @@ from pathlib import Path
 from .. import hdl
 from ..cache import BuildError, Cache, digest
 from ..progress import Progress
-from . import adapter
+from . import adapter, numbers
 
 __all__ = ["BuildError", "ceiling", "compiler", "cores", "library", "units"]
 
@@ -111,9 +111,8 @@ class Build:
         self.flags = digest(
             *versions, repr((VERILATOR_FLAGS, _CXX_FLAGS, _SLOW_FLAGS, _DEFINES, _RUNTIME, _CORE)), platform.machine()
         )
-        self.ours = digest(
-            *texts([*sorted(_HERE.glob("*.cpp")), *sorted(_HERE.glob("*.h")), _HERE / "adapter.py", _HERE / "build.py"])
-        )
+        sources = [*sorted(_HERE.glob("*.cpp")), *sorted(_HERE.glob("*.h")), _HERE / "adapter.py", _HERE / "build.py"]
+        self.ours = digest(*texts(sources), numbers.header())
         self.compiler = None
 
     def make(self, name, suffix, sources, link):
@@ -159,7 +158,8 @@ class Build:
     def _objects(self, directory, jobs, sources):
         """Object files of everything; the parts that are not in the cache are compiled side by side."""
         include = self.verilator / "include"
-        includes = [f"-I{include}", f"-I{include / 'vltstd'}", f"-I{_HERE}"]
+        includes = [f"-I{include}", f"-I{include / 'vltstd'}", f"-I{_HERE}", f"-I{directory}"]
+        (directory / numbers.FILE).write_text(numbers.header())
         parts = {}
         for step in [
             f"{what} {kind}" for kind in self.boards for what in ("Verilog of", "Verilator on", "compiling")

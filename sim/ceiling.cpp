@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "board.h"
+#include "nectar_numbers.h"
 #include "port.h"
 #include "verilated.h"
 
@@ -22,15 +23,7 @@ namespace {
 using namespace nectar;
 
 constexpr int CABS = 16;
-constexpr std::int64_t HUB_PERIOD = 70'000, CAB_PERIOD = 62'500, SYMBOL = 80'000, DELAY = 100'000;
-constexpr int RESET = 4;
-// hdl/cab/addresses.py and hdl/hub/commands.py; a test compares them.
-constexpr std::uint32_t IRQ_PENDING = 0x200000, IRQ_ENABLE = 0x200020, TX_COMMAND = 0x200034, TX_ADDRESS = 0x200038,
-                        TX_AREA = 0x20003C, TX_READY = 0x200044, RX_ADDRESS = 0x20004C, RX_START = 0x200050,
-                        RX_RELEASE = 0x200054, DATA = 0x100000;
-constexpr std::uint32_t PACKET = 1 << 0, RECEIVED = 1 << 1, SENT = 1 << 3;
-constexpr std::uint32_t TEST_OPEN_RETRY = 0x06, CLOSE_ALL = 0x14, HUB_ID = 1, ANY_HUB = 0xFF;
-constexpr std::uint32_t WAIT_READY = 1u << 31, AREA_NOTIFY = 1u << 31, START = 1 << 30, END = 1 << 29, CRC = 1 << 28;
+constexpr std::uint32_t HUB_ID = 1;
 
 struct Model {
     const Kind* kind;
@@ -75,14 +68,14 @@ struct Cpu {
     void write(std::uint32_t address, std::uint32_t data) { queue.push_back({address, data, true}); }
 
     void send() {
-        write(TX_COMMAND, WAIT_READY | TEST_OPEN_RETRY << 16 | HUB_ID << 8 | send_to);
-        write(TX_ADDRESS, DATA);
-        write(TX_AREA, AREA_NOTIFY | START | END | CRC | area);
-        write(TX_COMMAND, CLOSE_ALL << 16 | ANY_HUB << 8);
+        write(reg::TX_COMMAND, reg::TX_COMMAND_WAIT_READY | hub::TEST_OPEN_RETRY << 16 | HUB_ID << 8 | send_to);
+        write(reg::TX_ADDRESS, region::DATA);
+        write(reg::TX_AREA, reg::TX_AREA_NOTIFY | reg::TX_AREA_START | reg::TX_AREA_END | reg::TX_AREA_CRC | area);
+        write(reg::TX_COMMAND, hub::CLOSE_ALL << 16 | hub::ANY_HUB << 8);
     }
 
     void begin() {
-        write(IRQ_ENABLE, PACKET | RECEIVED | SENT);
+        write(reg::IRQ_ENABLE, irq::PACKET | irq::RECEIVED | irq::SENT);
         if (talks) {
             send();
             send();
@@ -90,17 +83,17 @@ struct Cpu {
     }
 
     void interrupt(std::uint32_t pending) {
-        if (pending & SENT) {
-            write(IRQ_PENDING, SENT);
+        if (pending & irq::SENT) {
+            write(reg::IRQ_PENDING, irq::SENT);
             send();
         }
-        if (pending & PACKET) {
-            write(RX_ADDRESS, DATA + 0x10000);
-            write(RX_START, 2048);
-            write(TX_READY, 0);
+        if (pending & irq::PACKET) {
+            write(reg::RX_ADDRESS, region::DATA + 0x10000);
+            write(reg::RX_START, 2048);
+            write(reg::TX_READY, 0);
         }
-        if (pending & RECEIVED) {
-            write(RX_RELEASE, 0);
+        if (pending & irq::RECEIVED) {
+            write(reg::RX_RELEASE, 0);
             ++received;
         }
     }
@@ -120,7 +113,7 @@ struct Cpu {
         if (waiting || *pins.valid) return;
         if (queue.empty()) {
             if (!*pins.irq) return;
-            queue.push_back({IRQ_PENDING, 0, false});
+            queue.push_back({reg::IRQ_PENDING, 0, false});
         }
         *pins.valid = 1;
         *pins.address = queue.front().address;
@@ -150,7 +143,7 @@ int main(int count, char** arguments) {
         cabs.push_back(std::make_unique<Model>("cab", &context));
         cab_ports[i].pins = cabs[i]->pins.ports[0];
         hub_ports[i].pins = hub.pins.ports[i];
-        join(cab_ports[i], hub_ports[i], SYMBOL, DELAY, 2 * i);
+        join(cab_ports[i], hub_ports[i], prototype::SYMBOL_PS, prototype::DELAY_PS, 2 * i);
         cpus[i].pins = cabs[i]->pins.cpu;
         cpus[i].talks = i < talkers;
         cpus[i].send_to = static_cast<std::uint32_t>((i + 1) % (talkers ? talkers : 1));
@@ -163,19 +156,19 @@ int main(int count, char** arguments) {
     std::int64_t hub_time = 0, cab_time = 0, cycles = 0, cab_cycles = 0;
     while (hub_time < end) {
         if (hub_time <= cab_time) {
-            for (Port& port : hub_ports) port.edge(hub_time, hub_time + HUB_PERIOD, symbol);
-            *hub.pins.rst = cycles < RESET - 1;
+            for (Port& port : hub_ports) port.edge(hub_time, hub_time + prototype::HUB_PERIOD_PS, symbol);
+            *hub.pins.rst = cycles < RESET_EDGES - 1;
             hub.edge();
-            hub_time += HUB_PERIOD;
+            hub_time += prototype::HUB_PERIOD_PS;
             ++cycles;
         } else {
             for (int i = 0; i < CABS; ++i) {
-                cab_ports[i].edge(cab_time, cab_time + CAB_PERIOD, symbol);
-                *cabs[i]->pins.rst = cab_cycles < RESET - 1;
-                if (cab_cycles >= RESET) cpus[i].edge();
+                cab_ports[i].edge(cab_time, cab_time + prototype::CAB_PERIOD_PS, symbol);
+                *cabs[i]->pins.rst = cab_cycles < RESET_EDGES - 1;
+                if (cab_cycles >= RESET_EDGES) cpus[i].edge();
                 cabs[i]->edge();
             }
-            cab_time += CAB_PERIOD;
+            cab_time += prototype::CAB_PERIOD_PS;
             ++cab_cycles;
         }
     }

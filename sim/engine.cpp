@@ -14,7 +14,6 @@ namespace {
 // Steps between two looks at the host's clock.
 constexpr int STEPS = 256;
 constexpr std::chrono::milliseconds SLICE{50};
-constexpr std::uint32_t DISARMED = 0xFFFFFFFF;
 
 // The next edge at which a node has something to do.
 std::int64_t node_due(const Node& node, std::int64_t edge) {
@@ -325,7 +324,7 @@ inline void Engine::sent(const Port& port, std::int64_t arrival) {
     }
     if (log_mode_ == Log::OFF) return;
     const std::uint16_t symbol = *port.pins.tx_payload;
-    if (log_mode_ == Log::ALL || symbol & 0x100) {
+    if (log_mode_ == Log::ALL || symbol & CONTROL_BIT) {
         if (log.size() < log_limit_) {
             log.push_back({port.last_start, port.fiber, symbol});
         } else {

@@ -8,14 +8,12 @@
 #include <vector>
 
 #include "board.h"
+#include "nectar_numbers.h"
 #include "port.h"
 #include "processor.h"
 #include "vme.h"
 
 namespace nectar {
-
-// Edges for which reset is active.
-constexpr std::int64_t RESET_EDGES = 4;
 
 struct Group;
 
@@ -68,17 +66,6 @@ struct Group {
     std::int64_t time_of(std::int64_t number) const { return number == NEVER ? NEVER : phase + number * period; }
     // Number of the first edge that is not before `time`.
     std::int64_t edge_at(std::int64_t time) const { return time <= phase ? 0 : (time - phase + period - 1) / period; }
-};
-
-enum class Code { TIME, QUIET, PAUSE, RESUME, INTERRUPT, UNHANDLED, FAULT };
-
-// What is written down of the symbols on the fibers.
-enum class Log { OFF, CONTROL, ALL };
-
-struct LogEntry {
-    std::int64_t start_ps;  // when it starts on the wire
-    std::int32_t fiber;
-    std::int32_t symbol;
 };
 
 class Waves;

@@ -9,66 +9,29 @@ import itertools
 import operator
 import os
 import struct
-from enum import IntEnum
+from types import MappingProxyType
 from typing import NamedTuple
 
-from . import build
+from ..hdl.host.numbers import OperationKind
+from . import build, core
+from .numbers import LOG_ENTRY, OPERATION_WORDS, FaultWord, Log, SymbolClass, Word
 from .profile import PROTOTYPE
 from .waves import WaveFile
 from .wiring import TopologyError
 
-__all__ = ["Engine", "Code", "Result", "LogEntry", "FaultEffect", "SymbolClass", "node_name"]
+__all__ = ["Engine", "LogEntry"]
 
 _FOREVER = 2**63 - 1
-#: Packs so many operations, of four words each.
-_PACKED = [struct.Struct(f"{4 * count}q") for count in range(64)]
+#: Packs so many operations.
+_PACKED = [struct.Struct(f"{OPERATION_WORDS * count}q") for count in range(64)]
+#: An entry of the log.
+_ENTRY = struct.Struct(f"={''.join(LOG_ENTRY.values())}")
 _chain = itertools.chain.from_iterable
 _kind = operator.itemgetter(0)
 _LOW = 2**63 - 1  # of a number that is too large, what counts for any access
-_WRITE_BLOCK = 2  # the one operation with bytes (nectar.software.door.OperationKind)
-
-
-class Code(IntEnum):
-    """Why ``Engine.run`` has returned."""
-
-    TIME = 0  # the time given is reached
-    QUIET = 1  # nothing can ever happen again
-    PAUSE = 2  # some 50 ms of real time have passed; call again
-    RESUME = 3  # a level of a CAB's software gets the result of its await
-    INTERRUPT = 4  # a CAB's interrupt handler is to be called
-    UNHANDLED = 5  # a store was refused and no await of the software follows
-    FAULT = 6  # software or board have broken the rules
-
-
-class Result(IntEnum):
-    """What a resumed level gets."""
-
-    NOTHING = 0
-    NUMBER = 1
-    BYTES = 2
-    BUS_ERROR = 3
-
-
-class FaultEffect(IntEnum):
-    """What a fault does to symbols (docs/faults.md)."""
-
-    ERRORS = 0
-    LOST = 1
-    DOUBLED = 2
-    CUT = 3
-    DELAY = 4
-
-
-class SymbolClass(IntEnum):
-    """What it does that to."""
-
-    SYMBOL = 0
-    DATA = 1
-    START = 2
-    END = 3
-    READY = 4
-    COMMAND = 5
-    REPLY = 6
+# Looked up once: enumerations are slow, and these are wanted at every turn.
+_WRITE_BLOCK = int(OperationKind.WRITE_BLOCK)  # the one operation with bytes
+_UNTIL, _OPERATIONS, _BYTES, _HANDLER = map(int, (Word.UNTIL, Word.OPERATIONS, Word.BYTES, Word.HANDLER))
 
 
 class LogEntry(NamedTuple):
@@ -80,67 +43,6 @@ class LogEntry(NamedTuple):
     symbol: int  # nine bits
 
 
-# Words of the exchange: after a run whose turn it is and what goes with it, then what goes into a run.
-BOARD, LEVEL, RESULT, NUMBER, LENGTH, ADDRESS, WRITE, TIME_PS, _UNTIL, _OPERATIONS, _BYTES, _HANDLER = range(12)
-
-_FUNCTIONS = {
-    "new": (ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_size_t),
-    "free": (None, ctypes.c_void_p),
-    "add": (
-        ctypes.c_int,
-        ctypes.c_void_p,
-        ctypes.c_char_p,
-        ctypes.c_char_p,
-        ctypes.c_int,
-        ctypes.c_int64,
-        ctypes.c_int64,
-        ctypes.c_int,
-    ),
-    "connect": (ctypes.c_int, ctypes.c_void_p, *[ctypes.c_int] * 4, ctypes.c_int64, ctypes.c_int64),
-    "begin": (None, ctypes.c_void_p),
-    "exchange": (ctypes.POINTER(ctypes.c_int64 * 12), ctypes.c_void_p),
-    "words": (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
-    "data": (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
-    "start": (None, ctypes.c_void_p, ctypes.c_int, ctypes.c_int),
-    "halt": (None, ctypes.c_void_p, ctypes.c_int),
-    "wake": (None, ctypes.c_void_p, ctypes.c_int),
-    "stop": (None, ctypes.c_void_p, ctypes.c_int),
-    "fault": (ctypes.c_int, ctypes.c_void_p, *[ctypes.c_int] * 3, ctypes.c_int64 * 8),
-    "fault_end": (None, ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_int64),
-    "fault_hits": (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int, ctypes.c_int),
-    "fault_symbols": (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int, ctypes.c_int),
-    "reset": (None, ctypes.c_void_p, ctypes.c_int),
-    "inject": (ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t),
-    "pass": (None, ctypes.c_void_p, ctypes.c_int64),
-    "run": (ctypes.c_int, ctypes.c_void_p),
-    "evaluated": (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int),
-    "skipped": (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int),
-    "symbols": (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int),
-    "log_size": (ctypes.c_size_t, ctypes.c_void_p),
-    "log": (ctypes.c_void_p, ctypes.c_void_p),
-    "log_lost": (ctypes.c_int64, ctypes.c_void_p),
-    "trace": (ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64),
-    "trace_full": (ctypes.c_int64, ctypes.c_void_p),
-    "trace_close": (ctypes.c_int, ctypes.c_void_p),
-    "vcd_to_fst": (ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)),
-}
-
-
-def _load(path):
-    """The library's functions, typed."""
-    loaded = ctypes.CDLL(str(path))
-    for name, (result, *arguments) in _FUNCTIONS.items():
-        function = getattr(loaded, f"nectar_{name}")
-        function.restype = result
-        function.argtypes = arguments
-    return loaded
-
-
-def node_name(cab):
-    """What the node of a CAB is called."""
-    return f"{cab}.node"
-
-
 class Engine:
     """The boards and fibers of a topology.
 
@@ -150,8 +52,8 @@ class Engine:
         What is wired to what.
     profile : Profile
         Clocks and symbol time.
-    nodes : iterable of str
-        Names of the CABs that have a node behind their VME bus (docs/nodes.md).
+    nodes : dict of str → str
+        For each CAB that has a node behind its VME bus (docs/nodes.md), what the node is called.
     sleep : bool
         Whether boards that have nothing to do are left out; what is simulated does not depend on it.
     log : str
@@ -172,10 +74,9 @@ class Engine:
     boards : list of str
         Names of all boards.
     cpus : list of str
-        Those of all boards, and behind them what ``node_name`` gives for each; a turn's ``BOARD`` is an index into it.
+        Those of all boards, and behind them for each board its node's, or None; a turn's BOARD is an index into it.
     exchange : memoryview of int
-        After ``run``: whose turn it is and what goes with it, at BOARD, LEVEL, RESULT, NUMBER, LENGTH, ADDRESS, WRITE,
-        TIME_PS.
+        After ``run``: whose turn it is and what goes with it, at the Words (``sim.numbers``) BOARD to TIME_PS.
 
     Raises BuildError, TopologyError, ValueError.
     """
@@ -185,7 +86,7 @@ class Engine:
         topology,
         profile=PROTOTYPE,
         *,
-        nodes=(),
+        nodes=MappingProxyType({}),
         sleep=True,
         log="off",
         log_limit=1 << 20,
@@ -195,12 +96,12 @@ class Engine:
         wave_limit=None,
     ):
         topology.check()
-        modes = ("off", "control", "all")
+        modes = [mode.name.lower() for mode in Log]
         if log not in modes:
             raise ValueError(f"log is one of {', '.join(modes)}, not {log!r}")
         self._handle = self._waves = self._full_ps = None
         self.boards = [*topology.hubs, *topology.cabs]
-        self.cpus = [*self.boards, *map(node_name, self.boards)]
+        self.cpus = [*self.boards, *map(nodes.get, self.boards)]
         self._index = {name: index for index, name in enumerate(self.cpus)}
         self._nodes = frozenset(nodes)
         for name in self._nodes - topology.cabs.keys():
@@ -216,7 +117,7 @@ class Engine:
                 f"a window of waveforms begins at 0 or later and ends after it begins, not {begin} to {end} ps"
             )
         sizes = {hub.ports for hub in topology.hubs.values()} or {16}
-        self._library = library = _load(
+        self._library = library = core.load(
             build.library(sizes, profile.hub_profile, profile.cab_period_ps if self._nodes else None)
         )
         self._handle = library.nectar_new(sleep, modes.index(log), log_limit)
@@ -335,11 +236,11 @@ class Engine:
 
     def bytes(self):
         """What a level gets whose RESULT is BYTES."""
-        return ctypes.string_at(self.exchange[NUMBER], self.exchange[LENGTH])
+        return ctypes.string_at(self.exchange[Word.NUMBER], self.exchange[Word.LENGTH])
 
     def fault(self):
         """What has gone wrong, after FAULT."""
-        return ctypes.string_at(self.exchange[NUMBER]).decode()
+        return ctypes.string_at(self.exchange[Word.NUMBER]).decode()
 
     # -- faults (docs/faults.md) ---------------------------------------------------------------------
     def add_fault(
@@ -363,17 +264,18 @@ class Engine:
         ``key``: of its random numbers; ``threshold``: the rate times 2**53, None: by place.
         """
         fiber = self._fibers.index(tuple(ends))
-        numbers = (ctypes.c_int64 * 8)(
-            key - (key >> 63 << 64),
-            -1 if threshold is None else threshold,
-            nth,
-            times,
-            length,
-            begin_ps,
-            _FOREVER if end_ps is None else end_ps,
-            delay_ps,
-        )
-        return fiber, self._library.nectar_fault(self._opened(), fiber, harm, of, numbers)
+        words = {
+            FaultWord.KEY: key - (key >> 63 << 64),
+            FaultWord.THRESHOLD: -1 if threshold is None else threshold,
+            FaultWord.NTH: nth,
+            FaultWord.TIMES: times,
+            FaultWord.LENGTH: length,
+            FaultWord.FROM: begin_ps,
+            FaultWord.UNTIL: _FOREVER if end_ps is None else end_ps,
+            FaultWord.DELAY: delay_ps,
+        }
+        told = core.FaultWords(*map(words.get, FaultWord))
+        return fiber, self._library.nectar_fault(self._opened(), fiber, harm, of, told)
 
     def fault_end(self, fault, time_ps):
         """Ends a fault at ``time_ps``, if it does not end before."""
@@ -409,7 +311,7 @@ class Engine:
     @property
     def time_ps(self):
         """Simulated time in picoseconds."""
-        return self._time_ps if self._handle is None else self.exchange[TIME_PS]
+        return self._time_ps if self._handle is None else self.exchange[Word.TIME_PS]
 
     def _opened(self):
         if self._handle is None:
@@ -423,10 +325,8 @@ class Engine:
         size = self._library.nectar_log_size(self._opened())
         if not size:
             return []
-        data = ctypes.string_at(address, 16 * size)
-        return [
-            LogEntry(time, *self._fibers[fiber], symbol) for time, fiber, symbol in struct.iter_unpack("=qii", data)
-        ]
+        data = ctypes.string_at(address, _ENTRY.size * size)
+        return [LogEntry(time, *self._fibers[fiber], symbol) for time, fiber, symbol in _ENTRY.iter_unpack(data)]
 
     @property
     def log_lost(self):
@@ -473,7 +373,7 @@ class Engine:
     def _free(self):
         self._library.nectar_free(self._handle)
         self._handle = self._words = self._data = None
-        self.exchange = memoryview(bytearray(8 * 12)).cast("q")
+        self.exchange = memoryview(bytearray(8 * len(Word))).cast("q")
         self._run = self._refuse
 
     def _refuse(self, *arguments):

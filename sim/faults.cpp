@@ -6,9 +6,10 @@ namespace nectar {
 
 namespace {
 
-// Code groups of the half bytes, first bit highest: ANSI X3.148, and the data sheet of the Am7968.
-constexpr std::uint8_t GROUPS[16] = {0b11110, 0b01001, 0b10100, 0b10101, 0b01010, 0b01011, 0b01110, 0b01111,
-                                     0b10010, 0b10011, 0b10110, 0b10111, 0b11010, 0b11011, 0b11100, 0b11101};
+// Code bits of half a byte.
+constexpr unsigned HALF_BITS = WORD_BITS / 2;
+
+bool is_control(std::uint16_t symbol) { return symbol & CONTROL_BIT; }
 
 std::uint64_t draw(std::uint64_t key, std::uint64_t i) {
     std::uint64_t z = key + (i + 1) * 0x9E3779B97F4A7C15u;
@@ -17,25 +18,25 @@ std::uint64_t draw(std::uint64_t key, std::uint64_t i) {
     return z ^ z >> 31;
 }
 
-// The symbol with one of its ten code bits inverted.
+// The symbol with one of its code bits inverted.
 std::uint16_t damaged(std::uint16_t symbol, unsigned bit) {
-    if (symbol & 0x100) return VIOLATION;
-    const unsigned shift = bit < 5 ? 4 : 0;
-    const std::uint8_t group = GROUPS[symbol >> shift & 0xF] ^ (0b10000 >> bit % 5);
+    if (is_control(symbol)) return VIOLATION;
+    const unsigned shift = bit < HALF_BITS ? 4 : 0;
+    const std::uint8_t group = CODE_GROUPS[symbol >> shift & 0xF] ^ (1u << (HALF_BITS - 1) >> bit % HALF_BITS);
     for (unsigned half = 0; half < 16; ++half) {
-        if (GROUPS[half] == group) return static_cast<std::uint16_t>((symbol & ~(0xF << shift)) | half << shift);
+        if (CODE_GROUPS[half] == group) return static_cast<std::uint16_t>((symbol & ~(0xF << shift)) | half << shift);
     }
     return VIOLATION;
 }
 
 SymbolClass kind_of(std::uint16_t symbol) {
-    switch (symbol) {
-        case 0x102: return SymbolClass::START;
-        case 0x103: return SymbolClass::END;
-        case 0x104: return SymbolClass::READY;
-        case 0x105: return SymbolClass::COMMAND;
-        case 0x106: return SymbolClass::REPLY;
-        default: return symbol & 0x100 ? SymbolClass::SYMBOL : SymbolClass::DATA;
+    switch (static_cast<Control>(symbol)) {
+        case Control::START: return SymbolClass::START;
+        case Control::END: return SymbolClass::END;
+        case Control::READY: return SymbolClass::READY;
+        case Control::COMMAND: return SymbolClass::COMMAND;
+        case Control::REPLY: return SymbolClass::REPLY;
+        default: return is_control(symbol) ? SymbolClass::SYMBOL : SymbolClass::DATA;
     }
 }
 
@@ -66,7 +67,9 @@ Faults::Fate Faults::next(std::uint64_t n, std::int64_t start, std::int64_t arri
                     }
                     hit = fault.frame && place.frame && place.frame->of == fault.of;
                     random = fault.random;
-                    if (fault.harm == FaultEffect::ERRORS) hit = hit && random / 10 % 4 == place.position;
+                    if (fault.harm == FaultEffect::ERRORS) {
+                        hit = hit && random / WORD_BITS % COMMAND_LENGTH == place.position;
+                    }
                 } else {
                     if (struck) fault.left = fault.length;
                     hit = fault.left > 0 && start < fault.until;
@@ -79,7 +82,9 @@ Faults::Fate Faults::next(std::uint64_t n, std::int64_t start, std::int64_t arri
         if (!hit) continue;
         ++fault.symbols;
         switch (fault.harm) {
-            case FaultEffect::ERRORS: fate.symbol = damaged(fate.symbol, static_cast<unsigned>(random % 10)); break;
+            case FaultEffect::ERRORS:
+                fate.symbol = damaged(fate.symbol, static_cast<unsigned>(random % WORD_BITS));
+                break;
             case FaultEffect::DELAY: ++fault.hits; break;
             case FaultEffect::CUT: ++fault.hits; [[fallthrough]];
             case FaultEffect::LOST: lost = true; break;
@@ -94,7 +99,7 @@ Faults::Fate Faults::next(std::uint64_t n, std::int64_t start, std::int64_t arri
     fate.copies = lost ? 0 : doubled ? 2 : 1;
     if (place.frame) {
         for (int copy = 0; copy < fate.copies; ++copy) place.frame->arrived[place.frame->count++] = fate.symbol;
-        if (place.position == 3 && place.frame->again) {
+        if (place.position == COMMAND_LENGTH - 1 && place.frame->again) {
             fate.more = place.frame->count;
             std::copy_n(place.frame->arrived, fate.more, fate.again);
         }
@@ -105,8 +110,8 @@ Faults::Fate Faults::next(std::uint64_t n, std::int64_t start, std::int64_t arri
 // Kind of a symbol, and its place in a frame.
 Faults::Place Faults::place_of(std::uint16_t symbol) {
     Place place{kind_of(symbol), nullptr, 0};
-    if (symbol & 0x100) {
-        if (place.kind == SymbolClass::READY || symbol == 0x100) return place;
+    if (is_control(symbol)) {
+        if (place.kind == SymbolClass::READY || static_cast<Control>(symbol) == Control::IDLE) return place;
         reply_.missing = 0;
         if (place.kind == SymbolClass::REPLY) {
             place.frame = &reply_;
@@ -115,13 +120,13 @@ Faults::Place Faults::place_of(std::uint16_t symbol) {
             if (place.kind == SymbolClass::COMMAND) place.frame = &command_;
         }
         if (place.frame) {
-            place.frame->missing = 3;
+            place.frame->missing = COMMAND_LENGTH - 1;
             place.frame->again = false;
             place.frame->count = 0;
         }
     } else if (reply_.missing || command_.missing) {
         place.frame = reply_.missing ? &reply_ : &command_;
-        place.position = 4 - place.frame->missing--;
+        place.position = COMMAND_LENGTH - place.frame->missing--;
         place.kind = SymbolClass::SYMBOL;
     }
     return place;

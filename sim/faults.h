@@ -4,14 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "nectar_numbers.h"
+
 namespace nectar {
-
-// Arrives when the line has brought neither a byte nor a control code that means something.
-constexpr std::uint16_t VIOLATION = 0x1FF;
-
-// Numbered as engine.py has them.
-enum class FaultEffect : int { ERRORS, LOST, DOUBLED, CUT, DELAY };
-enum class SymbolClass : int { SYMBOL, DATA, START, END, READY, COMMAND, REPLY };
 
 struct Fault {
     FaultEffect harm;
@@ -41,7 +36,7 @@ struct Fault {
 class Faults {
   public:
     // A symbol in a frame may arrive twice, and then the frame as it arrived.
-    static constexpr int MOST = 8;
+    static constexpr unsigned MOST = 2 * COMMAND_LENGTH;
 
     // What becomes of a symbol.
     struct Fate {

@@ -2,14 +2,17 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <fstream>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
+
+#include "nectar_numbers.h"
 
 namespace {
 
-// In the order in which waves.py lists them.
+using nectar::FstFunction;
+
 struct Writer {
     void* (*create)(const char* path, int compress_hierarchy);
     void (*close)(void* file);
@@ -67,8 +70,17 @@ void value(const Writer& writer, void* out, std::string bits, const std::string&
 extern "C" __attribute__((visibility("default"))) int nectar_vcd_to_fst(const char* from, const char* to,
                                                                          void* const* functions) {
     Writer writer;
-    static_assert(sizeof writer == 8 * sizeof(void*), "functions only");
-    std::memcpy(&writer, functions, sizeof writer);
+    const auto take = [functions](auto& function, FstFunction which) {
+        function = reinterpret_cast<std::decay_t<decltype(function)>>(functions[static_cast<int>(which)]);
+    };
+    take(writer.create, FstFunction::Create);
+    take(writer.close, FstFunction::Close);
+    take(writer.timescale, FstFunction::SetTimescaleFromString);
+    take(writer.scope, FstFunction::SetScope);
+    take(writer.upscope, FstFunction::SetUpscope);
+    take(writer.var, FstFunction::CreateVar);
+    take(writer.time, FstFunction::EmitTimeChange);
+    take(writer.change, FstFunction::EmitValueChange);
     std::ifstream in(from);
     void* const out = in ? writer.create(to, 1) : nullptr;
     if (!out) return 0;

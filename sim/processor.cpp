@@ -15,7 +15,7 @@ void Processor::give(const std::int64_t* words, std::size_t count, const std::ui
                      bool handler) {
     Queue& queue = queues_[level];
     queue.operations.resize(count);
-    for (std::size_t i = 0; i < count; ++i, words += 4) {
+    for (std::size_t i = 0; i < count; ++i, words += OPERATION_WORDS) {
         queue.operations[i] = {static_cast<Op>(words[0]), static_cast<std::uint32_t>(words[1]),
                                static_cast<std::uint32_t>(words[2]), static_cast<std::uint64_t>(words[3])};
     }

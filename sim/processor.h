@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "board.h"
+#include "nectar_numbers.h"
 #include "port.h"
 
 namespace nectar {
 
-// Kinds of operation, numbered as nectar.software.door.Kind.
-enum class Op : std::uint8_t { MODE = 0, WRITE = 1, WRITE_BLOCK, SPEND, MASK, READ, READ_BLOCK, NOW, WAIT, RETURN };
+using Op = OperationKind;
 
 struct Operation {
     Op kind;
@@ -22,13 +22,8 @@ struct Operation {
 // What the software must do before the processor can go on.
 enum class Turn { NONE, RESUME, INTERRUPT, UNHANDLED, FAULT };
 
-// What a resumed level gets from its await.
-enum class Result : std::int64_t { NOTHING, NUMBER, BYTES, BUS_ERROR };
-
 class Processor {
   public:
-    enum Level { THREAD = 0, INTERRUPT = 1 };
-
     CpuPins pins{};
 
     // What goes with the turn asked for last.

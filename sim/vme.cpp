@@ -1,23 +1,22 @@
 #include "vme.h"
 
+#include <algorithm>
+
 namespace nectar {
 
 namespace {
 
-constexpr std::int64_t SETUP_PS = 35'000, SKEW_PS = 25'000, HIGH_PS = 40'000;
+constexpr std::int64_t SETUP_PS = std::max(vme::ADDRESS_SETUP_PS, vme::DATA_SETUP_PS);
 // The node's bus timer.
 constexpr std::int64_t TIMEOUT_PS = 50'000'000;
-constexpr std::uint8_t A24_USER_DATA = 0x39, A24_USER_BLOCK = 0x3B;
-// Bytes that a block may not cross a multiple of.
-constexpr std::uint32_t BLOCK_BYTES = 256;
 
 int edges(std::int64_t time, std::int64_t period) { return static_cast<int>((time + period - 1) / period); }
 
 }  // namespace
 
 VmeBus::VmeBus(const VmePins& pins, std::int64_t period_ps)
-    : pins_(pins), setup_(edges(SETUP_PS, period_ps)), skew_(edges(SKEW_PS, period_ps)),
-      high_(edges(HIGH_PS, period_ps)), patience_(edges(TIMEOUT_PS, period_ps)) {}
+    : pins_(pins), setup_(edges(SETUP_PS, period_ps)), skew_(edges(vme::SKEW_PS, period_ps)),
+      high_(edges(vme::STROBE_HIGH_PS, period_ps)), patience_(edges(TIMEOUT_PS, period_ps)) {}
 
 CpuPins VmeBus::cpu() {
     return {&valid_, &ready_, &address_, &write_, &kernel_, &select_, &write_data_, &done_, &read_data_, &error_, &irq_,
@@ -78,7 +77,7 @@ void VmeBus::take() {
     acknowledge_ = where_ >= ACKNOWLEDGE;
     if (acknowledge_) {
         level_ = 0;
-        for (unsigned level = 1; level <= 7; ++level) {
+        for (unsigned level = 1; level <= vme::LEVELS; ++level) {
             if (*pins_.irq_pull >> (level - 1) & 1) level_ = level;
         }
         if (!level_) {
@@ -92,7 +91,7 @@ void VmeBus::take() {
 
 // Whether the CPU's next request goes on with the block.
 bool VmeBus::follows() const {
-    return block_ && valid_ && select_ == 0xF && address_ == where_ + 4 && address_ % BLOCK_BYTES != 0;
+    return block_ && valid_ && select_ == 0xF && address_ == where_ + 4 && address_ % vme::BLOCK_BYTES != 0;
 }
 
 // Puts out the address of the next transfer: a word, or what a halfword has of what is wanted.
@@ -102,8 +101,8 @@ void VmeBus::begin() {
     const std::uint32_t address = acknowledge_ ? level_ << 1 : where_ + (high ? 0 : 2);
     *pins_.address = address >> 1;
     // Words that follow each other are a block.
-    block_ = block_ || (wanted_ == 0xF && words_ > 1 && !acknowledge_ && (where_ + 4) % BLOCK_BYTES != 0);
-    *pins_.am = block_ ? A24_USER_BLOCK : A24_USER_DATA;
+    block_ = block_ || (wanted_ == 0xF && words_ > 1 && !acknowledge_ && (where_ + 4) % vme::BLOCK_BYTES != 0);
+    *pins_.am = block_ ? vme::A24_USER_BLOCK : vme::A24_USER_DATA;
     *pins_.lword_n = moved_ != 0xF;
     *pins_.iack_n = !acknowledge_;
     *pins_.write_n = !store_;

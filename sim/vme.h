@@ -4,13 +4,14 @@
 #include <cstdint>
 
 #include "board.h"
+#include "nectar_numbers.h"
 
 namespace nectar {
 
 class VmeBus {
   public:
     // Addresses from here on are no memory: a load acknowledges the highest interrupt that waits.
-    static constexpr std::uint32_t ACKNOWLEDGE = 0x800000;
+    static constexpr std::uint32_t ACKNOWLEDGE = region::VME;
 
     // `pins` are those of the board; its clock is the one in which the lines change.
     VmeBus(const VmePins& pins, std::int64_t period_ps);

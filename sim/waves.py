@@ -13,19 +13,9 @@ import os
 import tempfile
 from pathlib import Path
 
-__all__ = ["WaveFile"]
+from .numbers import FstFunction
 
-#: The functions that fst.cpp needs, in its order.
-_WRITER = (
-    "Create",
-    "Close",
-    "SetTimescaleFromString",
-    "SetScope",
-    "SetUpscope",
-    "CreateVar",
-    "EmitTimeChange",
-    "EmitValueChange",
-)
+__all__ = ["WaveFile"]
 
 
 class WaveFile:
@@ -78,7 +68,7 @@ class WaveFile:
     def _convert(self, library, target):
         import pylibfst  # only who wants FST waits for it
 
-        functions = [pylibfst.ffi.addressof(pylibfst.lib, f"fstWriter{name}") for name in _WRITER]
+        functions = [pylibfst.ffi.addressof(pylibfst.lib, f"fstWriter{each.name}") for each in FstFunction]
         addresses = (ctypes.c_void_p * len(functions))(
             *(int(pylibfst.ffi.cast("uintptr_t", function)) for function in functions)
         )

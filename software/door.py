@@ -8,15 +8,16 @@ Source: "The Design of Nectar" (1989), section 5.2 (one SPARC at 16 MHz for each
 interrupt handlers). How long Python code takes is never measured: software says it with ``spend``.
 """
 
-from enum import IntEnum
 from typing import NamedTuple
+
+from ..hdl.host.numbers import Level, OperationKind
 
 __all__ = ["OperationKind", "Operation", "Door", "BusError", "Runner", "THREAD", "INTERRUPT"]
 
 #: Level of the kernel and its threads.
-THREAD = 0
+THREAD = int(Level.THREAD)
 #: Level of the interrupt handler.
-INTERRUPT = 1
+INTERRUPT = int(Level.INTERRUPT)
 
 
 class BusError(Exception):
@@ -29,21 +30,6 @@ class BusError(Exception):
         )
         self.address = address
         self.write = write
-
-
-class OperationKind(IntEnum):
-    """Kinds of operation; the numbers are what back ends in other languages see."""
-
-    MODE = 0  # value: 1 supervisor mode, 0 user mode; of level 0; takes no time
-    WRITE = 1  # address, size, value
-    WRITE_BLOCK = 2  # address, length, data
-    SPEND = 3  # value: cycles
-    MASK = 4  # value: 1 holds interrupts off, 0 lets them in; takes no time
-    READ = 5  # address, size; resumes with an int
-    READ_BLOCK = 6  # address, length; resumes with bytes
-    NOW = 7  # resumes with CPU cycles since reset
-    WAIT = 8  # resumes with None when a handler has run
-    RETURN = 9  # the handler has returned; nothing to resume
 
 
 class Operation(NamedTuple):

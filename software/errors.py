@@ -38,6 +38,7 @@ __all__ = [
     "PortInUse",
     "RoutingCycle",
     "FaultError",
+    "CapabilityError",
     "CabStopped",
     "CableError",
     "NodeError",
@@ -258,6 +259,10 @@ class Fault(ProgramError):
 
 class FaultError(ProgramError):
     """A fault on demand that cannot be: what is wrong with it (docs/faults.md)."""
+
+
+class CapabilityError(ProgramError):
+    """The machine that a program runs on lacks a Capability (``software.machine``)."""
 
 
 class CabStopped(ProgramError):

@@ -2,6 +2,7 @@
 
 from .errors import FaultError
 from .faults import BOARD_FAULTS, Fault, directions, key
+from .machine import Capability, require
 
 __all__ = ["FaultList", "Placed"]
 
@@ -67,7 +68,8 @@ class _Event:
 
 
 class FaultList:
-    """What goes wrong in a system. Its methods return a Placed; they raise FaultError.
+    """What goes wrong in a system. Its methods return a Placed; they raise FaultError, and CapabilityError on a machine
+    without faults.
 
     Parameters
     ----------
@@ -107,8 +109,7 @@ class FaultList:
         if isinstance(fault, str):
             fault = Fault.parse(fault)
         machine = self._machine
-        if not hasattr(machine, "plan"):
-            raise FaultError(f"{type(machine).__name__} has no faults: take the engine or the model")
+        require(machine, Capability.FAULTS)
         begin = machine.time_ps if fault.at_ps is None else fault.at_ps
         if begin < machine.time_ps:
             raise FaultError(f"{fault}: that time has passed, it is {machine.time_ps / 1e6:g} us now")

@@ -6,14 +6,14 @@ symbols."""
 
 from typing import NamedTuple
 
+from ..hdl.host.numbers import RESET_EDGES
 from ..hdl.link.symbol import COMMAND_LENGTH, Control
 from .errors import ProgramError
+from .machine import Capability, require
 
 __all__ = ["Stage", "arriving", "stages"]
 
-#: Clock edges of a CAB before the one at which its CPU begins to count (docs/engine.md).
-_RESET_EDGES = 4
-_NO_TRACE = "nothing was noted of messages and symbols: write TRACE = True into the program, and run it on the engine"
+_NO_TRACE = "nothing was noted of messages and symbols: write TRACE = True into the program"
 
 
 class Stage(NamedTuple):
@@ -60,6 +60,7 @@ def arriving(system, source, destination, number=0):
 
 def _follow(system, source, destination, number):
     """The stages, and when the packet comes in."""
+    require(system.machine, Capability.SYMBOLS)
     symbols = system.symbols
     if not symbols:
         raise ProgramError(_NO_TRACE)
@@ -115,7 +116,7 @@ class _Events:
         peer = system.id_of(peer)
         self._what = f"message {number} between {name} and CAB {peer}"
         self._events = [
-            (board.phase_ps + (cycle + _RESET_EDGES) * period, event)
+            (board.phase_ps + (cycle + RESET_EDGES) * period, event)
             for cycle, event, other, count in trace
             if other is None or (other, count) == (peer, number)
         ]

@@ -1,12 +1,28 @@
-"""What every back end offers to the system above it: doors, a way to run, a clock.
+"""What every back end offers to the system above it: doors, a way to run, a clock; and what only some back ends can do.
 
-The back ends live in ``software.backends``: ``engine`` (simulated RTL at speed), ``cocotb`` (the same RTL under
-verification), ``model`` (pure Python).
+``software.backends`` has the back ends. A caller that needs a Capability asks for it by ``require``, or looks into
+``machine.capabilities``; no caller asks which back end it has.
 """
 
+from enum import Enum
 from typing import Protocol
 
-__all__ = ["Machine", "STOPPED", "TIME", "QUIET", "node_name"]
+from .errors import CapabilityError
+
+__all__ = [
+    "Capability",
+    "Machine",
+    "MachineWithFaults",
+    "MachineWithHubs",
+    "MachineWithNodes",
+    "MachineWithSymbols",
+    "MachineWithWaves",
+    "QUIET",
+    "STOPPED",
+    "TIME",
+    "node_name",
+    "require",
+]
 
 #: ``run`` ended because its predicate said so.
 STOPPED = "stopped"
@@ -21,14 +37,37 @@ def node_name(cab):
     return f"{cab}.node"
 
 
-class Machine(Protocol):
-    """A system of boards whose CABs run software, and of the nodes behind them, whose CPUs have VME for a bus
-    (docs/nodes.md)."""
+class Capability(Enum):
+    """What a machine may be able to do besides the calls of Machine. The value is the capability in words."""
 
+    #: The members of MachineWithNodes.
+    NODES = "nodes behind its CABs"
+    #: The members of MachineWithFaults.
+    FAULTS = "faults on demand"
+    #: The members of MachineWithSymbols.
+    SYMBOLS = "log of the symbols on its fibers"
+    #: The members of MachineWithWaves.
+    WAVES = "waveforms"
+    #: The members of MachineWithHubs.
+    HUBS = "HUBs whose state can be looked at"
+
+
+def require(machine, capability):
+    """Raises CapabilityError unless ``machine`` (a Machine, or the class of one) states the Capability."""
+    if capability not in machine.capabilities:
+        name = (machine if isinstance(machine, type) else type(machine)).__name__
+        raise CapabilityError(
+            f"{name} has no {capability.value}: take another back end (docs/software.md, 'The back ends')"
+        )
+
+
+class Machine(Protocol):
+    """A system of boards whose CABs run software: what every back end offers."""
+
+    #: frozenset of Capability: what it can do besides; an attribute of the class.
+    capabilities: frozenset
     #: CAB name → Door, for each CAB whose software runs here.
     doors: dict
-    #: Name of a node → Door. A machine without this has no nodes.
-    nodes: dict
 
     def start(self, name, main):
         """Gives CAB or node ``name`` its main coroutine; it starts at the CAB's first clock edge."""
@@ -47,7 +86,27 @@ class Machine(Protocol):
         software pass through. A back end that needs no event loop never suspends in here.
         """
 
-    # -- faults on demand (docs/faults.md); a machine without ``plan`` has none
+    @property
+    def time_ps(self):
+        """Simulated time in picoseconds."""
+
+    def close(self):
+        """Ends all software, closes waveform files, frees the boards. May be called twice."""
+
+
+class MachineWithNodes(Protocol):
+    """NODES: behind CABs there are nodes, whose CPUs have VME for a bus (docs/nodes.md)."""
+
+    #: ``node_name`` of each CAB that has a node → Door.
+    nodes: dict
+
+    def stop(self, name):
+        """Ends the software of node ``name``: its main coroutine is closed. From a plan."""
+
+
+class MachineWithFaults(Protocol):
+    """FAULTS: faults on demand (docs/faults.md)."""
+
     #: (sending end, receiving end) of each direction of each fiber: names as ``CAB1`` and ``HUB1.P3``.
     fibers: list
     #: HUB name → number of ports.
@@ -77,15 +136,32 @@ class Machine(Protocol):
         """Resets a HUB. From a plan."""
 
     def stop(self, name):
-        """Ends the software of CAB or node ``name``: its main coroutine is closed. From a plan."""
+        """Ends the software of CAB ``name``: its main coroutine is closed. From a plan."""
 
     def restart(self, name):
         """Resets the board of CAB ``name``, which has been stopped, and gives it a new Door; ``start`` may follow.
         From a plan."""
 
-    @property
-    def time_ps(self):
-        """Simulated time in picoseconds."""
 
-    def close(self):
-        """Ends all software, closes waveform files, frees the boards. May be called twice."""
+class MachineWithSymbols(Protocol):
+    """SYMBOLS: a log of the symbols on the fibers, if the machine was made to keep it."""
+
+    #: (time in ps at which it starts on the wire, sending end, receiving end, symbol) of each, by time; empty if no
+    #: log was asked for.
+    symbols: list
+
+
+class MachineWithWaves(Protocol):
+    """WAVES: waveforms of the boards' signals; its class takes ``waves``, ``wave_boards``, ``wave_window`` and
+    ``wave_limit``."""
+
+    @property
+    def waves_full_ps(self):
+        """Simulated time in picoseconds at which ``wave_limit`` has ended the recording; None if it has not."""
+
+
+class MachineWithHubs(Protocol):
+    """HUBS: the state of the HUBs, for tests."""
+
+    #: HUB name → object with ``connections`` (those that stand) and ``errors`` (a count for each port).
+    hubs: dict

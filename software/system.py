@@ -15,7 +15,7 @@ from .faultlist import FaultList
 from .kernel.kernel import checked
 from .kernel.plain import as_coroutine
 from .kernel.thread import words
-from .machine import QUIET, TIME, node_name
+from .machine import QUIET, TIME, Capability, node_name, require
 from .node.node import Node
 from .times import time_text
 
@@ -111,7 +111,7 @@ class System:
             costs,
             options,
             self._boots[name],
-            node_name(name) in getattr(machine, "nodes", ()),
+            Capability.NODES in machine.capabilities and node_name(name) in machine.nodes,
             self._ids,
         )
         for name in ids:
@@ -231,9 +231,11 @@ class System:
         return cab
 
     def node(self, name):
-        """The Node behind the CAB of that name; ProgramError if it has none."""
+        """The Node behind the CAB of that name; ProgramError if it has none, CapabilityError if none could have one."""
         if name not in self._nodes:
-            raise ProgramError(f"{self.cab(name).name} has no node; name it in the program's NODES")
+            cab = self.cab(name)
+            require(self.machine, Capability.NODES)
+            raise ProgramError(f"{cab.name} has no node; name it in the program's NODES")
         return self._nodes[name]
 
     def id_of(self, name):
@@ -252,7 +254,7 @@ class System:
 
         An end is ``CAB1`` or ``HUB1.P3``. Empty if the machine keeps no such log or was not asked to.
         """
-        return getattr(self.machine, "symbols", [])
+        return self.machine.symbols if Capability.SYMBOLS in self.machine.capabilities else []
 
     def report(self, id, value, unit=None, *, target=None, ok=None, **more):
         """Notes a result of the program, for ``nectar run --json``.

@@ -30,7 +30,7 @@ HEAVY = {
     "verification/cli/test_run_desk.py": 35,
     "verification/hub/test_hub.py[5 ports modern]": 30,
     "verification/hub/test_hub.py[5 ports prototype]": 25,
-    "verification/software/test_cable_machine.py": 25,
+    "verification/software/backends/cable/test_machine.py": 25,
     "verification/sim/test_faults.py": 25,
     "verification/hub/test_fuzz.py[prototype-1 million]": 25,
     "verification/sim/test_build.py": 25,

@@ -1,7 +1,8 @@
 """The CAB's address map: registers, fields, interrupt numbers.
 
 Plain Python that imports nothing of the hardware: gateware, software, tests and documentation all read
-the map from here; regions are in ``regions``. Words are 32 bits and big-endian, as on the SPARC: the byte at a word's
+the map from here; regions are in ``regions``, the registers of the later pages in ``timer_registers``,
+``vme.registers`` and ``kernel_registers``. Words are 32 bits and big-endian, as on the SPARC: the byte at a word's
 own address is bits 31 to 24.
 
 Registers are words; a byte or halfword access to one is a bus error, as is any access to a hole or to a
@@ -12,7 +13,9 @@ domain can be given one without the others: fiber and interrupts, timers, VME, a
 from enum import IntEnum
 
 from .fields import Field, Register
-from .regions import ADDRESS_BITS, DOMAIN_BITS, REGIONS, Region, Right
+from .kernel_registers import KERNEL_REGISTERS
+from .regions import ADDRESS_BITS, REGIONS, Region, Right
+from .timer_registers import TIMER_BANK, TIMER_PAGE_REGISTERS, timer_fields
 from .vme.registers import VME_REGISTERS
 
 __all__ = [
@@ -31,11 +34,8 @@ __all__ = [
     "Check",
     "REG",
     "ID_VALUE",
-    "KERNEL_PAGE",
     "LEVEL_BITS",
     "LEVEL_REGISTERS",
-    "TIMERS",
-    "TIMER_BANK",
     "VME_REGISTERS",
 ]
 
@@ -51,17 +51,11 @@ RX_LIST_DEPTH = 15
 LENGTH_BITS = 20
 #: What the register ID reads as: "CAB" and the map's version.
 ID_VALUE = 0x43414202
-#: Timers.
-TIMERS = 8
-#: The bank of registers with their times: of timer n the compare value is word 2n, the period word 2n + 1.
-TIMER_BANK = "timer_times"
 #: Bits of an interrupt's level, and the registers that hold the levels, eight in each.
 LEVEL_BITS = 4
 # fmt: off
 LEVEL_REGISTERS = "IRQ_LEVEL0", "IRQ_LEVEL1"
 # fmt: on
-#: Offset of the registers that only the kernel domain may touch, whatever the protection table says.
-KERNEL_PAGE = 0xC00
 
 
 class Check(IntEnum):
@@ -103,10 +97,6 @@ def _level_fields(part):
         for irq in Irq
         if irq // 8 == part
     )
-
-
-def _timer_fields():
-    return (Field("timers", 0, TIMERS, "one bit for each timer"),)
 
 
 def _irq_fields():
@@ -169,7 +159,7 @@ REGISTERS = (
         "arms timer 0: it fires once TIMER_NOW has reached this (at most 2**31 cycles ahead)",
         bank=(TIMER_BANK, 0),
     ),
-    Register("TIMER_STOP", 0x30, "w", "disarms timers", _timer_fields()),
+    Register("TIMER_STOP", 0x30, "w", "disarms timers", timer_fields()),
     Register(
         "TX_COMMAND",
         0x34,
@@ -373,69 +363,9 @@ REGISTERS = (
             Field("vme", 31, 1, "it has VME"),
         ),
     ),
-    *(
-        Register(
-            f"TIMER{n}_COMPARE",
-            0x400 + 8 * n,
-            "rw",
-            f"arms timer {n}, as TIMER_COMPARE does timer 0; it fires up to 7 cycles later",
-            bank=(TIMER_BANK, 2 * n),
-        )
-        for n in range(1, TIMERS)
-    ),
-    *(
-        Register(
-            f"TIMER{n}_PERIOD",
-            0x404 + 8 * n,
-            "rw",
-            f"cycles from a firing of timer {n} to its next; 0: it fires once",
-            bank=(TIMER_BANK, 2 * n + 1),
-        )
-        for n in range(TIMERS)
-    ),
-    Register("TIMER_FIRED", 0x440, "rw", "timers that have fired; 1 clears", _timer_fields()),
-    Register("TIMER_ARMED", 0x444, "r", "timers that are armed", _timer_fields()),
+    *TIMER_PAGE_REGISTERS,
     *VME_REGISTERS,
-    Register(
-        "DOMAIN",
-        0xC00,
-        "rw",
-        "protection domain of the CPU",
-        (
-            Field("current", 0, DOMAIN_BITS, "domain of the CPU's accesses from the next one on; 0 is the kernel's"),
-            Field("vme", 8, DOMAIN_BITS, "domain of all VME accesses; read only"),
-        ),
-    ),
-    Register(
-        "DOMAINS_ON", 0xC04, "rw", "bit d: the table's rights of domain d count; else it may do nothing; bit 0 is 0"
-    ),
-    Register(
-        "TRAP_ADDRESS",
-        0xC08,
-        "r",
-        "the first access that was refused since TRAP_INFO was written",
-        (Field("address", 0, ADDRESS_BITS, "its byte address; of a refused area, its first byte that is not allowed"),),
-    ),
-    Register(
-        "TRAP_INFO",
-        0xC0C,
-        "rw",
-        "more of it; any write forgets it",
-        (
-            Field("kind", 0, 2, "0: read, 1: write, 2: instruction fetch"),
-            Field("domain", 8, DOMAIN_BITS, "domain that it was made in"),
-            Field("vme", 16, 1, "it came from VME"),
-            Field("lost", 20, 8, "refused accesses after it; stops at 255"),
-            Field("valid", 31, 1, "there was one"),
-        ),
-    ),
-    Register(
-        "RESET",
-        0xC10,
-        "w",
-        "resets",
-        (Field("board", 0, 1, "reset all registers but TIMER_NOW; memories keep their content"),),
-    ),
+    *KERNEL_REGISTERS,
 )
 
 REG = {r.name: r for r in REGISTERS}

@@ -4,89 +4,25 @@ Source: docs/cab.md, which is ours; "The Design of Nectar" (1989), section 5.2, 
 protection that is checked in parallel.
 """
 
-from types import SimpleNamespace
-
 from amaranth.hdl import Assert, Cat, Const, Module, Mux, Signal
-from amaranth.lib import data, wiring
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from .access import WINDOW_BITS, Access, AccessPort, WindowPort
-from .addresses import ADDRESS_BITS, KERNEL_PAGE, REGIONS, REGISTERS
+from .access import Access, AccessPort, WindowPort
+from .addresses import ADDRESS_BITS, REGIONS, REGISTERS
+from .bus_ports import CpuPort, ProgramPort, ProtectionPort, RegistersPort
+from .bus_signals import BusSignals, Parked
+from .kernel_registers import KERNEL_PAGE
 from .memory import LANES, SlotPort, check_data_bytes
-from .protection import KEPT, Trap
+from .protection import KEPT
 from .regions import DOMAIN_BITS, KERNEL, PAGE_BITS, AccessKind, Right
-from .registers import WORD_BITS, Area
+from .registers import WORD_BITS
 
-__all__ = ["CpuBus", "CpuPort"]
+__all__ = ["CpuBus"]
 
-_TABLE_PAGE_BITS = ADDRESS_BITS - PAGE_BITS
 #: Registers that name an area to DMA when they are written.
 _AREAS = tuple(register for register in REGISTERS if register.area)
-
-
-class CpuPort(wiring.Signature):
-    """The pins of the CPU bus, seen from the board; docs/cab.md specifies them."""
-
-    def __init__(self):
-        super().__init__(
-            {
-                "valid": In(1),
-                "ready": Out(1),
-                "address": In(ADDRESS_BITS),
-                "write": In(1),
-                "execute": In(1),
-                "kernel": In(1),
-                "select": In(LANES),
-                "write_data": In(WORD_BITS),
-                "done": Out(1),
-                "read_data": Out(WORD_BITS),
-                "error": Out(1),
-            }
-        )
-
-
-class _Where(data.Struct):
-    """Where an access goes, as its address says before it begins.
-
-    ``private``: none but the kernel may do it. ``settles``: the next access has to find what it has done. ``area``: it
-    names an area, if its register is there.
-    """
-
-    memory: 1
-    program: 1
-    rom: 1
-    registers: 1
-    table: 1
-    window: 1
-    private: 1
-    settles: 1
-    area: 1
-
-
-class _Granted(data.Struct):
-    """The access at work, with the domain that it is made in. ``kernel``: it may do everything."""
-
-    access: Access
-    vme: 1
-    kernel: 1
-    domain: DOMAIN_BITS
-
-
-class _Pins(data.Struct):
-    """What the CPU asks."""
-
-    access: Access
-    kernel: 1
-
-
-class _Parked(data.Struct):
-    """An access that waits for the window."""
-
-    address: WINDOW_BITS
-    write: 1
-    select: LANES
-    write_data: WORD_BITS
 
 
 class CpuBus(wiring.Component):
@@ -110,20 +46,13 @@ class CpuBus(wiring.Component):
     memory : Out(SlotPort(data_bytes))
     memory_data : In(32)
         What was read, in the cycle after.
-    program : Out
-        ``valid``, ``rom``, ``address`` (word), ``write``, ``select``, ``data``: an access to program memory in this
-        cycle.
+    program : Out(ProgramPort())
     program_data : In(32)
         What was read, in the cycle after.
     may : Out(1)
         What memory, program memory or registers were asked in the cycle before may be done: else it must not be.
-    registers : Out
-        ``valid``, ``offset`` (word), ``write``, ``select``, ``write_data``: an access that takes effect in the next
-        cycle if it may. Then come ``read_data`` and ``error``, and ``area``, what a write of what was asked, ``valid``
-        or not, would let DMA do.
-    protection : Out
-        ``look``, ``page``, ``page_domain`` and ``needed``, ``granted``, ``table``, ``hole``, ``write``, ``select``,
-        ``data``, ``current``, ``trap`` as in ``Protection``. ``vme_domain`` is a constant.
+    registers : Out(RegistersPort())
+    protection : Out(ProtectionPort())
     window : Out(WindowPort())
     idle : Out(1)
         No access is under way.
@@ -145,232 +74,194 @@ class CpuBus(wiring.Component):
         self.data_bytes = data_bytes
         self.program_bytes = program_bytes
         self.has_window = window
-        offsets = exact_log2(REGIONS["registers"].size // LANES)
         super().__init__(
             {
                 "bus": Out(CpuPort()),
                 "vme": In(AccessPort()),
                 "memory": Out(SlotPort(data_bytes)),
                 "memory_data": In(WORD_BITS),
-                "program": Out(
-                    wiring.Signature(
-                        {
-                            "valid": Out(1),
-                            "rom": Out(1),
-                            "address": Out(exact_log2(REGIONS["program"].size // LANES)),
-                            "write": Out(1),
-                            "select": Out(LANES),
-                            "data": Out(WORD_BITS),
-                        }
-                    )
-                ),
+                "program": Out(ProgramPort()),
                 "program_data": In(WORD_BITS),
                 "may": Out(1),
-                "registers": Out(
-                    wiring.Signature(
-                        {
-                            "valid": Out(1),
-                            "offset": Out(offsets),
-                            "write": Out(1),
-                            "select": Out(LANES),
-                            "write_data": Out(WORD_BITS),
-                            "read_data": In(WORD_BITS),
-                            "error": In(1),
-                            "area": In(Area),
-                        }
-                    )
-                ),
-                "protection": Out(
-                    wiring.Signature(
-                        {
-                            "look": Out(1),
-                            "page": Out(_TABLE_PAGE_BITS),
-                            "page_domain": Out(DOMAIN_BITS),
-                            "needed": Out(len(Right)),
-                            "granted": In(1),
-                            "table": In(WORD_BITS),
-                            "hole": In(1),
-                            "write": Out(1),
-                            "select": Out(LANES),
-                            "data": Out(WORD_BITS),
-                            "current": In(DOMAIN_BITS),
-                            "vme_domain": In(DOMAIN_BITS),
-                            "trap": Out(wiring.Signature({"payload": Out(Trap), "valid": Out(1)})),
-                        }
-                    )
-                ),
+                "registers": Out(RegistersPort()),
+                "protection": Out(ProtectionPort()),
                 "window": Out(WindowPort()),
                 "idle": Out(1),
             }
         )
 
     def elaborate(self, platform):
-        """Whose turn it is next and where that goes; the walk over an area; the look-up; the access; the answers."""
+        """What the CPU asks; whose turn it is next and where that goes; the walk over an area; the look-up; the access;
+        the answers."""
         m = Module()
-        at_work, valid = Signal(_Granted, reset_less=True), Signal()
-        access, where = at_work.access, Signal(_Where, reset_less=True)
-        ends = Signal()  # the access at work is over in this cycle
-        parked = Signal(_Parked, reset_less=True)
-        waits = Signal()  # an access of the CPU waits for the window
+        s = BusSignals()
+        self._hear_cpu(m, s)
+        self._choose_next(m, s)
+        self._begin_next(m, s)
+        self._judge(m, s)
+        walk = self._walk_area(m, s)
+        self._look_up(m, s, walk)
+        self._make_access(m, s)
+        self._do_late(m, s)
+        self._park(m, s)
+        self._answer(m, s)
+        if platform == "formal":
+            s.hears, s.begins = walk.ongoing("HEAR"), walk.ongoing("BEGIN")
+            self.probes = s
+        return m
 
-        # 1. What the CPU asks, or has asked and could not begin.
-        pins, spare, asked = Signal(_Pins), Signal(_Pins, reset_less=True), Signal(_Pins)
-        held = Signal()
+    def _hear_cpu(self, m, s):
+        """What the CPU asks, or has asked and could not begin."""
         m.d.comb += [
-            self.bus.ready.eq(~held),
-            *(pins.access[name].eq(getattr(self.bus, name)) for name in Access.as_shape().members),
-            pins.kernel.eq(self.bus.kernel),
-            asked.eq(Mux(held, spare, pins)),
+            self.bus.ready.eq(~s.held),
+            *(s.pins.access[name].eq(getattr(self.bus, name)) for name in Access.as_shape().members),
+            s.pins.kernel.eq(self.bus.kernel),
+            s.asked.eq(Mux(s.held, s.spare, s.pins)),
         ]
 
-        # 2. Who begins in the next cycle, and where that goes.
-        settling = Signal()  # what the access before has done is not there yet
-        locked = Signal()
-        turn = Signal()  # VME's, if both want something
-        free, cpu_wants, vme_first, cpu_begins, vme_begins = (
-            Signal(name=name) for name in ("free", "cpu_wants", "vme_first", "cpu_begins", "vme_begins")
-        )
-        following, following_where = Signal(_Granted), Signal(_Where)
+    def _choose_next(self, m, s):
+        """Who begins in the next cycle, and where that goes."""
+        cpu_wants = Signal()
+        vme_first = Signal()
         cpu_domain = Signal(DOMAIN_BITS)
         m.d.comb += [
-            cpu_domain.eq(Mux(asked.kernel, KERNEL, self.protection.current)),
-            free.eq(Mux(valid, ends & ~where.settles, ~settling)),
-            cpu_wants.eq((held | self.bus.valid) & ~waits & ~(valid & where.window) & ~(locked & self.vme.lock)),
-            vme_first.eq(self.vme.valid & (turn | ~cpu_wants)),
-            vme_begins.eq(free & vme_first),
-            cpu_begins.eq(free & cpu_wants & ~vme_first),
-            self.vme.ready.eq(free & (turn | ~cpu_wants)),
-            following.vme.eq(vme_first),
+            cpu_domain.eq(Mux(s.asked.kernel, KERNEL, self.protection.current)),
+            s.free.eq(Mux(s.valid, s.ends & ~s.where.settles, ~s.settling)),
+            cpu_wants.eq(
+                (s.held | self.bus.valid) & ~s.waits & ~(s.valid & s.where.window) & ~(s.locked & self.vme.lock)
+            ),
+            vme_first.eq(self.vme.valid & (s.turn | ~cpu_wants)),
+            s.vme_begins.eq(s.free & vme_first),
+            s.cpu_begins.eq(s.free & cpu_wants & ~vme_first),
+            self.vme.ready.eq(s.free & (s.turn | ~cpu_wants)),
+            s.following.vme.eq(vme_first),
         ]
         with m.If(vme_first):
             m.d.comb += [
-                *(following.access[name].eq(getattr(self.vme, name)) for name in Access.as_shape().members),
-                following.domain.eq(self.protection.vme_domain),
+                *(s.following.access[name].eq(getattr(self.vme, name)) for name in Access.as_shape().members),
+                s.following.domain.eq(self.protection.vme_domain),
             ]
         with m.Else():
             m.d.comb += [
-                following.access.eq(asked.access),
-                following.domain.eq(cpu_domain),
-                following.kernel.eq(cpu_domain == KERNEL),
+                s.following.access.eq(s.asked.access),
+                s.following.domain.eq(cpu_domain),
+                s.following.kernel.eq(cpu_domain == KERNEL),
             ]
-        m.d.comb += self._goes(following, following_where)
-        with m.If(ends):
-            m.d.sync += valid.eq(0)
-        decides = Signal()  # the right to its page is all that it needs
-        with m.If(cpu_begins | vme_begins):
+        m.d.comb += self._goes(s.following, s.following_where)
+
+    def _begin_next(self, m, s):
+        """The access that begins is at work until it ends; one of the CPU's that cannot begin is held."""
+        with m.If(s.ends):
+            m.d.sync += s.valid.eq(0)
+        with m.If(s.cpu_begins | s.vme_begins):
             m.d.sync += [
-                valid.eq(1),
-                at_work.eq(following),
-                where.eq(following_where),
-                decides.eq(~(following_where.private | following_where.area)),
+                s.valid.eq(1),
+                s.at_work.eq(s.following),
+                s.where.eq(s.following_where),
+                s.decides.eq(~(s.following_where.private | s.following_where.area)),
             ]
-        with m.If(~held):
-            m.d.sync += spare.eq(pins)
-        with m.If(cpu_begins):
-            m.d.sync += [held.eq(0), turn.eq(1)]
+        with m.If(~s.held):
+            m.d.sync += s.spare.eq(s.pins)
+        with m.If(s.cpu_begins):
+            m.d.sync += [s.held.eq(0), s.turn.eq(1)]
         with m.Elif(self.bus.valid):
-            m.d.sync += held.eq(1)
-        with m.If(vme_begins):
-            m.d.sync += [turn.eq(0), locked.eq(self.vme.lock)]
+            m.d.sync += s.held.eq(1)
+        with m.If(s.vme_begins):
+            m.d.sync += [s.turn.eq(0), s.locked.eq(self.vme.lock)]
         with m.Elif(~self.vme.lock):
-            m.d.sync += locked.eq(0)
+            m.d.sync += s.locked.eq(0)
 
-        # 3. Whether it may.
-        allowed = Signal()
-        m.d.comb += [
-            allowed.eq(at_work.kernel | (self.protection.granted & ~where.private)),
-            Assert(~valid | (decides == ~(where.private | where.area))),
-        ]
-
-        # 4. A write that lets DMA work on an area waits here until all its pages have been looked at. The owner may
-        # refuse the area meanwhile, and take it again: what it said at first counts, too.
-        area = Signal(Area, reset_less=True)
-        ahead, page, last_page, seen_page = (
-            Signal(_TABLE_PAGE_BITS, name=name, reset_less=True)
-            for name in ("page_ahead", "walk_page", "last_page", "seen_page")
-        )
-        at_first, seen_first = Signal(reset_less=True), Signal(reset_less=True)
-        to_walk, walking, walked = Signal(), Signal(), Signal()
-        passed, denied = Signal(reset_less=True), Signal(reset_less=True)
-        # The answer of the table comes late: what else decides is ready before.
-        may = Signal()
+    def _judge(self, m, s):
+        """Whether the access may be done. The answer of the table comes late: what else decides is ready before."""
         may_anyway = Signal(attrs=KEPT)
         m.d.comb += [
-            to_walk.eq(where.area & ~at_work.kernel),
-            may_anyway.eq(at_work.kernel | (to_walk & passed)),
-            may.eq(may_anyway | (self.protection.granted & decides)),
+            s.allowed.eq(s.at_work.kernel | (self.protection.granted & ~s.where.private)),
+            Assert(~s.valid | (s.decides == ~(s.where.private | s.where.area))),
+            s.to_walk.eq(s.where.area & ~s.at_work.kernel),
+            may_anyway.eq(s.at_work.kernel | (s.to_walk & s.passed)),
+            s.may.eq(may_anyway | (self.protection.granted & s.decides)),
         ]
-        # Where no access is looked at, what follows means nothing.
+
+    def _walk_area(self, m, s):
+        """A write that lets DMA work on an area waits here until all its pages have been looked at.
+
+        The owner may refuse the area meanwhile, and take it again: what it said at first counts, too. Where no access
+        is looked at, what follows means nothing. Returns the state machine."""
+        granted = self.protection.granted
         m.d.sync += [
-            page.eq(ahead),
-            ahead.eq(ahead + 1),
-            at_first.eq(0),
-            seen_page.eq(page),
-            seen_first.eq(at_first),
-            last_page.eq((area.address + area.length - 1)[PAGE_BITS:ADDRESS_BITS]),
+            s.page.eq(s.ahead),
+            s.ahead.eq(s.ahead + 1),
+            s.at_first.eq(0),
+            s.seen_page.eq(s.page),
+            s.seen_first.eq(s.at_first),
+            s.last_page.eq((s.area.address + s.area.length - 1)[PAGE_BITS:ADDRESS_BITS]),
         ]
         with m.FSM(name="walk") as walk:
             with m.State("ASK"):
-                m.d.sync += [passed.eq(allowed), denied.eq(0)]
-                with m.If(valid & to_walk):
+                m.d.sync += [s.passed.eq(s.allowed), s.denied.eq(0)]
+                with m.If(s.valid & s.to_walk):
                     m.next = "HEAR"
             with m.State("HEAR"):
-                m.d.sync += [area.eq(self.registers.area), ahead.eq(self.registers.area.address[PAGE_BITS:])]
+                m.d.sync += [s.area.eq(self.registers.area), s.ahead.eq(self.registers.area.address[PAGE_BITS:])]
                 m.next = "BEGIN"
             with m.State("BEGIN"):
-                m.d.sync += at_first.eq(1)
-                with m.If(passed & ~area.refused & (area.length != 0)):
+                m.d.sync += s.at_first.eq(1)
+                with m.If(s.passed & ~s.area.refused & (s.area.length != 0)):
                     m.next = "WALK"
                 with m.Else():
                     m.next = "END"
             with m.State("WALK"):
-                m.d.comb += walking.eq(1)
-                m.d.sync += [passed.eq(self.protection.granted), denied.eq(~self.protection.granted)]
-                with m.If(~self.protection.granted | (page == last_page)):
+                m.d.comb += s.walking.eq(1)
+                m.d.sync += [s.passed.eq(granted), s.denied.eq(~granted)]
+                with m.If(~granted | (s.page == s.last_page)):
                     m.next = "END"
             with m.State("END"):
-                m.d.comb += walked.eq(1)
+                m.d.comb += s.walked.eq(1)
                 m.next = "ASK"
+        return walk
 
-        # 5. The look-up: for the access that begins, which finds it as long as it takes; for an area, page by page. In
-        # the protection region, where others may do nothing whatever is looked up, it is the table's word itself.
+    def _look_up(self, m, s, walk):
+        """The look-up: for the access that begins, which finds it as long as it takes; for an area, page by page.
+
+        In the protection region, where others may do nothing whatever is looked up, it is the table's word itself."""
+        following = s.following.access
         m.d.comb += [
-            self.protection.look.eq(free | walk.ongoing("BEGIN") | walking),
-            self.protection.needed.eq(Const(1, len(Right)) << self._kind(following.access)),
+            self.protection.look.eq(s.free | walk.ongoing("BEGIN") | s.walking),
+            self.protection.needed.eq(Const(1, len(Right)) << self._kind(following)),
         ]
-        with m.If(walk.ongoing("BEGIN") | walking):
+        with m.If(walk.ongoing("BEGIN") | s.walking):
             m.d.comb += [
-                self.protection.page.eq(ahead),
-                self.protection.page_domain.eq(at_work.domain),
-                self.protection.needed.eq(Mux(area.write, Right.WRITE, Right.READ)),
+                self.protection.page.eq(s.ahead),
+                self.protection.page_domain.eq(s.at_work.domain),
+                self.protection.needed.eq(Mux(s.area.write, Right.WRITE, Right.READ)),
             ]
-        with m.Elif(self._within(following.access.address, "protection")):
-            m.d.comb += Cat(self.protection.page, self.protection.page_domain).eq(following.access.address)
+        with m.Elif(self._within(following.address, "protection")):
+            m.d.comb += Cat(self.protection.page, self.protection.page_domain).eq(following.address)
         with m.Else():
             m.d.comb += [
-                self.protection.page.eq(following.access.address[PAGE_BITS:]),
-                self.protection.page_domain.eq(following.domain),
+                self.protection.page.eq(following.address[PAGE_BITS:]),
+                self.protection.page_domain.eq(s.following.domain),
             ]
 
-        # 6. The access: the memories are asked before it is known whether it may be, all else is done a cycle later.
-        # What changes the protection is still here then, as nothing follows it.
+    def _make_access(self, m, s):
+        """The access: the memories are asked before it is known whether it may be."""
+        access, where = s.at_work.access, s.where
         word_address = access.address[exact_log2(LANES) :]
-        refused = Signal()
         m.d.comb += [
-            ends.eq(valid & Mux(to_walk, walked, ~where.memory | self.memory.ready)),
-            self.memory.valid.eq(valid & where.memory),
+            s.ends.eq(s.valid & Mux(s.to_walk, s.walked, ~where.memory | self.memory.ready)),
+            self.memory.valid.eq(s.valid & where.memory),
             self.memory.address.eq(word_address),
             self.memory.write.eq(access.write),
             self.memory.select.eq(access.select),
             self.memory.data.eq(access.write_data),
-            self.program.valid.eq(valid & (where.program | where.rom)),
+            self.program.valid.eq(s.valid & (where.program | where.rom)),
             self.program.rom.eq(where.rom),
             self.program.address.eq(word_address),
             self.program.write.eq(access.write),
             self.program.select.eq(access.select),
             self.program.data.eq(access.write_data),
-            refused.eq(to_walk & area.refused),
-            self.registers.valid.eq(ends & where.registers & ~refused),
+            s.refused.eq(s.to_walk & s.area.refused),
+            self.registers.valid.eq(s.ends & where.registers & ~s.refused),
             self.registers.offset.eq(word_address),
             self.registers.write.eq(access.write),
             self.registers.select.eq(access.select),
@@ -378,111 +269,87 @@ class CpuBus(wiring.Component):
             self.protection.select.eq(access.select),
             self.protection.data.eq(access.write_data),
         ]
-        trap = self.protection.trap
-        to_table, ended = Signal(), Signal()
-        m.d.comb += [to_table.eq(where.table & ~self.protection.hole), trap.valid.eq(ended & ~self.may)]
+
+    def _do_late(self, m, s):
+        """What is done a cycle after the access was made: a write of the table, and the record of a refused access.
+
+        What changes the protection is still at work then, as nothing follows it."""
+        access, trap = s.at_work.access, self.protection.trap
+        ended = Signal()
+        m.d.comb += [s.to_table.eq(s.where.table & ~self.protection.hole), trap.valid.eq(ended & ~self.may)]
         m.d.sync += [
-            self.may.eq(may),
-            settling.eq(ends & where.settles),
-            self.protection.write.eq(ends & to_table & access.write),
-            ended.eq(ends),
+            self.may.eq(s.may),
+            s.settling.eq(s.ends & s.where.settles),
+            self.protection.write.eq(s.ends & s.to_table & access.write),
+            ended.eq(s.ends),
             trap.payload.address.eq(access.address),
-            trap.payload.domain.eq(at_work.domain),
+            trap.payload.domain.eq(s.at_work.domain),
             trap.payload.kind.eq(self._kind(access)),
-            trap.payload.vme.eq(at_work.vme),
+            trap.payload.vme.eq(s.at_work.vme),
         ]
-        with m.If(to_walk & denied):
+        with m.If(s.to_walk & s.denied):
             m.d.sync += [
-                trap.payload.address.eq(Cat(Mux(seen_first, area.address[:PAGE_BITS], 0), seen_page)),
-                trap.payload.kind.eq(Mux(area.write, AccessKind.WRITE, AccessKind.READ)),
+                trap.payload.address.eq(Cat(Mux(s.seen_first, s.area.address[:PAGE_BITS], 0), s.seen_page)),
+                trap.payload.kind.eq(Mux(s.area.write, AccessKind.WRITE, AccessKind.READ)),
             ]
 
-        # 7. The window: the CPU waits there, not here.
-        leaves = Signal()
+    def _park(self, m, s):
+        """The window: the CPU waits there, not here."""
         m.d.comb += [
-            leaves.eq(ends & may & where.window),
-            self.window.valid.eq(waits),
-            *(getattr(self.window, name).eq(parked[name]) for name in _Parked.as_shape().members),
+            s.leaves.eq(s.ends & s.may & s.where.window),
+            self.window.valid.eq(s.waits),
+            *(getattr(self.window, name).eq(s.parked[name]) for name in Parked.as_shape().members),
         ]
-        with m.If(where.window):
-            m.d.sync += [parked[name].eq(access[name]) for name in _Parked.as_shape().members]
-        with m.If(leaves):
-            m.d.sync += waits.eq(1)
+        with m.If(s.where.window):
+            m.d.sync += [s.parked[name].eq(s.at_work.access[name]) for name in Parked.as_shape().members]
+        with m.If(s.leaves):
+            m.d.sync += s.waits.eq(1)
         with m.Elif(self.window.done):
-            m.d.sync += waits.eq(0)
+            m.d.sync += s.waits.eq(0)
 
-        # 8. The answers. The window's comes when no other of the CPU's is under way. What a block RAM gives comes late,
-        # and from afar: it is kept by itself.
-        answers_cpu, answers_vme = Signal(), Signal()
+    def _answer(self, m, s):
+        """The answers. The window's comes when no other of the CPU's is under way.
+
+        What a block RAM gives comes late, and from afar: it is kept by itself."""
+        access, where = s.at_work.access, s.where
         from_memory, from_program, from_table, from_registers = (
             Signal(name=f"from_{name}", reset_less=True) for name in ("memory", "program", "table", "registers")
         )
-        fails, error = Signal(reset_less=True), Signal()
+        fails = Signal(reset_less=True)
+        error = Signal()
         memory_word, program_word, other_word, window_word = (
             Signal(WORD_BITS, name=f"{name}_word", reset_less=True) for name in ("memory", "program", "other", "window")
         )
         from_window = Signal(reset_less=True)
-        known = where.memory | where.program | where.rom | to_table | where.window | (where.registers & ~refused)
+        known = where.memory | where.program | where.rom | s.to_table | where.window | (where.registers & ~s.refused)
         m.d.sync += [
-            answers_cpu.eq(ends & ~at_work.vme & ~leaves),
-            answers_vme.eq(ends & at_work.vme),
+            s.answers_cpu.eq(s.ends & ~s.at_work.vme & ~s.leaves),
+            s.answers_vme.eq(s.ends & s.at_work.vme),
             from_memory.eq(where.memory & ~access.write),
             from_program.eq((where.program | where.rom) & ~access.write),
-            from_table.eq(to_table & ~access.write),
+            from_table.eq(s.to_table & ~access.write),
             from_registers.eq(where.registers & ~access.write),
             fails.eq(~known),
-            self.bus.done.eq(answers_cpu | (waits & self.window.done)),
-            self.bus.error.eq(Mux(answers_cpu, error, waits & self.window.done & self.window.error)),
-            self.vme.done.eq(answers_vme),
-            self.vme.error.eq(answers_vme & error),
+            self.bus.done.eq(s.answers_cpu | (s.waits & self.window.done)),
+            self.bus.error.eq(Mux(s.answers_cpu, error, s.waits & self.window.done & self.window.error)),
+            self.vme.done.eq(s.answers_vme),
+            self.vme.error.eq(s.answers_vme & error),
             memory_word.eq(Mux(from_memory & self.may, self.memory_data, 0)),
             program_word.eq(Mux(from_program & self.may, self.program_data, 0)),
             other_word.eq(
                 Mux(from_table, self.protection.table, 0) | Mux(from_registers & self.may, self.registers.read_data, 0)
             ),
-            window_word.eq(Mux(parked.write | self.window.error, 0, self.window.read_data)),
-            from_window.eq(~answers_cpu),
+            window_word.eq(Mux(s.parked.write | self.window.error, 0, self.window.read_data)),
+            from_window.eq(~s.answers_cpu),
         ]
         m.d.comb += [
             error.eq(fails | ~self.may | self.registers.error),
             self.vme.read_data.eq(memory_word | program_word | other_word),
             self.bus.read_data.eq(Mux(from_window, window_word, self.vme.read_data)),
-            self.idle.eq(~(valid | held | waits | answers_cpu | answers_vme | self.bus.done | self.vme.done)),
-            Assert(~(waits & answers_cpu & self.window.done), "one answer to the CPU in a cycle"),
+            self.idle.eq(~(s.valid | s.held | s.waits | s.answers_cpu | s.answers_vme | self.bus.done | self.vme.done)),
+            Assert(~(s.waits & s.answers_cpu & self.window.done), "one answer to the CPU in a cycle"),
             Assert(~(self.memory.valid & self.program.valid), "an access goes to one place"),
         ]
-        if platform == "formal":
-            self.probes = SimpleNamespace(
-                at_work=at_work,
-                where=where,
-                valid=valid,
-                ends=ends,
-                leaves=leaves,
-                held=held,
-                spare=spare,
-                cpu_begins=cpu_begins,
-                vme_begins=vme_begins,
-                hears=walk.ongoing("HEAR"),
-                begins=walk.ongoing("BEGIN"),
-                walking=walking,
-                walked=walked,
-                passed=passed,
-                denied=denied,
-                area=area,
-                page=page,
-                ahead=ahead,
-                at_first=at_first,
-                last_page=last_page,
-                seen_page=seen_page,
-                seen_first=seen_first,
-                waits=waits,
-                answers_cpu=answers_cpu,
-                answers_vme=answers_vme,
-                settling=settling,
-                to_walk=to_walk,
-                refused=refused,
-            )
-        return m
 
     def _goes(self, granted, where):
         """Statements: ``where`` an access that is about to begin goes."""

@@ -11,7 +11,8 @@ from amaranth.utils import exact_log2
 
 from ..link.port import FiberPort
 from .addresses import ID_VALUE, REG, REGIONS
-from .bus import CpuBus, CpuPort
+from .bus import CpuBus
+from .bus_ports import CpuPort
 from .errors import ErrorCounters
 from .fiber_in import FiberIn
 from .fiber_out import FiberOut
@@ -24,8 +25,7 @@ from .registers import RegisterDecoder
 from .timers import TIMER_BITS, Timers
 from .vme.host import HostPins
 from .vme.numbers import PERIOD_PS, check_period
-from .vme.pins import VmePins
-from .vme.slave import Select
+from .vme.pins import Select, VmePins
 from .vme.vme import Vme
 
 __all__ = ["Cab"]
@@ -129,16 +129,38 @@ class Cab(wiring.Component):
     def _board(self, resetting):
         """What is in the board's domain, whose reset is ``resetting``."""
         m = Module()
-
-        # 1. CPU bus, protection, memories, registers.
-        reset, sysreset = Signal(), Signal()
+        reset = Signal()
+        sysreset = Signal()
+        others_idle = Signal(init=1)
         whole = ResetInserter(reset)
+        bus, protection, memory = self._memories(m, whole)
+        registers = self._registers(m, bus)
+        m.d.comb += reset.eq((registers.reset.write & registers.reset.data.board) | sysreset)
+        fiber_out, fiber_in = self._fiber(m, memory, whole)
+        timers = self._timers(m, memory, reset)
+        errors, interrupts = self._interrupts(m, bus, fiber_out, fiber_in, timers, whole)
+        m.d.comb += self.idle.eq(~resetting & bus.idle & fiber_out.idle & fiber_in.idle & ~memory.writes & others_idle)
+        owners = [fiber_out, fiber_in, timers, errors, interrupts, protection]
+        if self.has_vme:
+            vme = self._vme(m, bus, memory, interrupts)
+            m.d.comb += [sysreset.eq(vme.sysreset), others_idle.eq(vme.idle)]
+            owners.insert(0, vme)
+        # Each register to its owner.
+        for name in (*(register.name.lower() for register in registers.registers), *registers.banks):
+            for owner in owners:
+                if name in owner.signature.members and owner.signature.members[name].is_signature:
+                    connect(m, getattr(registers, name), getattr(owner, name))
+        return m
+
+    def _memories(self, m, whole):
+        """CPU bus, protection, memories; returns the bus, the protection and the data memory.
+
+        ``whole`` resets what a reset of the board resets."""
         m.submodules.bus = bus = CpuBus(self.data_bytes, self.program_bytes, window=self.has_vme)
         protection = Protection(self.domains, self.pages)
         m.submodules.protection = whole(protection)
         m.submodules.memory = memory = DataMemory(self.data_bytes)
         m.submodules.program = program = ProgramMemory(self.program_bytes, self.prom)
-        m.submodules.registers = registers = RegisterDecoder(vme=self.has_vme)
         connect(m, bus.bus, flipped(self.bus))
         connect(m, bus.memory, memory.cpu)
         m.d.comb += [
@@ -152,7 +174,6 @@ class Cab(wiring.Component):
             program.may.eq(bus.may),
             memory.cpu_may.eq(bus.may),
             bus.program_data.eq(program.read_data),
-            bus.registers.area.eq(registers.area),
             *(
                 getattr(protection, name).eq(getattr(bus.protection, name))
                 for name in ("look", "page", "page_domain", "needed", "write", "select", "data")
@@ -164,6 +185,14 @@ class Cab(wiring.Component):
             bus.protection.vme_domain.eq(self.domains - 1),
             protection.trap.payload.eq(bus.protection.trap.payload),
             protection.trap.valid.eq(bus.protection.trap.valid),
+        ]
+        return bus, protection, memory
+
+    def _registers(self, m, bus):
+        """Registers, and those of them that are constants; returns their decoder."""
+        m.submodules.registers = registers = RegisterDecoder(vme=self.has_vme)
+        m.d.comb += [
+            bus.registers.area.eq(registers.area),
             registers.valid.eq(bus.registers.valid),
             registers.may.eq(bus.may),
             registers.offset.eq(bus.registers.offset),
@@ -178,10 +207,11 @@ class Cab(wiring.Component):
             registers.config.value.pages.eq(exact_log2(self.pages)),
             registers.config.value.domains.eq(exact_log2(self.domains)),
             registers.config.value.vme.eq(self.has_vme),
-            reset.eq((registers.reset.write & registers.reset.data.board) | sysreset),
         ]
+        return registers
 
-        # 2. The fiber, both ways.
+    def _fiber(self, m, memory, whole):
+        """The fiber, both ways; returns the ways out and in."""
         fiber_out = FiberOut(self.data_bytes)
         fiber_in = FiberIn(self.data_bytes)
         m.submodules.fiber_out = whole(fiber_out)
@@ -194,21 +224,28 @@ class Cab(wiring.Component):
             fiber_out.memory_data.eq(memory.read_data),
             fiber_out.ready.eq(fiber_in.ready),
         ]
+        return fiber_out, fiber_in
 
-        # 3. Timer, errors, interrupts.
+    def _timers(self, m, memory, reset):
+        """Timers, and what follows the edges slept through."""
         m.submodules.timers = timers = Timers()
-        errors = ErrorCounters()
-        interrupts = Interrupts()
-        m.submodules.errors = whole(errors)
-        m.submodules.interrupts = whole(interrupts)
         slept = Signal.like(memory.slept, reset_less=True)
-        others_idle = Signal(init=1)
         m.d.sync += slept.eq(self.slept)
         m.d.comb += [
             timers.slept.eq(self.slept),
             timers.clear.eq(reset),
             memory.slept.eq(slept),
             self.wake_in.eq(timers.wake_in),
+        ]
+        return timers
+
+    def _interrupts(self, m, bus, fiber_out, fiber_in, timers, whole):
+        """Errors and interrupts; returns both."""
+        errors = ErrorCounters()
+        interrupts = Interrupts()
+        m.submodules.errors = whole(errors)
+        m.submodules.interrupts = whole(interrupts)
+        m.d.comb += [
             *(getattr(errors, field.name).eq(getattr(fiber_in, field.name)) for field in REG["ERRORS"].fields),
             interrupts.packet.eq(fiber_in.packet),
             interrupts.received.eq(fiber_in.received),
@@ -222,35 +259,25 @@ class Cab(wiring.Component):
             interrupts.rx_threshold.eq(fiber_in.threshold),
             interrupts.tx_threshold.eq(fiber_out.threshold),
             self.irq.eq(interrupts.irq),
-            self.idle.eq(~resetting & bus.idle & fiber_out.idle & fiber_in.idle & ~memory.writes & others_idle),
         ]
+        return errors, interrupts
 
-        # 4. VME.
-        others = ()
-        if self.has_vme:
-            m.submodules.vme = vme = Vme(self.data_bytes, self.period_ps)
-            others = (vme,)
-            connect(m, vme.pins, flipped(self.vme))
-            connect(m, vme.select, flipped(self.vme_select))
-            connect(m, vme.host, flipped(self.host))
-            connect(m, vme.access, bus.vme)
-            connect(m, bus.window, vme.window)
-            connect(m, vme.memory, memory.vme)
-            m.d.comb += [
-                vme.level.eq(self.vme_level),
-                vme.memory_data.eq(memory.read_data),
-                interrupts.vme_done.eq(vme.done),
-                interrupts.vme_error.eq(vme.failed),
-                interrupts.vme_threshold.eq(vme.threshold),
-                interrupts.vme_taken.eq(vme.taken),
-                interrupts.vme_bell.eq(vme.bell),
-                sysreset.eq(vme.sysreset),
-                others_idle.eq(vme.idle),
-            ]
-
-        # 5. Each register to its owner.
-        for name in (*(register.name.lower() for register in registers.registers), *registers.banks):
-            for owner in (*others, fiber_out, fiber_in, timers, errors, interrupts, protection):
-                if name in owner.signature.members and owner.signature.members[name].is_signature:
-                    connect(m, getattr(registers, name), getattr(owner, name))
-        return m
+    def _vme(self, m, bus, memory, interrupts):
+        """The VME interface, which this returns."""
+        m.submodules.vme = vme = Vme(self.data_bytes, self.period_ps)
+        connect(m, vme.pins, flipped(self.vme))
+        connect(m, vme.select, flipped(self.vme_select))
+        connect(m, vme.host, flipped(self.host))
+        connect(m, vme.access, bus.vme)
+        connect(m, bus.window, vme.window)
+        connect(m, vme.memory, memory.vme)
+        m.d.comb += [
+            vme.level.eq(self.vme_level),
+            vme.memory_data.eq(memory.read_data),
+            interrupts.vme_done.eq(vme.done),
+            interrupts.vme_error.eq(vme.failed),
+            interrupts.vme_threshold.eq(vme.threshold),
+            interrupts.vme_taken.eq(vme.taken),
+            interrupts.vme_bell.eq(vme.bell),
+        ]
+        return vme

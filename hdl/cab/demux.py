@@ -63,7 +63,8 @@ class Demux(wiring.Component):
             self.reply.payload.hub.eq(earlier[:8]),
             self.reply.payload.opcode.eq(earlier[8:]),
         ]
-        cuts_reply, cuts_command = Signal(), Signal()
+        cuts_reply = Signal()
+        cuts_command = Signal()
         m.d.comb += self.cut.eq(cuts_reply + cuts_command)
 
         with m.If(self.rx.valid):

@@ -93,15 +93,25 @@ class FiberIn(wiring.Component):
         m = Module()
         reset = Signal()
         m.d.comb += reset.eq(self.rx_control.write & self.rx_control.data.reset)
+        symbol, valid = self._take_in(m)
+        self._keep_replies(m)
+        self._queue(m, reset)
+        self._receive(m, reset)
+        self._tell(m, symbol, valid)
+        return m
 
-        # 1. The input register, and who gets the symbol.
+    def _take_in(self, m):
+        """The input register, which this returns, and who gets the symbol."""
         m.submodules.demux = demux = Demux()
         symbol = Signal(SYMBOL_BITS, reset_less=True)
         valid = Signal(reset_less=True)
         m.d.sync += [symbol.eq(self.rx.payload), valid.eq(self.rx.valid)]
         m.d.comb += [demux.rx.payload.eq(symbol), demux.rx.valid.eq(valid), self.ready.eq(demux.ready)]
+        return symbol, valid
 
-        # 2. Replies.
+    def _keep_replies(self, m):
+        """Replies wait for software."""
+        demux = m.submodules.demux
         m.submodules.replies = replies = fifo.SyncFIFO(width=Shape.cast(ReplyWord).width, depth=REPLIES)
         m.d.comb += [
             replies.w_data.eq(demux.reply.payload),
@@ -119,7 +129,9 @@ class FiberIn(wiring.Component):
             self.reply.value.eq(Mux(replies.r_rdy, word, 0)),
         ]
 
-        # 3. The input queue. What follows lost symbols is marked.
+    def _queue(self, m, reset):
+        """The input queue. What follows lost symbols is marked."""
+        demux = m.submodules.demux
         m.submodules.queue = queue = SymbolQueue(width=Shape.cast(Queued).width)
         entry = Signal(Queued)
         lost = Signal()
@@ -135,7 +147,9 @@ class FiberIn(wiring.Component):
         with m.Elif(demux.queue.valid):
             m.d.sync += lost.eq(queue.overflow)
 
-        # 4. Packets.
+    def _receive(self, m, reset):
+        """Packets."""
+        queue = m.submodules.queue
         m.submodules.receiver = receiver = PacketReceiver()
         m.submodules.scatter = scatter = Scatter(self.data_bytes)
         m.submodules.store = store = RxWriter(self.data_bytes)
@@ -163,7 +177,10 @@ class FiberIn(wiring.Component):
             store.forget.eq(receiver.over),
         ]
 
-        # 5. What software is told.
+    def _tell(self, m, symbol, valid):
+        """What software is told."""
+        demux, replies, queue = m.submodules.demux, m.submodules.replies, m.submodules.queue
+        receiver, scatter, store = m.submodules.receiver, m.submodules.scatter, m.submodules.store
         count = Signal(WORD_BITS)
         m.d.sync += count.eq(count + (valid & (symbol != Control.IDLE)))
         m.d.comb += [
@@ -185,4 +202,3 @@ class FiberIn(wiring.Component):
                 ~valid & ~receiver.moves & ~store.moves & ~scatter.moves & ((queue.level == 0) | queue.output.valid)
             ),
         ]
-        return m

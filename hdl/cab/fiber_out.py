@@ -97,12 +97,20 @@ class FiberOut(wiring.Component):
         m = Module()
         # What stops the channel empties the list at once, which the next access may fill again, and the rest a cycle
         # later.
-        reset, stops = Signal(), Signal()
+        reset = Signal()
+        stops = Signal()
         m.d.comb += reset.eq(self.tx_control.write & self.tx_control.data.reset)
         m.d.sync += stops.eq(reset)
-        whole = ResetInserter(stops)
+        entries, address, entry = self._list(m, reset)
+        self._fill_entry(m, address, entry)
+        gather, items = self._gather(m, entries, ResetInserter(stops))
+        emitter, output = self._emit(m, items, stops)
+        ready = self._ready_bit(m, emitter, output)
+        self._tell(m, entries, gather, items, emitter, output, ready, stops)
+        return m
 
-        # 1. The list and who may enter something.
+    def _list(self, m, reset):
+        """The list and who may enter something; returns it, TX_ADDRESS, and what is entered."""
         entries = fifo.SyncFIFO(width=Shape.cast(Entry).width, depth=TX_LIST_DEPTH)
         m.submodules.entries = ResetInserter(reset)(entries)
         address = Signal(ADDRESS_BITS)
@@ -120,7 +128,10 @@ class FiberOut(wiring.Component):
         ]
         with m.If(self.tx_address.write):
             m.d.sync += address.eq(self.tx_address.data)
-        # What means something for areas or commands only is there in every entry.
+        return entries, address, entry
+
+    def _fill_entry(self, m, address, entry):
+        """What is entered. What means something for areas or commands only is there in every entry."""
         area, command = self.tx_area.data, self.tx_command.data
         m.d.comb += [
             entry.bytes.eq(area.length != 0),
@@ -142,7 +153,8 @@ class FiberOut(wiring.Component):
         with m.Else():
             m.d.comb += [entry.kind.eq(EntryKind.AREA), entry.value.eq(area.length), entry.notify.eq(area.notify)]
 
-        # 2. From entries to items, some ahead of the fiber.
+    def _gather(self, m, entries, whole):
+        """From entries to items, some ahead of the fiber."""
         gather = TxReader(self.data_bytes)
         m.submodules.gather = whole(gather)
         items = fifo.SyncFIFO(width=Shape.cast(Item).width, depth=_ITEMS)
@@ -157,8 +169,10 @@ class FiberOut(wiring.Component):
             gather.memory_data.eq(self.memory_data),
         ]
         connect(m, gather.memory, flipped(self.memory))
+        return gather, items
 
-        # 3. From items to symbols.
+    def _emit(self, m, items, stops):
+        """From items to symbols."""
         m.submodules.emitter = emitter = TxSerializer()
         m.submodules.output = output = OutputRegister()
         m.d.comb += [
@@ -173,16 +187,20 @@ class FiberOut(wiring.Component):
             output.push.valid.eq(emitter.push.valid),
         ]
         connect(m, output.tx, flipped(self.tx))
+        return emitter, output
 
-        # 4. The ready bit: the start of packet that leaves wins over the ready signal that comes.
+    def _ready_bit(self, m, emitter, output):
+        """The ready bit: the start of packet that leaves wins over the ready signal that comes."""
         ready = Signal(init=1)
         with m.If(output.start_left):
             m.d.sync += ready.eq(0)
         with m.Elif(self.ready | (self.tx_control.write & self.tx_control.data.set_ready)):
             m.d.sync += ready.eq(1)
         m.d.comb += emitter.ready.eq(ready & ~output.start_inside)
+        return ready
 
-        # 5. What software is told.
+    def _tell(self, m, entries, gather, items, emitter, output, ready, stops):
+        """What software is told."""
         m.submodules.sent = sent = Counter(len(self.tx_status.value.sent))
         m.submodules.count = count = Counter(WORD_BITS)
         threshold = Signal.like(self.tx_threshold.data.bytes)
@@ -211,4 +229,3 @@ class FiberOut(wiring.Component):
         ]
         with m.If(self.tx_threshold.write):
             m.d.sync += threshold.eq(self.tx_threshold.data.bytes)
-        return m

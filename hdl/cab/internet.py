@@ -43,7 +43,8 @@ class InternetSum(wiring.Component):
         total = Signal(SUM_BITS)
         odd = Signal()
         word = Signal(SUM_BITS)
-        longer, carried = Signal(SUM_BITS + 1), Signal(SUM_BITS)
+        longer = Signal(SUM_BITS + 1)
+        carried = Signal(SUM_BITS)
         m.d.comb += [
             word.eq(Mux(odd, self.data, self.data << 8)),
             longer.eq(total + word),

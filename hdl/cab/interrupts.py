@@ -87,13 +87,15 @@ class Interrupts(wiring.Component):
                 following[name[0]] = Mux(port.write, port.data[name[0]], level)
                 m.d.comb += port.value[name[0]].eq(level)
                 m.d.sync += level.eq(following[name[0]])
-        threshold, next_threshold = Signal(LEVEL_BITS), Signal(LEVEL_BITS)
+        threshold = Signal(LEVEL_BITS)
+        next_threshold = Signal(LEVEL_BITS)
         m.d.comb += next_threshold.eq(Mux(self.irq_threshold.write, self.irq_threshold.data.level, threshold))
         m.d.sync += threshold.eq(next_threshold)
         names = [irq.name.lower() for irq in sorted(Irq)]
         above = Signal(len(names), init=(1 << len(names)) - 1)
         m.d.sync += above.eq(Cat(following[name] > next_threshold for name in names))
-        raised, raised_then = Signal(len(names)), Signal(len(names))
+        raised = Signal(len(names))
+        raised_then = Signal(len(names))
         m.d.comb += [
             raised.eq(Cat(pending[name] & enabled[name] for name in names) & above),
             self.irq.eq(raised.any()),

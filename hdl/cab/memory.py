@@ -157,7 +157,9 @@ class DataMemory(wiring.Component):
         for user, port in users.items():
             m.d.comb += [slots.wants[user.value].eq(port.valid), port.ready.eq(slots.given[user.value])]
 
-        address, word, select = Signal(range(self.words)), Signal(WORD_BITS), Signal(LANES)
+        address = Signal(range(self.words))
+        word = Signal(WORD_BITS)
+        select = Signal(LANES)
         m.d.comb += read.en.eq(0)
         with m.If(self.fiber_in.ready):
             m.d.comb += [
@@ -181,7 +183,8 @@ class DataMemory(wiring.Component):
                 select.eq(Mux(self.cpu.ready & self.cpu.write, self.cpu.select, 0)),
                 read.en.eq(self.cpu.ready & ~self.cpu.write),
             ]
-        selected, of_cpu = Signal(LANES), Signal()
+        selected = Signal(LANES)
+        of_cpu = Signal()
         m.d.sync += [write.addr.eq(address), write.data.eq(word), selected.eq(select), of_cpu.eq(self.cpu.ready)]
         m.d.comb += [
             read.addr.eq(address),
@@ -192,10 +195,8 @@ class DataMemory(wiring.Component):
 
         # Whose turn it is is known late: the addresses are compared beside that.
         found = Signal()
-        old, new = (
-            Signal(WORD_BITS),
-            Signal(WORD_BITS),
-        )  # bits of the memory that count; and what stands in place of the others
+        old = Signal(WORD_BITS)  # bits of the memory that count
+        new = Signal(WORD_BITS)  # what stands in place of the others
         written = Cat(write.en[lane].replicate(8) for lane in range(LANES))
         m.d.comb += [
             found.eq(

@@ -63,11 +63,11 @@ class OutputRegister(wiring.Component):
     def elaborate(self, platform):
         """Two places in a row."""
         m = Module()
-        front, spare = (
-            Signal(Outgoing, reset_less=True),
-            Signal(Outgoing, reset_less=True),
-        )  # anything while nothing is in them
-        front_valid, spare_valid = Signal(), Signal()
+        # Their content is anything while nothing is in them.
+        front = Signal(Outgoing, reset_less=True)
+        spare = Signal(Outgoing, reset_less=True)
+        front_valid = Signal()
+        spare_valid = Signal()
         leaves = Signal()
         m.d.comb += [
             self.tx.payload.eq(front.symbol),

@@ -50,6 +50,40 @@ class State(enum.Enum, shape=3):
     FINISH = 4  # the last words are being written
 
 
+class _Signals:
+    """What the sections of the receiver of packets share. ``rx_mode``: the value of that register."""
+
+    def __init__(self, rx_mode):
+        self.state = Signal(State)
+        self.mode = Signal.like(rx_mode)  # as software has set it
+
+        # What the packet's result will tell.
+        self.ended = Signal()
+        self.stored = Signal(LENGTH_BITS)
+        self.header_count = Signal(range(HEADER_BYTES + 1))
+        self.crc_bad = Signal()
+        self.too_long = Signal()
+        self.framing = Signal()
+        self.discarded = Signal()
+
+        # The last bytes.
+        self.check = Signal(Check)  # of this packet
+        self.held = Signal(8 * CRC_BYTES)
+        self.held_count = Signal(range(CRC_BYTES + 1))
+        self.full = Signal()  # as many as may be the checksum
+        self.takes = Signal()  # symbols of the packet are taken
+        self.emerges = Signal()  # a byte of the packet comes out
+        self.ends = Signal()  # the packet ends with the symbol at the head
+        self.byte = Signal(8)  # that comes out
+
+        # The body.
+        self.in_run = Signal()
+        self.in_body = Signal()
+        self.front_valid = Signal()
+        self.spare_valid = Signal()
+        self.skip = Signal.like(rx_mode.skip)
+
+
 class PacketReceiver(wiring.Component):
     """Takes packets from the input queue.
 
@@ -121,199 +155,199 @@ class PacketReceiver(wiring.Component):
     def elaborate(self, platform):
         """The symbol at the head, the bytes held back, the five states, the registers."""
         m = Module()
-        m.submodules.crc = crc = Crc32()
-        m.submodules.internet = internet = InternetSum()
-        state = Signal(State)
-        symbol = self.queue.payload.symbol
+        m.submodules.crc = Crc32()
+        m.submodules.internet = InternetSum()
+        s = _Signals(self.rx_mode.data)
+        self._hold_back(m, s)
+        with m.Switch(s.state):
+            with m.Case(State.CLOSED):
+                self._closed(m, s)
+            with m.Case(State.HEADER):
+                self._header(m, s)
+            with m.Case(State.WAIT):
+                with m.If(self.start | self.discard):
+                    m.d.sync += s.state.eq(State.BODY)
+            with m.Case(State.BODY):
+                m.d.comb += s.takes.eq(~s.ended & (~s.full | ~s.spare_valid))
+                with m.If(s.ended | s.front_valid):
+                    m.d.comb += self.moves.eq(1)
+                with m.If((s.ended | s.ends) & ~s.front_valid):
+                    m.d.sync += s.state.eq(State.FINISH)
+            with m.Case(State.FINISH):
+                self._finish(m, s)
+        with m.If(self.reset):
+            m.d.comb += self.over.eq(1)
+            m.d.sync += [s.state.eq(State.CLOSED), s.in_run.eq(0)]
+        self._pass_on(m, s)
+        self._tell(m, s)
+        self._set_mode(m, s)
+        return m
 
-        # What the packet's result will tell.
-        ended = Signal()
-        stored = Signal(LENGTH_BITS)
-        header_count = Signal(range(HEADER_BYTES + 1))
-        crc_bad, too_long, framing, discarded = (
-            Signal(name=n) for n in ("crc_bad", "too_long", "framing", "discarded")
-        )
-
-        # 1. The last bytes are held back: they may be the checksum. What pushes them out belongs to the packet.
-        mode = Signal.like(self.rx_mode.data)  # as software has set it
-        check = Signal(Check)  # of this packet
-        held = Signal(8 * CRC_BYTES)
-        held_count = Signal(range(CRC_BYTES + 1))
-        full = Signal()  # as many as may be the checksum
-        takes = Signal()  # symbols of the packet are taken
-        emerges = Signal()  # a byte of the packet comes out
-        ends = Signal()  # the packet ends with the symbol at the head
-        byte = Signal(8)  # that byte
-        most = Signal.like(held_count)
+    def _hold_back(self, m, s):
+        """The last bytes are held back: they may be the checksum. What pushes them out belongs to the packet."""
+        crc, internet, symbol = m.submodules.crc, m.submodules.internet, self.queue.payload.symbol
+        most = Signal.like(s.held_count)
         m.d.comb += [
-            crc.data.eq(byte),
-            crc.valid.eq(emerges),
-            internet.data.eq(byte),
+            crc.data.eq(s.byte),
+            crc.valid.eq(s.emerges),
+            internet.data.eq(s.byte),
             Assert(
-                (state == State.CLOSED) | (full == (held_count == most)), "whether it is full is known a cycle before"
+                (s.state == State.CLOSED) | (s.full == (s.held_count == most)),
+                "whether it is full is known a cycle before",
             ),
         ]
-        with m.Switch(check):
+        with m.Switch(s.check):
             with m.Case(Check.CRC32):
-                m.d.comb += [byte.eq(held[-8:]), most.eq(CRC_BYTES)]
+                m.d.comb += [s.byte.eq(s.held[-8:]), most.eq(CRC_BYTES)]
             with m.Case(Check.INTERNET):
-                m.d.comb += [byte.eq(held[8:]), most.eq(SUM_BYTES)]
+                m.d.comb += [s.byte.eq(s.held[8:]), most.eq(SUM_BYTES)]
             with m.Default():
-                m.d.comb += byte.eq(symbol)
-        with m.If(takes & self.queue.valid):
+                m.d.comb += s.byte.eq(symbol)
+        with m.If(s.takes & self.queue.valid):
             m.d.comb += self.moves.eq(1)
             with m.If(~symbol[-1]):
-                m.d.comb += [self.queue.ready.eq(1), emerges.eq(full)]
-                m.d.sync += held.eq(held << 8 | symbol[:8])
-                with m.If(~emerges):
-                    m.d.sync += [held_count.eq(held_count + 1), full.eq(held_count + 1 == most)]
+                m.d.comb += [self.queue.ready.eq(1), s.emerges.eq(s.full)]
+                m.d.sync += s.held.eq(s.held << 8 | symbol[:8])
+                with m.If(~s.emerges):
+                    m.d.sync += [s.held_count.eq(s.held_count + 1), s.full.eq(s.held_count + 1 == most)]
             with m.Else():
-                m.d.comb += ends.eq(1)
-                m.d.sync += ended.eq(1)
+                m.d.comb += s.ends.eq(1)
+                m.d.sync += s.ended.eq(1)
                 # A start of packet stays and opens the next; nothing but start and end is ever queued.
                 m.d.comb += [self.queue.ready.eq(symbol != Control.START), self.cut.eq(symbol == Control.START)]
             with m.If(self.queue.payload.lost | self.cut):
-                m.d.sync += framing.eq(1)
+                m.d.sync += s.framing.eq(1)
 
-        # 2. The states. What emerges in the body waits in two places in a row for the store: whether that takes a byte
-        # is known late and decides about these places alone.
-        front_valid, spare_valid = Signal(), Signal()
-        in_run = Signal()
-        skip = Signal.like(self.rx_mode.data.skip)
-        with m.Switch(state):
-            with m.Case(State.CLOSED):
-                with m.If(mode.direct):
-                    m.d.comb += [
-                        self.input.eq(self.queue.valid),
-                        self.queue.ready.eq(self.rx_queue.read),
-                        self.moves.eq(self.rx_queue.read & self.queue.valid),
-                    ]
-                with m.Elif(self.queue.valid & (symbol != Control.START)):
-                    m.d.comb += [self.queue.ready.eq(1), self.stray.eq(~in_run), self.moves.eq(1)]
-                    m.d.sync += in_run.eq(1)
-                with m.Elif(self.queue.valid & ~self.received):
-                    m.d.comb += [self.queue.ready.eq(1), crc.start.eq(1), internet.start.eq(1), self.moves.eq(1)]
-                    m.d.sync += [
-                        in_run.eq(0),
-                        ended.eq(0),
-                        stored.eq(0),
-                        header_count.eq(0),
-                        held_count.eq(0),
-                        full.eq((mode.check != Check.CRC32) & (mode.check != Check.INTERNET)),
-                        too_long.eq(0),
-                        framing.eq(0),
-                        discarded.eq(0),
-                        *(getattr(self, name).value.eq(0) for name in _HEADERS),
-                        check.eq(mode.check),
-                        skip.eq(mode.skip),
-                        state.eq(State.HEADER),
-                    ]
-            with m.Case(State.HEADER):
-                m.d.comb += takes.eq(1)
-                with m.If(emerges):
-                    m.d.sync += header_count.eq(header_count + 1)
-                    with m.Switch(header_count):
-                        for number in range(HEADER_BYTES):
-                            with m.Case(number):
-                                word = getattr(self, _HEADERS[number // LANES]).value
-                                m.d.sync += word.word_select(LANES - 1 - number % LANES, 8).eq(byte)
-                with m.If(ends | (emerges & (header_count == HEADER_BYTES - 1))):
-                    m.d.sync += state.eq(State.WAIT)
-            with m.Case(State.WAIT):
-                with m.If(self.start | self.discard):
-                    m.d.sync += state.eq(State.BODY)
-            with m.Case(State.BODY):
-                m.d.comb += takes.eq(~ended & (~full | ~spare_valid))
-                with m.If(ended | front_valid):
-                    m.d.comb += self.moves.eq(1)
-                with m.If((ended | ends) & ~front_valid):
-                    m.d.sync += state.eq(State.FINISH)
-            with m.Case(State.FINISH):
-                m.d.comb += [self.flush.eq(1), self.moves.eq(1)]
-                with m.If(self.store_empty):
-                    m.d.comb += self.over.eq(1)
-                    m.d.sync += state.eq(State.CLOSED)
-                    with m.Switch(check):
-                        with m.Case(Check.CRC32):
-                            m.d.sync += crc_bad.eq(~full | (held != crc.crc))
-                        with m.Case(Check.INTERNET):
-                            m.d.sync += crc_bad.eq(~full | (held[:SUM_BITS] != internet.checksum))
-                        with m.Default():
-                            m.d.sync += crc_bad.eq(0)
-        with m.If(self.reset):
+    def _closed(self, m, s):
+        """Between packets: software takes the symbols itself, or the next start of packet opens one."""
+        crc, internet, symbol = m.submodules.crc, m.submodules.internet, self.queue.payload.symbol
+        with m.If(s.mode.direct):
+            m.d.comb += [
+                self.input.eq(self.queue.valid),
+                self.queue.ready.eq(self.rx_queue.read),
+                self.moves.eq(self.rx_queue.read & self.queue.valid),
+            ]
+        with m.Elif(self.queue.valid & (symbol != Control.START)):
+            m.d.comb += [self.queue.ready.eq(1), self.stray.eq(~s.in_run), self.moves.eq(1)]
+            m.d.sync += s.in_run.eq(1)
+        with m.Elif(self.queue.valid & ~self.received):
+            m.d.comb += [self.queue.ready.eq(1), crc.start.eq(1), internet.start.eq(1), self.moves.eq(1)]
+            m.d.sync += [
+                s.in_run.eq(0),
+                s.ended.eq(0),
+                s.stored.eq(0),
+                s.header_count.eq(0),
+                s.held_count.eq(0),
+                s.full.eq((s.mode.check != Check.CRC32) & (s.mode.check != Check.INTERNET)),
+                s.too_long.eq(0),
+                s.framing.eq(0),
+                s.discarded.eq(0),
+                *(getattr(self, name).value.eq(0) for name in _HEADERS),
+                s.check.eq(s.mode.check),
+                s.skip.eq(s.mode.skip),
+                s.state.eq(State.HEADER),
+            ]
+
+    def _header(self, m, s):
+        """The first bytes go into registers."""
+        m.d.comb += s.takes.eq(1)
+        with m.If(s.emerges):
+            m.d.sync += s.header_count.eq(s.header_count + 1)
+            with m.Switch(s.header_count):
+                for number in range(HEADER_BYTES):
+                    with m.Case(number):
+                        word = getattr(self, _HEADERS[number // LANES]).value
+                        m.d.sync += word.word_select(LANES - 1 - number % LANES, 8).eq(s.byte)
+        with m.If(s.ends | (s.emerges & (s.header_count == HEADER_BYTES - 1))):
+            m.d.sync += s.state.eq(State.WAIT)
+
+    def _finish(self, m, s):
+        """When the store is empty the packet is over, and its checksum is compared."""
+        m.d.comb += [self.flush.eq(1), self.moves.eq(1)]
+        with m.If(self.store_empty):
             m.d.comb += self.over.eq(1)
-            m.d.sync += [state.eq(State.CLOSED), in_run.eq(0)]
+            m.d.sync += s.state.eq(State.CLOSED)
+            with m.Switch(s.check):
+                with m.Case(Check.CRC32):
+                    m.d.sync += s.crc_bad.eq(~s.full | (s.held != m.submodules.crc.crc))
+                with m.Case(Check.INTERNET):
+                    m.d.sync += s.crc_bad.eq(~s.full | (s.held[:SUM_BITS] != m.submodules.internet.checksum))
+                with m.Default():
+                    m.d.sync += s.crc_bad.eq(0)
 
-        # 3. Where the rest goes. The Internet checksum covers all but the first bytes, as software wants it.
-        in_body, leaves = Signal(), Signal()
-        front, spare = Signal(8), Signal(8)
+    def _pass_on(self, m, s):
+        """Where the rest goes. The Internet checksum covers all but the first bytes, as software wants it.
+
+        What emerges in the body waits in two places in a row for the store: whether that takes a byte is known late and
+        decides about these places alone."""
+        leaves = Signal()
+        front = Signal(8)
+        spare = Signal(8)
         threshold = Signal.like(self.rx_threshold.data.bytes)
         m.d.comb += [
-            in_body.eq(state == State.BODY),
-            self.packet.eq(state == State.WAIT),
-            internet.valid.eq(emerges & (header_count >= skip)),
-            self.rx_progress.value.bytes.eq(stored),
+            s.in_body.eq(s.state == State.BODY),
+            self.packet.eq(s.state == State.WAIT),
+            m.submodules.internet.valid.eq(s.emerges & (s.header_count >= s.skip)),
+            self.rx_progress.value.bytes.eq(s.stored),
             self.rx_threshold.value.bytes.eq(threshold),
-            self.threshold.eq(self.store & self.store_ready & (stored + 1 == threshold)),
-            self.store.eq(front_valid & ~discarded),
+            self.threshold.eq(self.store & self.store_ready & (s.stored + 1 == threshold)),
+            self.store.eq(s.front_valid & ~s.discarded),
             self.store_byte.eq(front),
-            leaves.eq(self.store_ready | self.exhausted | discarded),
-            Assert(~spare_valid | front_valid, "the front is filled first"),
-            Assert(~front_valid | in_body, "nothing waits for the store but in the body"),
+            leaves.eq(self.store_ready | self.exhausted | s.discarded),
+            Assert(~s.spare_valid | s.front_valid, "the front is filled first"),
+            Assert(~s.front_valid | s.in_body, "nothing waits for the store but in the body"),
         ]
-        with m.If(self.discard & (self.packet | in_body)):
-            m.d.sync += discarded.eq(1)
-        with m.If(~front_valid | leaves):
+        with m.If(self.discard & (self.packet | s.in_body)):
+            m.d.sync += s.discarded.eq(1)
+        with m.If(~s.front_valid | leaves):
             m.d.sync += [
-                front.eq(Mux(spare_valid, spare, byte)),
-                front_valid.eq(spare_valid | (in_body & emerges)),
-                spare_valid.eq(0),
+                front.eq(Mux(s.spare_valid, spare, s.byte)),
+                s.front_valid.eq(s.spare_valid | (s.in_body & s.emerges)),
+                s.spare_valid.eq(0),
             ]
-        with m.Elif(emerges):
-            m.d.sync += [spare.eq(byte), spare_valid.eq(1)]
+        with m.Elif(s.emerges):
+            m.d.sync += [spare.eq(s.byte), s.spare_valid.eq(1)]
         with m.If(self.store & self.store_ready):
-            m.d.sync += stored.eq(stored + 1)
+            m.d.sync += s.stored.eq(s.stored + 1)
         with m.If(self.store & self.exhausted):
-            m.d.sync += too_long.eq(1)
+            m.d.sync += s.too_long.eq(1)
         with m.If(self.reset):
-            m.d.sync += [front_valid.eq(0), spare_valid.eq(0)]
+            m.d.sync += [s.front_valid.eq(0), s.spare_valid.eq(0)]
         with m.If(self.rx_threshold.write):
             m.d.sync += threshold.eq(self.rx_threshold.data.bytes)
 
-        # 4. The result.
+    def _tell(self, m, s):
+        """The result."""
         result = Signal.like(self.rx_result.value)
-        with m.If((state == State.FINISH) & self.store_empty):
+        with m.If((s.state == State.FINISH) & self.store_empty):
             m.d.sync += self.received.eq(~self.reset)
         with m.Elif(self.rx_release.write):
             m.d.sync += self.received.eq(0)
         m.d.comb += [
-            result.length.eq(stored),
-            result.header.eq(header_count),
-            result.crc_bad.eq(crc_bad),
-            result.too_long.eq(too_long),
-            result.framing.eq(framing),
-            result.discarded.eq(discarded),
+            result.length.eq(s.stored),
+            result.header.eq(s.header_count),
+            result.crc_bad.eq(s.crc_bad),
+            result.too_long.eq(s.too_long),
+            result.framing.eq(s.framing),
+            result.discarded.eq(s.discarded),
             self.rx_result.value.eq(Mux(self.received, result, 0)),
-            self.open.eq(((state == State.HEADER) | self.packet | in_body) & ~ended),
-            self.storing.eq(in_body & ~discarded),
+            self.open.eq(((s.state == State.HEADER) | self.packet | s.in_body) & ~s.ended),
+            self.storing.eq(s.in_body & ~s.discarded),
         ]
 
-        # 5. The mode, and what software takes out of the queue itself.
+    def _set_mode(self, m, s):
+        """The mode, and what software takes out of the queue itself."""
+        mode = self.rx_mode.data
         m.d.comb += [
-            self.rx_mode.refuse.eq((self.rx_mode.data.check > max(Check)) | (self.rx_mode.data.skip > HEADER_BYTES)),
-            self.rx_mode.value.eq(mode),
-            self.rx_sum.value.sum.eq(internet.checksum),
+            self.rx_mode.refuse.eq((mode.check > max(Check)) | (mode.skip > HEADER_BYTES)),
+            self.rx_mode.value.eq(s.mode),
+            self.rx_sum.value.sum.eq(m.submodules.internet.checksum),
         ]
         with m.If(self.rx_mode.write):
-            m.d.sync += [
-                mode.check.eq(self.rx_mode.data.check),
-                mode.skip.eq(self.rx_mode.data.skip),
-                mode.direct.eq(self.rx_mode.data.direct),
-            ]
+            m.d.sync += [s.mode.check.eq(mode.check), s.mode.skip.eq(mode.skip), s.mode.direct.eq(mode.direct)]
         with m.If(self.input):
             m.d.comb += [
                 self.rx_queue.value.valid.eq(1),
-                self.rx_queue.value.symbol.eq(symbol),
+                self.rx_queue.value.symbol.eq(self.queue.payload.symbol),
                 self.rx_queue.value.lost.eq(self.queue.payload.lost),
             ]
-        return m

@@ -5,8 +5,6 @@ and execute, 32 domains with a table each, one of them VME's, checked in paralle
 table and the switch of each domain are ours (docs/cab.md).
 """
 
-from types import SimpleNamespace
-
 from amaranth.hdl import Assert, C, Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
@@ -54,6 +52,20 @@ class Trap(data.Struct):
     domain: DOMAIN_BITS
     kind: 2
     vme: 1
+
+
+class _Signals:
+    """What was looked up, and the domains whose rights count; proofs look into them.
+
+    What was looked up has no reset: the access behind one that resets the board finds it."""
+
+    def __init__(self, domains, places):
+        # Its bits in a word of the table. The memory is slow: what chooses from it is there before.
+        self.chosen = Signal(_RIGHT_BITS * _LANES, reset_less=True)
+        self.domain = Signal(DOMAIN_BITS, reset_less=True)
+        self.place = Signal(range(places), reset_less=True)
+        self.inside = Signal(reset_less=True)
+        self.on = Signal(domains)
 
 
 class Protection(wiring.Component):
@@ -128,85 +140,89 @@ class Protection(wiring.Component):
     def elaborate(self, platform):
         """Table, registers, record."""
         m = Module()
-        domain_bits = exact_log2(self.domains)
+        places = self.domains * self.pages // _LANES
         m.submodules.memory = table = memory.Memory(
-            shape=_RIGHT_BITS * _LANES, depth=self.domains * self.pages // _LANES, init=[], attrs={"no_rw_check": 1}
+            shape=_RIGHT_BITS * _LANES, depth=places, init=[], attrs={"no_rw_check": 1}
         )
         write = table.write_port(granularity=_RIGHT_BITS)
         read = table.read_port()
+        s = _Signals(self.domains, places)
+        self._look_up(m, s, read)
+        self._decide(m, s, read)
+        self._write(m, s, write)
+        if platform == "formal":
+            look = table.read_port(domain="comb")
+            s.address, s.data, s.read = look.addr, look.data, read.data
+            self.probes = s
+        self._set_domains(m, s)
+        self._record(m)
+        return m
 
-        # 1. Where a page is in the table.
+    def _look_up(self, m, s, read):
+        """Where a page is in the table."""
+        domain_bits = exact_log2(self.domains)
         covered, index = self._index(m)
         m.d.comb += [
             read.addr.eq(Cat(index[exact_log2(_LANES) :], self.page_domain[:domain_bits])),
             read.en.eq(self.look),
         ]
-        # No reset: the access behind one that resets the board finds what it has looked up.
-        # Its bits in a word of the table. The memory is slow: what chooses from it is there before.
-        chosen = Signal(_RIGHT_BITS * _LANES, reset_less=True)
-        domain = Signal(DOMAIN_BITS, reset_less=True)
-        place = Signal(len(read.addr), reset_less=True)
-        inside = Signal(reset_less=True)
         with m.If(self.look):
             m.d.sync += [
-                chosen.eq(
+                s.chosen.eq(
                     Cat(Mux(self.page[: exact_log2(_LANES)] == n, self.needed, 0) for n in reversed(range(_LANES)))
                 ),
-                domain.eq(self.page_domain),
-                place.eq(read.addr),
-                inside.eq(covered & (self.page_domain < self.domains)),
+                s.domain.eq(self.page_domain),
+                s.place.eq(read.addr),
+                s.inside.eq(covered & (self.page_domain < self.domains)),
             ]
 
-        # 2. What it says. The byte at a word's own address is the first of its four pages.
-        on = Signal(self.domains)
+    def _decide(self, m, s, read):
+        """What the table says. The byte at a word's own address is the first of its four pages."""
         # Two bits and two choices fill a LUT, three pairs another, both halves and two conditions of who asks a third;
         # a synthesis that does not know how slow the memory is would put them into a chain.
         counts = Signal(attrs=KEPT)  # it is in the table, and the domain is on
         pairs = [Signal(name=f"pair_{n}", attrs=KEPT) for n in range(_RIGHT_BITS * _LANES // 2)]
         halves = [Signal(name=f"granted_{n}", attrs=KEPT) for n in range(2)]
         m.d.comb += [
-            counts.eq(inside & on.bit_select(domain[:domain_bits], 1)),
-            *(pair.eq((read.data & chosen).word_select(n, 2).any()) for n, pair in enumerate(pairs)),
+            counts.eq(s.inside & s.on.bit_select(s.domain[: exact_log2(self.domains)], 1)),
+            *(pair.eq((read.data & s.chosen).word_select(n, 2).any()) for n, pair in enumerate(pairs)),
             *(half.eq(counts & Cat(pairs[n::2]).any()) for n, half in enumerate(halves)),
             self.granted.eq(Cat(halves).any()),
-            self.hole.eq(~inside),
+            self.hole.eq(~s.inside),
             self.table.eq(
                 Mux(
-                    inside, Cat(Cat(read.data.word_select(n, _RIGHT_BITS), C(0, _SPARE_BITS)) for n in range(_LANES)), 0
+                    s.inside,
+                    Cat(Cat(read.data.word_select(n, _RIGHT_BITS), C(0, _SPARE_BITS)) for n in range(_LANES)),
+                    0,
                 )
             ),
-            write.addr.eq(place),
+        ]
+
+    def _write(self, m, s, write):
+        """A write of the word that was looked up last."""
+        m.d.comb += [
+            write.addr.eq(s.place),
             write.data.eq(Cat(self.data.word_select(n, 8)[:_RIGHT_BITS] for n in range(_LANES))),
-            write.en.eq(Mux(self.write & inside, self.select, 0)),
+            write.en.eq(Mux(self.write & s.inside, self.select, 0)),
             # A block RAM does not say what it reads of a word that is being written.
             Assert(~(self.look & self.write), "nothing is looked up while the table is written"),
         ]
 
-        if platform == "formal":
-            look = table.read_port(domain="comb")
-            self.probes = SimpleNamespace(
-                address=look.addr,
-                data=look.data,
-                domain=domain,
-                place=place,
-                inside=inside,
-                chosen=chosen,
-                read=read.data,
-            )
-
-        # 3. The current domain, and the domains whose rights count.
+    def _set_domains(self, m, s):
+        """The current domain, and the domains whose rights count."""
         m.d.comb += [
             self.domain.refuse.eq(self.domain.data.current >= self.domains),
             self.domain.value.current.eq(self.current),
             self.domain.value.vme.eq(self.domains - 1),
-            self.domains_on.value.eq(on),
+            self.domains_on.value.eq(s.on),
         ]
         with m.If(self.domain.write):
             m.d.sync += self.current.eq(self.domain.data.current)
         with m.If(self.domains_on.write):
-            m.d.sync += on.eq(self.domains_on.data & ~(1 << KERNEL))
+            m.d.sync += s.on.eq(self.domains_on.data & ~(1 << KERNEL))
 
-        # 4. The first refused access stays until it is taken; the others are counted.
+    def _record(self, m):
+        """The first refused access stays until it is taken; the others are counted."""
         trap = Signal(Trap)
         valid = Signal()
         lost = Signal(REG["TRAP_INFO"].lost.width)
@@ -226,7 +242,6 @@ class Protection(wiring.Component):
                 m.d.sync += lost.eq(lost + 1)
         with m.Elif(self.trap_info.write):
             m.d.sync += [trap.eq(Const(0, Trap)), valid.eq(0), lost.eq(0)]
-        return m
 
     def _index(self, m):
         """Whether the page looked up is in the table, and its number there."""

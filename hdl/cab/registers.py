@@ -163,10 +163,13 @@ class RegisterDecoder(wiring.Component):
     def elaborate(self, platform):
         """Which register it is, a cycle before; then what each is told; then what they say."""
         m = Module()
-        asked, acts, written = Signal(), Signal(), Signal(WORD_BITS)
+        asked = Signal()
+        acts = Signal()
+        written = Signal(WORD_BITS)
         m.d.sync += [asked.eq(self.valid), written.eq(self.write_data)]
         m.d.comb += acts.eq(asked & self.may)
-        whole_reads, whole_writes = Signal(), Signal()
+        whole_reads = Signal()
+        whole_writes = Signal()
         m.d.comb += [
             whole_reads.eq(self.select.all() & ~self.write),
             whole_writes.eq(self.select.all() & self.write),
@@ -201,8 +204,10 @@ class RegisterDecoder(wiring.Component):
                 areas.append(Mux(writes, area.as_value(), 0))
         for name, members in self.banks.items():
             port = getattr(self, name)
-            here, number = Signal(name=f"{name}_here"), Signal.like(port.index, name=f"{name}_number")
-            reads, writes = Signal(name=f"{name}_reads"), Signal(name=f"{name}_writes")
+            here = Signal(name=f"{name}_here")
+            number = Signal.like(port.index, name=f"{name}_number")
+            reads = Signal(name=f"{name}_reads")
+            writes = Signal(name=f"{name}_writes")
             with m.Switch(self.offset):
                 for register in members:
                     with m.Case(register.offset // (WORD_BITS // 8)):

@@ -83,12 +83,14 @@ class RxWriter(wiring.Component):
         m = Module()
         address = Signal(exact_log2(self.data_bytes))
         remaining = Signal(min(LENGTH_BITS, len(address) + 1))  # of an area, which lies in data memory
-        some, last = Signal(), Signal()  # bytes remain; one does
+        some = Signal()  # bytes remain
+        last = Signal()  # one byte remains
         whole = Signal(WORD_BITS)
         word = Signal(WORD_BITS - 8, reset_less=True)  # without the last lane, whose byte is never waited for
-        select, selected = Signal(LANES), Signal(LANES)
+        select = Signal(LANES)
+        selected = Signal(LANES)
         lane = address[:_LANE_BITS]
-        takes, completes, moves_on, free = Signal(), Signal(), Signal(), Signal()
+        takes, completes, moves_on, free = (Signal(name=name) for name in ("takes", "completes", "moves_on", "free"))
 
         m.d.comb += [
             self.areas.ready.eq(~some),

@@ -82,7 +82,8 @@ class Scatter(wiring.Component):
         address = Signal(ADDRESS_BITS)
         running = Signal()
         final_waits = Signal()
-        final, entry = Signal(layout, reset_less=True), Signal(layout)
+        final = Signal(layout, reset_less=True)
+        entry = Signal(layout)
 
         # Emptied by taking all out: the list is short.
         m.submodules.list = list_ = fifo.SyncFIFO(width=Shape.cast(layout).width, depth=RX_LIST_DEPTH)

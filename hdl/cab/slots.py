@@ -53,7 +53,8 @@ class Slots(wiring.Component):
     def elaborate(self, platform):
         """The slot's user if it wants it; else the first in order."""
         m = Module()
-        count, slot = Signal(range(SLOTS)), Signal(range(SLOTS))
+        count = Signal(range(SLOTS))
+        slot = Signal(range(SLOTS))
         owner = Signal()
         m.d.comb += [
             slot.eq(count + self.slept),

@@ -3,8 +3,6 @@
 Source: "The Design of Nectar" (1989), sections 5.2 (DMA controller) and 6.2.1 (a packet is gathered as it is sent).
 """
 
-from types import SimpleNamespace
-
 from amaranth.hdl import Assert, Cat, Module, Mux, Signal
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -71,6 +69,20 @@ class Item(data.Struct):
     command: 1
 
 
+class _Signals:
+    """The area at work, which lies in data memory; it is set anew until there is one. Proofs look into them."""
+
+    def __init__(self, data_bytes):
+        self.address = Signal(exact_log2(data_bytes // LANES), reset_less=True)
+        self.first = Signal(_LANE_BITS, reset_less=True)
+        self.remaining = Signal(min(LENGTH_BITS, exact_log2(data_bytes) + 1), reset_less=True)
+        self.start = Signal(reset_less=True)
+        self.crc = Signal(reset_less=True)
+        self.internet = Signal(reset_less=True)
+        self.end = Signal(reset_less=True)
+        self.notify = Signal(reset_less=True)
+
+
 class TxReader(wiring.Component):
     """Turns entries into items.
 
@@ -118,112 +130,105 @@ class TxReader(wiring.Component):
     def elaborate(self, platform):
         """Entry, then read and pass on word by word."""
         m = Module()
-        entry = self.entries.payload
+        s = _Signals(self.data_bytes)
         item = self.items.payload
-
-        # The area at work, which lies in data memory; it is set anew until there is one.
-        address = Signal(exact_log2(self.data_bytes // LANES), reset_less=True)
-        first = Signal(_LANE_BITS, reset_less=True)
-        remaining = Signal(min(LENGTH_BITS, exact_log2(self.data_bytes) + 1), reset_less=True)
-        start, crc, internet, end, notify = (
-            Signal(name=name, reset_less=True) for name in ("start", "crc", "internet", "end", "notify")
-        )
-
         # Bytes left that lie in this word or, counted from its start, before the end of the area.
         reach = Signal(exact_log2(self.data_bytes) + 1)
-        symbol = entry.value[:SYMBOL_BITS]
         final = Signal()
+        value = self.entries.payload.value
         m.d.comb += [
-            self.memory.address.eq(address),
-            reach.eq(remaining + first),
+            self.memory.address.eq(s.address),
+            reach.eq(s.remaining + s.first),
             final.eq(reach <= LANES),
             # What does not count in an item is as it comes.
             item.symbol.eq(Control.START),
-            item.word.eq(Cat(entry.value, self.memory_data[len(entry.value) :])),
+            item.word.eq(Cat(value, self.memory_data[len(value) :])),
             item.first.eq(LANES - (COMMAND_LENGTH - 1)),
             item.last.eq(LANES - 1),
         ]
 
         with m.FSM(name="gather") as fsm:
             with m.State("NEXT"):
-                m.d.comb += [self.entries.ready.eq(self.items.ready), item.notify.eq(entry.notify)]
-                m.d.sync += [
-                    address.eq(entry.address[_LANE_BITS:]),
-                    first.eq(entry.address[:_LANE_BITS]),
-                    remaining.eq(entry.value),
-                    start.eq(entry.start),
-                    crc.eq(entry.crc),
-                    internet.eq(entry.internet),
-                    end.eq(entry.end),
-                    notify.eq(entry.notify),
-                ]
-                with m.Switch(entry.kind):
-                    with m.Case(EntryKind.COMMAND):
-                        m.d.comb += [
-                            self.items.valid.eq(self.entries.valid),
-                            item.prefix.eq(1),
-                            item.symbol.eq(Control.COMMAND),
-                            item.lanes.eq(1),
-                            item.wait_ready.eq(entry.wait_ready),
-                            item.command.eq(1),
-                        ]
-                    with m.Case(EntryKind.SYMBOL):
-                        m.d.comb += [
-                            self.items.valid.eq(self.entries.valid),
-                            item.symbol.eq(symbol),
-                            item.prefix.eq(symbol != Control.IDLE),
-                        ]
-                    with m.Case(EntryKind.AREA):
-                        m.d.comb += [
-                            self.items.valid.eq(self.entries.valid & ~entry.bytes),
-                            item.prefix.eq(entry.start),
-                            item.crc.eq(entry.crc),
-                            item.internet.eq(entry.internet),
-                            item.end.eq(entry.end),
-                        ]
-                        with m.If(entry.bytes):
-                            m.d.comb += self.entries.ready.eq(1)
-                            with m.If(self.entries.valid):
-                                m.next = "READ"
+                self._take_entry(m, s)
             with m.State("READ"):
                 m.d.comb += self.memory.valid.eq(self.items.ready)
                 with m.If(self.items.ready & self.memory.ready):
                     m.next = "PASS_ON"
             with m.State("PASS_ON"):
-                m.d.comb += [
-                    self.items.valid.eq(1),
-                    item.prefix.eq(start),
-                    item.lanes.eq(1),
-                    item.word.eq(self.memory_data),
-                    item.first.eq(first),
-                    item.last.eq(Mux(final, reach - 1, LANES - 1)),
-                    item.crc.eq(final & crc),
-                    item.internet.eq(internet),
-                    item.end.eq(final & end),
-                    item.notify.eq(final & notify),
-                    Assert(self.items.ready, "there is room for every word that was read"),
-                ]
-                m.d.sync += [
-                    start.eq(0),
-                    address.eq(address + 1),
-                    first.eq(0),
-                    remaining.eq(reach - LANES),
-                ]
-                with m.If(final):
-                    m.next = "NEXT"
-                with m.Else():
-                    m.next = "READ"
+                self._pass_on(m, s, reach, final)
             m.d.comb += self.busy.eq(~fsm.ongoing("NEXT"))
         if platform == "formal":
-            self.probes = SimpleNamespace(
-                reads=fsm.ongoing("READ"),
-                passes=fsm.ongoing("PASS_ON"),
-                address=address,
-                first=first,
-                remaining=remaining,
-                start=start,
-                end=end,
-                crc=crc,
-                notify=notify,
-            )
+            s.reads, s.passes = fsm.ongoing("READ"), fsm.ongoing("PASS_ON")
+            self.probes = s
         return m
+
+    def _take_entry(self, m, s):
+        """An entry makes its item at once, but for an area that has bytes."""
+        entry, item = self.entries.payload, self.items.payload
+        symbol = entry.value[:SYMBOL_BITS]
+        m.d.comb += [self.entries.ready.eq(self.items.ready), item.notify.eq(entry.notify)]
+        m.d.sync += [
+            s.address.eq(entry.address[_LANE_BITS:]),
+            s.first.eq(entry.address[:_LANE_BITS]),
+            s.remaining.eq(entry.value),
+            s.start.eq(entry.start),
+            s.crc.eq(entry.crc),
+            s.internet.eq(entry.internet),
+            s.end.eq(entry.end),
+            s.notify.eq(entry.notify),
+        ]
+        with m.Switch(entry.kind):
+            with m.Case(EntryKind.COMMAND):
+                m.d.comb += [
+                    self.items.valid.eq(self.entries.valid),
+                    item.prefix.eq(1),
+                    item.symbol.eq(Control.COMMAND),
+                    item.lanes.eq(1),
+                    item.wait_ready.eq(entry.wait_ready),
+                    item.command.eq(1),
+                ]
+            with m.Case(EntryKind.SYMBOL):
+                m.d.comb += [
+                    self.items.valid.eq(self.entries.valid),
+                    item.symbol.eq(symbol),
+                    item.prefix.eq(symbol != Control.IDLE),
+                ]
+            with m.Case(EntryKind.AREA):
+                m.d.comb += [
+                    self.items.valid.eq(self.entries.valid & ~entry.bytes),
+                    item.prefix.eq(entry.start),
+                    item.crc.eq(entry.crc),
+                    item.internet.eq(entry.internet),
+                    item.end.eq(entry.end),
+                ]
+                with m.If(entry.bytes):
+                    m.d.comb += self.entries.ready.eq(1)
+                    with m.If(self.entries.valid):
+                        m.next = "READ"
+
+    def _pass_on(self, m, s, reach, final):
+        """A word of the area, the ``final`` one or not, makes an item."""
+        item = self.items.payload
+        m.d.comb += [
+            self.items.valid.eq(1),
+            item.prefix.eq(s.start),
+            item.lanes.eq(1),
+            item.word.eq(self.memory_data),
+            item.first.eq(s.first),
+            item.last.eq(Mux(final, reach - 1, LANES - 1)),
+            item.crc.eq(final & s.crc),
+            item.internet.eq(s.internet),
+            item.end.eq(final & s.end),
+            item.notify.eq(final & s.notify),
+            Assert(self.items.ready, "there is room for every word that was read"),
+        ]
+        m.d.sync += [
+            s.start.eq(0),
+            s.address.eq(s.address + 1),
+            s.first.eq(0),
+            s.remaining.eq(reach - LANES),
+        ]
+        with m.If(final):
+            m.next = "NEXT"
+        with m.Else():
+            m.next = "READ"

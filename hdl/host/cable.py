@@ -7,7 +7,7 @@ from amaranth.hdl import Module, ResetInserter
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from ..cab.bus import CpuPort
+from ..cab.bus_ports import CpuPort
 from .deframer import Deframer
 from .framer import Framer
 from .host_controller import HostController, check_cabs

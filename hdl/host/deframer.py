@@ -53,7 +53,8 @@ class Deframer(wiring.Component):
         escaped = Signal()
         place = Signal(2)  # of the next byte in its word
         words = Signal(range(FRAME_WORDS + 1))
-        is_flag, is_escape = Signal(), Signal()
+        is_flag = Signal()
+        is_escape = Signal()
         m.d.comb += [
             is_flag.eq(self.data == FLAG),
             is_escape.eq(self.data == ESCAPE),

@@ -45,7 +45,8 @@ class Framer(wiring.Component):
         checks = Array(crc.crc.word_select(n, 8) for n in range(4))
         byte = Signal(8)
         special = Signal()
-        checking, escaped = Signal(), Signal()
+        checking = Signal()
+        escaped = Signal()
         m.d.comb += [
             special.eq((byte == FLAG) | (byte == ESCAPE)),
             crc.data.eq(byte),

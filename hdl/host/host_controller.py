@@ -42,6 +42,46 @@ def check_cabs(cabs):
         raise ValueError(f"a cluster has 1 to {MAX_CABS} CABs, not {cabs}")
 
 
+class _Signals:
+    """What the sections of the controller of so many ``cabs`` share."""
+
+    def __init__(self, cabs):
+        words = exact_log2(BUFFER_WORDS)
+
+        # The processor at work with a request or an answer.
+        self.cab = Signal(range(max(2, cabs)))
+        self.index = Signal(words)
+        self.write = Signal()
+        self.commit = Signal()
+        self.wake = Signal()
+        self.halt = Signal()
+        self.attached = Signal()
+        self.final = Signal()
+        self.count = Signal(words + 1)
+        self.named = Signal(range(MAX_CABS))  # the CAB of the item
+        self.turns = Signal(cabs)
+
+        # Time.
+        self.edges = Signal(_EDGE_BITS)
+        self.limit = Signal(_LIMIT_BITS)
+        self.still = Signal(range(QUIET_EDGES + 1))  # edges for which nothing has happened
+        self.running = Signal()
+        self.settled = Signal()  # what the processors had to do at the edge before is done
+        self.over = Signal()
+
+        # Requests.
+        self.place = Signal(range(2 * FRAME_WORDS))
+        self.number = Signal(8)
+        self.kind = Signal(8)
+        self.reason = Signal(Reason, init=Reason.LIMIT)
+        self.resets = Signal(range(RESET_EDGES))
+        self.left = Signal(words + 1)  # words of a LOAD that have not come
+
+        # Answers.
+        self.pending = Signal(cabs)  # CABs whose turns are to be told
+        self.others = Signal(cabs)
+
+
 class HostController(wiring.Component):
     """Master of the processors and of their boards' time.
 
@@ -113,227 +153,226 @@ class HostController(wiring.Component):
     def elaborate(self, platform):
         """Processors; time; requests; answers."""
         m = Module()
+        s = _Signals(self.cabs)
         hosts = [getattr(self, f"host_{n}") for n in range(self.cabs)]
-        word = self.word
-
-        # 1. The processor at work with a request or an answer.
-        cab = Signal(range(max(2, self.cabs)))
-        index = Signal(exact_log2(BUFFER_WORDS))
-        write, commit, wake, halt = (Signal(name=name) for name in ("write", "commit", "wake", "halt"))
-        attached, final = Signal(), Signal()
-        count = Signal(exact_log2(BUFFER_WORDS) + 1)
-        named = Signal(range(MAX_CABS))  # the CAB of the item
-        turns = Signal(self.cabs)
-        m.d.comb += named.eq(word[24:28])
-        for n, host in enumerate(hosts):
-            mine = cab == n
-            m.d.comb += [
-                host.address.eq(index),
-                host.data.eq(word),
-                host.write.eq(write & mine),
-                host.commit.eq(commit & mine),
-                host.count.eq(count),
-                host.attached.eq(attached),
-                host.final.eq(final),
-                host.wake.eq(wake & (named == n)),
-                self.halt[n].eq(self.reset | (halt & (named == n))),
-                turns[n].eq(host.turn != Turn.NONE),
-            ]
-
-        # 2. Time.
-        edges = Signal(_EDGE_BITS)
-        limit = Signal(_LIMIT_BITS)
-        still = Signal(range(QUIET_EDGES + 1))  # edges for which nothing has happened
-        running = Signal()
-        settled = Signal()  # what the processors had to do at the edge before is done
-        going = Signal()
-        m.d.comb += settled.eq((self.stall & ~turns) == 0)
-        with m.If(self.tick):
-            m.d.sync += [edges.eq(edges + 1), limit.eq(limit - 1)]
-            with m.If(self.quiet & self.asleep.all()):
-                m.d.sync += still.eq(still + 1)
-            with m.Else():
-                m.d.sync += still.eq(0)
-        over = Signal()
-        m.d.comb += over.eq((limit == 0) | (still == QUIET_EDGES))
-
-        # 3. Requests.
-        place = Signal(range(2 * FRAME_WORDS))
-        number = Signal(8)
-        kind = Signal(8)
-        reason = Signal(Reason, init=Reason.LIMIT)
-        resets = Signal(range(RESET_EDGES))
-        left = Signal(exact_log2(BUFFER_WORDS) + 1)  # words of a LOAD that have not come
-        pending = Signal(self.cabs)  # CABs whose turns are to be told
-
-        def advance():
-            m.d.comb += self.address.eq(place + 1)
-            m.d.sync += place.eq(place + 1)
-
-        def back():
-            with m.If(running):
-                m.next = "run"
-            with m.Else():
-                m.next = "idle"
-
-        m.d.comb += [self.address.eq(place), self.hold.eq(1), self.busy.eq(1)]
+        self._processors(m, s, hosts)
+        self._time(m, s)
+        m.d.comb += [self.address.eq(s.place), self.hold.eq(1), self.busy.eq(1)]
         with m.FSM(name="state"):
             with m.State("idle"):
                 m.d.comb += [self.hold.eq(self.frame), self.busy.eq(self.frame), self.address.eq(0)]
-                m.d.sync += place.eq(0)
+                m.d.sync += s.place.eq(0)
                 with m.If(self.frame):
                     m.next = "header"
             with m.State("header"):
-                back()
-                with m.If(word[24:32] != REQUEST):
-                    pass
-                with m.Elif(word[:8] == Request.IDENTIFY):
-                    m.d.sync += [number.eq(word[8:16]), kind.eq(word[:8]), running.eq(0)]
-                    m.next = "identity"
-                with m.Elif(word[16:24] != VERSION):
-                    pass
-                with m.Elif((word[8:16] == number) & (word[:8] == kind)):
-                    m.next = "status"
-                    with m.If(running):
-                        m.next = "busy"
-                with m.Elif((word[8:16] == (number + 1)[:8]) & ~running):
-                    with m.If(word[:8] == Request.RESET):
-                        m.d.sync += [
-                            number.eq(word[8:16]),
-                            kind.eq(word[:8]),
-                            self.reset.eq(1),
-                            resets.eq(RESET_EDGES - 1),
-                        ]
-                        m.next = "reset"
-                    with m.If(word[:8] == Request.GO):
-                        m.d.sync += [number.eq(word[8:16]), kind.eq(word[:8])]
-                        advance()
-                        m.next = "limit"
+                self._take_header(m, s)
             with m.State("reset"):
                 m.d.comb += self.tick.eq(1)
-                m.d.sync += [resets.eq(resets - 1), reason.eq(Reason.LIMIT)]
-                with m.If(resets == 0):
-                    m.d.sync += [self.reset.eq(0), edges.eq(0), still.eq(0)]
+                m.d.sync += [s.resets.eq(s.resets - 1), s.reason.eq(Reason.LIMIT)]
+                with m.If(s.resets == 0):
+                    m.d.sync += [self.reset.eq(0), s.edges.eq(0), s.still.eq(0)]
                     m.next = "status"
             with m.State("limit"):
-                m.d.sync += limit.eq(word)
-                advance()
+                m.d.sync += s.limit.eq(self.word)
+                self._advance(m, s)
                 m.next = "item"
             with m.State("item"):
-                m.d.sync += [
-                    cab.eq(named),
-                    index.eq(0),
-                    left.eq(word),
-                    count.eq(word),
-                    attached.eq(word[20]),
-                    final.eq(word[21]),
-                ]
-                with m.If(place + 1 >= self.length):
-                    m.d.sync += running.eq(1)
-                    m.next = "run"
-                with m.Else():
-                    m.d.sync += still.eq(0)
-                    advance()
-                    with m.Switch(word[28:32]):
-                        with m.Case(Item.LOAD):
-                            m.next = "load"
-                        with m.Case(Item.WAKE):
-                            m.d.comb += wake.eq(1)
-                        with m.Case(Item.HALT):
-                            m.d.comb += halt.eq(1)
+                self._take_item(m, s)
             with m.State("load"):
-                with m.If(left == 0):
-                    m.d.comb += commit.eq(1)
-                    m.next = "item"
-                with m.Else():
-                    m.d.comb += write.eq(1)
-                    m.d.sync += [index.eq(index + 1), left.eq(left - 1)]
-                    advance()
+                self._load(m, s)
             with m.State("run"):
-                m.d.comb += [self.hold.eq(self.frame), self.address.eq(0), going.eq(~over & (self.stall == 0))]
-                m.d.comb += self.tick.eq(going)
-                m.d.sync += place.eq(0)
-                with m.If(self.frame):
-                    m.next = "header"
-                with m.Elif(settled & ~going):
-                    m.d.sync += [
-                        running.eq(0),
-                        reason.eq(Mux(turns != 0, Reason.TURN, Mux(limit == 0, Reason.LIMIT, Reason.QUIET))),
-                    ]
-                    m.next = "status"
-
-            # 4. Answers.
-            with m.State("busy"):
-                self._say(m, self._header(number, Answer.BUSY), True, back)
-            with m.State("identity"):
-                self._say(m, self._header(number, Answer.IDENTITY), False, "identity_0")
-            for n, value in enumerate(self.identity):
-                last = n == len(self.identity) - 1
-                with m.State(f"identity_{n}"):
-                    self._say(m, value, last, "idle" if last else f"identity_{n + 1}")
-            with m.State("status"):
-                m.d.sync += pending.eq(turns)
-                self._say(m, self._header(number, Answer.STATUS), False, "reason")
-            with m.State("reason"):
-                self._say(m, reason, False, "edges_high")
-            with m.State("edges_high"):
-                self._say(m, edges[32:], False, "edges_low")
-            with m.State("edges_low"):
-                self._say(m, edges[:32], pending == 0, "next")
-            with m.State("next"):  # the lowest of those that are left
-                m.d.sync += index.eq(0)
-                for n in reversed(range(self.cabs)):
-                    with m.If(pending[n]):
-                        m.d.sync += cab.eq(n)
-                m.next = "turn"
-                with m.If(pending == 0):
-                    m.next = "idle"
-            of = {
-                name: Array(getattr(host, name) for host in hosts)[cab]
-                for name in ("turn", "level", "failed", "error_write", "error_address", "results", "result")
-            }
-            others = Signal(self.cabs)
-            m.d.comb += others.eq(pending & ~(1 << cab))
-            with m.State("turn"):
-                self._say(
-                    m,
-                    Cat(
-                        of["results"],
-                        C(0, _CAB - len(of["results"])),
-                        cab,
-                        C(0, _FLAGS - _CAB - len(cab)),
-                        of["error_write"],
-                        of["failed"],
-                        of["level"],
-                        of["turn"],
-                    ),
-                    False,
-                    "error",
-                )
-            with m.State("error"):
-
-                def then():
-                    m.next = "read"
-                    with m.If(of["results"] == 0):
-                        m.d.sync += pending.eq(others)
-                        m.next = "next"
-
-                self._say(m, of["error_address"], (of["results"] == 0) & (others == 0), then)
-            with m.State("read"):
-                m.next = "result"
-            with m.State("result"):
-                final_one = Signal()
-                m.d.comb += final_one.eq(index + 1 == of["results"])
-
-                def then():
-                    m.d.sync += index.eq(index + 1)
-                    m.next = "read"
-                    with m.If(final_one):
-                        m.d.sync += pending.eq(others)
-                        m.next = "next"
-
-                self._say(m, of["result"], final_one & (others == 0), then)
+                self._run(m, s)
+            self._say_who(m, s)
+            self._say_status(m, s)
+            self._say_turns(m, s, hosts)
         return m
+
+    def _processors(self, m, s, hosts):
+        """The processor at work with a request or an answer."""
+        m.d.comb += s.named.eq(self.word[24:28])
+        for n, host in enumerate(hosts):
+            mine = s.cab == n
+            m.d.comb += [
+                host.address.eq(s.index),
+                host.data.eq(self.word),
+                host.write.eq(s.write & mine),
+                host.commit.eq(s.commit & mine),
+                host.count.eq(s.count),
+                host.attached.eq(s.attached),
+                host.final.eq(s.final),
+                host.wake.eq(s.wake & (s.named == n)),
+                self.halt[n].eq(self.reset | (s.halt & (s.named == n))),
+                s.turns[n].eq(host.turn != Turn.NONE),
+            ]
+
+    def _time(self, m, s):
+        """Edges, those that are left of a run, and those at which nothing has happened."""
+        m.d.comb += s.settled.eq((self.stall & ~s.turns) == 0)
+        with m.If(self.tick):
+            m.d.sync += [s.edges.eq(s.edges + 1), s.limit.eq(s.limit - 1)]
+            with m.If(self.quiet & self.asleep.all()):
+                m.d.sync += s.still.eq(s.still + 1)
+            with m.Else():
+                m.d.sync += s.still.eq(0)
+        m.d.comb += s.over.eq((s.limit == 0) | (s.still == QUIET_EDGES))
+
+    def _advance(self, m, s):
+        """The next word of the request comes in the next cycle."""
+        m.d.comb += self.address.eq(s.place + 1)
+        m.d.sync += s.place.eq(s.place + 1)
+
+    def _back(self, m, s):
+        """To the run that goes on, or to rest."""
+        with m.If(s.running):
+            m.next = "run"
+        with m.Else():
+            m.next = "idle"
+
+    def _take_header(self, m, s):
+        """The request's first word; what is no request, or none that may come now, is passed over."""
+        word = self.word
+        self._back(m, s)
+        with m.If(word[24:32] != REQUEST):
+            pass
+        with m.Elif(word[:8] == Request.IDENTIFY):
+            m.d.sync += [s.number.eq(word[8:16]), s.kind.eq(word[:8]), s.running.eq(0)]
+            m.next = "identity"
+        with m.Elif(word[16:24] != VERSION):
+            pass
+        with m.Elif((word[8:16] == s.number) & (word[:8] == s.kind)):
+            m.next = "status"
+            with m.If(s.running):
+                m.next = "busy"
+        with m.Elif((word[8:16] == (s.number + 1)[:8]) & ~s.running):
+            with m.If(word[:8] == Request.RESET):
+                m.d.sync += [
+                    s.number.eq(word[8:16]),
+                    s.kind.eq(word[:8]),
+                    self.reset.eq(1),
+                    s.resets.eq(RESET_EDGES - 1),
+                ]
+                m.next = "reset"
+            with m.If(word[:8] == Request.GO):
+                m.d.sync += [s.number.eq(word[8:16]), s.kind.eq(word[:8])]
+                self._advance(m, s)
+                m.next = "limit"
+
+    def _take_item(self, m, s):
+        """The first word of an item, or the end of the request: then time runs."""
+        word = self.word
+        m.d.sync += [
+            s.cab.eq(s.named),
+            s.index.eq(0),
+            s.left.eq(word),
+            s.count.eq(word),
+            s.attached.eq(word[20]),
+            s.final.eq(word[21]),
+        ]
+        with m.If(s.place + 1 >= self.length):
+            m.d.sync += s.running.eq(1)
+            m.next = "run"
+        with m.Else():
+            m.d.sync += s.still.eq(0)
+            self._advance(m, s)
+            with m.Switch(word[28:32]):
+                with m.Case(Item.LOAD):
+                    m.next = "load"
+                with m.Case(Item.WAKE):
+                    m.d.comb += s.wake.eq(1)
+                with m.Case(Item.HALT):
+                    m.d.comb += s.halt.eq(1)
+
+    def _load(self, m, s):
+        """The words of a LOAD go into the processor's buffer."""
+        with m.If(s.left == 0):
+            m.d.comb += s.commit.eq(1)
+            m.next = "item"
+        with m.Else():
+            m.d.comb += s.write.eq(1)
+            m.d.sync += [s.index.eq(s.index + 1), s.left.eq(s.left - 1)]
+            self._advance(m, s)
+
+    def _run(self, m, s):
+        """Time runs until a request comes, a processor needs the host, or the run is over."""
+        going = Signal()
+        m.d.comb += [self.hold.eq(self.frame), self.address.eq(0), going.eq(~s.over & (self.stall == 0))]
+        m.d.comb += self.tick.eq(going)
+        m.d.sync += s.place.eq(0)
+        with m.If(self.frame):
+            m.next = "header"
+        with m.Elif(s.settled & ~going):
+            m.d.sync += [
+                s.running.eq(0),
+                s.reason.eq(Mux(s.turns != 0, Reason.TURN, Mux(s.limit == 0, Reason.LIMIT, Reason.QUIET))),
+            ]
+            m.next = "status"
+
+    def _say_who(self, m, s):
+        """The states that answer at once: BUSY, and the words of the identity."""
+        with m.State("busy"):
+            self._say(m, self._header(s.number, Answer.BUSY), True, lambda: self._back(m, s))
+        with m.State("identity"):
+            self._say(m, self._header(s.number, Answer.IDENTITY), False, "identity_0")
+        for n, value in enumerate(self.identity):
+            last = n == len(self.identity) - 1
+            with m.State(f"identity_{n}"):
+                self._say(m, value, last, "idle" if last else f"identity_{n + 1}")
+
+    def _say_status(self, m, s):
+        """The states that tell why time stands still, and since when; then come the turns, the lowest CAB first."""
+        with m.State("status"):
+            m.d.sync += s.pending.eq(s.turns)
+            self._say(m, self._header(s.number, Answer.STATUS), False, "reason")
+        with m.State("reason"):
+            self._say(m, s.reason, False, "edges_high")
+        with m.State("edges_high"):
+            self._say(m, s.edges[32:], False, "edges_low")
+        with m.State("edges_low"):
+            self._say(m, s.edges[:32], s.pending == 0, "next")
+        with m.State("next"):  # the lowest of those that are left
+            m.d.sync += s.index.eq(0)
+            for n in reversed(range(self.cabs)):
+                with m.If(s.pending[n]):
+                    m.d.sync += s.cab.eq(n)
+            m.next = "turn"
+            with m.If(s.pending == 0):
+                m.next = "idle"
+
+    def _say_turns(self, m, s, hosts):
+        """The states that tell a processor's turn: its flags, its error, its results."""
+        of = {
+            name: Array(getattr(host, name) for host in hosts)[s.cab]
+            for name in ("turn", "level", "failed", "error_write", "error_address", "results", "result")
+        }
+        m.d.comb += s.others.eq(s.pending & ~(1 << s.cab))
+
+        def next_cab():
+            m.d.sync += s.pending.eq(s.others)
+            m.next = "next"
+
+        def behind_error():
+            m.next = "read"
+            with m.If(of["results"] == 0):
+                next_cab()
+
+        def behind_result():
+            m.d.sync += s.index.eq(s.index + 1)
+            m.next = "read"
+            with m.If(final_one):
+                next_cab()
+
+        with m.State("turn"):
+            flags = Cat(of["error_write"], of["failed"], of["level"], of["turn"])
+            results = Cat(of["results"], C(0, _CAB - len(of["results"])))
+            self._say(m, Cat(results, s.cab, C(0, _FLAGS - _CAB - len(s.cab)), flags), False, "error")
+        with m.State("error"):
+            self._say(m, of["error_address"], (of["results"] == 0) & (s.others == 0), behind_error)
+        with m.State("read"):
+            m.next = "result"
+        with m.State("result"):
+            final_one = Signal()
+            m.d.comb += final_one.eq(s.index + 1 == of["results"])
+            self._say(m, of["result"], final_one & (s.others == 0), behind_result)
 
     def _header(self, number, kind):
         """First word of an answer."""

@@ -1,4 +1,5 @@
-"""Numbers of the cable's protocol, which ``docs/cable.md`` specifies: frames, requests, answers, operations.
+"""Numbers of a processor's operations (``docs/door.md``), and of the cable's protocol, which ``docs/cable.md``
+specifies: frames, requests, answers, operations as words.
 
 Plain Python that imports nothing of the hardware. Source: ours; frames are those of HDLC with the byte stuffing of RFC
 1662."""
@@ -24,6 +25,8 @@ __all__ = [
     "Request",
     "Answer",
     "Item",
+    "Level",
+    "OperationKind",
     "Reason",
     "Turn",
     "header",
@@ -101,6 +104,28 @@ class Turn(IntEnum):
     MORE = 3  # further operations, or the rest of a block's data
     RESULTS = 4  # what has been read so far must be taken away
     UNHANDLED = 5  # an error that no await is left to hear of
+
+
+class OperationKind(IntEnum):
+    """Kinds of operation that software has for a processor (docs/door.md)."""
+
+    MODE = 0  # value: 1 supervisor mode, 0 user mode; of level 0; takes no time
+    WRITE = 1  # address, size, value
+    WRITE_BLOCK = 2  # address, length, data
+    SPEND = 3  # value: cycles
+    MASK = 4  # value: 1 holds interrupts off, 0 lets them in; takes no time
+    READ = 5  # address, size; resumes with an int
+    READ_BLOCK = 6  # address, length; resumes with bytes
+    NOW = 7  # resumes with CPU cycles since reset
+    WAIT = 8  # resumes with None when a handler has run
+    RETURN = 9  # the handler has returned; nothing to resume
+
+
+class Level(IntEnum):
+    """Levels of a processor's software."""
+
+    THREAD = 0  # of the kernel and its threads
+    INTERRUPT = 1  # of the interrupt handler
 
 
 def header(first, number, kind):

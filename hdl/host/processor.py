@@ -9,8 +9,8 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from ..cab.addresses import ADDRESS_BITS
-from ..cab.bus import CpuPort
-from .numbers import BUFFER_WORDS, COUNT_BITS, SPEND_BITS, Turn
+from ..cab.bus_ports import CpuPort
+from .numbers import BUFFER_WORDS, COUNT_BITS, SPEND_BITS, OperationKind, Turn
 
 __all__ = ["HostPort", "Processor"]
 
@@ -18,18 +18,18 @@ _LEVELS = 2
 
 
 class _Kind(enum.Enum, shape=4):
-    """Kinds of operation, numbered as in the door."""
+    """Kinds of operation, as wide as in an operation's first word."""
 
-    MODE = 0
-    WRITE = 1
-    WRITE_BLOCK = 2
-    SPEND = 3
-    MASK = 4
-    READ = 5
-    READ_BLOCK = 6
-    NOW = 7
-    WAIT = 8
-    RETURN = 9
+    MODE = OperationKind.MODE
+    WRITE = OperationKind.WRITE
+    WRITE_BLOCK = OperationKind.WRITE_BLOCK
+    SPEND = OperationKind.SPEND
+    MASK = OperationKind.MASK
+    READ = OperationKind.READ
+    READ_BLOCK = OperationKind.READ_BLOCK
+    NOW = OperationKind.NOW
+    WAIT = OperationKind.WAIT
+    RETURN = OperationKind.RETURN
 
 
 class _Doing(enum.Enum, shape=2):
@@ -85,6 +85,46 @@ class HostPort(wiring.Signature):
         )
 
 
+class _Signals:
+    """What the states of the processor share."""
+
+    def __init__(self):
+        # The buffer; of each level.
+        size = exact_log2(BUFFER_WORDS)
+        self.level = Signal()
+        self.place = Array(Signal(size + 1, name=f"place_{n}") for n in range(_LEVELS))  # of the next word
+        self.end = Array(Signal(size + 1, name=f"end_{n}") for n in range(_LEVELS))
+        self.results = Signal(size + 1)
+        self.empty = Signal()
+        self.in_turn = Signal()
+
+        # What each level knows of itself.
+        self.failed = Array(Signal(name=f"failed_{n}") for n in range(_LEVELS))
+        self.error_write = Array(Signal(name=f"error_write_{n}") for n in range(_LEVELS))
+        self.error_address = Array(Signal(ADDRESS_BITS, name=f"error_address_{n}") for n in range(_LEVELS))
+        self.doing = Signal(_Doing)  # of the level that runs
+        self.saved = Signal(_Doing)  # of level 0 while level 1 runs
+        self.left = Signal(SPEND_BITS)
+        self.saved_left = Signal(SPEND_BITS)
+        self.attached = Signal()
+        self.masked = Signal()
+        self.supervisor = Signal()
+        self.final = Signal()
+        self.handled = Signal()  # a handler has run since level 0 was last resumed
+        self.irq = Signal()  # the line as sampled, until it has been looked at
+        self.is_open = Signal()
+        self.interrupted = Signal()
+
+        # The access under way.
+        self.base = Signal(ADDRESS_BITS)  # of the word to be answered next
+        self.to_take = Signal(COUNT_BITS)  # words not yet taken
+        self.to_answer = Signal(COUNT_BITS)  # words not yet answered
+        self.first = Signal(4)  # bytes of the first word
+        self.last = Signal(4)  # bytes of the last word
+        self.begun = Signal()  # the first word has been driven
+        self.accessing = Signal()  # it has not ended
+
+
 class Processor(wiring.Component):
     """A CPU that gets its operations from a buffer for each of its two levels.
 
@@ -114,228 +154,267 @@ class Processor(wiring.Component):
     host: Out(HostPort())
 
     def elaborate(self, platform):
-        """The buffer; the access; then what each state does."""
+        """The buffer; what the levels know; what each state does; what the host's answer changes."""
         m = Module()
-        host, bus = self.host, self.bus
-        size = exact_log2(BUFFER_WORDS)
-
-        # 1. The buffer: operations of both levels. Results take the place of operations that are done.
-        m.submodules.buffer = buffer = memory.Memory(shape=32, depth=_LEVELS * BUFFER_WORDS, init=[])
-        reading, writing = buffer.read_port(), buffer.write_port()
-        level = Signal()
-        place = Array(Signal(size + 1, name=f"place_{n}") for n in range(_LEVELS))  # of the next word
-        end = Array(Signal(size + 1, name=f"end_{n}") for n in range(_LEVELS))
-        results = Signal(size + 1)
-        word = reading.data
-        empty = Signal()
-        in_turn = Signal()
-        m.d.comb += [
-            empty.eq(place[level] == end[level]),
-            reading.addr.eq(Mux(in_turn, host.address, place[level][:size]) | level << size),
-            writing.addr.eq(Mux(host.write, host.address, results[:size]) | level << size),
-            writing.data.eq(Mux(host.write, host.data, bus.read_data)),
-            writing.en.eq(host.write),
-            host.level.eq(level),
-            host.results.eq(results),
-            host.result.eq(word),
-        ]
-
-        # 2. What each level knows of itself.
-        failed = Array(Signal(name=f"failed_{n}") for n in range(_LEVELS))
-        error_write = Array(Signal(name=f"error_write_{n}") for n in range(_LEVELS))
-        error_address = Array(Signal(ADDRESS_BITS, name=f"error_address_{n}") for n in range(_LEVELS))
-        m.d.comb += [
-            host.failed.eq(failed[level]),
-            host.error_write.eq(error_write[level]),
-            host.error_address.eq(error_address[level]),
-        ]
-        doing, saved = Signal(_Doing), Signal(_Doing)  # of the level that runs; of level 0 while level 1 runs
-        left, saved_left = Signal(SPEND_BITS), Signal(SPEND_BITS)
-        attached, masked, supervisor, final = (
-            Signal(name=name) for name in ("attached", "masked", "supervisor", "final")
-        )
-        handled = Signal()  # a handler has run since level 0 was last resumed
-        irq = Signal()  # the line as sampled, until it has been looked at
-        is_open, interrupted = Signal(), Signal()
-        m.d.comb += [
-            is_open.eq((level == 0) & attached & ~masked),
-            interrupted.eq(is_open & irq),
-        ]
-
-        # 3. The access under way.
-        base = Signal(ADDRESS_BITS)  # of the word to be answered next
-        to_take, to_answer = Signal(COUNT_BITS), Signal(COUNT_BITS)  # words not yet taken, not yet answered
-        first, last = Signal(4), Signal(4)  # bytes of the first and of the last word
-        begun = Signal()  # the first word has been driven
-        accessing = Signal()  # it has not ended
-        m.d.comb += [bus.execute.eq(0), bus.kernel.eq((level == 1) | supervisor)]
-
-        def turn(what, *, resumes=False):
-            m.d.sync += host.turn.eq(what)
-            if resumes:
-                m.d.sync += doing.eq(_Doing.FETCH)
-                with m.If(level == 0):
-                    m.d.sync += handled.eq(0)
-            m.next = "turn"
-
-        def take_word():
-            m.d.sync += place[level].eq(place[level] + 1)
-
+        s = _Signals()
+        word, stores = self._buffer(m, s)
+        self._levels(m, s)
+        m.d.comb += [self.bus.execute.eq(0), self.bus.kernel.eq((s.level == 1) | s.supervisor)]
         with m.If(self.tick):
-            m.d.sync += irq.eq(self.irq)
+            m.d.sync += s.irq.eq(self.irq)
         with m.FSM(name="state"):
             with m.State("off"):
                 m.d.comb += self.asleep.eq(1)
-                with m.If(host.commit & ~final):
+                with m.If(self.host.commit & ~s.final):
                     m.next = "begin"
             with m.State("begin"):  # the software starts at the next edge
                 with m.If(self.tick):
                     m.next = "check"
-            with m.State("check"):  # after an edge: an interrupt, or what was being done, or the next operation
-                m.d.comb += self.stall.eq(1)
-                with m.If(interrupted):
-                    m.d.sync += [saved.eq(doing), saved_left.eq(left), level.eq(1), doing.eq(_Doing.FETCH), irq.eq(0)]
-                    turn(Turn.INTERRUPT)
-                with m.Elif(doing == _Doing.SPEND):
-                    m.next = "spend"
-                with m.Elif(doing == _Doing.WAIT):
-                    m.next = "wait"
-                with m.Elif(~empty):
-                    m.next = "decode"
-                with m.Elif((level == 1) | ~final):
-                    turn(Turn.MORE)
-                with m.Elif(failed[level]):
-                    turn(Turn.UNHANDLED)
-                with m.Else():
-                    m.next = "off"
+            with m.State("check"):
+                self._check(m, s)
             with m.State("decode"):
-                m.d.comb += self.stall.eq(1)
-                kind = _Kind(word[28:32])
-                take_word()
-                m.d.sync += [
-                    results.eq(0),
-                    base.eq(word),
-                    first.eq(word[24:28]),
-                    last.eq(0xF),
-                    begun.eq(0),
-                    to_take.eq(1),
-                    to_answer.eq(1),
-                    bus.write.eq((kind == _Kind.WRITE) | (kind == _Kind.WRITE_BLOCK)),
-                ]
-                m.next = "check"
-                with m.Switch(kind):
-                    with m.Case(_Kind.MODE):
-                        m.d.sync += supervisor.eq(word[0])
-                    with m.Case(_Kind.MASK):
-                        m.d.sync += masked.eq(word[0])
-                    with m.Case(_Kind.SPEND):
-                        m.d.sync += left.eq(word)
-                        with m.If(word[:SPEND_BITS] != 0):
-                            m.d.sync += doing.eq(_Doing.SPEND)
-                            m.next = "spend"
-                    with m.Case(_Kind.WRITE):
-                        m.next = "settle"
-                    with m.Case(_Kind.WRITE_BLOCK):
-                        m.next = "second"
-                    with m.Case(_Kind.READ, _Kind.READ_BLOCK, _Kind.NOW, _Kind.WAIT):
-                        with m.If(failed[level] | (kind == _Kind.NOW) | ((kind == _Kind.WAIT) & handled)):
-                            turn(Turn.RESUME, resumes=True)
-                        with m.Elif(kind == _Kind.WAIT):
-                            m.d.sync += doing.eq(_Doing.WAIT)
-                            m.next = "wait"
-                        with m.Elif(kind == _Kind.READ):
-                            m.next = "settle"
-                        with m.Else():
-                            m.next = "second"
-                    with m.Case(_Kind.RETURN):
-                        with m.If(failed[1]):
-                            m.d.sync += place[level].eq(place[level])  # it is done when that has been told
-                            turn(Turn.UNHANDLED)
-                        with m.Else():
-                            m.d.sync += [level.eq(0), handled.eq(1), irq.eq(0), doing.eq(saved), left.eq(saved_left)]
-                            with m.If(saved == _Doing.WAIT):
-                                m.d.sync += [doing.eq(_Doing.FETCH), handled.eq(0)]
-                                turn(Turn.RESUME)
+                self._decode(m, s, word)
             with m.State("second"):  # the buffer is being read
                 m.d.comb += self.stall.eq(1)
                 m.next = "length"
             with m.State("length"):
                 m.d.comb += self.stall.eq(1)
-                take_word()
-                m.d.sync += [last.eq(word[28:32]), to_take.eq(word), to_answer.eq(word)]
+                self._take_word(m, s)
+                m.d.sync += [s.last.eq(word[28:32]), s.to_take.eq(word), s.to_answer.eq(word)]
                 m.next = "settle"
-            with m.State("settle"):  # after an edge of an access, or before its first
-                m.d.comb += self.stall.eq(1)
-                m.d.sync += accessing.eq(to_answer != 0)
-                with m.If(to_answer == 0):
-                    m.next = "check"
-                    with m.If(~bus.write):
-                        turn(Turn.RESUME, resumes=True)
-                with m.Elif(results[size]):
-                    turn(Turn.RESULTS)
-                with m.Elif(bus.valid | (to_take == 0)):
-                    m.next = "access"
-                with m.Elif(bus.write & empty):
-                    turn(Turn.MORE)
-                with m.Else():
-                    m.next = "drive"
+            with m.State("settle"):
+                self._settle(m, s)
             with m.State("drive"):
-                m.d.comb += self.stall.eq(1)
-                m.d.sync += [
-                    bus.valid.eq(1),
-                    begun.eq(1),
-                    bus.address.eq(Mux(begun, bus.address + 4, base & ~3)),
-                    bus.select.eq(Mux(begun, 0xF, first) & Mux(to_take == 1, last, 0xF)),
-                    bus.write_data.eq(Mux(bus.write, word, 0)),
-                ]
-                with m.If(bus.write):
-                    take_word()
-                m.next = "access"
+                self._drive(m, s, word)
             with m.State("access"):
-                with m.If(self.tick & bus.done):
-                    m.d.sync += [to_answer.eq(to_answer - 1), base.eq((base & ~3) + 4)]
-                    with m.If(~bus.write):
-                        m.d.comb += writing.en.eq(1)
-                        m.d.sync += results.eq(results + 1)
-                    with m.If(bus.error & ~failed[level]):
-                        m.d.sync += [
-                            failed[level].eq(1),
-                            error_write[level].eq(bus.write),
-                            error_address[level].eq(base),
-                        ]
-                    m.next = "settle"
-                with m.If(self.tick & bus.valid & bus.ready):
-                    m.d.sync += [to_take.eq(to_take - 1), bus.valid.eq(0)]
-                    m.next = "settle"
+                self._access(m, s, stores)
             with m.State("spend"):
-                with m.If(self.tick):
-                    m.d.sync += left.eq(left - 1)
-                    with m.If(left == 1):
-                        m.d.sync += doing.eq(_Doing.FETCH)
-                    with m.If((left == 1) | (is_open & self.irq)):
-                        m.next = "check"
+                self._spend(m, s)
             with m.State("wait"):
-                m.d.comb += self.asleep.eq(~handled)
-                with m.If(self.tick):
-                    with m.If(handled):
-                        turn(Turn.RESUME, resumes=True)
-                    with m.Elif(is_open & self.irq):
-                        m.next = "check"
-            with m.State("turn"):  # until the host has answered
-                m.d.comb += [self.stall.eq(1), in_turn.eq(1)]
-                with m.If(host.commit):
-                    with m.If((host.turn == Turn.RESUME) | (host.turn == Turn.UNHANDLED)):
-                        m.d.sync += failed[level].eq(0)
-                    with m.If(host.turn != Turn.UNHANDLED):
-                        m.d.sync += results.eq(0)
-                    m.d.sync += host.turn.eq(Turn.NONE)
-                    m.next = "check"
-                    with m.If((host.turn == Turn.RESULTS) | ((host.turn == Turn.MORE) & accessing)):
-                        m.next = "settle"
-        with m.If(host.commit):
-            m.d.sync += [attached.eq(host.attached), final.eq(host.final | final)]
-            with m.If(~((host.turn == Turn.UNHANDLED) | (host.turn == Turn.RESULTS))):
-                m.d.sync += [place[level].eq(0), end[level].eq(host.count)]
-        with m.If(host.wake):
-            m.d.sync += handled.eq(1)
+                self._wait(m, s)
+            with m.State("turn"):
+                self._end_turn(m, s)
+        self._commit(m, s)
         return m
+
+    def _buffer(self, m, s):
+        """The buffer: operations of both levels. Results take the place of operations that are done.
+
+        Returns the word that is read, and what makes it store the word that the bus gives."""
+        host, size = self.host, exact_log2(BUFFER_WORDS)
+        m.submodules.buffer = buffer = memory.Memory(shape=32, depth=_LEVELS * BUFFER_WORDS, init=[])
+        reading, writing = buffer.read_port(), buffer.write_port()
+        m.d.comb += [
+            s.empty.eq(s.place[s.level] == s.end[s.level]),
+            reading.addr.eq(Mux(s.in_turn, host.address, s.place[s.level][:size]) | s.level << size),
+            writing.addr.eq(Mux(host.write, host.address, s.results[:size]) | s.level << size),
+            writing.data.eq(Mux(host.write, host.data, self.bus.read_data)),
+            writing.en.eq(host.write),
+            host.level.eq(s.level),
+            host.results.eq(s.results),
+            host.result.eq(reading.data),
+        ]
+        return reading.data, writing.en
+
+    def _levels(self, m, s):
+        """What each level knows of itself."""
+        host = self.host
+        m.d.comb += [
+            host.failed.eq(s.failed[s.level]),
+            host.error_write.eq(s.error_write[s.level]),
+            host.error_address.eq(s.error_address[s.level]),
+        ]
+        m.d.comb += [
+            s.is_open.eq((s.level == 0) & s.attached & ~s.masked),
+            s.interrupted.eq(s.is_open & s.irq),
+        ]
+
+    def _turn(self, m, s, what, *, resumes=False):
+        """The host has a turn next, for which it is told ``what``; ``resumes``: the level's software goes on in it."""
+        m.d.sync += self.host.turn.eq(what)
+        if resumes:
+            m.d.sync += s.doing.eq(_Doing.FETCH)
+            with m.If(s.level == 0):
+                m.d.sync += s.handled.eq(0)
+        m.next = "turn"
+
+    def _take_word(self, m, s):
+        """The word that is read is taken out of the buffer."""
+        m.d.sync += s.place[s.level].eq(s.place[s.level] + 1)
+
+    def _check(self, m, s):
+        """After an edge: an interrupt, or what was being done, or the next operation."""
+        m.d.comb += self.stall.eq(1)
+        with m.If(s.interrupted):
+            m.d.sync += [
+                s.saved.eq(s.doing),
+                s.saved_left.eq(s.left),
+                s.level.eq(1),
+                s.doing.eq(_Doing.FETCH),
+                s.irq.eq(0),
+            ]
+            self._turn(m, s, Turn.INTERRUPT)
+        with m.Elif(s.doing == _Doing.SPEND):
+            m.next = "spend"
+        with m.Elif(s.doing == _Doing.WAIT):
+            m.next = "wait"
+        with m.Elif(~s.empty):
+            m.next = "decode"
+        with m.Elif((s.level == 1) | ~s.final):
+            self._turn(m, s, Turn.MORE)
+        with m.Elif(s.failed[s.level]):
+            self._turn(m, s, Turn.UNHANDLED)
+        with m.Else():
+            m.next = "off"
+
+    def _decode(self, m, s, word):
+        """The next operation, whose first word is ``word``."""
+        m.d.comb += self.stall.eq(1)
+        kind = _Kind(word[28:32])
+        self._take_word(m, s)
+        m.d.sync += [
+            s.results.eq(0),
+            s.base.eq(word),
+            s.first.eq(word[24:28]),
+            s.last.eq(0xF),
+            s.begun.eq(0),
+            s.to_take.eq(1),
+            s.to_answer.eq(1),
+            self.bus.write.eq((kind == _Kind.WRITE) | (kind == _Kind.WRITE_BLOCK)),
+        ]
+        m.next = "check"
+        with m.Switch(kind):
+            with m.Case(_Kind.MODE):
+                m.d.sync += s.supervisor.eq(word[0])
+            with m.Case(_Kind.MASK):
+                m.d.sync += s.masked.eq(word[0])
+            with m.Case(_Kind.SPEND):
+                m.d.sync += s.left.eq(word)
+                with m.If(word[:SPEND_BITS] != 0):
+                    m.d.sync += s.doing.eq(_Doing.SPEND)
+                    m.next = "spend"
+            with m.Case(_Kind.WRITE):
+                m.next = "settle"
+            with m.Case(_Kind.WRITE_BLOCK):
+                m.next = "second"
+            with m.Case(_Kind.READ, _Kind.READ_BLOCK, _Kind.NOW, _Kind.WAIT):
+                self._ask(m, s, kind)
+            with m.Case(_Kind.RETURN):
+                self._return(m, s)
+
+    def _ask(self, m, s, kind):
+        """An operation that the software waits for: it goes on at once if there is nothing to wait for."""
+        with m.If(s.failed[s.level] | (kind == _Kind.NOW) | ((kind == _Kind.WAIT) & s.handled)):
+            self._turn(m, s, Turn.RESUME, resumes=True)
+        with m.Elif(kind == _Kind.WAIT):
+            m.d.sync += s.doing.eq(_Doing.WAIT)
+            m.next = "wait"
+        with m.Elif(kind == _Kind.READ):
+            m.next = "settle"
+        with m.Else():
+            m.next = "second"
+
+    def _return(self, m, s):
+        """From the interrupt handler to what level 0 was doing."""
+        with m.If(s.failed[1]):
+            m.d.sync += s.place[s.level].eq(s.place[s.level])  # it is done when that has been told
+            self._turn(m, s, Turn.UNHANDLED)
+        with m.Else():
+            m.d.sync += [s.level.eq(0), s.handled.eq(1), s.irq.eq(0), s.doing.eq(s.saved), s.left.eq(s.saved_left)]
+            with m.If(s.saved == _Doing.WAIT):
+                m.d.sync += [s.doing.eq(_Doing.FETCH), s.handled.eq(0)]
+                self._turn(m, s, Turn.RESUME)
+
+    def _settle(self, m, s):
+        """After an edge of an access, or before its first."""
+        bus = self.bus
+        m.d.comb += self.stall.eq(1)
+        m.d.sync += s.accessing.eq(s.to_answer != 0)
+        with m.If(s.to_answer == 0):
+            m.next = "check"
+            with m.If(~bus.write):
+                self._turn(m, s, Turn.RESUME, resumes=True)
+        with m.Elif(s.results[-1]):
+            self._turn(m, s, Turn.RESULTS)
+        with m.Elif(bus.valid | (s.to_take == 0)):
+            m.next = "access"
+        with m.Elif(bus.write & s.empty):
+            self._turn(m, s, Turn.MORE)
+        with m.Else():
+            m.next = "drive"
+
+    def _drive(self, m, s, word):
+        """The next word of an access is put on the bus."""
+        bus = self.bus
+        m.d.comb += self.stall.eq(1)
+        m.d.sync += [
+            bus.valid.eq(1),
+            s.begun.eq(1),
+            bus.address.eq(Mux(s.begun, bus.address + 4, s.base & ~3)),
+            bus.select.eq(Mux(s.begun, 0xF, s.first) & Mux(s.to_take == 1, s.last, 0xF)),
+            bus.write_data.eq(Mux(bus.write, word, 0)),
+        ]
+        with m.If(bus.write):
+            self._take_word(m, s)
+        m.next = "access"
+
+    def _access(self, m, s, stores):
+        """Until a word is taken, or answered; ``stores``: the buffer stores what was read."""
+        bus = self.bus
+        with m.If(self.tick & bus.done):
+            m.d.sync += [s.to_answer.eq(s.to_answer - 1), s.base.eq((s.base & ~3) + 4)]
+            with m.If(~bus.write):
+                m.d.comb += stores.eq(1)
+                m.d.sync += s.results.eq(s.results + 1)
+            with m.If(bus.error & ~s.failed[s.level]):
+                m.d.sync += [
+                    s.failed[s.level].eq(1),
+                    s.error_write[s.level].eq(bus.write),
+                    s.error_address[s.level].eq(s.base),
+                ]
+            m.next = "settle"
+        with m.If(self.tick & bus.valid & bus.ready):
+            m.d.sync += [s.to_take.eq(s.to_take - 1), bus.valid.eq(0)]
+            m.next = "settle"
+
+    def _spend(self, m, s):
+        """Edges go by until the time is spent, or an interrupt comes."""
+        with m.If(self.tick):
+            m.d.sync += s.left.eq(s.left - 1)
+            with m.If(s.left == 1):
+                m.d.sync += s.doing.eq(_Doing.FETCH)
+            with m.If((s.left == 1) | (s.is_open & self.irq)):
+                m.next = "check"
+
+    def _wait(self, m, s):
+        """For an interrupt, or the host."""
+        m.d.comb += self.asleep.eq(~s.handled)
+        with m.If(self.tick):
+            with m.If(s.handled):
+                self._turn(m, s, Turn.RESUME, resumes=True)
+            with m.Elif(s.is_open & self.irq):
+                m.next = "check"
+
+    def _end_turn(self, m, s):
+        """A turn, until the host has answered."""
+        host = self.host
+        m.d.comb += [self.stall.eq(1), s.in_turn.eq(1)]
+        with m.If(host.commit):
+            with m.If((host.turn == Turn.RESUME) | (host.turn == Turn.UNHANDLED)):
+                m.d.sync += s.failed[s.level].eq(0)
+            with m.If(host.turn != Turn.UNHANDLED):
+                m.d.sync += s.results.eq(0)
+            m.d.sync += host.turn.eq(Turn.NONE)
+            m.next = "check"
+            with m.If((host.turn == Turn.RESULTS) | ((host.turn == Turn.MORE) & s.accessing)):
+                m.next = "settle"
+
+    def _commit(self, m, s):
+        """What the host says with its answer, and at any time."""
+        host = self.host
+        with m.If(host.commit):
+            m.d.sync += [s.attached.eq(host.attached), s.final.eq(host.final | s.final)]
+            with m.If(~((host.turn == Turn.UNHANDLED) | (host.turn == Turn.RESULTS))):
+                m.d.sync += [s.place[s.level].eq(0), s.end[s.level].eq(host.count)]
+        with m.If(host.wake):
+            m.d.sync += s.handled.eq(1)

@@ -86,7 +86,8 @@ class Aligner(wiring.Component):
         m.d.comb += self.word.eq(word)
         place = Signal(range(WORD_BITS))  # bits since the last word, before the fresh ones
         since = Signal(range(_LONG + 1), init=_LONG)  # the same since the last idle word at any place
-        place_next, since_next = Signal(range(WORD_BITS + width)), Signal(range(_LONG + width))
+        place_next = Signal(range(WORD_BITS + width))
+        since_next = Signal(range(_LONG + width))
         m.d.comb += [place_next.eq(place + fresh), since_next.eq(since + fresh)]
         m.d.sync += [
             place.eq(place_next),
@@ -101,11 +102,9 @@ class Aligner(wiring.Component):
         m.d.sync += word.eq(Mux(older, history[-WORD_BITS:], history[:WORD_BITS]))
         ends = []
         for behind in range(width):
-            found, due, pair = (
-                Signal(name=f"found_{behind}"),
-                Signal(name=f"due_{behind}"),
-                Signal(name=f"pair_{behind}"),
-            )
+            found = Signal(name=f"found_{behind}")
+            due = Signal(name=f"due_{behind}")
+            pair = Signal(name=f"pair_{behind}")
             ten = history[behind : behind + WORD_BITS]
             m.d.comb += [
                 found.eq(ten == SYNC),  # or has been before: `since` is then so already

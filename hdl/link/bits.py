@@ -69,9 +69,11 @@ class BitRecovery(wiring.Component):
         # Where the next bit is taken: so many samples behind the window's first.
         ahead = Signal(range(oversampling + 1))
         balance = Signal(range(-VOTES, VOTES + 1))  # late changes less early ones
-        taken, two = Signal(), Signal()
+        taken = Signal()
+        two = Signal()
         step = Signal(range(-1, 2))
-        sample, edges = Signal(), Signal(oversampling)  # changes since the bit before, the oldest first
+        sample = Signal()
+        edges = Signal(oversampling)  # changes since the bit before, the oldest first
         m.d.comb += [
             taken.eq(ahead < samples),
             step.eq(Mux(balance == VOTES, 1, Mux(balance == -VOTES, -1, 0))),

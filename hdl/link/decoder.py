@@ -38,7 +38,8 @@ class Decoder(wiring.Component):
 
         def nibble(code, name):
             """The nibble that a five-bit symbol stands for, and whether it stands for one."""
-            value, valid = Signal(4, name=f"{name}_value"), Signal(name=f"{name}_valid")
+            value = Signal(4, name=f"{name}_value")
+            valid = Signal(name=f"{name}_valid")
             with m.Switch(code):
                 for number, pattern in enumerate(DATA):
                     with m.Case(pattern):

@@ -53,10 +53,11 @@ class ElasticBuffer(wiring.Component):
         m = Module()
         m.submodules.memory = storage = memory.Memory(shape=SYMBOL_BITS, depth=DEPTH, init=[])
         write, read = storage.write_port(), storage.read_port(domain="comb")
-        pushed, popped, level = Signal(range(2 * DEPTH)), Signal(range(2 * DEPTH)), Signal(range(2 * DEPTH))
+        pushed, popped, level = (Signal(range(2 * DEPTH), name=name) for name in ("pushed", "popped", "level"))
         newest_first = Signal()  # the newest symbol is the first of a run: it matters only while there is no other
         over = Signal(init=1)  # the run is over: what comes next is the first of another
-        store, leaves = Signal(), Signal()
+        store = Signal()
+        leaves = Signal()
         m.d.comb += [
             level.eq((pushed - popped)[: len(level)]),
             self.overflow.eq(self.push.valid & (level == DEPTH)),

@@ -73,7 +73,8 @@ class ParallelPhy(wiring.Component):
         m.d.comb += ClockSignal("strobe").eq(wires.rx_strobe)
         m.submodules.reset = ResetSynchronizer(ResetSignal(), domain="strobe")
         m.submodules.arriving = arriving = AsyncFIFO(width=SYMBOL_BITS, depth=DEPTH, w_domain="strobe", r_domain="sync")
-        beat, overran = Signal(), Signal()  # change with each strobe; with each symbol that is lost
+        beat = Signal()  # changes with each strobe
+        overran = Signal()  # changes with each symbol that is lost
         m.d.comb += [
             arriving.w_data.eq(wires.rx_data),
             arriving.w_en.eq(wires.rx_data != Control.IDLE),
@@ -86,10 +87,12 @@ class ParallelPhy(wiring.Component):
             m.d.strobe += overran.eq(~overran)
 
         # Does the strobe run; has anything been lost.
-        beat_here, overran_here = Signal(), Signal()
+        beat_here = Signal()
+        overran_here = Signal()
         m.submodules.beat_sync = FFSynchronizer(beat, beat_here)
         m.submodules.overran_sync = FFSynchronizer(overran, overran_here)
-        beat_before, overran_before = Signal(), Signal()
+        beat_before = Signal()
+        overran_before = Signal()
         silent = Signal(range(SILENCE + 1), init=SILENCE)
         m.d.sync += [beat_before.eq(beat_here), overran_before.eq(overran_here)]
         m.d.comb += self.up.eq(silent != SILENCE)

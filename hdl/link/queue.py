@@ -84,10 +84,12 @@ class SymbolQueue(wiring.Component):
 
         written = Signal(range(size))
         taken = Signal(range(size))
-        head, following = Signal(range(size)), Signal(range(size))
+        head = Signal(range(size))
+        following = Signal(range(size))
         store = Signal()
         ahead = Signal()  # what is read out of the memory is an entry
-        load, pop = Signal(), Signal()
+        load = Signal()
+        pop = Signal()
         m.d.comb += [
             self.overflow.eq(self.push.valid & (self.level == self.depth)),
             store.eq(self.push.valid & ~self.overflow),

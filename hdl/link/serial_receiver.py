@@ -90,9 +90,11 @@ class SerialReceiver(wiring.Component):
         # May what comes be believed? If it is neither on trial nor up, two idle words in a row are searched for.
         # ``score``: good words of the trial, and then how bad it is, which its lower bits are enough for; in a search
         # nobody looks at it.
-        trial, score = Signal(), Signal(range(TRIAL), reset_less=True)
+        trial = Signal()
+        score = Signal(range(TRIAL), reset_less=True)
         badness = score[: WORST.bit_length()]
-        good, bad = Signal(), Signal()
+        good = Signal()
+        bad = Signal()
         m.d.comb += [
             good.eq(aligner.strobe & ~decoder.violation),
             bad.eq(aligner.strobe & decoder.violation),

@@ -79,8 +79,10 @@ class Transmitter(wiring.Component):
         m.submodules.encoder = encoder = Encoder()
 
         # When bits and symbols begin.
-        beat, place = Signal(range(self.beats)), Signal(range(WORD_BITS))
-        bit_ends, slot = Signal(), Signal()
+        beat = Signal(range(self.beats))
+        place = Signal(range(WORD_BITS))
+        bit_ends = Signal()
+        slot = Signal()
         m.d.comb += [bit_ends.eq(beat == self.beats - 1), slot.eq(bit_ends & (place == WORD_BITS - 1))]
         if self.beats > 1:
             m.d.sync += beat.eq(beat + 1)
@@ -93,7 +95,9 @@ class Transmitter(wiring.Component):
 
         # What is sent next.
         since = Signal(range(self.interval + 1))  # symbols since the last two idles in a row
-        was_idle, forced, idle = Signal(init=1), Signal(), Signal()
+        was_idle = Signal(init=1)
+        forced = Signal()
+        idle = Signal()
         m.d.comb += [
             forced.eq(since == self.interval),
             self.symbols.ready.eq(slot & ~forced),
@@ -108,7 +112,8 @@ class Transmitter(wiring.Component):
                 m.d.sync += since.eq(since + 1)
 
         # The line.
-        word, level = Signal(WORD_BITS, init=SYNC), Signal()
+        word = Signal(WORD_BITS, init=SYNC)
+        level = Signal()
         with m.If(bit_ends):
             m.d.sync += [word.eq(word << 1), level.eq(level ^ word[-1])]
         with m.If(slot):

@@ -15,14 +15,21 @@ def boards_of(options):
         if options.baud is not None:
             raise UsageError("--baud is the rate of a board's serial line: it needs --on LINES")
         return None
+    from ..software.backends.cable.machine import CableMachine
+    from ..software.machine import Capability
+
     for name, given, why in (
         ("--backend", options.backend != "engine", "the program runs on the board"),
         ("--profile", options.profile != "prototype", "the board has its own clock"),
-        ("--waves", options.waves is not None, "signals inside a board cannot be recorded"),
-        ("--faults", options.faults, "faults on demand are made in simulated fibers"),
         ("--no-sleep", options.no_sleep, "a board does not sleep"),
     ):
         if given:
+            raise UsageError(f"{name} cannot be used with --on: {why}")
+    for name, given, needed, why in (
+        ("--waves", options.waves is not None, Capability.WAVES, "signals inside a board cannot be recorded"),
+        ("--faults", options.faults, Capability.FAULTS, "faults on demand are made in simulated fibers"),
+    ):
+        if given and needed not in CableMachine.capabilities:
             raise UsageError(f"{name} cannot be used with --on: {why}")
     return Boards(_lines(options.on), _baud(options.baud), None if options.topology is None else load(options.topology))
 
@@ -45,10 +52,12 @@ class Boards:
 
     def system(self, program, **options):
         """The System of the program, on the boards' CABs."""
+        from ..software.backends.cable.machine import CableMachine
         from ..software.errors import CableError
+        from ..software.machine import Capability
         from ..software.system import System
 
-        if program.nodes:
+        if program.nodes and Capability.NODES not in CableMachine.capabilities:
             raise UsageError(f"{program.path}: it has NODES, but there are none behind the CABs of a board")
         try:
             machine = self._machine(program)
@@ -68,8 +77,8 @@ class Boards:
             raise
 
     def _machine(self, program):
-        from ..software.backends.cable import CableMachine
-        from ..software.backends.cableboard import Board
+        from ..software.backends.cable.board import Board
+        from ..software.backends.cable.machine import CableMachine
 
         named = self._named(program) if len(self.lines) > 1 else None
         boards = []
@@ -152,7 +161,7 @@ def _lines(text):
 
 def _port(text):
     """The serial line that is named, by its name or its number."""
-    from ..software.backends.cableline import found
+    from ..software.backends.cable.line import found
 
     if not text:
         raise UsageError("--on names no serial line; name one, as /dev/ttyUSB0")

@@ -239,14 +239,16 @@ def _told(system):
 
 
 def _waves(options):
-    """What the engine is to record, as its keyword arguments."""
+    """What the machine is to record, as keyword arguments of its class."""
+    from ..software.machine import Capability
+
     path, boards, window = options.waves, options.wave_boards, options.wave_window
     if path is None:
         for name, value in (("--wave-boards", boards), ("--wave-window", window), ("--wave-limit", options.wave_limit)):
             if value is not None:
                 raise UsageError(f"{name} needs --waves FILE")
         return {"waves": None, "wave_boards": None, "wave_window": None, "wave_limit": None}
-    if options.backend != "engine":
+    if Capability.WAVES not in _machine_class(options.backend).capabilities:
         raise UsageError("--waves: only the engine has signals to record; leave --backend out")
     if os.path.splitext(path)[1] not in (".vcd", ".fst"):
         raise UsageError(f"--waves {path}: the name must end in .vcd or .fst, which is the format")
@@ -316,27 +318,32 @@ def _nodes(program, topology):
     return wanted
 
 
+def _machine_class(backend):
+    """The class of machines that ``--backend`` names."""
+    if backend == "engine":
+        from ..software.backends.engine.machine import EngineMachine
+
+        return EngineMachine
+    from ..software.backends.model.machine import ModelMachine
+
+    return ModelMachine
+
+
 def _system(options, program, topology, profile, waves, max_time):
     """The system that the program runs on."""
     from ..software.system import System
 
     trace = program.trace
-    nodes = _nodes(program, topology)
+    made = _machine_class(options.backend)
+    given = {"nodes": _nodes(program, topology)}
     if options.backend == "engine":
-        from ..software.backends.engine import EngineMachine
-
-        try:
-            machine = EngineMachine(
-                topology, profile, sleep=not options.no_sleep, log_control=trace, nodes=nodes, **waves
-            )
-        except OSError as error:
-            if options.waves is None:
-                raise
-            raise UsageError(f"--waves {options.waves} cannot be written: {error.strerror or error}") from error
-    else:
-        from ..software.backends.model import ModelMachine
-
-        machine = ModelMachine(topology, profile, nodes=nodes)
+        given |= {"sleep": not options.no_sleep, "log_control": trace, **waves}
+    try:
+        machine = made(topology, profile, **given)
+    except OSError as error:
+        if options.waves is None:
+            raise
+        raise UsageError(f"--waves {options.waves} cannot be written: {error.strerror or error}") from error
     try:
         return System.of(
             machine, topology, profile, trace=trace, limit_ps=max_time, seed=int(options.seed), routes=options.routes
@@ -386,7 +393,7 @@ def _wave_news(options, system):
 
     def news():
         nonlocal waiting
-        if not waiting or (full_ps := system.machine.engine.waves_full_ps) is None:
+        if not waiting or (full_ps := system.machine.waves_full_ps) is None:
             return None
         waiting = False
         return (

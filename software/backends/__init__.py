@@ -1,1 +1,17 @@
-"""Back ends of the door: engine, cocotb, model."""
+"""The back ends: what runs the boards under the software. No other module of ``software`` knows which one it has.
+
+========== ===================== ============================================= =======================================
+package    class                 boards                                        for
+========== ===================== ============================================= =======================================
+``engine`` ``EngineMachine``     simulated RTL, run by the C++ core            programs: exact, and fast
+``model``  ``ModelMachine``      plain Python, event by event                  tests of software; needs no compiler
+``cocotb`` ``CocotbMachine``     simulated RTL inside a cocotb test            verification of the engine
+``cable``  ``CableMachine``      FPGAs at the other ends of serial lines       programs on real hardware (docs/cable.md)
+========== ===================== ============================================= =======================================
+
+A back end must offer the members of ``software.machine.Machine``: doors, ``start``, ``wake``, ``run``, the time,
+``close``. What it offers besides it states as Capabilities in ``capabilities``; each has a Protocol in that module.
+
+Each class is in the module ``machine`` of its package. ``processor`` is a CAB's processor in plain Python, which
+``model`` and ``cocotb`` use. No package imports another.
+"""

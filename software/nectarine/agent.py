@@ -8,11 +8,11 @@ from enum import IntEnum
 
 from ..errors import PeerStartedAnew, TaskEnded
 from ..packet import ENVELOPE
-from .channel import Letter
 from .channels import Channels
 from .inbox import Arrival, Inbox
 from .localchannel import LocalChannel
 from .options import SHORT
+from .shortmessage import ShortMessage
 from .transfer import Transfers
 
 __all__ = ["AGENT", "Agent", "Command"]
@@ -147,7 +147,7 @@ class Agent:
 
     @staticmethod
     def _command(number, command, transfer=0):
-        return Letter(ENVELOPE.pack(AGENT, number, command, 0, transfer))
+        return ShortMessage(ENVELOPE.pack(AGENT, number, command, 0, transfer))
 
     async def command(self, cab, number, command, transfer=0):
         """By a thread: tells the agent of another CAB something."""

@@ -6,11 +6,13 @@ from collections import deque
 
 from ..errors import PeerStartedAnew, PeerStopped
 from ..packet import ASK, CHANNEL, ENVELOPE, ChannelKind, Protocol
-from ..transport.retry import Retry
 from ..transport.sequence import ahead
-from .options import SLOT, SLOTS
+from .options import SLOTS
+from .peerwatch import PeerWatch
+from .roundtrip import RoundTrip
+from .slots import Slots
 
-__all__ = ["Channel", "Letter"]
+__all__ = ["Channel"]
 
 _MESSAGE, _TELL, _LACKS = int(ChannelKind.MESSAGE), int(ChannelKind.TELL), int(ChannelKind.LACKS)
 _NUMBERS = 1 << 16
@@ -18,29 +20,7 @@ _SESSIONS = 255
 #: Askings in vain after which the datalink is told that the way may be broken.
 _SUSPECT = 2
 _HALF = SLOTS // 2
-
-
-class Letter:
-    """A short message on its way out.
-
-    Parameters
-    ----------
-    envelope, data : bytes, bytes
-    then : callable(TaskError or None) or None
-        Called once, at either level: its bytes have been copied into a slot, or the error says why they never were.
-    """
-
-    __slots__ = ("envelope", "data", "then")
-
-    def __init__(self, envelope, data=b"", then=None):
-        self.envelope = envelope
-        self.data = data
-        self.then = then
-
-    def over(self, error=None):
-        """See ``then``."""
-        if self.then is not None:
-            self.then(error)
+_SILENT = "CAB {} is silent: {} askings in vain; it is not known whether it has the message"
 
 
 class Channel:
@@ -54,8 +34,9 @@ class Channel:
 
     Members
     -------
-    pending : deque of Letter
+    pending : deque of ShortMessage
         They wait for credit, or for the first word of the other CAB.
+    watch : PeerWatch
     """
 
     __slots__ = (
@@ -63,44 +44,38 @@ class Channel:
         "kernel",
         "peer",
         "pending",
+        "watch",
+        "_slots",
         "_boot",
         "_open",
         "_session",
         "_next",
         "_acked",
         "_limit",
-        "_lengths",
         "_writing",
-        "_block",
         "_flying",
         "_coming",
         "_expected",
-        "_free",
-        "_busy",
         "_told",
         "_owed",
         "_lacked",
-        "_retry",
+        "_round_trip",
         "_timer",
-        "_timed",
         "_tries",
         "_silent",
         "_heard",
         "_progress",
         "_asked",
         "_tell_timer",
-        "_watchers",
-        "_idle_timer",
-        "_came",
-        "_probes",
     )
 
     def __init__(self, channels, peer):
-        options, cycles = channels.options, channels.cycles
         self.channels = channels
         self.kernel = channels.kernel
         self.peer = peer
         self.pending = deque()
+        self.watch = PeerWatch(channels, self._probe)
+        self._slots = Slots(channels.memory)
         self._boot = 0  # of the other CAB; 0: not known
         # What goes out
         self._open = False  # the other CAB has told that it knows this session
@@ -108,144 +83,104 @@ class Channel:
         self._next = 0  # sequence number of the next message
         self._acked = 0  # the first that is not acknowledged
         self._limit = 0  # the first that may not be sent
-        self._lengths = [0] * SLOTS  # bytes in each slot of what was sent
         self._writing = None  # number of the message that a thread is writing: its bytes may not be there yet
-        self._block = None  # slots of both directions: those of what comes in first
         self._flying = 0  # packets of messages whose leaving is waited for
         # What comes in
         self._coming = 0  # session of the other CAB; 0: not known
         self._expected = 0
-        self._free = []  # addresses of slots, once there is a block
-        self._busy = 0  # slots that are in use
         self._told = SLOTS  # sequence number of the first message that the other CAB may not send, as it was told
         self._owed = False  # an acknowledgment
         self._lacked = None  # sequence number whose lack was told last
         # Times
-        self._retry = Retry(cycles(options.first_us), cycles(options.least_us), cycles(options.most_us))
+        self._round_trip = RoundTrip(channels)
         self._timer = None
-        self._timed = None  # (sequence number, CPU cycle) of a message whose round trip is measured
         self._tries = 0
         self._silent = 0  # askings since anything was heard
         self._heard = False
         self._progress = False
         self._asked = False  # something is asked, though nothing is to be sent
         self._tell_timer = None
-        self._watchers = 0
-        self._idle_timer = None
-        self._came = False  # a message, since the last probe
-        self._probes = 0
-
-    def __str__(self):
-        return f"CAB {self.peer} to take a message"
 
     # -- slots; both levels --------------------------------------------------------------------------
-    def _reserve(self):
-        """Whether there is a block of slots now."""
-        if self._block is None:
-            self._block = self.channels.memory.try_allocate(2 * SLOTS * SLOT)
-            if self._block is not None:
-                self._free = [self._block + SLOT * index for index in range(SLOTS)]
-        return self._block is not None
-
     def rest(self):
         """Gives the slots to the heap if no task of this CAB is left and none of them is in use."""
-        resting = not (self._busy or self._flying or self.pending or self._next != self._acked)
-        if resting and not self.channels.users and self._block is not None:
-            self.channels.memory.free(self._block)
-            self._block = None
+        resting = not (self._slots.busy or self._flying or self.pending or self._next != self._acked)
+        if resting and not self.channels.users:
+            self._slots.release()
 
-    def unused(self, slot):
-        """The packet for which ``expect`` gave that slot has not come unharmed."""
-        self._busy -= 1
-        self._free.append(slot)
+    def give_late(self, slot):
+        """At interrupt level: that slot is not needed; the other CAB hears of it with what is sent next."""
+        self._slots.give(slot)
         self.rest()
 
     async def give(self, slot):
         """By a thread: the message in that slot has been copied."""
-        self.unused(slot)
+        self.give_late(slot)
         given = self._given
         if given >= _HALF:
             await self._say()
-        elif given and self._told_left < _HALF and self._tell_timer is None:
+        elif given and (self._told - self._expected) % _NUMBERS < _HALF and self._tell_timer is None:
             self._tell_timer = await self.channels.timers.after(
                 self.channels.cycles(self.channels.options.ack_us), self._tell_late
             )
 
-    def give_late(self, slot):
-        """At interrupt level: that slot is not needed; the other CAB hears of it with the acknowledgment."""
-        self.unused(slot)
-
-    @property
-    def _credit(self):
-        return SLOTS - self._busy
-
     @property
     def _given(self):
         """Slots that have been given back and of which the other CAB has not heard."""
-        return (self._expected + self._credit - self._told) % _NUMBERS
-
-    @property
-    def _told_left(self):
-        """Messages that the other CAB may send as far as it knows."""
-        return (self._told - self._expected) % _NUMBERS
+        return (self._expected + self._slots.credit - self._told) % _NUMBERS
 
     # -- sending -------------------------------------------------------------------------------------
     @property
     def _may(self):
         """Whether a message may be sent now."""
-        return self._open and ahead(self._limit, self._next) > 0 and self._reserve()
+        return self._open and ahead(self._limit, self._next) > 0 and self._slots.reserve()
 
-    async def send(self, letter):
-        """By a thread: sends a Letter, or keeps it until there is credit. Raises NoRoute."""
+    async def send(self, message):
+        """By a thread: sends a short message, or keeps it until there is credit. Raises NoRoute."""
         route = await self.channels.datalink.find(self.peer)
         if self.pending or not self._may:
-            self.pending.append(letter)
+            self.pending.append(message)
             if not self._open and not self._asked:
                 self._asked = True
                 await self._say(True)
         else:
-            await self._transmit(route, self._store(letter))
-            letter.over()
+            await self._transmit(route, self._store(message))
+            message.over()
         if self._timer is None:
-            wait = self._retry.timeout()
+            wait = self._round_trip.timeout()
             self._timer = await self.channels.timers.after(wait, self._fire)
-            if self._timed is None and not self.pending:
-                self._timed = (self._next - 1) % _NUMBERS, self._timer.time - wait
+            if not self.pending:
+                self._round_trip.begin((self._next - 1) % _NUMBERS, self._timer.time - wait)
 
-    def send_late(self, letter):
+    def send_late(self, message):
         """The same at interrupt level."""
-        self.pending.append(letter)
+        self.pending.append(message)
         self._pump()
         if self.pending and not self._open:
             self._asked = True
             self._tell(True)
         self.channels.interrupts.late.append(self._arm)
 
-    def withdraw(self, letter):
-        """Takes a Letter back that waits. False if it does not wait any more."""
-        if letter not in self.pending:
+    def withdraw(self, message):
+        """Takes a short message back that waits. False if it does not wait any more."""
+        if message not in self.pending:
             return False
-        self.pending.remove(letter)
+        self.pending.remove(message)
         return True
 
-    def _store(self, letter):
-        """Gives a Letter its number and its slot; returns the number."""
+    def _store(self, message):
+        """Gives a short message its number and its slot; returns the number."""
         number, self._next = self._next, (self._next + 1) % _NUMBERS
-        data = letter.envelope + letter.data
-        self._lengths[number % SLOTS] = len(data)
-        self.channels.memory.write(self._slot(number), data)
+        self._slots.store(number, message.envelope + message.data)
         self.channels.counters.sent += 1
         return number
-
-    def _slot(self, number):
-        return self._block + SLOT * (SLOTS + number % SLOTS)
 
     def _pump(self):
         """At interrupt level: sends what waits, as far as there is credit."""
         while self.pending and self._may:
-            letter = self.pending.popleft()
-            self._post(self._store(letter))
-            letter.over()
+            message = self.pending.popleft()
+            self._post(self._store(message))
+            message.over()
 
     def _post(self, number, ask=False):
         """Posts the packet of a message."""
@@ -258,8 +193,8 @@ class Channel:
 
     def _packet(self, number, ask=False):
         """Header and areas of the packet of a message."""
-        length = self._lengths[number % SLOTS]
-        return self._header(_MESSAGE | (ASK if ask else 0), number, length), ((self._slot(number), length),)
+        area = self._slots.area(number)
+        return self._header(_MESSAGE | (ASK if ask else 0), number, area[1]), (area,)
 
     async def _transmit(self, route, number):
         """By a thread: sends the packet of a message, at once if fiber out is free; else it is carried by whoever
@@ -284,25 +219,14 @@ class Channel:
     def _header(self, kind, number=0, length=0):
         """A header, which tells how far this side is."""
         self.kernel.door.spend(self.kernel.costs.transport_post)
-        self._told = (self._expected + self._credit) % _NUMBERS
+        self._told = (self._expected + self._slots.credit) % _NUMBERS
         self._owed = False
         if self._tell_timer is not None:
             self.channels.timers.cancel(self._tell_timer)
             self._tell_timer = None
-        return CHANNEL.pack(
-            Protocol.CHANNEL,
-            self.channels.cab.id,
-            self.peer,
-            kind,
-            number,
-            self._expected,
-            self.channels.boot,
-            self._boot,
-            self._credit,
-            self._session,
-            self._coming,
-            length,
-        )
+        boots, sessions = (self.channels.boot, self._boot), (self._session, self._coming)
+        how_far = self._expected, *boots, self._slots.credit, *sessions
+        return CHANNEL.pack(Protocol.CHANNEL, self.channels.cab.id, self.peer, kind, number, *how_far, length)
 
     def _tell(self, ask=False, kind=_TELL):
         """Posts a packet without a message."""
@@ -315,8 +239,7 @@ class Channel:
 
     async def _say(self, ask=False):
         """The same by a thread."""
-        datalink = self.channels.datalink
-        route = datalink.back(self.peer)
+        route = (datalink := self.channels.datalink).back(self.peer)
         if route is None or not datalink.out.immediate(len(route.packet) + 2):
             self._tell(ask)
             return
@@ -332,9 +255,9 @@ class Channel:
     def _arm(self, now):
         """Sees to it that the timer runs if something is expected."""
         if self._timer is None and self._waits:
-            if self._timed is None and self._next != self._acked:
-                self._timed = (self._next - 1) % _NUMBERS, now
-            self._timer = self.channels.timers.at(now + self._retry.timeout(self._tries), self._fire)
+            if self._next != self._acked and not self._tries:
+                self._round_trip.begin((self._next - 1) % _NUMBERS, now)
+            self._timer = self.channels.timers.at(now + self._round_trip.timeout(self._tries), self._fire)
 
     def _fire(self, _, now):
         channels = self.channels
@@ -348,12 +271,7 @@ class Channel:
         if progress:
             self._tries = 0
         elif self._silent > channels.options.attempts:
-            self._give_up(
-                PeerStopped(
-                    f"CAB {self.peer} is silent: nothing was heard for {self._silent - 1} askings; it is not known "
-                    "whether it has the message"
-                )
-            )
+            self._give_up(PeerStopped(_SILENT.format(self.peer, self._silent - 1)))
             return
         else:
             self._tries += 1
@@ -365,7 +283,7 @@ class Channel:
 
     def _again(self):
         """Sends again what is not acknowledged, and asks."""
-        self._timed = None
+        self._round_trip.spoil()
         self.channels.counters.retries += 1
         number = self._acked
         if not self._open or number == self._next:
@@ -388,36 +306,12 @@ class Channel:
                 now + self.channels.cycles(self.channels.options.ack_us), self._tell_late
             )
 
-    # -- tasks that wait for something of the other CAB's ----------------------------------------------
-    async def watch(self):
-        """By a thread, before it waits for something that only the other CAB can bring about: it is asked from time to
-        time whether it is there."""
-        self._watchers += 1
-        if self._idle_timer is None:
-            self._came, self._probes = False, self.channels.options.probes
-            self._idle_timer = await self.channels.timers.after(
-                self.channels.cycles(self.channels.options.idle_us), self._probe
-            )
-
-    def unwatch(self):
-        """It does not wait any more."""
-        self._watchers -= 1
-        if not self._watchers and self._idle_timer is not None:
-            self.channels.timers.cancel(self._idle_timer)
-            self._idle_timer = None
-
-    def _probe(self, _, now):
-        self.kernel.door.spend(self.kernel.costs.nectarine_timer)
-        options = self.channels.options
-        came, self._came = self._came, False
-        self._probes = options.probes if came else self._probes - 1
-        if not came and not self._waits:
+    def _probe(self, now):
+        """A task waits for something of the other CAB's: is it there?"""
+        if not self._waits:
             self._asked = True
             self._tell(True)
             self._arm(now)
-        self._idle_timer = (
-            self.channels.timers.at(now + self.channels.cycles(options.idle_us), self._probe) if self._probes else None
-        )
 
     # -- the end of a session ------------------------------------------------------------------------
     def _give_up(self, error):
@@ -427,13 +321,13 @@ class Channel:
         self._session = self._session % _SESSIONS + 1
         self._next = self._acked = self._limit = 0
         self._tries = self._silent = 0
-        self._timed = None
+        self._round_trip.spoil()
         if self._timer is not None:
             self.channels.timers.cancel(self._timer)
             self._timer = None
-        letters, self.pending = self.pending, deque()
-        for letter in letters:
-            letter.over(error)
+        messages, self.pending = self.pending, deque()
+        for message in messages:
+            message.over(error)
         self.channels.lost(self, error)
         self.rest()
 
@@ -447,11 +341,9 @@ class Channel:
             or packet.sequence != self._expected
         ):
             return None
-        if not self._reserve() or not self._free:
-            self.channels.counters.no_room += 1
-            return None
-        self._busy += 1
-        return self._free.pop()
+        slot = self._slots.take()
+        self.channels.counters.no_room += slot is None
+        return slot
 
     def take(self, packet, slot):
         """A packet has come unharmed; ``slot`` has its message, if that is wanted."""
@@ -472,7 +364,7 @@ class Channel:
         if packet.echo == self._session:
             self._acknowledged(packet)
         if packet.kind == _MESSAGE:
-            self._came = True
+            self.watch.came = True
             self._accept(packet, slot)
         elif packet.ask:
             self._tell()
@@ -484,11 +376,10 @@ class Channel:
         known, self._boot = self._boot, boot
         if known:
             self._coming = self._expected = 0
-            self._told = self._credit
+            self._told = self._slots.credit
             self._give_up(
                 PeerStartedAnew(
-                    f"CAB {self.peer} has started anew: its tasks are no more; it is not known whether they had the "
-                    "message"
+                    f"CAB {self.peer} has started anew: it is not known whether its earlier tasks had the message"
                 )
             )
 
@@ -498,7 +389,7 @@ class Channel:
             behind = (self._coming - packet.session) % _SESSIONS
             if not self._coming or behind > _SESSIONS // 2:
                 self._coming, self._expected = packet.session, 0
-                self._told = self._credit
+                self._told = self._slots.credit
                 self._lacked = None
 
     def _acknowledged(self, packet):
@@ -511,10 +402,9 @@ class Channel:
         if step:
             self._acked = packet.acknowledgment
             self._progress = True
-            timed = self._timed
-            if timed is not None and ahead(self._acked, timed[0]) > 0:
-                self._timed = None
-                self.channels.interrupts.late.append(lambda now: self._retry.sample(now - timed[1]))
+            note = self._round_trip.acknowledged(self._acked)
+            if note is not None:
+                self.channels.interrupts.late.append(note)
         limit = (packet.acknowledgment + packet.credit) % _NUMBERS
         if ahead(limit, self._limit) > 0:
             self._limit = limit
@@ -538,7 +428,7 @@ class Channel:
                 channels.interrupts.late.append(self._arm_tell)
             return
         if slot is not None:
-            self.unused(slot)
+            self.give_late(slot)
         channels.counters.duplicates += 1
         if packet.session == self._coming and ahead(packet.sequence, self._expected) > 0:
             if self._lacked != self._expected:

@@ -164,7 +164,7 @@ class Channels:
         self._now = None
         sound = good and (slot is None or length == packet.length)
         if slot is not None and not sound:
-            channel.unused(slot)
+            channel.give_late(slot)
         if not good:
             counters.damaged += 1
         elif not sound:

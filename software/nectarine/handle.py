@@ -5,9 +5,9 @@ from ..kernel.plain import blocking
 from ..packet import ENVELOPE
 from .agent import Command
 from .buffer import Buffer
-from .channel import Letter
 from .inbox import Receive
 from .options import SHORT
+from .shortmessage import ShortMessage
 
 __all__ = ["Handle", "ReceiveHandle", "SendHandle"]
 
@@ -53,7 +53,19 @@ class Handle:
             await self._wait(None)
         return self.done
 
+    @blocking
+    async def cancel(self):
+        """Takes the message back, or wants none any more; ``wait`` raises MessageWithdrawn then.
+
+        Raises TooLate if it is over, if the receiver has begun to fetch the message, or if the message that is wanted
+        is there: then it goes on.
+        """
+        await self._cancel()
+
     async def _wait(self, timeout_us):
+        raise NotImplementedError
+
+    async def _cancel(self):
         raise NotImplementedError
 
     def _finish(self):
@@ -76,7 +88,7 @@ class SendHandle(Handle):
     type : int
     """
 
-    __slots__ = ("to", "_channel", "_letter", "_transfer", "_buffer", "_block")
+    __slots__ = ("to", "_channel", "_short", "_transfer", "_buffer", "_block")
 
     def __init__(self, task, to, data, type):
         super().__init__(task)
@@ -85,7 +97,7 @@ class SendHandle(Handle):
         self._buffer = data if isinstance(data, Buffer) else None
         self.length = len(data)
         self._channel = task.agent.channel(to.place[0])
-        self._letter = self._transfer = self._block = None
+        self._short = self._transfer = self._block = None
 
     def __str__(self):
         return f"send to {self.to.name}, type {self.type}"
@@ -101,12 +113,12 @@ class SendHandle(Handle):
             if self.length <= SHORT:
                 if self._buffer is not None:
                     data = await self._buffer.read()
-                self._letter = Letter(self._envelope(0), bytes(data), self._gone)
+                self._short = ShortMessage(self._envelope(0), bytes(data), self._gone)
             else:
                 address = await self._place(data)
                 self._transfer = agent.transfers.begin(to, address, self.length, self._over)
-                self._letter = Letter(self._envelope(self._transfer.number), b"", self._announced)
-            await self._channel.send(self._letter)
+                self._short = ShortMessage(self._envelope(self._transfer.number), b"", self._announced)
+            await self._channel.send(self._short)
         except BaseException:
             task.handles.pop(self, None)
             if self._transfer is not None:
@@ -160,19 +172,16 @@ class SendHandle(Handle):
         kernel = self.task.cab.kernel
         kernel.check_pending()
         if not self.ready:
-            await self._channel.watch()
+            await self._channel.watch.begin()
             try:
                 await self.task.inbox.wait(self, lambda: self.ready, kernel.cycles(timeout_us))
             finally:
-                self._channel.unwatch()
+                self._channel.watch.end()
         return self._finish()
 
-    @blocking
-    async def cancel(self):
-        """Takes the message back. Raises TooLate if it is over, or the receiver has begun to fetch it: then it goes
-        on."""
+    async def _cancel(self):
         agent = self.task.agent
-        if self.ready or not self._channel.withdraw(self._letter):
+        if self.ready or not self._channel.withdraw(self._short):
             transfer = self._transfer
             if transfer is None or not agent.transfers.withdraw(transfer.number):
                 raise TooLate(f"{self}: it is too late to cancel it; wait for it")
@@ -286,13 +295,13 @@ class ReceiveHandle(Handle):
         channel = self._only()
         receive.waiter = task.cab.kernel.current
         if channel is not None:
-            await channel.watch()
+            await channel.watch.begin()
         try:
             await task.inbox.wait(self, lambda: self._fetching is None and receive.matched or self.ready, timeout)
         finally:
             receive.waiter = None
             if channel is not None:
-                channel.unwatch()
+                channel.watch.end()
 
     def _only(self):
         """The Channel by which alone the message can come, or None."""
@@ -389,9 +398,7 @@ class ReceiveHandle(Handle):
         self.error = error
         self.done = error is None
 
-    @blocking
-    async def cancel(self):
-        """Wants the message no more. Raises TooLate if it has come: then ``wait`` gives it."""
+    async def _cancel(self):
         inbox, receive = self.task.inbox, self._receive
         if receive not in inbox.receives:
             raise TooLate(f"{self}: it is too late to cancel it, the message is there; wait for it")

@@ -23,19 +23,20 @@ class LocalChannel:
         The CAB's own ID.
     """
 
-    __slots__ = ("channels", "kernel", "peer", "_pending", "_block", "_free", "_busy")
+    __slots__ = ("channels", "kernel", "peer", "watch", "_pending", "_block", "_free", "_busy")
 
     def __init__(self, channels):
         self.channels = channels
         self.kernel = channels.kernel
         self.peer = channels.cab.id
-        self._pending = deque()  # Letters
+        self.watch = _NoWatch()
+        self._pending = deque()  # of ShortMessage
         self._block = None
         self._free = []
         self._busy = 0
 
-    async def send(self, letter):
-        """By a thread: puts a Letter into a slot and delivers it, or keeps it until there is a slot."""
+    async def send(self, message):
+        """By a thread: puts a short message into a slot and delivers it, or keeps it until there is a slot."""
         if self._block is None:
             block = await self.channels.memory.allocate(SLOTS * SLOT)
             if self._block is None:
@@ -43,28 +44,28 @@ class LocalChannel:
                 self._free = [block + SLOT * index for index in range(SLOTS)]
             else:  # another thread has been given one meanwhile
                 self.channels.memory.free(block)
-        self.send_late(letter)
+        self.send_late(message)
 
-    def send_late(self, letter):
+    def send_late(self, message):
         """As ``send``, from both levels."""
-        self._pending.append(letter)
+        self._pending.append(message)
         self._pump()
 
     def _pump(self):
         while self._pending and self._free:
-            letter = self._pending.popleft()
+            message = self._pending.popleft()
             slot = self._free.pop()
             self._busy += 1
-            data = letter.envelope + letter.data
+            data = message.envelope + message.data
             self.channels.memory.write(slot, data)
-            letter.over()
+            message.over()
             self.channels.deliver(self, data[: ENVELOPE.size], slot)
 
-    def withdraw(self, letter):
-        """Takes a Letter back that waits. False if it does not wait any more."""
-        if letter not in self._pending:
+    def withdraw(self, message):
+        """Takes a short message back that waits. False if it does not wait any more."""
+        if message not in self._pending:
             return False
-        self._pending.remove(letter)
+        self._pending.remove(message)
         return True
 
     async def give(self, slot):
@@ -85,8 +86,14 @@ class LocalChannel:
             self._block = None
             self._free = []
 
-    async def watch(self):
-        """Nothing has to be watched: the other task is on this CAB."""
 
-    def unwatch(self):
-        """See ``watch``."""
+class _NoWatch:
+    """Nothing has to be watched: the other task is on this CAB."""
+
+    __slots__ = ()
+
+    async def begin(self):
+        """See PeerWatch."""
+
+    def end(self):
+        """See PeerWatch."""

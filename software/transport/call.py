@@ -84,13 +84,11 @@ class Call:
         return await self._calling.placed()
 
     async def left_alone(self):
-        """Of a call with a place that was cancelled, or has ended by an error: waits until the place is not written
-        to any more, which takes no longer than one packet. Cannot be ended."""
+        """Waits until the place of a call that is over is not written to any more: one packet. Cannot be ended."""
         await self._calling.left_alone()
 
     def cancel(self):
-        """The answer is not wanted any more: who waits for it gets CallCancelled, and the server is told. Nothing if
-        it was taken."""
+        """Gives the answer up: who waits for it gets CallCancelled, the server is told. Nothing if it was taken."""
         self._calling.cancel()
 
 
@@ -107,7 +105,7 @@ class Calling:
     parcel : OutgoingMessage
         The request.
     place : (int, int) or None
-        Byte address and bytes of the place for the answer, if it shall not have a block of its own.
+        Byte address and bytes of the place for the answer.
 
     Members
     -------
@@ -186,7 +184,6 @@ class Calling:
             if not self.over:
                 await requests.send(*self._fragment(index))
 
-    @blocking
     async def message(self):
         """See ``Call.message``."""
         while not self.over:
@@ -206,7 +203,6 @@ class Calling:
         self._waiting.append(thread)
         await self._kernel.block(self, lambda: self._waiting.remove(thread))
 
-    @blocking
     async def placed(self):
         """See ``Call.placed``."""
         while not self.over:
@@ -225,9 +221,8 @@ class Calling:
             await self._kernel.block(self, None)
 
     def _wake(self, _=None):
-        for thread in self._waiting:
-            self._kernel.wake(thread)
-        self._waiting.clear()
+        while self._waiting:
+            self._kernel.wake(self._waiting.pop(0))
 
     # -- what is sent; both levels -------------------------------------------------------------------
     def _first(self):
@@ -272,11 +267,10 @@ class Calling:
         self.over = True
         self.error = error
         self._parcel.release()
-        if self._incoming is not None:
-            self._incoming.give_up()
-            self._incoming = None
-        if self._filling is not None and not self._filling.taken:
-            self._filling.give_up()
+        for incoming in (self._incoming, self._filling):
+            if incoming is not None and not incoming.taken:
+                incoming.give_up()
+        self._incoming = None
         if error is None:
             counters.answers += 1
         else:
@@ -354,10 +348,11 @@ class Calling:
             return None
         incoming = self._incoming
         if incoming is None:
-            if self._place is not None and packet.length == self._place[1]:
-                self._filling = Reassembly(self._requests.memory, packet.length, self._place[0], self._wake)
-                return self._filling
-            return Reassembly.begin(self._requests.memory, packet.length)
+            memory, length = self._requests.memory, packet.length
+            if self._place is None or length != self._place[1]:
+                return Reassembly.begin(memory, length)
+            self._filling = Reassembly(memory, length, self._place[0], self._wake)
+            return self._filling
         return incoming if incoming.assembly.length == packet.length and incoming.assembly.wants(packet.index) else None
 
     def take(self, packet, incoming):

@@ -1,9 +1,9 @@
 """The naive way of co-simulation, for comparison: all boards as one Verilator model under cocotb, Python on every clock
 edge.
 
-The boards, the software and the traffic are those of ``workloads.ring``; the machine is ``software.backends.cocotb``.
-cocotb sees the pins of the boards only; by itself its runner makes all signals public, which is several times slower
-still."""
+The boards, the software and the traffic are those of ``workloads.ring``; the machine is the CocotbMachine of
+``software.backends.cocotb.machine``. cocotb sees the pins of the boards only; by itself its runner makes all signals
+public, which is several times slower still."""
 
 from ...sim.profile import PROTOTYPE
 from ...sim.topology import load

@@ -8,7 +8,7 @@ from pathlib import Path
 import cocotb
 
 from ...sim.topology import load
-from ...software.backends.cocotb import CocotbMachine
+from ...software.backends.cocotb.machine import CocotbMachine
 from . import naive, under_cocotb, workloads
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ...sim.profile import PROTOTYPE
 from ...sim.topology import load
-from ...software.backends.engine import EngineMachine
+from ...software.backends.engine.machine import EngineMachine
 from ...software.packet import MAX_DATA
 from ...software.system import System
 

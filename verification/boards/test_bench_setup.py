@@ -1,5 +1,5 @@
 """boards/bench_setup.py: what is on a desk. That it works is shown with software:
-verification/software/test_cable_desk.py, verification/cli/test_run_desk.py."""
+verification/software/backends/cable/test_desk.py, verification/cli/test_run_desk.py."""
 
 import pytest
 

@@ -18,6 +18,7 @@ from nectar.hdl.link.port import FiberPort
 from nectar.hdl.link.symbol import Control
 from nectar.software.door import Operation, OperationKind
 from nectar.verification.bench import Bench
+from nectar.verification.harness import FiberMonitor, FiberSource
 from nectar.verification.host.session import Session
 
 #: A bit of the cable has four cycles.
@@ -61,39 +62,18 @@ def write(name, value):
     return Operation(OperationKind.WRITE, REG[name].address, 4, value)
 
 
-class Far:
-    """The far end: sends what it is interface, notes what comes."""
-
-    def __init__(self, dut):
-        self.dut = dut
-        self.out, self.got = [], []
-        dut.far__tx__valid.value = 0
-        dut.far__tx__payload.value = 0
-
-    def each(self):
-        """In each cycle, before the edge: what is taken and delivered at it."""
-        dut = self.dut
-        if int(dut.far__tx__valid.value) and int(dut.far__tx__ready.value):
-            self.out.pop(0)
-        if int(dut.far__rx__valid.value):
-            self.got.append(int(dut.far__rx__payload.value))
-
-    def offer(self):
-        """After an edge."""
-        self.dut.far__tx__valid.value = bool(self.out)
-        self.dut.far__tx__payload.value = self.out[0] if self.out else 0
-
-
 async def connected(dut):
-    """(far end, session, what the board says of itself) once the cable is in use and the fiber's light is on."""
-    far = Far(dut)
-    session = Session(dut, 4, each=far.each)
+    """(source and monitor at the far end, session, what the board says of itself) once the cable is in use and the
+    fiber's light is on."""
+    session = Session(dut, 4)
+    clock = session.clock
+    source, monitor = clock.attach(FiberSource(clock, "far__tx")), clock.attach(FiberMonitor(clock, "far__rx"))
     await session.start()
     identity = await session.ask(Request.IDENTIFY)
     await session.ask(Request.RESET)
     for _ in range(12_000):
         if int(dut.leds.value) >> 1 & 1:
-            return far, session, identity
+            return source, monitor, session, identity
         await session.cycle()
     raise AssertionError("the fiber has no light")
 
@@ -102,18 +82,17 @@ async def connected(dut):
 async def what_arrives_while_time_stands_still_is_kept(dut):
     """docs/boards.md, "cab": 700 symbols arrive between two requests; the CAB takes them afterwards, in order, none
     lost."""
-    far, session, (shape, _, _, symbol_ps) = await connected(dut)
+    source, _, session, (shape, _, _, symbol_ps) = await connected(dut)
     assert (shape, symbol_ps) == (1 << 24, 10 * 10**12 // GIVEN.baud), (
         "one CAB, a HUB of no ports; a symbol has ten bits"
     )
     await session.do({0: [write("RX_MODE", DIRECT), NOW]})
     sent = [random.choice([random.randrange(256), Control.START, Control.END, Control.READY]) for _ in range(700)]
     sent = [symbol if symbol != Control.READY else 0 for symbol in sent]
-    far.out += sent
+    source.send(sent)
     for _ in range(20 * len(sent) + 2000):
-        far.offer()
         await session.cycle()
-    assert not far.out
+    assert source.idle
     await session.do({0: [Operation(OperationKind.SPEND, 0, 0, 3000), NOW]})
     found = []
     for _ in range(len(sent)):
@@ -127,12 +106,10 @@ async def what_arrives_while_time_stands_still_is_kept(dut):
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def what_has_arrived_for_another_program_is_gone_after_a_reset(dut):
     """docs/cable.md, "Boards with one CAB": the queue is emptied with the CAB."""
-    far, session, _ = await connected(dut)
-    far.out += [random.randrange(256) for _ in range(50)]
-    while far.out:
-        far.offer()
+    source, _, session, _ = await connected(dut)
+    source.send(random.randrange(256) for _ in range(50))
+    while not source.idle:
         await session.cycle()
-    far.offer()
     for _ in range(200):
         await session.cycle()
     await session.ask(Request.RESET)
@@ -143,7 +120,7 @@ async def what_has_arrived_for_another_program_is_gone_after_a_reset(dut):
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def what_the_cab_sends_leaves_once_and_in_order(dut):
     """The fiber takes each symbol once, though the CAB's clock may stand still in the middle."""
-    far, session, _ = await connected(dut)
+    _, monitor, session, _ = await connected(dut)
     sent = [random.randrange(256) for _ in range(24)]
     for symbol in sent:
         await session.do(
@@ -152,7 +129,7 @@ async def what_the_cab_sends_leaves_once_and_in_order(dut):
         for _ in range(random.randrange(100)):
             await session.cycle()
     await session.do({0: [Operation(OperationKind.SPEND, 0, 0, 2000), NOW]})
-    assert far.got == sent
+    assert monitor.items == sent
 
 
 bench = Bench(__name__, {"serial": Rig}, ports_only=True)

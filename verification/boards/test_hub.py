@@ -8,7 +8,6 @@ import pytest
 from amaranth.hdl import ClockDomain, ClockSignal, Module, ResetSignal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
-from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
 
 from nectar.boards.fiber import Fiber
@@ -18,6 +17,7 @@ from nectar.hdl.hub.commands import Op
 from nectar.hdl.link.port import FiberPort
 from nectar.hdl.link.symbol import ANY_HUB, Control, command, packet
 from nectar.verification.bench import Bench
+from nectar.verification.harness import begin, start_clock
 
 HUB, PORTS = 9, 2
 
@@ -66,15 +66,9 @@ class Ends:
     async def begin(self):
         """Clocks and reset."""
         dut = self.dut
-        Clock(dut.clk, 20, unit="ns").start(start_high=False)
-        Clock(dut.line_clk, 14, unit="ns").start(start_high=False)
-        for n in range(PORTS):
-            getattr(dut, f"far_{n}__tx__valid").value = 0
-            getattr(dut, f"far_{n}__tx__payload").value = 0
-        dut.rst.value = 1
-        for _ in range(5):
-            await FallingEdge(dut.clk)
-        dut.rst.value = 0
+        start_clock(dut.line_clk, 14_000)
+        quiet = {f"far_{n}__tx__{pin}": 0 for n in range(PORTS) for pin in ("valid", "payload")}
+        await begin(dut, period_ps=20_000, cycles=5, **quiet)
 
     async def cycle(self):
         """One cycle of ``sync``."""

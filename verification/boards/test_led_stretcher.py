@@ -4,11 +4,11 @@ import random
 
 import cocotb
 import pytest
-from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
 
 from nectar.boards.led_stretcher import LedStretcher
 from nectar.verification.bench import Bench
+from nectar.verification.harness import begin
 
 BITS = 4
 
@@ -16,11 +16,7 @@ BITS = 4
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def it_is_on_for_as_long_as_it_says_after_the_last_event(dut):
     """On from the cycle behind an event, for 2**bits cycles."""
-    Clock(dut.clk, 10, unit="ns").start(start_high=False)
-    dut.event.value = 0
-    dut.rst.value = 1
-    await FallingEdge(dut.clk)
-    dut.rst.value = 0
+    await begin(dut, cycles=1, event=0)
     since = None
     for _ in range(3000):
         event = random.random() < random.choice([0.01, 0.1])

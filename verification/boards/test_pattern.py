@@ -4,17 +4,17 @@ import random
 
 import cocotb
 import pytest
-from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
 
 from nectar.boards.pattern import LENGTH, Pattern, pattern
 from nectar.verification.bench import Bench
+from nectar.verification.harness import start_clock
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def the_bytes_are_those_of_the_function_whatever_the_pauses(dut):
     """Also for the packet whose bytes would all be 0."""
-    Clock(dut.clk, 10, unit="ns").start(start_high=False)
+    start_clock(dut.clk)
     for source, number in [(0xE1, 0xAC), (0, 0), *((random.randrange(256), random.randrange(256)) for _ in range(20))]:
         dut.source.value, dut.number.value, dut.start.value, dut.step.value = source, number, 1, random.getrandbits(1)
         await FallingEdge(dut.clk)

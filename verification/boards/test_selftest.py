@@ -5,13 +5,13 @@ import pytest
 from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
-from cocotb.clock import Clock
-from cocotb.triggers import ClockCycles, FallingEdge
+from cocotb.triggers import ClockCycles
 
 from nectar.boards.interface import BoardInterface
 from nectar.boards.selftest import SelftestTop
 from nectar.verification.bench import Bench
 from nectar.verification.boards.broken import FAULTS, BrokenHub
+from nectar.verification.harness import begin
 
 PORTS = 3
 #: Packets that each port has to get; cycles in which it does; exponent of the patience.
@@ -36,12 +36,7 @@ class Rig(wiring.Component):
 
 async def lights(dut, cycles, fault=0):
     """After a reset and so many cycles: passed, failed, and the ports with something wrong."""
-    Clock(dut.clk, 10, unit="ns").start(start_high=False)
-    dut.fault.value = fault
-    dut.rst.value = 1
-    for _ in range(3):
-        await FallingEdge(dut.clk)
-    dut.rst.value = 0
+    await begin(dut, fault=fault)
     assert int(dut.leds.value) == 0
     await ClockCycles(dut.clk, cycles)
     leds = int(dut.leds.value)

@@ -4,9 +4,10 @@ import random
 
 from nectar.hdl.cab.addresses import REG, REGIONS
 from nectar.hdl.link.symbol import Control
+from nectar.verification.cab.contents import put
 from nectar.verification.cab.driver import Access
-from nectar.verification.cab.scenario import put
-from nectar.verification.cab.traffic import PARTS, USER, Traffic
+from nectar.verification.cab.fiber_traffic import PARTS
+from nectar.verification.cab.traffic import USER, Traffic
 
 __all__ = ["BrokenTraffic"]
 

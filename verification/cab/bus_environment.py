@@ -4,12 +4,13 @@ what must become of each access."""
 import random
 from collections import deque
 
-from nectar.hdl.cab.addresses import KERNEL_PAGE, REGIONS, REGISTERS
+from nectar.hdl.cab.addresses import REGIONS, REGISTERS
+from nectar.hdl.cab.kernel_registers import KERNEL_PAGE
 from nectar.hdl.cab.regions import AccessKind, Right
 from nectar.hdl.cab.registers import Area
 from nectar.verification import seeds
-from nectar.verification.cab.lockstep import HandClock
 from nectar.verification.cab.structures import pack
+from nectar.verification.harness import StepClock
 
 __all__ = ["AREAS", "SIZE", "BusEnvironment", "names_area", "place", "random_request"]
 
@@ -104,7 +105,7 @@ class BusEnvironment:
     """What surrounds the bus: rights, registers, memories; and what must become of each access."""
 
     def __init__(self, dut, window):
-        self.clock = HandClock(dut)
+        self.clock = StepClock(dut)
         self.window = window
         self.salt = random.getrandbits(32)
         self.forbidden = None  # pages in which nothing may be done, all else may be; or None: see rights
@@ -180,7 +181,7 @@ class BusEnvironment:
         self.clock.drive(protection__vme_domain=VME_DOMAIN)
 
     def pin(self, name):
-        return int(self.clock.handle(name).value)
+        return self.clock.pin(name)
 
     async def cycle(self, wants, memory_ready=True, window_done=True):
         """One cycle; ``wants``: the chance that each port wants something."""

@@ -6,9 +6,8 @@ One coroutine moves everything, a cycle at a time, so that nothing depends on th
 from collections import deque
 
 from nectar.hdl.cab.addresses import REG
-from nectar.hdl.link.symbol import Control
-from nectar.verification.cab.lockstep import HandClock
 from nectar.verification.cab.reference import BusFault
+from nectar.verification.harness import FiberSink, FiberSource, StepClock
 
 __all__ = ["Access", "BoardDriver"]
 
@@ -32,13 +31,26 @@ class Access:
         self.data = self.error = self.irq = None
 
 
+class _Taken(FiberSink):
+    """Takes what leaves the board; in a loopback it arrives again."""
+
+    def __init__(self, board):
+        super().__init__(board.clock, "fiber__tx", pause=lambda: not board.takes())
+        self._board = board
+
+    def took(self, symbol):
+        """Called with each symbol that was taken."""
+        if self._board.loopback:
+            self._board.rx.append(symbol)
+
+
 class BoardDriver:
     """The surroundings of a CAB.
 
     Parameters
     ----------
     dut : cocotb handle
-    clock : HandClock, optional
+    clock : StepClock, optional
         Its clock.
 
     Members
@@ -61,15 +73,14 @@ class BoardDriver:
 
     def __init__(self, dut, clock=None):
         self.dut = dut
-        self.clock = clock or HandClock(dut)
+        self.clock = clock or StepClock(dut)
         self.requests = deque()
         self.outstanding = deque()
-        self.rx = deque()
-        self.tx = []
-        self.tx_times = []
         self.takes = lambda: True
         self.loopback = False
-        self.offers = 0  # cycles in which a symbol was offered
+        self._source = FiberSource(self.clock, "fiber__rx")
+        self._sink = _Taken(self)
+        self.rx, self.tx, self.tx_times = self._source.queue, self._sink.items, self._sink.times
         self.idle = False
         self.irq = False
         self.wake_in = _NEVER
@@ -84,11 +95,9 @@ class BoardDriver:
             "rst",
             *(f"bus__{name}" for name in ("ready", "done", "error", "read_data")),
             "fiber__tx__valid",
-            "fiber__tx__payload",
             *(["host__ack", "host__err", "host__dat_r"] if self.has_host else []),
         ]
         self._pins = {name: getattr(dut, name) for name in names}
-        self._held = None
         self._sleep = 0
 
     def disturbed(self):
@@ -135,6 +144,11 @@ class BoardDriver:
         await self.cycle()
 
     @property
+    def offers(self):
+        """Cycles in which a symbol was offered."""
+        return self._sink.offers
+
+    @property
     def cycles(self):
         """Cycles since reset."""
         return self.clock.cycles
@@ -156,13 +170,10 @@ class BoardDriver:
             )
         else:
             self.clock.drive(bus__valid=0)
-        arrives = self.rx.popleft() if self.rx else None
-        if arrives is None:
-            self.clock.drive(fiber__rx__valid=0)
-        else:
-            self.clock.drive(fiber__rx__valid=1, fiber__rx__payload=arrives)
-        takes = bool(self.takes())
-        self.clock.drive(fiber__tx__ready=takes, slept=self._sleep)
+        self._source.drive()
+        arrives = self._source.offered
+        self._sink.drive()
+        self.clock.drive(slept=self._sleep)
         self.now += 1 + self._sleep
         self._sleep = 0
         asks = self.host_requests[0] if self.host_requests else None
@@ -184,7 +195,8 @@ class BoardDriver:
             if request is not None:
                 request.taken = self.cycles
                 self.outstanding.append(request)
-        self._outgoing(pins, takes)
+        self._source.sample()
+        self._sink.sample()
         await self.clock.edge()
         nothing = request is None and arrives is None and asks is None and not pins["rst"].value
         self._stand_by(pins, undisturbed=nothing and not self.disturbed())
@@ -213,22 +225,6 @@ class BoardDriver:
             self.answered(access)
         else:
             assert not pins["bus__error"].value, "an error without a response"
-
-    def _outgoing(self, pins, takes):
-        symbol = int(pins["fiber__tx__payload"].value) if pins["fiber__tx__valid"].value else None
-        assert self._held is None or symbol == self._held, "a symbol offered must stay until it is taken"
-        assert symbol != Control.IDLE, "the idle symbol is never offered"
-        self._held = None
-        if symbol is None:
-            return
-        self.offers += 1
-        if takes:
-            self.tx.append(symbol)
-            self.tx_times.append(self.cycles)
-            if self.loopback:
-                self.rx.append(symbol)
-        else:
-            self._held = symbol
 
     def _stand_by(self, pins, undisturbed):
         """What the board says after the edge; one that was idle, and to which nothing happened, says the same again."""

@@ -1,8 +1,8 @@
 """Drives a part of the CAB that has registers of its own, without the CPU bus: fiber in, fiber out, receiver."""
 
 from nectar.hdl.cab.addresses import REG
-from nectar.verification.cab.lockstep import HandClock
 from nectar.verification.cab.reference import fields
+from nectar.verification.harness import StepClock
 
 __all__ = ["RegisterPorts"]
 
@@ -23,7 +23,7 @@ class RegisterPorts:
     """
 
     def __init__(self, dut, registers, inputs):
-        self.clock = HandClock(dut)
+        self.clock = StepClock(dut)
         self.written = [name for name in registers if "w" in REG[name].access]
         self.inputs = [
             *inputs,
@@ -43,7 +43,7 @@ class RegisterPorts:
 
     def pin(self, name):
         """A pin's value."""
-        return int(self.clock.handle(name).value)
+        return self.clock.pin(name)
 
     async def start(self):
         """Resets."""

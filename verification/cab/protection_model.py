@@ -1,6 +1,7 @@
 """Reference model of the protection, written from docs/cab.md: who may do what, and what is recorded."""
 
-from nectar.hdl.cab.addresses import KERNEL_PAGE, REG, REGIONS
+from nectar.hdl.cab.addresses import REG, REGIONS
+from nectar.hdl.cab.kernel_registers import KERNEL_PAGE
 from nectar.hdl.cab.regions import KERNEL, PAGES, AccessKind, Right
 
 __all__ = ["ProtectionModel", "Refused"]

@@ -9,9 +9,9 @@ from nectar.hdl.cab.regions import PAGE_BITS
 from nectar.hdl.cab.vme.numbers import Modifier
 from nectar.hdl.cab.vme.registers import VME_LIST_DEPTH, VME_REG
 from nectar.hdl.link.symbol import Control, packet
+from nectar.verification.cab.contents import put, with_crc
 from nectar.verification.cab.driver import Access
 from nectar.verification.cab.reference import fields
-from nectar.verification.cab.scenario import put, with_crc
 from nectar.verification.cab.whole import SLAVE_BASE
 
 __all__ = ["PERIOD_PS", "Rates", "all_at_once", "protection_latency"]

@@ -2,89 +2,18 @@
 
 import os
 import random
-import zlib
 
 from nectar.hdl.cab.addresses import LEVEL_REGISTERS, REG, REGIONS, REGISTERS, TX_LIST_DEPTH
 from nectar.hdl.cab.vme.registers import VME_REGISTERS
-from nectar.hdl.link.symbol import Control, command, packet, reply
+from nectar.hdl.link.symbol import Control, packet
+from nectar.verification.cab.contents import put, random_arrival, some_length, with_crc
 from nectar.verification.cab.driver import Access
 from nectar.verification.cab.reference import INPUT_QUEUE, BusFault, fields
-from nectar.verification.cab.reference_fiber import internet_checksum
 
-__all__ = ["Scenario", "put", "random_arrival", "with_crc", "with_sum"]
+__all__ = ["Scenario"]
 
 _DATA = REGIONS["data"].base
 _TIMER = tuple(register.name for register in REGISTERS if register.name.startswith("TIMER"))
-_RESERVED = [code for code in range(0x100, 0x200) if code not in set(Control)]
-
-
-def put(name, **values):
-    """A word of register ``name`` with those fields."""
-    return sum(getattr(REG[name], field).put(int(value)) for field, value in values.items())
-
-
-def with_crc(data):
-    """``data`` and its CRC-32, as a sender puts it on the fiber."""
-    return bytes(data) + zlib.crc32(data).to_bytes(4, "big")
-
-
-def with_sum(data):
-    """``data`` and its Internet checksum."""
-    return bytes(data) + internet_checksum(data).to_bytes(2, "big")
-
-
-def _length():
-    return random.choice(
-        [
-            random.randrange(8),
-            random.randrange(40),
-            random.randrange(40),
-            random.randrange(300),
-            random.choice([15, 16, 17, 1024, 1100, 1300]),
-        ]
-    )
-
-
-def random_arrival():
-    """Symbols as a fiber may bring them: packets good and bad, frames, and rubbish."""
-    data = random.randbytes(_length())
-    kind = random.random()
-    if kind < 0.45:
-        symbols = packet(with_crc(data))
-    elif kind < 0.55:
-        symbols = packet(random.choice([data, with_sum(data), with_sum(data)]))  # CRC wrong or missing
-    elif kind < 0.62:
-        symbols = packet(with_crc(data))[:-1]  # without end
-    elif kind < 0.69:
-        symbols = [*packet(data)[:-1], *packet(with_crc(data))]  # cut short by a start
-    elif kind < 0.77:
-        symbols = reply(*random.randbytes(3), done=random.random() < 0.5) * random.choice([1, 1, 1, 9])
-    elif kind < 0.82:
-        symbols = command(*random.randbytes(3))
-    elif kind < 0.88:
-        symbols = [*data]  # bytes outside a packet
-    else:
-        codes = [*Control, Control.START, Control.END, random.choice(_RESERVED)]
-        symbols = [
-            random.choice(codes) if random.random() < 0.4 else random.getrandbits(8)
-            for _ in range(random.randrange(30))
-        ]
-    symbols = [int(symbol) for symbol in symbols]
-    for _ in range(random.choice([0, 0, 1, 3])):
-        place = random.randrange(len(symbols) + 1)
-        symbols[place:place] = random.choice(
-            [
-                [Control.READY],
-                [Control.READY],
-                [Control.IDLE],
-                reply(*random.randbytes(3)),
-                reply(*random.randbytes(3))[:2],
-                command(*random.randbytes(3)),
-                command(*random.randbytes(3))[:3],
-                [random.choice(_RESERVED)],
-            ]
-        )
-    return symbols
 
 
 class Scenario:
@@ -301,7 +230,7 @@ class Scenario:
                 await self.area()
 
     async def area(self):
-        length = _length()
+        length = some_length()
         offset = random.choice([random.randrange(self.half - 1300), 0, 1, 2, 3])
         if random.random() < 0.05:
             length, offset = random.choice(

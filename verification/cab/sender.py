@@ -3,8 +3,9 @@
 import random
 
 from nectar.hdl.cab.addresses import REGIONS
+from nectar.verification.cab.contents import put
 from nectar.verification.cab.ports import RegisterPorts
-from nectar.verification.cab.scenario import put
+from nectar.verification.harness import FiberSink
 
 __all__ = ["DATA", "REGISTERS", "SIZE", "Sender"]
 
@@ -31,36 +32,25 @@ class Sender(RegisterPorts):
         super().__init__(dut, REGISTERS, ("memory__ready", "memory_data", "tx__ready", "ready"))
         self.memory = random.randbytes(SIZE)
         self.grant = self.take = 1.0  # probabilities
-        self.out = []
-        self.times = []
+        self._sink = FiberSink(self.clock, "tx", pause=lambda: random.random() >= self.take)
+        self.out, self.times = self._sink.items, self._sink.times
         self.sent = 0
         self.arrives = False  # a ready signal
         self.told = []  # TX_PROGRESS behind each cycle in which the threshold is told of
         self._word = None
-        self._held = None
         self._threshold = 0
 
     def before(self):
-        self.clock.drive(
-            memory__ready=random.random() < self.grant,
-            tx__ready=random.random() < self.take,
-            ready=self.arrives,
-            memory_data=random.getrandbits(32) if self._word is None else self._word,
-        )
+        self.clock.drive(memory__ready=random.random() < self.grant)
+        self._sink.drive()
+        self.clock.drive(ready=self.arrives, memory_data=random.getrandbits(32) if self._word is None else self._word)
         self.arrives, self._word = False, None
 
     def after(self):
         if self.pin("memory__valid") and self.clock.inputs["memory__ready"]:
             at = 4 * self.pin("memory__address")
             self._word = int.from_bytes(self.memory[at : at + 4], "big")
-        symbol = self.pin("tx__payload") if self.pin("tx__valid") else None
-        assert self._held in (None, symbol)
-        self._held = None
-        if symbol is not None and self.clock.inputs["tx__ready"]:
-            self.out.append(symbol)
-            self.times.append(self.clock.cycles)
-        else:
-            self._held = symbol
+        symbol = self._sink.sample()
         self.sent += self.pin("sent")
         if self._threshold:
             self.told.append(self.pin("tx_progress__value"))
@@ -82,7 +72,8 @@ class Sender(RegisterPorts):
     async def reset(self):
         """A reset of one cycle, whatever is under way."""
         await self.clock.reset()
-        self._held, self._word, self._threshold = None, None, 0
+        self._sink.forget()
+        self._word, self._threshold = None, 0
 
     async def quiet(self):
         """Until idle."""

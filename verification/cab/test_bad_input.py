@@ -11,10 +11,10 @@ from nectar.hdl.cab.cab import Cab
 from nectar.hdl.cab.vme.registers import VME_REGISTERS
 from nectar.hdl.link.symbol import Control, packet
 from nectar.verification.bench import Bench
+from nectar.verification.cab.contents import put, with_crc
 from nectar.verification.cab.driver import Access, BoardDriver
+from nectar.verification.cab.kinds import BOARDS, bus_error, registers_of
 from nectar.verification.cab.reference import fields
-from nectar.verification.cab.scenario import put, with_crc
-from nectar.verification.cab.test_cab import BOARDS, bus_error, registers_of
 
 DATA = REGIONS["data"].base
 #: Registers whose value is the time.

@@ -9,10 +9,10 @@ from nectar.hdl.cab.addresses import REG, REGIONS, Irq
 from nectar.hdl.cab.cab import Cab
 from nectar.hdl.link.symbol import Control, packet, reply
 from nectar.verification.bench import Bench, inside
+from nectar.verification.cab.contents import put, with_crc
 from nectar.verification.cab.driver import Access, BoardDriver
+from nectar.verification.cab.kinds import BOARDS, bus_error
 from nectar.verification.cab.reference import fields
-from nectar.verification.cab.scenario import put, with_crc
-from nectar.verification.cab.test_cab import BOARDS, bus_error
 
 DATA = REGIONS["data"].base
 

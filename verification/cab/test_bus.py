@@ -6,8 +6,9 @@ import random
 import cocotb
 import pytest
 
-from nectar.hdl.cab.addresses import ADDRESS_BITS, KERNEL_PAGE, LENGTH_BITS, REGIONS
+from nectar.hdl.cab.addresses import ADDRESS_BITS, LENGTH_BITS, REGIONS
 from nectar.hdl.cab.bus import CpuBus
+from nectar.hdl.cab.kernel_registers import KERNEL_PAGE
 from nectar.verification.bench import Bench, inside
 from nectar.verification.cab.bus_environment import AREAS, SIZE, BusEnvironment, names_area, place, random_request
 
@@ -92,6 +93,19 @@ async def cpu_and_vme_take_turns(dut):
     around.locked = False
     around.clock.drive(vme__lock=0)
     await around.drain()
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def data_pass_unchanged_whichever_bytes_are_selected(dut):
+    """docs/cab.md, CPU bus: writes of CPU and of VME, one at a time, with each of the 16 selections."""
+    around = world(dut)
+    await around.start()
+    for port in around.taken:
+        for select in random.sample(range(16), 16) * 4:
+            address = REGIONS["data"].base + random.randrange(SIZE)
+            request = random_request(port) | {"address": address, "select": select, "write": 1, "kernel": 1, "lock": 0}
+            assert await around.timed((port, request)) == [LATENCY]
+            await around.drain()
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")

@@ -7,35 +7,15 @@ import pytest
 
 from nectar.hdl.cab.addresses import ID_VALUE, REG, REGIONS, REGISTERS, RX_LIST_DEPTH, TX_LIST_DEPTH, Irq
 from nectar.hdl.cab.cab import Cab
-from nectar.hdl.cab.vme.registers import VME_REGISTERS
 from nectar.hdl.link.symbol import Control, command, packet, reply
 from nectar.verification.bench import Bench, inside
+from nectar.verification.cab.contents import put, with_crc
 from nectar.verification.cab.driver import Access, BoardDriver
-from nectar.verification.cab.reference import Board, BusFault, fields
-from nectar.verification.cab.scenario import Scenario, put, with_crc
+from nectar.verification.cab.kinds import BOARDS, bus_error, registers_of, size_of
+from nectar.verification.cab.reference import Board, fields
+from nectar.verification.cab.scenario import Scenario
 
-BOARDS = {
-    "64 kbyte": {
-        "data_bytes": 64 << 10,
-        "program_bytes": 8 << 10,
-        "prom": bytes(range(256)) * 5,
-        "domains": 4,
-        "pages": 256,
-    },
-    "4 kbyte": {"data_bytes": 4 << 10, "program_bytes": 4 << 10, "domains": 8, "pages": 64},
-    "with VME": {"data_bytes": 8 << 10, "program_bytes": 4 << 10, "domains": 2, "pages": 32, "vme": True},
-}
 DATA = REGIONS["data"].base
-
-
-def registers_of(dut):
-    """The registers that the board has."""
-    return [register for register in REGISTERS if "vme" in BOARDS[inside()] or register not in VME_REGISTERS]
-
-
-def size_of(dut):
-    """Bytes of the board's data memory."""
-    return BOARDS[inside()]["data_bytes"]
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
@@ -222,15 +202,6 @@ async def whatever_happens_the_board_does_what_the_model_does(dut):
         await scenario.reset_receiver()
         await scenario.compare()
         await scenario.compare_memory()
-
-
-async def bus_error(board, address, value=None, select=0xF, vme=False):
-    """Whether an access ends in a bus error."""
-    try:
-        await (board.read(address, select, vme=vme) if value is None else board.write(address, value, select, vme=vme))
-    except BusFault:
-        return True
-    return False
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")

@@ -7,7 +7,7 @@ import pytest
 
 from nectar.hdl.cab.counter import Counter
 from nectar.verification.bench import Bench, inside
-from nectar.verification.cab.lockstep import HandClock, lockstep
+from nectar.verification.harness import Lockstep
 
 #: Bits of each configuration.
 BITS = {"1 bit": 1, "9 bits": 9, "32 bits": 32}
@@ -30,22 +30,22 @@ class Reference:
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def every_event_counts_modulo_the_power_of_two(dut):
     """Counter: no event is lost or counted twice; behind the highest count comes 0, wherever that is within reach."""
-    clock = HandClock(dut)
+    clock = Lockstep(dut)
     await clock.start("event")
     reference = Reference(BITS[inside()])
     for rate in (0.5, 1):
-        await lockstep(clock, reference.step, ({"event": random.random() < rate} for _ in range(1500)))
+        await clock.follow(reference.step, ({"event": random.random() < rate} for _ in range(1500)))
     assert reference.events > 2 << 9
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def a_reset_begins_anew(dut):
     """Counter: 0 behind a reset at any count."""
-    clock = HandClock(dut)
+    clock = Lockstep(dut)
     for _ in range(20):
         await clock.start("event")
         reference = Reference(BITS[inside()])
-        await lockstep(clock, reference.step, ({"event": random.random() < 0.9} for _ in range(random.randrange(600))))
+        await clock.follow(reference.step, ({"event": random.random() < 0.9} for _ in range(random.randrange(600))))
         await clock.reset()
 
 

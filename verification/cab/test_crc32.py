@@ -8,7 +8,7 @@ import pytest
 
 from nectar.hdl.cab.crc32 import Crc32
 from nectar.verification.bench import Bench
-from nectar.verification.cab.lockstep import HandClock, lockstep
+from nectar.verification.harness import Lockstep
 
 
 class Reference:
@@ -30,7 +30,7 @@ class Reference:
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def it_is_the_crc_of_zlib(dut):
     """docs/cab.md, fiber out: CRC-32 as in zlib, over all bytes since the start, with pauses and restarts."""
-    clock = HandClock(dut)
+    clock = Lockstep(dut)
     await clock.start("start", "valid", "data")
 
     def stimuli():
@@ -42,17 +42,17 @@ async def it_is_the_crc_of_zlib(dut):
                     "data": random.getrandbits(8),
                 }
 
-    await lockstep(clock, Reference().step, stimuli())
+    await clock.follow(Reference().step, stimuli())
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def the_check_value_is_that_of_the_standard(dut):
     """IEEE 802.3: the nine digits 123456789 give 0xCBF43926; no byte at all gives 0."""
-    clock = HandClock(dut)
+    clock = Lockstep(dut)
     await clock.start("start", "valid", "data")
-    await lockstep(clock, lambda inputs: {"crc": 0}, [{"valid": 0}])
-    await lockstep(clock, lambda inputs: {}, [{"valid": 1, "data": byte} for byte in b"123456789"])
-    await lockstep(clock, lambda inputs: {"crc": 0xCBF43926}, [{"valid": 0}] * 3)
+    await clock.follow(lambda inputs: {"crc": 0}, [{"valid": 0}])
+    await clock.follow(lambda inputs: {}, [{"valid": 1, "data": byte} for byte in b"123456789"])
+    await clock.follow(lambda inputs: {"crc": 0xCBF43926}, [{"valid": 0}] * 3)
 
 
 bench = Bench(__name__, {"crc": Crc32}, ports_only=True)

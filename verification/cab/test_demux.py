@@ -8,7 +8,7 @@ import pytest
 from nectar.hdl.cab.demux import Demux
 from nectar.hdl.link.symbol import Control, command, is_control, reply
 from nectar.verification.bench import Bench
-from nectar.verification.cab.lockstep import HandClock, lockstep
+from nectar.verification.harness import Lockstep
 
 
 class Reference:
@@ -78,7 +78,7 @@ def rubbish():
 async def every_symbol_goes_where_the_wire_says(dut):
     """docs/wire.md, frames and what goes the other way; docs/cab.md, fiber in 1: with and without pauses, and with idle
     and ready symbols at any place, inside of frames, too."""
-    clock = HandClock(dut)
+    clock = Lockstep(dut)
     await clock.start("rx__payload", "rx__valid")
     reference = Reference()
 
@@ -92,7 +92,7 @@ async def every_symbol_goes_where_the_wire_says(dut):
                         yield {"rx__valid": 1, "rx__payload": int(random.choice([Control.IDLE, Control.READY]))}
                     yield {"rx__valid": 1, "rx__payload": int(symbol)}
 
-    await lockstep(clock, reference.step, stimuli())
+    await clock.follow(reference.step, stimuli())
     assert min(reference.seen.values()) > 20, reference.seen
 
 

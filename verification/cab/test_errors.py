@@ -8,7 +8,7 @@ import pytest
 from nectar.hdl.cab.addresses import REG
 from nectar.hdl.cab.errors import EVENT_BITS, ErrorCounters
 from nectar.verification.bench import Bench
-from nectar.verification.cab.lockstep import HandClock, lockstep
+from nectar.verification.harness import Lockstep
 
 FIELDS = REG["ERRORS"].fields
 
@@ -33,14 +33,13 @@ class Reference:
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def every_event_counts_and_the_highest_count_stays(dut):
     """addresses.ERRORS: each counter stops at 255; ERROR tells only of a counter that moves."""
-    clock = HandClock(dut)
+    clock = Lockstep(dut)
     for slow in FIELDS:
         await clock.start("errors__read", *(field.name for field in FIELDS))
         reference = Reference()
         # Each at its own pace, one of them slowly enough never to reach the end.
         rates = {field: 0.02 if field is slow else random.choice([0.5, 0.1, 0.2]) for field in FIELDS}
-        await lockstep(
-            clock,
+        await clock.follow(
             reference.step,
             (
                 {

@@ -1,96 +1,24 @@
 """Bench of hdl/cab/fiber_in.py: from the pins to memory; the queue's limits, replies, errors, idleness."""
 
 import random
-from collections import Counter, deque
+from collections import Counter
 
 import cocotb
 import pytest
 
-from nectar.hdl.cab.addresses import HEADER_BYTES, REG, REGIONS, Irq
+from nectar.hdl.cab.addresses import HEADER_BYTES, REG
 from nectar.hdl.cab.fiber_in import REPLIES, FiberIn
-from nectar.hdl.cab.packet_receiver import RECEIVER_REGISTERS
-from nectar.hdl.cab.scatter import SCATTER_REGISTERS
 from nectar.hdl.link.queue import QUEUE_DEPTH
 from nectar.hdl.link.symbol import Control, packet, reply
 from nectar.verification.bench import Bench
-from nectar.verification.cab.ports import RegisterPorts
+from nectar.verification.cab.arrivals import DATA, END, ERRORS, READY, REGISTERS, SIZE, START, Arrivals, compare
+from nectar.verification.cab.contents import put, random_arrival, with_crc
 from nectar.verification.cab.reference import INPUT_QUEUE, Board, BusFault, fields
-from nectar.verification.cab.scenario import put, random_arrival, with_crc
-
-SIZE = 4 << 10
-DATA = REGIONS["data"].base
-REGISTERS = [
-    name.upper() for name in (*RECEIVER_REGISTERS, *SCATTER_REGISTERS, "rx_control", "rx_status", "reply", "rx_count")
-]
-START, END, READY = int(Control.START), int(Control.END), int(Control.READY)
-ERRORS = [field.name for field in REG["ERRORS"].fields]
 
 
 def test_the_queue_has_the_room_of_the_specification():
     """H14, docs/cab.md, fiber in 1: 1024 symbols and 128 more."""
     assert QUEUE_DEPTH == INPUT_QUEUE == 1152
-
-
-class Arrivals(RegisterPorts):
-    """The fiber before it, the memory behind it."""
-
-    def __init__(self, dut):
-        super().__init__(dut, REGISTERS, ("rx__payload", "rx__valid", "memory__ready"))
-        self.grant = 1.0  # the chance that the memory has a cycle
-        self.fiber = deque()  # symbols, or None
-        self.memory = {}
-        self.writes = 0
-        self.errors = dict.fromkeys(ERRORS, 0)
-        self.came = Counter()  # symbols, by their kind
-        self.told = Counter()  # cycles in which a pin told of something
-
-    def before(self):
-        symbol = self.fiber.popleft() if self.fiber else None
-        self.arrives = symbol is not None
-        self.came[symbol] += 1
-        self.clock.drive(memory__ready=random.random() < self.grant)
-        self.clock.drive(rx__valid=self.arrives, rx__payload=random.getrandbits(9) if symbol is None else int(symbol))
-
-    def after(self):
-        for name in ERRORS:
-            self.errors[name] += self.pin(name)
-        for name in ("ready", "start", "threshold"):
-            self.told[name] += self.pin(name)
-        if self.pin("memory__valid") and self.clock.inputs["memory__ready"]:
-            self.writes += 1
-            for lane in range(4):
-                if self.pin("memory__select") >> 3 - lane & 1:
-                    self.memory[4 * self.pin("memory__address") + lane] = (
-                        self.pin("memory__data") >> 8 * (3 - lane) & 0xFF
-                    )
-
-    async def quiet(self):
-        """Until all has arrived and it is idle."""
-        for _ in range(10_000):
-            await self.cycle()
-            if not self.fiber and self.pin("idle"):
-                return
-        raise AssertionError("never idle")
-
-    async def receive(self, symbols):
-        """Symbols arrive one behind the other; returns when nothing more happens."""
-        self.fiber.extend(symbols)
-        await self.quiet()
-
-
-async def compare(around, model):
-    """What both show when nothing moves."""
-    for register in REGISTERS:
-        if "r" in REG[register].access and register not in ("REPLY", "RX_QUEUE"):
-            assert await around.read(register) == model.read(REG[register].address), register
-    pins = (around.pin("packet"), around.pin("received"), around.pin("reply_waits"), around.pin("input"))
-    assert pins == tuple(model.pending >> bit & 1 for bit in (Irq.PACKET, Irq.RECEIVED, Irq.REPLY, Irq.INPUT))
-    for name in ERRORS:
-        assert min(around.errors[name], 255) == model.counts[name], name
-    assert (around.told["ready"], around.told["start"]) == (around.came[READY], around.came[START])
-    assert around.told["threshold"] == (Irq.RX_THRESHOLD in model.events)
-    around.told["threshold"] = 0
-    model.events.discard(Irq.RX_THRESHOLD)
 
 
 @cocotb.test(timeout_time=100, timeout_unit="ms")

@@ -9,8 +9,8 @@ from nectar.hdl.cab.addresses import LENGTH_BITS, REG, TX_LIST_DEPTH
 from nectar.hdl.cab.fiber_out import FiberOut
 from nectar.hdl.link.symbol import Control, command, packet
 from nectar.verification.bench import Bench
+from nectar.verification.cab.contents import put, with_crc
 from nectar.verification.cab.reference import Board, BusFault
-from nectar.verification.cab.scenario import put, with_crc
 from nectar.verification.cab.sender import DATA, REGISTERS, SIZE, Sender
 
 LONGEST = (1 << LENGTH_BITS) - 1

@@ -7,8 +7,8 @@ import pytest
 
 from nectar.hdl.cab.internet import InternetSum
 from nectar.verification.bench import Bench
-from nectar.verification.cab.lockstep import HandClock, lockstep
 from nectar.verification.cab.reference_fiber import internet_checksum
+from nectar.verification.harness import Lockstep
 
 
 def test_the_reference_is_that_of_the_standard():
@@ -25,7 +25,7 @@ def test_the_reference_is_that_of_the_standard():
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def it_is_the_internet_checksum_of_what_came_since_the_start(dut):
     """C6, RFC 1071: with and without pauses, odd and even numbers of bytes, many carries."""
-    clock = HandClock(dut)
+    clock = Lockstep(dut)
     await clock.start("start", "valid", "data")
     seen = bytearray()
 
@@ -45,8 +45,8 @@ async def it_is_the_internet_checksum_of_what_came_since_the_start(dut):
                 "data": random.choice([0xFF, 0, random.getrandbits(8), 0xFF]),
             }
 
-    await lockstep(clock, step, [{"start": 0, "valid": 1, "data": byte} for byte in bytes.fromhex("0001f203f4f5f6f7")])
-    await lockstep(clock, step, stimuli())
+    await clock.follow(step, [{"start": 0, "valid": 1, "data": byte} for byte in bytes.fromhex("0001f203f4f5f6f7")])
+    await clock.follow(step, stimuli())
 
 
 bench = Bench(__name__, {"internet": InternetSum}, ports_only=True)

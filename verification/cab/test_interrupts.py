@@ -9,7 +9,7 @@ import pytest
 from nectar.hdl.cab.addresses import LEVEL_REGISTERS, REG, Irq
 from nectar.hdl.cab.interrupts import EVENTS, STATES, Interrupts
 from nectar.verification.bench import Bench
-from nectar.verification.cab.lockstep import HandClock, lockstep
+from nectar.verification.harness import Lockstep
 
 SOURCES = [irq.name.lower() for irq in Irq]
 WRITTEN = "irq_pending", "irq_enable", "irq_threshold", *(name.lower() for name in LEVEL_REGISTERS)
@@ -73,7 +73,7 @@ def close_levels():
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def states_follow_and_events_stay_until_cleared(dut):
     """Irq: an event in the cycle in which software clears it is not lost; bits without an interrupt are ignored."""
-    clock = HandClock(dut)
+    clock = Lockstep(dut)
     await clock.start(*INPUTS)
 
     def stimuli():
@@ -96,14 +96,14 @@ async def states_follow_and_events_stay_until_cleared(dut):
                     },
                 }
 
-    await lockstep(clock, Reference().step, stimuli())
+    await clock.follow(Reference().step, stimuli())
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def of_each_two_the_higher_level_comes_first_and_then_the_lower_number(dut):
     """docs/cab.md, interrupts: IRQ_VECTOR, for every pair, with levels that are equal or differ in one bit, either
     way round."""
-    clock = HandClock(dut)
+    clock = Lockstep(dut)
     await clock.start(*INPUTS)
     quiet = dict.fromkeys(INPUTS, 0)
 
@@ -125,7 +125,7 @@ async def of_each_two_the_higher_level_comes_first_and_then_the_lower_number(dut
                 yield from [quiet | states] * 3
                 yield quiet | states | {"irq_pending__write": 1, "irq_pending__data": (1 << 32) - 1}
 
-    await lockstep(clock, Reference().step, stimuli())
+    await clock.follow(Reference().step, stimuli())
 
 
 bench = Bench(__name__, {"interrupts": Interrupts}, ports_only=True)

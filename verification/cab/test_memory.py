@@ -13,7 +13,7 @@ from nectar.hdl.cab.rx_writer import RxWriter
 from nectar.hdl.cab.scatter import Scatter
 from nectar.hdl.cab.tx_reader import TxReader
 from nectar.verification.bench import Bench, inside
-from nectar.verification.cab.lockstep import HandClock, lockstep
+from nectar.verification.harness import Lockstep
 
 SIZES = {"4 kbyte": 4 << 10, "64 kbyte": 64 << 10}
 USERS = "fiber_in", "fiber_out", "vme", "cpu"
@@ -73,7 +73,7 @@ async def each_access_is_done_in_its_users_slot_or_in_one_that_nobody_else_wants
     """C2, C3, docs/cab.md, data memory: one access in each cycle, as the schedule says; the others' accesses have no
     effect yet, and a write of the CPU that may not be has none."""
     words = SIZES[inside()] // 4
-    clock = HandClock(dut)
+    clock = Lockstep(dut)
     await clock.start(*INPUTS)
     reference = Reference()
     near = [0, 1, words - 1, words // 2, *(random.randrange(words) for _ in range(8))]
@@ -98,18 +98,17 @@ async def each_access_is_done_in_its_users_slot_or_in_one_that_nobody_else_wants
                 given |= {f"{user}__write": random.random() < 0.5 for user in ("vme", "cpu")}
                 yield given | {"cpu_may": random.random() < 0.7, "slept": random.choice([0, 0, 0, random.randrange(4)])}
 
-    await lockstep(clock, reference.step, stimuli())
+    await clock.follow(reference.step, stimuli())
 
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")
 async def every_word_has_a_place_of_its_own(dut):
     """C3: the whole size can be written and read back."""
     words = SIZES[inside()] // 4
-    clock = HandClock(dut)
+    clock = Lockstep(dut)
     await clock.start(*INPUTS)
     reference = Reference()
-    await lockstep(
-        clock,
+    await clock.follow(
         reference.step,
         (
             {
@@ -124,8 +123,7 @@ async def every_word_has_a_place_of_its_own(dut):
             for word in range(words)
         ),
     )
-    await lockstep(
-        clock,
+    await clock.follow(
         reference.step,
         (
             {

@@ -8,7 +8,7 @@ import pytest
 from nectar.hdl.cab.output import OutputRegister
 from nectar.hdl.link.symbol import Control
 from nectar.verification.bench import Bench
-from nectar.verification.cab.lockstep import HandClock, lockstep
+from nectar.verification.harness import Lockstep
 
 SYMBOLS = [symbol for symbol in range(512) if symbol != Control.IDLE]
 
@@ -64,22 +64,22 @@ def stimuli(cycles, push, take):
 async def what_enters_leaves_in_order_and_what_leaves_is_told_of(dut):
     """docs/wire.md, pins: a symbol offered stays; docs/cab.md: an entry has left when the fiber has taken its last
     symbol."""
-    clock = HandClock(dut)
+    clock = Lockstep(dut)
     await clock.start(*INPUTS)
     reference = Reference()
     for push, take in ((0.5, 0.5), (1, 0.3), (0.3, 1), (0.9, 0.9), (0.1, 0.1)):
-        await lockstep(clock, reference.step, stimuli(1500, push, take))
-    await lockstep(clock, reference.step, stimuli(5, 0, 1))
+        await clock.follow(reference.step, stimuli(1500, push, take))
+    await clock.follow(reference.step, stimuli(5, 0, 1))
     assert not reference.inside
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def a_stream_leaves_in_every_cycle(dut):
     """C1: the full rate, when the fiber takes a symbol in each cycle."""
-    clock = HandClock(dut)
+    clock = Lockstep(dut)
     await clock.start(*INPUTS)
     reference = Reference()
-    await lockstep(clock, reference.step, stimuli(500, 1, 1))
+    await clock.follow(reference.step, stimuli(500, 1, 1))
     assert reference.taken == 499
 
 
@@ -87,13 +87,13 @@ async def a_stream_leaves_in_every_cycle(dut):
 async def a_reset_of_one_cycle_withdraws_what_is_here_and_tells_nothing_of_it(dut):
     """docs/cab.md, "Interrupts and reset": RESET lasts for one cycle; in the next nothing is offered, and nothing is
     told to have been taken."""
-    clock = HandClock(dut)
+    clock = Lockstep(dut)
     await clock.start(*INPUTS)
     for _ in range(100):
-        await lockstep(clock, Reference().step, stimuli(random.randrange(8), 0.8, 0.4))
+        await clock.follow(Reference().step, stimuli(random.randrange(8), 0.8, 0.4))
         clock.drive(push__valid=random.getrandbits(1), tx__ready=random.getrandbits(1))
         await clock.reset()
-    await lockstep(clock, Reference().step, stimuli(5, 0, 1))
+    await clock.follow(Reference().step, stimuli(5, 0, 1))
 
 
 bench = Bench(__name__, {"output register": OutputRegister}, ports_only=True)

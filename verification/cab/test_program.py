@@ -8,7 +8,7 @@ import pytest
 from nectar.hdl.cab.program import ProgramMemory
 from nectar.verification import seeds
 from nectar.verification.bench import Bench, inside
-from nectar.verification.cab.lockstep import HandClock, lockstep
+from nectar.verification.harness import Lockstep
 
 SIZE = 4 << 10
 PROMS = {"empty PROM": b"", "short PROM": bytes(range(1, 104)), "long PROM": seeds.rng("PROM").randbytes(5000)}
@@ -20,7 +20,7 @@ async def prom_and_ram_give_what_they_hold(dut):
     """C3, docs/cab.md, program memory: an access in every cycle; bytes are selected one by one; a write that may
     not be is not; the PROM beyond its content is zeros."""
     prom = PROMS[inside()]
-    clock = HandClock(dut)
+    clock = Lockstep(dut)
     await clock.start(*INPUTS)
     ram = {}
     expected, written = None, None
@@ -70,7 +70,7 @@ async def prom_and_ram_give_what_they_hold(dut):
                 "data": random.getrandbits(32),
             }
 
-    await lockstep(clock, step, stimuli())
+    await clock.follow(step, stimuli())
 
 
 bench = Bench(

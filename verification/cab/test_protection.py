@@ -9,9 +9,9 @@ from nectar.hdl.cab.addresses import REG
 from nectar.hdl.cab.protection import WINDOWS, Protection, Trap
 from nectar.hdl.cab.regions import PAGE_BITS, PAGES, REGIONS, AccessKind
 from nectar.verification.bench import Bench, inside
-from nectar.verification.cab.lockstep import HandClock, lockstep
 from nectar.verification.cab.protection_model import ProtectionModel, Refused
 from nectar.verification.cab.structures import pack
+from nectar.verification.harness import Lockstep
 
 CONFIGURATIONS = {"whole table": (32, PAGES), "4 domains, 256 pages": (4, 256), "2 domains, 16 pages": (2, 16)}
 REGISTERS = "domain", "domains_on", "trap_address", "trap_info"
@@ -85,7 +85,7 @@ async def what_is_looked_up_is_what_was_written_for_domains_that_are_on(dut):
     """C4, C5, docs/cab.md, protection: against the model; a write is seen by the look-ups behind it; a domain that is
     off, a page outside the table: no rights."""
     domains, pages = CONFIGURATIONS[inside()]
-    clock = HandClock(dut)
+    clock = Lockstep(dut)
     await clock.start(*INPUTS)
     reference = Reference(domains, pages)
     model = reference.model
@@ -159,8 +159,8 @@ async def what_is_looked_up_is_what_was_written_for_domains_that_are_on(dut):
                 given[f"{change}__write"] = random.random() < (0.1 if change == "trap_info" else 1)
             yield given
 
-    await lockstep(clock, reference.step, fill())
-    await lockstep(clock, reference.step, stimuli())
+    await clock.follow(reference.step, fill())
+    await clock.follow(reference.step, stimuli())
     assert model.pages == pages and len(pool) > 8
 
 
@@ -169,14 +169,13 @@ async def a_page_next_to_the_table_is_not_in_it(dut):
     """docs/cab.md, protection: a page whose number differs in one bit from one at the beginning or the end of a
     window is there, or a hole, as the model says."""
     domains, pages = CONFIGURATIONS[inside()]
-    clock = HandClock(dut)
+    clock = Lockstep(dut)
     await clock.start(*INPUTS)
     reference = Reference(domains, pages)
     quiet, bits = dict.fromkeys(INPUTS, 0), PAGES.bit_length() - 1
     for base in (REGIONS[name].base >> PAGE_BITS for name in WINDOWS):
         for page in (edge ^ 1 << n for edge in (base, base + pages // len(WINDOWS) - 1) for n in range(bits)):
-            await lockstep(
-                clock,
+            await clock.follow(
                 reference.step,
                 [quiet | {"look": 1, "page": page % PAGES, "page_domain": random.randrange(domains)}, quiet],
             )
@@ -185,15 +184,15 @@ async def a_page_next_to_the_table_is_not_in_it(dut):
 @cocotb.test(timeout_time=50, timeout_unit="ms")
 async def lost_traps_are_counted_up_to_255(dut):
     """docs/cab.md, TRAP_INFO: the first stays, the others are counted; any write forgets all."""
-    clock = HandClock(dut)
+    clock = Lockstep(dut)
     await clock.start(*INPUTS)
     reference = Reference(*CONFIGURATIONS[inside()])
     quiet = dict.fromkeys(INPUTS, 0)
     payload = [pack(Trap, address=random.getrandbits(24), domain=1, kind=1, vme=0) for _ in range(300)]
-    await lockstep(clock, reference.step, (quiet | {"trap__valid": 1, "trap__payload": p} for p in payload))
+    await clock.follow(reference.step, (quiet | {"trap__valid": 1, "trap__payload": p} for p in payload))
     assert REG["TRAP_INFO"].lost.get(reference.model.read_trap_info()) == 255
-    await lockstep(
-        clock, reference.step, [quiet, quiet | {"trap_info__write": 1}, quiet, quiet | {"trap__valid": 1}, quiet]
+    await clock.follow(
+        reference.step, [quiet, quiet | {"trap_info__write": 1}, quiet, quiet | {"trap__valid": 1}, quiet]
     )
     assert reference.model.lost == 0
 

@@ -12,8 +12,8 @@ from nectar.hdl.cab.regions import Right
 from nectar.hdl.cab.registers import Area, RegisterDecoder, banks, layout
 from nectar.hdl.cab.vme.registers import VME_REGISTERS
 from nectar.verification.bench import Bench, inside
-from nectar.verification.cab.lockstep import HandClock, lockstep
 from nectar.verification.cab.structures import pack
+from nectar.verification.harness import Lockstep
 
 WORDS = REGIONS["registers"].size // 4
 
@@ -98,7 +98,7 @@ def owners():
 async def each_access_reaches_the_register_of_the_map_or_is_an_error(dut):
     """addresses.REGISTERS: offset, direction, whole words; what the owner refuses is an error and no write; what may
     not be done is nothing."""
-    clock = HandClock(dut)
+    clock = Lockstep(dut)
     await clock.start("valid", "may", "offset", "write", "select", "write_data")
 
     def stimuli():
@@ -113,18 +113,17 @@ async def each_access_reaches_the_register_of_the_map_or_is_an_error(dut):
                 "select": random.choice([15, 15, 15, random.getrandbits(4)]),
             }
 
-    await lockstep(clock, Reference().step, stimuli())
+    await clock.follow(Reference().step, stimuli())
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def each_word_of_the_region_is_a_register_or_an_error(dut):
     """addresses.REGISTERS: every word of the region, read and written; a word that the map does not name is no
     register's second place."""
-    clock = HandClock(dut)
+    clock = Lockstep(dut)
     await clock.start("valid", "may", "offset", "write", "select", "write_data")
     clock.drive(**owners())
-    await lockstep(
-        clock,
+    await clock.follow(
         Reference().step,
         (
             {"valid": 1, "may": 1, "offset": offset, "write": write, "select": 15, "write_data": random.getrandbits(32)}

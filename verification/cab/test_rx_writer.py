@@ -9,8 +9,8 @@ import pytest
 from nectar.hdl.cab.rx_writer import RxWriter
 from nectar.hdl.cab.scatter import scatter_area
 from nectar.verification.bench import Bench
-from nectar.verification.cab.lockstep import HandClock
 from nectar.verification.cab.structures import pack
+from nectar.verification.harness import StepClock
 
 SIZE = 4 << 10
 INPUTS = "areas__valid", "areas__payload", "valid", "data", "flush", "forget", "memory__ready"
@@ -20,7 +20,7 @@ class Bytes:
     """Gives areas and bytes to the store and plays its memory."""
 
     def __init__(self, dut):
-        self.clock = HandClock(dut)
+        self.clock = StepClock(dut)
         self.memory = {}
         self.writes = []  # cycles in which a word was written
         self.areas = deque()  # (address, length)
@@ -35,7 +35,7 @@ class Bytes:
         await self.clock.start(*INPUTS)
 
     def pin(self, name):
-        return int(self.clock.handle(name).value)
+        return self.clock.pin(name)
 
     async def cycle(self, forget=False):
         """One cycle."""

@@ -8,8 +8,8 @@ import pytest
 from nectar.hdl.cab.addresses import REGIONS, RX_LIST_DEPTH
 from nectar.hdl.cab.scatter import SCATTER_REGISTERS, Scatter, scatter_area
 from nectar.verification.bench import Bench, inside
+from nectar.verification.cab.contents import put
 from nectar.verification.cab.ports import RegisterPorts
-from nectar.verification.cab.scenario import put
 from nectar.verification.cab.structures import unpack
 
 #: Data memory, for each configuration.

@@ -8,7 +8,7 @@ import pytest
 
 from nectar.hdl.cab.slots import Slots
 from nectar.verification.bench import Bench
-from nectar.verification.cab.lockstep import HandClock, lockstep
+from nectar.verification.harness import Lockstep
 
 FIBER_IN, FIBER_OUT, VME, CPU = range(4)
 #: Who gets what its user does not want.
@@ -37,12 +37,11 @@ class Schedule:
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def each_cycle_goes_to_its_slots_user_or_to_the_first_who_wants_it(dut):
     """docs/cab.md, data memory; C3."""
-    clock = HandClock(dut)
+    clock = Lockstep(dut)
     await clock.start("wants", "slept")
     schedule = Schedule()
     for densities in [(1, 1, 1, 1), (0.3, 0.3, 0.3, 0.3), (0.9, 0.1, 0.9, 0.5), (0, 1, 0.5, 1)]:
-        await lockstep(
-            clock,
+        await clock.follow(
             schedule.step,
             (
                 {
@@ -58,7 +57,7 @@ async def each_cycle_goes_to_its_slots_user_or_to_the_first_who_wants_it(dut):
 async def whoever_waits_is_served_within_four_cycles_and_has_a_quarter_of_them(dut):
     """C2, C3: at 16.5 MHz a quarter is 16.5 Mbyte/s: more than the 12.5 of a fiber and the 10 of VME, for all at once,
     and as much for the CPU; whatever the others do."""
-    clock = HandClock(dut)
+    clock = Lockstep(dut)
     await clock.start("wants", "slept")
     for user in range(4):
         longest = 0
@@ -69,7 +68,7 @@ async def whoever_waits_is_served_within_four_cycles_and_has_a_quarter_of_them(d
                 clock.drive(wants=others | 1 << user)
                 await clock.settle()
                 waited += 1
-                given = int(clock.handle("given").value)
+                given = clock.pin("given")
                 await clock.edge()
                 if given >> user & 1:
                     break
@@ -77,7 +76,7 @@ async def whoever_waits_is_served_within_four_cycles_and_has_a_quarter_of_them(d
         assert longest <= 4
     schedule = Schedule()
     await clock.start("wants", "slept")
-    await lockstep(clock, schedule.step, ({"wants": 15} for _ in range(4000)))
+    await clock.follow(schedule.step, ({"wants": 15} for _ in range(4000)))
     assert schedule.given == [1000] * 4 and CLOCK_HZ * WORD_BYTES // 4 >= 12_500_000
 
 

@@ -5,11 +5,12 @@ import random
 import cocotb
 import pytest
 
-from nectar.hdl.cab.addresses import REG, TIMER_BANK, TIMERS
+from nectar.hdl.cab.addresses import REG
 from nectar.hdl.cab.registers import banks
+from nectar.hdl.cab.timer_registers import TIMER_BANK, TIMERS
 from nectar.hdl.cab.timers import TIMER_REGISTERS, Timers
 from nectar.verification.bench import Bench
-from nectar.verification.cab.lockstep import HandClock, lockstep
+from nectar.verification.harness import Lockstep
 
 WORD = 0xFFFF_FFFF
 WORDS = [register.name for register in banks()[TIMER_BANK]]
@@ -116,7 +117,7 @@ def arm(reference, n, ahead):
 async def each_fires_when_the_count_is_reached_once_or_periodically(dut):
     """C6, docs/cab.md, timers: armed for the near future, for now and for the past; several at once; rearmed, given a
     period and stopped at any time."""
-    clock = HandClock(dut)
+    clock = Lockstep(dut)
     await clock.start(*INPUTS)
     reference = Reference()
 
@@ -140,7 +141,7 @@ async def each_fires_when_the_count_is_reached_once_or_periodically(dut):
             given["clear"] = number % 500 == 499
             yield given
 
-    await lockstep(clock, reference.step, stimuli())
+    await clock.follow(reference.step, stimuli())
     assert reference.fires > 300 and reference.voids > 10
 
 
@@ -148,7 +149,7 @@ async def each_fires_when_the_count_is_reached_once_or_periodically(dut):
 async def the_clock_may_stop_as_long_as_wake_in_says(dut):
     """docs/cab.md, stand-by: leaving out at most wake_in edges, timer 0 is never late, and the others are looked at in
     their next turn that no write has made void, whichever of them comes first; TIMER_NOW misses no edge."""
-    clock = HandClock(dut)
+    clock = Lockstep(dut)
     await clock.start(*INPUTS)
     reference = Reference()
     voids = [0] * TIMERS  # turns that a write has taken from it since it was due
@@ -180,7 +181,7 @@ async def the_clock_may_stop_as_long_as_wake_in_says(dut):
         if not any(given[name] for name in INPUTS if name.endswith("__write")):
             allowed = min(reference.wake_in, 1 << 25 if not any(due is not None for due in reference.due) else WORD)
             given["slept"] = random.choice([0, random.randint(0, allowed), allowed])
-        await lockstep(clock, step, [given])
+        await clock.follow(step, [given])
     assert reference.fires > 200
 
 
@@ -188,21 +189,21 @@ async def the_clock_may_stop_as_long_as_wake_in_says(dut):
 async def wake_in_holds_for_any_count_and_any_times(dut):
     """docs/cab.md, timers and stand-by: wherever in its 32 bits the count is, and however far ahead some timers go
     off and go off again, edges are left out up to the first of them, some and then the rest."""
-    clock = HandClock(dut)
+    clock = Lockstep(dut)
     await clock.start(*INPUTS)
     reference = Reference()
     for _ in range(100):
-        await lockstep(clock, reference.step, [QUIET | {"clear": 1}, *[QUIET] * (TIMERS + 3)])
-        await lockstep(clock, reference.step, [QUIET | {"slept": random.getrandbits(32)}])
+        await clock.follow(reference.step, [QUIET | {"clear": 1}, *[QUIET] * (TIMERS + 3)])
+        await clock.follow(reference.step, [QUIET | {"slept": random.getrandbits(32)}])
         for n in random.sample(range(TIMERS), random.randint(1, 3)):
-            await lockstep(clock, reference.step, [QUIET | write(PERIOD[n], random.getrandbits(31))])
-            await lockstep(clock, reference.step, [QUIET | arm(reference, n, random.randint(50, 1 << 31))])
-        await lockstep(clock, reference.step, [QUIET] * (TIMERS + 3))
+            await clock.follow(reference.step, [QUIET | write(PERIOD[n], random.getrandbits(31))])
+            await clock.follow(reference.step, [QUIET | arm(reference, n, random.randint(50, 1 << 31))])
+        await clock.follow(reference.step, [QUIET] * (TIMERS + 3))
         first = min(due for due in reference.due if due is not None)
         before, some = reference.fires, random.randint(0, first - reference.now - 2)
-        await lockstep(clock, reference.step, [QUIET | {"slept": some}])
-        await lockstep(clock, reference.step, [QUIET | {"slept": first - reference.now - 1}])
-        await lockstep(clock, reference.step, [QUIET] * (2 * TIMERS + 3))
+        await clock.follow(reference.step, [QUIET | {"slept": some}])
+        await clock.follow(reference.step, [QUIET | {"slept": first - reference.now - 1}])
+        await clock.follow(reference.step, [QUIET] * (2 * TIMERS + 3))
         assert reference.fires > before
 
 
@@ -210,41 +211,41 @@ async def wake_in_holds_for_any_count_and_any_times(dut):
 async def an_overslept_alarm_is_not_lost(dut):
     """A board that is woken too late by something else fires at once or in the timer's next turn, also if that is
     while it looks for the first; an alarm with a period catches up, one in each turn."""
-    clock = HandClock(dut)
+    clock = Lockstep(dut)
     await clock.start(*INPUTS)
     reference = Reference()
     for n in range(TIMERS):
         for late in (1, 7, 1 << 30):
             for searched in (0, 2, 5, 9, 12):
-                await lockstep(clock, reference.step, [QUIET | arm(reference, n, 50), *[QUIET] * searched])
+                await clock.follow(reference.step, [QUIET | arm(reference, n, 50), *[QUIET] * searched])
                 assert reference.due[n] is not None
-                await lockstep(clock, reference.step, [QUIET | {"slept": 48 + late - searched}])
-                await lockstep(clock, reference.step, [QUIET] * TIMERS)
+                await clock.follow(reference.step, [QUIET | {"slept": 48 + late - searched}])
+                await clock.follow(reference.step, [QUIET] * TIMERS)
                 assert reference.due[n] is None
-                await lockstep(clock, reference.step, [QUIET] * random.randrange(12))
+                await clock.follow(reference.step, [QUIET] * random.randrange(12))
     for n in (0, 5):
         before = reference.fires
-        await lockstep(clock, reference.step, [QUIET | write(PERIOD[n], 10)])
+        await clock.follow(reference.step, [QUIET | write(PERIOD[n], 10)])
         first = reference.now + 10
-        await lockstep(clock, reference.step, [QUIET | arm(reference, n, 10)])
-        await lockstep(clock, reference.step, [QUIET | {"slept": 100}, *[QUIET] * 1000])
+        await clock.follow(reference.step, [QUIET | arm(reference, n, 10)])
+        await clock.follow(reference.step, [QUIET | {"slept": 100}, *[QUIET] * 1000])
         assert reference.fires - before == sum(
             due + ((n - due) % TIMERS if n else 0) < reference.now for due in range(first, reference.now, 10)
         )
-        await lockstep(clock, reference.step, [QUIET | {"timer_stop__write": 1, "timer_stop__data": 1 << n}])
+        await clock.follow(reference.step, [QUIET | {"timer_stop__write": 1, "timer_stop__data": 1 << n}])
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def steady_writes_delay_no_alarm_of_timer_0(dut):
     """docs/cab.md, timers: a write to any time makes a turn void, so a timer whose turns are all taken waits; timer
     0 does not."""
-    clock = HandClock(dut)
+    clock = Lockstep(dut)
     await clock.start(*INPUTS)
     reference = Reference()
-    await lockstep(clock, reference.step, [QUIET | arm(reference, 0, 20), QUIET | arm(reference, 3, 20)])
-    await lockstep(clock, reference.step, [QUIET | write(PERIOD[6], number) for number in range(100)])
+    await clock.follow(reference.step, [QUIET | arm(reference, 0, 20), QUIET | arm(reference, 3, 20)])
+    await clock.follow(reference.step, [QUIET | write(PERIOD[6], number) for number in range(100)])
     assert reference.seen == 1 << 0 and reference.due[3] is not None
-    await lockstep(clock, reference.step, [QUIET] * TIMERS)
+    await clock.follow(reference.step, [QUIET] * TIMERS)
     assert reference.seen == 1 << 0 | 1 << 3
 
 

@@ -9,8 +9,8 @@ import pytest
 from nectar.hdl.cab.tx_reader import Entry, EntryKind, Item, TxReader
 from nectar.hdl.link.symbol import Control
 from nectar.verification.bench import Bench
-from nectar.verification.cab.lockstep import HandClock
 from nectar.verification.cab.structures import pack, unpack
+from nectar.verification.harness import StepClock, StreamSink, StreamSource
 
 SIZE = 4 << 10
 ROOM = 4
@@ -74,14 +74,24 @@ class Surroundings:
     """The list before it, room for some items behind it, the memory beside it."""
 
     def __init__(self, dut, memory):
-        self.clock = HandClock(dut)
+        self.clock = StepClock(dut)
         self.memory = memory
-        self.entries = deque()
         self.items = deque()
         self.out, self.expected = [], []  # parts that have come of items, and those that must
         self.reads = []  # cycles
         self.busy = False  # after the last cycle
         self._word = None
+        self._taker = StreamSink(
+            self.clock,
+            "items",
+            pause=lambda: len(self.items) >= ROOM,
+            counts=lambda item: parts(unpack(Item, item)),
+        )
+        self._entries = StreamSource(self.clock, "entries", fill=lambda: random.getrandbits(20))
+
+    def give(self, entries):
+        """Appends entries to the list."""
+        self._entries.send(pack(Entry, **entry) for entry in entries)
 
     async def start(self):
         """Resets."""
@@ -89,21 +99,19 @@ class Surroundings:
 
     async def cycle(self, grant, drain):
         """One cycle; the memory may be ready, an item may leave."""
-        clock, pin = self.clock, lambda name: int(clock.handle(name).value)
+        clock, pin = self.clock, self.clock.pin
+        self._entries.drive()
+        self._taker.drive()
         clock.drive(
-            entries__valid=bool(self.entries),
-            entries__payload=pack(Entry, **self.entries[0]) if self.entries else random.getrandbits(20),
-            items__ready=len(self.items) < ROOM,
             memory__ready=grant,
             memory_data=random.getrandbits(32) if self._word is None else self._word,
         )
         await clock.settle()
         self._word = None
-        if pin("items__valid") and len(self.items) < ROOM:
-            self.items.append(unpack(Item, pin("items__payload")))
-        assert pin("items__valid") <= (len(self.items) <= ROOM)
-        if self.entries and pin("entries__ready"):
-            self.entries.popleft()
+        self._entries.sample()
+        self._taker.sample()
+        self.items.extend(unpack(Item, item) for item in self._taker.items)
+        self._taker.items.clear()
         if pin("memory__valid") and grant:
             at = 4 * pin("memory__address")
             self._word = int.from_bytes(self.memory[at : at + 4], "big")
@@ -113,7 +121,7 @@ class Surroundings:
             assert made == self.expected[len(self.out) :][: len(made)]
             self.out += made
         await clock.edge()
-        self.busy = bool(self.entries or self.items or pin("busy"))
+        self.busy = bool(not self._entries.idle or self.items or pin("busy"))
 
     async def finish(self, grant, drain):
         """Goes on, with these probabilities, until everything is done; returns the number of cycles."""
@@ -132,7 +140,7 @@ async def entries_become_what_the_specification_says(dut):
     await around.start()
     for grant, drain in ((1, 1), (0.5, 1), (1, 0.2), (0.3, 0.3)):
         entries = [random_entry() for _ in range(300)]
-        around.entries.extend(entries)
+        around.give(entries)
         around.out.clear(), around.reads.clear()
         around.expected = [part for entry in entries for part in meaning(entry, memory)]
         around.busy = True
@@ -165,7 +173,7 @@ async def an_area_may_be_the_whole_memory(dut):
             "crc": 0,
             "end": 1,
         }
-        around.entries.append(entry)
+        around.give([entry])
         around.out, around.expected, around.busy = [], meaning(entry, memory), True
         await around.finish(0.9, 0.9)
         assert around.out == around.expected
@@ -176,7 +184,7 @@ async def a_long_area_takes_two_cycles_a_word(dut):
     """C1: twice the rate that the fiber needs."""
     around = Surroundings(dut, bytes(SIZE))
     await around.start()
-    around.entries.append({"kind": EntryKind.AREA.value, "value": 400, "bytes": 1, "address": 0})
+    around.give([{"kind": EntryKind.AREA.value, "value": 400, "bytes": 1, "address": 0}])
     around.expected = [("symbol", 0)] * 400
     around.busy = True
     cycles = await around.finish(1, 1)

@@ -12,13 +12,13 @@ from cocotb.triggers import Event, RisingEdge
 
 from nectar.sim.profile import PROTOTYPE
 from nectar.verification.cab.driver import BoardDriver
-from nectar.verification.cab.lockstep import HandClock
 from nectar.verification.cab.vme.attach import Plug
 from nectar.verification.cab.vme.backplane import Backplane
 from nectar.verification.cab.vme.boards import BusMaster, BusSlave
 from nectar.verification.cab.vme.checker import Checker
 from nectar.verification.cab.vme.controller import Arbiter, Board, BusTimer, ChainDriver
 from nectar.verification.cab.vme.waiting import now
+from nectar.verification.harness import StepClock
 
 __all__ = ["A24_BASE", "SLAVE_BASE", "Whole", "WholeDriver"]
 
@@ -53,7 +53,7 @@ class WholeDriver(BoardDriver):
     """
 
     def __init__(self, dut, period_ps, symbol_ps=PROTOTYPE.symbol_ps):
-        super().__init__(dut, HandClock(dut, period_ps // 2))
+        super().__init__(dut, StepClock(dut, period_ps // 2))
         self.period_ps = period_ps // 2 * 2
         self.symbol_ps = symbol_ps
         self.arrivals = deque()

@@ -7,7 +7,7 @@ import threading
 import tty
 
 from nectar.hdl.host.numbers import ANSWER, VERSION, Answer, header
-from nectar.software.backends.cablewords import frame
+from nectar.software.backends.cable.words import frame
 
 __all__ = ["PROGRAM", "Cable", "Line", "identity"]
 

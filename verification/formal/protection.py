@@ -8,39 +8,22 @@ writes alone. An arbitrary access is followed from the pins to where it is done.
 """
 
 from amaranth.asserts import AnyConst, AnySeq
-from amaranth.hdl import Array, Assert, Assume, C, Cat, Module, Mux, ResetInserter, Signal
-from amaranth.lib import wiring
-from amaranth.utils import exact_log2
+from amaranth.hdl import Array, Assert, Assume, Cat, Module, Mux, ResetInserter, Signal
 
-from ...hdl.cab.addresses import ADDRESS_BITS, KERNEL_PAGE, LENGTH_BITS, REG, REGIONS
-from ...hdl.cab.bus import CpuBus
-from ...hdl.cab.protection import WINDOWS, Protection
-from ...hdl.cab.regions import DOMAIN_BITS, KERNEL, PAGE_BITS, PAGES, AccessKind, Right
-from ...hdl.cab.registers import RegisterDecoder
+from ...hdl.cab.addresses import ADDRESS_BITS, LENGTH_BITS, REG
+from ...hdl.cab.kernel_registers import KERNEL_PAGE
+from ...hdl.cab.regions import DOMAIN_BITS, KERNEL, PAGE_BITS, AccessKind, Right
+from .protection_board import ProtectionBoard, in_region
 from .prove import look_into
 
 __all__ = ["ProtectionProof"]
 
 _PAGE_NUMBER_BITS = ADDRESS_BITS - PAGE_BITS
 _LANES = 4
-_OWN = "domain", "domains_on", "trap_address", "trap_info"
 
 
-def _in_region(address, name, size=None):
-    region = REGIONS[name]
-    return (address >= region.base) & (address < region.base + (size or region.size))
-
-
-class ProtectionProof(wiring.Component):
+class ProtectionProof(ProtectionBoard):
     """A bus, a protection and a decoder; ``pages`` as in ``Protection``."""
-
-    def __init__(self, domains, pages):
-        self.size = 4 << 10
-        self.bus = CpuBus(self.size, self.size, window=True)
-        self.protection = Protection(domains, pages)
-        self.decoder = RegisterDecoder(vme=True)
-        self.domains, self.pages = domains, pages
-        super().__init__({})
 
     def elaborate(self, platform):
         m = Module()
@@ -62,7 +45,7 @@ class ProtectionProof(wiring.Component):
             Signal(name=n) for n in ("asks_memory", "asks_program", "asks_registers", "left")
         )
         was_denied, was_refused, area_written = Signal(), Signal(), Signal()
-        self._done, self._moved, self._moved_then = done, Signal(), Signal()
+        self.done, self.moved, self.moved_then = done, Signal(), Signal()
         m.d.sync += [
             done.eq(probes.ends),
             doing.eq(work),
@@ -73,9 +56,9 @@ class ProtectionProof(wiring.Component):
             asks_program.eq(bus.program.valid),
             asks_registers.eq(bus.registers.valid),
             area_written.eq(probes.area.write),
-            self._moved_then.eq((self._moved | reset) & probes.ends),
+            self.moved_then.eq((self.moved | reset) & probes.ends),
         ]
-        self._wire(m, reset)
+        self.wire(m, reset)
         register_write = asks_registers & bus.may & did.write & ~decoder.error
 
         # 1. The access at work is one that was asked for, in the domain that was current when it began.
@@ -140,7 +123,7 @@ class ProtectionProof(wiring.Component):
             Assert(
                 ~(
                     (probes.cpu_begins | probes.vme_begins)
-                    & ((valid & self._changes(access)) | (done & self._changes(did)))
+                    & ((valid & self.changes(access)) | (done & self.changes(did)))
                 ),
                 "the next access finds what the one before has done to the protection",
             ),
@@ -159,14 +142,14 @@ class ProtectionProof(wiring.Component):
             protection.domains_on.value.bit_select(domain, 1) == on, "the kernel, and nobody else, switches domains on"
         )
 
-        covered, index = self._place(page)
+        covered, index = self.place(page)
         lane = Array([3, 2, 1, 0])[page[:2]]
         content = Signal(len(Right), reset_less=True)
         offset = Cat(page, domain)
         with m.If(
             by_kernel
             & covered
-            & _in_region(did.address, "protection")
+            & in_region(did.address, "protection")
             & (did.address[2:19] == offset[2:])
             & did.select.bit_select(lane, 1)
         ):
@@ -197,23 +180,21 @@ class ProtectionProof(wiring.Component):
         # 3. What the followed domain does on the followed page is what the table allows.
         rights = Signal(len(Right))
         kind, right, effect = Signal(AccessKind), Signal(), Signal()
-        here, moved, right_then, here_then, traps = Signal(), self._moved, Signal(), Signal(), bus.protection.trap.valid
+        here, moved, right_then, here_then, traps = Signal(), self.moved, Signal(), Signal(), bus.protection.trap.valid
         m.d.comb += [
             rights.eq(Mux(on & covered, content, 0)),
             kind.eq(Mux(access.write, AccessKind.WRITE, Mux(access.execute, AccessKind.EXECUTE, AccessKind.READ))),
             here.eq(valid & (work.domain == domain) & (access.address[PAGE_BITS:] == page)),
             right.eq(
                 rights.bit_select(kind, 1)
-                & ~_in_region(access.address, "protection")
-                & ~(
-                    _in_region(access.address, "registers") & (access.address[PAGE_BITS:12] == KERNEL_PAGE >> PAGE_BITS)
-                )
+                & ~in_region(access.address, "protection")
+                & ~(in_region(access.address, "registers") & (access.address[PAGE_BITS:12] == KERNEL_PAGE >> PAGE_BITS))
             ),
             effect.eq(
                 bus.may & (asks_memory | asks_program | (asks_registers & ~decoder.error)) | bus.protection.write
             ),
             Assert(~effect | done),
-            Assert(~effect | ~here_then | right_then | self._moved_then, "what a domain may not do does nothing"),
+            Assert(~effect | ~here_then | right_then | self.moved_then, "what a domain may not do does nothing"),
             Assert(~probes.leaves | ~here | right, "nor on the VME bus"),
             Assert(~traps | (done & ~doing.kernel), "the kernel may do everything"),
             Assert(~(traps & here_then & ~was_denied) | ~right_then, "what it may do is not refused"),
@@ -227,26 +208,26 @@ class ProtectionProof(wiring.Component):
                 ~(trapped & (trapped_vme == by_vme)) | (port.done & port.error & (port.read_data == 0)),
                 "who may not read learns nothing",
             )
-        at_program = _in_region(access.address, "program", self.size) | (
-            _in_region(access.address, "prom") & ~access.write
+        at_program = in_region(access.address, "program", self.size) | (
+            in_region(access.address, "prom") & ~access.write
         )
-        at_window = _in_region(did.address, "vme") & ~doing.vme
+        at_window = in_region(did.address, "vme") & ~doing.vme
         m.d.comb += [
             *(
                 Assert(~asked_for | place, "an access goes to its own place")
                 for asked_for, place in (
-                    (bus.memory.valid, valid & _in_region(access.address, "data", self.size)),
+                    (bus.memory.valid, valid & in_region(access.address, "data", self.size)),
                     (bus.program.valid, valid & at_program),
-                    (asks_registers, done & _in_region(did.address, "registers")),
+                    (asks_registers, done & in_region(did.address, "registers")),
                     (left, done & at_window),
                 )
             ),
             *(
                 Assert(~place | asked_for, "and gets there")
                 for asked_for, place in (
-                    (bus.memory.valid & bus.memory.ready, probes.ends & _in_region(access.address, "data", self.size)),
+                    (bus.memory.valid & bus.memory.ready, probes.ends & in_region(access.address, "data", self.size)),
                     (bus.program.valid, probes.ends & at_program),
-                    (asks_registers | was_refused, done & ~traps & _in_region(did.address, "registers")),
+                    (asks_registers | was_refused, done & ~traps & in_region(did.address, "registers")),
                     (left, done & ~traps & at_window),
                 )
             ),
@@ -274,12 +255,12 @@ class ProtectionProof(wiring.Component):
                 ~(
                     register_write
                     & ~doing.kernel
-                    & self._names_area(did)
+                    & self.names_area(did)
                     & (doing.domain == domain)
                     & (length_then != 0)
                     & (first_then <= page)
                     & (page <= last_then)
-                    & ~self._moved_then
+                    & ~self.moved_then
                 )
                 | Mux(now.write, rights[AccessKind.WRITE], rights[AccessKind.READ]),
                 "DMA gets no area with a page that its domain may not read or write",
@@ -295,7 +276,7 @@ class ProtectionProof(wiring.Component):
             ),
             Assert(
                 ~(probes.hears | heard)
-                | (now.length == Mux(self._whole_area(access), access.write_data[:LENGTH_BITS], 0))
+                | (now.length == Mux(self.whole_area(access), access.write_data[:LENGTH_BITS], 0))
             ),
             Assert(
                 ~heard | moved | (Cat(area.address, area.length, area.write) == Cat(now.address, now.length, now.write))
@@ -320,7 +301,7 @@ class ProtectionProof(wiring.Component):
                 traps
                 & was_denied
                 & (doing.domain == domain)
-                & ~self._moved_then
+                & ~self.moved_then
                 & (bus.protection.trap.payload.address[PAGE_BITS:] == page)
             )
             | ~Mux(area_written, rights[AccessKind.WRITE], rights[AccessKind.READ]),
@@ -329,7 +310,7 @@ class ProtectionProof(wiring.Component):
         looked, looked_domain, needed = (
             Signal(width, reset_less=True) for width in (_PAGE_NUMBER_BITS, DOMAIN_BITS, len(Right))
         )
-        looked_covered, looked_index = self._place(looked)
+        looked_covered, looked_index = self.place(looked)
         begun = Signal(reset_less=True)  # something has been looked up
         same_word = valid & (looked[2:] == page[2:]) & (looked_domain == domain) & covered
         with m.If(bus.protection.look):
@@ -365,12 +346,12 @@ class ProtectionProof(wiring.Component):
                 ~(valid & ~work.kernel & ~(probes.walking | probes.walked))
                 | (needed == 1 << kind)
                 & (
-                    _in_region(access.address, "protection")
+                    in_region(access.address, "protection")
                     | (looked == access.address[PAGE_BITS:]) & (looked_domain == work.domain)
                 )
             ),
             Assert(
-                ~(valid & work.kernel & _in_region(access.address, "protection"))
+                ~(valid & work.kernel & in_region(access.address, "protection"))
                 | (Cat(looked, looked_domain) == access.address[: _PAGE_NUMBER_BITS + DOMAIN_BITS])
             ),
             Assert(~begun | (look.inside == (looked_covered & (looked_domain < self.domains)))),
@@ -396,119 +377,16 @@ class ProtectionProof(wiring.Component):
             *(
                 Assert(~valid | (getattr(probes.where, name) == value))
                 for name, value in (
-                    ("memory", _in_region(access.address, "data", self.size)),
-                    ("program", _in_region(access.address, "program", self.size)),
-                    ("rom", _in_region(access.address, "prom") & ~access.write),
-                    ("registers", _in_region(access.address, "registers")),
-                    ("table", _in_region(access.address, "protection") & work.kernel),
-                    ("window", _in_region(access.address, "vme") & ~work.vme),
-                    ("private", self._kernels(access)),
-                    ("settles", _in_region(access.address, "protection") | self._kernels(access) & access.write),
-                    ("area", access.write & self._names_area(access)),
+                    ("memory", in_region(access.address, "data", self.size)),
+                    ("program", in_region(access.address, "program", self.size)),
+                    ("rom", in_region(access.address, "prom") & ~access.write),
+                    ("registers", in_region(access.address, "registers")),
+                    ("table", in_region(access.address, "protection") & work.kernel),
+                    ("window", in_region(access.address, "vme") & ~work.vme),
+                    ("private", self.kernels(access)),
+                    ("settles", in_region(access.address, "protection") | self.kernels(access) & access.write),
+                    ("area", access.write & self.names_area(access)),
                 )
             ),
         ]
         return m
-
-    def _wire(self, m, reset):
-        """The bus, the protection and the decoder as on the board; all around them does what it likes."""
-        bus, protection, decoder = self.bus, self.protection, self.decoder
-        m.d.comb += [
-            *(
-                getattr(bus.bus, name).eq(AnySeq(getattr(bus.bus, name).shape()))
-                for name in ("valid", "address", "write", "execute", "kernel", "select", "write_data")
-            ),
-            *(
-                getattr(bus.vme, name).eq(AnySeq(getattr(bus.vme, name).shape()))
-                for name in ("valid", "address", "write", "execute", "select", "write_data", "lock")
-            ),
-            bus.memory.ready.eq(AnySeq(1)),
-            bus.memory_data.eq(AnySeq(32)),
-            bus.program_data.eq(AnySeq(32)),
-            bus.window.done.eq(AnySeq(1) & bus.window.valid),
-            bus.window.read_data.eq(AnySeq(32)),
-            bus.window.error.eq(AnySeq(1)),
-            *(
-                getattr(protection, name).eq(getattr(bus.protection, name))
-                for name in ("look", "page", "page_domain", "needed", "write", "select", "data")
-            ),
-            *(
-                getattr(bus.protection, name).eq(getattr(protection, name))
-                for name in ("granted", "table", "hole", "current")
-            ),
-            bus.protection.vme_domain.eq(self.domains - 1),
-            protection.trap.payload.eq(bus.protection.trap.payload),
-            protection.trap.valid.eq(bus.protection.trap.valid),
-            *(
-                getattr(decoder, name).eq(getattr(bus.registers, name))
-                for name in ("valid", "offset", "write", "select", "write_data")
-            ),
-            decoder.may.eq(bus.may),
-            bus.registers.read_data.eq(decoder.read_data),
-            bus.registers.error.eq(decoder.error),
-            bus.registers.area.eq(decoder.area),
-        ]
-        # Where an area begins says a register, which only an access that is done can write; after a reset the area is
-        # refused.
-        with m.If(bus.probes.ends | ~bus.probes.valid):
-            m.d.sync += self._moved.eq(0)
-        with m.Elif(reset):
-            m.d.sync += self._moved.eq(1)
-        self._areas = []
-        for register in decoder.registers:
-            name = register.name.lower()
-            port = getattr(decoder, name)
-            if name in _OWN:
-                wiring.connect(m, port, getattr(protection, name))
-                continue
-            if "r" in register.access:
-                m.d.comb += port.value.eq(AnySeq(32))
-            if "w" in register.access:
-                m.d.comb += port.refuse.eq(AnySeq(1))
-            if register.area:
-                address = Signal(ADDRESS_BITS, name=f"{name}_address")
-                with m.If(self._done | reset):
-                    m.d.sync += address.eq(AnySeq(ADDRESS_BITS))
-                m.d.comb += [
-                    port.area_address.eq(address),
-                    Assume(
-                        port.refuse
-                        | (
-                            ~(self._moved | self._moved_then)
-                            & ((address + port.data.as_value()[:LENGTH_BITS])[: ADDRESS_BITS + 1] <= 1 << ADDRESS_BITS)
-                        )
-                    ),
-                ]
-                self._areas.append(register)
-
-    def _names_area(self, access):
-        return sum(access.address[2:] == register.address >> 2 for register in self._areas) != 0
-
-    def _whole_area(self, access):
-        return self._names_area(access) & access.write & access.select.all()
-
-    @staticmethod
-    def _kernels(access):
-        """Whether an access goes to what is the kernel's alone."""
-        return _in_region(access.address, "protection") | (
-            _in_region(access.address, "registers") & (access.address[PAGE_BITS:12] == KERNEL_PAGE >> PAGE_BITS)
-        )
-
-    def _changes(self, access):
-        """Whether an access may change what the next one may do."""
-        return access.write & self._kernels(access)
-
-    def _place(self, page):
-        """Whether the table has ``page``, and which of its pages that is."""
-        if self.pages == PAGES:
-            return C(1, 1), page
-        quarter = self.pages // len(WINDOWS)
-        covered, index = C(0, 1), C(0, range(self.pages))
-        for number, name in enumerate(WINDOWS):
-            base = REGIONS[name].base >> PAGE_BITS
-            inside = (page >= base) & (page < base + quarter)
-            covered, index = (
-                covered | inside,
-                Mux(inside, page - base + number * quarter, index)[: exact_log2(self.pages)],
-            )
-        return covered, index

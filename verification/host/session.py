@@ -2,15 +2,13 @@
 
 import random
 
-from cocotb.triggers import Timer
-
 from nectar.hdl.host.numbers import REQUEST, Item, Reason, Request, Turn, header
-from nectar.software.backends.cablewords import Deframer, encode, frame, turns, value
+from nectar.software.backends.cable.words import Deframer, encode, frame, turns, value
 from nectar.software.door import Operation, OperationKind
+from nectar.verification.harness import StepClock
 
 __all__ = ["Session", "disturbed"]
 
-_HALF_PS = 5000
 #: What a processor does that has nothing to do.
 _FILLER = [Operation(OperationKind.SPEND, 0, 0, 20), Operation(OperationKind.NOW)]
 
@@ -24,64 +22,52 @@ class Session:
         Has ``clk``, ``rst``, ``rx`` and ``tx``.
     bit : int
         Cycles of a bit.
-    each : callable
-        Called in each cycle, when the outputs are there and before the edge.
     spoil : callable
         What the line makes of bytes, in both directions.
+
+    Members
+    -------
+    clock : StepClock
+        What else stands at the pins is attached to it.
     """
 
-    def __init__(self, dut, bit, each=lambda: None, spoil=lambda data: data):
-        self.dut = dut
+    def __init__(self, dut, bit, spoil=lambda data: data):
+        self.clock = StepClock(dut)
         self.bit = bit
-        self.each = each
         self.spoil = spoil
         self.number = random.getrandbits(8)
         self.repeats = 0
         self._deframer = Deframer()
         self._frames = []
         self._bits = []  # to be sent
-        self._level = 1
         self._wait = 0
         self._since = None  # cycles since the start bit of what is received
         self._byte = 0
 
     async def start(self):
         """Resets."""
-        self.dut.rx.value = 1
-        self.dut.rst.value = 1
-        for _ in range(4):
-            await self._clock()
-        self.dut.rst.value = 0
-
-    async def _clock(self):
-        self.dut.clk.value = 0
-        await Timer(_HALF_PS, unit="ps")
-        self.each()
-        self.dut.clk.value = 1
-        await Timer(_HALF_PS, unit="ps")
+        self.clock.drive(rx=1)
+        await self.clock.start()
 
     async def cycle(self):
         """A cycle of the clock and of the line."""
         if self._wait:
             self._wait -= 1
         elif self._bits:
-            level = self._bits.pop(0)
-            if level != self._level:
-                self._level = level
-                self.dut.rx.value = level
+            self.clock.drive(rx=self._bits.pop(0))
             self._wait = self.bit - 1
-        await self._clock()
+        await self.clock.cycle()
         if self._since is None:
-            if int(self.dut.tx.value):
+            if self.clock.pin("tx"):
                 return
             self._since = 0
         self._since += 1
         place, middle = divmod(self._since, self.bit)
         if middle == self.bit // 2:
             if 1 <= place <= 8:
-                self._byte = self._byte >> 1 | int(self.dut.tx.value) << 7
+                self._byte = self._byte >> 1 | self.clock.pin("tx") << 7
             elif place == 9:
-                assert int(self.dut.tx.value), "no stop bit"
+                assert self.clock.pin("tx"), "no stop bit"
                 self._frames += self._deframer.take(self.spoil(bytes([self._byte])))
                 self._since = None
 

@@ -37,14 +37,14 @@ class Memories:
                 getattr(dut, f"bus_{n}__{name}").value = int(name == "ready")
         self.next = [None] * len(self.pins)
 
-    def each(self):
+    def sample(self):
         """Before an edge: what the boards do at it, if they have one."""
         if not int(self.dut.tick.value):
             return
         self.edges = 0 if int(self.dut.reset.value) else self.edges + 1
         self.next = [self._edge(pins, n) for n, pins in enumerate(self.pins)]
 
-    def show(self):
+    def drive(self):
         """After the edge."""
         for pins, answer in zip(self.pins, self.next, strict=True):
             pins["done"].value = int(answer is not None)
@@ -68,12 +68,8 @@ class Bus(Session):
     """A session whose CABs are memories."""
 
     def __init__(self, dut, rate=0.0):
-        self.memories = Memories(dut)
-        super().__init__(dut, BIT, self.memories.each, disturbed(rate))
-
-    async def _clock(self):
-        await super()._clock()
-        self.memories.show()
+        super().__init__(dut, BIT, disturbed(rate))
+        self.memories = self.clock.attach(Memories(dut))
 
 
 async def _session(dut, rate, blocks):

@@ -8,17 +8,17 @@ import pytest
 
 from nectar.hdl.host.deframer import Deframer
 from nectar.hdl.host.numbers import ESCAPE, FLAG, FRAME_WORDS
-from nectar.software.backends.cablewords import Deframer as Reference
-from nectar.software.backends.cablewords import frame
+from nectar.software.backends.cable.words import Deframer as Reference
+from nectar.software.backends.cable.words import frame
 from nectar.verification.bench import Bench
-from nectar.verification.cab.lockstep import HandClock
+from nectar.verification.harness import StepClock
 
 
 class Reader:
     """Hands bytes to the deframer and keeps its buffer."""
 
     def __init__(self, dut):
-        self.clock = HandClock(dut)
+        self.clock = StepClock(dut)
         self.buffer = {}
         self.frames = []
         self.hold = 0
@@ -31,14 +31,14 @@ class Reader:
         clock = self.clock
         clock.drive(**{"valid": 0, "wrong": 0, "hold": self.hold, **pins})
         await clock.settle()
-        length = clock.handle("length").value.to_unsigned()
+        length = clock.pin("length")
         assert not self.hold or self.held in (None, length), "the length of a frame that is in use has changed"
         self.held = length if self.hold else None
-        if clock.handle("write").value:
+        if clock.pin("write"):
             assert not self.hold, "it writes into a buffer that is in use"
-            self.buffer[clock.handle("address").value.to_unsigned()] = clock.handle("word").value.to_unsigned()
-        if clock.handle("frame").value:
-            self.frames.append([self.buffer[n] for n in range(clock.handle("length").value.to_unsigned() - 1)])
+            self.buffer[clock.pin("address")] = clock.pin("word")
+        if clock.pin("frame"):
+            self.frames.append([self.buffer[n] for n in range(clock.pin("length") - 1)])
         await clock.edge()
 
     async def take(self, data, pauses=0.0):

@@ -7,9 +7,9 @@ import pytest
 
 from nectar.hdl.host.framer import Framer
 from nectar.hdl.host.numbers import ESCAPE, FLAG
-from nectar.software.backends.cablewords import frame
+from nectar.software.backends.cable.words import frame
 from nectar.verification.bench import Bench
-from nectar.verification.cab.lockstep import HandClock
+from nectar.verification.harness import StepClock, StreamSink, StreamSource
 
 
 def _word():
@@ -19,29 +19,18 @@ def _word():
 
 async def _sent(dut, frames, patience):
     """The bytes that come out; with ``patience`` < 1 words come and bytes are taken now and then only."""
-    clock = HandClock(dut)
+    clock = StepClock(dut)
+    sink = clock.attach(StreamSink(clock, "bytes", pause=1 - patience))
+    source = clock.attach(StreamSource(clock, "words", pause=1 - patience))
     await clock.start("words__valid", "words__payload", "bytes__ready")
-    left = [(word, n == len(words) - 1) for words in frames for n, word in enumerate(words)]
-    out = b""
-    held = None
-    quiet = 0
-    while left or quiet < 60:
-        ready = random.random() < patience
-        offer = bool(left) and (bool(clock.inputs["words__valid"]) or random.random() < patience)
-        word, last = left[0] if left else (0, False)
-        clock.drive(bytes__ready=ready, words__valid=offer, words__payload=word | last << 32)
-        await clock.settle()
-        valid, payload = bool(clock.handle("bytes__valid").value), clock.handle("bytes__payload").value.to_unsigned()
-        assert held is None or (valid, payload) == held, "a byte that was offered has changed"
-        held = (valid, payload) if valid and not ready else None
-        quiet = 0 if valid else quiet + 1
-        if valid and ready:
-            out += bytes([payload])
-        if offer and clock.handle("words__ready").value:
-            left.pop(0)
-            clock.inputs["words__valid"] = None
-        await clock.edge()
-    return out
+    source.send(word | (n == len(words) - 1) << 32 for words in frames for n, word in enumerate(words))
+    await source.finish(100_000)
+    offers = None
+    while offers != sink.offers:
+        offers = sink.offers
+        for _ in range(60):
+            await clock.cycle()
+    return bytes(sink.items)
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")

@@ -21,9 +21,9 @@ from nectar.hdl.host.numbers import (
     Turn,
     header,
 )
-from nectar.software.backends.cablewords import turns
+from nectar.software.backends.cable.words import turns
 from nectar.verification.bench import Bench, inside
-from nectar.verification.cab.lockstep import HandClock
+from nectar.verification.harness import StepClock
 
 IDENTITY = [0x12345678, 0x9ABCDEF0, 7]
 
@@ -71,7 +71,7 @@ class Board:
     """Everything around the conductor."""
 
     def __init__(self, dut, eager=0.8):
-        self.clock = HandClock(dut)
+        self.clock = StepClock(dut)
         self.cabs = [Fake(eager) for _ in range(int(inside().split()[0]))]
         self.frames = [0] * FRAME_WORDS
         self.answers = []
@@ -101,7 +101,7 @@ class Board:
         )
 
     def pin(self, name):
-        return int(self.clock.handle(name).value)
+        return self.clock.pin(name)
 
     async def cycle(self, frame=0, length=0):
         clock = self.clock

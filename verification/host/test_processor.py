@@ -8,12 +8,12 @@ import pytest
 
 from nectar.hdl.host.numbers import BUFFER_WORDS, Turn
 from nectar.hdl.host.processor import Processor
-from nectar.software.backends.cablewords import encode, value
+from nectar.software.backends.cable.words import encode, value
 from nectar.software.backends.processor import Processor as Reference
 from nectar.software.door import INTERRUPT, THREAD, BusError, Door, Runner
 from nectar.verification import seeds
 from nectar.verification.bench import Bench
-from nectar.verification.cab.lockstep import HandClock
+from nectar.verification.harness import StepClock
 
 
 class Software:
@@ -123,7 +123,7 @@ class Host:
         self.told = set()
 
     def pin(self, name):
-        return int(self.clock.handle(name).value)
+        return self.clock.pin(name)
 
     async def cycle(self, **pins):
         """A cycle without tick; now and then some more."""
@@ -263,7 +263,7 @@ async def scenario(clock, most, long):
 async def it_does_what_the_door_says_at_each_edge(dut):
     """docs/door.md: requests, interrupts, computing, waiting, errors, both levels, at the same edges as the
     reference."""
-    clock = HandClock(dut)
+    clock = StepClock(dut)
     met = set()
     for _ in range(30):
         met |= await scenario(clock, 400, None)
@@ -273,7 +273,7 @@ async def it_does_what_the_door_says_at_each_edge(dut):
 @cocotb.test(timeout_time=100, timeout_unit="ms")
 async def what_is_longer_than_its_buffers_takes_no_more_time(dut):
     """docs/cable.md: blocks and lists of any length are given and taken in parts, while time stands still."""
-    clock = HandClock(dut)
+    clock = StepClock(dut)
     met = set()
     for count in range(5):
         met |= await scenario(clock, 2500, ("blocks", "lists")[count % 2])
@@ -283,7 +283,7 @@ async def what_is_longer_than_its_buffers_takes_no_more_time(dut):
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def a_spend_takes_as_many_cycles_as_it_says(dut):
     """docs/door.md: spend(n) fetched at edge k ends at edge k + n; the longest that one word can say is taken, too."""
-    clock = HandClock(dut)
+    clock = StepClock(dut)
     await clock.start(*INPUTS)
 
     class Spender:

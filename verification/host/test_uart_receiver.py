@@ -7,14 +7,14 @@ import pytest
 
 from nectar.hdl.host.uart_receiver import UartReceiver
 from nectar.verification.bench import Bench, inside
-from nectar.verification.cab.lockstep import HandClock
+from nectar.verification.harness import StepClock
 
 
 class Listener:
     """Moves the clock along a line and notes what the receiver says."""
 
     def __init__(self, dut):
-        self.clock = HandClock(dut)
+        self.clock = StepClock(dut)
         self.bit = int(inside().split()[0])
         self.bytes = []
         self.wrong = 0
@@ -29,9 +29,9 @@ class Listener:
         self.clock.drive(rx=level)
         for _ in range(cycles):
             await self.clock.settle()
-            if self.clock.handle("valid").value:
-                self.bytes.append(self.clock.handle("data").value.to_unsigned())
-            self.wrong += int(self.clock.handle("wrong").value)
+            if self.clock.pin("valid"):
+                self.bytes.append(self.clock.pin("data"))
+            self.wrong += self.clock.pin("wrong")
             await self.clock.edge()
 
     async def send(self, bits, rate=1.0):

@@ -7,12 +7,12 @@ import pytest
 
 from nectar.hdl.host.uart_transmitter import UartTransmitter
 from nectar.verification.bench import Bench, inside
-from nectar.verification.cab.lockstep import HandClock
+from nectar.verification.harness import StepClock
 
 
 async def _follow(dut, sent, eager):
     """The line, cycle by cycle, while ``sent`` is handed over."""
-    clock = HandClock(dut)
+    clock = StepClock(dut)
     await clock.start("bytes__valid", "bytes__payload")
     line, left = [], list(sent)
     bit = int(inside().split()[0])
@@ -22,8 +22,8 @@ async def _follow(dut, sent, eager):
             bytes__payload=left[0] if left else random.getrandbits(8),
         )
         await clock.settle()
-        line.append(int(clock.handle("tx").value))
-        if clock.inputs["bytes__valid"] and clock.handle("bytes__ready").value:
+        line.append(clock.pin("tx"))
+        if clock.inputs["bytes__valid"] and clock.pin("bytes__ready"):
             left.pop(0)
         await clock.edge()
     return line, bit

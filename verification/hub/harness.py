@@ -1,7 +1,9 @@
 """A HUB compiled for speed, whose pins are driven from Python for many cycles at a time: what the fuzzing runs on.
 
 Verilator translates the HUB, with the module around it that packs its pins (``pins``); a few lines of C++ move symbols
-between them and two arrays, and the whole is a shared library, which is kept (``models``).
+between them and two arrays, and the whole is a shared library, which is kept (``models``). ``nectar.sim.build`` builds
+another thing: boards whose pins the engine's fibers drive, a symbol in each symbol's time. The fuzzing sets each pin in
+each cycle, ``tx.ready`` too, and shares its compiled HUB with the benches under cocotb.
 """
 
 import ctypes

@@ -11,7 +11,7 @@ from nectar.hdl.hub.commands import HELLO, HELLO_ASK, HELLO_HUB, Op
 from nectar.hdl.hub.reply_bus import ReplyBus
 from nectar.hdl.link.symbol import ANY_HUB
 from nectar.verification.bench import Bench, inside
-from nectar.verification.hub.lockstep import Lockstep
+from nectar.verification.harness import Lockstep, in_each_cycle
 
 SIZES = {"2 ports": 2, "5 ports": 5, "16 ports": 16}
 #: Cycles of a reply on the bus, the one in which it is picked included.
@@ -162,14 +162,14 @@ async def delivers_replies_in_turns(dut):
             *(f"source__{n}__{pin}" for n in ports for pin in ("valid", "byte")),
         ],
     )
-    await lockstep.reset()
+    await lockstep.start()
     seen = Counter()
     for offer, ask, full in ((0.02, 0.01, 0.1), (0.1, 0, 0), (1, 0.02, 0.3), (0.02, 0, 0.9), (0.3, 1, 0.1)):
-        await lockstep.restart()
+        await lockstep.reset()
         model = Model(len(ports))
-        await lockstep.run(model, Stimulus(offer, ask, full), 700)
+        await lockstep.follow(model.step, in_each_cycle(Stimulus(offer, ask, full), model, 700))
         seen.update(model.seen)
-    await lockstep.run(model, Stimulus(0, 0, 0), 40 * model.ports)
+    await lockstep.follow(model.step, in_each_cycle(Stimulus(0, 0, 0), model, 40 * model.ports))
     assert all(seen[what] for what in model.seen), seen
     assert not model.flights and not model.asked and not any(model.waiting.values())
 

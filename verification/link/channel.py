@@ -13,10 +13,14 @@ __all__ = [
     "RESERVED",
     "VIOLATION",
     "WORD_OF",
+    "WRONG",
     "SYMBOL_OF",
     "word_bits",
     "paced",
     "levels",
+    "line_of",
+    "random_symbols",
+    "raw",
     "Cable",
     "sample",
     "Deserialiser",
@@ -66,6 +70,15 @@ WORD_OF |= {
     }.items()
 }
 SYMBOL_OF = {bits: symbol for symbol, bits in WORD_OF.items()}
+#: Every symbol that a board sends, but idle.
+_BOARD = [*range(256), 0x102, 0x103, 0x104, 0x105, 0x106]
+
+#: Words that are none, strings, but those that look like a line without light.
+WRONG = [
+    word
+    for word in (f"{number:010b}" for number in range(1024))
+    if word not in SYMBOL_OF and "0000" not in word and not word.startswith("000") and not word.endswith("000")
+]
 
 
 def word_bits(symbols):
@@ -89,6 +102,21 @@ def levels(bits, level=0):
         level ^= bit
         found.append(level)
     return found
+
+
+def random_symbols(count, idle=0.0):
+    """Symbols that a board may send, each an idle with the given probability."""
+    return [IDLE if random.random() < idle else random.choice(_BOARD) for _ in range(count)]
+
+
+def raw(words):
+    """Bits of symbols (ints) and of words that are none (strings)."""
+    return [int(bit) for word in words for bit in (word if isinstance(word, str) else WORD_OF[word])]
+
+
+def line_of(symbols):
+    """Levels of the line for symbols, one for each bit."""
+    return levels(word_bits(symbols))
 
 
 class Cable:

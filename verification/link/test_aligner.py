@@ -9,8 +9,8 @@ from cocotb.triggers import FallingEdge
 
 from nectar.hdl.link.aligner import Aligner
 from nectar.verification.bench import Bench, inside
-from nectar.verification.link.channel import IDLE, Deserialiser, levels, word_bits
-from nectar.verification.link.lines import begin, random_symbols
+from nectar.verification.harness import begin
+from nectar.verification.link.channel import IDLE, Deserialiser, levels, random_symbols, word_bits
 
 CONFIGURATIONS = {"one bit": 1, "two bits": 2}
 

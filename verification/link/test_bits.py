@@ -9,8 +9,8 @@ from cocotb.triggers import FallingEdge, RisingEdge
 
 from nectar.hdl.link.bits import BitRecovery
 from nectar.verification.bench import Bench, inside
-from nectar.verification.link.channel import Cable, sample
-from nectar.verification.link.lines import begin, line_of, random_symbols
+from nectar.verification.harness import begin
+from nectar.verification.link.channel import Cable, line_of, random_symbols, sample
 
 CONFIGURATIONS = {"4 of 4": (4, 4), "2 of 4": (2, 4), "1 of 5": (1, 5)}
 #: Bits until bits are taken in the middle, whatever the phase is at the beginning.

@@ -4,88 +4,63 @@ import random
 
 import cocotb
 import pytest
-from cocotb.clock import Clock
-from cocotb.triggers import FallingEdge, RisingEdge, Timer
+from cocotb.triggers import FallingEdge, Timer
 
 from nectar.hdl.link.crossing import FiberCrossing
 from nectar.verification.bench import Bench
-from nectar.verification.link.channel import IDLE
-from nectar.verification.link.lines import random_symbols
+from nectar.verification.harness import FiberMonitor, FiberSink, FiberSource, RunningClock
+from nectar.verification.link.channel import IDLE, random_symbols
+
+
+class Losses:
+    """Counts what is told to be lost."""
+
+    def __init__(self, clock):
+        self.clock = clock
+        self.count = 0
+
+    def drive(self):
+        """It drives nothing."""
+
+    def sample(self):
+        """Looks at a cycle."""
+        self.count += self.clock.pin("lost")
 
 
 async def fresh(dut, board, line):
-    """Both clocks, with these periods in ps, and both resets."""
+    """Both clocks and both resets."""
     for name in "board__tx__valid", "board__tx__payload", "fiber__rx__valid", "fiber__rx__payload", "fiber__tx__ready":
         getattr(dut, name).value = 0
     dut.rst.value = dut.line_rst.value = 1
-    clocks = [
-        cocotb.start_soon(Clock(clock, period, unit="ps").start())
-        for clock, period in ((dut.clk, board), (dut.line_clk, line))
-    ]
-    await Timer(10 * max(board, line), "ps")
+    board.start()
+    line.start()
+    longer = max(board.period_ps, line.period_ps)
+    await Timer(10 * longer, "ps")
     await FallingEdge(dut.clk)
     dut.rst.value = 0
     await FallingEdge(dut.line_clk)
     dut.line_rst.value = 0
-    await Timer(10 * max(board, line), "ps")
-    return clocks
-
-
-async def offer(clock, valid, payload, ready, symbols, probability):
-    """Gives symbols with pauses; ``ready`` may be None: then none can be refused."""
-    await RisingEdge(clock)
-    for symbol in symbols:
-        while random.random() >= probability:
-            valid.value = 0
-            await RisingEdge(clock)
-        valid.value, payload.value = 1, symbol
-        while True:
-            await FallingEdge(clock)
-            taken = ready is None or bool(ready.value)
-            await RisingEdge(clock)
-            if taken:
-                break
-    valid.value = 0
-
-
-async def collect(clock, valid, payload, ready, probability, into, lost=None):
-    """Takes symbols for ever; counts in ``lost`` what is told to be lost."""
-    await RisingEdge(clock)
-    while True:
-        if ready is not None:
-            ready.value = random.random() < probability
-        await FallingEdge(clock)
-        if valid.value and (ready is None or ready.value):
-            into.append(int(payload.value))
-        if lost is not None:
-            lost[0] += int(lost[1].value)
-        await RisingEdge(clock)
+    await Timer(10 * longer, "ps")
 
 
 async def exchange(dut, board, line, arriving, leaving, pace=1.0, pauses=1.0):
-    """Sends both ways; returns what arrived, what left, how many were lost."""
-    clocks = await fresh(dut, board, line)
-    arrived, left, lost = [], [], [0, dut.lost]
-    tasks = [
-        cocotb.start_soon(collect(dut.clk, dut.board__rx__valid, dut.board__rx__payload, None, 1, arrived)),
-        cocotb.start_soon(
-            collect(
-                dut.line_clk, dut.fiber__tx__valid, dut.fiber__tx__payload, dut.fiber__tx__ready, pauses, left, lost
-            )
-        ),
-    ]
-    ways = [
-        cocotb.start_soon(offer(dut.line_clk, dut.fiber__rx__valid, dut.fiber__rx__payload, None, arriving, pace)),
-        cocotb.start_soon(
-            offer(dut.clk, dut.board__tx__valid, dut.board__tx__payload, dut.board__tx__ready, leaving, pauses)
-        ),
-    ]
-    for way in ways:
-        await way
-    await Timer(100 * max(board, line), "ps")
-    for task in [*tasks, *clocks]:
-        task.cancel()
-    return arrived, left, lost[0]
+    """Sends both ways, with clocks of these periods in ps; returns what arrived, what left, how many were lost."""
+    board, line = RunningClock(dut, "clk", board), RunningClock(dut, "line_clk", line)
+    await fresh(dut, board, line)
+    arrived = board.attach(FiberMonitor(board, "board__rx"))
+    left, lost = line.attach(FiberSink(line, "fiber__tx", pause=1 - pauses)), line.attach(Losses(line))
+    coming = line.attach(FiberSource(line, "fiber__rx", pause=1 - pace))
+    going = board.attach(FiberSource(board, "board__tx", pause=1 - pauses))
+    coming.send(arriving)
+    going.send(leaving)
+    board.follow()
+    line.follow()
+    await coming.finish(100_000)
+    await going.finish(100_000)
+    await Timer(100 * max(board.period_ps, line.period_ps), "ps")
+    board.stop()
+    line.stop()
+    return arrived.items, left.items, lost.count
 
 
 def without_idles(symbols):

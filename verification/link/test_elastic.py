@@ -9,7 +9,7 @@ from cocotb.triggers import FallingEdge, Timer
 
 from nectar.hdl.link.elastic import ElasticBuffer
 from nectar.verification.bench import Bench
-from nectar.verification.link.lines import begin
+from nectar.verification.harness import begin
 
 #: Cycles of a symbol's time in these benches; on a fiber there are ten or more.
 SLOT = 8

@@ -8,8 +8,8 @@ from cocotb.triggers import FallingEdge, Timer
 
 from nectar.hdl.link.parallel import ParallelPhy
 from nectar.verification.bench import Bench
-from nectar.verification.link.channel import IDLE
-from nectar.verification.link.lines import begin, random_symbols
+from nectar.verification.harness import FiberMonitor, FiberSource, RunningClock, StepClock, begin
+from nectar.verification.link.channel import IDLE, random_symbols
 
 #: Period of the board's clock, ps.
 PERIOD = 10000
@@ -29,12 +29,12 @@ async def neighbour(dut, symbols, half):
         await Timer(half, "ps")
 
 
-async def watch(dut, into):
-    """Collects for ever what the board is given."""
-    while True:
-        await FallingEdge(dut.clk)
-        if dut.fiber__rx__valid.value:
-            into.append(int(dut.fiber__rx__payload.value))
+def watch(dut):
+    """A monitor of what the board is given, and the clock that it follows until that is stopped."""
+    clock = RunningClock(dut)
+    monitor = clock.attach(FiberMonitor(clock, "fiber__rx"))
+    clock.follow()
+    return clock, monitor.items
 
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
@@ -43,12 +43,12 @@ async def what_the_neighbour_sends_arrives_by_any_clock(dut):
     lost, idles are dropped."""
     for half in 43000, 10002, 9998, 10000, 5300:
         await fresh(dut)
-        arrived, symbols = [], random_symbols(200, idle=0.1)
-        task = cocotb.start_soon(watch(dut, arrived))
+        symbols = random_symbols(200, idle=0.1)
+        clock, arrived = watch(dut)
         await Timer(random.randrange(PERIOD), "ps")
         await neighbour(dut, [*[IDLE] * 8, *symbols, *[IDLE] * 4], half)
         await Timer(10 * PERIOD, "ps")
-        task.cancel()
+        clock.stop()
         assert arrived == [symbol for symbol in symbols if symbol != IDLE], half
         assert dut.lost.value == 0
 
@@ -58,27 +58,25 @@ async def what_the_board_sends_stands_around_the_strobe(dut):
     """The data are the same a cycle before each rising edge and a cycle behind it; each symbol once, idles where
     there was none; the strobe always runs."""
     for probability in 1, 0.3:
-        await fresh(dut)
-        symbols, offered, taken, said = random_symbols(100), None, [], []
-        strobes, data, rest = [], [], 10
+        clock = StepClock(dut)
+        source = clock.attach(
+            FiberSource(clock, "fiber__tx", pause=1 - probability, fill=lambda: random.getrandbits(9))
+        )
+        taken, strobes = clock.attach(FiberMonitor(clock, "fiber__tx")).items, []
+        clock.drive(wires__rx_data=IDLE, wires__rx_strobe=0)
+        await clock.start("fiber__tx__valid", "fiber__tx__payload", "clear")
+        source.send(random_symbols(100))
+        said, data, rest = [], [], 10
         while rest:
-            if offered is None and symbols and random.random() < probability:
-                offered = symbols.pop(0)
-            dut.fiber__tx__valid.value = offered is not None
-            dut.fiber__tx__payload.value = random.getrandbits(9) if offered is None else offered
-            await Timer(1, "ns")
-            if offered is not None and dut.fiber__tx__ready.value:
-                taken.append(offered)
-                offered = None
-            await FallingEdge(dut.clk)
-            strobes.append(int(dut.wires__tx_strobe.value))
-            data.append(int(dut.wires__tx_data.value))
+            await clock.cycle()
+            strobes.append(clock.pin("wires__tx_strobe"))
+            data.append(clock.pin("wires__tx_data"))
             if len(strobes) > 1:
                 assert strobes[-1] != strobes[-2]
                 if strobes[-1] and len(strobes) > 2:
                     assert data[-1] == data[-2]
                     said.append(data[-1])
-            rest -= not symbols and offered is None
+            rest -= source.idle
         assert len(taken) == 100 and [symbol for symbol in said if symbol != IDLE] == taken
         if probability == 1:
             assert said[said.index(taken[0]) :][:100] == taken, "full rate"
@@ -88,8 +86,7 @@ async def what_the_board_sends_stands_around_the_strobe(dut):
 async def a_cable_may_be_pulled_and_plugged_at_any_time(dut):
     """It is seen within 20 cycles that the strobe stands still; what comes after it runs again is delivered."""
     await fresh(dut)
-    arrived = []
-    task = cocotb.start_soon(watch(dut, arrived))
+    clock, arrived = watch(dut)
     for level in 0, 1, 0:
         assert dut.up.value == 0
         symbols = random_symbols(50)
@@ -103,18 +100,18 @@ async def a_cable_may_be_pulled_and_plugged_at_any_time(dut):
             await FallingEdge(dut.clk)
         assert dut.up.value == 0 and arrived == symbols
         arrived.clear()
-    task.cancel()
+    clock.stop()
 
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 async def what_finds_no_room_is_told(dut):
     """A neighbour that gets far more than twice as fast."""
     await fresh(dut)
-    arrived, symbols = [], random_symbols(100)
-    task = cocotb.start_soon(watch(dut, arrived))
+    symbols = random_symbols(100)
+    clock, arrived = watch(dut)
     await neighbour(dut, [IDLE] * 8, 10000)
     await neighbour(dut, [*symbols, *[IDLE] * 60], 1300)
-    task.cancel()
+    clock.stop()
     rest = iter(symbols)
     assert dut.lost.value == 1 and len(arrived) < 100 and all(symbol in rest for symbol in arrived)
     await FallingEdge(dut.clk)

@@ -5,11 +5,10 @@ from collections import deque
 
 import cocotb
 import pytest
-from cocotb.clock import Clock
-from cocotb.triggers import ReadOnly, RisingEdge
 
 from nectar.hdl.link.queue import QUEUE_DEPTH, SymbolQueue
 from nectar.verification.bench import Bench, inside
+from nectar.verification.harness import Lockstep
 
 CONFIGURATIONS = {"depth 2": (2, 9), "depth 8": (8, 9), "depth 13": (13, 10), "full size": (QUEUE_DEPTH, 9)}
 
@@ -42,90 +41,81 @@ class Reference:
 
 
 async def start(dut):
-    """Clock and reset; returns in the cycle in which the queue works."""
-    dut.push__valid.value = dut.output__ready.value = dut.clear.value = 0
-    dut.rst.value = 1
-    Clock(dut.clk, 10, unit="ns").start(start_high=False)
-    for _ in range(3):
-        await RisingEdge(dut.clk)
-    dut.rst.value = 0
+    """Clock and reset; returns the queue in the cycle in which it works, and its model."""
+    lockstep = Lockstep(dut, ["push__payload", "push__valid", "output__ready", "clear"])
+    await lockstep.start()
+    return lockstep, Reference(CONFIGURATIONS[inside()][0])
 
 
-async def drive(dut, reference, cycles, *, push, ready, clear=0.0):
+async def drive(lockstep, reference, cycles, *, push, ready, clear=0.0):
     """Random inputs, each 1 with the given probability; every output is compared in every cycle."""
-    width = len(dut.push__payload)
+    width = CONFIGURATIONS[inside()][1]
     seen = {"passed": 0, "lost": 0, "cleared": 0}
     for _ in range(cycles):
         payload = random.getrandbits(width)
         inputs = random.random() < push, random.random() < ready, random.random() < clear
-        dut.push__payload.value = payload
-        dut.push__valid.value, dut.output__ready.value, dut.clear.value = inputs
-        await ReadOnly()
         head, level, overflow = reference.step(payload, *inputs)
-        assert int(dut.output__valid.value) == (head is not None), f"cycle {reference.cycle}: valid"
-        if head is not None:
-            assert int(dut.output__payload.value) == head, f"cycle {reference.cycle}: payload"
-        assert int(dut.level.value) == level, f"cycle {reference.cycle}: level"
-        assert int(dut.overflow.value) == overflow, f"cycle {reference.cycle}: overflow"
+        await lockstep.step(
+            {
+                "push__payload": payload,
+                "push__valid": inputs[0],
+                "output__ready": inputs[1],
+                "clear": inputs[2],
+            },
+            {"output__valid": head is not None, "output__payload": head, "level": level, "overflow": overflow},
+        )
         seen["passed"] += head is not None and inputs[1]
         seen["lost"] += overflow
         seen["cleared"] += inputs[2] and level > 0
-        await RisingEdge(dut.clk)
     return seen
 
 
-async def drain(dut, reference):
+async def drain(lockstep, reference):
     """Takes out all that is left."""
-    await drive(dut, reference, reference.depth + 3, push=0, ready=1)
-    assert not reference.entries and int(dut.level.value) == 0
+    await drive(lockstep, reference, reference.depth + 3, push=0, ready=1)
+    assert not reference.entries and lockstep.pin("level") == 0
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def random_traffic_keeps_order_and_content(dut):
     """docs/hub.md, input side 2: with idle cycles on both sides, nothing is lost unless the queue is full."""
-    depth = CONFIGURATIONS[inside()][0]
-    await start(dut)
-    reference = Reference(depth)
+    lockstep, reference = await start(dut)
     for push, ready in ((0.5, 0.5), (0.9, 0.3), (0.3, 0.9), (1, 0.5), (0.5, 1)):
-        seen = await drive(dut, reference, 1500, push=push, ready=ready)
+        seen = await drive(lockstep, reference, 1500, push=push, ready=ready)
         assert seen["passed"] > 300
-    await drain(dut, reference)
+    await drain(lockstep, reference)
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def a_stream_moves_in_every_cycle(dut):
     """H3: bytes are pipelined; one symbol in and one out in each cycle, nothing lost, whatever the level."""
-    await start(dut)
-    depth = CONFIGURATIONS[inside()][0]
-    reference = Reference(depth)
+    lockstep, reference = await start(dut)
+    depth = reference.depth
     # A queue of two entries is full with what is under way; with room for more a stream never meets a full queue.
-    seen = await drive(dut, reference, 3000, push=1, ready=1)
+    seen = await drive(lockstep, reference, 3000, push=1, ready=1)
     assert seen["lost"] == 0 and seen["passed"] >= 2997 if depth > 2 else seen["passed"] >= 1000
-    await drain(dut, reference)
+    await drain(lockstep, reference)
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def a_full_queue_drops_what_comes_and_keeps_what_it_has(dut):
     """docs/hub.md, input side 2: a symbol that finds the queue full is dropped, and said so."""
-    depth = CONFIGURATIONS[inside()][0]
-    await start(dut)
-    reference = Reference(depth)
-    seen = await drive(dut, reference, depth + 50, push=1, ready=0)
+    lockstep, reference = await start(dut)
+    depth = reference.depth
+    seen = await drive(lockstep, reference, depth + 50, push=1, ready=0)
     assert seen["lost"] == 50 and len(reference.entries) == depth
-    seen = await drive(dut, reference, 200, push=1, ready=0.5)
+    seen = await drive(lockstep, reference, 200, push=1, ready=0.5)
     assert seen["lost"] > 50
-    await drain(dut, reference)
+    await drain(lockstep, reference)
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def clear_empties_the_queue_at_any_time(dut):
     """H21: the input buffers can be reset; what comes after that is not disturbed."""
-    depth = CONFIGURATIONS[inside()][0]
-    await start(dut)
-    reference = Reference(depth)
-    seen = await drive(dut, reference, 4000, push=0.7, ready=0.5, clear=0.05)
+    lockstep, reference = await start(dut)
+    seen = await drive(lockstep, reference, 4000, push=0.7, ready=0.5, clear=0.05)
     assert seen["cleared"] > 50
-    await drain(dut, reference)
+    await drain(lockstep, reference)
 
 
 bench = Bench(__name__, {name: lambda size=size: SymbolQueue(*size) for name, size in CONFIGURATIONS.items()})

@@ -8,18 +8,21 @@ from cocotb.triggers import FallingEdge, Timer
 
 from nectar.hdl.link.serial import SerialPhy
 from nectar.verification.bench import Bench
+from nectar.verification.harness import begin
 from nectar.verification.link.channel import (
     IDLE,
     SYMBOL_OF,
     VIOLATION,
+    WRONG,
     Cable,
     Receiver,
     levels,
     paced,
+    random_symbols,
+    raw,
     sample,
     word_bits,
 )
-from nectar.verification.link.lines import WRONG, begin, random_symbols, raw
 from nectar.verification.link.watch import Expected, Thinned
 
 INTERVAL = 50

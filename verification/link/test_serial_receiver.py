@@ -11,8 +11,20 @@ from cocotb.triggers import FallingEdge
 
 from nectar.hdl.link.serial_receiver import SerialReceiver
 from nectar.verification.bench import Bench, inside
-from nectar.verification.link.channel import CODES, IDLE, VIOLATION, Cable, levels, paced, sample, word_bits
-from nectar.verification.link.lines import WRONG, begin, random_symbols, raw
+from nectar.verification.harness import begin
+from nectar.verification.link.channel import (
+    CODES,
+    IDLE,
+    VIOLATION,
+    WRONG,
+    Cable,
+    levels,
+    paced,
+    random_symbols,
+    raw,
+    sample,
+    word_bits,
+)
 from nectar.verification.link.watch import CIRCUIT, Expected, Thinned
 
 CONFIGURATIONS = {"4 of 4": (4, 4), "1 of 5": (1, 5)}

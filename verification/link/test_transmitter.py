@@ -5,12 +5,11 @@ import random
 
 import cocotb
 import pytest
-from cocotb.triggers import FallingEdge, Timer
 
 from nectar.hdl.link.transmitter import INTERVAL_CAB, INTERVAL_HUB, Transmitter
 from nectar.verification.bench import Bench, inside
+from nectar.verification.harness import FiberSource, StepClock
 from nectar.verification.link.channel import IDLE, RESERVED, SYMBOL_OF, WORD_OF
-from nectar.verification.link.lines import begin
 
 #: Configuration -> samples in a cycle, samples in a bit, interval.
 CONFIGURATIONS = {"4 of 4": (4, 4, 3), "1 of 5": (1, 5, 20)}
@@ -46,31 +45,29 @@ async def send(dut, symbols, probability):
     """Offers symbols, with pauses; returns (symbol or None for each slot in which ``ready`` was 1, cycle), and the
     line."""
     samples, oversampling, interval = CONFIGURATIONS[inside()]
-    await begin(dut, symbols__payload=0, symbols__valid=0)
-    symbols, taken, slots = list(symbols), [], []
-    line, cycle = Line(dut, samples, oversampling), 0
+    clock = StepClock(dut)
+    source = FiberSource(clock, "symbols", pause=1 - probability, fill=lambda: random.getrandbits(9))
+    await clock.start("symbols__payload", "symbols__valid")
+    source.send(symbols)
+    taken, slots, line = [], [], Line(dut, samples, oversampling)
     beats = oversampling // samples
-    offered = False
     rest = 60 * beats
     while rest:
-        if not offered:
-            offered = bool(symbols) and random.random() < probability
-        dut.symbols__valid.value = offered
-        dut.symbols__payload.value = symbols[0] if offered else random.getrandbits(9)
-        await Timer(1, "ns")
+        cycle = clock.cycles
+        source.drive()
+        await clock.settle()
         if cycle >= beats:  # the first bit of the first word
             line.look()
-        if dut.symbols__ready.value:
+        if clock.pin("symbols__ready"):
             assert cycle % (10 * beats) == 10 * beats - 1, "it is taken in the last cycle of a symbol's time"
             slots.append(cycle)
-            if offered:
-                taken.append((symbols.pop(0), cycle))
-                offered = False
+            if source.offered is not None:
+                taken.append((source.offered, cycle))
         elif cycle % (10 * beats) == 10 * beats - 1:
             slots.append(None)
-        rest -= not symbols and not offered
-        cycle += 1
-        await FallingEdge(dut.clk)
+        source.sample()
+        rest -= source.idle
+        await clock.edge()
     return taken, slots, line
 
 

@@ -4,7 +4,7 @@ from functools import cache
 
 from ...sim.profile import PROTOTYPE
 from ...sim.topology import load
-from ...software.backends.engine import EngineMachine
+from ...software.backends.engine.machine import EngineMachine
 from ...software.system import System
 from .facts import Found
 

@@ -2,7 +2,7 @@
 
 from ...sim.profile import PROTOTYPE
 from ...sim.topology import load
-from ...software.backends.engine import EngineMachine
+from ...software.backends.engine.machine import EngineMachine
 from ...software.latency import arriving, stages
 from ...software.system import System
 

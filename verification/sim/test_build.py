@@ -17,7 +17,7 @@ import pytest
 
 from nectar.cache import BuildError, Cache
 from nectar.progress import Progress
-from nectar.sim import build
+from nectar.sim import build, numbers
 
 COMPILER = """#!/bin/sh
 case "$*" in *--version*) echo "imitation $IMITATION"; exit 0;; esac
@@ -139,6 +139,25 @@ def test_a_changed_core_is_all_that_is_compiled_again(built, monkeypatch):
     monkeypatch.setattr(build, "_HERE", copy)
     library()
     assert compiled(built) == sorted([*build._CORE, "kinds.cpp", "link"])
+
+
+def test_a_changed_number_compiles_the_core_again_with_it(built, monkeypatch):
+    before = library()
+    (built / "log").unlink()
+    monkeypatch.setattr(numbers, "RESET_EDGES", 5)
+    seen = []
+    original = build._run
+
+    def run(command, what, environment=None):
+        if what == "compiling engine.cpp":
+            folders = [Path(word.removeprefix("-I")) for word in command if word.startswith("-I")]
+            seen.extend((folder / numbers.FILE).read_text() for folder in folders if (folder / numbers.FILE).exists())
+        original(command, what, environment)
+
+    monkeypatch.setattr(build, "_run", run)
+    assert library() != before
+    assert compiled(built) == sorted([*build._CORE, "kinds.cpp", "link"])
+    assert seen == [numbers.header()] and "RESET_EDGES = 0x5;" in seen[0]
 
 
 def test_another_shape_of_hub_is_all_that_is_compiled_more(built):

@@ -10,7 +10,7 @@ import pytest
 
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import Topology, load
-from nectar.software.backends.engine import EngineMachine
+from nectar.software.backends.engine.machine import EngineMachine
 from nectar.software.datalink.options import Options
 from nectar.software.errors import ProgramError
 from nectar.software.faults import Fault, directions

@@ -8,11 +8,10 @@ import pytest
 
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import Topology, load
-from nectar.software.backends.engine import EngineMachine
-from nectar.software.backends.fibers import Fiber
-from nectar.software.datalink.routes import named_routes
+from nectar.software.backends.cocotb.fiber import Fiber
+from nectar.software.backends.engine.machine import EngineMachine
 from nectar.verification import seeds
-from nectar.verification.sim.traffic import Station, run
+from nectar.verification.sim.traffic import Station, routes_to_others, run
 from nectar.verification.sim.vcd import read
 
 PINS = ("rx__payload", "rx__valid", "tx__payload", "tx__valid", "tx__ready")
@@ -40,11 +39,8 @@ def play(topology, path, seed):
     """Random packets between all CABs, one after the other; returns what arrived."""
     rng = seeds.rng(seed)
     machine = EngineMachine(topology, waves=path)
-    routes = named_routes(topology)
-    names = list(topology.cabs)
     stations = []
-    for name in names:
-        route = routes[name][rng.choice([other for other in names if other != name])]
+    for name, route in routes_to_others(topology, rng):
         packets = [rng.randbytes(rng.randrange(16, 120)) for _ in range(3)]
         stations.append(Station(machine, name, route, packets, lambda: rng.randrange(300)))
     assert run(machine, 400_000_000) in ("quiet", "time")

@@ -9,9 +9,9 @@ import pytest
 
 from nectar.hdl.cab.addresses import REG, REGIONS, Irq
 from nectar.sim.topology import Topology
-from nectar.software.backends.engine import EngineMachine
+from nectar.software.backends.engine.machine import EngineMachine
 from nectar.software.backends.processor import Processor
-from nectar.software.door import BusError, Door, OperationKind
+from nectar.software.door import BusError, Door
 from nectar.verification import seeds
 from nectar.verification.sim.traffic import run
 from nectar.verification.sim.vcd import read
@@ -153,15 +153,3 @@ def test_the_engine_does_what_the_reference_does_at_every_edge(tmp_path, seed):
     assert software.seen == seen
     assert seen[-1][0] == "end"
     assert any(item[0] == "interrupt" for item in seen) and any("refused" in item for item in seen)
-
-
-def test_the_numbers_of_the_operations_are_those_of_the_door():
-    """The C++ core counts its operations from the same numbers as software.door."""
-    import re
-    from importlib.resources import files
-
-    text = files("nectar.sim").joinpath("processor.h").read_text()
-    names = re.search(r"enum class Op : std::uint8_t \{ MODE = 0, WRITE = 1, (.*?) \};", text)[1].split(", ")
-    assert ["MODE", "WRITE", *names] == [kind.name for kind in OperationKind] and [
-        int(kind) for kind in OperationKind
-    ] == list(range(10))

@@ -8,11 +8,10 @@ import pytest
 from nectar.hdl.cab.addresses import REG, Irq
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import load
-from nectar.software.backends.engine import EngineMachine
-from nectar.software.datalink.routes import named_routes
+from nectar.software.backends.engine.machine import EngineMachine
 from nectar.verification import seeds
 from nectar.verification.sim.test_fiber import varied
-from nectar.verification.sim.traffic import Station, run
+from nectar.verification.sim.traffic import Station, routes_to_others, run
 
 
 class Alarms(Station):
@@ -49,11 +48,8 @@ def record(topology, seed, **options):
     """All that can be seen of a run: why and when it ended, every symbol, every packet, every reading of a clock."""
     rng = seeds.rng(seed)
     machine = EngineMachine(topology, log_control=True, log_data=True, **options)
-    routes = named_routes(topology)
-    names = list(topology.cabs)
     stations = []
-    for name in names:
-        route = routes[name][rng.choice([other for other in names if other != name])]
+    for name, route in routes_to_others(topology, rng):
         packets = [rng.randbytes(rng.randrange(64, 200)) for _ in range(rng.randrange(1, 4))]
         pause = seeds.rng(rng.random())
         stations.append(

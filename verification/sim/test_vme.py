@@ -5,11 +5,13 @@ import pytest
 
 from nectar.hdl.cab.addresses import REG, REGIONS
 from nectar.hdl.cab.regions import PAGE_BITS, PAGES
+from nectar.sim.adapter import VME_PINS
 from nectar.sim.profile import MODERN, PROTOTYPE
 from nectar.sim.topology import load
-from nectar.software.backends.engine import EngineMachine
+from nectar.software.backends.engine.machine import EngineMachine
 from nectar.software.door import BusError
 from nectar.software.machine import node_name
+from nectar.software.node.layout import ACKNOWLEDGE
 from nectar.verification import seeds
 from nectar.verification.cab.vme.backplane import Backplane, point
 from nectar.verification.cab.vme.checker import Checker
@@ -19,22 +21,8 @@ from nectar.verification.sim.vcd import read
 BASE, SIZE = REGIONS["data"].base, 1 << 13
 TABLE = REGIONS["protection"].base + 31 * PAGES
 LEVEL, VECTOR = 5, 0xA7
-ACKNOWLEDGE = 0x800000
-PINS = (
-    "as_n",
-    "ds_n",
-    "write_n",
-    "lword_n",
-    "iack_n",
-    "address",
-    "am",
-    "data",
-    "iackin_n",
-    "dtack_pull",
-    "berr_pull",
-    "irq_pull",
-    "data_drive",
-)
+#: Of the board's data lines a waveform has whether they drive the bus.
+PINS = tuple("data_drive" if pin == "data_out" else pin for pin in VME_PINS)
 
 
 def run(node, profile=PROTOTYPE, interrupts=0, **options):

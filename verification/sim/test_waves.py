@@ -8,7 +8,7 @@ import pylibfst
 import pytest
 
 from nectar.sim.topology import load
-from nectar.software.backends.engine import EngineMachine
+from nectar.software.backends.engine.machine import EngineMachine
 from nectar.verification.sim.traffic import Station, run
 from nectar.verification.sim.vcd import read, scopes
 

@@ -5,12 +5,21 @@ import asyncio
 from ...hdl.cab.addresses import REG, REGIONS, Irq
 from ...hdl.hub.commands import Op
 from ...hdl.link.symbol import ANY_HUB
+from ...software.datalink.routes import named_routes
 
-__all__ = ["Station", "run"]
+__all__ = ["Station", "run", "routes_to_others"]
 
 DATA = REGIONS["data"].base
 _BUFFER = DATA + 0x10000
 _FROM_LIST = {name: REG[name].address for name in REG}
+
+
+def routes_to_others(topology, rng):
+    """(CAB, route to another CAB, which ``rng`` chooses) for each CAB of a topology, one at a time."""
+    routes = named_routes(topology)
+    names = list(topology.cabs)
+    for name in names:
+        yield name, routes[name][rng.choice([other for other in names if other != name])]
 
 
 class Station:

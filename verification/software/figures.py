@@ -11,7 +11,7 @@ from nectar.hdl.hub.commands import TEST
 from nectar.hdl.link.symbol import Control
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import load
-from nectar.software.backends.engine import EngineMachine
+from nectar.software.backends.engine.machine import EngineMachine
 from nectar.software.packet import LAST_FRAGMENT, MAX_DATA, pack
 from nectar.software.system import System
 

@@ -7,17 +7,20 @@ import hypothesis
 
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import load
-from nectar.software.backends.engine import EngineMachine
-from nectar.software.backends.model import ModelMachine
+from nectar.software.backends.engine.machine import EngineMachine
+from nectar.software.backends.model.machine import ModelMachine
 from nectar.software.datalink.datalink import Switching
+from nectar.software.machine import Capability
 from nectar.software.system import System
 from nectar.verification import seeds
 
 __all__ = [
     "BACKENDS",
     "PORTS",
+    "clean",
     "drive",
     "held",
+    "hubs",
     "model",
     "nothing_leaks",
     "pattern",
@@ -78,6 +81,11 @@ def model(topology="hub:2", faults=(), memory_bytes=1 << 20, backend="model", no
         yield system
     finally:
         system.close()
+
+
+def hubs(system):
+    """The HUBs of a system whose machine lets their state be looked at; else none."""
+    return system.machine.hubs.values() if Capability.HUBS in system.machine.capabilities else ()
 
 
 def run_task(task, *args, leaks=False, protected=False, **options):
@@ -152,3 +160,32 @@ async def receive_all(cab, mailbox, count, pause_us=0):
         if pause_us:
             await cab.sleep(pause_us)
     return got
+
+
+def clean(system, *ignored):
+    """All counters of errors are 0, no message is lost, no memory but the headers' is in use."""
+    sent = received = 0
+    for cab in system.cabs:
+        sent += cab.datagram.counters.messages_sent
+        received += cab.datagram.counters.messages_received
+        link, counters = cab.datalink.counters, cab.datagram.counters
+        for name in (
+            "crc_errors",
+            "framing_errors",
+            "too_long",
+            "short",
+            "unknown_protocol",
+            "refused",
+            "hold_expired",
+            "stalled",
+            "ready_recovered",
+            "reply_timeouts",
+            "stray_replies",
+            "fiber_errors",
+        ):
+            assert name in ignored or getattr(link, name) == 0, (cab.name, name)
+        for name in ("incomplete", "damaged", "orphans", "misdelivered", "malformed"):
+            assert getattr(counters, name) == 0, (cab.name, name)
+    assert sent == received
+    for hub in hubs(system):
+        assert not any(hub.errors), hub.name

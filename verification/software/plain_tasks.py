@@ -1,11 +1,10 @@
 """Tasks for four CABs that make every kind of call; ``test_plain`` runs them with plain functions, too.
 
-All bytes and pauses are drawn from a seed. Each returns all that it has seen, with the times.
+All bytes and pauses are drawn. Each returns all that it has seen, with the times.
 """
 
-import random
-
 from nectar.software.errors import TimedOut
+from nectar.verification import seeds
 from nectar.verification.software.helpers import pattern
 
 __all__ = ["TASKS"]
@@ -16,7 +15,7 @@ PORT, SERVICE, BOX, LATE = 5, 6, 7, 8
 
 async def server(cab, seed):
     """CAB1: a byte stream, a service, a mailbox in which it reserves places."""
-    draw, seen = random.Random(seed), []
+    draw, seen = seeds.rng("plain", seed), []
     service = cab.request.serve(SERVICE)
     listener = cab.stream.listen(PORT)
     connection = await listener.accept()
@@ -45,7 +44,7 @@ async def server(cab, seed):
 
 async def streamer(cab, seed):
     """CAB2: sends the byte stream, calls the service, takes the multicast."""
-    draw, seen = random.Random(seed), []
+    draw, seen = seeds.rng("plain", seed), []
     connection = await cab.stream.connect((1, PORT))
     for _ in range(STEPS):
         await connection.send(pattern(draw.randrange(1, 5000), seed))
@@ -62,7 +61,7 @@ async def streamer(cab, seed):
 
 async def caller(cab, seed):
     """CAB3: calls that overlap, datagrams and multicasts, time-outs."""
-    draw, seen = random.Random(seed), []
+    draw, seen = seeds.rng("plain", seed), []
     for _ in range(STEPS // 2):
         calls = [await cab.request.start((1, SERVICE), pattern(draw.randrange(1500), seed)) for _ in range(2)]
         for call in calls:
@@ -80,7 +79,7 @@ async def caller(cab, seed):
 
 async def local(cab, seed):
     """CAB4: what stays on one CAB: threads, locks, conditions, memory; then what CAB3 sends."""
-    draw, seen = random.Random(seed), []
+    draw, seen = seeds.rng("plain", seed), []
     lock = cab.lock("the log")
     changed = cab.condition(lock, "a change")
 

@@ -1,31 +1,24 @@
-"""The cocotb back end as a Machine: how a run ends, what software may do, what goes wrong and how it is told.
-
-The engine's counterpart is ``test_engine_machine.py``.
-"""
+"""The cocotb back end as a Machine: what every machine does (``machine_scenarios``), and what this one does
+besides: its list of symbols, and machines one after the other on the boards of one simulation."""
 
 from contextlib import contextmanager
 
 import cocotb
 import pytest
 
-from nectar.hdl.cab.addresses import REG, REGIONS, Irq
+from nectar.hdl.cab.addresses import REG, Irq
 from nectar.hdl.hub.commands import Op
 from nectar.hdl.link.symbol import Control, command
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import Topology
-from nectar.software.backends.cocotb import CocotbMachine
-from nectar.software.door import BusError
+from nectar.software.backends.cocotb.machine import CocotbMachine
 from nectar.software.machine import QUIET, STOPPED, TIME
 from nectar.software.system import System
 from nectar.verification.bench import Bench
+from nectar.verification.software import machine_scenarios
+from nectar.verification.software.machine_scenarios import BUS_ERRORS, CYCLE, DATA, RESET, SCENARIOS
 from nectar.verification.system.topologies import ONE_HUB
 from nectar.verification.system.verilog import TOP, system
-
-DATA = REGIONS["data"].base
-HOLE = REGIONS["vme"].base
-CYCLE = PROTOTYPE.cab_period_ps
-#: Edges of reset (docs/engine.md).
-RESET = 4
 
 claim = cocotb.test(timeout_time=5, timeout_unit="ms")
 
@@ -54,74 +47,58 @@ def writer(door, *words):
     return main()
 
 
-# -- how a run ends --------------------------------------------------------------------------------------
-@claim
-async def a_run_ends_when_its_predicate_says_so_after_a_turn(dut):
-    with machine_of() as machine:
-        turns = []
+# -- what every machine does ---------------------------------------------------------------------------
 
-        async def main():
-            for _ in range(5):
-                turns.append(await machine.doors["CAB1"].now())
-                machine.doors["CAB1"].spend(10)
 
-        machine.start("CAB1", main())
-        assert await machine.run(lambda: len(turns) == 3) == STOPPED
-        assert turns == [0, 10, 20]
-        assert machine.time_ps == (RESET + 20) * CYCLE
-        assert await machine.run(lambda: True) == STOPPED
-        assert machine.time_ps == (RESET + 20) * CYCLE
-        assert await machine.run(never) == QUIET
-        assert turns == [0, 10, 20, 30, 40]
+def on(scenario):
+    """A claim that a machine does a scenario."""
+
+    async def claimed(dut):
+        with machine_of() as machine:
+            await scenario(machine)
+
+    claimed.__name__ = claimed.__qualname__ = scenario.__name__
+    return claim(claimed)
+
+
+globals().update({scenario.__name__: on(scenario) for scenario in SCENARIOS})
 
 
 @claim
-async def a_run_ends_at_the_time_given_and_goes_on_from_there(dut):
-    """Clock edges at that time itself are not done."""
+async def a_bus_error_is_raised_where_it_is_awaited(dut):
+    for kind in BUS_ERRORS:
+        with machine_of() as machine:
+            await machine_scenarios.a_bus_error_is_raised_where_it_is_awaited(machine, kind)
+
+
+@claim
+async def software_may_be_given_later(dut):
+    """Time goes on to the time given: it is the simulator's."""
     with machine_of() as machine:
-        seen = []
-
-        async def main():
-            machine.doors["CAB1"].spend(100)
-            seen.append(await machine.doors["CAB1"].now())
-
-        machine.start("CAB1", main())
-        edge = (RESET + 100) * CYCLE
-        for until in (1, 1_000_000, 1_000_001, edge):
-            assert await machine.run(never, until) == TIME
-            assert machine.time_ps == until and not seen
-        assert await machine.run(never, 1_000_000) == TIME
-        assert machine.time_ps == edge
-        assert await machine.run(never, edge + 1) in (TIME, QUIET)
-        assert seen == [100]
+        await machine_scenarios.software_may_be_given_later(machine, TIME)
 
 
+@claim
+async def a_handler_that_waits_for_an_interrupt_is_told_so(dut):
+    with machine_of() as machine:
+        await machine_scenarios.a_handler_that_waits_for_an_interrupt_is_told_so(
+            machine, "an interrupt handler cannot wait for an interrupt: it holds all of them off"
+        )
+
+
+@claim
+async def of_a_number_the_low_bytes_are_stored(dut):
+    with machine_of() as machine:
+        await machine_scenarios.of_a_number_the_low_bytes_are_stored(machine, -(1 << 80) + 3, 2)
+
+
+# -- how a run ends ------------------------------------------------------------------------------------
 @claim
 async def a_machine_is_quiet_when_nothing_can_happen_and_not_before(dut):
-    """A timer, a symbol on a long fiber and a computing CPU each keep it from being quiet."""
+    """A timer, a symbol on a long fiber and a computing CPU each keep it from being quiet. A timer of 1000 cycles: the
+    simulator takes much longer than the engine."""
     with machine_of() as machine:
-        assert await machine.run(never) == QUIET
-        # Behind a reset a HUB clears its counters, 20 cycles a port, and looks at each once more, 3 cycles
-        # (docs/monitor.md).
-        assert machine.time_ps < (23 * 16 + 64) * CYCLE
-
-        woken = []
-
-        async def main():
-            door = machine.doors["CAB1"]
-            door.write(REG["TIMER_COMPARE"].address, await door.read(REG["TIMER_NOW"].address) + 1000)
-            door.attach(handler)
-            door.write(REG["IRQ_ENABLE"].address, 1 << Irq.TIMER)
-            await door.wait()
-            woken.append(await door.now())
-
-        async def handler():
-            machine.doors["CAB1"].write(REG["IRQ_PENDING"].address, 1 << Irq.TIMER)
-
-        began = machine.time_ps
-        machine.start("CAB1", main())
-        assert await machine.run(never) == QUIET
-        assert len(woken) == 1 and 1000 < woken[0] - (began // CYCLE - RESET) < 1100
+        await machine_scenarios.a_machine_is_not_quiet_while_a_timer_runs(machine, 1000)
 
     with machine_of(log_control=True) as machine:
         # 500 m of fiber each way: the reply is under way for 5 us, while every board sleeps.
@@ -136,22 +113,18 @@ async def a_machine_is_quiet_when_nothing_can_happen_and_not_before(dut):
 
 
 @claim
-async def software_may_be_given_later_and_only_once(dut):
+async def software_that_is_given_later_begins_in_the_next_cycle(dut):
     with machine_of() as machine:
         seen = []
 
-        async def main(name):
-            seen.append((name, await machine.doors[name].now()))
+        async def main():
+            seen.append(await machine.doors["CAB2"].now())
 
         assert await machine.run(never) == QUIET
         before = machine.time_ps
-        machine.start("CAB2", main("CAB2"))
+        machine.start("CAB2", main())
         assert await machine.run(never) == QUIET
-        assert seen == [("CAB2", before // CYCLE - RESET + 1)]
-        second = main("CAB2")
-        with pytest.raises(RuntimeError, match="CAB2 has its software already"):
-            machine.start("CAB2", second)
-        second.close()
+        assert seen == [before // CYCLE - RESET + 1]
 
 
 @claim
@@ -223,72 +196,6 @@ async def symbols_on_the_fibers_are_written_down_as_asked(dut):
 
 
 # -- what goes wrong -------------------------------------------------------------------------------------
-@claim
-async def an_exception_of_the_software_passes_through_and_its_cpu_stops(dut):
-    with machine_of() as machine:
-        seen = []
-
-        async def bad():
-            await machine.doors["CAB1"].now()
-            machine.doors["CAB1"].write(DATA, 1)
-            raise ZeroDivisionError("no")
-
-        async def good():
-            machine.doors["CAB2"].spend(100)
-            seen.append(await machine.doors["CAB2"].now())
-
-        machine.start("CAB1", bad())
-        machine.start("CAB2", good())
-        with pytest.raises(ZeroDivisionError, match="no"):
-            await machine.run(never)
-        assert await machine.run(never) == QUIET
-        assert seen == [100]
-
-
-@claim
-async def a_bus_error_is_raised_where_it_is_awaited_else_by_the_run(dut):
-    with machine_of() as machine:
-        seen = []
-
-        async def heard():
-            door = machine.doors["CAB1"]
-            door.write(HOLE + 8, 5)
-            try:
-                await door.now()
-            except BusError as error:
-                seen.append((error.address, error.write))
-            seen.append(await door.read(REG["ID"].address))
-
-        async def unheard():
-            machine.doors["CAB2"].spend(100)
-            machine.doors["CAB2"].write(HOLE, 1)
-
-        machine.start("CAB1", heard())
-        machine.start("CAB2", unheard())
-        with pytest.raises(BusError, match="store to 0x800000"):
-            await machine.run(never)
-        assert seen[0] == (HOLE + 8, True) and len(seen) == 2
-        assert await machine.run(never) == QUIET
-
-
-@claim
-async def a_closed_machine_says_so_and_its_software_has_ended(dut):
-    ended = []
-
-    async def main():
-        try:
-            await machine.doors["CAB1"].wait()
-        finally:
-            ended.append(True)
-
-    machine = CocotbMachine(ONE_HUB, PROTOTYPE)
-    machine.start("CAB1", main())
-    await machine.run(never)
-    machine.close()
-    machine.close()
-    assert ended == [True]
-    with pytest.raises(RuntimeError, match="closed"):
-        await machine.run(never)
 
 
 @claim

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import Topology, load
-from nectar.software.backends.engine import EngineMachine
-from nectar.software.backends.model import ModelMachine
+from nectar.software.backends.engine.machine import EngineMachine
+from nectar.software.backends.model.machine import ModelMachine
 from nectar.software.datalink.map import Map
 from nectar.software.datalink.options import Options
 from nectar.software.datalink.routes import named_routes

@@ -7,7 +7,8 @@ import pytest
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import load
 from nectar.software import ProgramError
-from nectar.software.backends.engine import EngineMachine
+from nectar.software.backends.engine.machine import EngineMachine
+from nectar.software.errors import CapabilityError
 from nectar.software.latency import stages
 from nectar.software.system import System
 
@@ -86,6 +87,9 @@ def test_what_was_not_noted_is_told():
             stages(system, "CAB3", "CAB1", 1)
         with pytest.raises(ProgramError, match="no CAB 'CAB9'"):
             stages(system, "CAB3", "CAB9")
+    with model(backend="engine") as system:
+        with pytest.raises(ProgramError, match="nothing was noted .*: write TRACE = True into the program"):
+            stages(system, "CAB1", "CAB2")
     with model("figure7", trace=True) as system:
-        with pytest.raises(ProgramError, match="TRACE = True .* on the engine"):
+        with pytest.raises(CapabilityError, match="ModelMachine has no log of the symbols on its fibers"):
             stages(system, "CAB3", "CAB1")

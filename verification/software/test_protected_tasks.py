@@ -8,7 +8,7 @@ import pytest
 
 from nectar.hdl.cab.addresses import REG
 from nectar.hdl.cab.regions import DOMAINS
-from nectar.software.backends.modelcab import ModelCab
+from nectar.software.backends.model.cab import ModelCab
 from nectar.software.costs import PROTOTYPE
 from nectar.software.errors import (
     Fault,

@@ -15,7 +15,7 @@ from nectar.hdl.cab.addresses import REG
 from nectar.hdl.hub.commands import REPLY, Op
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import BUILT_IN, Topology, load
-from nectar.software.backends.model import ModelMachine
+from nectar.software.backends.model.machine import ModelMachine
 from nectar.software.datalink.map import Map
 from nectar.software.datalink.order import Order, cycle
 from nectar.software.datalink.route import Route

@@ -16,7 +16,7 @@ from nectar.software.datalink.options import Options
 from nectar.software.errors import CircuitError
 from nectar.verification import seeds
 
-from .helpers import held, model
+from .helpers import held, hubs, model
 
 QUICK = Options(watch_us=500, ready_us=15000, hold_us=1500, stall_us=4000, reply_us=2000, status_us=100, attempts=4)
 TOPOLOGIES = ["hub:2", "hub:5", "chain:3", "figure7", "mesh:2x2"]
@@ -96,7 +96,7 @@ def traffic(seed, lossy, memory_bytes=1 << 16, backend="model"):
         system.go()
         assert held(system) == before
         assert all(not cab.mailbox(mailbox).full for cab in system.cabs for mailbox in (1, 2))
-        assert all(not hub.connections for hub in getattr(system.machine, "hubs", {}).values())
+        assert all(not hub.connections for hub in hubs(system))
         dropped = sum(
             cab.datalink.counters.hold_expired
             + cab.datagram.counters.no_room

@@ -60,7 +60,7 @@ def program(main, *arguments):
 # -- back ends -------------------------------------------------------------------------------------------
 async def on_cocotb(topology, profile, scenario):
     """The record of ``scenario`` under cocotb; inside a cocotb test only."""
-    from ...software.backends.cocotb import CocotbMachine
+    from ...software.backends.cocotb.machine import CocotbMachine
 
     machine = CocotbMachine(topology, profile, log_data=True)
     try:
@@ -71,7 +71,7 @@ async def on_cocotb(topology, profile, scenario):
 
 def on_engine(topology, profile, scenario, **options):
     """The record of ``scenario`` on the engine; ``options`` are those of EngineMachine."""
-    from ...software.backends.engine import EngineMachine
+    from ...software.backends.engine.machine import EngineMachine
 
     machine = EngineMachine(topology, profile, log_data=True, **options)
     coroutine = scenario(machine, topology, profile)

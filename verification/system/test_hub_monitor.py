@@ -10,7 +10,7 @@ from nectar.hdl.hub.monitor_map import CounterId, Event
 from nectar.hdl.link.symbol import Control
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import load
-from nectar.software.backends.engine import EngineMachine
+from nectar.software.backends.engine.machine import EngineMachine
 from nectar.software.monitor import spans
 from nectar.software.packet import HEADER
 from nectar.software.system import System

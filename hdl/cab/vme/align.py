@@ -50,7 +50,8 @@ class Align(wiring.Component):
         """The oldest byte is the most significant one of the store."""
         m = Module()
         held = Signal(8 * HELD_BYTES)
-        left, chunk = Signal.like(held), Signal.like(held)
+        left = Signal.like(held)
+        chunk = Signal.like(held)
         kept = Signal.like(self.level)
         keep = Signal.like(held)
         m.d.comb += [

@@ -80,16 +80,23 @@ class VmeDma(wiring.Component):
     def elaborate(self, platform):
         """The list; the transfer; what software is told."""
         m = Module()
-        stop, cut = Signal(), Signal()
+        stop = Signal()
+        cut = Signal()
+        result = Signal(data.StructLayout({"berr": 1, "timeout": 1, "stopped": 1}))
         entries = fifo.SyncFIFO(width=Shape.cast(Job).width, depth=VME_LIST_DEPTH)
         m.submodules.entries = ResetInserter(stop | cut)(entries)
         m.submodules.transfer = transfer = Transfer(self.data_bytes)
         connect(m, transfer.port, flipped(self.port))
         connect(m, transfer.memory, flipped(self.memory))
+        self._enter(m, entries, result)
+        notify = self._work(m, entries, transfer, stop, cut)
+        self._tell(m, entries, transfer, notify, stop, cut, result)
+        return m
 
-        # 1. Who may enter something: not while the list is full, or what went wrong has not been read.
-        address, remote = Signal(ADDRESS_BITS), Signal(WORD_BITS)
-        result = Signal(data.StructLayout({"berr": 1, "timeout": 1, "stopped": 1}))
+    def _enter(self, m, entries, result):
+        """Who may enter something: not while the list is full, or what went wrong has not been read."""
+        address = Signal(ADDRESS_BITS)
+        remote = Signal(WORD_BITS)
         job = Signal(Job)
         m.d.comb += [
             self.vd_address.value.eq(address),
@@ -116,7 +123,8 @@ class VmeDma(wiring.Component):
         with m.If(self.vd_remote.write):
             m.d.sync += remote.eq(self.vd_remote.data)
 
-        # 2. One after the other.
+    def _work(self, m, entries, transfer, stop, cut):
+        """One entry after the other; returns whether the one at work is to be told of."""
         notify = Signal()
         m.d.comb += [
             stop.eq(self.vd_control.write & self.vd_control.data.stop),
@@ -129,8 +137,10 @@ class VmeDma(wiring.Component):
         ]
         with m.If(transfer.start):
             m.d.sync += notify.eq(transfer.job.notify)
+        return notify
 
-        # 3. What software is told.
+    def _tell(self, m, entries, transfer, notify, stop, cut, result):
+        """What software is told."""
         count = Signal.like(self.vd_status.value.done)
         limit = Signal.like(self.vd_threshold.data.bytes)
         before = Signal.like(transfer.arrived)
@@ -157,4 +167,3 @@ class VmeDma(wiring.Component):
             m.d.sync += result.stopped.eq(~cut | transfer.stopped)
         with m.Elif(self.vd_result.write):
             m.d.sync += result.as_value().eq(0)
-        return m

@@ -84,7 +84,7 @@ class HostPort(wiring.Component):
         """One access at a time."""
         m = Module()
         pins, port = self.pins, self.access
-        want, waits, wanted = Signal(), Signal(), Signal()
+        want, waits, wanted = (Signal(name=name) for name in ("want", "waits", "wanted"))
         lines = Cat(pins.adr, pins.we, pins.sel, pins.dat_w)
         asked = Signal(len(lines), reset_less=True)
         read = Signal(WORD_BITS, reset_less=True)

@@ -56,7 +56,9 @@ class Interrupter(wiring.Component):
         asked = self.vme_interrupt.data
         pending = Signal(LEVELS)
         level = Signal(3, reset_less=True)  # of the acknowledgment that is answered
-        waits, vector = Signal(), Signal(8)  # of the level on the lines
+        # Of the level on the lines.
+        waits = Signal()
+        vector = Signal(8)
         m.d.comb += [
             self.irq_pull.eq(pending & ~Mux(self.dtack, 1 << level >> 1, 0)),
             self.vme_interrupt.value.pending.eq(pending),
@@ -76,7 +78,7 @@ class Interrupter(wiring.Component):
         m.submodules.strobes = strobes = Synchroniser(3)
         m.submodules.passed = passed = StrobeWatch()
         m.submodules.alive = alive = StrobeWatch()  # DS0* has not been high since the acknowledgment was taken for ours
-        as_low, ds_low, iackin = Signal(), Signal(), Signal()
+        as_low, ds_low, iackin = (Signal(name=name) for name in ("as_low", "ds_low", "iackin"))
         m.d.comb += [
             strobes.lines_n.eq(Cat(self.as_n, self.ds_n[0], self.iackin_n)),
             Cat(as_low, ds_low, iackin).eq(strobes.value),

@@ -64,6 +64,30 @@ class MasterPort(wiring.Signature):
         )
 
 
+class _Signals:
+    """What the sections of the master share. ``before``: cycles from the lines to the strobes; ``longest``: from the
+    strobes to an answer, or for the bus, at most."""
+
+    def __init__(self, before, longest):
+        # The lines.
+        self.as_low = Signal()
+        self.berr = Signal()
+        self.free = Signal()
+        self.driving = Signal()
+
+        # The transfer.
+        self.strobe = Signal(2)
+        self.taken_strobe = Signal(2, reset_less=True)
+        self.wide = Signal(reset_less=True)
+        self.last = Signal(reset_less=True)
+
+        # How long.
+        self.setup = Signal(range(before + 1), reset_less=True)
+        self.left = Signal(range(longest), reset_less=True)
+        self.waits = Signal()
+        self.answered = Signal()
+
+
 class VmeMaster(wiring.Component):
     """Makes transfers.
 
@@ -126,142 +150,165 @@ class VmeMaster(wiring.Component):
     def elaborate(self, platform):
         """Bus, address, strobes, answer, again."""
         m = Module()
-        port = self.port
+        before = self._cycles(max(Ns.ADDRESS_SETUP, Ns.DATA_SETUP))
+        s = _Signals(before, max(self._timeout, self._grant))
+        self._watch_lines(m, s)
+        self._lanes(m, s)
+        held = self._hold_lines(m, s)
+        self._await_data(m, s)
+        idle, between, strobed = self._cycle(m, s)
+        self._tell(m, s, strobed, held)
+        self._follow(m, s, idle, between, held, before)
+        return m
+
+    def _watch_lines(self, m, s):
+        """The lines in our clock."""
         m.submodules.lines = lines = Synchroniser(3)
-        as_low, dtack, berr = Signal(), Signal(), Signal()
-        free = Signal()
+        dtack = Signal()
         m.d.comb += [
             lines.lines_n.eq(Cat(self.as_n, self.dtack_n, self.berr_n)),
-            Cat(as_low, dtack, berr).eq(lines.value),
-            free.eq(~dtack & ~berr),
+            Cat(s.as_low, dtack, s.berr).eq(lines.value),
+            s.free.eq(~dtack & ~s.berr),
         ]
 
-        # 1. What a transfer looks like on the lines.
+    def _lanes(self, m, s):
+        """What a transfer looks like on the lines."""
+        port = self.port
         m.submodules.lanes_out = lanes_out = Lanes()
         m.submodules.lanes_in = lanes_in = Lanes()
-        strobe, taken_strobe = Signal(2), Signal(2, reset_less=True)
-        wide, last = Signal(reset_less=True), Signal(reset_less=True)
         m.d.comb += [
-            strobe.eq(Mux(port.size == 0, Mux(port.address[0], 0b01, 0b10), 0b11)),
+            s.strobe.eq(Mux(port.size == 0, Mux(port.address[0], 0b01, 0b10), 0b11)),
             lanes_out.wide.eq(port.size == 2),
-            lanes_out.strobe.eq(strobe),
+            lanes_out.strobe.eq(s.strobe),
             lanes_out.high.eq(port.address[1]),
             lanes_out.word_in.eq(port.data),
-            lanes_in.wide.eq(wide),
+            lanes_in.wide.eq(s.wide),
             lanes_in.lines_in.eq(self.data_in),
         ]
 
-        def register(value):
-            """A register for ``value``, which is anything behind a reset."""
-            behind = Signal.like(value, reset_less=True)
-            m.d.comb += value.eq(behind)
-            return behind
+    def _hold_lines(self, m, s):
+        """Registers behind the lines, which are anything behind a reset; returns them by the names of the lines."""
+        held = {}
+        for name, line in (
+            ("address", self.address_out),
+            ("am", self.am_out),
+            ("lword_n", self.lword_n_out),
+            ("write_n", self.write_n_out),
+            ("data", self.data_out),
+            ("read_data", self.port.read_data),
+        ):
+            held[name] = Signal.like(line, reset_less=True, name=f"{line.name}_held")
+            m.d.comb += line.eq(held[name])
+        m.d.comb += [drive.eq(s.driving) for drive in (self.address_drive, self.as_drive, self.ds_drive)]
+        return held
 
-        address, am, lword_n, write_n = (
-            register(value) for value in (self.address_out, self.am_out, self.lword_n_out, self.write_n_out)
-        )
-        data_out, read_data = register(self.data_out), register(port.read_data)
-        driving = Signal()
-        m.d.comb += [drive.eq(driving) for drive in (self.address_drive, self.as_drive, self.ds_drive)]
-
-        # 2. How long: from the lines to the strobes, from the answer to its data, for an answer or the bus at most.
-        before = self._cycles(max(Ns.ADDRESS_SETUP, Ns.DATA_SETUP))
-        setup = Signal(range(before + 1), reset_less=True)
-        left = Signal(range(max(self._timeout, self._grant)), reset_less=True)
-        waits = Signal()
+    def _await_data(self, m, s):
+        """From the answer to its data."""
         skew = self._cycles(Ns.SKEW) - 1
-        answered = Signal()
         if skew:
             late_data = Signal(range(skew + 1))
-            m.d.comb += answered.eq(~free & (late_data == 0))
-            with m.If(free):
+            m.d.comb += s.answered.eq(~s.free & (late_data == 0))
+            with m.If(s.free):
                 m.d.sync += late_data.eq(skew)
             with m.Elif(late_data != 0):
                 m.d.sync += late_data.eq(late_data - 1)
         else:
-            m.d.comb += answered.eq(~free)
+            m.d.comb += s.answered.eq(~s.free)
 
-        # 3. The cycle.
-        def end():
-            m.d.sync += self.as_n_out.eq(1)
-            m.next = "END"
+    def _end(self, m):
+        """The last transfer of the cycle is over."""
+        m.d.sync += self.as_n_out.eq(1)
+        m.next = "END"
 
+    def _cycle(self, m, s):
+        """The cycle; returns whether it is idle, between two transfers, or in one."""
+        port = self.port
         m.d.sync += port.done.eq(0)
         with m.FSM(name="master") as fsm:
             idle, between, gives, strobed = (fsm.ongoing(state) for state in ("IDLE", "BETWEEN", "GIVE", "TRANSFER"))
             m.d.comb += self.want.eq(Mux(idle, port.valid & port.first, ~gives))
-            m.d.sync += left.eq(Mux(waits, left - 1, Mux(idle | gives, self._grant - 1, self._timeout - 1)))
+            m.d.sync += s.left.eq(Mux(s.waits, s.left - 1, Mux(idle | gives, self._grant - 1, self._timeout - 1)))
             with m.State("IDLE"):
-                with m.If(port.valid & port.first):
-                    with m.If(self.owner & ~as_low & free):
-                        m.d.comb += port.ready.eq(1)
-                        m.d.sync += [driving.eq(1), self.data_drive.eq(Cat(port.write, port.write & lanes_out.wide))]
-                        m.next = "ADDRESS"
-                    with m.Elif(left == 0):
-                        m.d.comb += port.ready.eq(1)
-                        m.d.sync += port.done.eq(1)
-                        m.next = "GIVE"
-                    with m.Else():
-                        m.d.comb += waits.eq(1)
+                self._get_bus(m, s)
             with m.State("ADDRESS"):
-                with m.If(setup == 0):
+                with m.If(s.setup == 0):
                     m.d.sync += self.as_n_out.eq(0)
                     m.next = "STROBE"
             with m.State("STROBE"):
-                with m.If((setup == 0) & free):
-                    m.d.sync += self.ds_n_out.eq(~taken_strobe)
+                with m.If((s.setup == 0) & s.free):
+                    m.d.sync += self.ds_n_out.eq(~s.taken_strobe)
                     m.next = "TRANSFER"
-                with m.Elif(left == 0):
+                with m.Elif(s.left == 0):
                     m.d.sync += port.done.eq(1)
-                    end()
+                    self._end(m)
                 with m.Else():
-                    m.d.comb += waits.eq(1)
+                    m.d.comb += s.waits.eq(1)
             with m.State("TRANSFER"):
-                with m.If(answered | (left == 0)):
+                with m.If(s.answered | (s.left == 0)):
                     m.d.sync += [self.ds_n_out.eq(3), port.done.eq(1)]
-                    with m.If(last | ~answered | berr):
-                        end()
+                    with m.If(s.last | ~s.answered | s.berr):
+                        self._end(m)
                     with m.Else():
                         m.next = "BETWEEN"
                 with m.Else():
-                    m.d.comb += waits.eq(1)
+                    m.d.comb += s.waits.eq(1)
             with m.State("BETWEEN"):
                 with m.If(port.valid):
                     m.d.comb += port.ready.eq(1)
                     m.next = "STROBE"
                 with m.Elif(port.finish):
-                    end()
+                    self._end(m)
             with m.State("END"):
                 # The lines hold for a cycle after the strobes.
-                m.d.comb += waits.eq(1)
-                m.d.sync += [driving.eq(0), self.data_drive.eq(0)]
-                with m.If(free | (left == 0)):
+                m.d.comb += s.waits.eq(1)
+                m.d.sync += [s.driving.eq(0), self.data_drive.eq(0)]
+                with m.If(s.free | (s.left == 0)):
                     m.next = "GIVE"
             with m.State("GIVE"):
                 # Whoever else wants the bus gets it now.
                 m.next = "IDLE"
+        return idle, between, strobed
 
-        # 4. The lines follow what is asked until it is taken.
+    def _get_bus(self, m, s):
+        """A transfer waits for the bus, but not for ever."""
+        port, wide = self.port, m.submodules.lanes_out.wide
+        with m.If(port.valid & port.first):
+            with m.If(self.owner & ~s.as_low & s.free):
+                m.d.comb += port.ready.eq(1)
+                m.d.sync += [s.driving.eq(1), self.data_drive.eq(Cat(port.write, port.write & wide))]
+                m.next = "ADDRESS"
+            with m.Elif(s.left == 0):
+                m.d.comb += port.ready.eq(1)
+                m.d.sync += port.done.eq(1)
+                m.next = "GIVE"
+            with m.Else():
+                m.d.comb += s.waits.eq(1)
+
+    def _tell(self, m, s, strobed, held):
+        """What came of a transfer."""
         m.d.sync += [
-            port.berr.eq(strobed & berr),
-            port.timeout.eq(~(strobed & answered)),
-            read_data.eq(lanes_in.word_out),
+            self.port.berr.eq(strobed & s.berr),
+            self.port.timeout.eq(~(strobed & s.answered)),
+            held["read_data"].eq(m.submodules.lanes_in.word_out),
         ]
+
+    def _follow(self, m, s, idle, between, held, before):
+        """The lines follow what is asked until it is taken."""
+        port, lanes_out = self.port, m.submodules.lanes_out
         with m.If(idle):
             m.d.sync += [
-                address.eq(port.address[1:]),
-                am.eq(port.am),
-                lword_n.eq(~lanes_out.wide),
-                write_n.eq(~port.write),
+                held["address"].eq(port.address[1:]),
+                held["am"].eq(port.am),
+                held["lword_n"].eq(~lanes_out.wide),
+                held["write_n"].eq(~port.write),
             ]
         with m.If(idle | between):
             m.d.sync += [
-                taken_strobe.eq(strobe),
-                wide.eq(lanes_out.wide),
-                last.eq(port.last),
-                data_out.eq(lanes_out.lines_out),
-                setup.eq(before),
+                s.taken_strobe.eq(s.strobe),
+                s.wide.eq(lanes_out.wide),
+                s.last.eq(port.last),
+                held["data"].eq(lanes_out.lines_out),
+                s.setup.eq(before),
             ]
-        with m.Elif(setup != 0):
-            m.d.sync += setup.eq(setup - 1)
-        return m
+        with m.Elif(s.setup != 0):
+            m.d.sync += s.setup.eq(s.setup - 1)

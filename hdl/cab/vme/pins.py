@@ -1,12 +1,14 @@
-"""The pins of the VME interface. Source: ANSI/IEEE 1014, chapters 2 to 4 (the lines); docs/vme.md (how they are told
-apart for an FPGA)."""
+"""The pins of the VME interface, and the switches that say where the board is on the bus.
+
+Source: ANSI/IEEE 1014, chapters 2 to 4 (the lines); docs/vme.md (how they are told apart for an FPGA).
+"""
 
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from .numbers import LEVELS
 
-__all__ = ["ADDRESS_LINES", "VmePins"]
+__all__ = ["ADDRESS_LINES", "Select", "VmePins"]
 
 #: Address lines A31 to A01.
 ADDRESS_LINES = 31
@@ -71,3 +73,18 @@ class VmePins(wiring.Signature):
                 "data_drive": Out(2),
             }
         )
+
+
+class Select(wiring.Signature):
+    """Where the board is in the address space of the bus; seen from the board. Switches: they stay.
+
+    Members
+    -------
+    a24 : In(1), a24_half : In(1)
+        It answers in A24, where A23 is ``a24_half``: to the first 8 Mbyte of its map.
+    a32 : In(1), a32_base : In(8)
+        It answers in A32, where A31 to A24 are ``a32_base``: to its whole map.
+    """
+
+    def __init__(self):
+        super().__init__({"a24": In(1), "a24_half": In(1), "a32": In(1), "a32_base": In(8)})

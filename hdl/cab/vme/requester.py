@@ -68,13 +68,16 @@ class Requester(wiring.Component):
         """One request at a time; a grant is taken or passed on, once."""
         m = Module()
         m.submodules.lines = lines = Synchroniser(2 * _LINES + 1)
-        br, bgin, bclr = Signal(_LINES), Signal(_LINES), Signal()
+        br = Signal(_LINES)
+        bgin = Signal(_LINES)
+        bclr = Signal()
         m.d.comb += [
             lines.lines_n.eq(Cat(self.br_n, self.bgin_n, self.bclr_n)),
             Cat(br, bgin, bclr).eq(lines.value),
         ]
         m.submodules.onward = onward = StrobeWatch()  # a grant goes on, until BGIN* rises
-        requesting, granted = Signal(), Signal()
+        requesting = Signal()
+        granted = Signal()
         ours = Signal(_LINES)
         m.d.comb += [
             ours.eq(1 << self.level),
@@ -84,7 +87,7 @@ class Requester(wiring.Component):
             self.bgout_n.eq(self.bgin_n | Mux(onward.now, 0, ours)),
         ]
         least = max(cycles(Ns.BUSY, self.period_ps) - 2, 0)  # BBSY* stays for two cycles more
-        busy = Signal(range(least + 1), reset_less=True) if least else Const(0)
+        busy = Signal(range(least + 1), name="busy", reset_less=True) if least else Const(0)
         unseen = Signal(SEEN_AFTER, reset_less=True)
         with m.FSM(name="requester"):
             with m.State("IDLE"):

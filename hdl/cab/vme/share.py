@@ -42,7 +42,7 @@ class ShareMaster(wiring.Component):
         """A turn lasts from a first transfer that is taken to the end of the cycle."""
         m = Module()
         port = self.port
-        turn, held, chosen = Signal(), Signal(), Signal()
+        turn, held, chosen = (Signal(name=name) for name in ("turn", "held", "chosen"))
         last = Signal()
         m.d.comb += chosen.eq(Mux(held, turn, Mux(turn, ~self.a.valid, self.b.valid)))
         for number, asker in enumerate((self.a, self.b)):
@@ -88,7 +88,7 @@ class ShareAccess(wiring.Component):
         """A choice stays until the access is taken; the next one is made when it is done and nothing is locked."""
         m = Module()
         port = self.port
-        turn, busy, stays, chosen = Signal(), Signal(), Signal(), Signal()
+        turn, busy, stays, chosen = (Signal(name=name) for name in ("turn", "busy", "stays", "chosen"))
         locked = Signal()
         m.d.comb += [
             locked.eq(Mux(turn, self.b.lock, self.a.lock) & stays),

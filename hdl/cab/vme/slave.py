@@ -7,38 +7,23 @@ is visible to the node). docs/vme.md says what is answered how.
 from amaranth.hdl import C, Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import exact_log2
 
 from ..access import Access, AccessPort
 from ..memory import LANES
 from ..regions import REGIONS
 from ..registers import WORD_BITS
 from .lanes import Lanes
-from .numbers import BLOCK_BYTES, PERIOD_PS, Ns, check_period, cycles
-from .pins import ADDRESS_LINES
+from .numbers import PERIOD_PS, Ns, check_period, cycles
+from .pins import ADDRESS_LINES, Select
+from .slave_signals import SlaveSignals
 from .sync import EdgeWatch, StrobeWatch, Synchroniser
 
-__all__ = ["LOCK_NS", "Select", "VmeSlave"]
+__all__ = ["LOCK_NS", "VmeSlave"]
 
 #: How long a read that may be the first half of a read-modify-write keeps the CPU out.
 LOCK_NS = 10_000
 #: The two low bits of an address modifier.
 _PROGRAM, _BLOCK = 2, 3
-
-
-class Select(wiring.Signature):
-    """Where the board is in the address space of the bus; seen from the board. Switches: they stay.
-
-    Members
-    -------
-    a24 : In(1), a24_half : In(1)
-        It answers in A24, where A23 is ``a24_half``: to the first 8 Mbyte of its map.
-    a32 : In(1), a32_base : In(8)
-        It answers in A32, where A31 to A24 are ``a32_base``: to its whole map.
-    """
-
-    def __init__(self):
-        super().__init__({"a24": In(1), "a24_half": In(1), "a32": In(1), "a32_base": In(8)})
 
 
 class VmeSlave(wiring.Component):
@@ -102,306 +87,336 @@ class VmeSlave(wiring.Component):
         )
 
     def elaborate(self, platform):
-        """The strobes in our clock; the cycle; its transfers; the access to the map, behind or ahead of them."""
+        """The strobes in our clock; the cycle; its bytes; the access to the map, behind or ahead of them; the lock;
+        the transfers."""
         m = Module()
-        port = self.access
+        s = SlaveSignals(self._verify)
+        late_strobe = self._watch_strobes(m, s)
+        self._compare_address(m, s)
+        self._steer_bytes(m, s)
+        self._make_access(m, s)
+        self._choose_access(m, s)
+        self._hold_lock(m, s)
+        settled = self._settled(m, s, late_strobe)
+        soon = self._too_soon(m, s)
+        self._give_answer(m, s)
+        self._enter_cycle(m, s)
+        with m.FSM(name="slave"):
+            with m.State("WAIT"):
+                self._wait(m, s, soon)
+            with m.State("SETTLE"):
+                self._settle_strobes(m, s, settled)
+            with m.State("VERIFY"):
+                self._verify_cycle(m, s)
+            with m.State("BEGIN"):
+                self._begin(m, s)
+            with m.State("ACCESS"):
+                self._end_access(m, s)
+            with m.State("ARMED"):
+                # The data lines are valid a cycle before the answer.
+                m.d.sync += s.smooth.eq(s.may_flow)
+                self._answer(m, s)
+            with m.State("HOLD"):
+                self._hold(m, s)
+        return m
 
-        # 1. The strobes. Each assertion of AS* or of the data strobes changes its turn.
+    def _watch_strobes(self, m, s):
+        """The strobes in our clock, and which were asserted since they were last looked at.
+
+        Each assertion of AS* or of the data strobes changes its turn. Returns whether that of the data strobes has just
+        changed."""
         m.submodules.strobes = strobes = Synchroniser(3)
         m.submodules.answers = answers = Synchroniser(2)
         m.submodules.as_edge = as_edge = EdgeWatch()
         m.submodules.ds_edge = ds_edge = EdgeWatch()
         m.submodules.same = same = StrobeWatch()  # AS* has not been high since the cycle was taken for ours
         m.submodules.alive = alive = StrobeWatch()  # the data strobes have not been high since they were looked at
-        ds = Signal(2)
-        as_low = Signal()
         m.d.comb += [
             strobes.lines_n.eq(Cat(self.ds_n, self.as_n)),
-            Cat(ds, as_low).eq(strobes.value),
+            Cat(s.ds, s.as_low).eq(strobes.value),
             answers.lines_n.eq(Cat(self.dtack_n, self.berr_n)),
             as_edge.asserted.eq(~self.as_n),
             ds_edge.asserted.eq(~self.ds_n.all()),
             same.as_n.eq(self.as_n),
             alive.as_n.eq(self.ds_n.all()),
         ]
-
-        # 2. The cycle: what AS* came with.
-        renewed, fresh = Signal(), Signal()  # AS*, the data strobes were asserted since they were last looked at
-        as_before, as_pending, ds_before = (
-            Signal(name=name, reset_less=True) for name in ("as_before", "as_pending", "ds_before")
-        )
-        ds_pending = Signal(init=1)  # behind a reset what is there is looked at
+        as_before = Signal(reset_less=True)
+        ds_before = Signal(reset_less=True)
         m.d.comb += [
-            renewed.eq(as_pending | (as_edge.turn != as_before)),
-            fresh.eq(ds_pending | (ds_edge.turn != ds_before)),
+            s.renewed.eq(s.as_pending | (as_edge.turn != as_before)),
+            s.fresh.eq(s.ds_pending | (ds_edge.turn != ds_before)),
         ]
         m.d.sync += [
             as_before.eq(as_edge.turn),
-            as_pending.eq(renewed),
+            s.as_pending.eq(s.renewed),
             ds_before.eq(ds_edge.turn),
-            ds_pending.eq(fresh),
+            s.ds_pending.eq(s.fresh),
         ]
-        known = Signal()
-        ours, write, wide, block, program, moved, crossed = (
-            Signal(name=name, reset_less=True)
-            for name in ("ours", "write", "wide", "block", "program", "moved", "crossed")
-        )
-        address = Signal(port.address.shape(), reset_less=True)
-        strobe = Signal(2, reset_less=True)
-        matches = Signal()
-        a24 = Signal()
+        return ds_edge.turn != ds_before
+
+    def _compare_address(self, m, s):
+        """Whether the cycle on the lines is the board's."""
         m.d.comb += [
-            a24.eq(self.am[4]),
-            matches.eq(
+            s.a24.eq(self.am[4]),
+            s.matches.eq(
                 self.iack_n
                 & self.am[3]
                 & (self.am[4] == self.am[5])
                 & (self.am[:2] != 0)
                 & Mux(
-                    a24,
+                    s.a24,
                     self.select.a24 & (self.address[22] == self.select.a24_half),
                     self.select.a32 & (self.address[23:] == self.select.a32_base),
                 )
             ),
         ]
 
-        # 3. Bytes on the lines and in the word.
-        lines, taken = (
-            Signal(WORD_BITS, reset_less=True),
-            Signal(WORD_BITS, reset_less=True),
-        )  # a cycle ago; when the strobes were looked at
-        waiting = Signal()  # for the strobes of a transfer
+    def _steer_bytes(self, m, s):
+        """Bytes on the lines and in the word, and where the next transfer of a block goes."""
         m.submodules.lanes = lanes = Lanes()
         m.d.comb += [
-            lanes.wide.eq(wide),
-            lanes.strobe.eq(strobe),
-            lanes.high.eq(address[1]),
-            lanes.lines_in.eq(Mux(waiting, lines, taken)),
+            lanes.wide.eq(s.wide),
+            lanes.strobe.eq(s.strobe),
+            lanes.high.eq(s.address[1]),
+            lanes.lines_in.eq(Mux(s.waiting, s.lines, s.taken)),
         ]
-        m.d.sync += lines.eq(self.data_in)
-        step = Signal(range(LANES + 1))
-        onward = Signal(exact_log2(BLOCK_BYTES) + 1)  # of the address; its last bit: beyond what a block may reach
-        beyond = onward[-1]
-        may_flow = Signal()
+        m.d.sync += s.lines.eq(self.data_in)
+        step = Signal(range(LANES + 1))  # of 16 bits or fewer: DS1*, then DS0* of the same two bytes
         m.d.comb += [
-            may_flow.eq(block & strobe.all() & (address[20:] == REGIONS["data"].base >> 20)),
-            step.eq(Mux(wide, 4, Mux(strobe.all(), 2, Mux(strobe[1], 0, 2)))),  # DS1*, then DS0* of the same two bytes
-            onward.eq(address[: len(onward) - 1] + step),
+            s.may_flow.eq(s.block & s.strobe.all() & (s.address[20:] == REGIONS["data"].base >> 20)),
+            step.eq(Mux(s.wide, 4, Mux(s.strobe.all(), 2, Mux(s.strobe[1], 0, 2)))),
+            s.onward.eq(s.address[: len(s.onward) - 1] + step),
         ]
 
-        # 4. The access: of the transfer at work, of the one behind (posted), or of the next one (asked).
-        want, waits, posted, spoiled, asked = (
-            Signal(name=name) for name in ("want", "waits", "posted", "spoiled", "asked")
-        )
-        post = Signal()
-        ahead, armed, held = Signal(), Signal(), Signal()
-        smooth = Signal()  # the next transfer of the block is one in data memory, of the same size
+    def _make_access(self, m, s):
+        """The port of the access, and what it has read on its way to the lines."""
+        port, lanes = self.access, m.submodules.lanes
         ahead_word = Signal(WORD_BITS, reset_less=True)
-        drives, data_out = Signal(2, reset_less=True), Signal(WORD_BITS, reset_less=True)
-        quiet, free = Signal(), Signal()
-        asks = Signal(Access, reset_less=True)
+        drives = Signal(2, reset_less=True)
+        data_out = Signal(WORD_BITS, reset_less=True)
         m.d.comb += [
-            port.valid.eq(want),
-            *(getattr(port, name).eq(getattr(asks, name)) for name in Access.as_shape().members),
-            quiet.eq(~want & ~waits),
-            free.eq(quiet | port.done),
-            lanes.word_in.eq(Mux(ahead, ahead_word, port.read_data)),
+            port.valid.eq(s.want),
+            *(getattr(port, name).eq(getattr(s.asks, name)) for name in Access.as_shape().members),
+            s.quiet.eq(~s.want & ~s.waits),
+            s.free.eq(s.quiet | port.done),
+            lanes.word_in.eq(Mux(s.ahead, ahead_word, port.read_data)),
             self.data_out.eq(data_out),
-            self.data_drive.eq(Mux(~self.ds_n.all() & (held | (armed & same.now)), drives, 0)),
+            self.data_drive.eq(
+                Mux(~self.ds_n.all() & (s.held | (s.armed & m.submodules.same.now)), drives, 0),
+            ),
         ]
-        with m.If(want & port.ready):
-            m.d.sync += [want.eq(0), waits.eq(1)]
+        with m.If(s.want & port.ready):
+            m.d.sync += [s.want.eq(0), s.waits.eq(1)]
         with m.If(port.done):
-            m.d.sync += [waits.eq(0), posted.eq(0), asked.eq(0)]
-        with m.If(port.done & posted & port.error):
-            m.d.sync += spoiled.eq(1)
-        with m.If(port.done & asked & ~port.error):
-            m.d.sync += ahead.eq(1)
-        with m.If(~ahead):
+            m.d.sync += [s.waits.eq(0), s.posted.eq(0), s.asked.eq(0)]
+        with m.If(port.done & s.posted & port.error):
+            m.d.sync += s.spoiled.eq(1)
+        with m.If(port.done & s.asked & ~port.error):
+            m.d.sync += s.ahead.eq(1)
+        with m.If(~s.ahead):
             m.d.sync += ahead_word.eq(port.read_data)
-        with m.If(~armed):
+        with m.If(~s.armed):
             m.d.sync += [data_out.eq(lanes.lines_out), drives.eq(lanes.drive)]
-        # What is asked next: a block's next word, if it is read and the one before is answered now, else that of the
-        # address.
-        with m.If(free & ~post):
+
+    def _choose_access(self, m, s):
+        """What is asked next: a block's next word, if it is read and the one before is answered now, else that of the
+        address."""
+        lanes, low = m.submodules.lanes, len(s.onward) - 1
+        with m.If(s.free & ~s.post):
             m.d.sync += [
-                asks.address.eq(
-                    Cat(
-                        C(0, 2),
-                        Mux(waiting & ~write, onward[2:-1], address[2 : len(onward) - 1]),
-                        address[len(onward) - 1 :],
-                    )
+                s.asks.address.eq(
+                    Cat(C(0, 2), Mux(s.waiting & ~s.write, s.onward[2:-1], s.address[2:low]), s.address[low:])
                 ),
-                asks.write.eq(write),
-                asks.select.eq(lanes.select | (smooth & ~write).replicate(LANES)),
-                asks.execute.eq(program & ~write),
-                asks.write_data.eq(lanes.word_out),
+                s.asks.write.eq(s.write),
+                s.asks.select.eq(lanes.select | (s.smooth & ~s.write).replicate(LANES)),
+                s.asks.execute.eq(s.program & ~s.write),
+                s.asks.write_data.eq(lanes.word_out),
             ]
+        with m.If(s.looks):
+            m.d.sync += [s.asked.eq(1), s.want.eq(1)]
+        with m.If(s.arms):
+            m.d.sync += [s.armed.eq(1), s.ahead.eq(0)]
 
-        looks, arms, forgets = Signal(), Signal(), Signal()  # ahead; its word goes to the lines; a new cycle
-        with m.If(looks):
-            m.d.sync += [asked.eq(1), want.eq(1)]
-        with m.If(arms):
-            m.d.sync += [armed.eq(1), ahead.eq(0)]
-
-        # 5. Read-modify-write: locked from a cycle's first read on, unless it is a block's, until its write is done.
+    def _hold_lock(self, m, s):
+        """Read-modify-write: locked from a cycle's first read on, unless it is a block's, until its write is done."""
+        port = self.access
         lock_left = Signal(range(self.lock_cycles + 1))
-        late = Signal(reset_less=True)
-        locks, unlocks = Signal(), Signal()
         m.d.comb += port.lock.eq(lock_left != 0)
-        with m.If(unlocks):
+        with m.If(s.unlocks):
             m.d.sync += lock_left.eq(0)
-        with m.Elif(locks):
+        with m.Elif(s.locks):
             m.d.sync += lock_left.eq(self.lock_cycles)
-        with m.Elif(port.lock & quiet):
+        with m.Elif(port.lock & s.quiet):
             m.d.sync += lock_left.eq(lock_left - 1)
-        with m.If(forgets):
-            m.d.sync += late.eq(0)
-        with m.Elif(quiet & (lock_left == 1)):
-            m.d.sync += late.eq(1)
+        with m.If(s.forgets):
+            m.d.sync += s.late.eq(0)
+        with m.Elif(s.quiet & (lock_left == 1)):
+            m.d.sync += s.late.eq(1)
 
-        # 6. The transfers.
-        patient = Signal(reset_less=True)  # one strobe of it has been seen
-        verify = Signal(range(self._verify + 1), reset_less=True)
-        settles, late_strobe = (
-            Signal(),
-            ds_edge.turn != ds_before,
-        )  # the next transfer begins: its second strobe may not be seen yet
-        if self._settle:
-            settle = Signal(range(self._settle + 1), reset_less=True)
-            m.d.sync += settle.eq(Mux(settles & ~late_strobe, settle - 1, self._settle))
-            settled = ~late_strobe & (settle == 0)
-        else:
-            settled = ~late_strobe
-        soon = Const(0)  # an answer would come too soon after the strobes
-        if self._early:
-            early = Signal(range(self._early + 1), reset_less=True)
-            soon = early != 0
-            with m.If(~fresh):
-                m.d.sync += early.eq(self._early)
-            with m.Elif(soon):
-                m.d.sync += early.eq(early - 1)
+    def _settled(self, m, s, late_strobe):
+        """Whether both strobes of a transfer, if it has two, have been seen."""
+        if not self._settle:
+            return ~late_strobe
+        settle = Signal(range(self._settle + 1), reset_less=True)
+        m.d.sync += settle.eq(Mux(s.settles & ~late_strobe, settle - 1, self._settle))
+        return ~late_strobe & (settle == 0)
 
-        answering, bad, there, over = Signal(), Signal(), Signal(), Signal()
+    def _too_soon(self, m, s):
+        """Whether an answer would come too soon after the strobes."""
+        if not self._early:
+            return Const(0)
+        early = Signal(range(self._early + 1), reset_less=True)
+        soon = early != 0
+        with m.If(~s.fresh):
+            m.d.sync += early.eq(self._early)
+        with m.Elif(soon):
+            m.d.sync += early.eq(early - 1)
+        return soon
+
+    def _give_answer(self, m, s):
+        """The lines of the answer; behind it a block goes on to its next address."""
+        there = Signal()
         # Not if the strobes are gone: the next transfer's master would take it for its own.
-        m.d.comb += there.eq(Mux(waiting, ~self.ds_n.all(), alive.now))
-        with m.If(answering):
+        m.d.comb += there.eq(Mux(s.waiting, ~self.ds_n.all(), m.submodules.alive.now))
+        with m.If(s.answering):
             m.d.sync += [
-                self.dtack.eq(there & ~bad),
-                self.berr.eq(there & bad),
-                held.eq(there & ~bad & ~write),
-                moved.eq(1),
+                self.dtack.eq(there & ~s.bad),
+                self.berr.eq(there & s.bad),
+                s.held.eq(there & ~s.bad & ~s.write),
+                s.moved.eq(1),
             ]
-        with m.Elif(over):
-            m.d.sync += [self.dtack.eq(0), self.berr.eq(0), held.eq(0), armed.eq(0)]
-        with m.If(answering & block):
-            m.d.sync += [address[: len(onward) - 1].eq(onward[:-1]), crossed.eq(crossed | beyond)]
-        with m.If(forgets):
+        with m.Elif(s.over):
+            m.d.sync += [self.dtack.eq(0), self.berr.eq(0), s.held.eq(0), s.armed.eq(0)]
+        with m.If(s.answering & s.block):
+            m.d.sync += [s.address[: len(s.onward) - 1].eq(s.onward[:-1]), s.crossed.eq(s.crossed | s.onward[-1])]
+
+    def _enter_cycle(self, m, s):
+        """What AS* came with; all that was of the cycle before is forgotten."""
+        with m.If(s.forgets):
             m.d.sync += [
-                ours.eq(matches & as_low),
-                address.eq(Cat(0, self.address[:22], self.address[22] & ~a24)),
-                wide.eq(~self.lword_n),
-                block.eq(self.am[:2] == _BLOCK),
-                program.eq(self.am[:2] == _PROGRAM),
-                moved.eq(0),
-                crossed.eq(0),
-                armed.eq(0),
-                ahead.eq(0),
-                smooth.eq(0),
-                spoiled.eq(0),
-                posted.eq(0),
-                asked.eq(0),
+                s.ours.eq(s.matches & s.as_low),
+                s.address.eq(Cat(0, self.address[:22], self.address[22] & ~s.a24)),
+                s.wide.eq(~self.lword_n),
+                s.block.eq(self.am[:2] == _BLOCK),
+                s.program.eq(self.am[:2] == _PROGRAM),
+                s.moved.eq(0),
+                s.crossed.eq(0),
+                s.armed.eq(0),
+                s.ahead.eq(0),
+                s.smooth.eq(0),
+                s.spoiled.eq(0),
+                s.posted.eq(0),
+                s.asked.eq(0),
             ]
 
-        def answer(wrong=0):
-            m.d.comb += [answering.eq(1), bad.eq(wrong)]
-            m.next = "HOLD"
+    def _answer(self, m, s, wrong=0):
+        """The transfer is answered in this cycle, with BERR* if ``wrong``."""
+        m.d.comb += [s.answering.eq(1), s.bad.eq(wrong)]
+        m.next = "HOLD"
 
-        with m.FSM(name="slave"):
-            with m.State("WAIT"):
-                m.d.comb += waiting.eq(1)
-                m.d.sync += patient.eq(0)
-                m.d.comb += [
-                    unlocks.eq(~same.seen),
-                    arms.eq((ahead | (asked & port.done & ~port.error)) & ~armed & same.seen),
-                ]
-                with m.If(
-                    fresh & smooth & same.seen & ~spoiled & ~crossed & (self.write_n != write) & (ds.all() | ~patient)
-                ):
-                    m.d.sync += patient.eq(~ds.all())
-                    with m.If(ds.all() & ~soon & Mux(write, quiet | (port.done & ~port.error), armed)):
-                        m.d.sync += ds_pending.eq(0)
-                        answer()
-                        m.d.sync += post.eq(write)
-                        m.d.comb += looks.eq(~write & ~beyond)
-                    with m.Elif(ds.all() & ~write & quiet & ~ahead & ~armed):
-                        m.next = "SETTLE"
-                with m.Elif(fresh):
-                    m.next = "SETTLE"
-            with m.State("SETTLE"):
-                m.d.comb += settles.eq(1)
-                m.d.sync += [strobe.eq(ds), taken.eq(lines), write.eq(~self.write_n), verify.eq(self._verify)]
-                m.d.comb += [forgets.eq(~known | renewed), unlocks.eq(forgets)]
-                with m.If(settled):
-                    m.d.comb += alive.set.eq(1)
-                    m.d.sync += ds_pending.eq(0)
-                    with m.If(forgets):
-                        m.d.sync += [known.eq(as_low), as_pending.eq(0)]
-                        m.next = "VERIFY"
-                    with m.Elif(ours & ds.any()):
-                        m.next = "BEGIN"
-                    with m.Else():
-                        m.next = "WAIT"
-            with m.State("VERIFY"):
-                # If the transfer that was seen is over, the lines may have been those of the next one.
-                m.d.sync += verify.eq(verify - 1)
-                with m.If(~ours):
-                    m.next = "WAIT"
-                with m.Elif(fresh):
-                    m.d.sync += known.eq(0)
-                    m.next = "SETTLE"
-                with m.Elif(~ds.any() | answers.value.any()):
-                    m.d.sync += known.eq(0)
-                    m.next = "WAIT"
-                with m.Elif(verify == 0):
-                    m.d.comb += same.set.eq(1)
-                    m.next = "BEGIN"
-            with m.State("BEGIN"):
-                with m.If(~ds.any()):
-                    m.next = "WAIT"
-                with m.Elif(ahead & ~armed):
-                    m.d.comb += arms.eq(1)
-                with m.Elif(armed & ~lanes.bad & ~write & smooth):
-                    answer()
-                with m.Elif(quiet):
-                    m.d.sync += smooth.eq(0)
-                    with m.If(lanes.bad | spoiled | crossed | (write & late)):
-                        answer(1)
-                    with m.Else():
-                        m.d.comb += locks.eq(~write & ~block & ~moved)
-                        m.d.sync += want.eq(1)
-                        m.next = "ACCESS"
-            with m.State("ACCESS"):
-                with m.If(port.done):
-                    m.d.comb += unlocks.eq(write)
-                    with m.If(~ds.any()):
-                        m.next = "WAIT"
-                    with m.Elif(port.error | write):
-                        m.d.sync += smooth.eq(may_flow & ~port.error)
-                        answer(port.error)
-                    with m.Else():
-                        m.d.comb += arms.eq(1)
-                        m.next = "ARMED"
-            with m.State("ARMED"):
-                # The data lines are valid a cycle before the answer.
-                m.d.sync += smooth.eq(may_flow)
-                answer()
-            with m.State("HOLD"):
-                m.d.comb += looks.eq(smooth & ~write & ~crossed & quiet & ~ahead & ~asked)
-                # Data count if the strobes were still low when they were looked at.
-                with m.If(post):
-                    m.d.sync += [post.eq(0), want.eq(ds.all()), posted.eq(ds.all())]
-                with m.If(~ds.any() | ~(self.dtack | self.berr)):
-                    m.d.comb += over.eq(1)
-                    m.next = "WAIT"
-        return m
+    def _wait(self, m, s, soon):
+        """For the strobes of a transfer; the later ones of a block are answered here."""
+        port, same = self.access, m.submodules.same
+        m.d.comb += s.waiting.eq(1)
+        m.d.sync += s.patient.eq(0)
+        m.d.comb += [
+            s.unlocks.eq(~same.seen),
+            s.arms.eq((s.ahead | (s.asked & port.done & ~port.error)) & ~s.armed & same.seen),
+        ]
+        with m.If(
+            s.fresh
+            & s.smooth
+            & same.seen
+            & ~s.spoiled
+            & ~s.crossed
+            & (self.write_n != s.write)
+            & (s.ds.all() | ~s.patient)
+        ):
+            m.d.sync += s.patient.eq(~s.ds.all())
+            with m.If(s.ds.all() & ~soon & Mux(s.write, s.quiet | (port.done & ~port.error), s.armed)):
+                m.d.sync += s.ds_pending.eq(0)
+                self._answer(m, s)
+                m.d.sync += s.post.eq(s.write)
+                m.d.comb += s.looks.eq(~s.write & ~s.onward[-1])
+            with m.Elif(s.ds.all() & ~s.write & s.quiet & ~s.ahead & ~s.armed):
+                m.next = "SETTLE"
+        with m.Elif(s.fresh):
+            m.next = "SETTLE"
+
+    def _settle_strobes(self, m, s, settled):
+        """Until both strobes are seen; then the transfer is known, but for the address of a new cycle."""
+        m.d.comb += s.settles.eq(1)
+        m.d.sync += [
+            s.strobe.eq(s.ds),
+            s.taken.eq(s.lines),
+            s.write.eq(~self.write_n),
+            s.verify.eq(self._verify),
+        ]
+        m.d.comb += [s.forgets.eq(~s.known | s.renewed), s.unlocks.eq(s.forgets)]
+        with m.If(settled):
+            m.d.comb += m.submodules.alive.set.eq(1)
+            m.d.sync += s.ds_pending.eq(0)
+            with m.If(s.forgets):
+                m.d.sync += [s.known.eq(s.as_low), s.as_pending.eq(0)]
+                m.next = "VERIFY"
+            with m.Elif(s.ours & s.ds.any()):
+                m.next = "BEGIN"
+            with m.Else():
+                m.next = "WAIT"
+
+    def _verify_cycle(self, m, s):
+        """If the transfer that was seen is over, the lines may have been those of the next one."""
+        m.d.sync += s.verify.eq(s.verify - 1)
+        with m.If(~s.ours):
+            m.next = "WAIT"
+        with m.Elif(s.fresh):
+            m.d.sync += s.known.eq(0)
+            m.next = "SETTLE"
+        with m.Elif(~s.ds.any() | m.submodules.answers.value.any()):
+            m.d.sync += s.known.eq(0)
+            m.next = "WAIT"
+        with m.Elif(s.verify == 0):
+            m.d.comb += m.submodules.same.set.eq(1)
+            m.next = "BEGIN"
+
+    def _begin(self, m, s):
+        """The access of the transfer, or the answer if that needs none."""
+        bad = m.submodules.lanes.bad
+        with m.If(~s.ds.any()):
+            m.next = "WAIT"
+        with m.Elif(s.ahead & ~s.armed):
+            m.d.comb += s.arms.eq(1)
+        with m.Elif(s.armed & ~bad & ~s.write & s.smooth):
+            self._answer(m, s)
+        with m.Elif(s.quiet):
+            m.d.sync += s.smooth.eq(0)
+            with m.If(bad | s.spoiled | s.crossed | (s.write & s.late)):
+                self._answer(m, s, wrong=1)
+            with m.Else():
+                m.d.comb += s.locks.eq(~s.write & ~s.block & ~s.moved)
+                m.d.sync += s.want.eq(1)
+                m.next = "ACCESS"
+
+    def _end_access(self, m, s):
+        """A write, or what was refused, is answered when the access is done."""
+        port = self.access
+        with m.If(port.done):
+            m.d.comb += s.unlocks.eq(s.write)
+            with m.If(~s.ds.any()):
+                m.next = "WAIT"
+            with m.Elif(port.error | s.write):
+                m.d.sync += s.smooth.eq(s.may_flow & ~port.error)
+                self._answer(m, s, wrong=port.error)
+            with m.Else():
+                m.d.comb += s.arms.eq(1)
+                m.next = "ARMED"
+
+    def _hold(self, m, s):
+        """The answer stays until the strobes are gone; the next word of a block is read meanwhile."""
+        m.d.comb += s.looks.eq(s.smooth & ~s.write & ~s.crossed & s.quiet & ~s.ahead & ~s.asked)
+        # Data count if the strobes were still low when they were looked at.
+        with m.If(s.post):
+            m.d.sync += [s.post.eq(0), s.want.eq(s.ds.all()), s.posted.eq(s.ds.all())]
+        with m.If(~s.ds.any() | ~(self.dtack | self.berr)):
+            m.d.comb += s.over.eq(1)
+            m.next = "WAIT"

@@ -3,8 +3,6 @@
 Source: "The Design of Nectar" (1989), sections 5.1 and 5.2 (DMA to or from VME memory; data memory only).
 """
 
-from types import SimpleNamespace
-
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -33,6 +31,36 @@ class Job(data.Struct):
     half: 1
     send: 1
     notify: 1
+
+
+class _Signals:
+    """What the sections of the transfer share; proofs look into them. ``data_bytes``: size of the data memory."""
+
+    def __init__(self, data_bytes):
+        # The job.
+        self.modifier = Signal(6)
+        self.half = Signal()
+        self.send = Signal()
+        self.ends = Signal()
+
+        # In data memory.
+        self.near = Signal(exact_log2(data_bytes))
+        self.near_left = Signal(VME_LENGTH_BITS)
+        self.near_count = Signal(3)
+        self.writes = Signal()
+        self.reading = Signal()
+        self.read_first = Signal(2)
+        self.read_count = Signal(3)
+
+        # On VME.
+        self.far = Signal(32)
+        self.far_left = Signal(VME_LENGTH_BITS)
+        self.size = Signal(2)
+        self.count = Signal(3)
+        self.inside = Signal()
+        self.flying = Signal()
+        self.flying_size = Signal(2)
+        self.flying_first = Signal(2)
 
 
 class Transfer(wiring.Component):
@@ -91,137 +119,137 @@ class Transfer(wiring.Component):
     def elaborate(self, platform):
         """Memory on one side, the bus on the other, bytes between them."""
         m = Module()
-        port, memory = self.port, self.memory
         m.submodules.align = align = Align()
-        modifier = Signal(6)
-        half, send, ends = Signal(), Signal(), Signal()
-        near, near_left = Signal(exact_log2(self.data_bytes)), Signal(VME_LENGTH_BITS)  # in data memory
-        far, far_left = Signal(32), Signal(VME_LENGTH_BITS)  # on VME
+        s = _Signals(self.data_bytes)
+        self._move_memory(m, s)
+        self._move_bus(m, s)
+        self._move_bytes(m, s)
+        self._start_and_end(m, s)
+        if platform == "formal":
+            s.level = align.level
+            self.probes = s
+        return m
 
-        # 1. Data memory, a word or a part of it at a time. What a job that was cut short has fetched is stored.
-        near_room, near_most, near_count = Signal(3), Signal(VME_LENGTH_BITS), Signal(3)
-        reads, writes, reading = Signal(), Signal(), Signal()
-        read_first, read_count = Signal(2), Signal(3)
+    def _move_memory(self, m, s):
+        """Data memory, a word or a part of it at a time. What a job that was cut short has fetched is stored."""
+        memory, align = self.memory, m.submodules.align
+        near_room = Signal(3)
+        near_most = Signal(VME_LENGTH_BITS)
+        reads = Signal()
         m.d.comb += [
-            near_room.eq(LANES - near[:2]),
-            near_most.eq(Mux(ends & ~send, align.level, near_left)),
-            near_count.eq(Mux(near_most < near_room, near_most, near_room)),
-            reads.eq(self.busy & send & ~ends & (near_left != 0) & ~reading & (align.level <= HELD_BYTES - LANES)),
-            writes.eq(self.busy & ~send & (near_count != 0) & (align.level >= near_count)),
-            memory.valid.eq(reads | writes),
-            memory.write.eq(writes),
-            memory.address.eq(near[2:]),
+            near_room.eq(LANES - s.near[:2]),
+            near_most.eq(Mux(s.ends & ~s.send, align.level, s.near_left)),
+            s.near_count.eq(Mux(near_most < near_room, near_most, near_room)),
+            reads.eq(
+                self.busy & s.send & ~s.ends & (s.near_left != 0) & ~s.reading & (align.level <= HELD_BYTES - LANES)
+            ),
+            s.writes.eq(self.busy & ~s.send & (s.near_count != 0) & (align.level >= s.near_count)),
+            memory.valid.eq(reads | s.writes),
+            memory.write.eq(s.writes),
+            memory.address.eq(s.near[2:]),
             memory.select.eq(
-                Cat(*((near[:2] < lane + 1) & (lane < near[:2] + near_count) for lane in reversed(range(LANES))))
+                Cat(*((s.near[:2] < lane + 1) & (lane < s.near[:2] + s.near_count) for lane in reversed(range(LANES))))
             ),
             memory.data.eq(align.get_word),
         ]
-        m.d.sync += [reading.eq(reads & memory.ready), read_first.eq(near[:2]), read_count.eq(near_count)]
+        m.d.sync += [s.reading.eq(reads & memory.ready), s.read_first.eq(s.near[:2]), s.read_count.eq(s.near_count)]
         with m.If(memory.valid & memory.ready):
-            m.d.sync += [near.eq(near + near_count), near_left.eq(near_left - near_count)]
+            m.d.sync += [s.near.eq(s.near + s.near_count), s.near_left.eq(s.near_left - s.near_count)]
 
-        # 2. The bus: as much at a time as alignment allows, blocks where the largest transfers follow each other.
-        size, flying_size = Signal(2), Signal(2)
-        count, largest = Signal(3), Signal(3)
-        flying, inside, blocks = Signal(), Signal(), Signal()
-        flying_first = Signal(2)
-        onward = Signal.like(far)
+    def _move_bus(self, m, s):
+        """The bus: as much at a time as alignment allows, blocks where the largest transfers follow each other."""
+        port, align = self.port, m.submodules.align
+        largest = Signal(3)
+        blocks = Signal()
+        onward = Signal.like(s.far)
         m.d.comb += [
-            largest.eq(Mux(half, 2, LANES)),
-            count.eq(1 << size),
-            onward.eq(far + count),
-            blocks.eq((modifier[:2] == _BLOCK) & (count == largest)),
-            port.first.eq(~inside),
-            port.last.eq(~blocks | (far_left - count < largest) | (onward[: exact_log2(BLOCK_BYTES)] == 0)),
-            port.write.eq(send),
-            port.am.eq(Cat(Mux((modifier[:2] == _BLOCK) & ~blocks, _DATA, modifier[:2]), modifier[2:])),
-            port.address.eq(far),
-            port.size.eq(size),
+            largest.eq(Mux(s.half, 2, LANES)),
+            s.count.eq(1 << s.size),
+            onward.eq(s.far + s.count),
+            blocks.eq((s.modifier[:2] == _BLOCK) & (s.count == largest)),
+            port.first.eq(~s.inside),
+            port.last.eq(~blocks | (s.far_left - s.count < largest) | (onward[: exact_log2(BLOCK_BYTES)] == 0)),
+            port.write.eq(s.send),
+            port.am.eq(Cat(Mux((s.modifier[:2] == _BLOCK) & ~blocks, _DATA, s.modifier[:2]), s.modifier[2:])),
+            port.address.eq(s.far),
+            port.size.eq(s.size),
             port.data.eq(align.get_word),
-            port.finish.eq(ends),
+            port.finish.eq(s.ends),
             port.valid.eq(
                 self.busy
-                & ~ends
-                & (far_left != 0)
-                & Mux(send, align.level >= count, align.level + Mux(flying, 1 << flying_size, 0) + count <= HELD_BYTES)
+                & ~s.ends
+                & (s.far_left != 0)
+                & Mux(
+                    s.send,
+                    align.level >= s.count,
+                    align.level + Mux(s.flying, 1 << s.flying_size, 0) + s.count <= HELD_BYTES,
+                )
             ),
         ]
-        with m.If((far[:2] == 0) & (far_left >= LANES) & ~half):
-            m.d.comb += size.eq(2)
-        with m.Elif(~far[0] & (far_left >= 2)):
-            m.d.comb += size.eq(1)
+        with m.If((s.far[:2] == 0) & (s.far_left >= LANES) & ~s.half):
+            m.d.comb += s.size.eq(2)
+        with m.Elif(~s.far[0] & (s.far_left >= 2)):
+            m.d.comb += s.size.eq(1)
         with m.If(port.done):
-            m.d.sync += flying.eq(0)
+            m.d.sync += s.flying.eq(0)
         with m.If(port.valid & port.ready):
             m.d.sync += [
-                far.eq(onward),
-                far_left.eq(far_left - count),
-                inside.eq(~port.last),
-                flying.eq(1),
-                flying_size.eq(size),
-                flying_first.eq(far[:2]),
+                s.far.eq(onward),
+                s.far_left.eq(s.far_left - s.count),
+                s.inside.eq(~port.last),
+                s.flying.eq(1),
+                s.flying_size.eq(s.size),
+                s.flying_first.eq(s.far[:2]),
             ]
 
-        # 3. Bytes between them.
+    def _move_bytes(self, m, s):
+        """Bytes between them."""
+        port, align = self.port, m.submodules.align
         good = Signal()
         m.d.comb += [
             good.eq(port.done & ~port.berr & ~port.timeout),
-            align.put.eq(Mux(send, reading, good)),
-            align.put_first.eq(Mux(send, read_first, flying_first)),
-            align.put_count.eq(Mux(send, read_count, 1 << flying_size)),
-            align.put_word.eq(Mux(send, self.memory_data, port.read_data)),
-            align.get.eq(Mux(send, port.valid & port.ready, writes & memory.ready)),
-            align.get_first.eq(Mux(send, far[:2], near[:2])),
-            align.get_count.eq(Mux(send, count, near_count)),
+            align.put.eq(Mux(s.send, s.reading, good)),
+            align.put_first.eq(Mux(s.send, s.read_first, s.flying_first)),
+            align.put_count.eq(Mux(s.send, s.read_count, 1 << s.flying_size)),
+            align.put_word.eq(Mux(s.send, self.memory_data, port.read_data)),
+            align.get.eq(Mux(s.send, port.valid & port.ready, s.writes & self.memory.ready)),
+            align.get_first.eq(Mux(s.send, s.far[:2], s.near[:2])),
+            align.get_count.eq(Mux(s.send, s.count, s.near_count)),
             align.clear.eq(self.start),
         ]
-        with m.If(send & good):
-            m.d.sync += self.arrived.eq(self.arrived + (1 << flying_size))
-        with m.If(writes & memory.ready):
-            m.d.sync += self.arrived.eq(self.arrived + near_count)
+        with m.If(s.send & good):
+            m.d.sync += self.arrived.eq(self.arrived + (1 << s.flying_size))
+        with m.If(s.writes & self.memory.ready):
+            m.d.sync += self.arrived.eq(self.arrived + s.near_count)
 
-        # 4. From start to end.
+    def _start_and_end(self, m, s):
+        """From start to end."""
+        port, job, level = self.port, self.job, m.submodules.align.level
         over = Signal()
         m.d.comb += [
-            over.eq(~flying & Mux(send, (far_left == 0) | ends, (align.level == 0) & ((near_left == 0) | ends))),
+            over.eq(~s.flying & Mux(s.send, (s.far_left == 0) | s.ends, (level == 0) & ((s.near_left == 0) | s.ends))),
             self.ended.eq(self.busy & over),
         ]
-        with m.If(self.busy & self.stop & ~ends):
-            m.d.sync += [ends.eq(1), self.stopped.eq(1)]
+        with m.If(self.busy & self.stop & ~s.ends):
+            m.d.sync += [s.ends.eq(1), self.stopped.eq(1)]
         with m.If(port.done & (port.berr | port.timeout)):
-            m.d.sync += [ends.eq(1), self.berr.eq(port.berr), self.timeout.eq(port.timeout)]
+            m.d.sync += [s.ends.eq(1), self.berr.eq(port.berr), self.timeout.eq(port.timeout)]
         with m.If(self.ended):
             m.d.sync += self.busy.eq(0)
         with m.If(self.start):
-            job = self.job
             m.d.sync += [
                 self.busy.eq(1),
-                ends.eq(0),
-                inside.eq(0),
+                s.ends.eq(0),
+                s.inside.eq(0),
                 self.arrived.eq(0),
                 self.berr.eq(0),
                 self.timeout.eq(0),
                 self.stopped.eq(0),
-                modifier.eq(job.modifier),
-                half.eq(job.half),
-                send.eq(job.send),
-                near.eq(job.address),
-                near_left.eq(job.length),
-                far.eq(job.remote),
-                far_left.eq(job.length),
+                s.modifier.eq(job.modifier),
+                s.half.eq(job.half),
+                s.send.eq(job.send),
+                s.near.eq(job.address),
+                s.near_left.eq(job.length),
+                s.far.eq(job.remote),
+                s.far_left.eq(job.length),
             ]
-        if platform == "formal":
-            self.probes = SimpleNamespace(
-                near=near,
-                near_left=near_left,
-                far_left=far_left,
-                send=send,
-                ends=ends,
-                flying=flying,
-                flying_size=flying_size,
-                reading=reading,
-                read_count=read_count,
-                level=align.level,
-                size=size,
-            )
-        return m

@@ -16,11 +16,11 @@ from .host import HostPins, HostPort
 from .interrupter import Interrupter
 from .master import GRANT_NS, TIMEOUT_NS, VmeMaster
 from .numbers import PERIOD_PS, check_period, cycles
-from .pins import VmePins
+from .pins import Select, VmePins
 from .registers import VME_REGISTERS
 from .requester import Requester
 from .share import ShareAccess, ShareMaster
-from .slave import LOCK_NS, Select, VmeSlave
+from .slave import LOCK_NS, VmeSlave
 from .sync import Synchroniser
 from .window import Window
 
@@ -102,50 +102,49 @@ class Vme(wiring.Component):
     def elaborate(self, platform):
         """Who answers; who asks; what the board is told."""
         m = Module()
-        pins = self.pins
+        slave, interrupter = self._answer_others(m)
+        requester, master, dma = self._ask(m)
+        self._share_lines(m, slave, interrupter, master)
+        self._tell(m, interrupter, requester, master, dma)
+        return m
 
-        def lead(part, *names):
-            m.d.comb += [getattr(part, name).eq(getattr(pins, name)) for name in names]
+    def _lead(self, m, part, *names):
+        """Pins that ``part`` reads under the same names."""
+        m.d.comb += [getattr(part, name).eq(getattr(self.pins, name)) for name in names]
 
-        def drive(part, *names):
-            m.d.comb += [getattr(pins, name).eq(getattr(part, name)) for name in names]
+    def _drive(self, m, part, *names):
+        """Pins that ``part`` alone drives under the same names."""
+        m.d.comb += [getattr(self.pins, name).eq(getattr(part, name)) for name in names]
 
-        # 1. Answers to others: transfers, acknowledgments.
+    def _answer_others(self, m):
+        """Answers to others: transfers, acknowledgments. Returns the slave and the interrupter."""
         m.submodules.slave = slave = VmeSlave(self.period_ps)
         m.submodules.interrupter = interrupter = Interrupter()
         m.submodules.host = host = HostPort(cycles(LOCK_NS, self.period_ps))
         m.submodules.share_access = share_access = ShareAccess()
-        lead(slave, "as_n", "ds_n", "write_n", "lword_n", "iack_n", "address", "am", "dtack_n", "berr_n")
-        lead(interrupter, "as_n", "ds_n", "iack_n", "iackin_n")
-        drive(interrupter, "irq_pull", "iackout_n")
+        self._lead(m, slave, "as_n", "ds_n", "write_n", "lword_n", "iack_n", "address", "am", "dtack_n", "berr_n")
+        self._lead(m, interrupter, "as_n", "ds_n", "iack_n", "iackin_n")
+        self._drive(m, interrupter, "irq_pull", "iackout_n")
         connect(m, slave.select, flipped(self.select))
         connect(m, host.pins, flipped(self.host))
         connect(m, slave.access, share_access.a)
         connect(m, host.access, share_access.b)
         connect(m, share_access.port, flipped(self.access))
         connect(m, interrupter.vme_interrupt, flipped(self.vme_interrupt))
+        return slave, interrupter
 
-        # 2. Transfers of our own.
+    def _ask(self, m):
+        """Transfers of our own. Returns the requester, the master and the DMA."""
         m.submodules.requester = requester = Requester(self.period_ps)
         m.submodules.master = master = VmeMaster(self.period_ps, self.timeout_ns, self.grant_ns)
         m.submodules.dma = dma = VmeDma(self.data_bytes)
         m.submodules.window = window = Window()
         m.submodules.share_master = share_master = ShareMaster()
-        lead(requester, "br_n", "bgin_n", "bclr_n")
-        drive(requester, "br_pull", "bbsy_pull", "bgout_n")
-        lead(master, "as_n", "dtack_n", "berr_n")
-        drive(
-            master,
-            "address_out",
-            "am_out",
-            "lword_n_out",
-            "address_drive",
-            "as_n_out",
-            "as_drive",
-            "ds_n_out",
-            "write_n_out",
-            "ds_drive",
-        )
+        self._lead(m, requester, "br_n", "bgin_n", "bclr_n")
+        self._drive(m, requester, "br_pull", "bbsy_pull", "bgout_n")
+        self._lead(m, master, "as_n", "dtack_n", "berr_n")
+        self._drive(m, master, "address_out", "am_out", "lword_n_out", "address_drive", "as_n_out", "as_drive")
+        self._drive(m, master, "ds_n_out", "write_n_out", "ds_drive")
         connect(m, dma.port, share_master.a)
         connect(m, window.port, share_master.b)
         connect(m, share_master.port, master.port)
@@ -161,8 +160,11 @@ class Vme(wiring.Component):
             dma.owner.eq(requester.owner),
             dma.memory_data.eq(self.memory_data),
         ]
+        return requester, master, dma
 
-        # 3. Lines that several drive: only one of them at a time.
+    def _share_lines(self, m, slave, interrupter, master):
+        """Lines that several drive: only one of them at a time."""
+        pins = self.pins
         m.d.comb += [
             slave.data_in.eq(pins.data),
             master.data_in.eq(pins.data),
@@ -180,7 +182,9 @@ class Vme(wiring.Component):
             pins.iack_n_out.eq(1),
         ]
 
-        # 4. What the board is told.
+    def _tell(self, m, interrupter, requester, master, dma):
+        """What the board is told."""
+        pins = self.pins
         m.submodules.sysreset = sysreset = Synchroniser()
         m.submodules.bus_used = bus_used = Synchroniser(3)
         used = Signal(3)
@@ -205,4 +209,3 @@ class Vme(wiring.Component):
                 & ~self.window.valid
             ),
         ]
-        return m

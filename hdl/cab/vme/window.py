@@ -39,12 +39,15 @@ class Window(wiring.Component):
         """Which bytes, then one transfer."""
         m = Module()
         window, port = self.window, self.port
-        modifier, page = Signal(6), Signal(32 - WINDOW_BITS)
+        modifier = Signal(6)
+        page = Signal(32 - WINDOW_BITS)
         m.d.comb += [self.vme_window.value.modifier.eq(modifier), self.vme_window.value.page.eq(page)]
         with m.If(self.vme_window.write):
             m.d.sync += [modifier.eq(self.vme_window.data.modifier), page.eq(self.vme_window.data.page)]
 
-        lane, possible, taken = Signal(2), Signal(), Signal()
+        lane = Signal(2)
+        possible = Signal()
+        taken = Signal()
         with m.Switch(window.select):
             for select, size, first in (
                 (0b1111, 2, 0),

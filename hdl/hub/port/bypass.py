@@ -87,11 +87,8 @@ class Bypass(wiring.Component):
 
         pushed = Signal(range(places))
         popped = Signal(range(places))
-        # counting the symbol that comes in; if a symbol leaves
-        next_pushed, next_popped = (
-            Signal.like(pushed),
-            Signal.like(popped),
-        )
+        next_pushed = Signal.like(pushed)  # counting the symbol that comes in
+        next_popped = Signal.like(popped)  # if a symbol leaves
         some = Signal()
         full = Signal()
         # The symbol in the input register stands in the next free place, too. ``fresh`` is 0 where this does not hold:

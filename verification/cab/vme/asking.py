@@ -4,7 +4,18 @@ from cocotb.triggers import RisingEdge
 
 from nectar.hdl.cab.vme.registers import VME_REG
 
-__all__ = ["entry", "look", "set_window"]
+__all__ = ["SELECTS", "entry", "look", "set_window"]
+
+#: Bytes that an access selects → (offset of the first, bytes).
+SELECTS = {
+    0b1111: (0, 4),
+    0b1100: (0, 2),
+    0b0011: (2, 2),
+    0b1000: (0, 1),
+    0b0100: (1, 1),
+    0b0010: (2, 1),
+    0b0001: (3, 1),
+}
 
 
 async def set_window(inside, address, modifier):

@@ -7,7 +7,7 @@ import pytest
 
 from nectar.hdl.cab.vme.align import HELD_BYTES, Align
 from nectar.verification.bench import Bench
-from nectar.verification.cab.lockstep import HandClock
+from nectar.verification.harness import StepClock
 
 INPUTS = ("clear", "put", "put_first", "put_count", "put_word", "get", "get_first", "get_count")
 
@@ -16,7 +16,7 @@ INPUTS = ("clear", "put", "put_first", "put_count", "put_word", "get", "get_firs
 async def bytes_come_out_as_they_went_in(dut):
     """Any lanes in, any lanes out, no lane at all, too; both in one cycle, never more than fit and never more than
     there are."""
-    clock = HandClock(dut)
+    clock = StepClock(dut)
     await clock.start(*INPUTS)
     held = []
     full = empty = 0

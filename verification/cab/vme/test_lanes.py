@@ -7,7 +7,7 @@ import pytest
 
 from nectar.hdl.cab.vme.lanes import Lanes
 from nectar.verification.bench import Bench
-from nectar.verification.cab.lockstep import HandClock
+from nectar.verification.harness import StepClock
 
 #: (LWORD*, DS1*, DS0*, A01), 1 when asserted → address of the first byte in the word, bytes; ANSI/IEEE 1014, section
 #: 2.3.
@@ -25,7 +25,7 @@ TRANSFERS = {
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def every_transfer_has_its_bytes_in_their_lanes(dut):
     """ANSI/IEEE 1014, section 2.3: what is no byte, aligned halfword or word is told to be bad."""
-    clock = HandClock(dut)
+    clock = StepClock(dut)
     await clock.start("wide", "strobe", "high", "lines_in", "word_in")
     for number in range(16):
         wide, even, odd, high = (number >> bit & 1 for bit in range(4))
@@ -33,7 +33,7 @@ async def every_transfer_has_its_bytes_in_their_lanes(dut):
             lines, word = random.getrandbits(32), random.getrandbits(32)
             clock.drive(wide=wide, strobe=even << 1 | odd, high=high, lines_in=lines, word_in=word)
             await clock.settle()
-            seen = {name: int(clock.handle(name).value) for name in ("bad", "select", "drive", "lines_out", "word_out")}
+            seen = {name: clock.pin(name) for name in ("bad", "select", "drive", "lines_out", "word_out")}
             transfer = TRANSFERS.get((wide, even, odd, high))
             assert seen["bad"] == (transfer is None)
             if transfer is None:

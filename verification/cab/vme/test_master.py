@@ -1,4 +1,4 @@
-"""Bench of hdl/cab/vme/master.py: single transfers on the bus, and what becomes of those that fail."""
+"""Bench of hdl/cab/vme/master.py: transfers on the bus, single ones and blocks, and what becomes of those that fail."""
 
 import random
 
@@ -10,116 +10,16 @@ from nectar.hdl.cab.vme.master import VmeMaster
 from nectar.hdl.cab.vme.numbers import Modifier
 from nectar.hdl.cab.vme.registers import VME_REG
 from nectar.verification.bench import Bench, inside
+from nectar.verification.cab.vme import claims_master
 from nectar.verification.cab.vme.asking import entry, look, set_window
 from nectar.verification.cab.vme.boards import BusMaster, BusSlave
+from nectar.verification.cab.vme.claims_master import BASE, MASTER_RULES
 from nectar.verification.cab.vme.testbench import DATA_BYTES, VmeTestbench, configurations
 from nectar.verification.cab.vme.waiting import between, pause, until
 
-BASE = 0x400000
+globals().update({name: item for name, item in vars(claims_master).items() if hasattr(item, "expect_fail")})
+
 RESULT = VME_REG["VD_RESULT"]
-SELECTS = {
-    0b1111: (0, 4),
-    0b1100: (0, 2),
-    0b0011: (2, 2),
-    0b1000: (0, 1),
-    0b0100: (1, 1),
-    0b0010: (2, 1),
-    0b0001: (3, 1),
-}
-
-
-@cocotb.test(timeout_time=3, timeout_unit="ms")
-async def single_transfers_reach_a_slave_of_any_speed(dut):
-    """C7, ANSI/IEEE 1014 chapter 2: bytes, halfwords and words, against a memory in Python; every rule of the bus is
-    kept."""
-    rig = await VmeTestbench(dut, inside()).start()
-    slave = BusSlave(rig.bus, BASE, 1024)
-    for _ in range(120):
-        slave.delay = random.choice(((31, 31), (31, 300), (500, 2000)))
-        slave.release = random.choice(((1, 2), (1, 500)))
-        modifier = random.choice((random.getrandbits(6), *(m for m in Modifier if not m.name.endswith("BLOCK"))))
-        modifier -= modifier & 3 == 3
-        await set_window(rig.inside, BASE, modifier)
-        select = random.choice(list(SELECTS))
-        first, size = SELECTS[select]
-        offset = random.randrange(256) * 4
-        at = slice(offset + first, offset + first + size)
-        lanes = sum(0xFF << 8 * lane for lane in range(4) if select >> lane & 1)
-        if random.random() < 0.5:
-            word = random.getrandbits(32)
-            assert await look(rig.plug, BASE + offset, select, word) == 0
-            assert slave.bytes[at] == word.to_bytes(4, "big")[first : first + size]
-        else:
-            word = await look(rig.plug, BASE + offset, select)
-            assert word & lanes == int.from_bytes(slave.bytes[offset : offset + 4], "big") & lanes
-        assert slave.cycles[-1] == (modifier, BASE + offset + first, size, slave.cycles[-1][3])
-    rig.checker.done(
-        "ADDRESS-SETUP",
-        "ADDRESS-HOLD",
-        "AS-HIGH",
-        "AS-LOW",
-        "OWNER",
-        "DS-HIGH",
-        "DS-FREE",
-        "DATA-SETUP",
-        "READ-TURN",
-        "WRITE-HOLD",
-    )
-
-
-@cocotb.test(timeout_time=2, timeout_unit="ms")
-async def berr_is_an_error_and_the_next_transfer_works(dut):
-    """docs/vme.md, master: a slave's or the bus timer's BERR* ends the cycle."""
-    rig = await VmeTestbench(dut, inside()).start()
-    slave = BusSlave(rig.bus, BASE, 1024, berr=lambda address: address & 0x100)
-    await set_window(rig.inside, BASE, Modifier.A24_USER_DATA)
-    before = bytes(slave.bytes)
-    for _ in range(30):
-        offset = random.randrange(256) * 4
-        bad = offset & 0x100
-        assert (await look(rig.plug, BASE + offset) is None) == bool(bad)
-        if bad:
-            assert await look(rig.plug, BASE + offset, 15, 1) is None
-    assert slave.bytes == before
-    rig.timer.ns = 2000
-    assert await look(rig.plug, BASE + 0x1000) is None and rig.timer.fired == 1
-    assert await look(rig.plug, BASE) is not None
-    rig.checker.done()
-
-
-@cocotb.test(timeout_time=3, timeout_unit="ms")
-async def nobody_answers_and_no_bus_timer_either(dut):
-    """docs/vme.md, bus time-out: the master gives up by itself; the bus is free again."""
-    rig = await VmeTestbench(dut, inside(), cut_short=True).start()
-    rig.timer.ns = 10_000_000
-    await set_window(rig.inside, BASE, Modifier.A24_USER_DATA)
-    began = rig.bus.now()
-    assert await look(rig.plug, BASE) is None
-    assert rig.timeout_ns <= rig.bus.now() - began <= 35_000
-    await pause(10 * rig.period)
-    assert rig.bus.level("as") and not rig.bus.driven("address")
-    slave = BusSlave(rig.bus, BASE, 1024)
-    assert await look(rig.plug, BASE) == int.from_bytes(slave.bytes[:4], "big")
-    rig.checker.done()
-
-
-@cocotb.test(timeout_time=3, timeout_unit="ms")
-async def the_bus_is_not_granted(dut):
-    """docs/vme.md, bus time-out: the CPU gets an error; a grant that comes later is taken and given back when somebody
-    wants the bus."""
-    rig = await VmeTestbench(dut, inside()).start()
-    rig.arbiter.levels = ()
-    slave = BusSlave(rig.bus, BASE, 1024)
-    await set_window(rig.inside, BASE, Modifier.A24_USER_DATA)
-    began = rig.bus.now()
-    assert await look(rig.plug, BASE) is None
-    assert rig.grant_ns <= rig.bus.now() - began <= 102_000
-    assert not slave.cycles
-    rig.arbiter.levels = (3, 2, 1, 0)
-    await rig.other.get_bus()
-    await rig.other.give_bus()
-    assert await look(rig.plug, BASE) == int.from_bytes(slave.bytes[:4], "big")
-    rig.checker.done()
 
 
 def entries_ended(rig):
@@ -176,19 +76,7 @@ async def blocks_reach_a_slave_of_any_speed(dut):
         ] and falls == [modifier]
         if random.random() < 0.5:
             await pause(between(0, 8) * rig.period)
-    rig.checker.done(
-        "ADDRESS-SETUP",
-        "ADDRESS-HOLD",
-        "AS-HIGH",
-        "AS-LOW",
-        "OWNER",
-        "DS-HIGH",
-        "DS-FREE",
-        "DATA-SETUP",
-        "READ-TURN",
-        "WRITE-HOLD",
-        "BLOCK",
-    )
+    rig.checker.done(*MASTER_RULES, "BLOCK")
 
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")

@@ -9,7 +9,7 @@ from cocotb.triggers import RisingEdge
 from nectar.hdl.cab.vme.numbers import Modifier
 from nectar.hdl.cab.vme.registers import VME_REG
 from nectar.verification.bench import Bench, inside
-from nectar.verification.cab.vme.asking import entry, look, set_window
+from nectar.verification.cab.vme.asking import SELECTS, entry, look, set_window
 from nectar.verification.cab.vme.boards import BusSlave
 from nectar.verification.cab.vme.testbench import VmeTestbench, configurations
 from nectar.verification.cab.vme.waiting import between, pause
@@ -80,15 +80,6 @@ async def every_set_of_bytes_is_one_transfer_or_an_error_in_the_first_cycle(dut)
     rig = await VmeTestbench(dut, inside(), slow=0).start()
     rig.plug.put(select__a24=0, select__a32=0)
     slave = BusSlave(rig.bus, 0, 64, delay=(31, 60))
-    singles = {
-        0b1111: (0, 4),
-        0b1100: (0, 2),
-        0b0011: (2, 2),
-        0b1000: (0, 1),
-        0b0100: (1, 1),
-        0b0010: (2, 1),
-        0b0001: (3, 1),
-    }
     assert await rig.inside.read("vme_window") == 0
     for number in random.sample(range(64), 64):
         select, modifier = number & 15, random.getrandbits(4) << 2 | number >> 4
@@ -100,12 +91,12 @@ async def every_set_of_bytes_is_one_transfer_or_an_error_in_the_first_cycle(dut)
             at, value = 4 * random.randrange(16), random.getrandbits(32) | 1
             before = bytes(slave.bytes[at : at + 4])
             slave.cycles.clear()
-            if modifier & 3 == 3 or select not in singles:
+            if modifier & 3 == 3 or select not in SELECTS:
                 assert (await counted(rig.plug, at, select, value if write else None))[:2] == (1, 1)
                 await pause(3 * rig.period)
                 assert not slave.cycles and slave.bytes[at : at + 4] == before and rig.bus.level("as")
                 continue
-            first, size = singles[select]
+            first, size = SELECTS[select]
             cycles, error, read = await counted(rig.plug, at, select, value if write else None)
             assert not error and cycles > 1 and slave.cycles == [(modifier, slave.base + at + first, size, bool(write))]
             wanted = bytearray(before)

@@ -7,7 +7,7 @@ import pytest
 
 from nectar.hdl.hub.control.arbiter import Arbiter
 from nectar.verification.bench import Bench, inside
-from nectar.verification.hub.lockstep import Lockstep
+from nectar.verification.harness import Lockstep, in_each_cycle
 
 SIZES = {"1": 1, "3": 3, "16": 16}
 
@@ -53,7 +53,7 @@ class Model:
 
 async def start(dut):
     lockstep = Lockstep(dut, ["asks", "keep"])
-    await lockstep.reset()
+    await lockstep.start()
     return lockstep, Model(SIZES[inside()])
 
 
@@ -63,13 +63,16 @@ async def takes_turns_by_number(dut):
     others."""
     lockstep, model = await start(dut)
     for share in (0.1, 0.5, 0.9):
-        await lockstep.run(
-            model,
-            lambda model: {
-                "asks": sum((random.random() < share) << n for n in range(model.count)),
-                "keep": random.random() < 0.2,
-            },
-            400,
+        await lockstep.follow(
+            model.step,
+            in_each_cycle(
+                lambda model: {
+                    "asks": sum((random.random() < share) << n for n in range(model.count)),
+                    "keep": random.random() < 0.2,
+                },
+                model,
+                400,
+            ),
         )
 
 

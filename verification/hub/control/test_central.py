@@ -12,8 +12,8 @@ from nectar.hdl.hub.commands import BY_OPCODE, FORCE, HELLO, HELLO_ASK, STATUS_I
 from nectar.hdl.hub.control.central import Central
 from nectar.hdl.hub.messages import FAULTS
 from nectar.verification.bench import Bench, inside
+from nectar.verification.harness import Lockstep
 from nectar.verification.hub.control.central_model import PULSES, UNKNOWN, Model, decision, effects
-from nectar.verification.hub.lockstep import Lockstep
 
 CONFIGURATIONS = {"3 ports": (3, 1), "5 ports without backplane": (5, 0)}
 COMMANDS = [
@@ -126,7 +126,7 @@ class Environment:
             possible.append(
                 (model, {port: (not error, error or int(value)) for port, (error, value) in results.items()})
             )
-        shown = {name: self.lockstep.read(name) for name in self.model.state()}
+        shown = {name: self.lockstep.pin(name) for name in self.model.state()}
         fits = [(model, expected) for model, expected in possible if responses == expected and shown == model.state()]
         for output in range(self.ports):
             if (
@@ -214,9 +214,9 @@ class Environment:
     def check_state(self, told=""):
         """The state is that of the model, also as the replies and the ports are told of it."""
         for name, value in self.model.state().items():
-            assert (got := self.lockstep.read(name)) == value, f"{told}: {name} is {got:#x}, expected {value:#x}"
-        opened, mine = self.model.opened, self.lockstep.read("mine")
-        assert {o: self.lockstep.read(f"owner__{o}") for o in opened} == opened, told
+            assert (got := self.lockstep.pin(name)) == value, f"{told}: {name} is {got:#x}, expected {value:#x}"
+        opened, mine = self.model.opened, self.lockstep.pin("mine")
+        assert {o: self.lockstep.pin(f"owner__{o}") for o in opened} == opened, told
         for i, output in ((i, request & 0xFF) for i, request in enumerate(self.requests)):
             assert output >= self.ports or mine >> i & 1 == (opened.get(output) == i), told
 
@@ -232,7 +232,7 @@ class Environment:
 async def begun(dut, watches=False):
     """An Environment out of reset; whether it ``watches`` more than the responses."""
     environment = Environment(dut, watches)
-    await environment.lockstep.reset()
+    await environment.lockstep.start()
     return environment
 
 
@@ -417,9 +417,7 @@ async def what_expires_gives_back_connections_locks_and_ready_bits(dut):
         for _ in range(4):
             await environment.cycle()
         environment.model = Model(environment.ports)
-        assert {
-            name: environment.lockstep.read(name) for name in environment.model.state()
-        } == environment.model.state()
+        assert {name: environment.lockstep.pin(name) for name in environment.model.state()} == environment.model.state()
         assert environment.ready >> last & 1
         environment.ready &= ~(1 << last)
         environment.requests[port] = Op.TEST_OPEN_RETRY_REPLY << 8 | last

@@ -8,7 +8,7 @@ import pytest
 from nectar.hdl.hub.commands import RETRY, TEST, Op
 from nectar.hdl.hub.control.controller import Controller
 from nectar.verification.bench import Bench, inside
-from nectar.verification.hub.lockstep import Lockstep
+from nectar.verification.harness import Lockstep
 
 CONFIGURATIONS = {"16 ports": (16, 1), "5 ports": (5, 1), "3 ports": (3, 1), "5 ports without backplane": (5, 0)}
 OPENS, LOCKS = range(8), (*range(0x20, 0x24), int(Op.TEST_LOCK_REPLY))
@@ -227,7 +227,7 @@ class Environment:
 
     async def restart(self):
         """A reset of one cycle, in the midst of what goes on."""
-        await self.lockstep.restart()
+        await self.lockstep.reset()
         self._forget()
 
     def _inputs(self, ask, ready, give_up, ops, params):
@@ -308,14 +308,16 @@ class Environment:
         if not opens(op) and not locks(op) and op != Op.AWAIT_READY_REPLY:
             mask = ~(1 << 16 + bits)  # `done` means nothing for other commands
             order, expected = order & mask, expected & mask
-        assert order == expected, f"cycle {self.lockstep.cycle - 1}: order {order:#x}, expected {expected:#x}: {fields}"
+        assert order == expected, (
+            f"cycle {self.lockstep.cycles - 1}: order {order:#x}, expected {expected:#x}: {fields}"
+        )
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def decides_one_request_a_cycle_in_turns(dut):
     """H4, H9, H10, docs/hub.md: every decision, connection, lock, refusal and wait in the cycle in which it is due."""
     environment = Environment(dut)
-    await environment.lockstep.reset()
+    await environment.lockstep.start()
     ops = [*OPENS, *LOCKS, *WAITING, *OTHERS]
     # Opcodes that differ in one bit from one that waits are none that waits.
     ops += [op for op in (Op.AWAIT_READY_REPLY ^ 1 << bit for bit in range(7)) if op not in ops]
@@ -347,14 +349,14 @@ async def decides_one_request_a_cycle_in_turns(dut):
     assert {op for op, _ in model.seen} >= set(OTHERS)
     environment.enabled = (1 << environment.model.ports) - 1
     await environment.run(100 + 20 * environment.model.ports, 0, 1, 1)
-    assert not environment.model.requests and environment.lockstep.read("busy") == 0
+    assert not environment.model.requests and environment.lockstep.pin("busy") == 0
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def what_must_wait_delays_nobody(dut):
     """docs/hub.md: with every output taken, retried opens wait and all else is decided at full rate nevertheless."""
     environment = Environment(dut)
-    await environment.lockstep.reset()
+    await environment.lockstep.start()
     model = environment.model
     await environment.run(200, 1, 0, 1, 0, [Op.OPEN])
     await environment.run(20 + 8 * model.ports, 1, 0, 1, 0, [Op.OPEN_RETRY, Op.STATUS_OUTPUT, Op.STATUS_OUTPUT])
@@ -366,7 +368,7 @@ async def nothing_is_decided_while_a_supervisor_command_is_carried_out(dut):
     """docs/hub.md: behind a supervisor command of a port that may give it, one more decision at most comes before it
     is finished."""
     environment = Environment(dut)
-    await environment.lockstep.reset()
+    await environment.lockstep.start()
     for ask, close in ((1, 0.1), (0.1, 0.1)):
         await environment.run(700, ask, close, 0.9, 0.01, [*OPENS, *LOCKS, *OTHERS, *SUPERVISOR])
     assert {op for op, _ in environment.model.seen} >= set(SUPERVISOR)
@@ -376,7 +378,7 @@ async def nothing_is_decided_while_a_supervisor_command_is_carried_out(dut):
 async def a_reset_of_one_cycle_ends_whatever_is_under_way(dut):
     """docs/hub.md, "Reset hub": afterwards the controller decides as after the first reset."""
     environment = Environment(dut)
-    await environment.lockstep.reset()
+    await environment.lockstep.start()
     for _ in range(60):
         await environment.run(
             random.randrange(4, 16), 1, 0.3, 0.9, 0.05, random.choice([(*OPENS, *LOCKS), (*OPENS, *SUPERVISOR)])

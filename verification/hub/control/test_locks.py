@@ -7,7 +7,7 @@ import pytest
 
 from nectar.hdl.hub.control.locks import Locks
 from nectar.verification.bench import Bench, inside
-from nectar.verification.hub.lockstep import Lockstep
+from nectar.verification.harness import Lockstep, in_each_cycle
 
 SIZES = {"2 ports": 2, "5 ports": 5, "16 ports": 16}
 
@@ -68,9 +68,9 @@ async def keeps_all_locks_and_no_other(dut):
     its holder."""
     model = Model(SIZES[inside()])
     lockstep = Lockstep(dut, ["change", "who", "release"])
-    await lockstep.reset()
+    await lockstep.start()
     for changes, releases in ((0.9, 0.01), (0.5, 0.2), (1, 0), (0.8, 0.5), (0.05, 0.05)):
-        await lockstep.run(model, stimulus(changes, releases), 400)
+        await lockstep.follow(model.step, in_each_cycle(stimulus(changes, releases), model, 400))
     assert {(had, gets) for had, gets, *_ in model.seen} == {
         (had, gets) for had in (False, True) for gets in (False, True)
     }
@@ -78,20 +78,20 @@ async def keeps_all_locks_and_no_other(dut):
     everybody = {"change": 0, "who": 0, "release": (1 << model.ports) - 1}
     for inputs in (everybody, dict.fromkeys(everybody, 0), dict.fromkeys(everybody, 0)):
         await lockstep.step(inputs, model.step(inputs))
-    assert lockstep.read("locked") == 0
+    assert lockstep.pin("locked") == 0
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def a_reset_of_one_cycle_ends_all_locks(dut):
     """docs/hub.md, "Reset hub": whoever holds them, and whatever changes just then."""
     lockstep = Lockstep(dut, ["change", "who", "release"])
-    await lockstep.reset()
+    await lockstep.start()
     for _ in range(20):
         model = Model(SIZES[inside()])
-        await lockstep.run(model, stimulus(1, 0.01), 3 * model.ports)
-        await lockstep.restart()
+        await lockstep.follow(model.step, in_each_cycle(stimulus(1, 0.01), model, 3 * model.ports))
+        await lockstep.reset()
         model = Model(SIZES[inside()])
-        await lockstep.run(model, stimulus(0, 0), 2)
+        await lockstep.follow(model.step, in_each_cycle(stimulus(0, 0), model, 2))
 
 
 bench = Bench(__name__, {name: lambda ports=ports: Locks(ports) for name, ports in SIZES.items()}, ports_only=True)

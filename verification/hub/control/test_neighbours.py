@@ -8,7 +8,7 @@ import pytest
 from nectar.hdl.hub.commands import KIND_UNKNOWN
 from nectar.hdl.hub.control.neighbours import Neighbours
 from nectar.verification.bench import Bench, inside
-from nectar.verification.hub.lockstep import Lockstep
+from nectar.verification.harness import Lockstep
 
 SIZES = {"2 ports": 2, "5 ports": 5, "16 ports": 16}
 
@@ -19,11 +19,11 @@ async def remembers_the_last_hello(dut):
     cycle is kept. A reset of one cycle forgets all."""
     ports = SIZES[inside()]
     lockstep = Lockstep(dut, ["hello__index", "hello__byte", "hello__id", "hello__kind", "index", "forget"])
-    await lockstep.reset()
+    await lockstep.start()
     known, hello, forgotten, seen = {}, None, None, {"read": 0, "forgotten": 0, "kept": 0}
     for step in range(6000):
         if step % 1000 == 500:
-            await lockstep.restart({"hello__index": random.randrange(ports), "hello__id": 1})
+            await lockstep.reset({"hello__index": random.randrange(ports), "hello__id": 1})
             known, hello, forgotten = {}, None, None
         index = hello[0] if hello and random.random() < 0.5 else random.randrange(ports)
         inputs = {"index": index, "forget": random.random() < 0.1}

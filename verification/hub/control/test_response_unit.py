@@ -12,7 +12,7 @@ from nectar.hdl.hub.control.response_unit import ResponseUnit
 from nectar.hdl.hub.messages import FAULTS
 from nectar.hdl.hub.monitor_map import Event
 from nectar.verification.bench import Bench, inside
-from nectar.verification.hub.lockstep import Lockstep
+from nectar.verification.harness import Lockstep
 
 SIZES = {"3 ports": 3, "16 ports": 16}
 COMMANDS = [
@@ -246,7 +246,7 @@ async def answers_every_command(dut):
             *(f"{name}__{n}" for name in ("owner", "locker", "errors", "level") for n in range(ports)),
         ],
     )
-    await lockstep.reset()
+    await lockstep.start()
     idle = {
         name: 0
         for name in (
@@ -296,7 +296,7 @@ async def answers_every_command(dut):
             "place": 1 << name if name < ports else 0,
         }
         if cycle % 1000 == 999:
-            await lockstep.restart(inputs)
+            await lockstep.reset(inputs)
             last, due, stays = None, {}, {}
             continue
         await lockstep.step(inputs, shown)

@@ -7,7 +7,7 @@ import pytest
 
 from nectar.hdl.hub.control.status_table import StatusTable
 from nectar.verification.bench import Bench, inside
-from nectar.verification.hub.lockstep import Lockstep
+from nectar.verification.harness import Lockstep
 
 SIZES = {"2 ports": 2, "5 ports": 5, "16 ports": 16}
 
@@ -107,7 +107,7 @@ async def keeps_all_connections_and_no_other(dut):
             *(f"port__{n}" for n in range(model.ports)),
         ],
     )
-    await lockstep.reset()
+    await lockstep.start()
     most = 0
     for enters, closes in ((0.9, 0.02), (0.5, 0.1), (1.0, 0.0), (0.3, 0.3)):
         chooses = stimulus(enters, closes)
@@ -118,7 +118,7 @@ async def keeps_all_connections_and_no_other(dut):
     assert most == model.ports, "never were all outputs in use"
     chooses = stimulus(1.0, 0.0)
     for _ in range(60):
-        await lockstep.restart(chooses(model))
+        await lockstep.reset(chooses(model))
         model = Model(model.ports)
         for _ in range(3 * model.ports):
             inputs = chooses(model)

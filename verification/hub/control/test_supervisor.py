@@ -9,7 +9,7 @@ from nectar.hdl.hub.commands import BY_OPCODE, FORCE, WATCHDOG_DEFAULT, Error, O
 from nectar.hdl.hub.control.supervisor import Supervisor
 from nectar.hdl.hub.monitor_map import Event
 from nectar.verification.bench import Bench, inside
-from nectar.verification.hub.lockstep import Lockstep
+from nectar.verification.harness import Lockstep
 
 CONFIGURATIONS = {"3 ports": (3, None), "16 ports": (16, None), "5 ports, two supervisors": (5, 0b10010)}
 COMMANDS = [int(op) for op, row in BY_OPCODE.items() if row.supervisor]
@@ -186,7 +186,7 @@ class Environment:
 
     async def step(self, inputs=None):
         """A cycle: every pulse that is due and no other; the state one cycle later than its command's first step."""
-        cycle = self.lockstep.cycle
+        cycle = self.lockstep.cycles
         due = self.model.due.pop(cycle, {})
         decision = due.pop("decision", None)
         busy = [begin for begin in self.model.begins if begin < cycle <= begin + STEPS]
@@ -206,16 +206,16 @@ class Environment:
         for op, param, giver, *_ in commands:
             bits = 1 << (param & (1 << max(1, (ports - 1).bit_length())) - 1)
             words.append(param | op << 8 | (bits & (1 << ports) - 1) << 16 | 1 << 16 + ports + giver)
-        start = self.lockstep.cycle
+        start = self.lockstep.cycles
         model.begins = [start + n * (STEPS - 1) for n in range(len(commands))]
         await self.step({"command": words[0], "command_valid": 1})
         for n, command in enumerate(commands):
             op, param, giver, mine, locked, byte = command
             begin = start + n * (STEPS - 1)
             model.command(begin, *command)
-            while self.lockstep.cycle < begin + STEPS - 1:
+            while self.lockstep.cycles < begin + STEPS - 1:
                 # The byte of the monitor belongs to one cycle only. The second command stays until it is begun.
-                now = self.lockstep.cycle - begin
+                now = self.lockstep.cycles - begin
                 await self.step(
                     {
                         "command": words[-1],
@@ -227,7 +227,7 @@ class Environment:
                 )
                 if now >= 3:
                     for name, value in model.state.items():
-                        got = self.lockstep.read(name)
+                        got = self.lockstep.pin(name)
                         assert got == value, f"{name} is {got:#x}, expected {value:#x} after {command}"
         for _ in range(3):
             await self.step()
@@ -238,7 +238,7 @@ async def carries_out_every_supervisor_command(dut):
     """H7, H19, docs/hub.md: effect, state, answer and errors of each of the 14, cycle by cycle; one by one, and in
     pairs."""
     environment = Environment(dut)
-    await environment.lockstep.reset()
+    await environment.lockstep.start()
     for _ in range(500):
         await environment.give(*(environment.draw() for _ in range(random.choice([1, 1, 2]))))
     possible = {op: {0, *BY_OPCODE[op].errors} - {Error.NOT_ALLOWED} for op in COMMANDS}
@@ -265,7 +265,7 @@ async def a_reset_ends_what_is_under_way(dut):
     """docs/hub.md: all is as in the beginning, and nothing of the command follows, at whatever step it was."""
     environment = Environment(dut)
     lockstep, ports = environment.lockstep, environment.model.ports
-    await lockstep.reset()
+    await lockstep.start()
     for op in COMMANDS:
         for step in range(STEPS):
             place, giver = random.sample(range(ports), 2)
@@ -275,19 +275,19 @@ async def a_reset_ends_what_is_under_way(dut):
             )
             for _ in range(step):
                 await lockstep.step({"byte": random.randrange(256)})
-            await lockstep.restart()
+            await lockstep.reset()
             environment.model = Model(*CONFIGURATIONS[inside()])
             for _ in range(STEPS):
                 await environment.step()
             for name, value in environment.model.state.items():
-                assert lockstep.read(name) == value, (op, step, name)
+                assert lockstep.pin(name) == value, (op, step, name)
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def tells_every_number_from_every_other(dut):
     """docs/hub.md: which times, selections and counters there are, and which opcodes; of all bytes no others."""
     environment = Environment(dut)
-    await environment.lockstep.reset()
+    await environment.lockstep.start()
     for op in (Op.WATCHDOG_TIME_REPLY, Op.MONITOR_SELECT_REPLY, Op.MONITOR_CLEAR_REPLY):
         for param in random.sample(range(256), 256):
             await environment.give((op, param, *environment.draw()[2:]))

@@ -7,7 +7,7 @@ import pytest
 
 from nectar.hdl.hub.control.watchdog import Watchdog
 from nectar.verification.bench import Bench, inside
-from nectar.verification.hub.lockstep import Lockstep
+from nectar.verification.harness import Lockstep
 
 #: Ports, and the largest logarithm of the time: a counter of 32 bits is the same as one of 8, but nobody can wait for
 #: its upper ones.
@@ -65,7 +65,7 @@ async def notices_what_stands_still(dut):
     it is off."""
     model = Model(SIZES[inside()][0])
     lockstep = Lockstep(dut, ["log", "restart", "held", "moved"])
-    await lockstep.reset()
+    await lockstep.start()
     held = 0
     for log in (2, 0, 4, 1, 5, 3):
         model.log = log
@@ -86,7 +86,7 @@ async def counts_long_times(dut):
     """docs/hub.md, Watchdog: the time is measured by the bit of the counter that the logarithm names, as often as it
     is over."""
     lockstep = Lockstep(dut, ["log", "restart", "held", "moved"])
-    await lockstep.reset()
+    await lockstep.start()
     longest = SIZES[inside()][1]
     for log in (4, 9, 11) if longest > 11 else range(1, longest + 1):
         await lockstep.step({"log": log, "restart": 1})

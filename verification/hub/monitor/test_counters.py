@@ -8,7 +8,7 @@ import pytest
 from nectar.hdl.hub.monitor.counters import PortCounters
 from nectar.hdl.hub.monitor_map import CounterId
 from nectar.verification.bench import Bench, inside
-from nectar.verification.hub.lockstep import Lockstep
+from nectar.verification.harness import Lockstep
 
 PORTS = {"2 ports": 2, "3 ports": 3, "16 ports": 16}
 MOST = 65535
@@ -55,7 +55,7 @@ class Watcher:
         """Waits until all is counted; that must come to an end."""
         for _ in range(2 * self.longest_round):
             await self.cycle()
-            if not self.lockstep.read("busy"):
+            if not self.lockstep.pin("busy"):
                 return
         raise AssertionError("busy for ever")
 
@@ -75,7 +75,7 @@ async def all_is_0_after_a_reset_and_events_from_the_first_cycle_count(dut):
     """docs/monitor.md: the RAM is cleared behind the scenes; nobody sees what was in it, and nothing is missed
     meanwhile."""
     watcher = Watcher(dut)
-    await watcher.lockstep.reset()
+    await watcher.lockstep.start()
     pairs = list(watcher.happened)
     for n, kind in pairs:
         assert await watcher.read(n, kind) == 0
@@ -84,7 +84,7 @@ async def all_is_0_after_a_reset_and_events_from_the_first_cycle_count(dut):
     await watcher.cycle()
     dut.rst.value = 0
     for n, kind in pairs:
-        assert watcher.lockstep.read("value") == 0
+        assert watcher.lockstep.pin("value") == 0
         await watcher.cycle([(n, kind)] if kind != CounterId.TIMED_OUT else ())
     await watcher.check()
 
@@ -93,7 +93,7 @@ async def all_is_0_after_a_reset_and_events_from_the_first_cycle_count(dut):
 async def every_event_at_once_counts_once_under_its_own_name(dut):
     """docs/monitor.md: all events of all ports in one cycle, again and again, a round apart."""
     watcher = Watcher(dut)
-    await watcher.lockstep.reset()
+    await watcher.lockstep.start()
     for _ in range(5):
         await watcher.cycle(watcher.happened)
         for _ in range(watcher.longest_round):
@@ -106,7 +106,7 @@ async def every_event_at_once_counts_once_under_its_own_name(dut):
 async def packets_and_connections_are_exact_errors_at_least_once(dut):
     """docs/monitor.md: OPENED and PACKETS may come as fast as the wire lets them, at all ports at once."""
     watcher = Watcher(dut)
-    await watcher.lockstep.reset()
+    await watcher.lockstep.start()
     await watcher.settle()
     for rate in (0.0, 0.002, 0.3):
         since = {}
@@ -134,7 +134,7 @@ async def errors_a_round_apart_are_exact(dut):
     """docs/monitor.md: under one name at one port, one error a round; different names and ports do not disturb each
     other."""
     watcher = Watcher(dut)
-    await watcher.lockstep.reset()
+    await watcher.lockstep.start()
     last = {}
     for cycle in range(6 * watcher.longest_round):
         events = [
@@ -153,7 +153,7 @@ async def clearing_at_any_moment_leaves_what_happens_afterwards(dut):
     """docs/monitor.md: cleared counters show 0 from the next cycle on, and count on, wherever the walker is; others
     are left alone."""
     watcher = Watcher(dut)
-    await watcher.lockstep.reset()
+    await watcher.lockstep.start()
     target = random.randrange(watcher.ports)
     for gap in range(0, 3 * watcher.longest_round, 7 if watcher.ports > 4 else 1):
         await watcher.cycle([(target, kind) for kind in CounterId])
@@ -176,7 +176,7 @@ async def clearing_at_any_moment_leaves_what_happens_afterwards(dut):
 async def clearing_after_a_rest_of_any_length_is_not_forgotten(dut):
     """docs/monitor.md: wherever the walker's count of cycles stands when the counters of a port are to be cleared."""
     watcher = Watcher(dut)
-    await watcher.lockstep.reset()
+    await watcher.lockstep.start()
     for target in (0, watcher.ports - 1):
         for gap in range(18):
             await watcher.cycle([(target, CounterId.OVERRUN), (1, CounterId.PACKETS)])
@@ -192,7 +192,7 @@ async def clearing_after_a_rest_of_any_length_is_not_forgotten(dut):
 async def two_ports_may_be_cleared_while_the_walker_clears_a_third(dut):
     """docs/monitor.md: no clearing is forgotten, the same port's again included."""
     watcher = Watcher(dut)
-    await watcher.lockstep.reset()
+    await watcher.lockstep.start()
     for _ in range(30):
         await watcher.cycle(watcher.happened)
         await watcher.settle()
@@ -211,7 +211,7 @@ async def a_counter_stops_at_its_end(dut):
     """docs/monitor.md: 65535, from which no event leads back to 0; on the way there every bit counts. It takes so
     long that only small HUBs do it."""
     watcher = Watcher(dut)
-    await watcher.lockstep.reset()
+    await watcher.lockstep.start()
     await watcher.settle()
     if watcher.ports > 3:
         return
@@ -240,7 +240,7 @@ async def a_sum_stops_at_its_room(dut):
     """docs/monitor.md: OPENED and PACKETS between two visits count as often as they happened, at least up to 3 N /
     4, and to 3."""
     watcher = Watcher(dut)
-    await watcher.lockstep.reset()
+    await watcher.lockstep.start()
     await watcher.settle()
     room = max(3, 3 * watcher.ports // 4)
     for kind in APART:
@@ -262,7 +262,7 @@ async def what_it_counts_does_not_depend_on_how_long_there_was_nothing(dut):
     """docs/engine.md, Sleep: the clock may stand still while busy is 0, so silence of any length must give the same
     counts."""
     watcher = Watcher(dut)
-    await watcher.lockstep.reset()
+    await watcher.lockstep.start()
     script = [[pair for pair in watcher.happened if random.random() < 0.05] for _ in range(300)]
     found = set()
     for silence in (0, 1, random.randrange(2, 400), random.randrange(2, 400)):
@@ -271,7 +271,7 @@ async def what_it_counts_does_not_depend_on_how_long_there_was_nothing(dut):
         await watcher.settle()
         for _ in range(silence):
             await watcher.cycle()
-            assert not watcher.lockstep.read("busy")
+            assert not watcher.lockstep.pin("busy")
         for events in script:
             await watcher.cycle(events, awake=1)
         await watcher.settle()

@@ -9,7 +9,7 @@ from nectar.hdl.hub.monitor.monitor import Monitor
 from nectar.hdl.hub.monitor_map import EVENT_DEPTH, POP, VERSION, Clear, CounterId, Event, Select
 from nectar.hdl.hub.profile import PROTOTYPE
 from nectar.verification.bench import Bench, inside
-from nectar.verification.hub.lockstep import Lockstep
+from nectar.verification.harness import Lockstep
 
 PORTS = {"3 ports": 3, "16 ports": 16}
 LATENCY = 4
@@ -45,7 +45,7 @@ class Watcher:
     async def start(self, **levels):
         """Resets; ``levels`` are inputs that stay."""
         self.levels = levels
-        await self.lockstep.reset()
+        await self.lockstep.start()
 
     async def cycle(self, **inputs):
         """One cycle; returns the byte that is shown in it."""
@@ -59,7 +59,7 @@ class Watcher:
         """Waits until all is counted."""
         for _ in range(100 * self.ports):
             await self.cycle()
-            if not self.lockstep.read("active"):
+            if not self.lockstep.pin("active"):
                 return
         raise AssertionError("active for ever")
 
@@ -130,7 +130,7 @@ async def events_are_shown_and_taken_out(dut):
     await watcher.start()
     assert await watcher.read(Select.EVENTS, *range(8)) == [0] * 8
     await watcher.record()
-    assert watcher.lockstep.read("active")
+    assert watcher.lockstep.pin("active")
     told = []
     for turn in range(40):
         for _ in range(random.choice((3, 3, 4, 300))):
@@ -139,7 +139,7 @@ async def events_are_shown_and_taken_out(dut):
             await watcher.lockstep.rest(random.randrange(1 << 17, 1 << 18) - 15_000)
         source, output = random.randrange(128), random.randrange(128)
         kind = random.choice((Event.OPENED, Event.REFUSED, Event.LOCKED, Event.UNLOCKED, Event.SUPERVISOR))
-        told.append((watcher.lockstep.cycle, kind, source, output))
+        told.append((watcher.lockstep.cycles, kind, source, output))
         await watcher.cycle(decision=kind << 14 | source << 7 | output, decision_valid=1)
     for _ in range(5):
         await watcher.cycle()
@@ -283,7 +283,7 @@ async def a_reset_of_one_cycle_ends_the_record(dut):
         await watcher.clear(Clear.RECORD)
         for _ in range(wait):
             await watcher.cycle(decision=Event.OPENED << 14, decision_valid=1)
-        await watcher.lockstep.restart()
+        await watcher.lockstep.reset()
         await watcher.settle()
         assert not any(await watcher.read(0, *range(32))) and not any(await watcher.read(Select.EVENTS, *range(5)))
 

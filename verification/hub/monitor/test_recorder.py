@@ -10,7 +10,7 @@ import pytest
 from nectar.hdl.hub.monitor.recorder import Recorder
 from nectar.hdl.hub.monitor_map import EVENT_DEPTH, TIME_BITS, Event
 from nectar.verification.bench import Bench, inside
-from nectar.verification.hub.lockstep import Lockstep
+from nectar.verification.harness import Lockstep
 from nectar.verification.hub.record import REPLACED_BY, Decided, Item, compare
 
 PORTS = {"2 ports": 2, "5 ports": 5, "16 ports": 16}
@@ -36,7 +36,7 @@ class Watcher:
             inputs.update(decision_valid=1, decision=kind << 14 | source << 7 | output)
         for kind, port in pulses:
             inputs[PULSES[kind]] = inputs.get(PULSES[kind], 0) | 1 << port
-        now = self.lockstep.cycle
+        now = self.lockstep.cycles
         if self.begin is not None and not more.get("start"):
             due = now - self.begin + 1
             for kind, port in pulses:
@@ -112,7 +112,7 @@ class Watcher:
 async def records_what_happens_in_order(dut):
     """docs/monitor.md: connections, locks, refusals and time-outs of a random HUB, quiet and busy."""
     watcher = Watcher(dut)
-    await watcher.lockstep.reset()
+    await watcher.lockstep.start()
     longest = 0
     for rate in (0.01, 0.05, 0.2):
         await watcher.cycle(start=1)
@@ -134,7 +134,7 @@ async def all_at_once_is_written_one_after_the_other(dut):
     """docs/monitor.md: the decision first, then TIMED_OUT, CLOSED and UNLOCKED in the order of the ports, one a
     cycle."""
     watcher = Watcher(dut)
-    await watcher.lockstep.reset()
+    await watcher.lockstep.start()
     await watcher.cycle(start=1)
     pulses = [(kind, port) for kind in PULSES for port in range(watcher.ports)]
     await watcher.cycle((Event.REFUSED, 1, 0), pulses)
@@ -155,7 +155,7 @@ async def all_at_once_is_written_one_after_the_other(dut):
 async def of_any_two_ports_at_once_the_first_comes_first(dut):
     """docs/monitor.md: in the order of the ports, whichever they are and however far apart."""
     watcher = Watcher(dut)
-    await watcher.lockstep.reset()
+    await watcher.lockstep.start()
     pairs = list(combinations(range(watcher.ports), 2))
     for first, second in random.sample(pairs, min(len(pairs), 40)):
         await watcher.cycle(start=1)
@@ -171,7 +171,7 @@ async def of_any_two_ports_at_once_the_first_comes_first(dut):
 async def an_end_that_still_waits_is_left_out_when_a_new_connection_begins(dut):
     """docs/monitor.md: nobody reads OPENED, CLOSED of one output when it was CLOSED, OPENED; the same for locks."""
     watcher = Watcher(dut)
-    await watcher.lockstep.reset()
+    await watcher.lockstep.start()
     for ended, begun in REPLACED_BY.items():
         for gap in range(5):
             for busy in (False, True):
@@ -196,7 +196,7 @@ async def what_is_left_out_is_the_end_at_that_output_alone(dut):
     """docs/monitor.md: while TIMED_OUT is written before it, each CLOSED and UNLOCKED waits; then its output, or
     another, is taken anew."""
     watcher = Watcher(dut)
-    await watcher.lockstep.reset()
+    await watcher.lockstep.start()
     for ended, begun in REPLACED_BY.items():
         pairs = [(output, taken) for output in range(watcher.ports) for taken in range(watcher.ports)]
         for output, taken in random.sample(pairs, min(len(pairs), 40)):
@@ -220,7 +220,7 @@ async def what_is_left_out_is_the_end_at_that_output_alone(dut):
 async def a_full_record_keeps_what_it_has_and_tells_that_events_are_missing(dut):
     """docs/monitor.md: 512 events; LOST stands before the first event behind the gap."""
     watcher = Watcher(dut)
-    await watcher.lockstep.reset()
+    await watcher.lockstep.start()
     await watcher.cycle(start=1)
     pairs = [(Event.REFUSED, random.randrange(128) if n else 127, n % 128) for n in range(EVENT_DEPTH + 40)]
     for pair in pairs:
@@ -246,7 +246,7 @@ async def a_decision_waits_until_the_loss_is_told(dut):
     """docs/monitor.md: one that comes just when there is room again stands behind LOST as it was given; one that
     came earlier is lost."""
     watcher = Watcher(dut)
-    await watcher.lockstep.reset()
+    await watcher.lockstep.start()
     for early in (*range(-3, 4), 1, 1, 1):  # cycles before the first that is taken out
         await watcher.cycle(start=1)
         for n in range(EVENT_DEPTH + 3):
@@ -266,7 +266,7 @@ async def a_decision_waits_until_the_loss_is_told(dut):
 async def losing_again_and_again_under_reading_is_told_each_time(dut):
     """docs/monitor.md: between two events of the record nothing is missing unless LOST stands between them."""
     watcher = Watcher(dut)
-    await watcher.lockstep.reset()
+    await watcher.lockstep.start()
     await watcher.cycle(start=1)
     events, count, popped = [], 0, -3
     shown = 0, 0
@@ -302,7 +302,7 @@ async def losing_again_and_again_under_reading_is_told_each_time(dut):
 async def nothing_is_recorded_before_the_start_or_behind_the_end(dut):
     """docs/monitor.md: RECORD begins with an empty record at any moment, STOP leaves it to be read."""
     watcher = Watcher(dut)
-    await watcher.lockstep.reset()
+    await watcher.lockstep.start()
     for _ in range(20):
         for _ in range(random.randrange(30)):
             await watcher.cycle(**watcher.traffic(0.3))
@@ -315,7 +315,7 @@ async def nothing_is_recorded_before_the_start_or_behind_the_end(dut):
         await watcher.cycle(stop=1, pulses=[(Event.CLOSED, 1)])
         for _ in range(random.randrange(2, 30)):
             await watcher.cycle(**watcher.traffic(0.3))
-        assert not watcher.lockstep.read("running")
+        assert not watcher.lockstep.pin("running")
         compare(
             told,
             [event for event in await watcher.drain() if event.time <= told[-1].time + 3 * watcher.ports]
@@ -330,12 +330,12 @@ async def nothing_is_recorded_before_the_start_or_behind_the_end(dut):
 async def a_reset_ends_the_recording_and_empties_the_record(dut):
     """docs/hub.md, "Reset hub": at any moment; what was under way is in no record that is begun afterwards."""
     watcher = Watcher(dut)
-    await watcher.lockstep.reset()
+    await watcher.lockstep.start()
     for _ in range(30):
         await watcher.cycle(start=1)
         for _ in range(random.randrange(3, 40)):
             await watcher.cycle(**watcher.traffic(0.3))
-        await watcher.lockstep.restart(
+        await watcher.lockstep.reset(
             {"decision_valid": 1, "decision": random.getrandbits(18), "closed": 1, "expired": 2}
         )
         watcher.begin = None
@@ -344,7 +344,7 @@ async def a_reset_ends_the_recording_and_empties_the_record(dut):
                 await watcher.cycle(**watcher.traffic(0.3))
             for _ in range(4 * watcher.ports):
                 await watcher.cycle()
-                assert not watcher.lockstep.read("running")
+                assert not watcher.lockstep.pin("running")
             assert await watcher.oldest() is None
         await watcher.cycle(start=1)
         await watcher.cycle((Event.LOCKED, 1, 0))
@@ -357,7 +357,7 @@ async def a_reset_ends_the_recording_and_empties_the_record(dut):
 async def time_goes_on_behind_its_18_bits(dut):
     """docs/monitor.md: WRAP is written before the first event behind, and not for silence; nothing is lost over it."""
     watcher = Watcher(dut)
-    await watcher.lockstep.reset()
+    await watcher.lockstep.start()
     await watcher.cycle(start=1)
     end = 1 << TIME_BITS
     await watcher.cycle((Event.REFUSED, 1, 2))
@@ -378,7 +378,7 @@ async def time_goes_on_behind_its_18_bits(dut):
         100,
     ):  # WRAP is written in an even and in an odd cycle, with all bits of the time set and with few
         cycle = watcher.begin + (watcher.high + 1) * end + late
-        await watcher.lockstep.rest(cycle - watcher.lockstep.cycle)
+        await watcher.lockstep.rest(cycle - watcher.lockstep.cycles)
         await watcher.cycle((Event.LOCKED, 3, 1))
         for _ in range(4):
             await watcher.cycle()
@@ -393,7 +393,7 @@ async def time_goes_on_behind_its_18_bits(dut):
 async def that_the_time_wrapped_and_that_events_are_missing_is_told_before_the_next(dut):
     """docs/monitor.md: WRAP, then LOST, then the decision that waited for both, as it was given."""
     watcher = Watcher(dut)
-    await watcher.lockstep.reset()
+    await watcher.lockstep.start()
     await watcher.cycle(start=1)
     for n in range(EVENT_DEPTH + 10):
         await watcher.cycle((Event.REFUSED, n % 128, 5))
@@ -413,7 +413,7 @@ async def that_the_time_wrapped_and_that_events_are_missing_is_told_before_the_n
 async def taking_out_of_an_empty_record_does_nothing(dut):
     """docs/monitor.md: also in the cycle in which the first event is written."""
     watcher = Watcher(dut)
-    await watcher.lockstep.reset()
+    await watcher.lockstep.start()
     await watcher.cycle(start=1)
     for gap in range(6):
         await watcher.cycle((Event.LOCKED, 1, gap), pop=True)

@@ -5,7 +5,7 @@ from collections import deque
 
 from nectar.hdl.hub.messages import FAULTS
 from nectar.hdl.hub.monitor_map import ERRORS, CounterId
-from nectar.verification.hub.lockstep import Lockstep
+from nectar.verification.harness import Lockstep
 from nectar.verification.hub.port.test_input_register import kind
 
 __all__ = ["CAPACITY", "HUB", "MAX_ERRORS", "PORT", "PORTS", "Surroundings"]
@@ -67,10 +67,10 @@ class Surroundings:
 
         The controller needs three; behind a close all no output is connected for one cycle. The sum of errors is
         checked in every cycle."""
-        now = self.lockstep.cycle
+        now = self.lockstep.cycles
         enabled = more.get("enabled", 1)
         responds = respond and self.due is not None and now >= self.due
-        self.place = self.place + 1 & 3 if self.place or (take and self.lockstep.read("reply_source__valid")) else 0
+        self.place = self.place + 1 & 3 if self.place or (take and self.lockstep.pin("reply_source__valid")) else 0
         connected = 0 if now == self.closing else self.targets
         free = random.getrandbits(PORTS) | connected
         if not space and connected:
@@ -165,19 +165,19 @@ class Surroundings:
             await self.cycle(**more)
         for _ in range(limit):
             await self.cycle(**more)
-            if not self.lockstep.read("busy"):
+            if not self.lockstep.pin("busy"):
                 return
         raise AssertionError("the port stays busy")
 
     @property
     def level(self):
         """Entries of the queue, as they are shown."""
-        return self.lockstep.read("level")
+        return self.lockstep.pin("level")
 
     @property
     def errors(self):
         """Errors counted."""
-        return min(self.lockstep.read("errors"), MAX_ERRORS)
+        return min(self.lockstep.pin("errors"), MAX_ERRORS)
 
     @property
     def counted_errors(self):

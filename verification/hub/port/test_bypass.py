@@ -9,7 +9,7 @@ import pytest
 from nectar.hdl.hub.port.bypass import BYPASS_ROOM, Bypass
 from nectar.hdl.hub.port.entry import OWN
 from nectar.verification.bench import Bench
-from nectar.verification.hub.lockstep import Lockstep
+from nectar.verification.harness import Lockstep
 
 #: Cycles from the write of an entry to the queue until it can be taken.
 QUEUE_LATENCY = 2
@@ -42,7 +42,7 @@ class Surroundings:
     async def cycle(self, arrive, take, clear=0.0, command=0.0):
         """One cycle in which the next symbol arrives, the head takes, the queue is cleared, with these
         probabilities."""
-        cycle = self.lockstep.cycle
+        cycle = self.lockstep.cycles
         symbol, plain = self.now
         self.tag = (self.tag + 1) & 0x1FF
         coming = self.tag, random.random() < arrive
@@ -110,7 +110,7 @@ class Surroundings:
 
 async def start(dut):
     surroundings = Surroundings(dut)
-    await surroundings.lockstep.reset()
+    await surroundings.lockstep.start()
     return surroundings
 
 

@@ -9,7 +9,7 @@ import pytest
 from nectar.hdl.hub.port.crossbar_register import CrossbarRegister
 from nectar.hdl.link.symbol import Control
 from nectar.verification.bench import Bench
-from nectar.verification.hub.lockstep import Lockstep
+from nectar.verification.harness import Lockstep, in_each_cycle
 
 CLOSES = 1 << 9
 
@@ -47,18 +47,21 @@ class Model:
 async def keeps_order_and_lets_a_stream_flow(dut):
     """H3: a symbol a cycle; H13: a mark goes when its connection has ended otherwise."""
     lockstep, model = Lockstep(dut, ["beat", "push", "ended", "output__ready"]), Model()
-    await lockstep.reset()
+    await lockstep.start()
     for push, take, ended in ((1, 1, 0), (0.5, 0.5, 0.1), (1, 0.3, 0.2), (0.3, 1, 0.2), (0, 1, 0)):
-        await lockstep.run(
-            model,
-            lambda model: {
-                "push": len(model.places) < 2 and random.random() < push,
-                "output__ready": random.random() < take,
-                "ended": random.random() < ended,
-                "beat": random.choice([Control.START, Control.END, 0x02, random.getrandbits(8)])
-                | random.getrandbits(1) * CLOSES,
-            },
-            300,
+        await lockstep.follow(
+            model.step,
+            in_each_cycle(
+                lambda model: {
+                    "push": len(model.places) < 2 and random.random() < push,
+                    "output__ready": random.random() < take,
+                    "ended": random.random() < ended,
+                    "beat": random.choice([Control.START, Control.END, 0x02, random.getrandbits(8)])
+                    | random.getrandbits(1) * CLOSES,
+                },
+                model,
+                300,
+            ),
         )
     assert all(model.seen.values()), model.seen
 

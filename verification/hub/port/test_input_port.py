@@ -25,7 +25,7 @@ WAITING = {"with bypass": 3, "without bypass": 0}
 
 async def start(dut):
     surroundings = Surroundings(dut)
-    await surroundings.lockstep.reset()
+    await surroundings.lockstep.start()
     return surroundings
 
 
@@ -64,7 +64,7 @@ async def does_with_every_symbol_what_the_wire_demands(dut):
         for symbol in symbols:
             while random.random() < pause:
                 await surroundings.cycle(space=random.random() < share)
-            heard.append((surroundings.lockstep.cycle, symbol))
+            heard.append((surroundings.lockstep.cycles, symbol))
             await surroundings.cycle(symbol, space=random.random() < share)
         await surroundings.settle()
         found = arrivals(heard)
@@ -119,7 +119,7 @@ async def a_symbol_takes_two_cycles_or_none(dut):
     for symbol in packet(random.randbytes(50)):
         if random.random() < 0.3:
             await surroundings.cycle()
-        came.append((symbol, surroundings.lockstep.cycle + latency))
+        came.append((symbol, surroundings.lockstep.cycles + latency))
         await surroundings.cycle(symbol)
     await surroundings.settle()
     assert surroundings.moved == came
@@ -132,7 +132,7 @@ async def a_command_takes_four_cycles_or_one(dut):
     latency = 2 if BYPASS[inside()] else 5
     for op in (Op.OPEN_RETRY, Op.STATUS_ERRORS, Op.ECHO_REPLY, 0x7E):
         await surroundings.send(command(op, HUB, 1))
-        at = surroundings.lockstep.cycle - 1
+        at = surroundings.lockstep.cycles - 1
         await surroundings.send(packet(b"abc"))
         await surroundings.settle()
         assert surroundings.requests[-1] == (op, 1, at + latency)
@@ -240,7 +240,7 @@ async def a_flush_overtakes_all_that_waits(dut):
             await surroundings.send(command(Op.FLUSH_REPLY, HUB, 0x5A), space=False, respond=False)
             await surroundings.send([0x11, *command(Op.OPEN, 0x99, 1), 0x22], space=False, respond=False)
             await surroundings.send([None] * 8, space=False, respond=False)
-            gives_up = surroundings.lockstep.read("control__give_up")
+            gives_up = surroundings.lockstep.pin("control__give_up")
             assert gives_up == (Op.OPEN_RETRY in waiting)
             await surroundings.settle()
             assert [op for op, *_ in surroundings.requests] == [op for op in waiting[1:2] if gives_up] + [
@@ -306,19 +306,19 @@ async def a_reset_empties_the_queue_at_any_time(dut):
 async def tells_how_much_it_holds(dut):
     """docs/hub.md, "Status queue" and Watchdog: the level, and whether there is anything, be it a part of a command."""
     surroundings = await start(dut)
-    assert not surroundings.lockstep.read("held")
+    assert not surroundings.lockstep.pin("held")
     for n in range(1, CAPACITY + 1):
         await surroundings.send([0x55], space=False)
         await surroundings.send([None] * 4, space=False)
-        assert surroundings.level == max(0, n - WAITING[inside()] - 1) and surroundings.lockstep.read("held")
+        assert surroundings.level == max(0, n - WAITING[inside()] - 1) and surroundings.lockstep.pin("held")
     await surroundings.settle()
-    assert not surroundings.lockstep.read("held") and surroundings.level == 0
+    assert not surroundings.lockstep.pin("held") and surroundings.level == 0
     for n in range(1, 4):
         await surroundings.send([*command(Op.OPEN, HUB, 1)[:n], None, None])
-        assert surroundings.lockstep.read("held")
+        assert surroundings.lockstep.pin("held")
         await surroundings.send([None], expired=1)
         await surroundings.send([None])
-        assert not surroundings.lockstep.read("held")
+        assert not surroundings.lockstep.pin("held")
         await surroundings.send([Control.END])
     await surroundings.settle()
     assert surroundings.counted[CounterId.TIMED_OUT] == surroundings.counted[CounterId.COMMAND_CUT] == 3
@@ -328,12 +328,12 @@ async def tells_how_much_it_holds(dut):
 async def is_busy_while_a_symbol_is_inside(dut):
     """docs/hub.md, Pins: idle only if nothing but an arriving symbol can change the state."""
     surroundings = await start(dut)
-    assert not surroundings.lockstep.read("busy")
+    assert not surroundings.lockstep.pin("busy")
     await surroundings.cycle(0x55, space=False)
     await surroundings.cycle(space=False)
     for _ in range(20):
         await surroundings.cycle(space=False)
-        assert surroundings.lockstep.read("busy")
+        assert surroundings.lockstep.pin("busy")
     await surroundings.settle(3)
     for waiting in (
         reply(1, 2, 3),
@@ -344,12 +344,12 @@ async def is_busy_while_a_symbol_is_inside(dut):
         await surroundings.send([*waiting, *[None] * 3], **takes)
         for _ in range(20):
             await surroundings.cycle(**takes)
-            assert surroundings.lockstep.read("busy"), waiting
+            assert surroundings.lockstep.pin("busy"), waiting
         await surroundings.settle()
     moved = len(surroundings.moved)
     await surroundings.send(command(Op.OPEN, 0x99, 1))
     while len(surroundings.moved) < moved + COMMAND_LENGTH:
-        assert surroundings.lockstep.read("busy"), "idle while a command for another HUB is in the queue"
+        assert surroundings.lockstep.pin("busy"), "idle while a command for another HUB is in the queue"
         await surroundings.cycle()
     await surroundings.send(command(Op.OPEN, HUB, 1)[:3])
     await surroundings.settle(3)

@@ -10,7 +10,7 @@ from nectar.hdl.hub.port.input_queue import InputQueue
 from nectar.hdl.link.queue import QUEUE_DEPTH
 from nectar.hdl.link.symbol import COMMAND_LENGTH
 from nectar.verification.bench import Bench, inside
-from nectar.verification.hub.lockstep import Lockstep
+from nectar.verification.harness import Lockstep, in_each_cycle
 
 SIZES = {"9 symbols": 9, "13 symbols": 13, "31 symbols": 31, "full size": QUEUE_DEPTH}
 
@@ -104,7 +104,7 @@ class Writer:
 
 async def start(dut):
     lockstep = Lockstep(dut, ["write", "entry", "place", "commit", "amount", "clear", "pop"])
-    await lockstep.reset()
+    await lockstep.start()
     return lockstep, Model(SIZES[inside()])
 
 
@@ -114,9 +114,9 @@ async def keeps_order_and_shows_only_what_is_committed(dut):
     does."""
     lockstep, model = await start(dut)
     for write, pop in ((1, 1), (0.9, 0.3), (0.3, 0.9), (1, 0), (0.5, 0.5), (0, 1)):
-        await lockstep.run(model, Writer(write, pop), max(2000, 2 * model.capacity))
+        await lockstep.follow(model.step, in_each_cycle(Writer(write, pop), model, max(2000, 2 * model.capacity)))
     assert model.seen["commands"] > 10, model.seen
-    assert not model.entries and lockstep.read("valid") == 0
+    assert not model.entries and lockstep.pin("valid") == 0
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
@@ -124,7 +124,9 @@ async def throws_away_what_was_there_before(dut):
     """H21, docs/hub.md, "Flush": what was committed before goes; what is committed in the same cycle stays."""
     lockstep, model = await start(dut)
     for write, pop, clear in ((1, 1, 0.1), (0.9, 0.3, 0.05), (1, 0.1, 0.01), (0.5, 0.5, 0.5), (0, 1, 0)):
-        await lockstep.run(model, Writer(write, pop, clear), max(2000, 2 * model.capacity))
+        await lockstep.follow(
+            model.step, in_each_cycle(Writer(write, pop, clear), model, max(2000, 2 * model.capacity))
+        )
     assert all(model.seen.values()), model.seen
     assert not model.entries
 

@@ -8,7 +8,7 @@ import pytest
 from nectar.hdl.hub.port.input_register import InputRegister
 from nectar.hdl.link.symbol import Control
 from nectar.verification.bench import Bench
-from nectar.verification.hub.lockstep import Lockstep
+from nectar.verification.harness import Lockstep
 
 BITS = {name: 1 << n for n, name in enumerate(("byte", "frame", "command", "reply", "ready", "reserved", "refused"))}
 CODES = {
@@ -35,7 +35,7 @@ async def knows_every_symbol(dut):
     """docs/wire.md, Symbols; docs/hub.md, "Disable": every symbol from the pins and from the loop, at a port in use
     and at one that is not."""
     lockstep = Lockstep(dut, INPUTS)
-    await lockstep.reset()
+    await lockstep.start()
     shown = {}
     symbols = [(symbol, enabled, looped) for symbol in range(512) for enabled in (0, 1) for looped in (0, 1)]
     random.shuffle(symbols)
@@ -59,12 +59,12 @@ async def knows_every_symbol(dut):
 async def nothing_has_arrived_behind_a_reset(dut):
     """docs/hub.md, "Reset hub": a reset of one cycle forgets what was at the port, and what comes in that cycle."""
     lockstep = Lockstep(dut, INPUTS)
-    await lockstep.reset()
+    await lockstep.start()
     for symbol in [*Control, 0x1F0, *(random.randrange(256) for _ in range(4))]:
         for enabled in (0, 1):
             inputs = {"rx_payload": symbol, "rx_valid": 1, "enabled": enabled}
             await lockstep.step(inputs)
-            await lockstep.restart(inputs)
+            await lockstep.reset(inputs)
             await lockstep.step({"enabled": enabled}, {"valid": 0, "kind": 0})
 
 

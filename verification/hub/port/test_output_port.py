@@ -10,7 +10,7 @@ from nectar.hdl.hub.port.output_port import READY_LIMIT, OutputPort
 from nectar.hdl.hub.port.reply_sender import REPLY_ROOM
 from nectar.hdl.link.symbol import Control
 from nectar.verification.bench import Bench, inside
-from nectar.verification.hub.lockstep import Lockstep
+from nectar.verification.harness import Lockstep, in_each_cycle
 
 CLOSES = 1 << 9
 INPUTS = [
@@ -185,7 +185,7 @@ def stimulus(push, take, ready=0.05, reply=0.05, ended=0.02, looped=None, bit=0.
 
 async def start(dut):
     lockstep = Lockstep(dut, INPUTS)
-    await lockstep.reset()
+    await lockstep.start()
     return lockstep, Model()
 
 
@@ -201,9 +201,9 @@ async def sends_in_the_order_of_precedence(dut):
         (0.1, 1, 0.3, 0.3),
         (1, 0, 0.3, 0.1),
     ):
-        await lockstep.run(model, stimulus(push, take, ready, reply), 600)
-    await lockstep.run(model, stimulus(0, 1, 0, 0), 100)
-    assert lockstep.read("busy") == 0 and not (model.behind or model.beside or model.replies_wait or model.readies)
+        await lockstep.follow(model.step, in_each_cycle(stimulus(push, take, ready, reply), model, 600))
+    await lockstep.follow(model.step, in_each_cycle(stimulus(0, 1, 0, 0), model, 100))
+    assert lockstep.pin("busy") == 0 and not (model.behind or model.beside or model.replies_wait or model.readies)
     assert {Control.START, Control.READY, Control.REPLY} < set(model.sent) and {
         "closed",
         "start wins",
@@ -216,8 +216,8 @@ async def loops_back_what_would_leave(dut):
     """docs/hub.md, "Loop back": the fiber is idle, and what would leave goes to the loop, whether the fiber takes
     anything or not."""
     lockstep, model = await start(dut)
-    await lockstep.run(model, stimulus(0.8, 0.2, 0.05, 0.05, looped=0.5), 600)
-    await lockstep.run(model, stimulus(1, 0, 0, 0, looped=1), 200)
+    await lockstep.follow(model.step, in_each_cycle(stimulus(0.8, 0.2, 0.05, 0.05, looped=0.5), model, 600))
+    await lockstep.follow(model.step, in_each_cycle(stimulus(1, 0, 0, 0, looped=1), model, 200))
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
@@ -225,11 +225,11 @@ async def streams_without_gaps(dut):
     """H3: with the fiber always free a symbol a cycle, each one or two cycles after it came; also behind a fiber
     that was busy."""
     lockstep, model = await start(dut)
-    await lockstep.run(model, stimulus(1, 1, 0, 0, bit=0), 200)
+    await lockstep.follow(model.step, in_each_cycle(stimulus(1, 1, 0, 0, bit=0), model, 200))
     assert len(model.sent) == 200 - 1 - model.has_register
-    await lockstep.run(model, stimulus(1, 0, 0, 0, bit=0), 10)
+    await lockstep.follow(model.step, in_each_cycle(stimulus(1, 0, 0, 0, bit=0), model, 10))
     sent = len(model.sent)
-    await lockstep.run(model, stimulus(1, 1, 0, 0, bit=0), 100)
+    await lockstep.follow(model.step, in_each_cycle(stimulus(1, 1, 0, 0, bit=0), model, 100))
     assert len(model.sent) == sent + 100
 
 
@@ -237,8 +237,8 @@ async def streams_without_gaps(dut):
 async def an_inserted_symbol_takes_one_cycle(dut):
     """docs/wire.md: ready signals and replies steal one cycle for each of their symbols, and no more."""
     lockstep, model = await start(dut)
-    await lockstep.run(model, stimulus(1, 1, 0.1, 0.1, bit=0), 500)
-    await lockstep.run(model, stimulus(1, 1, 0, 0, bit=0), 150)
+    await lockstep.follow(model.step, in_each_cycle(stimulus(1, 1, 0.1, 0.1, bit=0), model, 500))
+    await lockstep.follow(model.step, in_each_cycle(stimulus(1, 1, 0, 0, bit=0), model, 150))
     assert len(model.sent) == 650 - 1 - model.has_register
     assert model.sent.count(Control.READY) > 30 and model.sent.count(Control.REPLY) > 20
 
@@ -257,7 +257,7 @@ async def a_start_that_waits_counts_as_sent_for_test_open(dut):
         inputs |= {"tx__ready": cycle >= 15, "ready_arrived": cycle == 12}
         shown = model.step(inputs)
         await lockstep.step(inputs, shown)
-        ready_bits.append(lockstep.read("ready"))
+        ready_bits.append(lockstep.pin("ready"))
     assert ready_bits[0] == 1 and not any(ready_bits[6:])
 
 
@@ -277,8 +277,8 @@ async def a_start_that_has_left_counts_no_more(dut):
                 if symbols and model.space:
                     inputs |= {"push": True, "beat": symbols.popleft()}
                 await lockstep.step(inputs, model.step(inputs))
-            assert lockstep.read("ready") and Control.START in [*model.sent[sent:], model.register]
-            await lockstep.run(model, stimulus(0, 1, 0, 0, bit=0), 10)
+            assert lockstep.pin("ready") and Control.START in [*model.sent[sent:], model.register]
+            await lockstep.follow(model.step, in_each_cycle(stimulus(0, 1, 0, 0, bit=0), model, 10))
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
@@ -308,10 +308,13 @@ async def ready_signals_wait_up_to_the_limit(dut):
     for inputs in ({"send_ready": 1, "repair": 0}, {"send_ready": 0, "repair": 1}, {"send_ready": 1, "repair": 1}):
         for cycles in (*range(READY_LIMIT + 4), 40):
             model.sent.clear()
-            await lockstep.run(
-                model, lambda model: stimulus(0, 0, 0, 0, bit=0)(model) | inputs | {"ready_arrived": 0}, cycles
+            await lockstep.follow(
+                model.step,
+                in_each_cycle(
+                    lambda model: stimulus(0, 0, 0, 0, bit=0)(model) | inputs | {"ready_arrived": 0}, model, cycles
+                ),
             )
-            await lockstep.run(model, stimulus(0, 1, 0, 0, bit=0), 25)
+            await lockstep.follow(model.step, in_each_cycle(stimulus(0, 1, 0, 0, bit=0), model, 25))
             assert len(model.sent) <= READY_LIMIT + 2 and set(model.sent) <= {Control.READY}
         assert len(model.sent) == READY_LIMIT + 2
 

@@ -8,7 +8,7 @@ import pytest
 
 from nectar.hdl.hub.port.reply_buffer import ARRIVED_ROOM, ReplyBuffer
 from nectar.verification.bench import Bench
-from nectar.verification.hub.lockstep import Lockstep
+from nectar.verification.harness import Lockstep, in_each_cycle
 
 
 class Model:
@@ -66,11 +66,11 @@ class Stimulus:
 async def keeps_order_and_loses_only_replies_that_find_no_room(dut):
     """docs/hub.md, Replies: a reply that arrives while four wait is lost and told, all others leave in order."""
     lockstep, model = Lockstep(dut, ["byte", "place", "strobe", "source__place", "source__pop"]), Model()
-    await lockstep.reset()
+    await lockstep.start()
     for arrive, take in ((0.3, 0.3), (1, 0.3), (1, 0.05), (0.5, 0.1), (0, 1)):
-        await lockstep.run(model, Stimulus(arrive, take), 600)
+        await lockstep.follow(model.step, in_each_cycle(Stimulus(arrive, take), model, 600))
     assert all(model.seen.values()), model.seen
-    assert not model.waiting and lockstep.read("source__valid") == 0
+    assert not model.waiting and lockstep.pin("source__valid") == 0
 
 
 bench = Bench(__name__, {"buffer": ReplyBuffer}, ports_only=True)

@@ -9,7 +9,7 @@ import pytest
 from nectar.hdl.hub.port.reply_sender import REPLY_ROOM, ReplySender
 from nectar.hdl.link.symbol import Control
 from nectar.verification.bench import Bench
-from nectar.verification.hub.lockstep import Lockstep
+from nectar.verification.harness import Lockstep, in_each_cycle
 
 
 class Model:
@@ -93,7 +93,7 @@ async def sends_replies_in_order_and_whole(dut):
         Lockstep(dut, ["byte", "place", "push", "answer__payload", "answer__valid", "take", "muted"]),
         Model(),
     )
-    await lockstep.reset()
+    await lockstep.start()
     for push, answer, take in (
         (0.1, 0.1, 0.9),
         (1, 1, 1),
@@ -103,8 +103,8 @@ async def sends_replies_in_order_and_whole(dut):
         (1, 1, 0),
         (0, 0, 1),
     ):
-        await lockstep.run(model, stimulus(push, answer, take), 400)
-    assert not model.waiting and lockstep.read("waiting") == 0
+        await lockstep.follow(model.step, in_each_cycle(stimulus(push, answer, take), model, 400))
+    assert not model.waiting and lockstep.pin("waiting") == 0
     assert all(model.seen.values()), model.seen
 
 

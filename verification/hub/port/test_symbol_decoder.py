@@ -10,7 +10,7 @@ from nectar.hdl.hub.port.entry import CLOSES, OWN
 from nectar.hdl.hub.port.symbol_decoder import SymbolDecoder
 from nectar.hdl.link.symbol import ANY_HUB, CONTROL_BIT, Control, command, packet, reply
 from nectar.verification.bench import Bench
-from nectar.verification.hub.lockstep import Lockstep
+from nectar.verification.harness import Lockstep
 from nectar.verification.hub.port.test_input_register import kind
 
 FOR_ANY = (Op.ECHO_REPLY, Op.IDENTITY_REPLY, Op.SIZE_REPLY)
@@ -183,7 +183,7 @@ async def compare(lockstep, model, collector, symbols, gap=0.0, crowded=0.0, dis
         outputs = await lockstep.step(inputs, shown, Collector.OUTPUTS)
         collector.step(*outputs)
         assert collector.visible == model.visible, (
-            f"cycle {lockstep.cycle}: the head sees {collector.visible[-4:]}, expected {model.visible[-4:]}"
+            f"cycle {lockstep.cycles}: the head sees {collector.visible[-4:]}, expected {model.visible[-4:]}"
         )
         del collector.visible[:-4], model.visible[:-4]
 
@@ -192,7 +192,7 @@ async def start(dut):
     lockstep = Lockstep(
         dut, ["hub_id", "coming", "symbol", "kind", "enabled", "discard", "full", "tight", "past", "taken"]
     )
-    await lockstep.reset()
+    await lockstep.start()
     return lockstep, Model(), Collector()
 
 

@@ -201,6 +201,26 @@ def test_packets_that_are_none_change_nothing_and_are_counted():
     assert run_tasks((sender,), (receiver,))[1] == ([b"one", b"two"], len(wrong) - 1, 1)
 
 
+@pytest.mark.parametrize("fault", ["CAB1->HUB1.P0:lost-command=0.1", "CAB2->HUB1.P1:lost-command=0.3"])
+def test_messages_that_come_twice_or_out_of_order_are_counted_and_delivered_once(fault):
+    """Packets or acknowledgments are lost: what comes again is known by its sequence number."""
+
+    async def sender(task):
+        for number in range(200):
+            await task.send("b", bytes([number]))
+            if number % 7 == 0:
+                await task.cab.sleep(300)
+        return task.agent.channels.counters.retries
+
+    async def receiver(task):
+        got = [(await task.receive()).data[0] for _ in range(200)]
+        return got, task.agent.channels.counters.duplicates, task.agent.channels.counters.received
+
+    retries, (got, duplicates, received) = run_tasks((sender,), (receiver,), faults=[fault], options=OPTIONS)
+    assert got == list(range(200)) and received == 200
+    assert retries and duplicates
+
+
 def test_an_empty_message_costs_no_packet_of_its_own_where_an_answer_follows():
     """Acknowledgment and credit ride on the answers."""
 

@@ -5,7 +5,10 @@ from contextlib import contextmanager
 from nectar.software.transport.options import MulticastOptions, RequestOptions
 from nectar.verification.software.helpers import model
 
-__all__ = ["QUICK", "QUICK_MULTICAST", "hasten", "settled", "whole"]
+__all__ = ["SERVICE", "QUICK", "QUICK_MULTICAST", "hasten", "settled", "whole", "serve"]
+
+#: Number of the service of ``serve``.
+SERVICE = 7
 
 #: Times short enough for tests; they keep the proportions of the real ones.
 QUICK = RequestOptions(
@@ -45,3 +48,15 @@ def settled(system, microseconds):
     for cab in system.cabs:
         system.spawn(cab.name, idle)
     system.go()
+
+
+async def serve(cab, log, pause_us=0, count=1000, capacity=64):
+    """A server that notes what it does: (data, whether cancelled in the end, whether the client still waited)."""
+    offered = cab.request.serve(SERVICE, capacity)
+    for _ in range(count):
+        request = await offered.receive()
+        data = await request.read()
+        if pause_us:
+            await cab.sleep(pause_us)
+        cancelled = request.cancelled
+        log.append((data, cancelled, await request.reply(data[::-1])))

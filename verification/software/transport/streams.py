@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from nectar.software.transport.options import StreamOptions
 from nectar.verification.software.helpers import model
 
-__all__ = ["QUICK", "PORT", "calls", "serves", "exchange", "read_all", "streams", "settle", "calm"]
+__all__ = ["QUICK", "PORT", "calls", "serves", "exchange", "read_all", "streams", "settle", "calm", "accept"]
 
 #: Short times, so that what fails fails soon.
 QUICK = StreamOptions(
@@ -91,3 +91,11 @@ def calm(system):
         assert not counters.malformed, (cab.name, counters.malformed)
         for name in ("duplicates", "early", "damaged", "unknown", "no_listener", "no_room"):
             assert getattr(counters, name) == 0, (cab.name, name, getattr(counters, name))
+
+
+async def accept(cab):
+    """The first connection that comes to ``PORT``; no other one is taken."""
+    listener = cab.stream.listen(PORT)
+    connection = await listener.accept()
+    listener.close()
+    return connection

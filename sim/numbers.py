@@ -1,0 +1,221 @@
+"""The numbers that the C++ core shares with Python, each written once, in Python: ``header`` makes C++ of them.
+
+Numbers of the boards come from the modules of numbers in ``hdl``; those of the calls between Python and the core stand
+here. ``build`` writes the header into the folder in which it compiles, as ``nectar_numbers.h``.
+"""
+
+from enum import IntEnum
+
+from ..hdl.cab.addresses import REG, REGIONS, Irq
+from ..hdl.cab.vme.numbers import BLOCK_BYTES, LEVELS, Modifier, Ns
+from ..hdl.host.numbers import RESET_EDGES, Level, OperationKind
+from ..hdl.hub.commands import Op
+from ..hdl.link.code4b5b import DATA, VIOLATION, WORD_BITS
+from ..hdl.link.symbol import ANY_HUB, COMMAND_LENGTH, CONTROL_BIT, Control
+from .profile import PROTOTYPE
+from .wiring import DEFAULT_LENGTH_M, PS_PER_METRE
+
+__all__ = [
+    "DISARMED",
+    "FILE",
+    "LOG_ENTRY",
+    "OPERATION_WORDS",
+    "Code",
+    "FaultEffect",
+    "FaultWord",
+    "FstFunction",
+    "Log",
+    "Result",
+    "SymbolClass",
+    "Word",
+    "header",
+]
+
+#: Name of the header.
+FILE = "nectar_numbers.h"
+#: What a CAB's ``wake_in`` shows when no timer is armed (docs/cab.md).
+DISARMED = 0xFFFF_FFFF
+#: Words of an operation of the software, as ``Engine.answer`` gives them: kind, address, size, value.
+OPERATION_WORDS = 4
+#: Members of an entry of the log, in their order: name → code of the module ``struct``.
+LOG_ENTRY = {
+    "start_ps": "q",  # when it starts on the wire
+    "fiber": "i",  # number of the direction
+    "symbol": "i",
+}
+
+
+class Code(IntEnum):
+    """Why ``Engine.run`` has returned."""
+
+    TIME = 0  # the time given is reached
+    QUIET = 1  # nothing can ever happen again
+    PAUSE = 2  # some 50 ms of real time have passed; call again
+    RESUME = 3  # a level of a CAB's software gets the result of its await
+    INTERRUPT = 4  # a CAB's interrupt handler is to be called
+    UNHANDLED = 5  # a store was refused and no await of the software follows
+    FAULT = 6  # software or board have broken the rules
+
+
+class Result(IntEnum):
+    """What a resumed level gets."""
+
+    NOTHING = 0
+    NUMBER = 1
+    BYTES = 2
+    BUS_ERROR = 3
+
+
+class Log(IntEnum):
+    """Which symbols on the fibers are written down."""
+
+    OFF = 0
+    CONTROL = 1
+    ALL = 2
+
+
+class FaultEffect(IntEnum):
+    """What a fault does to symbols (docs/faults.md)."""
+
+    ERRORS = 0
+    LOST = 1
+    DOUBLED = 2
+    CUT = 3
+    DELAY = 4
+
+
+class SymbolClass(IntEnum):
+    """Which symbols a fault strikes."""
+
+    SYMBOL = 0
+    DATA = 1
+    START = 2
+    END = 3
+    READY = 4
+    COMMAND = 5
+    REPLY = 6
+
+
+class Word(IntEnum):
+    """Words of the exchange: after a run whose turn it is and what goes with it, then what goes into a run."""
+
+    BOARD = 0
+    LEVEL = 1
+    RESULT = 2
+    NUMBER = 3  # RESUME with a number; with bytes, and of a FAULT's text: the address
+    LENGTH = 4  # of the bytes
+    ADDRESS = 5  # of a bus error
+    WRITE = 6  # whether that was a store
+    TIME_PS = 7
+    UNTIL = 8  # how far to run, in picoseconds
+    OPERATIONS = 9  # how many the software whose turn it was has left; -1: it was nobody's turn
+    BYTES = 10  # of its block writes
+    HANDLER = 11  # whether it has an interrupt handler
+
+
+class FaultWord(IntEnum):
+    """Words by which a fault on a direction of a fiber is told."""
+
+    KEY = 0  # of its random numbers
+    THRESHOLD = 1  # rate * 2**53; -1: by place
+    NTH = 2
+    TIMES = 3
+    LENGTH = 4
+    FROM = 5  # ps
+    UNTIL = 6  # ps
+    DELAY = 7  # ps
+
+
+class FstFunction(IntEnum):
+    """What the writer of FST is asked for (``waves``, fst.cpp): names in its library, less ``fstWriter``."""
+
+    Create = 0
+    Close = 1
+    SetTimescaleFromString = 2
+    SetScope = 3
+    SetUpscope = 4
+    CreateVar = 5
+    EmitTimeChange = 6
+    EmitValueChange = 7
+
+
+_TYPES = {"q": "std::int64_t", "i": "std::int32_t"}
+
+
+def _enum(made, of="int", strict=True):
+    """An enumeration as C++: ``enum class`` unless its names are to stand alone."""
+    members = ", ".join(f"{member.name} = {int(member):#x}" for member in made)
+    return f"enum {'class ' * strict}{made.__name__} : {of} {{ {members} }};"
+
+
+def _struct(name, members):
+    """A structure: ``members`` are name → C++ type."""
+    return f"struct {name} {{ {' '.join(f'{of} {member};' for member, of in members.items())} }};"
+
+
+def _constants(of, values):
+    """Constants of the type ``of``: ``values`` are name → number."""
+    return [f"constexpr {of} {name} = {int(value):#x};" for name, value in values.items()]
+
+
+def header():
+    """Text of the header. Namespaces: ``vme`` (times in ps), ``region`` (where each begins), ``reg`` (addresses, and
+    masks of fields by REGISTER_FIELD), ``irq`` (masks), ``hub`` (opcodes), ``prototype`` (times in ps)."""
+    fields = {
+        f"{register.name}_{field.name.upper()}": field.mask for register in REG.values() for field in register.fields
+    }
+    lines = [
+        "// Written by sim/numbers.py.",
+        "#pragma once",
+        "#include <cstddef>",
+        "#include <cstdint>",
+        "namespace nectar {",
+        _enum(Code),
+        _enum(Result, "std::int64_t"),
+        _enum(Log),
+        _enum(FaultEffect),
+        _enum(SymbolClass),
+        _enum(FstFunction),
+        _enum(OperationKind, "std::uint8_t"),
+        _enum(Level, strict=False),
+        _enum(Control, "std::uint16_t"),
+        _struct("Exchange", {word.name.lower(): _TYPES["q"] for word in Word}),
+        _struct("FaultWords", {word.name.lower(): _TYPES["q"] for word in FaultWord}),
+        _struct("LogEntry", {name: _TYPES[code] for name, code in LOG_ENTRY.items()}),
+        *_constants("std::size_t", {"OPERATION_WORDS": OPERATION_WORDS}),
+        *_constants("std::int64_t", {"RESET_EDGES": RESET_EDGES}),
+        *_constants("unsigned", {"WORD_BITS": WORD_BITS, "COMMAND_LENGTH": COMMAND_LENGTH}),
+        *_constants("std::uint16_t", {"CONTROL_BIT": CONTROL_BIT, "VIOLATION": VIOLATION}),
+        *_constants("std::uint32_t", {"DISARMED": DISARMED}),
+        f"constexpr std::uint8_t CODE_GROUPS[] = {{ {', '.join(map(hex, DATA))} }};",
+        "namespace vme {",
+        *_constants("std::uint8_t", {member.name: member for member in Modifier}),
+        *_constants("std::int64_t", {f"{name}_PS": ns * 1000 for name, ns in Ns.__members__.items()}),
+        *_constants("std::uint32_t", {"BLOCK_BYTES": BLOCK_BYTES, "LEVELS": LEVELS}),
+        "}",
+        "namespace region {",
+        *_constants("std::uint32_t", {name.upper(): region.base for name, region in REGIONS.items()}),
+        "}",
+        "namespace reg {",
+        *_constants("std::uint32_t", {register.name: register.address for register in REG.values()} | fields),
+        "}",
+        "namespace irq {",
+        *_constants("std::uint32_t", {irq.name: 1 << irq for irq in Irq}),
+        "}",
+        "namespace hub {",
+        *_constants("std::uint32_t", {op.name: op for op in Op} | {"ANY_HUB": ANY_HUB}),
+        "}",
+        "namespace prototype {",
+        *_constants(
+            "std::int64_t",
+            {
+                "HUB_PERIOD_PS": PROTOTYPE.hub_period_ps,
+                "CAB_PERIOD_PS": PROTOTYPE.cab_period_ps,
+                "SYMBOL_PS": PROTOTYPE.symbol_ps,
+                "DELAY_PS": DEFAULT_LENGTH_M * PS_PER_METRE,
+            },
+        ),
+        "}",
+        "}",
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,252 @@
+"""The engine back end: software on simulated RTL, at speed.
+
+The processors of the CABs are part of the engine's C++ core and follow ``docs/door.md``; Python runs only when software
+has a turn.
+"""
+
+from heapq import heappop, heappush
+
+from ....hdl.hub.commands import Op
+from ....hdl.link.symbol import command
+from ....sim.engine import Engine
+from ....sim.numbers import Code, FaultEffect, Result, SymbolClass, Word
+from ....sim.profile import PROTOTYPE
+from ...door import BusError, Door, Runner
+from ...errors import FaultError
+from ...faults import threshold
+from ...machine import QUIET, STOPPED, TIME, Capability, node_name
+
+__all__ = ["EngineMachine"]
+
+# Looked up once: enumerations are slow, and this is done at every turn.
+_PAUSE, _RESUME, _INTERRUPT = int(Code.PAUSE), int(Code.RESUME), int(Code.INTERRUPT)
+_BOARD, _LEVEL, _RESULT, _VALUE = int(Word.BOARD), int(Word.LEVEL), int(Word.RESULT), int(Word.NUMBER)
+_NOTHING, _NUMBER, _BYTES = int(Result.NOTHING), int(Result.NUMBER), int(Result.BYTES)
+
+
+class _FiberFault:
+    """A fault on one direction of a fiber."""
+
+    def __init__(self, engine, number):
+        self._engine, self._number = engine, number
+
+    def count(self):
+        """(hits, symbols)."""
+        return self._engine.fault_count(self._number)
+
+    def end(self, time_ps):
+        """Ends it at ``time_ps``."""
+        self._engine.fault_end(self._number, time_ps)
+
+
+class EngineMachine:
+    """A Machine (``software.machine``) whose boards are simulated RTL.
+
+    Parameters
+    ----------
+    topology : Topology
+        Boards and fibers.
+    profile : Profile
+        Clocks and symbol time.
+    nodes : iterable of str
+        Names of the CABs that have a node (docs/nodes.md).
+    waves : path or None
+        File for waveforms, ``.vcd`` or ``.fst``; it appears when the machine is closed.
+    wave_boards : list of str or None
+        Boards to record; None for all.
+    wave_window : (int, int) or None
+        Picoseconds from which and up to which they are recorded; None for all of the time.
+    wave_limit : int or None
+        Bytes of VCD after which recording ends; None for no limit.
+    sleep : bool
+        Whether boards that have nothing to do are left out. The result is the same.
+    log_control : bool
+        Whether control symbols on the fibers are written down: ``engine.log``.
+    log_data : bool
+        Whether data bytes are written down there too.
+
+    Members
+    -------
+    doors : dict
+        CAB name → Door.
+    nodes : dict
+        Name of a node (``software.machine.node_name``) → Door.
+    engine : Engine
+        The simulation itself: log, counters.
+    """
+
+    capabilities = frozenset({Capability.FAULTS, Capability.NODES, Capability.SYMBOLS, Capability.WAVES})
+
+    def __init__(
+        self,
+        topology,
+        profile=PROTOTYPE,
+        *,
+        nodes=(),
+        waves=None,
+        wave_boards=None,
+        wave_window=None,
+        wave_limit=None,
+        sleep=True,
+        log_control=False,
+        log_data=False,
+    ):
+        log = "all" if log_data else "control" if log_control else "off"
+        self.engine = Engine(
+            topology,
+            profile,
+            nodes={name: node_name(name) for name in nodes},
+            sleep=sleep,
+            log=log,
+            waves=waves,
+            wave_boards=wave_boards,
+            wave_window=wave_window,
+            wave_limit=wave_limit,
+        )
+        self.doors = {name: Door(profile.cpu_hz) for name in topology.cabs}
+        self.nodes = {node_name(name): Door(profile.cpu_hz) for name in topology.cabs if name in set(nodes)}
+        self.fibers = self.engine.fibers
+        self.hub_ports = {name: hub.ports for name, hub in topology.hubs.items()}
+        self._hub_ids = {name: hub.id for name, hub in topology.hubs.items()}
+        self._cpu_hz = profile.cpu_hz
+        self._runners = [None] * len(self.engine.cpus)
+        self._plans = []  # (time, order, action)
+        self._planned = 0
+
+    def start(self, name, main):
+        """Gives CAB or node ``name`` its main coroutine; it starts at the CAB's next clock edge after reset."""
+        index = self.engine.cpus.index(name)
+        if self._runners[index] is not None:
+            raise RuntimeError(f"{name} has its software already")
+        door = self.nodes[name] if name in self.nodes else self.doors[name]
+        self._runners[index] = Runner(door, main)
+        self.engine.start(name, door.handler is not None)
+
+    def wake(self, name):
+        """Ends a wait of the main coroutine of CAB or node ``name``, now or when it comes to wait."""
+        self.engine.wake(name)
+
+    async def run(self, stop, until_ps=None):
+        """Runs until ``stop()`` is true, simulated time reaches ``until_ps``, or all is quiet
+        (``software.machine``)."""
+        engine = self.engine
+        exchange = engine.exchange
+        runners = self._runners
+        plans = self._plans
+        while True:
+            if stop():
+                return STOPPED
+            limit = until_ps
+            if plans and (limit is None or plans[0][0] < limit):
+                limit = plans[0][0]
+            code = engine.run(limit)
+            while code == _PAUSE:
+                code = engine.run(limit)
+            if code == _RESUME or code == _INTERRUPT:
+                board = exchange[_BOARD]
+                runner = runners[board]
+                try:
+                    operations = runner.interrupt() if code == _INTERRUPT else self._resume(runner)
+                    engine.answer(operations, runner.door.handler is not None)
+                except BaseException:
+                    engine.halt(board)
+                    raise
+            elif code == Code.TIME or code == Code.QUIET:
+                if not plans:
+                    return TIME if code == Code.TIME else QUIET
+                engine.skip(limit)
+                if plans[0][0] > limit:
+                    return TIME
+                while plans and plans[0][0] <= engine.time_ps:
+                    heappop(plans)[2]()
+            elif code == Code.UNHANDLED:
+                raise BusError(exchange[Word.ADDRESS], bool(exchange[Word.WRITE]))
+            else:
+                raise RuntimeError(f"{engine.cpus[exchange[_BOARD]]}: {engine.fault()}")
+
+    def _resume(self, runner):
+        """The software whose turn it is goes on with the result of its await."""
+        exchange = self.engine.exchange
+        result = exchange[_RESULT]
+        if result == _NUMBER:
+            return runner.resume(exchange[_LEVEL], exchange[_VALUE])
+        if result == _NOTHING:
+            return runner.resume(exchange[_LEVEL])
+        if result == _BYTES:
+            return runner.resume(exchange[_LEVEL], self.engine.bytes())
+        return runner.resume(exchange[_LEVEL], None, BusError(exchange[Word.ADDRESS], bool(exchange[Word.WRITE])))
+
+    # -- faults (software.machine) -------------------------------------------------------------------
+    def plan(self, time_ps, action):
+        """Calls ``action()`` at ``time_ps``, in a run."""
+        self._planned += 1
+        heappush(self._plans, (time_ps, self._planned, action))
+
+    def fault(self, ends, fault, key, begin_ps, end_ps):
+        """Puts a fault on a direction of a fiber."""
+        number = self.engine.add_fault(
+            ends,
+            FaultEffect[fault.what.upper()],
+            SymbolClass[(fault.kind or "symbol").upper()],
+            key=key,
+            threshold=None if fault.rate is None else threshold(fault.rate),
+            nth=fault.nth,
+            times=fault.times,
+            length=fault.length,
+            begin_ps=begin_ps,
+            end_ps=end_ps,
+            delay_ps=fault.delay_ps,
+        )
+        return _FiberFault(self.engine, number)
+
+    def check_enable(self, hub):
+        """Raises FaultError if all ports of a HUB have a fiber."""
+        if not self.engine.inject(hub, ()):
+            raise FaultError(
+                f"{hub} has a fiber at each of its ports, so that nobody could tell it to disable one: give it one "
+                f"port more"
+            )
+
+    def enable(self, hub, port, on):
+        """Has a HUB enable or disable a port."""
+        self.engine.inject(hub, command(Op.ENABLE_REPLY if on else Op.DISABLE_REPLY, self._hub_ids[hub], port))
+
+    def reset(self, hub):
+        """Resets a HUB."""
+        self.engine.reset(hub)
+
+    def stop(self, name):
+        """Ends the software of a CAB or of a node."""
+        self.engine.stop(name)
+        index = self.engine.cpus.index(name)
+        if self._runners[index] is not None:
+            self._runners[index].close()
+            self._runners[index] = None
+
+    def restart(self, name):
+        """Resets the board of a CAB and gives it a new Door."""
+        self.engine.reset(name)
+        self.doors[name] = Door(self._cpu_hz)
+
+    @property
+    def time_ps(self):
+        """Simulated time in picoseconds."""
+        return self.engine.time_ps
+
+    @property
+    def symbols(self):
+        """What was written down of the fibers, as LogEntry."""
+        return self.engine.log
+
+    @property
+    def waves_full_ps(self):
+        """Simulated time in picoseconds at which ``wave_limit`` has ended the recording; None if it has not."""
+        return self.engine.waves_full_ps
+
+    def close(self):
+        """Ends all software, closes the waveform file, frees the boards. May be called twice."""
+        for runner in self._runners:
+            if runner is not None:
+                runner.close()
+        self._runners = [None] * len(self._runners)
+        self.engine.close()

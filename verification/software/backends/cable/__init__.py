@@ -1,0 +1,1 @@
+"""Tests of the cable back end."""
