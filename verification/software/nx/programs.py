@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 
 from nectar.software.nx import NX
-from nectar.verification.software.helpers import drive, model, nothing_leaks
+from nectar.verification.software.helpers import SETTLE, drive, model, nothing_leaks
 
 __all__ = ["LIMIT", "USER_MASK", "hypercube", "run"]
 
@@ -15,11 +15,11 @@ USER_MASK = 1 << 31
 
 
 @contextmanager
-def hypercube(nodes=2, leaks=False, **options):
-    """An NX of so many nodes on a system as of ``helpers.model``; ``go()`` runs it. Nothing may be left, unless it
-    ``leaks``."""
+def hypercube(nodes=2, leaks=False, settle_ps=SETTLE, **options):
+    """An NX of so many nodes on a system as of ``helpers.model``; ``go()`` runs it. Nothing may be left after
+    ``settle_ps``, unless it ``leaks``."""
     options.setdefault("topology", f"hub:{nodes}")
-    with model(**options) as system, nothing_leaks(system, not leaks):
+    with model(**options) as system, nothing_leaks(system, not leaks, settle_ps):
         nx = NX(system)
         nx.go = lambda limit=LIMIT: drive(nx.run(limit))
         yield nx
