@@ -59,7 +59,7 @@ def test_messages_that_wait_arrive_once_and_in_order_over_bad_fibers(fault):
             assert bytes(room[: infocount()]) == pattern(SIZES[number % len(SIZES)], number)
         gsync()
 
-    # Nectarine looks after its long messages every half second: the last such timer may run that long.
+    # An answer whose acknowledgment was lost is kept for half a second (docs/transports.md).
     run((sender,), (receiver,), faults=[fault], settle_ps=700 * 10**9)
 
 
