@@ -2,10 +2,11 @@
 
 import pytest
 
+from nectar.software.errors import PeerStopped
 from nectar.software.nx import ALL, cprobe, crecv, csend, gsync, infocount, infonode, iprobe, mynode, numnodes
 from nectar.software.nx.keeper import SHARE, SLOTS_USED
 from nectar.verification.software.helpers import BACKENDS, pattern
-from nectar.verification.software.nx.programs import hypercube, run
+from nectar.verification.software.nx.programs import LIMIT, hypercube, run
 
 #: From none to more than a packet.
 SIZES = [0, 60, 100, 101, 1500]
@@ -61,6 +62,30 @@ def test_messages_that_wait_arrive_once_and_in_order_over_bad_fibers(fault):
 
     # An answer whose acknowledgment was lost is kept for half a second (docs/transports.md).
     run((sender,), (receiver,), faults=[fault], settle_ps=700 * 10**9)
+
+
+def test_a_sender_that_stops_while_its_message_is_fetched_is_told_to_the_receive():
+    """What is kept for other receives is there."""
+    size = 60_000
+
+    def sender(process):
+        csend(1, b"kept", 4, 1, 0)
+        csend(2, process.task.buffer(size), size, 1, 0)
+
+    def receiver(process):
+        process.cab.sleep(1_500_000)
+        with pytest.raises(PeerStopped):
+            crecv(2, bytearray(size), size)
+        room = bytearray(4)
+        crecv(1, room, 4)
+        return bytes(room)
+
+    with hypercube(2, leaks=True) as nx:
+        nx.load(sender, node=0)
+        nx.load(receiver, node=1)
+        nx.application.system.faults.add("CAB1:stop,at=2ms")
+        nx.go(4 * LIMIT)
+        assert nx.results[1, 0] == b"kept"
 
 
 @pytest.mark.parametrize("size", [101, 20_000])
