@@ -70,15 +70,21 @@ class Application:
         """Before a run: ``function(task, *args)``, async or plain, becomes a task of that name, on the CAB named
         ``on``. Returns its Record; with ``count`` a list of them: tasks ``name.0`` to ``name.count-1``.
 
-        Raises ProgramError if the name is taken or there is no such CAB, TypeError for what is no function.
+        Raises ProgramError if the name is taken or there is no such CAB, CabStopped if it is stopped, TypeError for
+        what is no function.
         """
         names = [name] if count is None else [f"{name}.{index}" for index in range(count)]
         records = [self.register(each, function, args, on) for each in names]
         for record in records:
             agent = self._agents[record.cab]
+            try:
+                thread = self.system.spawn(record.cab, self._run, agent, record, name=record.name)
+            except CabStopped:
+                record.finish(End.STOPPED)
+                raise
+            self._threads[record.number] = thread
             record.agent = agent
             agent.begin(record.number)
-            self._threads[record.number] = self.system.spawn(record.cab, self._run, agent, record, name=record.name)
         return records[0] if count is None else records
 
     async def run(self, max_time_ps=None):

@@ -121,6 +121,8 @@ class SendHandle(Handle):
             await self._channel.send(self._short)
         except BaseException:
             task.handles.pop(self, None)
+            if self._short is not None:
+                self._channel.withdraw(self._short)
             if self._transfer is not None:
                 agent.transfers.end(self._transfer.number, MessageWithdrawn("the message could not be sent"))
             raise

@@ -106,7 +106,7 @@ class Receive:
         return self.arrival is not None or self.error is not None or self.done
 
     def takes(self, arrival):
-        """Whether it is for that message, however long."""
+        """Whether it matches that message, however long."""
         places = self.sources.places
         return (places is None or arrival.source in places) and selects(self.selector, arrival.type)
 
@@ -155,13 +155,13 @@ class Inbox:
         item.order = self._count
 
     def arrive(self, arrival):
-        """A message has come: the first receive that is for it gets it. From both levels."""
+        """A message has come: the first receive that matches it gets it. From both levels."""
         self._number(arrival)
         self._offer(arrival)
         self.changed()
 
     def put_back(self, arrival):
-        """A message that a receive had got, and that was not received: the next one that is for it gets it."""
+        """A message that a receive had got, and that was not received: the next one that matches it gets it."""
         self._offer(arrival)
         self.changed()
 
@@ -174,7 +174,7 @@ class Inbox:
         self.arrivals.sort(key=lambda each: each.order)
 
     def post(self, receive):
-        """A receive is called: it gets the oldest message that is for it, or waits. From both levels."""
+        """A receive is called: it gets the oldest message that it matches, or waits. From both levels."""
         self._number(receive)
         self._seek(receive)
 
@@ -194,7 +194,7 @@ class Inbox:
                 return
 
     def _give(self, receive, arrival):
-        """``receive`` is for ``arrival``: gives it, unless the buffer is too short. Returns whether it was taken."""
+        """``receive`` matches ``arrival``: gives it, unless the buffer is too short. Returns whether it was taken."""
         self.receives.remove(receive)
         if receive.room is not None and arrival.length > receive.room:
             receive.error = BufferTooShort(

@@ -140,10 +140,6 @@ class Transfers:
             if transfer.to[0] == cab:
                 self.end(number, error)
 
-    def get(self, number):
-        """The Transfer of that number, or None."""
-        return self._out.get(number)
-
     async def serve(self, _):
         """A thread: lets other CABs pull."""
         service = self.cab.request.serve(SERVICE)

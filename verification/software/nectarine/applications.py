@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from nectar.software.nectarine import Application
 from nectar.verification.software.helpers import drive, model, nothing_leaks
 
-__all__ = ["LIMIT", "application", "run_tasks"]
+__all__ = ["LIMIT", "SETTLE", "application", "run_tasks"]
 
 #: In which all comes to rest, in picoseconds: answers that were not acknowledged are kept for 500 ms.
 SETTLE = 10**12

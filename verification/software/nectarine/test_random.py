@@ -95,10 +95,10 @@ async def follow(task, steps):
     ]
 
 
-def check(doing, **options):
-    with application(f"hub:{TASKS}", **options) as made:
+def check(doing, cabs=TASKS, **options):
+    with application(f"hub:{cabs}", **options) as made:
         for number in range(TASKS):
-            made.spawn(f"t.{number}", follow, doing[number], on=f"CAB{number + 1}")
+            made.spawn(f"t.{number}", follow, doing[number], on=f"CAB{number % cabs + 1}")
         made.go()
         for number in range(TASKS):
             wanted = [
@@ -126,6 +126,14 @@ def drawn(seed, count):
 @pytest.mark.parametrize("seed", range(3))
 def test_random_programs_end_so_over_bad_fibers(seed, fault):
     check(replay(drawn(seed, 150)), faults=[fault], options=OPTIONS)
+
+
+@pytest.mark.parametrize("fault", [None, "*:errors=1e-4"])
+@pytest.mark.parametrize("cabs", [1, 2])
+def test_random_programs_end_so_where_tasks_share_cabs(cabs, fault):
+    """Programs so short that no two CABs have more messages on their way than slots."""
+    for seed in range(20):
+        check(replay(drawn(seed, 2 * SLOTS)), cabs, faults=[fault] if fault else [], options=OPTIONS)
 
 
 def test_a_random_program_ends_so_on_the_rtl():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nectar.software.errors import ProgramError, TaskEnded
+from nectar.software.errors import CabStopped, ProgramError, TaskEnded
 from nectar.software.nectarine import Application, End
 from nectar.verification.software.helpers import BACKENDS, drive, model
 from nectar.verification.software.nectarine.applications import application
@@ -235,3 +235,16 @@ def test_a_deadlock_names_each_task_and_what_it_waits_for():
         assert "task fft.1 on CAB1 waits for receive from fft.3, type 7" in words
         assert "task fft.3 on CAB2 waits for receive from fft.1 or send, type 1 or 2" in words
         assert "task send on CAB3 waits for send to fft.1, type 9" in words
+
+
+def test_no_task_can_be_started_on_a_cab_that_is_stopped():
+    async def later(task):
+        await task.cab.sleep(3000)
+
+    with application(leaks=True) as made:
+        made.system.faults.stop("CAB2", at_us=1000)
+        made.spawn("later", later, on="CAB1")
+        made.go()
+        with pytest.raises(CabStopped, match="CAB2 has been stopped"):
+            made.spawn("never", where, on="CAB2")
+        assert made.tasks["never"].end is End.STOPPED
