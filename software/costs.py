@@ -161,6 +161,13 @@ class Costs(Table):
     )
     swap_word: int = cost(4, "for each 32-bit word whose byte order is changed: shifts, masks, ors; 4 beyond the copy")
 
+    # NX/2
+    nx_call: int = cost(8, "for each call: check node, process and type, find their task; 6 instructions")
+    nx_combine: int = cost(
+        14, "for each number combined with another: two loads, an operation, a store; 5 instructions"
+    )
+    nx_keep: int = cost(16, "for each message kept until it is received: fill in its record; 12 instructions")
+
     # Services for and of the node
     node_bell: int = cost(
         26,

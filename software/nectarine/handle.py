@@ -318,6 +318,7 @@ class ReceiveHandle(Handle):
         try:
             if receive.error is not None:
                 raise receive.error
+            await self.task.inbox.wait(self, lambda: not arrival.moving)
             if arrival.transfer:
                 await self._give(arrival)
                 await self._pull(arrival)

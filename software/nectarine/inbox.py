@@ -48,9 +48,11 @@ class Arrival:
         Byte address of envelope and bytes.
     order : int
         Which message of the task it is.
+    moving : bool
+        Whether its bytes are being moved into other memory: a receive waits for the end of that.
     """
 
-    __slots__ = ("source", "type", "length", "transfer", "channel", "slot", "order")
+    __slots__ = ("source", "type", "length", "transfer", "channel", "slot", "order", "moving")
 
     def __init__(self, source, type, length, transfer, channel, slot):
         self.source = source
@@ -60,6 +62,7 @@ class Arrival:
         self.channel = channel
         self.slot = slot
         self.order = 0
+        self.moving = False
 
 
 class Receive:

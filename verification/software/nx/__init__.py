@@ -1,0 +1,1 @@
+"""Tests of NX/2 on Nectarine."""
