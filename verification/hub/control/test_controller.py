@@ -23,7 +23,8 @@ OTHERS = [
     0x26,
     0x77,
 ]
-SUPERVISOR = [int(Op.DISABLE_REPLY), int(Op.RESET_HUB), 0xE0]
+#: The last differs in one bit from a command that waits, and is none.
+SUPERVISOR = [int(Op.DISABLE_REPLY), int(Op.RESET_HUB), 0xE0, Op.AWAIT_READY_REPLY ^ 0x80]
 
 
 def opens(op):
@@ -332,8 +333,9 @@ async def decides_one_request_a_cycle_in_turns(dut):
         await environment.run(1500, ask, close, ready, give_up, ops)
     # Locks that have just been granted stand in the way of all that takes the output, and of nothing else.
     await environment.run(1500, 1, 0.6, 1, 0, [*LOCKS, *LOCKS, Op.OPEN_RETRY, Op.AWAIT_READY_REPLY])
-    # And not in the way of an open of what the input has.
-    await environment.run(4500, 1, 0.1, 0.9, 0, [*OPENS, *OPENS, *LOCKS], params=[0])
+    # And not in the way of an open of what the input has. Two outputs, as no input may open that of its own port.
+    for output, cycles in ((0, 4500), (1, 1500)):
+        await environment.run(cycles, 1, 0.1, 0.9, 0, [*OPENS, *OPENS, *LOCKS], params=[output])
     model = environment.model
     assert model.kept, "no lock was decided just before an open of what the input has"
     for op in WAITING:
