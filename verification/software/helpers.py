@@ -10,12 +10,14 @@ from nectar.sim.topology import load
 from nectar.software.backends.engine.machine import EngineMachine
 from nectar.software.backends.model.machine import ModelMachine
 from nectar.software.datalink.datalink import Switching
+from nectar.software.datalink.options import Options
 from nectar.software.machine import Capability
 from nectar.software.system import System
 from nectar.verification import seeds
 
 __all__ = [
     "BACKENDS",
+    "FAST_RECOVERY",
     "PORTS",
     "clean",
     "drive",
@@ -33,6 +35,18 @@ __all__ = [
 
 #: Where scenarios run that are to run on the RTL too.
 BACKENDS = ["model", "engine"]
+
+#: Recovery fast enough for tests.
+FAST_RECOVERY = Options(
+    watch_us=500,
+    ready_us=15_000,
+    hold_us=1_500,
+    stall_us=4_000,
+    reply_us=2_000,
+    status_us=100,
+    attempts=2,
+    suspect_us=4_000,
+)
 
 #: Ports of the HUBs of a system that needs no more: on the engine they take a quarter of the time of the usual 16.
 PORTS = 4

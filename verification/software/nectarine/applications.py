@@ -24,8 +24,8 @@ def application(topology="hub:2", leaks=False, placement=None, functions=None, *
 
 
 def run_tasks(*tasks, **options):
-    """Runs functions, each with its arguments in a tuple, as tasks ``a``, ``b``, … on CAB1, CAB2, …; returns what they
-    return."""
+    """Runs functions, each in a tuple with its arguments: the first as task ``a`` on CAB1, the next as ``b`` on CAB2.
+    Returns their results."""
     options.setdefault("topology", f"hub:{max(2, len(tasks))}")
     with application(**options) as made:
         for index, (function, *args) in enumerate(tasks):

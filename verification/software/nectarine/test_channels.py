@@ -3,24 +3,12 @@
 import pytest
 
 from nectar.hdl.link.symbol import MAX_PACKET
-from nectar.software.datalink.options import Options
 from nectar.software.errors import PeerStartedAnew, PeerStopped, TaskEnded
 from nectar.software.nectarine.options import SHORT, SLOTS
 from nectar.software.packet import CHANNEL, ENVELOPE, ChannelKind, Protocol
-from nectar.verification.software.helpers import BACKENDS, pattern
+from nectar.verification.software.helpers import BACKENDS, FAST_RECOVERY, pattern
 from nectar.verification.software.nectarine.applications import application, run_tasks
 
-#: Recovery fast enough for tests.
-OPTIONS = Options(
-    watch_us=500,
-    ready_us=15_000,
-    hold_us=1_500,
-    stall_us=4_000,
-    reply_us=2_000,
-    status_us=100,
-    attempts=2,
-    suspect_us=4_000,
-)
 SIZES = [0, 20, SHORT, SHORT + 1, 3000]
 
 
@@ -59,7 +47,7 @@ async def talk(task, other, count):
 def test_messages_arrive_once_and_in_order_over_bad_fibers(fault, backend):
     count = 60 if backend == "model" else 20
     faults = () if fault in ("cut", "reset") else [fault]
-    with application(backend=backend, faults=faults, options=OPTIONS) as made:
+    with application(backend=backend, faults=faults, options=FAST_RECOVERY) as made:
         if fault == "cut":
             made.system.faults.cut("HUB1.P1", at_us=1000, for_us=20_000)
         elif fault == "reset":
@@ -155,7 +143,7 @@ def test_a_cab_that_starts_anew_is_noticed_and_its_new_tasks_are_reached(backend
                 await task.send("first", bytes(300))
         await task.send("second", b"after")
 
-    with application(leaks=True, backend=backend, options=OPTIONS) as made:
+    with application(leaks=True, backend=backend, options=FAST_RECOVERY) as made:
         made.spawn("sender", sender, on="CAB1")
         made.spawn("first", first, on="CAB2")
         made.system.faults.stop("CAB2", at_us=4000, for_us=2000)
@@ -216,7 +204,7 @@ def test_messages_that_come_twice_or_out_of_order_are_counted_and_delivered_once
         got = [(await task.receive()).data[0] for _ in range(200)]
         return got, task.agent.channels.counters.duplicates, task.agent.channels.counters.received
 
-    retries, (got, duplicates, received) = run_tasks((sender,), (receiver,), faults=[fault], options=OPTIONS)
+    retries, (got, duplicates, received) = run_tasks((sender,), (receiver,), faults=[fault], options=FAST_RECOVERY)
     assert got == list(range(200)) and received == 200
     assert retries and duplicates
 

@@ -12,9 +12,8 @@ from nectar.software.nectarine import ANY
 from nectar.software.nectarine.inbox import selects
 from nectar.software.nectarine.options import SHORT, SLOTS
 from nectar.verification import seeds
-from nectar.verification.software.helpers import pattern, properties
+from nectar.verification.software.helpers import FAST_RECOVERY, pattern, properties
 from nectar.verification.software.nectarine.applications import application
-from nectar.verification.software.nectarine.test_channels import OPTIONS
 
 TASKS = 4
 SIZES = [0, 1, 60, SHORT, SHORT + 1, 1005, 9000]
@@ -125,7 +124,7 @@ def drawn(seed, count):
 @pytest.mark.parametrize("fault", ["*:errors=1e-4", "*:lost-command=0.01", "CAB2:cut,at=1ms,for=4ms"])
 @pytest.mark.parametrize("seed", range(3))
 def test_random_programs_end_so_over_bad_fibers(seed, fault):
-    check(replay(drawn(seed, 150)), faults=[fault], options=OPTIONS)
+    check(replay(drawn(seed, 150)), faults=[fault], options=FAST_RECOVERY)
 
 
 @pytest.mark.parametrize("fault", [None, "*:errors=1e-4"])
@@ -133,7 +132,7 @@ def test_random_programs_end_so_over_bad_fibers(seed, fault):
 def test_random_programs_end_so_where_tasks_share_cabs(cabs, fault):
     """Programs so short that no two CABs have more messages on their way than slots."""
     for seed in range(20):
-        check(replay(drawn(seed, 2 * SLOTS)), cabs, faults=[fault] if fault else [], options=OPTIONS)
+        check(replay(drawn(seed, 2 * SLOTS)), cabs, faults=[fault] if fault else [], options=FAST_RECOVERY)
 
 
 def test_a_random_program_ends_so_on_the_rtl():

@@ -5,9 +5,8 @@ import pytest
 
 from nectar.software.errors import ProgramError, TaskError
 from nectar.verification import seeds
-from nectar.verification.software.helpers import drive, held
+from nectar.verification.software.helpers import FAST_RECOVERY, drive, held
 from nectar.verification.software.nectarine.applications import SETTLE, application
-from nectar.verification.software.nectarine.test_channels import OPTIONS
 from nectar.verification.software.nectarine.test_random import TASKS, drawn, follow, replay
 
 #: Simulated time in which each of these programs has ended, or nothing can happen any more, in picoseconds.
@@ -27,7 +26,7 @@ async def guarded(task, steps):
 def test_when_a_cab_stops_all_others_end_or_hear_of_it_and_leave_nothing(seed):
     draw = seeds.rng(f"stops {seed}").randrange
     doing = replay(drawn(f"stops {seed}", 120))
-    with application(f"hub:{TASKS}", leaks=True, options=OPTIONS) as made:
+    with application(f"hub:{TASKS}", leaks=True, options=FAST_RECOVERY) as made:
         before = held(made.system)
         for number in range(TASKS):
             made.spawn(f"t.{number}", guarded, doing[number], on=f"CAB{number + 1}")

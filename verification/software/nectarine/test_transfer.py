@@ -4,9 +4,8 @@ interrupted."""
 import pytest
 
 from nectar.software.errors import MessageWithdrawn, TaskEnded, TimedOut
-from nectar.verification.software.helpers import BACKENDS, pattern
+from nectar.verification.software.helpers import BACKENDS, FAST_RECOVERY, pattern
 from nectar.verification.software.nectarine.applications import application, run_tasks
-from nectar.verification.software.nectarine.test_channels import OPTIONS
 
 
 async def sends(task, length):
@@ -62,7 +61,7 @@ def test_two_pieces_are_under_way_at_a_time(backend):
     "fault", ["*:errors=2e-5", "*:lost-command=0.01", "*:lost-data=1e-5", "CAB2:cut,at=9ms,for=12ms"]
 )
 def test_they_come_unharmed_over_bad_fibers(fault):
-    assert run_tasks((sends, 150_000), (receives, 150_000), faults=[fault], options=OPTIONS)[1] == 0
+    assert run_tasks((sends, 150_000), (receives, 150_000), faults=[fault], options=FAST_RECOVERY)[1] == 0
 
 
 @pytest.mark.parametrize("early", [False, True])

@@ -6,23 +6,11 @@ must hold."""
 
 import pytest
 
-from nectar.software.datalink.options import Options
 from nectar.software.errors import MulticastFailed, ServerSilent
-from nectar.verification.software.helpers import BACKENDS, model, pattern
+from nectar.verification.software.helpers import BACKENDS, FAST_RECOVERY, model, pattern
 from nectar.verification.software.transport.exchange import hasten
 
 SERVICE, BOX = 7, 3
-#: Recovery fast enough for tests.
-OPTIONS = Options(
-    watch_us=500,
-    ready_us=15_000,
-    hold_us=1_500,
-    stall_us=4_000,
-    reply_us=2_000,
-    status_us=100,
-    attempts=2,
-    suspect_us=4_000,
-)
 
 
 async def echo(cab, executed):
@@ -71,7 +59,7 @@ def test_fibers_with_errors_and_cuts_delay_calls_and_multicasts_but_spoil_none(f
         for data in requests:
             await cab.multicast.send(([2, 3], BOX), data, timeout_us=900_000)
 
-    with model("hub:3", backend=backend, options=OPTIONS) as system:
+    with model("hub:3", backend=backend, options=FAST_RECOVERY) as system:
         used = {cab.name: hasten(cab, attempts=1000, keep_us=100_000).memory.used for cab in system.cabs}
         if fault == "cut":
             system.faults.cut("HUB1.P1", at_us=3000, for_us=5000)
@@ -103,7 +91,7 @@ def test_a_server_that_stops_is_silent_and_others_are_still_served(backend):
             assert await cab.now_us() - begin < 30_300
         return await cab.request.call((3, SERVICE), b"after", timeout_us=900_000)
 
-    with model("hub:3", backend=backend, options=OPTIONS) as system:
+    with model("hub:3", backend=backend, options=FAST_RECOVERY) as system:
         used = {cab.name: hasten(cab, attempts=1000).memory.used for cab in system.cabs if cab.name != "CAB2"}
         for name in ("CAB2", "CAB3"):
             system.cab(name).spawn(echo, executed)
@@ -141,7 +129,7 @@ def test_a_member_that_stops_is_named_and_only_that(topology, members, gone, bac
             assert caught.value.missing == {gone: "has not acknowledged it"}
             assert 100_000 <= await cab.now_us() - begin < 110_000
 
-    with model(topology, backend=backend, options=OPTIONS) as system:
+    with model(topology, backend=backend, options=FAST_RECOVERY) as system:
         used = {cab.name: hasten(cab).memory.used for cab in system.cabs if cab.id != gone}
         for member in members:
             system.cab(f"CAB{member}").spawn(sink, got[member])
