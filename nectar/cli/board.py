@@ -27,6 +27,7 @@ def boards_of(options):
             raise UsageError(f"{name} cannot be used with --on: {why}")
     for name, given, needed, why in (
         ("--waves", options.waves is not None, Capability.WAVES, "signals inside a board cannot be recorded"),
+        ("--record", options.record is not None, Capability.EVENTS, "what happens inside a board cannot be recorded"),
         ("--faults", options.faults, Capability.FAULTS, "faults on demand are made in simulated fibers"),
     ):
         if given and needed not in CableMachine.capabilities:

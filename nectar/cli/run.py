@@ -15,6 +15,8 @@ from .awaits import Awaits
 from .board import boards_of
 from .errors import DONE, FAILED, Interrupted, UsageError
 from .program import Program
+from .record import VALUES as RECORD_VALUES
+from .record import Record
 from .results import Result, check_target, save_json
 from .sizes import octets, size_text
 from .units import LONGEST, picoseconds, seconds, time_text
@@ -50,6 +52,7 @@ _VALUES = {
         "metavar": "SIZE",
         "help": f"size at which recording ends, as 500M, before it becomes FST; 0: none (default: {WAVE_LIMIT})",
     },
+    **RECORD_VALUES,
     "--max-time": {
         "metavar": "TIME",
         "default": "100s",
@@ -154,6 +157,7 @@ def _execute(options, awaits):
     check_target("--json", options.json)
     faults = _faults(options)
     waves = _waves(options)
+    record = Record(options)
     _check_apart(options)
     program = Program(options.program)
     boards = boards_of(options)
@@ -163,11 +167,9 @@ def _execute(options, awaits):
             raise UsageError(f"--wave-boards: {topology.name} has no board {name!r}; it has {', '.join(there)}")
 
     if boards is None:
-        system = _system(options, program, topology, profile, waves, max_time)
+        system = _system(options, program, topology, profile, waves, record, max_time)
     else:
-        system = boards.system(
-            program, trace=program.trace, limit_ps=max_time, seed=int(options.seed), routes=options.routes
-        )
+        system = boards.system(program, limit_ps=max_time, seed=int(options.seed), routes=options.routes)
     awaits.on_found = system.abort
     try:
         _place(faults, system)
@@ -178,11 +180,11 @@ def _execute(options, awaits):
         _told(system)
         if options.waves is None:
             raise
-        _close(options, system)
+        _close(options, system, record)
         told = f"; waveforms up to then are in {options.waves}"
         raise (error.more(told) if isinstance(error, Interrupted) else UsageError(f"{error}{told}")) from error
     finally:
-        _close(options, system)
+        _close(options, system, record)
     awaits.check()
     try:
         system.check()
@@ -199,10 +201,10 @@ def _execute(options, awaits):
     return FAILED if any(result["ok"] is False for result in system.results) else DONE
 
 
-def _close(options, system):
-    """Frees the boards; that finishes the waveforms, which may take a while. May be called twice."""
+def _close(options, system, record):
+    """Frees the boards; that finishes the waveforms, which may take a while, and the recording. May be called twice."""
     with contextlib.nullcontext() if options.waves is None else telling(f"writing {options.waves}"):
-        system.close()
+        record.close(system)
 
 
 def _faults(options):
@@ -281,12 +283,13 @@ def _check_apart(options):
         "the program": options.program,
         "--topology": options.topology,
         "--waves": options.waves,
+        "--record": options.record,
         "--json": options.json,
     }
     files = [("--faults", os.path.realpath(name)) for name in options.faults if name.endswith(".toml")]
     files += [(what, os.path.realpath(name)) for what, name in names.items() if name]
     for number, (what, file) in enumerate(files):
-        if what in ("--waves", "--json"):
+        if what in ("--waves", "--record", "--json"):
             for other, theirs in files[:number]:
                 if theirs == file and (not os.path.exists(file) or os.path.isfile(file)):
                     raise UsageError(f"{what} {names[what]}: {other} is the same file; give another name")
@@ -329,15 +332,14 @@ def _machine_class(backend):
     return ModelMachine
 
 
-def _system(options, program, topology, profile, waves, max_time):
+def _system(options, program, topology, profile, waves, record, max_time):
     """The system that the program runs on."""
     from ..software.system import System
 
-    trace = program.trace
     made = _machine_class(options.backend)
-    given = {"nodes": _nodes(program, topology)}
+    given = {"nodes": _nodes(program, topology), "recorder": record.recorder(program)}
     if options.backend == "engine":
-        given |= {"sleep": not options.no_sleep, "log_control": trace, **waves}
+        given |= {"sleep": not options.no_sleep, **waves}
     try:
         machine = made(topology, profile, **given)
     except OSError as error:
@@ -345,9 +347,7 @@ def _system(options, program, topology, profile, waves, max_time):
             raise
         raise UsageError(f"--waves {options.waves} cannot be written: {error.strerror or error}") from error
     try:
-        return System.of(
-            machine, topology, profile, trace=trace, limit_ps=max_time, seed=int(options.seed), routes=options.routes
-        )
+        return System.of(machine, topology, profile, limit_ps=max_time, seed=int(options.seed), routes=options.routes)
     except BaseException:
         machine.close()
         raise
@@ -355,6 +355,7 @@ def _system(options, program, topology, profile, waves, max_time):
 
 def _run(options, program, system, stall):
     """Runs ``main``, and says where the program stood if it does not come to its end."""
+    from ..sim.recorder import RecordingError
     from ..software.errors import CableError
 
     def stuck(frame):
@@ -374,7 +375,7 @@ def _run(options, program, system, stall):
         raise Interrupted.of(error).more(f" at {_time(system)} of simulated time") from error
     except UsageError:
         raise
-    except CableError as error:
+    except (CableError, RecordingError) as error:
         raise UsageError(str(error)) from error
     except SystemExit as error:
         if error.code not in (None, 0):

@@ -8,6 +8,7 @@ threads wait and are ended is specified in docs/kernel.md.
 import inspect
 from collections import deque
 
+from ...hdl.host.events import EventGroup, EventKind
 from ..costs import PROTOTYPE
 from ..door import BusError, Operation, OperationKind
 from ..errors import EndThread, Fault, ProgramError, TimedOut
@@ -18,6 +19,7 @@ __all__ = ["Kernel", "awaitable", "checked", "forgo"]
 
 _WAIT = Operation(OperationKind.WAIT)
 _NOW = Operation(OperationKind.NOW)
+_MESSAGES, _CPU = int(EventGroup.MESSAGES), int(EventGroup.CPU)
 _FOREIGN = (
     "a task can await only what its CAB offers, not what asyncio or another library does: "
     "'await cab.sleep(microseconds)' waits in simulated time"
@@ -117,13 +119,8 @@ class Kernel:
         Called with each thread that has ended.
     on_fail : callable or None
         Called without arguments once ``failed`` is set.
-    trace : list or None
-        Where events are noted: (CPU cycle, event, CAB at the other end, message number); docs/software.md lists them.
-        None notes nothing.
     on_room : callable or None
         Called when memory or a place in a mailbox has become free; set while someone wants to know.
-    stamp : int
-        CPU cycle of the interrupt under way; kept only while ``trace`` is a list.
     boot : list of callables
         Called once, before the first thread, to set up the board.
     timers : Timers
@@ -133,6 +130,8 @@ class Kernel:
         The CAB's ID, as the source of messages from itself.
     spawned : int
         Threads made so far.
+    messages : int
+        Messages so far that were recorded.
     guards : list of Lock
         The locks that hold off the end of a thread.
     """
@@ -145,8 +144,7 @@ class Kernel:
         "failed",
         "on_end",
         "on_fail",
-        "trace",
-        "stamp",
+        "messages",
         "on_room",
         "boot",
         "timers",
@@ -166,8 +164,7 @@ class Kernel:
         self.failed = None
         self.on_end = None
         self.on_fail = None
-        self.trace = None
-        self.stamp = 0
+        self.messages = 0
         self.on_room = None
         self.boot = []
         self.timers = self.memory = self.cab_id = None
@@ -349,10 +346,13 @@ class Kernel:
         """The CAB's main coroutine (a generator with ``send`` and ``throw``): the dispatcher."""
         door, ready, costs = self.door, self._ready, self.costs
         last = None
+        recorded = door.groups & _CPU
         try:
             for function in self.boot:
                 function()
             while True:
+                if recorded and not ready:
+                    door.note(EventKind.IDLE)
                 while not ready:
                     try:
                         yield _WAIT
@@ -360,11 +360,11 @@ class Kernel:
                         # A store that failed after its thread had blocked: no longer known whose it was.
                         self._fail(None, error)
                 thread = ready.popleft()
-                if thread is last:
-                    door.spend(costs.dispatch)
-                else:
-                    door.spend(costs.dispatch if last is None else costs.dispatch + costs.thread_switch)
-                    last = thread
+                cost = costs.dispatch if thread is last or last is None else costs.dispatch + costs.thread_switch
+                door.spend(cost)
+                last = thread
+                if recorded:
+                    door.note(EventKind.THREAD, a=door.name(thread.name), b=cost)
                 self.current = thread
                 value, thread.value = thread.value, None
                 error, thread.exception = thread.exception, None
@@ -426,11 +426,20 @@ class Kernel:
             if error is not None:
                 self._fail(thread, error)
 
-    # -- notes ---------------------------------------------------------------------------------------
-    async def note(self, event, peer, number):
-        """Notes an event of message ``number`` to or from CAB ``peer``, with the CPU cycle at which all that was posted
-        is done.
+    # -- recording (docs/recording.md) ---------------------------------------------------------------
+    def sending(self, layer, destination, length):
+        """Notes that the current thread begins to send a message: for ``layer`` (Layer), to the CAB of that ID.
 
-        To be called only if ``trace`` is a list. Takes no simulated time.
+        Returns its number among the messages of this CAB; 0 if none are recorded.
         """
-        self.trace.append((await self.door.now(), event, peer, number))
+        door = self.door
+        if not door.groups & _MESSAGES:
+            return 0
+        self.messages += 1
+        door.note(EventKind.SEND, layer, self.messages, length | getattr(self.current, "message", 0) << 32, destination)
+        return self.messages
+
+    def delivered(self, layer, message):
+        """Notes that ``message`` is complete at this CAB. To be called only if messages are recorded."""
+        message.layer = layer
+        self.door.note(EventKind.DELIVERED, layer, message.number, message.length, message.source)

@@ -6,6 +6,7 @@ readers, several writers and out-of-order reads besides. Specification: docs/ker
 
 from collections import deque
 
+from ...hdl.host.events import EventKind
 from ..errors import MailboxClosed, MailboxFull, MessageTooLong, NotYours, OutOfMemory, ReceiverEnded, TimedOut
 from .message import Message
 from .plain import blocking
@@ -428,8 +429,8 @@ class Mailbox:
             self._readers.append(reader)
             message = await kernel.block(self, lambda: self._readers.remove(reader), self._return, timeout)
             kernel.door.spend(kernel.costs.mailbox_get)
-        if kernel.trace is not None:
-            await kernel.note("read", message.source, message.number)
+        if message.layer:
+            kernel.door.note(EventKind.READ, message.layer, message.number, message.length, message.source)
         return message
 
     def _return(self, message):

@@ -7,6 +7,7 @@ together again in the receiver's data memory by DMA; nothing is copied on the wa
 
 from dataclasses import dataclass
 
+from ...hdl.host.events import EventGroup, EventKind
 from ..datalink.datalink import Switching
 from ..datalink.fiberin import Answer
 from ..errors import MessageTooLong, ProgramError
@@ -28,6 +29,7 @@ CIRCUIT_FROM = 1 << 12
 MAX_CIRCUIT_DATA = 1 << 15
 
 _DATAGRAM = int(Protocol.DATAGRAM)
+_MESSAGES = int(EventGroup.MESSAGES)
 
 
 @dataclass(slots=True)
@@ -159,7 +161,7 @@ class Datagram:
             switching = Switching.CIRCUIT if length >= CIRCUIT_FROM else Switching.PACKET
         if not self.datalink.options.circuits:
             switching = Switching.PACKET
-        called = await kernel.door.now() if kernel.trace is not None else 0
+        noted = kernel.sending(_DATAGRAM, stream.destination, length)
         kernel.door.spend(kernel.costs.datagram_send)
         done = block = None
         if own and length:
@@ -168,7 +170,7 @@ class Datagram:
             self.memory.write(block, data)
             areas = ((block, length),)
         try:
-            await self._transmit(called, route, stream, mailbox, areas, length, switching, done, block)
+            await self._transmit(noted, route, stream, mailbox, areas, length, switching, done, block)
         except ProgramError:
             if block is not None:
                 await self.datalink.finish()
@@ -177,7 +179,7 @@ class Datagram:
         if not own:
             await self.datalink.finish()
 
-    async def _transmit(self, called, route, stream, mailbox, areas, length, switching, done, argument):
+    async def _transmit(self, noted, route, stream, mailbox, areas, length, switching, done, argument):
         lock = stream.lock
         if lock.holder is not None:
             await lock.acquire()
@@ -186,8 +188,8 @@ class Datagram:
         try:
             number = stream.number
             stream.number = number + 1 & 0xFFFF
-            if self.kernel.trace is not None:
-                self.kernel.trace.append((called, "send", stream.destination, number))
+            if noted:
+                self.kernel.door.note(EventKind.NUMBERED, _DATAGRAM, noted, number, stream.destination)
             datalink, spend = self.datalink, self.kernel.door.spend
             cost = self.kernel.costs.datagram_fragment
             head = (_DATAGRAM, self.number, stream.destination)
@@ -339,8 +341,8 @@ class Datagram:
         del self._incoming[key]
         self.counters.messages_received += 1
         self.counters.bytes_received += message.length
-        if kernel.trace is not None:
-            kernel.trace.append((kernel.stamp, "received", message.source, message.number))
+        if kernel.door.groups & _MESSAGES:
+            kernel.delivered(_DATAGRAM, message)
         message.mailbox.arrive(message)
         return False
 
