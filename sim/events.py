@@ -328,7 +328,7 @@ def _connection(made):
     return lambda where, time_ps, detail, a, b, c, data: made(time_ps, where, a, c)
 
 
-#: EventKind → callable(fiber or board's name, time, detail, a, b, c, data) → the event; a Thread has its name's number.
+#: EventKind → callable(fiber or board, time, detail, a, b, c, data) → the event. Of a THREAD, ``a`` is its name.
 DECODERS = {
     EventKind.PACKET_START: lambda at, t, d, a, b, c, data: PacketStart(t, at, a),
     EventKind.PACKET: lambda at, t, d, a, b, c, data: Packet(t, at, a, b, c, PacketMark(d), data),

@@ -83,7 +83,7 @@ class Recorder:
     def begin(self, topology, profile, *, nodes=None, skew_ps):
         """Opens the file and writes what a reader must know beforehand.
 
-        ``nodes``: CAB's name → its node's. ``skew_ps``: how much earlier than the events before it an event may be, in
+        ``nodes``: CAB's name → its node's. ``skew_ps``: how much earlier than those before it an event may be, in
         picoseconds.
         """
         path = self.path
@@ -226,6 +226,12 @@ class Recorder:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.close()
 
 
 def _aligned(size):

@@ -26,8 +26,8 @@ __all__ = [
 MAGIC = b"NECTAREV"
 #: Version of the file's format.
 VERSION = 1
-#: Members of a record, in their order: name → code of the module ``struct``. ``size`` bytes follow a record, filled up
-#: with zeros to a multiple of EVENT_ALIGN.
+#: Members of a record, in their order: name → code of the module ``struct``. ``size`` bytes follow a record, filled
+#: up with zeros to a multiple of EVENT_ALIGN.
 EVENT = {
     "time_ps": "q",
     "kind": "B",  # an EventKind
