@@ -12,6 +12,7 @@ from ...hdl.host.events import EventGroup, EventKind
 from ..costs import PROTOTYPE
 from ..door import BusError, Operation, OperationKind
 from ..errors import EndThread, Fault, ProgramError, TimedOut
+from .notes import Notes
 from .plain import as_coroutine
 from .thread import BLOCK, Thread
 
@@ -19,7 +20,7 @@ __all__ = ["Kernel", "awaitable", "checked", "forgo"]
 
 _WAIT = Operation(OperationKind.WAIT)
 _NOW = Operation(OperationKind.NOW)
-_MESSAGES, _CPU = int(EventGroup.MESSAGES), int(EventGroup.CPU)
+_CPU = int(EventGroup.CPU)
 _FOREIGN = (
     "a task can await only what its CAB offers, not what asyncio or another library does: "
     "'await cab.sleep(microseconds)' waits in simulated time"
@@ -30,6 +31,7 @@ class _Nobody:
     """What runs before the first thread does: a program's ``main``, which cannot wait for anything on a CAB."""
 
     task = pending = None
+    message = 0
 
     def __setattr__(self, name, value):
         raise ProgramError("only a task can wait for something on a CAB: start one with system.spawn")
@@ -130,8 +132,8 @@ class Kernel:
         The CAB's ID, as the source of messages from itself.
     spawned : int
         Threads made so far.
-    messages : int
-        Messages so far that were recorded.
+    notes : Notes
+        What it tells a recording of messages.
     guards : list of Lock
         The locks that hold off the end of a thread.
     """
@@ -144,7 +146,7 @@ class Kernel:
         "failed",
         "on_end",
         "on_fail",
-        "messages",
+        "notes",
         "on_room",
         "boot",
         "timers",
@@ -164,7 +166,7 @@ class Kernel:
         self.failed = None
         self.on_end = None
         self.on_fail = None
-        self.messages = 0
+        self.notes = Notes(self)
         self.on_room = None
         self.boot = []
         self.timers = self.memory = self.cab_id = None
@@ -425,21 +427,3 @@ class Kernel:
             del self._threads[thread]
             if error is not None:
                 self._fail(thread, error)
-
-    # -- recording (docs/recording.md) ---------------------------------------------------------------
-    def sending(self, layer, destination, length):
-        """Notes that the current thread begins to send a message: for ``layer`` (Layer), to the CAB of that ID.
-
-        Returns its number among the messages of this CAB; 0 if none are recorded.
-        """
-        door = self.door
-        if not door.groups & _MESSAGES:
-            return 0
-        self.messages += 1
-        door.note(EventKind.SEND, layer, self.messages, length | getattr(self.current, "message", 0) << 32, destination)
-        return self.messages
-
-    def delivered(self, layer, message):
-        """Notes that ``message`` is complete at this CAB. To be called only if messages are recorded."""
-        message.layer = layer
-        self.door.note(EventKind.DELIVERED, layer, message.number, message.length, message.source)

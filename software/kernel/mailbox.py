@@ -6,7 +6,6 @@ readers, several writers and out-of-order reads besides. Specification: docs/ker
 
 from collections import deque
 
-from ...hdl.host.events import EventKind
 from ..errors import MailboxClosed, MailboxFull, MessageTooLong, NotYours, OutOfMemory, ReceiverEnded, TimedOut
 from .message import Message
 from .plain import blocking
@@ -429,9 +428,7 @@ class Mailbox:
             self._readers.append(reader)
             message = await kernel.block(self, lambda: self._readers.remove(reader), self._return, timeout)
             kernel.door.spend(kernel.costs.mailbox_get)
-        if message.layer:
-            kernel.door.note(EventKind.READ, message.layer, message.number, message.length, message.source)
-        return message
+        return kernel.notes.taken(message)
 
     def _return(self, message):
         """A message that its reader did not come to take: to the next reader, or to where it was."""

@@ -7,7 +7,6 @@ together again in the receiver's data memory by DMA; nothing is copied on the wa
 
 from dataclasses import dataclass
 
-from ...hdl.host.events import EventGroup, EventKind
 from ..datalink.datalink import Switching
 from ..datalink.fiberin import Answer
 from ..errors import MessageTooLong, ProgramError
@@ -29,7 +28,6 @@ CIRCUIT_FROM = 1 << 12
 MAX_CIRCUIT_DATA = 1 << 15
 
 _DATAGRAM = int(Protocol.DATAGRAM)
-_MESSAGES = int(EventGroup.MESSAGES)
 
 
 @dataclass(slots=True)
@@ -161,7 +159,7 @@ class Datagram:
             switching = Switching.CIRCUIT if length >= CIRCUIT_FROM else Switching.PACKET
         if not self.datalink.options.circuits:
             switching = Switching.PACKET
-        noted = kernel.sending(_DATAGRAM, stream.destination, length)
+        noted = kernel.notes.sending(_DATAGRAM, stream.destination, length)
         kernel.door.spend(kernel.costs.datagram_send)
         done = block = None
         if own and length:
@@ -188,8 +186,7 @@ class Datagram:
         try:
             number = stream.number
             stream.number = number + 1 & 0xFFFF
-            if noted:
-                self.kernel.door.note(EventKind.NUMBERED, _DATAGRAM, noted, number, stream.destination)
+            self.kernel.notes.numbered(_DATAGRAM, noted, stream.destination, number)
             datalink, spend = self.datalink, self.kernel.door.spend
             cost = self.kernel.costs.datagram_fragment
             head = (_DATAGRAM, self.number, stream.destination)
@@ -341,8 +338,7 @@ class Datagram:
         del self._incoming[key]
         self.counters.messages_received += 1
         self.counters.bytes_received += message.length
-        if kernel.door.groups & _MESSAGES:
-            kernel.delivered(_DATAGRAM, message)
+        kernel.notes.delivered(_DATAGRAM, message)
         message.mailbox.arrive(message)
         return False
 
