@@ -1,115 +1,12 @@
 """Topologies by name or from a file: ``hub:4``, ``mesh:2x2x3``, ``figure7``, ``machine.toml``, ``machine.py``."""
 
-import re
 import tomllib
 from pathlib import Path
 
-from .wiring import MAX_CAB_ID, MAX_HUB_ID, MAX_PORTS, Topology, TopologyError
+from .shapes import BUILT_IN
+from .wiring import Topology, TopologyError
 
 __all__ = ["Topology", "TopologyError", "load", "BUILT_IN"]
-
-
-def hub(count=16):
-    """``count`` CABs on one HUB of 16 ports: CAB1 on P0, CAB2 on P1, and so on."""
-    if not 1 <= count <= 16:
-        more = f"; for more write a file with ports = {count}" if 16 < count <= MAX_PORTS else ""
-        raise TopologyError(f"hub:{count}: a HUB of 16 ports takes 1 to 16 CABs{more}")
-    topology = Topology(f"hub:{count}").hub("HUB1")
-    for i in range(count):
-        topology.cab(f"CAB{i + 1}").fiber(f"CAB{i + 1}", f"HUB1.P{i}")
-    return topology
-
-
-def _hubs_with_cabs(shape, what, hubs, cabs, links):
-    """A Topology named ``shape`` of ``hubs`` HUBs of 16 ports with ``cabs`` CABs on each, numbered from HUB to HUB.
-
-    The first CAB of each HUB is on P0, the others are on the ports behind the ``links`` that lead to other HUBs.
-    ``what``: what messages call it.
-    """
-    most = 16 - links
-    if not 1 <= hubs <= MAX_HUB_ID:
-        raise TopologyError(f"{shape}: a {what} has 1 to {MAX_HUB_ID} HUBs")
-    if not 1 <= cabs <= most:
-        raise TopologyError(f"{shape}: a HUB of a {what} takes 1 to {most} CABs; for more write a file")
-    if hubs * cabs > MAX_CAB_ID:
-        raise TopologyError(f"{shape}: {hubs * cabs} CABs are more than the {MAX_CAB_ID} that a network may have")
-    topology = Topology(shape)
-    for i in range(1, hubs + 1):
-        topology.hub(f"HUB{i}")
-        for number in range(cabs):
-            cab = f"CAB{(i - 1) * cabs + number + 1}"
-            topology.cab(cab).fiber(cab, f"HUB{i}.P{links + number if number else 0}")
-    return topology
-
-
-def _times(*numbers):
-    """``2x2x3``; a 1 at the end, one CAB on each HUB, is not written."""
-    return "x".join(map(str, numbers[:-1] if numbers[-1] == 1 else numbers))
-
-
-def chain(count=4, cabs=1):
-    """``count`` HUBs in a row, ``cabs`` CABs on P0, P3, P4 and so on of each; P1 leads to P2 of the next."""
-    topology = _hubs_with_cabs(f"chain:{_times(count, cabs)}", "chain", count, cabs, 2)
-    for i in range(1, count):
-        topology.fiber(f"HUB{i}.P1", f"HUB{i + 1}.P2")
-    return topology
-
-
-def mesh(rows=2, columns=2, cabs=1):
-    """``rows`` x ``columns`` HUBs, ``cabs`` CABs on P0, P5, P6 and so on of each.
-
-    P1 leads to P2 of the HUB to the right, P3 to P4 of the one below.
-    """
-    topology = _hubs_with_cabs(f"mesh:{_times(rows, columns, cabs)}", "mesh", rows * columns, cabs, 4)
-    for row in range(rows):
-        for column in range(columns):
-            number = row * columns + column + 1
-            if column + 1 < columns:
-                topology.fiber(f"HUB{number}.P1", f"HUB{number + 1}.P2")
-            if row + 1 < rows:
-                topology.fiber(f"HUB{number}.P3", f"HUB{number + columns}.P4")
-    return topology
-
-
-def figure7():
-    """The four HUBs and five CABs of Figure 7 in "The Design of Nectar" (1989).
-
-    The paper's examples name all outputs; the inputs of CAB2 and of the fibers from HUB1 to HUB4 and from HUB4 to HUB3
-    are ours."""
-    topology = Topology("figure7")
-    for i in range(1, 5):
-        topology.hub(f"HUB{i}")
-    for i in range(1, 6):
-        topology.cab(f"CAB{i}")
-    for a, b in (
-        ("CAB1", "HUB1.P8"),
-        ("CAB2", "HUB1.P2"),
-        ("CAB3", "HUB2.P4"),
-        ("CAB4", "HUB4.P5"),
-        ("CAB5", "HUB3.P4"),
-        ("HUB2.P8", "HUB1.P3"),
-        ("HUB1.P6", "HUB4.P7"),
-        ("HUB4.P3", "HUB3.P1"),
-    ):
-        topology.fiber(a, b)
-    return topology
-
-
-#: Built-in shapes: name → (maker, form of what may follow the colon).
-BUILT_IN = {
-    "hub": (hub, re.compile(r"([0-9]+)\Z"), "hub:N, N CABs on one HUB"),
-    "chain": (
-        chain,
-        re.compile(r"([0-9]+)(?:x([0-9]+))?\Z"),
-        "chain:N or chain:NxK, N HUBs in a row with K CABs on each",
-    ),
-    "mesh": (
-        mesh,
-        re.compile(r"([0-9]+)x([0-9]+)(?:x([0-9]+))?\Z"),
-        "mesh:RxC or mesh:RxCxK, R rows of C HUBs with K CABs on each",
-    ),
-    "figure7": (figure7, None, "figure7, the four HUBs of the paper's examples"),
-}
 
 
 def load(text):

@@ -19,7 +19,20 @@ from .errors import DONE, WRONG, Interrupted, UsageError, explain
 
 __all__ = ["main", "SUBCOMMANDS"]
 
-SUBCOMMANDS = ("run", "events", "simulate", "reproduce", "bench", "commands", "map", "verilog", "build", "doctor")
+SUBCOMMANDS = (
+    "run",
+    "events",
+    "simulate",
+    "reproduce",
+    "bench",
+    "commands",
+    "map",
+    "topology",
+    "dissector",
+    "verilog",
+    "build",
+    "doctor",
+)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -11,8 +11,7 @@ from nectar.verification.mutation.targets import TARGETS
 #: What must be killed of the mutants that are not equivalent.
 LEAST = 0.95
 #: Components of the daily sample, and mutants of each.
-SAMPLE = "hub/control/arbiter", "cab/scatter"
-EACH = 10
+SAMPLE = {"hub/control/arbiter": 8, "cab/scatter": 4}
 
 VERIFICATION = Path(__file__).resolve().parent.parent
 HDL = VERIFICATION.parent / "hdl"
@@ -54,7 +53,9 @@ def test_every_survivor_has_its_reason():
 
 def test_a_sample_of_mutants_is_found():
     """By the components' own benches alone."""
-    reports = [run(TARGETS[name], sample=EACH, checks=["bench", "seeds"], progress=print) for name in SAMPLE]
+    reports = [
+        run(TARGETS[name], sample=count, checks=["bench", "seeds"], progress=print) for name, count in SAMPLE.items()
+    ]
     for report in reports:
         print(report.summary(), *(mutant.name for mutant in report.survivors), sep="\n")
     found = sum(len(report.kills) for report in reports)
@@ -64,7 +65,7 @@ def test_a_sample_of_mutants_is_found():
         for mutant in report.survivors
         if mutant.name not in EXPLAINED.get(report.target.name, {})
     ]
-    assert found >= 10 and found >= LEAST * (found + len(left)), left
+    assert found >= 8 and found >= LEAST * (found + len(left)), left
 
 
 @pytest.mark.nightly

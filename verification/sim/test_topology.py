@@ -58,6 +58,51 @@ def test_hubs_of_chains_and_meshes_may_have_several_cabs():
     assert [len(load(shape).cabs) for shape in ("chain:2x14", "mesh:1x2x12", "mesh:4x5x12")] == [28, 24, 240]
 
 
+def test_a_torus_is_a_mesh_whose_rows_and_columns_are_rings():
+    """docs/engine.md: the same ports as in a mesh, and fibers from each end to the other."""
+    mesh, torus = load("mesh:3x4x2"), load("torus:3x4x2")
+    more = [("HUB4.P1", "HUB1.P2"), ("HUB8.P1", "HUB5.P2"), ("HUB12.P1", "HUB9.P2")]
+    more += [(f"HUB{8 + n}.P3", f"HUB{n}.P4") for n in range(1, 5)]
+    assert ends(torus) == ends(mesh) | set(map(frozenset, more))
+    assert list(torus.cabs) == list(mesh.cabs) and len(torus.fibers) == len(mesh.fibers) + len(more)
+    assert len(load("torus:2x2").fibers) == 4 + 8  # two pairs of fibers between neighbours
+
+
+def test_hubs_of_a_hypercube_are_joined_where_addresses_differ_in_one_bit():
+    """docs/engine.md: port P1 + n leads to P1 + n of the HUB whose address differs in bit n."""
+    cube = load("hypercube:4x2")
+    between = {
+        frozenset((f"HUB{a + 1}.P{n + 1}", f"HUB{(a ^ 1 << n) + 1}.P{n + 1}")) for a in range(16) for n in range(4)
+    }
+    cabs = {frozenset((f"CAB{2 * a + k + 1}", f"HUB{a + 1}.P{5 * k}")) for a in range(16) for k in range(2)}
+    assert ends(cube) == between | cabs and len(cube.fibers) == 64
+    assert [len(load(f"hypercube:{d}").hubs) for d in range(1, 8)] == [2, 4, 8, 16, 32, 64, 128]
+
+
+def test_a_tree_has_its_cabs_at_its_leaves():
+    """docs/engine.md: P0 leads up, P1, P2 and so on lead down."""
+    tree = load("tree:3x2x2")
+    between = [("HUB1.P1", "HUB2.P0"), ("HUB1.P2", "HUB3.P0"), ("HUB2.P1", "HUB4.P0"), ("HUB2.P2", "HUB5.P0")]
+    between += [("HUB3.P1", "HUB6.P0"), ("HUB3.P2", "HUB7.P0")]
+    cabs = [(f"CAB{n + 1}", f"HUB{4 + n // 2}.P{1 + n % 2}") for n in range(8)]
+    assert ends(tree) == set(map(frozenset, between + cabs))
+    assert ends(load("tree:1x5x3")) == {frozenset((f"CAB{n}", f"HUB1.P{n}")) for n in (1, 2, 3)}
+    assert [len(load(name).cabs) for name in ("tree", "tree:2x15", "tree:3x4x15")] == [4, 15, 240]
+
+
+def test_a_random_network_follows_its_seed():
+    """docs/engine.md: every CAB reaches every other; as many boards as asked for; the same from the same seed."""
+    for seed in range(50):
+        topology = load(f"random:{seed}")
+        assert 2 <= len(topology.hubs) <= 8 and 2 * len(topology.hubs) <= len(topology.cabs) <= 4 * len(topology.hubs)
+        assert ends(topology) == ends(load(f"random:{seed}"))
+    assert len({frozenset(ends(load(f"random:{seed}x6x8"))) for seed in range(50)}) == 50
+    large = load("random:9x40x80")
+    assert (len(large.hubs), len(large.cabs), len(large.fibers)) == (40, 80, 39 + 80 + 20)
+    full = load("random:1x3x44")  # no port is free
+    assert len(full.fibers) == 2 + 44
+
+
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_every_built_in_topology_can_be_loaded_by_its_name(name):
     assert load(name).cabs
@@ -78,6 +123,20 @@ def test_every_built_in_topology_can_be_loaded_by_its_name(name):
         ("mesh:2x2x13", "mesh:2x2x13: a HUB of a mesh takes 1 to 12 CABs; for more write a file"),
         ("mesh:8x8x4", "mesh:8x8x4: 256 CABs are more than the 254 that a network may have"),
         ("mesh:2x2x2x2", "'mesh:2x2x2x2' is not understood; write mesh:RxC or mesh:RxCxK"),
+        ("torus:1x5", "torus:1x5: a torus has at least 2 rows and 2 columns"),
+        ("torus:20x20", "a torus has 1 to 254 HUBs"),
+        ("hypercube:8", "hypercube:8: a hypercube has 1 to 7 dimensions"),
+        ("hypercube:7x2", "256 CABs are more than the 254"),
+        ("hypercube:4x13", "a HUB of a hypercube takes 1 to 12 CABs"),
+        ("tree:9x1", "tree:9x1: a tree has 1 to 8 levels, and 1 to 15 HUBs below each"),
+        ("tree:2x16", "1 to 15 HUBs below each"),
+        ("tree:8x3", "3280 HUBs are more than the 254"),
+        ("tree:3x15x2", "450 CABs are more than the 254"),
+        ("tree:2x2x16", "a HUB of a tree takes 1 to 15 CABs"),
+        ("random:1x0", "a network has 1 to 254 HUBs"),
+        ("random:1x1x17", "1 HUB takes 1 to 16 CABs"),
+        ("random:1x3x45", "3 HUBs take 1 to 44 CABs"),
+        ("random:x3", "write random:SEED"),
         ("figure7:2", "write figure7"),
         ("ring", "there is no topology 'ring'; name a .toml or .py file, or one of hub:N.*figure7"),
         ("no_such.toml", "no_such.toml: cannot be read: No such file"),

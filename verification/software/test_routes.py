@@ -24,7 +24,19 @@ from nectar.software.errors import NoRoute, RoutingCycle
 from nectar.software.system import System
 from nectar.verification import seeds
 
-SHAPES = ["hub:16", "chain:5", "mesh:2x2", "mesh:3x4", "mesh:8x8", "figure7"]
+SHAPES = [
+    "hub:16",
+    "chain:5",
+    "mesh:2x2",
+    "mesh:3x4",
+    "mesh:8x8",
+    "torus:3x3x2",
+    "hypercube:4",
+    "tree:3x3x2",
+    "figure7",
+]
+#: Whether the shortest ways form a circle there is left to chance.
+RANDOM = [f"random:{seed}" for seed in range(20)] + ["random:3x30x60"]
 
 
 def ring(count, ports=4):
@@ -34,18 +46,6 @@ def ring(count, ports=4):
         topology.hub(f"HUB{i}", ports=ports).cab(f"CAB{i}").fiber(f"CAB{i}", f"HUB{i}.P0")
     for i in range(1, count + 1):
         topology.fiber(f"HUB{i}.P1", f"HUB{i % count + 1}.P2")
-    return topology
-
-
-def torus(rows, columns):
-    """A mesh whose rows and columns are closed to rings."""
-    topology = Topology("torus")
-    number = {(row, column): row * columns + column + 1 for row in range(rows) for column in range(columns)}
-    for i in number.values():
-        topology.hub(f"HUB{i}", ports=5).cab(f"CAB{i}").fiber(f"CAB{i}", f"HUB{i}.P0")
-    for (row, column), i in number.items():
-        topology.fiber(f"HUB{i}.P1", f"HUB{number[row, (column + 1) % columns]}.P2")
-        topology.fiber(f"HUB{i}.P3", f"HUB{number[(row + 1) % rows, column]}.P4")
     return topology
 
 
@@ -123,7 +123,12 @@ def test_routes_lead_everywhere_on_the_shortest_way_without_a_circle(name):
 
 
 def test_every_built_in_shape_is_among_these():
-    assert {name.partition(":")[0] for name in SHAPES} == set(BUILT_IN)
+    assert {name.partition(":")[0] for name in SHAPES + RANDOM} == set(BUILT_IN)
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_routes_lead_everywhere_in_a_random_network(name):
+    examine(Map.of(load(name)))
 
 
 def test_routes_of_the_papers_examples():
@@ -146,7 +151,7 @@ def test_routes_in_a_mesh_go_along_the_row_first():
 
 @pytest.mark.parametrize(
     "topology",
-    [ring(4), ring(5), ring(8), torus(4, 4), torus(3, 5)],
+    [ring(4), ring(5), ring(8), load("torus:4x4"), load("torus:3x5")],
     ids=["ring 4", "ring 5", "ring 8", "torus 4x4", "torus 3x5"],
 )
 def test_where_the_shortest_ways_form_a_circle_others_are_taken(topology):
@@ -180,8 +185,8 @@ def test_cabs_without_a_hub_have_no_routes():
 
 def test_what_cabs_there_are_does_not_change_the_way_between_the_others():
     """So a CAB that starts later finds nobody's routes changed."""
-    chart = Map.of(torus(4, 4))
-    some = Map.of(torus(4, 4))
+    chart = Map.of(load("torus:4x4"))
+    some = Map.of(load("torus:4x4"))
     for cab in (3, 7, 8):
         some.forget(some.cabs[cab])
     full, less = Plan(chart), Plan(some)

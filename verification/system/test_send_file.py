@@ -49,11 +49,13 @@ SCENARIOS = {
         ),
     },
     "one HUB": {
-        "packets": (ONE_HUB, PROTOTYPE, records.program(programs.file_by_packets, "CAB3", "CAB1")),
         "circuit": (ONE_HUB, OTHER_CLOCKS, records.program(programs.file_by_circuit, "CAB1", "CAB2")),
+        "all to all, shifted clocks": (shifted(ONE_HUB), PROTOTYPE, records.program(programs.all_to_all)),
+    },
+    "one HUB at night": {
+        "packets": (ONE_HUB, PROTOTYPE, records.program(programs.file_by_packets, "CAB3", "CAB1")),
         "there and back": (ONE_HUB, OTHER_CLOCKS, records.program(programs.there_and_back, "CAB4", "CAB2")),
         "all to all": (ONE_HUB, PROTOTYPE, records.program(programs.all_to_all)),
-        "all to all, shifted clocks": (shifted(ONE_HUB), PROTOTYPE, records.program(programs.all_to_all)),
     },
 }
 
@@ -67,7 +69,11 @@ async def every_program_comes_to_its_end(dut):
 
 bench = Bench(
     __name__,
-    {"figure7": lambda: system(FIGURE7, PROTOTYPE), "one HUB": lambda: system(ONE_HUB, PROTOTYPE)},
+    {
+        "figure7": lambda: system(FIGURE7, PROTOTYPE),
+        "one HUB": lambda: system(ONE_HUB, PROTOTYPE),
+        "one HUB at night": lambda: system(ONE_HUB, PROTOTYPE),
+    },
     top=TOP,
     ports_only=True,
 )
@@ -78,7 +84,9 @@ EVERY_DAY = "circuit", "all to all, shifted clocks", "packets, all different"
 each_scenario = pytest.mark.parametrize(
     "configuration, name",
     [
-        pytest.param(c, name, marks=[] if c != "figure7" or name in EVERY_DAY else [pytest.mark.nightly])
+        pytest.param(
+            c, name, marks=[] if c == "one HUB" or c == "figure7" and name in EVERY_DAY else [pytest.mark.nightly]
+        )
         for c in SCENARIOS
         for name in SCENARIOS[c]
     ],
@@ -86,8 +94,8 @@ each_scenario = pytest.mark.parametrize(
 
 
 def _under_cocotb(configuration, *more):
-    """A case under cocotb: figure7, which takes minutes to compile, is for the night."""
-    return pytest.param(configuration, *more, marks=[pytest.mark.nightly] if configuration == "figure7" else [])
+    """A case under cocotb: figure7, which takes minutes to compile, and most programs are for the night."""
+    return pytest.param(configuration, *more, marks=[pytest.mark.nightly] if configuration != "one HUB" else [])
 
 
 @pytest.mark.parametrize("configuration, claim", [_under_cocotb(*case) for case in bench.cases()])
