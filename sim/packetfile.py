@@ -60,6 +60,7 @@ class PacketFile:
                 for fiber in written
             ],
         )
+        self._lag_ps = 4 * max((fiber.symbol_ps for fiber in written), default=0)  # of a command that is under way
         self._open = {}  # number of a fiber -> [time at which a packet has begun, ...] that has not ended
         self._faults = {number: [] for number in self._interfaces}
         self._waiting = []  # frames that an earlier one may still come before: (begin, count, ...)
@@ -126,10 +127,8 @@ class PacketFile:
         )
 
     def _pass_on(self, time_ps):
-        """Writes the frames that no packet which is under way can come before."""
-        earliest = min(self._open.values(), default=time_ps)
-        # A command or a reply under way has begun at most four symbols ago; its place in the file may be behind
-        # what has begun since.
+        """Writes the frames that no frame which is under way can come before."""
+        earliest = min(time_ps - self._lag_ps, *self._open.values())
         while self._waiting and self._waiting[0][0] < earliest:
             self._write(heapq.heappop(self._waiting))
 

@@ -14,7 +14,69 @@ from ..hdl.host.events import EVENT_ALIGN, MAGIC, VERSION, EventGroup, EventKind
 from .events import DECODERS, Fiber
 from .recorder import PREFIX, RECORD, RecordingError
 
-__all__ = ["Recording", "RecordingError"]
+__all__ = ["Decoder", "Recording", "RecordingError"]
+
+
+class Decoder:
+    """Makes events of records, and puts them in the order of their times.
+
+    Parameters
+    ----------
+    fibers : list of Fiber
+    places : list of str or None
+    skew_ps : int
+        As in the file's header.
+    kinds, boards : collections or None
+        As in ``Recording.events``.
+
+    Members
+    -------
+    certain_ps : int
+        No event before this time is still to come.
+    """
+
+    def __init__(self, fibers, places, skew_ps, kinds=None, boards=None):
+        self._wanted = None if kinds is None else frozenset(kinds)
+        self._fibers = [
+            (fiber, boards is None or not {_board(end) for end in fiber[1:3]}.isdisjoint(boards)) for fiber in fibers
+        ]
+        self._places = [(name, boards is None or name in boards) for name in places]
+        self._skew_ps = skew_ps
+        self._names = {}
+        self._kept = []  # events that an earlier one may still follow
+        self._count = 0
+        self.certain_ps = 0
+
+    def take(self, time_ps, kind, detail, place, a, b, c, data):
+        """Takes a record; returns the events that no later record can come before, by time."""
+        if kind == EventKind.NAME:
+            self._names[a] = data.decode(errors="replace")
+            return ()
+        if kind == EventKind.END:
+            return self.rest()
+        where, chosen = self._fibers[place] if kind < EventKind.SEND else self._places[place]
+        if chosen and (self._wanted is None or kind in self._wanted):
+            if kind == EventKind.THREAD:
+                a = self._names[a]
+            self._count += 1
+            event = DECODERS[kind](where, time_ps, detail, a, b, c, data)
+            heapq.heappush(self._kept, (time_ps, self._count, event))
+        if time_ps - self._skew_ps > self.certain_ps:
+            self.certain_ps = time_ps - self._skew_ps
+            if self._kept and self._kept[0][0] < self.certain_ps:
+                return self._due()
+        return ()
+
+    def _due(self):
+        kept, due = self._kept, []
+        while kept and kept[0][0] < self.certain_ps:
+            due.append(heapq.heappop(kept)[2])
+        return due
+
+    def rest(self):
+        """The events that are left, by time."""
+        kept, self._kept = sorted(self._kept), []
+        return [event for _, _, event in kept]
 
 
 class Recording:
@@ -72,7 +134,6 @@ class Recording:
         except RecordingError:
             self.close()
             raise
-        self._names = {}
         self.complete, self.end_ps, self.dropped = False, None, 0
         last = len(self._data) - RECORD.size
         if last >= self._first:
@@ -104,39 +165,16 @@ class Recording:
 
         A record that the file has only a part of ends it.
         """
-        wanted = None if kinds is None else frozenset(kinds)
-        fibers = [boards is None or not {_board(end) for end in fiber[1:3]}.isdisjoint(boards) for fiber in self.fibers]
-        places = [boards is None or name in boards for name in self.places]
-        skew = self._skew_ps
-        kept = []  # those that an earlier one may still follow
-        latest = 0
-        for number, (time_ps, kind, detail, place, a, b, c, data) in enumerate(self._records()):
-            if kind == EventKind.NAME:
-                self._names[a] = data.decode(errors="replace")
-                continue
-            if kind == EventKind.END:
+        decoder = Decoder(self.fibers, self.places, self._skew_ps, kinds, boards)
+        for record in self._records():
+            for event in decoder.take(*record):
+                if (begin_ps is None or event.time_ps >= begin_ps) and (end_ps is None or event.time_ps < end_ps):
+                    yield event
+            if end_ps is not None and decoder.certain_ps >= end_ps:
                 break
-            latest = max(latest, time_ps)
-            while kept and kept[0][0] < latest - skew:
-                yield heapq.heappop(kept)[2]
-            if end_ps is not None and latest - skew >= end_ps:
-                break
-            if (
-                (wanted is None or kind in wanted)
-                and (fibers[place] if kind < EventKind.SEND else places[place])
-                and (begin_ps is None or time_ps >= begin_ps)
-                and (end_ps is None or time_ps < end_ps)
-            ):
-                event = self._event(time_ps, kind, detail, place, a, b, c, data)
-                heapq.heappush(kept, (time_ps, number, event))
-        while kept:
-            yield heapq.heappop(kept)[2]
-
-    def _event(self, time_ps, kind, detail, place, a, b, c, data):
-        where = self.fibers[place] if kind < EventKind.SEND else self.places[place]
-        if kind == EventKind.THREAD:
-            a = self._names[a]
-        return DECODERS[kind](where, time_ps, detail, a, b, c, data)
+        for event in decoder.rest():
+            if (begin_ps is None or event.time_ps >= begin_ps) and (end_ps is None or event.time_ps < end_ps):
+                yield event
 
     def _records(self):
         data = self._data
