@@ -10,10 +10,12 @@ from enum import IntEnum
 from ..hdl.host.events import EventGroup, EventKind, FaultMark, PacketMark
 from .pcapng import CRC_ERROR, OUTBOUND, Pcapng
 
-__all__ = ["FrameKind", "NEEDED", "PacketFile", "frames"]
+__all__ = ["KINDS", "NEEDED", "FrameKind", "PacketFile", "choose"]
 
 #: What a recording must have.
 NEEDED = EventGroup.PACKETS | EventGroup.BYTES | EventGroup.CONTROLS
+#: The kinds of events that it is made of.
+KINDS = (EventKind.PACKET_START, EventKind.PACKET, EventKind.COMMAND, EventKind.REPLY, EventKind.FAULT)
 
 _FAULTS = {
     FaultMark.LOST: "lost",
@@ -128,7 +130,7 @@ class PacketFile:
 
     def _pass_on(self, time_ps):
         """Writes the frames that no frame which is under way can come before."""
-        earliest = min(time_ps - self._lag_ps, *self._open.values())
+        earliest = min([time_ps - self._lag_ps, *self._open.values()])
         while self._waiting and self._waiting[0][0] < earliest:
             self._write(heapq.heappop(self._waiting))
 
@@ -136,13 +138,18 @@ class PacketFile:
         begin_ps, _, interface, record, whole, flags, comments = frame
         self._file.packet(interface, begin_ps // 1000, record, length=whole, flags=flags, comments=comments)
 
+    def flush(self):
+        """All that has been written is in the file."""
+        self._file.flush()
+
     def end(self):
         """Writes what is left. Packets that have not ended are left out."""
         while self._waiting:
             self._write(heapq.heappop(self._waiting))
+        self.flush()
 
 
-def frames(fibers, names):
+def choose(fibers, names):
     """The numbers of the fibers that ``names`` choose: a fiber's end ("CAB1", "HUB1.P3": both directions), a board
     (all its fibers), or one direction ("CAB1>HUB1.P0"). Raises ValueError, one line, for a name that chooses none."""
     chosen = set()

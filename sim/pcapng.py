@@ -1,4 +1,4 @@
-"""The file format pcapng: a section, interfaces, packets with comments. What a packet is made of is the caller's matter.
+"""The file format pcapng: a section, interfaces, packets with comments.
 
 Source: the IETF draft "PCAP Next Generation (pcapng) Capture File Format" (draft-ietf-opsawg-pcapng).
 """
@@ -38,7 +38,7 @@ class Pcapng:
     Parameters
     ----------
     file : binary file
-        Has ``write``. Nothing is closed or flushed.
+        Has ``write`` and ``flush``. It is not closed.
     application : str
         What has written the file.
     interfaces : list of (str, str, int)
@@ -46,7 +46,7 @@ class Pcapng:
     """
 
     def __init__(self, file, application, interfaces):
-        self._write = file.write
+        self._write, self.flush = file.write, file.flush
         section = struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1) + _options([(_APPLICATION, application.encode())])
         blocks = [_block(_SECTION, section)]
         for name, description, bits in interfaces:

@@ -17,6 +17,7 @@ from ..hdl.host.events import (
     EventGroup,
     EventKind,
 )
+from .events import Fiber
 
 __all__ = ["PREFIX", "RECORD", "Recorder", "RecordingError", "place_names"]
 
@@ -52,6 +53,11 @@ class Recorder:
         What is recorded.
     limit : int or None
         Bytes of the file after which events are only counted; None for no limit.
+    listeners : sequence
+        Take everything as it happens: ``begin(fibers, places, skew_ps)`` before the first event, ``records(bytes)``
+        with whole records, ``end()``. The limit is not for them.
+    store : bool
+        Whether there is a file at all; if not, there is nothing but the listeners.
 
     Members
     -------
@@ -67,12 +73,14 @@ class Recorder:
     Raises RecordingError when the file cannot be written, now or in any call; nothing is recorded from then on.
     """
 
-    def __init__(self, path=None, *, groups=LEVELS["messages"], limit=None):
+    def __init__(self, path=None, *, groups=LEVELS["messages"], limit=None, listeners=(), store=True):
         self.path = path
         self.groups = EventGroup(groups)
         self.source = None
         self.full_ps = None
         self._limit = limit
+        self._listeners = list(listeners)
+        self._store = store
         self._dropped = 0
         self._size = 0
         self._names = {}
@@ -87,18 +95,23 @@ class Recorder:
         picoseconds.
         """
         path = self.path
-        try:
-            self._file = tempfile.TemporaryFile(buffering=0) if path is None else open(path, "w+b", buffering=0)
-        except OSError as error:
-            raise self._refused(error) from error
+        places = place_names(topology, nodes or {})
         fibers = [
             [str(a), str(b), fiber.symbol_ps or profile.symbol_ps, fiber.delay_ps]
             for fiber in topology.fibers
             for a, b in ((fiber.a, fiber.b), (fiber.b, fiber.a))
         ]
+        for listener in self._listeners:
+            listener.begin([Fiber(number, *fiber) for number, fiber in enumerate(fibers)], places, skew_ps)
+        if not self._store:
+            return
+        try:
+            self._file = tempfile.TemporaryFile(buffering=0) if path is None else open(path, "w+b", buffering=0)
+        except OSError as error:
+            raise self._refused(error) from error
         told = {
             "topology": topology.name,
-            "places": place_names(topology, nodes or {}),
+            "places": places,
             "hubs": {hub.name: {"id": hub.id, "ports": hub.ports} for hub in topology.hubs.values()},
             "cabs": {cab.name: {"id": cab.id} for cab in topology.cabs.values()},
             "cab_period_ps": profile.cab_period_ps,
@@ -127,7 +140,7 @@ class Recorder:
         number = self._names.get(text)
         if number is None:
             number = self._names[text] = len(self._names)
-            if self.full_ps is None:
+            if self.full_ps is None or self._listeners:
                 self.add(0, EventKind.NAME, a=number, data=text.encode())
         return number
 
@@ -143,6 +156,8 @@ class Recorder:
 
     def write(self, records):
         """Takes whole records, as bytes."""
+        for listener in self._listeners:
+            listener.records(records)
         if self._file is None:
             return
         if self.full_ps is not None:
@@ -159,7 +174,7 @@ class Recorder:
                 end = at + size
             self._put(records[:end])
             self._dropped += _count(records[end:])
-            if self.source is not None:
+            if self.source is not None and not self._listeners:
                 self.source.shut()
 
     @property
@@ -176,7 +191,7 @@ class Recorder:
     # -- the file ------------------------------------------------------------------------------------
     def flush(self):
         """Everything up to now is in the file."""
-        if self.source is not None and self._file is not None:
+        if self.source is not None and (self._file is not None or self._listeners):
             self.write(self.source.take())
         self._save()
 
@@ -212,10 +227,14 @@ class Recorder:
 
     def end(self, time_ps):
         """The simulation is over: notes that at its time, and writes all. May be called twice."""
-        if self._ended or self._file is None:
+        if self._ended:
             return
         self.flush()
         self._ended = True
+        for listener in self._listeners:
+            listener.end()
+        if self._file is None:
+            return
         if self.source is not None:
             self._dropped, self.source = self.dropped, None
         self._kept += RECORD.pack(time_ps, EventKind.END, 0, NO_PLACE, 0, self._dropped, 0, 0)

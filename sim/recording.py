@@ -14,7 +14,21 @@ from ..hdl.host.events import EVENT_ALIGN, MAGIC, VERSION, EventGroup, EventKind
 from .events import DECODERS, Fiber
 from .recorder import PREFIX, RECORD, RecordingError
 
-__all__ = ["Decoder", "Recording", "RecordingError"]
+__all__ = ["Decoder", "Recording", "RecordingError", "records_in"]
+
+
+def records_in(data, at=0):
+    """The records in ``data`` (bytes-like) from byte ``at`` on: time, kind, detail, place, a, b, c, bytes of each. A
+    part of a record at the end is left out."""
+    end, size, unpack = len(data), RECORD.size, RECORD.unpack_from
+    while at + size <= end:
+        *record, length = unpack(data, at)
+        at += size
+        beyond = at + -(-length // EVENT_ALIGN) * EVENT_ALIGN
+        if beyond > end:
+            return
+        yield *record, bytes(data[at : at + length]) if length else b""
+        at = beyond
 
 
 class Decoder:
@@ -166,7 +180,7 @@ class Recording:
         A record that the file has only a part of ends it.
         """
         decoder = Decoder(self.fibers, self.places, self._skew_ps, kinds, boards)
-        for record in self._records():
+        for record in records_in(self._data, self._first):
             for event in decoder.take(*record):
                 if (begin_ps is None or event.time_ps >= begin_ps) and (end_ps is None or event.time_ps < end_ps):
                     yield event
@@ -175,20 +189,6 @@ class Recording:
         for event in decoder.rest():
             if (begin_ps is None or event.time_ps >= begin_ps) and (end_ps is None or event.time_ps < end_ps):
                 yield event
-
-    def _records(self):
-        data = self._data
-        at, end = self._first, len(data)
-        size = RECORD.size
-        unpack = RECORD.unpack_from
-        while at + size <= end:
-            *record, length = unpack(data, at)
-            at += size
-            beyond = at + -(-length // EVENT_ALIGN) * EVENT_ALIGN
-            if beyond > end:
-                return
-            yield *record, data[at : at + length] if length else b""
-            at = beyond
 
     # -- the file ------------------------------------------------------------------------------------
     def close(self):

@@ -11,6 +11,7 @@ local nectar = Proto("nectar", "Nectar")
 local FRAMES = { [FRAME_PACKET] = "packet", [FRAME_COMMAND] = "command", [FRAME_REPLY] = "reply" }
 
 local f = {
+  fiber = ProtoField.string("nectar.fiber", "Fiber"),
   kind = ProtoField.uint8("nectar.kind", "Kind of frame", base.DEC, FRAMES),
   missing = ProtoField.uint8("nectar.missing", "Missing bytes", base.DEC),
   -- commands and replies
@@ -73,7 +74,7 @@ local cut_short = ProtoExpert.new("nectar.cut_short", "Cut short", expert.group.
 local refused = ProtoExpert.new("nectar.refused", "The HUB has refused", expert.group.RESPONSE_CODE, expert.severity.NOTE)
 nectar.experts = { wrong_crc, cut_short, refused }
 
-local interface_of = Field.new("frame.interface_id")
+local interface_of, fiber_of = Field.new("frame.interface_id"), Field.new("frame.interface_name")
 
 -- What is known from the frames before: forgotten when a file is loaded.
 local opened, routes, streams, stream_of, count
@@ -285,11 +286,10 @@ local function packet(tvb, pinfo, tree)
   tree:add(f.source, body(1, 1))
   tree:add(f.destination, body(2, 1))
   tree:add(f.flags, body(3, 1))
-  pinfo.cols.src = string.format("CAB %d", source)
-  pinfo.cols.dst = destination == ANY_CAB and "CABs" or string.format("CAB %d", destination)
-  local name = PROTOCOLS[protocol]
-  local text = name or string.format("protocol %d", protocol)
-  if dissect[protocol] then text = text .. " " .. dissect[protocol](body, pinfo, tree, source, destination) end
+  local name = PROTOCOLS[protocol] or string.format("protocol %d", protocol)
+  local receiver = destination == ANY_CAB and "several" or destination
+  local text = string.format("%s %s > %s", name, source, receiver)
+  if dissect[protocol] then text = text .. ": " .. dissect[protocol](body, pinfo, tree, source, destination) end
   local bytes = body:len() - HEADER_BYTES - CRC_BYTES
   if bytes > 0 then tree:add(f.data, body(HEADER_BYTES, bytes)) end
   tree:add(f.crc, body(body:len() - CRC_BYTES, CRC_BYTES))
@@ -302,6 +302,15 @@ function nectar.dissector(tvb, pinfo, root)
   if tvb:len() < 3 and not (tvb:len() == 2 and tvb(0, 1):uint() == FRAME_PACKET) then return 0 end
   local tree = root:add(nectar, tvb())
   local kind = tvb(0, 1):uint()
+  local fiber = fiber_of()
+  if fiber then
+    local sender, receiver = string.match(fiber.value, "(.*)>(.*)")
+    tree:add(f.fiber, fiber.value):set_generated()
+    if sender then
+      pinfo.cols.src = sender
+      pinfo.cols.dst = receiver
+    end
+  end
   tree:add(f.kind, tvb(0, 1))
   tree:add(f.missing, tvb(1, 1))
   if kind == FRAME_PACKET then

@@ -3,6 +3,7 @@
 import sys
 
 from .errors import UsageError
+from .pcap import PacketRecord
 from .results import check_target
 from .sizes import octets, size_text
 from .units import time_text
@@ -37,6 +38,8 @@ class Record:
     def __init__(self, options):
         from ..hdl.host.events import LEVELS
 
+        self.pcap = PacketRecord(options)
+
         self._path, level, limit = options.record, options.record_level, options.record_limit
         if self._path is None:
             for name, value in (("--record-level", level), ("--record-limit", limit)):
@@ -56,10 +59,17 @@ class Record:
         from ..software.latency import NEEDED
 
         wanted = NEEDED if program.trace else 0
+        listeners = [self.pcap.listener()] if self.pcap else []
+        if self.pcap:
+            from ..sim.packetfile import NEEDED as PACKETS
+
+            wanted |= PACKETS
         if self._path is not None:
-            self._recorder = Recorder(self._path, groups=self._groups | wanted, limit=self._limit or None)
-        elif program.trace:
-            self._recorder = Recorder(groups=wanted)
+            self._recorder = Recorder(
+                self._path, groups=self._groups | wanted, limit=self._limit or None, listeners=listeners
+            )
+        elif wanted:
+            self._recorder = Recorder(groups=wanted, listeners=listeners, store=program.trace)
         return self._recorder
 
     def close(self, system):
@@ -70,8 +80,9 @@ class Record:
             system.close()
         except RecordingError as error:
             system.close()
-            raise UsageError(f"--record {error}") from error
+            raise UsageError(str(error)) from error
         finally:
+            self.pcap.close()
             if self._recorder is not None:
                 self._recorder.close()
         recorder, self._recorder = self._recorder, None

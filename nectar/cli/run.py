@@ -14,6 +14,7 @@ from .arguments import Arguments, meant
 from .awaits import Awaits
 from .board import boards_of
 from .errors import DONE, FAILED, Interrupted, UsageError
+from .pcap import VALUES as PCAP_VALUES
 from .program import Program
 from .record import VALUES as RECORD_VALUES
 from .record import Record
@@ -53,6 +54,7 @@ _VALUES = {
         "help": f"size at which recording ends, as 500M, before it becomes FST; 0: none (default: {WAVE_LIMIT})",
     },
     **RECORD_VALUES,
+    **PCAP_VALUES,
     "--max-time": {
         "metavar": "TIME",
         "default": "100s",
@@ -167,6 +169,7 @@ def _execute(options, awaits):
             raise UsageError(f"--wave-boards: {topology.name} has no board {name!r}; it has {', '.join(there)}")
 
     if boards is None:
+        record.pcap.check(topology)
         system = _system(options, program, topology, profile, waves, record, max_time)
     else:
         system = boards.system(program, limit_ps=max_time, seed=int(options.seed), routes=options.routes)
@@ -284,12 +287,13 @@ def _check_apart(options):
         "--topology": options.topology,
         "--waves": options.waves,
         "--record": options.record,
+        "--pcap": None if options.pcap == "-" else options.pcap,
         "--json": options.json,
     }
     files = [("--faults", os.path.realpath(name)) for name in options.faults if name.endswith(".toml")]
     files += [(what, os.path.realpath(name)) for what, name in names.items() if name]
     for number, (what, file) in enumerate(files):
-        if what in ("--waves", "--record", "--json"):
+        if what in ("--waves", "--record", "--pcap", "--json"):
             for other, theirs in files[:number]:
                 if theirs == file and (not os.path.exists(file) or os.path.isfile(file)):
                     raise UsageError(f"{what} {names[what]}: {other} is the same file; give another name")
@@ -373,7 +377,7 @@ def _run(options, program, system, stall):
         raise UsageError(str(error)) from error
     except KeyboardInterrupt as error:
         raise Interrupted.of(error).more(f" at {_time(system)} of simulated time") from error
-    except UsageError:
+    except (UsageError, BrokenPipeError):
         raise
     except (CableError, RecordingError) as error:
         raise UsageError(str(error)) from error
