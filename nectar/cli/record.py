@@ -7,7 +7,7 @@ from .results import check_target
 from .sizes import octets, size_text
 from .units import time_text
 
-__all__ = ["VALUES", "Record"]
+__all__ = ["VALUES", "Record", "refused"]
 
 #: What ends a recording that nobody looks after.
 LIMIT = "1G"
@@ -29,6 +29,11 @@ VALUES = {
         "help": f"size of FILE after which events are only counted, as 500M; 0: none (default: {LIMIT})",
     },
 }
+
+
+def refused(error):
+    """The UsageError for a RecordingError."""
+    return UsageError(f"--record {error}")
 
 
 class Record:
@@ -70,7 +75,7 @@ class Record:
             system.close()
         except RecordingError as error:
             system.close()
-            raise UsageError(f"--record {error}") from error
+            raise refused(error) from error
         finally:
             if self._recorder is not None:
                 self._recorder.close()
