@@ -3,9 +3,9 @@
 A back end hands in records as they happen; they go to the disk as they come. ``recording`` reads them.
 """
 
+import io
 import json
 import struct
-import tempfile
 
 from ..hdl.host.events import (
     EVENT,
@@ -19,7 +19,7 @@ from ..hdl.host.events import (
 )
 from .events import Fiber
 
-__all__ = ["PREFIX", "RECORD", "Recorder", "RecordingError", "place_names"]
+__all__ = ["IN_MEMORY", "PREFIX", "RECORD", "Recorder", "RecordingError", "place_names"]
 
 #: A record, without the bytes that may follow it.
 RECORD = struct.Struct(f"<{''.join(EVENT.values())}")
@@ -27,6 +27,8 @@ RECORD = struct.Struct(f"<{''.join(EVENT.values())}")
 PREFIX = struct.Struct("<8sII")
 #: Bytes of records that are kept before they are written.
 _KEPT = 1 << 16
+#: Bytes of a recording in memory at most.
+IN_MEMORY = 1 << 28
 
 
 class RecordingError(Exception):
@@ -48,16 +50,16 @@ class Recorder:
     Parameters
     ----------
     path : path or None
-        The file; what is there is overwritten. None: a file without a name, for as long as the recorder is open.
+        The file; what is there is overwritten. None: memory, for as long as the recorder is open.
     groups : EventGroup
         What is recorded.
     limit : int or None
-        Bytes of the file after which events are only counted; None for no limit.
+        Bytes of the file after which events are only counted; None for no limit, in memory for IN_MEMORY.
     listeners : sequence
         Take everything as it happens: ``begin(fibers, places, skew_ps)`` before the first event, ``records(bytes)``
         with whole records, ``end()``. The limit is not for them.
     store : bool
-        Whether there is a file at all; if not, there is nothing but the listeners.
+        Whether anything is kept; if not, there is nothing but the listeners.
 
     Members
     -------
@@ -78,7 +80,7 @@ class Recorder:
         self.groups = EventGroup(groups)
         self.source = None
         self.full_ps = None
-        self._limit = limit
+        self._limit = IN_MEMORY if path is None and limit is None else limit
         self._listeners = list(listeners)
         self._store = store
         self._dropped = 0
@@ -94,21 +96,16 @@ class Recorder:
         ``nodes``: CAB's name → its node's. ``skew_ps``: how much earlier than those before it an event may be, in
         picoseconds.
         """
-        path = self.path
-        places = place_names(topology, nodes or {})
         fibers = [
             [str(a), str(b), fiber.symbol_ps or profile.symbol_ps, fiber.delay_ps]
             for fiber in topology.fibers
             for a, b in ((fiber.a, fiber.b), (fiber.b, fiber.a))
         ]
+        places = place_names(topology, nodes or {})
         for listener in self._listeners:
             listener.begin([Fiber(number, *fiber) for number, fiber in enumerate(fibers)], places, skew_ps)
         if not self._store:
             return
-        try:
-            self._file = tempfile.TemporaryFile(buffering=0) if path is None else open(path, "w+b", buffering=0)
-        except OSError as error:
-            raise self._refused(error) from error
         told = {
             "topology": topology.name,
             "places": places,
@@ -126,11 +123,15 @@ class Recorder:
         if self._limit is not None:
             self._limit -= RECORD.size  # the end's
             if len(header) > self._limit:
-                self.close()
                 raise RecordingError(
-                    f"{self._limit + RECORD.size} bytes are too few for a recording: what comes before its first event "
-                    f"has {len(header)} already"
+                    f"{self.path or 'memory'}: {self._limit + RECORD.size} bytes are too few for a recording: what comes "
+                    f"before its first event has {len(header)} already"
                 )
+        path = self.path
+        try:
+            self._file = io.BytesIO() if path is None else open(path, "wb", buffering=0)
+        except OSError as error:
+            raise self._refused(error) from error
         self._put(header)
         self.flush()
 
@@ -211,19 +212,14 @@ class Recorder:
     def _refused(self, error):
         return RecordingError(f"{self.path or 'the recording'} cannot be written: {error.strerror or error}")
 
-    def fileno(self):
-        """The number of the open file, in which everything up to now is, for ``recording``; RecordingError if it is
-        closed."""
-        self.flush()
-        if self._file is None:
-            raise RecordingError("nothing can be read of a recording that is closed: read its file")
-        return self._file.fileno()
-
     def recording(self):
-        """A Recording of what has happened up to now; RecordingError if the recorder is closed."""
+        """A Recording of what has happened up to now; RecordingError if the recorder was in memory and is closed."""
         from .recording import Recording
 
-        return Recording(self)
+        self.flush()
+        if self.path is None and self._file is None:
+            raise RecordingError("nothing is left of a recording in memory that is closed: read it before")
+        return Recording(self._file.getvalue() if self.path is None else self.path)
 
     def end(self, time_ps):
         """The simulation is over: notes that at its time, and writes all. May be called twice."""

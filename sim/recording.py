@@ -98,8 +98,8 @@ class Recording:
 
     Parameters
     ----------
-    source : path or Recorder
-        The file, or a recorder that is not closed: then what it has up to now.
+    source : path or bytes
+        The file, or its content.
 
     Members
     -------
@@ -125,15 +125,14 @@ class Recording:
     """
 
     def __init__(self, source):
-        number = source.fileno() if hasattr(source, "fileno") else None
-        self._name = str(source) if number is None else "the recording"
-        try:
-            file = open(source, "rb", buffering=0) if number is None else os.fdopen(os.dup(number), "rb", buffering=0)
-            with file:
-                size = os.fstat(file.fileno()).st_size
-                self._data = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b""
-        except (OSError, ValueError) as error:
-            raise RecordingError(f"{self._name} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        self._name, self._data = ("the recording", source) if isinstance(source, bytes) else (source, b"")
+        if not isinstance(source, bytes):
+            try:
+                with open(source, "rb", buffering=0) as file:
+                    size = os.fstat(file.fileno()).st_size
+                    self._data = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b""
+            except OSError as error:
+                raise RecordingError(f"{source} cannot be read: {error.strerror}") from error
         try:
             told = self._begin()
             self.topology, self.places = told["topology"], told["places"]

@@ -114,7 +114,9 @@ class _Output:
 def _refused(path, error):
     from ..sim.recorder import RecordingError
 
-    return RecordingError(f"--pcap {path} cannot be written: {error.strerror or error}")
+    told = RecordingError(f"{path} cannot be written: {error.strerror or error}")
+    told.option = "--pcap"
+    return told
 
 
 def _fibers(topology):

@@ -8,7 +8,7 @@ from .results import check_target
 from .sizes import octets, size_text
 from .units import time_text
 
-__all__ = ["VALUES", "Record"]
+__all__ = ["VALUES", "Record", "refused"]
 
 #: What ends a recording that nobody looks after.
 LIMIT = "1G"
@@ -30,6 +30,11 @@ VALUES = {
         "help": f"size of FILE after which events are only counted, as 500M; 0: none (default: {LIMIT})",
     },
 }
+
+
+def refused(error):
+    """The UsageError for a RecordingError."""
+    return UsageError(f"{getattr(error, 'option', '--record')} {error}")
 
 
 class Record:
@@ -80,7 +85,7 @@ class Record:
             system.close()
         except RecordingError as error:
             system.close()
-            raise UsageError(str(error)) from error
+            raise refused(error) from error
         finally:
             self.pcap.close()
             if self._recorder is not None:

@@ -17,7 +17,7 @@ from .errors import DONE, FAILED, Interrupted, UsageError
 from .pcap import VALUES as PCAP_VALUES
 from .program import Program
 from .record import VALUES as RECORD_VALUES
-from .record import Record
+from .record import Record, refused
 from .results import Result, check_target, save_json
 from .sizes import octets, size_text
 from .units import LONGEST, picoseconds, seconds, time_text
@@ -338,6 +338,7 @@ def _machine_class(backend):
 
 def _system(options, program, topology, profile, waves, record, max_time):
     """The system that the program runs on."""
+    from ..sim.recorder import RecordingError
     from ..software.system import System
 
     made = _machine_class(options.backend)
@@ -346,6 +347,8 @@ def _system(options, program, topology, profile, waves, record, max_time):
         given |= {"sleep": not options.no_sleep, **waves}
     try:
         machine = made(topology, profile, **given)
+    except RecordingError as error:
+        raise refused(error) from error
     except OSError as error:
         if options.waves is None:
             raise
@@ -379,7 +382,9 @@ def _run(options, program, system, stall):
         raise Interrupted.of(error).more(f" at {_time(system)} of simulated time") from error
     except (UsageError, BrokenPipeError):
         raise
-    except (CableError, RecordingError) as error:
+    except RecordingError as error:
+        raise refused(error) from error
+    except CableError as error:
         raise UsageError(str(error)) from error
     except SystemExit as error:
         if error.code not in (None, 0):
