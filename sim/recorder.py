@@ -124,8 +124,8 @@ class Recorder:
             self._limit -= RECORD.size  # the end's
             if len(header) > self._limit:
                 raise RecordingError(
-                    f"{self.path or 'memory'}: {self._limit + RECORD.size} bytes are too few for a recording: "
-                    f"what comes before its first event has {len(header)} already"
+                    f"{self.path or 'memory'}: {self._limit + RECORD.size} bytes are too few for a recording: what "
+                    f"comes before its first event has {len(header)} already"
                 )
         path = self.path
         try:
