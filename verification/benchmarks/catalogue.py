@@ -234,8 +234,8 @@ def _record(scale):
             rate / rates[0],
             "",
             _RECORDED[level],
-            f"messages of {_SHORT} bytes a second of processor time: recorded at level {level} {rate:,.0f}, not recorded "
-            f"{rates[0]:,.0f}",
+            f"messages of {_SHORT} bytes a second of processor time: {rate:,.0f} recorded at level {level}, "
+            f"{rates[0]:,.0f} not recorded",
             measured={"recorded": rate, "not recorded": rates[0]},
             part=level,
         )

@@ -87,8 +87,8 @@ def test_with_and_without_sleep_everything_is_the_same(make, seed):
     asleep, some = record(make(seed), seed)
     awake, every = record(make(seed), seed, sleep=False)
     assert asleep == awake
-    ended, _, log, lost, stations = asleep
-    assert ended == "quiet" and not lost and len(log) > 200
+    ended, _, log, stations = asleep
+    assert ended == "quiet" and len(log) > 200
     assert any(received for received, _ in stations) and all(
         good for received, _ in stations for _, good, _ in received
     )

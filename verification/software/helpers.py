@@ -85,11 +85,12 @@ def model(topology="hub:2", faults=(), memory_bytes=1 << 20, backend="model", no
 
     ``nodes``: names of the CABs that have one. ``memory_bytes`` is what the software knows of; the engine's boards have
     1 Mbyte. ``faults`` are texts (docs/faults.md); ``system.placed`` has what counts them. A topology that is named,
-    and not explored, has small HUBs where these suffice. ``recorded``: groups of events that are recorded."""
+    and not explored, has small HUBs where these suffice. ``recorded``: groups of events that are recorded, or a
+    Recorder."""
     shape = load(topology)
     if isinstance(topology, str) and "routes" not in options:
         shape = small(shape)
-    recorder = Recorder(groups=recorded) if recorded else None
+    recorder = Recorder(groups=recorded) if recorded and isinstance(recorded, int) else recorded or None
     if backend == "engine":
         machine = EngineMachine(shape, PROTOTYPE, nodes=nodes, recorder=recorder)
     else:

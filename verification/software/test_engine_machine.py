@@ -200,7 +200,6 @@ def test_a_closed_machine_says_so(machine):
     assert machine.time_ps == time
     for use in (
         lambda: run(machine),
-        lambda: machine.engine.log,
         lambda: machine.engine.cycles("CAB1"),
         lambda: machine.engine.symbols(),
         lambda: machine.engine.wake("CAB1"),
