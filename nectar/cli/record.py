@@ -1,10 +1,11 @@
-"""``nectar run --record FILE``: what happens, as a file of events (docs/recording.md)."""
+"""What ``nectar run`` records, and what it makes of that: ``--record``, ``--report`` (docs/recording.md)."""
 
 import sys
 
+from ..live import telling
 from .errors import UsageError
 from .pcap import PacketRecord
-from .results import check_target
+from .results import check_target, save
 from .sizes import octets, size_text
 from .units import time_text
 
@@ -27,7 +28,12 @@ VALUES = {
     },
     "--record-limit": {
         "metavar": "SIZE",
-        "help": f"size of FILE after which events are only counted, as 500M; 0: none (default: {LIMIT})",
+        "help": f"size of the recording after which events are only counted, as 500M; 0: none (default: {LIMIT}; "
+        "with --report alone 256M)",
+    },
+    "--report": {
+        "metavar": "FILE",
+        "help": "write one HTML page: where the time went, a timeline, every message with its way, loads and traffic",
     },
 }
 
@@ -42,28 +48,37 @@ class Record:
 
     def __init__(self, options):
         from ..hdl.host.events import LEVELS
+        from ..sim.recorder import IN_MEMORY
 
         self.pcap = PacketRecord(options)
 
         self._path, level, limit = options.record, options.record_level, options.record_limit
-        if self._path is None:
-            for name, value in (("--record-level", level), ("--record-limit", limit)):
-                if value is not None:
-                    raise UsageError(f"{name} needs --record FILE")
-        else:
-            check_target("--record", self._path)
+        self._report, self._title = options.report, options.program
+        if self._path is None and level is not None:
+            raise UsageError("--record-level needs --record FILE")
+        if self._path is None and self._report is None and limit is not None:
+            raise UsageError("--record-limit needs --record FILE or --report FILE")
+        check_target("--record", self._path)
+        check_target("--report", self._report)
         if level is not None and level not in LEVELS:
             raise UsageError(f"--record-level {level}: there is no such level; there are {', '.join(LEVELS)}")
         self._groups = LEVELS[level or LEVEL]
-        self._limit = octets(limit or LIMIT, "--record-limit")
+        if limit is None and self._path is None:
+            self._limit = IN_MEMORY
+        else:
+            self._limit = octets(limit or LIMIT, "--record-limit")
         self._recorder = None
+        self.whole = False  # the program has come to its end
 
     def recorder(self, program):
         """The Recorder for a machine; None if neither the command line nor the program wants one."""
+        from ..hdl.host.events import LEVELS
         from ..sim.recorder import Recorder
         from ..software.latency import NEEDED
 
         wanted = NEEDED if program.trace else 0
+        if self._report is not None:
+            wanted |= LEVELS["all"]
         listeners = [self.pcap.listener()] if self.pcap else []
         if self.pcap:
             from ..sim.packetfile import NEEDED as PACKETS
@@ -74,27 +89,43 @@ class Record:
                 self._path, groups=self._groups | wanted, limit=self._limit or None, listeners=listeners
             )
         elif wanted:
-            self._recorder = Recorder(groups=wanted, listeners=listeners, store=program.trace)
+            store = program.trace or self._report is not None
+            self._recorder = Recorder(groups=wanted, limit=self._limit or None, listeners=listeners, store=store)
         return self._recorder
 
     def close(self, system):
         """Closes the system and the recording, and tells what the recording lacks. May be called twice."""
         from ..sim.recorder import RecordingError
 
+        recorder, self._recorder = self._recorder, None
         try:
             system.close()
+            if recorder is not None and self._report is not None:
+                with telling(f"writing {self._report}"):
+                    self._write_report(recorder)
         except RecordingError as error:
             system.close()
             raise refused(error) from error
         finally:
             self.pcap.close()
-            if self._recorder is not None:
-                self._recorder.close()
-        recorder, self._recorder = self._recorder, None
+            if recorder is not None:
+                recorder.close()
         if recorder is not None and recorder.full_ps is not None:
+            what = f"--record {self._path}" if self._path is not None else f"--report {self._report}"
             print(
-                f"nectar: --record {self._path}: the recording has reached {size_text(self._limit)} at "
+                f"nectar: {what}: the recording has reached {size_text(self._limit)} at "
                 f"{time_text(recorder.full_ps)} of simulated time and lacks the {recorder.dropped} events from there "
                 "on; give a larger --record-limit or a lower --record-level",
                 file=sys.stderr,
             )
+
+    def _write_report(self, recorder):
+        from ..views.report import page
+        from ..views.spans import Spans
+
+        with recorder.recording() as recording:
+            text = page(Spans(recording), title=self._title, complete=self.whole)
+        try:
+            save(self._report, text.encode())
+        except OSError as error:
+            raise UsageError(f"--report {self._report} cannot be written: {error.strerror}") from error

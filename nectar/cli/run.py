@@ -177,6 +177,7 @@ def _execute(options, awaits):
     try:
         _place(faults, system)
         _run(options, program, system, stall)
+        record.whole = True
         simulated = system.time_ns
         struck = _told(system)
     except (UsageError, Interrupted) as error:
@@ -287,13 +288,14 @@ def _check_apart(options):
         "--topology": options.topology,
         "--waves": options.waves,
         "--record": options.record,
+        "--report": options.report,
         "--pcap": None if options.pcap == "-" else options.pcap,
         "--json": options.json,
     }
     files = [("--faults", os.path.realpath(name)) for name in options.faults if name.endswith(".toml")]
     files += [(what, os.path.realpath(name)) for what, name in names.items() if name]
     for number, (what, file) in enumerate(files):
-        if what in ("--waves", "--record", "--pcap", "--json"):
+        if what in ("--waves", "--record", "--report", "--pcap", "--json"):
             for other, theirs in files[:number]:
                 if theirs == file and (not os.path.exists(file) or os.path.isfile(file)):
                     raise UsageError(f"{what} {names[what]}: {other} is the same file; give another name")

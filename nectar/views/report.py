@@ -12,6 +12,7 @@ from pathlib import Path
 
 from .. import __version__
 from ..sim.drawing import as_svg
+from ..sim.wiring import Topology
 from .spans import Style, layer_name
 from .summary import summary, traffic
 
@@ -23,30 +24,26 @@ _SCRIPTS = ("data.js", "timeline.js", "panels.js", "main.js")
 STAGES = ("software, sending", "DMA, sending", "fibers", "HUBs", "packets", "software, receiving")
 
 
-def page(spans, topology, *, title, dropped=0, complete=True):
+def page(spans, *, title, complete=True):
     """The text of the page.
 
     Parameters
     ----------
     spans : Spans
-    topology : Topology
-        What the recording is of.
     title : str
         What the page is called: the program.
-    dropped : int
-        Events that the recording lacks.
     complete : bool
         Whether the simulation came to its end.
     """
     data = {
         "title": title,
         "version": __version__,
-        "topology": topology.name,
+        "topology": spans.recording.topology,
         "end": spans.end_ps,
         "complete": complete,
-        "dropped": dropped,
+        "dropped": spans.recording.dropped,
         "summary": summary(spans),
-        "drawing": as_svg(topology),
+        "drawing": as_svg(_topology(spans.recording)),
         "labels": spans.labels,
         "styles": Style.NAMES,
         "tracks": [_track(track) for track in spans.tracks],
@@ -64,6 +61,18 @@ def page(spans, topology, *, title, dropped=0, complete=True):
         script="".join((_PAGE / name).read_text() for name in _SCRIPTS),
         data=packed,
     )
+
+
+def _topology(recording):
+    """The topology that a recording is of."""
+    topology = Topology(recording.topology)
+    for name, hub in recording.hubs.items():
+        topology.hub(name, id=hub["id"], ports=hub["ports"])
+    for name, cab in recording.cabs.items():
+        topology.cab(name, id=cab["id"])
+    for fiber in recording.fibers[::2]:  # both directions stand side by side
+        topology.fiber(fiber.sender, fiber.receiver)
+    return topology
 
 
 def _filled(text, **parts):
