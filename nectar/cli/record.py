@@ -1,7 +1,10 @@
-"""What ``nectar run`` records, and what it makes of that: ``--record``, ``--report`` (docs/recording.md)."""
+"""What ``nectar run`` records, and makes of that: ``--record``, ``--report``, ``--trace`` (docs/recording.md)."""
 
+import importlib.util
+import io
 import sys
 
+from ..extras import how_to_get
 from ..live import telling
 from .errors import UsageError
 from .pcap import PacketRecord
@@ -29,7 +32,11 @@ VALUES = {
     "--record-limit": {
         "metavar": "SIZE",
         "help": f"size of the recording after which events are only counted, as 500M; 0: none (default: {LIMIT}; "
-        "with --report alone 256M)",
+        "without --record 256M)",
+    },
+    "--trace": {
+        "metavar": "FILE",
+        "help": "write a timeline for another program: FILE.pftrace for Perfetto, FILE.json in Chrome's format",
     },
     "--report": {
         "metavar": "FILE",
@@ -53,13 +60,15 @@ class Record:
         self.pcap = PacketRecord(options)
 
         self._path, level, limit = options.record, options.record_level, options.record_limit
-        self._report, self._title = options.report, options.program
+        self._report, self._trace, self._title = options.report, options.trace, options.program
         if self._path is None and level is not None:
             raise UsageError("--record-level needs --record FILE")
-        if self._path is None and self._report is None and limit is not None:
-            raise UsageError("--record-limit needs --record FILE or --report FILE")
+        self._shows = self._report is not None or self._trace is not None
+        if self._path is None and not self._shows and limit is not None:
+            raise UsageError("--record-limit needs --record, --report or --trace")
         check_target("--record", self._path)
         check_target("--report", self._report)
+        self._check_trace()
         if level is not None and level not in LEVELS:
             raise UsageError(f"--record-level {level}: there is no such level; there are {', '.join(LEVELS)}")
         self._groups = LEVELS[level or LEVEL]
@@ -77,7 +86,7 @@ class Record:
         from ..software.latency import NEEDED
 
         wanted = NEEDED if program.trace else 0
-        if self._report is not None:
+        if self._shows:
             wanted |= LEVELS["all"]
         listeners = [self.pcap.listener()] if self.pcap else []
         if self.pcap:
@@ -89,7 +98,7 @@ class Record:
                 self._path, groups=self._groups | wanted, limit=self._limit or None, listeners=listeners
             )
         elif wanted:
-            store = program.trace or self._report is not None
+            store = program.trace or self._shows
             self._recorder = Recorder(groups=wanted, limit=self._limit or None, listeners=listeners, store=store)
         return self._recorder
 
@@ -100,9 +109,8 @@ class Record:
         recorder, self._recorder = self._recorder, None
         try:
             system.close()
-            if recorder is not None and self._report is not None:
-                with telling(f"writing {self._report}"):
-                    self._write_report(recorder)
+            if recorder is not None and self._shows:
+                self._show(recorder)
         except RecordingError as error:
             system.close()
             raise refused(error) from error
@@ -111,7 +119,15 @@ class Record:
             if recorder is not None:
                 recorder.close()
         if recorder is not None and recorder.full_ps is not None:
-            what = f"--record {self._path}" if self._path is not None else f"--report {self._report}"
+            what = next(
+                f"{option} {path}"
+                for option, path in (
+                    ("--record", self._path),
+                    ("--report", self._report),
+                    ("--trace", self._trace),
+                )
+                if path is not None
+            )
             print(
                 f"nectar: {what}: the recording has reached {size_text(self._limit)} at "
                 f"{time_text(recorder.full_ps)} of simulated time and lacks the {recorder.dropped} events from there "
@@ -119,13 +135,44 @@ class Record:
                 file=sys.stderr,
             )
 
-    def _write_report(self, recorder):
+    def _check_trace(self):
+        if self._trace is None:
+            return
+        check_target("--trace", self._trace)
+        if not self._trace.endswith((".pftrace", ".json")):
+            raise UsageError(f"--trace {self._trace}: the name must end in .pftrace (Perfetto) or .json (Chrome)")
+        if self._trace.endswith(".pftrace") and importlib.util.find_spec("perfetto") is None:
+            raise UsageError(f"--trace {self._trace} needs the package perfetto; {how_to_get('trace')}")
+
+    def _show(self, recorder):
+        """Writes the report and the trace."""
         from ..views.report import page
         from ..views.spans import Spans
 
-        with recorder.recording() as recording:
-            text = page(Spans(recording), title=self._title, complete=self.whole)
-        try:
-            save(self._report, text.encode())
-        except OSError as error:
-            raise UsageError(f"--report {self._report} cannot be written: {error.strerror}") from error
+        with recorder.recording() as recording, telling(f"writing {self._report or self._trace}"):
+            spans = Spans(recording)
+            if self._report is not None:
+                text = page(spans, title=self._title, complete=self.whole)
+                _write("--report", self._report, text.encode())
+            if self._trace is not None:
+                _write("--trace", self._trace, _trace(spans, self._trace))
+
+
+def _trace(spans, path):
+    """The bytes of a trace."""
+    from ..views.trace import chrome, perfetto
+
+    if path.endswith(".json"):
+        text = io.StringIO()
+        chrome(text, spans)
+        return text.getvalue().encode()
+    data = io.BytesIO()
+    perfetto(data, spans)
+    return data.getvalue()
+
+
+def _write(option, path, data):
+    try:
+        save(path, data)
+    except OSError as error:
+        raise UsageError(f"{option} {path} cannot be written: {error.strerror}") from error

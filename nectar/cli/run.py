@@ -289,13 +289,14 @@ def _check_apart(options):
         "--waves": options.waves,
         "--record": options.record,
         "--report": options.report,
+        "--trace": options.trace,
         "--pcap": None if options.pcap == "-" else options.pcap,
         "--json": options.json,
     }
     files = [("--faults", os.path.realpath(name)) for name in options.faults if name.endswith(".toml")]
     files += [(what, os.path.realpath(name)) for what, name in names.items() if name]
     for number, (what, file) in enumerate(files):
-        if what in ("--waves", "--record", "--report", "--pcap", "--json"):
+        if what in ("--waves", "--record", "--report", "--trace", "--pcap", "--json"):
             for other, theirs in files[:number]:
                 if theirs == file and (not os.path.exists(file) or os.path.isfile(file)):
                     raise UsageError(f"{what} {names[what]}: {other} is the same file; give another name")

@@ -13,7 +13,7 @@ from pathlib import Path
 from .. import __version__
 from ..sim.drawing import as_svg
 from ..sim.wiring import Topology
-from .spans import Style, layer_name
+from .spans import layer_name
 from .summary import summary, traffic
 
 __all__ = ["page"]
@@ -45,7 +45,7 @@ def page(spans, *, title, complete=True):
         "summary": summary(spans),
         "drawing": as_svg(_topology(spans.recording)),
         "labels": spans.labels,
-        "styles": Style.NAMES,
+        "styles": spans.styles,
         "tracks": [_track(track) for track in spans.tracks],
         "stages": STAGES,
         "messages": _messages(spans),

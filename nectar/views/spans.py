@@ -6,6 +6,7 @@ what it did from one time to another. A message is followed by the number that i
 
 from array import array
 from dataclasses import dataclass, field
+from enum import IntEnum
 
 from ..hdl.host.events import EventKind, FaultMark, Layer, PacketMark
 from ..hdl.hub.commands import BY_OPCODE, HELLO, HELLO_ASK, REPLY
@@ -37,11 +38,16 @@ def layer_name(layer):
     return _LAYERS.get(layer, f"layer {layer}")
 
 
-class Style:
-    """What a slice is, for its colour: numbers from 0."""
+class Style(IntEnum):
+    """What a slice is, for its colour."""
 
-    THREAD, INTERRUPT, PACKET, DAMAGED, COMMAND, REPLY, REFUSED = range(7)
-    NAMES = ("thread", "interrupt level", "packet", "damaged packet", "command", "reply", "refusal")
+    THREAD = 0
+    INTERRUPT = 1
+    PACKET = 2
+    DAMAGED = 3
+    COMMAND = 4
+    REPLY = 5
+    REFUSED = 6
 
 
 class Track:
@@ -144,6 +150,8 @@ class Spans:
     fibers : dict of int → Track
         The track of packets of each fiber, by its number.
     labels : list of str
+    styles : list of str
+        What each Style is called.
     messages : list of Message
         By the time at which they were sent.
     faults : list of (Fiber, time in ps, text)
@@ -156,6 +164,7 @@ class Spans:
     def __init__(self, recording):
         self.recording = recording
         self.labels, self._label_of = [], {}
+        self.styles = ["thread", "interrupt level", "packet", "damaged packet", "command", "reply", "refusal"]
         self.messages, self._message_of = [], {}
         self._sent, self._under = {}, {}
         self.faults = []

@@ -1,5 +1,7 @@
-"""``nectar run --report``: written whatever happens to the run, and without any effect on it."""
+"""``nectar run --report`` and ``--trace``: written whatever happens to the run, and without any effect on it."""
 
+import importlib.util
+import json
 import signal
 import time
 
@@ -66,12 +68,36 @@ def test_a_recording_that_is_too_long_says_what_the_report_lacks(here):
     assert f"lacks the {data['dropped']} events" in done.stderr and data["dropped"] > 100
 
 
+@pytest.mark.parametrize("name", ["run.pftrace", "run.json"])
+def test_a_trace_changes_nothing(here, name):
+    program = here.program(PROGRAM)
+    plain = here("run", program, "5", "--backend", "model")
+    done = here("run", program, "5", "--backend", "model", "--trace", name, "--report", "run.html")
+    assert (done.returncode, done.stdout, done.stderr) == (0, plain.stdout, "")
+    written = (here.folder / name).read_bytes()
+    assert b"datagram CAB1 to CAB2" in written
+    if name.endswith(".json"):
+        assert sum(event["ph"] == "f" for event in json.loads(written)["traceEvents"]) == 5
+
+
+def test_without_the_package_perfetto_it_is_said_how_to_get_it(here, monkeypatch):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *more: None if name == "perfetto" else find(name, *more)
+    )
+    line = here.refused("run", here.program(PROGRAM), "1", "--trace", "x.pftrace")
+    assert "--trace x.pftrace needs the package perfetto; it comes with the extra 'trace'" in line
+
+
 @pytest.mark.parametrize(
     "words, message",
     [
         (["--report", "no/x.html"], "--report no/x.html cannot be written: there is no directory"),
         (["--report", "x", "--record", "x"], "--report x: --record is the same file; give another name"),
-        (["--record-limit", "1M"], "--record-limit needs --record FILE or --report FILE"),
+        (["--record-limit", "1M"], "--record-limit needs --record, --report or --trace"),
+        (["--trace", "no/x.json"], "--trace no/x.json cannot be written: there is no directory"),
+        (["--trace", "x.txt"], "--trace x.txt: the name must end in .pftrace (Perfetto) or .json (Chrome)"),
+        (["--trace", "x.json", "--json", "x.json"], "--json x.json: --trace is the same file"),
     ],
 )
 def test_what_cannot_be_written_is_said(here, words, message):
