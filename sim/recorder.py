@@ -58,6 +58,8 @@ class Recorder:
     Members
     -------
     groups : EventGroup
+    places : list of str or None
+        Once it has begun: what numbers of places stand for.
     source : object or None
         A back end that keeps records of its own: ``take()`` returns them as bytes and forgets them, ``shut()`` has it
         count them only, ``dropped`` is that count.
@@ -72,6 +74,7 @@ class Recorder:
     def __init__(self, path=None, *, groups=LEVELS["messages"], limit=None):
         self.path = path
         self.groups = EventGroup(groups)
+        self.places = []
         self.source = None
         self.full_ps = None
         self._limit = IN_MEMORY if path is None and limit is None else limit
@@ -93,9 +96,10 @@ class Recorder:
             for fiber in topology.fibers
             for a, b in ((fiber.a, fiber.b), (fiber.b, fiber.a))
         ]
+        self.places = place_names(topology, nodes or {})
         told = {
             "topology": topology.name,
-            "places": place_names(topology, nodes or {}),
+            "places": self.places,
             "hubs": {hub.name: {"id": hub.id, "ports": hub.ports} for hub in topology.hubs.values()},
             "cabs": {cab.name: {"id": cab.id} for cab in topology.cabs.values()},
             "cab_period_ps": profile.cab_period_ps,
