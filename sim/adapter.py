@@ -92,6 +92,29 @@ def _member(pin):
     return pin.replace("__", "___05F")
 
 
+def _probes(cab, ports, root_header):
+    """Lines that fill in the registers that are recorded. ValueError if the model has none of that name."""
+
+    def register(path, kind):
+        found = re.findall(rf"^ *{kind}/\*\S+\*/ ((?!__V)\w+__DOT__{path});", root_header, re.M)
+        if len(found) != 1:
+            raise ValueError(f"the model has {len(found)} registers called {path} to record, not 1")
+        return f"model->rootp->{found[0]}"
+
+    if cab:
+        return [f"pins.probes.levels.push_back(&{register('fiber_in__DOT__level', 'SData')});"]
+    connected = register("board__DOT__connected", r"(?:CData|SData|IData|QData|VlWide<\d+>)")
+    lines = [f"const auto* connected = reinterpret_cast<const std::uint8_t*>(&{connected});"]
+    for n in range(ports):
+        owner, level = (
+            register(f"board__DOT__owner___05F{n}", "CData"),
+            register(f"board__DOT__level___05F{n}", "SData"),
+        )
+        lines.append(f"pins.probes.outputs.push_back({{connected + {n // 8}, {1 << n % 8}, &{owner}}});")
+        lines.append(f"pins.probes.levels.push_back(&{level});")
+    return lines
+
+
 def adapter(verilog, module, name, prefix, root_header, source):
     """C++ text that makes boards of kind ``name`` for the engine.
 
@@ -116,6 +139,7 @@ def adapter(verilog, module, name, prefix, root_header, source):
         fill += [
             f"pins.ports.back().{pin.replace('__', '_')} = &model->{_member(f'{fiber}__{pin}')};" for pin in _PORT_PINS
         ]
+    fill += _probes(cab, len(fibers), root_header)
     # What a model does besides its logic takes two locks.
     root = f"{prefix}___024root"
     declared = f"void {root}___eval({root}* vlSelf);"

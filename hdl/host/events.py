@@ -13,6 +13,7 @@ __all__ = [
     "LEVELS",
     "MAGIC",
     "NO_PLACE",
+    "QUEUE_STEP",
     "VERSION",
     "EventGroup",
     "EventKind",
@@ -42,6 +43,8 @@ EVENT_ALIGN = 8
 NO_PLACE = 0xFFFF
 #: Bytes of a packet that are kept without EventGroup.BYTES: its header, and as many behind it.
 HEAD_BYTES = 32
+#: A level of an input queue is recorded when it has passed a multiple of this.
+QUEUE_STEP = 16
 
 
 class EventKind(IntEnum):
