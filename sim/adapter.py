@@ -102,15 +102,23 @@ def _probes(cab, ports, root_header):
         return f"model->rootp->{found[0]}"
 
     if cab:
-        return [f"pins.probes.levels.push_back(&{register('fiber_in__DOT__level', 'SData')});"]
-    connected = register("board__DOT__connected", r"(?:CData|SData|IData|QData|VlWide<\d+>)")
-    lines = [f"const auto* connected = reinterpret_cast<const std::uint8_t*>(&{connected});"]
+        channels = ["fiber_out__DOT__gather__DOT__gather_state", "fiber_in__DOT__scatter__DOT__running"]
+        if "__DOT__vme__DOT__dma__DOT__busy;" in root_header:
+            channels.append("vme__DOT__dma__DOT__busy")
+        lines = [f"pins.probes.channels.push_back(&{register(channel, 'CData')});" for channel in channels]
+        return [*lines, f"pins.probes.levels.push_back(&{register('fiber_in__DOT__level', 'SData')});"]
+    lines = [
+        f"const auto* {name} = reinterpret_cast<const std::uint8_t*>"
+        f"(&{register(f'board__DOT__{name}', '(?:CData|SData|IData|QData|VlWide<[0-9]+>)')});"
+        for name in ("connected", "ready_bit")
+    ]
     for n in range(ports):
         owner, level = (
             register(f"board__DOT__owner___05F{n}", "CData"),
             register(f"board__DOT__level___05F{n}", "SData"),
         )
-        lines.append(f"pins.probes.outputs.push_back({{connected + {n // 8}, {1 << n % 8}, &{owner}}});")
+        bits = f"connected + {n // 8}, ready_bit + {n // 8}, {1 << n % 8}"
+        lines.append(f"pins.probes.outputs.push_back({{{bits}, &{owner}}});")
         lines.append(f"pins.probes.levels.push_back(&{level});")
     return lines
 

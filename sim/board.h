@@ -59,13 +59,15 @@ struct VmePins {
 // Registers inside of a board that are recorded; the names of their members are those in the hardware.
 struct Probes {
     struct Output {
-        const std::uint8_t* connected;  // where its bit is
+        const std::uint8_t* connected;  // where its bits are
+        const std::uint8_t* ready;
         std::uint8_t mask;
         const std::uint8_t* owner;
     };
 
     std::vector<Output> outputs;               // of a HUB's status table
     std::vector<const std::uint16_t*> levels;  // of the input queues: of a HUB's ports, or of a CAB
+    std::vector<const std::uint8_t*> channels; // of a CAB's DMA, in the order of Channel: not 0 while one works
 };
 
 // All pins of a board.

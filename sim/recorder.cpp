@@ -113,9 +113,13 @@ void Recorder::look(int place, const Pins& pins, Seen& seen) {
     }
     const Probes& probes = pins.probes;
     seen.inputs.resize(probes.outputs.size(), -1);
+    seen.ready.resize(probes.outputs.size(), 1);  // as after a reset
     for (std::uint32_t output = 0; output < probes.outputs.size(); ++output) {
         const Probes::Output& probe = probes.outputs[output];
         const std::int16_t input = *probe.connected & probe.mask ? *probe.owner : -1;
+        const std::uint8_t ready = (*probe.ready & probe.mask) != 0;
+        if (ready != seen.ready[output]) add(now, EventKind::READY_BIT, ready, place, output);
+        seen.ready[output] = ready;
         std::int16_t& before = seen.inputs[output];
         if (input == before) continue;
         if (before >= 0) add(now, EventKind::DISCONNECTED, 0, place, output, 0, before);
@@ -129,6 +133,12 @@ void Recorder::look(int place, const Pins& pins, Seen& seen) {
         if (step == seen.steps[port]) continue;
         add(now, EventKind::QUEUE, port, place, level);
         seen.steps[port] = step;
+    }
+    seen.channels.resize(probes.channels.size());
+    for (std::uint32_t channel = 0; channel < probes.channels.size(); ++channel) {
+        const std::uint8_t busy = *probes.channels[channel] != 0;
+        if (busy != seen.channels[channel]) add(now, EventKind::DMA, busy, place, channel);
+        seen.channels[channel] = busy;
     }
 }
 

@@ -15,7 +15,9 @@ namespace nectar {
 struct Seen {
     std::uint8_t irq = 0;
     std::vector<std::int16_t> inputs;  // for each output of a HUB the input connected to it, or -1
+    std::vector<std::uint8_t> ready;   // for each output of a HUB its ready bit
     std::vector<std::uint16_t> steps;  // of the levels of input queues
+    std::vector<std::uint8_t> channels;
 };
 
 class Recorder {
