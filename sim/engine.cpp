@@ -363,6 +363,7 @@ void Engine::finish(Board& board) {
     board.eval(board.state);
     ++board.evaluated;
     if (board.node) board.node->bus.settle();
+    if (recorder && recorder->wants(EventGroup::BOARDS)) recorder->look(board.index, pins, board.seen);
 
     const std::int64_t edge = board.last;
     std::int64_t due = edge + 1;

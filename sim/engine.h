@@ -49,6 +49,7 @@ struct Board {
     const Kind* kind = nullptr;
     std::string name;
     int index = 0;
+    Seen seen;
 };
 
 // Boards with the same clock.

@@ -5,7 +5,7 @@ Times are simulated picoseconds. ``board`` is the name of a HUB, a CAB or a node
 
 from typing import NamedTuple
 
-from ..hdl.host.events import EventKind, FaultMark, PacketMark
+from ..hdl.host.events import Channel, EventKind, FaultMark, PacketMark
 
 __all__ = [
     "DECODERS",
@@ -16,6 +16,7 @@ __all__ = [
     "Connected",
     "Delivered",
     "Disconnected",
+    "Dma",
     "Fault",
     "Fiber",
     "Idle",
@@ -28,6 +29,7 @@ __all__ = [
     "Queued",
     "Read",
     "Ready",
+    "ReadyBit",
     "Repeated",
     "Reply",
     "Returned",
@@ -297,6 +299,26 @@ class Queue(NamedTuple):
     level: int
 
 
+class ReadyBit(NamedTuple):
+    """The ready bit of a HUB's output is at another level from this edge on."""
+
+    kind = EventKind.READY_BIT
+    time_ps: int
+    board: str
+    output: int
+    level: int
+
+
+class Dma(NamedTuple):
+    """A DMA channel of a CAB begins (level 1) or ends to work on an area; of fiber in, on all areas of a packet."""
+
+    kind = EventKind.DMA
+    time_ps: int
+    board: str
+    channel: Channel
+    level: int
+
+
 # -- records → events --------------------------------------------------------------------------------------
 def _frame(made):
     def decoded(where, time_ps, detail, a, b, c, data):
@@ -354,4 +376,6 @@ DECODERS = {
     EventKind.CONNECTED: _connection(Connected),
     EventKind.DISCONNECTED: _connection(Disconnected),
     EventKind.QUEUE: lambda at, t, d, a, b, c, data: Queue(t, at, d, a),
+    EventKind.READY_BIT: lambda at, t, d, a, b, c, data: ReadyBit(t, at, a, d),
+    EventKind.DMA: lambda at, t, d, a, b, c, data: Dma(t, at, Channel(a), d),
 }

@@ -8,7 +8,7 @@ from enum import IntEnum
 
 from ..hdl.cab.addresses import REG, REGIONS, Irq
 from ..hdl.cab.vme.numbers import BLOCK_BYTES, LEVELS, Modifier, Ns
-from ..hdl.host.events import EVENT, EVENT_ALIGN, HEAD_BYTES, EventGroup, EventKind, FaultMark, PacketMark
+from ..hdl.host.events import EVENT, EVENT_ALIGN, HEAD_BYTES, QUEUE_STEP, EventGroup, EventKind, FaultMark, PacketMark
 from ..hdl.host.numbers import RESET_EDGES, Level, OperationKind
 from ..hdl.hub.commands import Op
 from ..hdl.link.code4b5b import DATA, VIOLATION, WORD_BITS
@@ -171,7 +171,13 @@ def header():
         _struct("FaultWords", {word.name.lower(): _TYPES["q"] for word in FaultWord}),
         _struct("Event", {name: _TYPES[code] for name, code in EVENT.items()}),
         *_constants(
-            "std::size_t", {"OPERATION_WORDS": OPERATION_WORDS, "EVENT_ALIGN": EVENT_ALIGN, "HEAD_BYTES": HEAD_BYTES}
+            "std::size_t",
+            {
+                "OPERATION_WORDS": OPERATION_WORDS,
+                "EVENT_ALIGN": EVENT_ALIGN,
+                "HEAD_BYTES": HEAD_BYTES,
+                "QUEUE_STEP": QUEUE_STEP,
+            },
         ),
         *_constants("std::int64_t", {"RESET_EDGES": RESET_EDGES}),
         *_constants("unsigned", {"WORD_BITS": WORD_BITS, "COMMAND_LENGTH": COMMAND_LENGTH}),

@@ -106,6 +106,42 @@ void Recorder::packet(Tap& tap, int fiber, std::int64_t end, unsigned mark) {
     add(end, EventKind::PACKET, mark, fiber, tap.number - 1, tap.begin, tap.length, tap.head.data(), tap.head.size());
 }
 
+void Recorder::look(int place, const Pins& pins, Seen& seen) {
+    if (pins.cpu.irq && *pins.cpu.irq != seen.irq) {
+        seen.irq = *pins.cpu.irq;
+        add(now, EventKind::IRQ, seen.irq, place, 0);
+    }
+    const Probes& probes = pins.probes;
+    seen.inputs.resize(probes.outputs.size(), -1);
+    seen.ready.resize(probes.outputs.size(), 1);  // as after a reset
+    for (std::uint32_t output = 0; output < probes.outputs.size(); ++output) {
+        const Probes::Output& probe = probes.outputs[output];
+        const std::int16_t input = *probe.connected & probe.mask ? *probe.owner : -1;
+        const std::uint8_t ready = (*probe.ready & probe.mask) != 0;
+        if (ready != seen.ready[output]) add(now, EventKind::READY_BIT, ready, place, output);
+        seen.ready[output] = ready;
+        std::int16_t& before = seen.inputs[output];
+        if (input == before) continue;
+        if (before >= 0) add(now, EventKind::DISCONNECTED, 0, place, output, 0, before);
+        if (input >= 0) add(now, EventKind::CONNECTED, 0, place, output, 0, input);
+        before = input;
+    }
+    seen.steps.resize(probes.levels.size());
+    for (unsigned port = 0; port < probes.levels.size(); ++port) {
+        const std::uint16_t level = *probes.levels[port];
+        const std::uint16_t step = level / QUEUE_STEP;
+        if (step == seen.steps[port]) continue;
+        add(now, EventKind::QUEUE, port, place, level);
+        seen.steps[port] = step;
+    }
+    seen.channels.resize(probes.channels.size());
+    for (std::uint32_t channel = 0; channel < probes.channels.size(); ++channel) {
+        const std::uint8_t busy = *probes.channels[channel] != 0;
+        if (busy != seen.channels[channel]) add(now, EventKind::DMA, busy, place, channel);
+        seen.channels[channel] = busy;
+    }
+}
+
 void Recorder::struck(int fiber, std::int64_t start, std::uint16_t symbol, const Faults::Fate& fate, bool delayed) {
     if (!wants(EventGroup::PACKETS)) return;
     unsigned mark = 0;

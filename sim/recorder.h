@@ -5,10 +5,20 @@
 #include <cstdint>
 #include <vector>
 
+#include "board.h"
 #include "faults.h"
 #include "nectar_numbers.h"
 
 namespace nectar {
+
+// What was recorded last of a board's pins and registers.
+struct Seen {
+    std::uint8_t irq = 0;
+    std::vector<std::int16_t> inputs;  // for each output of a HUB the input connected to it, or -1
+    std::vector<std::uint8_t> ready;   // for each output of a HUB its ready bit
+    std::vector<std::uint16_t> steps;  // of the levels of input queues
+    std::vector<std::uint8_t> channels;
+};
 
 class Recorder {
   public:
@@ -49,6 +59,9 @@ class Recorder {
                 static_cast<std::uint32_t>(symbols) << 16);
         }
     }
+
+    // What has changed in a board at the edge under way.
+    void look(int place, const Pins& pins, Seen& seen);
 
   private:
     // A command or a reply under way.

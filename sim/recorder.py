@@ -64,6 +64,8 @@ class Recorder:
     Members
     -------
     groups : EventGroup
+    places : list of str or None
+        Once it has begun: what numbers of places stand for.
     source : object or None
         A back end that keeps records of its own: ``take()`` returns them as bytes and forgets them, ``shut()`` has it
         count them only, ``dropped`` is that count.
@@ -78,6 +80,7 @@ class Recorder:
     def __init__(self, path=None, *, groups=LEVELS["messages"], limit=None, listeners=(), store=True):
         self.path = path
         self.groups = EventGroup(groups)
+        self.places = []
         self.source = None
         self.full_ps = None
         self._limit = IN_MEMORY if path is None and limit is None else limit
@@ -101,14 +104,14 @@ class Recorder:
             for fiber in topology.fibers
             for a, b in ((fiber.a, fiber.b), (fiber.b, fiber.a))
         ]
-        places = place_names(topology, nodes or {})
+        self.places = place_names(topology, nodes or {})
         for listener in self._listeners:
-            listener.begin([Fiber(number, *fiber) for number, fiber in enumerate(fibers)], places, skew_ps)
+            listener.begin([Fiber(number, *fiber) for number, fiber in enumerate(fibers)], self.places, skew_ps)
         if not self._store:
             return
         told = {
             "topology": topology.name,
-            "places": places,
+            "places": self.places,
             "hubs": {hub.name: {"id": hub.id, "ports": hub.ports} for hub in topology.hubs.values()},
             "cabs": {cab.name: {"id": cab.id} for cab in topology.cabs.values()},
             "cab_period_ps": profile.cab_period_ps,

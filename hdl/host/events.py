@@ -13,7 +13,9 @@ __all__ = [
     "LEVELS",
     "MAGIC",
     "NO_PLACE",
+    "QUEUE_STEP",
     "VERSION",
+    "Channel",
     "EventGroup",
     "EventKind",
     "FaultMark",
@@ -42,6 +44,8 @@ EVENT_ALIGN = 8
 NO_PLACE = 0xFFFF
 #: Bytes of a packet that are kept without EventGroup.BYTES: its header, and as many behind it.
 HEAD_BYTES = 32
+#: A level of an input queue is recorded when it has passed a multiple of this.
+QUEUE_STEP = 16
 
 
 class EventKind(IntEnum):
@@ -78,6 +82,8 @@ class EventKind(IntEnum):
     CONNECTED = 33  # an output of a HUB has got an input
     DISCONNECTED = 34
     QUEUE = 35  # level of an input queue
+    READY_BIT = 36  # an output's ready bit has changed
+    DMA = 37  # a DMA channel of a CAB has begun or ended to move data
 
 
 class EventGroup(IntFlag):
@@ -89,7 +95,7 @@ class EventGroup(IntFlag):
     CONTROLS = 0x08  # COMMAND, REPLY, READY
     SYMBOLS = 0x10  # SYMBOL
     CPU = 0x20  # THREAD to RETURNED
-    BOARDS = 0x40  # IRQ to QUEUE
+    BOARDS = 0x40  # IRQ to DMA
 
 
 #: What each kind belongs to; those of the file itself are always there.
@@ -119,6 +125,14 @@ class PacketMark(IntFlag):
 
     CRC_GOOD = 1  # its last four bytes are the CRC-32 of the others
     CUT = 2  # it has ended by another start of packet instead of its end
+
+
+class Channel(IntEnum):
+    """``a`` of a DMA."""
+
+    FIBER_OUT = 0
+    FIBER_IN = 1
+    VME = 2
 
 
 class FaultMark(IntFlag):

@@ -22,12 +22,12 @@ def boards_of(options):
         ("--backend", options.backend != "engine", "the program runs on the board"),
         ("--profile", options.profile != "prototype", "the board has its own clock"),
         ("--no-sleep", options.no_sleep, "a board does not sleep"),
+        ("--record", options.record is not None, "what happens inside a board cannot be recorded"),
     ):
         if given:
             raise UsageError(f"{name} cannot be used with --on: {why}")
     for name, given, needed, why in (
         ("--waves", options.waves is not None, Capability.WAVES, "signals inside a board cannot be recorded"),
-        ("--record", options.record is not None, Capability.EVENTS, "what happens inside a board cannot be recorded"),
         ("--faults", options.faults, Capability.FAULTS, "faults on demand are made in simulated fibers"),
     ):
         if given and needed not in CableMachine.capabilities:

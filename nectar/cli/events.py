@@ -182,5 +182,11 @@ class _Names:
 
     _disconnected = _connected
 
+    def _ready_bit(self, event):
+        return f"P{event.output}: {event.level}"
+
+    def _dma(self, event):
+        return f"{event.channel.name.lower().replace('_', ' ')}: {'begins' if event.level else 'ends'}"
+
     def _queue(self, event):
         return f"P{event.port}: {event.level} symbols"

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from nectar.hdl.cab.addresses import Irq
-from nectar.hdl.host.events import LEVELS, EventGroup, EventKind, FaultMark, PacketMark
+from nectar.hdl.host.events import LEVELS, Channel, EventGroup, EventKind, FaultMark, PacketMark
 from nectar.hdl.host.numbers import RESET_EDGES
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.recorder import Recorder
@@ -177,3 +177,63 @@ def test_a_small_limit_on_the_engine_counts_all_that_comes_behind(tmp_path):
     whole, none, _ = run(None)
     kept, dropped, size = run(150_000)
     assert not none and kept + dropped == whole and size <= 150_000 < size + 100
+
+
+def test_connections_queues_and_interrupt_lines_are_those_that_symbols_and_software_see():
+    """Two CABs send to a third at once: one packet waits in its HUB's input queue until the other's connection ends."""
+    with model("hub:3", backend="engine", recorded=ALL) as system:
+        for name in ("CAB1", "CAB2"):
+            system.spawn(name, send_all, (3, 1), [bytes(900)] * 2)
+        system.spawn("CAB3", receive_all, 1, 4)
+        system.go()
+        found = events(system)
+    # Each packet that leaves for CAB3 has a connection from the port at which the same packet has come in.
+    ports = {"CAB1": 0, "CAB2": 1}
+    changes = [e for e in found if e.kind in (EventKind.CONNECTED, EventKind.DISCONNECTED)]
+    leaving = [e for e in found if e.kind is EventKind.PACKET and e.fiber.receiver == "CAB3"]
+    packets = [(e.begin_ps, e.time_ps, ports[system.cabs[e.data[1] - 1].name]) for e in leaving]
+    assert [e.kind for e in changes] == [EventKind.CONNECTED, EventKind.DISCONNECTED] * 4 and len(packets) == 4
+    for opened, closed, (begin, end, port) in zip(changes[::2], changes[1::2], packets, strict=True):
+        assert (opened.output, opened.input) == (closed.output, closed.input) == (2, port)
+        assert opened.time_ps < begin < end < closed.time_ps
+        assert begin - opened.time_ps < 10 * PROTOTYPE.hub_period_ps
+    # The packet that waits is in the queue with all that has arrived of it.
+    waits = packets[1][2]
+    fiber = next(e.fiber for e in found if e.kind is EventKind.SYMBOL and e.fiber.receiver == f"HUB1.P{waits}")
+    arrivals = [
+        e.time_ps + fiber.symbol_ps + fiber.delay_ps for e in found if e.kind is EventKind.SYMBOL and e.fiber == fiber
+    ]
+    levels = [e for e in found if e.kind is EventKind.QUEUE and (e.board, e.port) == ("HUB1", waits)]
+    growing = [e for e in levels if e.time_ps < changes[1].time_ps]
+    assert len(growing) > 40 and [e.level for e in growing] == [16 * (n + 1) for n in range(len(growing))]
+    for event in growing:
+        assert 0 <= sum(time <= event.time_ps for time in arrivals) - event.level < 12
+    assert levels[-1].level < 16
+    # The ready bit is cleared by each start of packet, and set by the ready signal that has come back.
+    bits = [e for e in found if e.kind is EventKind.READY_BIT and (e.board, e.output) == ("HUB1", 2)]
+    back = [e for e in found if e.kind is EventKind.READY and e.fiber.sender == "CAB3"]
+    assert [e.level for e in bits] == [0, 1] * 4 and len(back) >= 4
+    for cleared, begin in zip(bits[::2], (begin for begin, _, _ in packets), strict=True):
+        assert 0 <= begin - cleared.time_ps <= PROTOTYPE.symbol_ps
+    for raised, ready in zip(bits[1::2], back, strict=False):
+        assert 0 < raised.time_ps - ready.time_ps - 2 * PROTOTYPE.symbol_ps < 5 * PROTOTYPE.hub_period_ps
+    # Fiber in stores while a packet with bytes comes in, fiber out fetches before its packet goes.
+    channels = {
+        (cab, channel): [e for e in found if e.kind is EventKind.DMA and (e.board, e.channel) == (cab, channel)]
+        for cab, channel in (("CAB3", Channel.FIBER_IN), ("CAB1", Channel.FIBER_OUT))
+    }
+    assert [e.level for e in channels["CAB3", Channel.FIBER_IN]] == [1, 0] * 4
+    for begins, ends, (_, end, _) in zip(*[iter(channels["CAB3", Channel.FIBER_IN])] * 2, packets, strict=True):
+        assert begins.time_ps < end < ends.time_ps
+    fetched = [e.level for e in channels["CAB1", Channel.FIBER_OUT]]
+    assert fetched == [1, 0] * (len(fetched) // 2) and len(fetched) >= 2 * 2 * 2
+    # The line is up when the handler begins, and goes down before it ends.
+    line = 0
+    for event in found:
+        if getattr(event, "board", None) == "CAB3":
+            if event.kind is EventKind.IRQ:
+                assert event.level != line
+                line = event.level
+            elif event.kind is EventKind.INTERRUPT:
+                assert line == 1
+    assert sum(event.kind is EventKind.INTERRUPT for event in found) >= 8

@@ -105,7 +105,7 @@ class CocotbMachine:
         cab.processor = Processor(self.doors[name], main)
         recorder = self.recorder
         if recorder is not None:
-            place = list(self._boards).index(name)
+            place = recorder.places.index(name)
             cab.processor.note = lambda operation: recorder.note(self.time_ps, place, operation)
 
     def wake(self, name):

@@ -9,7 +9,6 @@ from heapq import heapify, heappop, heappush
 from ....hdl.cab.addresses import REGIONS
 from ....hdl.host.numbers import RESET_EDGES
 from ....hdl.link.symbol import COMMAND_LENGTH
-from ....sim.recorder import place_names
 from ....sim.tap import Tap
 from ...door import Door, OperationKind
 from ...machine import QUIET, STOPPED, TIME, Capability, node_name
@@ -109,7 +108,6 @@ class ModelMachine:
             behind = {name: node_name(name) for name in topology.cabs if name in set(nodes)}
             slowest = max(fiber.symbol_ps for fiber in self._fibers.values())
             recorder.begin(topology, profile, nodes=behind, skew_ps=_LONGEST * slowest)
-            self._places = place_names(topology, behind)
             for number, fiber in enumerate(self._fibers.values()):
                 fiber.tap = Tap(recorder, number)
 
@@ -145,7 +143,7 @@ class ModelMachine:
         cpu.processor.direct = cpu.block
         recorder = self.recorder
         if recorder is not None:
-            place = self._places.index(name)
+            place = recorder.places.index(name)
             cpu.processor.note = lambda operation: recorder.note(self.time_ps, place, operation)
         self._schedule(cpu, 0)
 
