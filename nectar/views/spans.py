@@ -5,14 +5,14 @@ what it did from one time to another. A message is followed by the number that i
 """
 
 from array import array
-from dataclasses import dataclass, field
 from enum import IntEnum
 
-from ..hdl.host.events import EventKind, FaultMark, Layer, PacketMark
+from ..hdl.host.events import QUEUE_STEP, Channel, EventKind, FaultMark, Layer, PacketMark
 from ..hdl.hub.commands import BY_OPCODE, HELLO, HELLO_ASK, REPLY
 from ..software.packet import ANY_CAB, ChannelKind, PacketKind, Protocol
+from .message import Message
 
-__all__ = ["Message", "Spans", "Style", "Track", "layer_name"]
+__all__ = ["Spans", "Style", "Track", "layer_name"]
 
 #: Bytes of a header in which a packet has the number of its message, by protocol; of a stream that of its connection.
 _NUMBER = {
@@ -48,6 +48,9 @@ class Style(IntEnum):
     COMMAND = 4
     REPLY = 5
     REFUSED = 6
+    DMA = 7
+    CONNECTION = 8
+    WAITING = 9
 
 
 class Track:
@@ -91,50 +94,6 @@ class Track:
         return sum(self.ends) - sum(self.begins)
 
 
-@dataclass
-class Message:
-    """A message; times are picoseconds, None if it did not come so far."""
-
-    board: str  # the CAB that sends it
-    number: int  # among the messages of that CAB, from 1
-    layer: int
-    destination: str  # a CAB's name, or "several"
-    length: int
-    parent: int  # place of the message that it is sent for; -1: none
-    sent_ps: int
-    queued_ps: int | None = None  # its first packet is in the fiber-out list
-    begun_ps: int | None = None  # the first symbol of its first packet leaves the CAB
-    first_ps: int | None = None  # the same symbol has come to the last CAB that it goes to
-    arrived_ps: int | None = None  # the last symbol of its last packet has come there
-    delivered_ps: int | None = None
-    read_ps: int | None = None
-    repeated: int = 0
-    hubs_ps: int = 0  # of the way of the first symbol: in HUBs
-    path: list = field(default_factory=list)  # (track, slice) of each of its packets on each fiber, by time
-    head: bytes | None = None  # header of its first packet
-    reached: dict = field(default_factory=dict)  # board that this has come to -> (time, of that in HUBs)
-
-    @property
-    def done_ps(self):
-        """When a task had it, or else when it was complete."""
-        return self.read_ps if self.read_ps is not None else self.delivered_ps
-
-    def stages(self):
-        """{what the time was spent in: picoseconds}; {} if it has not come, or no packet of it was seen."""
-        times = (self.sent_ps, self.queued_ps, self.begun_ps, self.first_ps, self.arrived_ps, self.done_ps)
-        if None in times or list(times) != sorted(times):
-            return {}
-        sent, queued, begun, first, arrived, done = times
-        return {
-            "software, sending": queued - sent,
-            "DMA, sending": begun - queued,
-            "fibers": first - begun - self.hubs_ps,
-            "HUBs": self.hubs_ps,
-            "packets": arrived - first,
-            "software, receiving": done - arrived,
-        }
-
-
 class Spans:
     """What a recording tells, as tracks and messages.
 
@@ -165,6 +124,7 @@ class Spans:
         self.recording = recording
         self.labels, self._label_of = [], {}
         self.styles = ["thread", "interrupt level", "packet", "damaged packet", "command", "reply", "refusal"]
+        self.styles += ["DMA", "connection", "waiting"]
         self.messages, self._message_of = [], {}
         self._sent, self._under = {}, {}
         self.faults = []
@@ -173,6 +133,7 @@ class Spans:
         self._names = {of["id"]: name for name, of in recording.cabs.items()}
         self._hubs = {of["id"]: name for name, of in recording.hubs.items()}
         self._cpus, self._levels, self.fibers, self._controls = {}, {}, {}, {}
+        self._parts = {}  # board -> {(kind, number): track of one of its parts}
         self._now = {}  # track -> (begin, label, style) of the slice that has begun
         for fiber in recording.fibers:
             self.fibers[fiber.number] = Track(_board(fiber.sender), f"{_port(fiber.sender)}to {fiber.receiver}")
@@ -200,6 +161,8 @@ class Spans:
         for board in (*recording.cabs, *recording.hubs):
             for tracks_of in (self._cpus, self._levels):
                 tracks += [tracks_of[name] for name in (board, nodes.get(board)) if name in tracks_of]
+            parts = self._parts.get(board, {})
+            tracks += [parts[order] for order in sorted(parts)]
             for fiber in recording.fibers:
                 if _board(fiber.sender) == board:
                     tracks.append(self.fibers[fiber.number])
@@ -244,6 +207,43 @@ class Spans:
     def _returned(self, event):
         if event.board in self._levels:
             self._end(self._levels[event.board], event.time_ps)
+
+    # -- boards --------------------------------------------------------------------------------------
+    def _part(self, board, order, name):
+        """The track of a part of a board; ``order`` is its place among the parts."""
+        parts = self._parts.setdefault(board, {})
+        if order not in parts:
+            parts[order] = Track(board, name)
+        return parts[order]
+
+    def _dma(self, event):
+        name = Channel(event.channel).name.lower().replace("_", " ")
+        track = self._part(event.board, (0, event.channel), f"DMA, {name}")
+        if event.level:
+            self._begin(track, event.time_ps, name, Style.DMA)
+        else:
+            self._end(track, event.time_ps)
+
+    def _connected(self, event):
+        track = self._part(event.board, (1, event.output), f"P{event.output}, connection")
+        self._begin(track, event.time_ps, f"from P{event.input} to P{event.output}", Style.CONNECTION)
+
+    def _disconnected(self, event):
+        self._end(self._part(event.board, (1, event.output), f"P{event.output}, connection"), event.time_ps)
+
+    def _ready_bit(self, event):
+        track = self._part(event.board, (2, event.output), f"P{event.output}, ready bit is 0")
+        if event.level:
+            self._end(track, event.time_ps)
+        else:
+            self._begin(track, event.time_ps, "not ready", Style.WAITING)
+
+    def _queue(self, event):
+        track = self._part(event.board, (3, event.port), f"P{event.port}, input queue")
+        self._end(track, event.time_ps)
+        level = event.level // QUEUE_STEP * QUEUE_STEP
+        if level:
+            self._begin(track, event.time_ps, f"{level} symbols or more", Style.WAITING)
 
     # -- fibers --------------------------------------------------------------------------------------
     def _packet(self, event):
@@ -413,6 +413,11 @@ _HANDLERS = {
     EventKind.COMMAND: Spans._command,
     EventKind.REPLY: Spans._reply,
     EventKind.FAULT: Spans._fault,
+    EventKind.DMA: Spans._dma,
+    EventKind.CONNECTED: Spans._connected,
+    EventKind.DISCONNECTED: Spans._disconnected,
+    EventKind.READY_BIT: Spans._ready_bit,
+    EventKind.QUEUE: Spans._queue,
     EventKind.SEND: Spans._send,
     EventKind.NUMBERED: Spans._numbered,
     EventKind.QUEUED: Spans._queued,
