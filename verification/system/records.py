@@ -31,6 +31,7 @@ def _record(machine, result):
                 symbols.setdefault("->".join(event.fiber[1:3]), []).append([event.time_ps, event.symbol])
             else:
                 events.append([event.kind.name, *(item.hex() if isinstance(item, bytes) else item for item in event)])
+    events.sort(key=lambda event: (event[1], str(event[2])))  # boards are independent of each other
     seen = {"result": result, "symbols": symbols, "events": events, "time_ps": machine.time_ps}
     return json.loads(json.dumps(seen))
 
