@@ -119,7 +119,7 @@ def counts_of(system, wanted=None):
         raise ProgramError(f"--cabs {wanted}: give numbers of CABs with commas between them, as in 1,2,4") from None
     for count in counts:
         if not 1 <= count <= most:
-            raise ProgramError(f"--cabs {wanted}: the system has 1 to {most} CABs: --topology hub:16 has 16")
+            raise ProgramError(f"--cabs {wanted}: give numbers from 1 to {most}, or a --topology with more CABs")
     return counts
 
 
