@@ -63,14 +63,14 @@ def gather(task, team, mine):
     while len(known) < team.size:
         step = len(known)
         wanted = min(step, team.size - step)
-        data = b"".join(struct.pack(">H", len(part)) + part for part in known[:wanted])
+        data = b"".join(struct.pack(">I", len(part)) + part for part in known[:wanted])
         sending = task.isend(team.names[(team.index - step) % team.size], data, step)
         got = bytes(task.receive(source=team.names[(team.index + step) % team.size], type=step).data)
         sending.wait()
         for _ in range(wanted):
-            (length,) = struct.unpack_from(">H", got)
-            known.append(got[2 : 2 + length])
-            got = got[2 + length :]
+            (length,) = struct.unpack_from(">I", got)
+            known.append(got[4 : 4 + length])
+            got = got[4 + length :]
     return [known[(index - team.index) % team.size] for index in range(team.size)]
 
 

@@ -56,6 +56,8 @@ class Bank:
     meter : Meter
     trace : list or None
         Is given (microseconds, CAB, transaction, what has happened).
+    since_us : float
+        When the CAB has started: its own time begins there.
 
     Members
     -------
@@ -67,13 +69,14 @@ class Bank:
         Transactions that were in doubt when it started.
     """
 
-    def __init__(self, cab, names, service, accounts, closed, meter, trace=None):
+    def __init__(self, cab, names, service, accounts, closed, meter, trace=None, since_us=0.0):
         self.cab = cab
         self.names = names
         self.service = service
         self.closed = closed
         self.meter = meter
         self.trace = trace
+        self.since_us = since_us
         me = names.index(cab.name)
         self.balance = {account: OPENING for account in range(me, accounts, len(names))}
         self.done = set()
@@ -117,7 +120,7 @@ class Bank:
 
     def _note(self, id, what):
         if self.trace is not None:
-            self.trace.append((self.cab.now_us(), self.cab.name, id, what))
+            self.trace.append((self.since_us + self.cab.now_us(), self.cab.name, id, what))
 
     # -- accounts ------------------------------------------------------------------------------------
     @property

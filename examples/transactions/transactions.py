@@ -87,11 +87,11 @@ def client(cab, bank, work, transfers, outcomes):
         outcomes[number] = outcome
 
 
-def serve(task, names, service, transfers, accounts, trace=None):
+def serve(task, names, service, transfers, accounts, trace=None, since_us=0.0):
     """The task of each CAB: opens its part of the service, makes its share of the transfers. Returns its Meter,
     the Bank, and the outcomes of the transfers of this start."""
     cab, meter, outcomes = task.cab, Meter(task.cab), {}
-    bank = Bank(cab, names, service, accounts, {CLOSED}, meter, trace)
+    bank = Bank(cab, names, service, accounts, {CLOSED}, meter, trace, since_us)
     bank.open()
     meter.start()
     work = [number for number in range(names.index(cab.name), len(transfers), len(names)) if number not in bank.done]
@@ -154,7 +154,7 @@ async def recover(system, folder, options, transfers):
     starts = []
 
     def begin(cab):
-        arguments = names, SERVICE, transfers, options.accounts, trace
+        arguments = names, SERVICE, transfers, options.accounts, trace, system.time_ns / 1000
         starts.append(application.spawn(f"bank {len(starts)}", serve, *arguments, on=cab.name))
 
     system.on_restart = begin
