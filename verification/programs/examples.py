@@ -10,10 +10,13 @@ from typing import NamedTuple
 from nectar.verification.bench import ROOT
 from nectar.verification.software.helpers import drive, model
 
-__all__ = ["FULL", "Row", "Ran", "modules", "run", "rows"]
+__all__ = ["FULL", "Row", "Ran", "as_stated", "modules", "run", "rows"]
 
 #: Numbers of CABs of the table at full size.
 FULL = [1, 2, 4, 8, 16]
+#: How far a speed-up may be from what the page says, as a share of it: routes, time-outs and costs change a little.
+NEAR = 0.03
+_PAGE = ROOT / "docs" / "programs.md"
 _ROW = re.compile(r" *(\d+) +([\d.]+) +([\d.]+) +(\d+) +([\d.]+) %")
 
 
@@ -68,3 +71,13 @@ def rows(text):
     """The lines of the table in what a program has printed."""
     found = [_ROW.fullmatch(line) for line in text.splitlines()]
     return [Row(int(m[1]), float(m[2]), float(m[3]), int(m[4]), float(m[5])) for m in found if m]
+
+
+def as_stated(name, table):
+    """Compares the speed-ups of a full table with those that docs/programs.md gives for ``name``."""
+    (line,) = [line for line in _PAGE.read_text().splitlines() if line.startswith(f"| `{name}` |")]
+    stated = [float(cell) for cell in line.split("|")[3:8]]
+    assert [row.cabs for row in table] == FULL
+    wrong = [row for row, speedup in zip(table, stated, strict=True) if abs(row.speedup / speedup - 1) > NEAR]
+    assert not wrong, f"{_PAGE.name} says {stated}"
+    assert all(row.speedup <= row.ideal for row in table)

@@ -6,7 +6,7 @@ import pytest
 
 from nectar.software import ProgramError
 
-from .examples import FULL, modules, rows, run
+from .examples import as_stated, modules, rows, run
 
 SMALL = ("--rounds", 3, "--moves", 64)
 
@@ -87,11 +87,8 @@ def test_no_moves_are_refused(option, program):
 
 
 @pytest.mark.nightly
-def test_full_size_on_the_rtl(program, record_property):
-    """The placement is about as good on 16 CABs as on one, and is found 12 times as fast."""
+def test_full_size_on_the_rtl(program):
+    """The placement is about as good on 16 CABs as on one."""
     ran = run(program, topology="hub:16", backend="engine")
-    table = rows(ran.text)
-    assert [row.cabs for row in table] == FULL
-    record_property("speedup", str(table[-1].speedup))
-    assert 11 < table[-1].speedup <= 16
+    as_stated("annealing", rows(ran.text))
     assert ran.results["annealing.wires.16"] < 1.15 * ran.results["annealing.wires.1"]

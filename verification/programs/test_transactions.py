@@ -7,7 +7,7 @@ import pytest
 
 from nectar.software import ProgramError
 
-from .examples import FULL, modules, rows, run
+from .examples import as_stated, modules, rows, run
 
 #: Few transfers and accounts, so that a stop meets a known transaction and accounts are in use by others. Two of these
 #: transfers would change the account that is closed.
@@ -152,11 +152,8 @@ def test_wrong_options(arguments, said, program):
 
 
 @pytest.mark.nightly
-def test_full_size_on_the_rtl(program, record_property):
-    table = rows(run(program, topology="hub:16", backend="engine").text)
-    assert [row.cabs for row in table] == FULL
-    record_property("speedup", str(table[-1].speedup))
-    assert table[0].speedup < 1 < table[-1].speedup
+def test_full_size_on_the_rtl(program):
+    as_stated("transactions", rows(run(program, topology="hub:16", backend="engine").text))
 
 
 @pytest.mark.nightly
