@@ -10,11 +10,11 @@ have taken on the prototype's SPARC of 16 MHz::
 Sources. *Nectar*: "The Design of Nectar" (1989), section 5.2: a SPARC at 16 MHz; program and data memory of static
 RAM, without a cache, that sustain the CPU's peak rate, so that no wait states are counted. *CY7C601*: the integer
 unit's times as in the instruction simulator SIS (J. Gaisler, ESA; ``func.c``). *CY7C602*: the floating-point unit's
-latencies as in GCC's ``sparc/cypress.md``. *.mul*: the multiplication of SPARC V7, which has no such instruction, as
-in the Berkeley library (``sparc/mul.s``). All else is an estimate, with its reasoning.
+latencies as in GCC's ``sparc/cypress.md``. *.umul*: the multiplication of SPARC V7, which has no such instruction, as
+Sun states it in its C library. All else is an estimate, with its reasoning.
 
-The paper names no floating-point unit. The table assumes one of the time. Without it arithmetic of doubles would take
-some twenty times as long, and every program that computes with doubles would show a larger speed-up."""
+The paper names no floating-point unit. The table assumes one of the time. Without it floating-point arithmetic would
+take some twenty times as long, and every program that needs it would show a larger speed-up."""
 
 from dataclasses import asdict, dataclass
 
@@ -30,7 +30,7 @@ CPU_MHZ = 16
 class Arithmetic(Table):
     """CPU cycles of each operation; ``reason(name)`` tells where a figure comes from.
 
-    Integers have 32 bits. ``float_`` are operations of doubles, between registers."""
+    Integers have 32 bits. ``float_`` are operations of floating-point numbers of 32 or 64 bits, between registers."""
 
     add: int = cost(1, "add, subtract, compare, shift, logic, move; an address that is computed. CY7C601")
     branch: int = cost(2, "a jump of either outcome; estimate: 1 cycle (CY7C601), and its delay slot is empty")
@@ -39,7 +39,7 @@ class Arithmetic(Table):
     store: int = cost(3, "the same into memory. CY7C601")
     load_double: int = cost(3, "64 bits out of memory. CY7C601")
     store_double: int = cost(4, "64 bits into memory. CY7C601")
-    multiply: int = cost(45, "two integers. .mul: 25 cycles if one has less than 13 bits, else 45")
+    multiply: int = cost(47, "two integers. .umul: 46 or 48 cycles; 25 if one has less than 13 bits")
     divide: int = cost(150, "two integers, with the remainder; estimate: 32 steps of shift, compare, subtract, count")
     float_add: int = cost(5, "add or subtract. CY7C602")
     float_multiply: int = cost(7, "CY7C602")

@@ -17,7 +17,7 @@ def test_the_page_has_the_table_of_the_code():
 
 def test_every_figure_has_a_source_or_says_that_it_is_an_estimate():
     for name in asdict(ARITHMETIC):
-        assert re.search(r"CY7C601|CY7C602|\.mul|estimate: ", Arithmetic.reason(name)), name
+        assert re.search(r"CY7C601|CY7C602|\.umul|estimate: ", Arithmetic.reason(name)), name
 
 
 def test_work_is_the_sum_of_its_operations():
