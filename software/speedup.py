@@ -114,7 +114,7 @@ def counts_of(system, wanted=None):
     if wanted is None:
         return [count for count in COUNTS if count <= most]
     try:
-        counts = [int(text) for text in wanted.split(",")]
+        counts = list(dict.fromkeys(int(text) for text in wanted.split(",")))
     except ValueError:
         raise ProgramError(f"--cabs {wanted}: give numbers of CABs with commas between them, as in 1,2,4") from None
     for count in counts:

@@ -53,11 +53,12 @@ def _beside(*patterns):
 def _also():
     """Dependencies that no import shows: Path → Paths."""
     command = _beside("nectar/cli/*.py")
-    programs = _beside("examples/*.py")
+    programs = _beside("examples/*.py", "examples/*/*")
     typed = [
         *(ROOT / "verification" / "cli").glob("*.py"),
         ROOT / "verification" / "test_documents.py",
         ROOT / "verification" / "system" / "test_send_file.py",
+        *(ROOT / "verification" / "programs").glob("test_*.py"),
     ]
     return {
         ROOT / "sim" / "build.py": [ROOT / "sim" / "export.py", *_beside("sim/*.cpp", "sim/*.h")],

@@ -158,6 +158,12 @@ JOBS = (
             "test_product.py",
         ),
     ),
+    Job(
+        "programs",
+        "the programs of examples/ that show a speed-up, at full size on 1 to 16 CABs, on the engine",
+        15,
+        _tests("programs/"),
+    ),
     *_mutation(
         "hub/control",
         "20 arbiter central controller locks",
