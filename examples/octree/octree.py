@@ -4,21 +4,21 @@
 
 Follows the solid modelling system based on the octree data structure of "The Design of Nectar" (1989), section 7. That
 one was a program for a hypercube; this one uses Nectarine. The space is divided into cubes, 8 at level 1, 64 at level
-2. The task *modeller* has a queue of cubes. Each task *worker.N* has two of them at a time: it makes the octrees of
-both solids in the cube, unites them, draws the result as a square of depths, and sends back both. The modeller puts
-octree and picture together. Both are compared with what one CPU computes without messages."""
+2. The task *modeller* has a queue of cubes. On each CAB a *worker* takes a cube, makes the octrees of both
+solids in it, unites them, draws the result as a square of depths, and sends back both; then it gets the next cube. The
+modeller puts octree and picture together. Both are compared, node by node and pixel by pixel, with what one CPU
+computes without messages."""
 
 import argparse
+from pathlib import Path
 
 from solids import NOTHING, Ball, Box, Solid, Tally, divide, draw, greys, joined, make, nearest, pack, unite, unpack
 
 from nectar.software import ProgramError
-from nectar.software.nectarine import Application
+from nectar.software.speedup import Meter, Scaling, counts_of
 
 TOPOLOGY = "hub:16"
 
-#: Cubes that a worker has at a time: it computes one while the other is on its way.
-AHEAD = 1
 #: Microseconds of computation after which a worker lets other threads of its CAB run.
 SLICE_US = 250
 
@@ -55,94 +55,106 @@ def modelled(size, corner, edge, tally):
     return tree, tile
 
 
-def compute(task, work, busy):
-    """The task computes for as long as ``work`` takes, and lets other threads of its CAB run at times. ``busy``: a list
-    with the microseconds of all tasks so far."""
-    left = work.microseconds
-    busy[0] += left
-    while left > 0:
-        task.cab.compute(min(left, SLICE_US))
+def slowly(task, meter, work):
+    """Computes, and lets other threads of the CAB run at times."""
+    slices = max(1, round(work.microseconds / SLICE_US))
+    for _ in range(slices):
+        meter.compute(work * (1 / slices))
         task.cab.pause()
-        left -= SLICE_US
 
 
-def worker(task, size, busy):
+def worker(task, meter, modeller, size):
     """Does cubes until an empty message comes."""
     sending = None
-    while (order := task.receive(source="modeller")).length:
+    while (order := task.receive(source=modeller)).length:
         *corner, edge = order.data
-        tally = Tally()
-        tree, tile = modelled(size, corner, edge, tally)
-        nodes = pack(tree, tally)
-        compute(task, tally.work, busy)
+        done, packing = Tally(), Tally()
+        tree, tile = modelled(size, corner, edge, done)
+        slowly(task, meter, done.work)
+        nodes = pack(tree, packing)
+        task.cab.compute(packing.work.microseconds)
         if sending:
             sending.wait()
         answer = len(nodes).to_bytes(4, "big") + nodes + (tile if tree else b"")
-        sending = task.isend("modeller", answer, order.type)
+        sending = task.isend(modeller, answer, order.type)
     if sending:
         sending.wait()
 
 
-def modeller(task, size, level, counts, busy):
-    """Does the job with so many workers, one number after the other. Returns for each number the microseconds that it
-    took, those of them in which CPUs computed, added up, the octree and the picture."""
-    done = []
+def modeller(task, meter, workers, size, level):
+    """Has the workers do the cubes. Returns octree and picture."""
     edge = size >> level
     corners = cubes(level, (0, 0, 0), size)
-    for count in counts:
-        begin, busy[0] = task.cab.now_us(), 0.0
-        trees, image = {}, bytearray([NOTHING]) * (size * size)
-        queue = iter(enumerate(corners))
-        for worker in [f"worker.{number}" for _ in range(AHEAD) for number in range(count)]:
-            give(task, worker, queue, edge)
-        while len(trees) < len(corners):
-            answer = task.receive()
-            give(task, answer.source, queue, edge)
-            tally, length = Tally(), int.from_bytes(answer.data[:4], "big")
-            trees[answer.type] = unpack(answer.data[4 : 4 + length], tally)
-            if trees[answer.type]:
-                nearest(image, size, answer.data[4 + length :], edge, corners[answer.type], tally)
-            compute(task, tally.work, busy)
-        tally = Tally()
-        tree = assembled(map(trees.get, range(len(corners))), level)
-        picture = greys(image, size, tally)
-        compute(task, tally.work, busy)
-        done.append((task.cab.now_us() - begin, busy[0], tree, picture))
-    for number in range(max(counts)):
-        task.send(f"worker.{number}")
-    return done
+    queue = iter(enumerate(corners))
+    for name in workers:
+        give(task, name, queue, edge)
+    trees, image = {}, bytearray([NOTHING]) * (size * size)
+    while len(trees) < len(corners):
+        answer = task.receive()
+        give(task, answer.source, queue, edge)
+        tally, length = Tally(), int.from_bytes(answer.data[:4], "big")
+        trees[answer.type] = unpack(answer.data[4 : 4 + length], tally)
+        if trees[answer.type]:
+            nearest(image, size, answer.data[4 + length :], edge, corners[answer.type], tally)
+        task.cab.compute(tally.work.microseconds)
+    for name in workers:
+        task.send(name)
+    tally = Tally()
+    picture = greys(image, size, tally)
+    slowly(task, meter, tally.work)
+    return assembled(map(trees.get, range(len(corners))), level), picture
 
 
-def give(task, worker, queue, edge):
+def give(task, name, queue, edge):
     """Sends a worker the next cube of the queue, if there is one."""
     for number, corner in queue:
-        task.send(worker, bytes((*corner, edge)), number)
+        task.send(name, bytes((*corner, edge)), number)
         return
 
 
+def octree(task, team, size, level):
+    """The task of each CAB: a worker; the first one's CAB has the modeller, too, and returns what it does."""
+    meter = Meter(task.cab)
+    meter.start()
+    result = None
+    if team.index:
+        worker(task, meter, team.names[0], size)
+    else:
+        workers = (f"{task.name}.worker", *team.names[1:])
+        task.spawn(workers[0], worker, meter, task.name, size, on=task.cab.name)
+        result = modeller(task, meter, workers, size, level)
+    meter.stop()
+    return meter, result
+
+
 async def main(system, arguments):
-    """Runs the modeller, compares what it gives, and tells how long it took."""
+    """Runs the modeller on each number of CABs, prints a table; writes the picture."""
     parser = argparse.ArgumentParser(
         prog="nectar run examples/octree/octree.py", description=__doc__.partition("\n")[0], allow_abbrev=False
     )
-    parser.add_argument("--size", type=int, default=64, help="voxels of the space in each direction (default: 64)")
+    parser.add_argument("--size", type=int, default=64, help="voxels in each direction, a power of two (default: 64)")
     parser.add_argument("--level", type=int, default=2, help="the space is divided into 8**LEVEL cubes (default: 2)")
+    parser.add_argument("--cabs", metavar="N,N,…", help="numbers of CABs (default: 1,2,4,8,16)")
+    parser.add_argument("--picture", metavar="FILE.pgm", help="write the picture as a grey map")
     options = parser.parse_args(arguments)
-    counts = [1, 2, 4, 8, 16]
-    busy = [0.0]
-    application = Application(system)
-    application.spawn("modeller", modeller, options.size, options.level, counts, busy, on=system.cabs[0].name)
-    for number, cab in enumerate(system.cabs):
-        application.spawn(f"worker.{number}", worker, options.size, busy, on=cab.name)
-    await application.run()
+    size = options.size
+    if not 8 <= size <= 128 or size & (size - 1):
+        raise ProgramError(f"--size must be a power of two from 8 to 128, not {size}")
+    if not 0 <= options.level <= 3:
+        raise ProgramError(f"--level must be 0 to 3, not {options.level}")
     tally = Tally()
-    tree, image = modelled(options.size, (0, 0, 0), options.size, tally)
-    picture = greys(image, options.size, tally)
-    alone = tally.work.microseconds
-    for count, (took, computing, found, painted) in zip(counts, application.tasks["modeller"].result, strict=True):
-        if found != tree or painted != picture:
-            raise ProgramError("no")
-        print(
-            count,
-            f"{took / 1000:.1f} ms {alone / took:.2f} comm {1 - computing / count / took:.2%} {computing / 1000:.1f} {alone / 1000:.1f}",
-        )
+    tree, image = modelled(size, (0, 0, 0), size, tally)
+    picture = greys(image, size, tally)
+    scaling = Scaling(system, "octree", counts_of(system, options.cabs))
+    print(f"two solids in {size} x {size} x {size} voxels, {8**options.level} cubes; picture of {size} x {size} pixels")
+    async for answers in scaling.run(octree, tally.work.microseconds, size, options.level):
+        found, drawn = answers[0]
+        wrong = sum(one != other for one, other in zip(drawn, picture, strict=True))
+        if wrong or found != tree:
+            raise ProgramError(f"the solid is wrong: {wrong} pixels differ")
+    print(f"{sum(grey > 0 for grey in picture)} pixels show the solid")
+    if options.picture:
+        try:
+            Path(options.picture).write_bytes(b"P5\n%d %d\n255\n" % (size, size) + picture)
+        except OSError as error:
+            raise ProgramError(f"--picture {options.picture}: {error.strerror}") from error

@@ -120,8 +120,9 @@ def divide(cube, size):
 
 
 def make(solid, cube, size, tally):
-    """The octree of the part of ``solid`` in a cube; ``cube``: its lowest corner, ``size``: a power of two, in voxels. A
-    voxel at a solid's surface belongs to the solid if the voxel's centre does."""
+    """The octree of the part of ``solid`` in a cube. ``cube``: its lowest corner, ``size``: a power of two, in voxels.
+
+    A voxel at a solid's surface belongs to the solid if the voxel's centre does."""
     tally.nodes += 1
     corner = tuple(2 * at for at in cube)
     held = solid.holds(corner, 2 * size, tally)

@@ -22,8 +22,10 @@ ALPHA = Work(call=1, load=6, add=4, branch=4)
 ACTIVATION = Work(call=2, load=14, store=6, add=20, branch=10)
 #: An entry of the other memory of the bucket, looked at.
 MATCH = Work(load=3, add=2, branch=2)
-#: A token made: its tags and values copied, a place for it.
-TOKEN = Work(call=1, load=16, store=16, add=18, branch=8)
+#: A token made: a place for it, its head.
+TOKEN = Work(call=1, load=4, store=4, add=6, branch=3)
+#: A tag or a value of it copied.
+ITEM = Work(load=1, store=1, add=1)
 #: Two instantiations compared by conflict resolution.
 ORDER = Work(call=1, load=6, add=6, branch=4)
 
@@ -36,13 +38,19 @@ class Tally:
     activations: int = 0
     matches: int = 0
     tokens: int = 0
+    items: int = 0
     orders: int = 0
 
     @property
     def work(self):
         """All of it as Work of a CAB's CPU."""
         done = self.alphas * ALPHA + self.activations * ACTIVATION + self.matches * MATCH
-        return done + self.tokens * TOKEN + self.orders * ORDER
+        return done + self.tokens * TOKEN + self.items * ITEM + self.orders * ORDER
+
+    def made(self, tokens):
+        """Adds these to the tokens made."""
+        self.tokens += len(tokens)
+        self.items += sum(len(token.tags) + len(token.values) for token in tokens)
 
 
 @dataclass(frozen=True)
@@ -191,8 +199,9 @@ class Network:
             for number in numbers:
                 node, given = self.nodes[number], tuple(values.values())
                 if node.first:  # no token comes before its facts: they are tokens
-                    tally.tokens += len(node.after)
-                    found += node.tokens(sign, (tag,), given)
+                    tokens = node.tokens(sign, (tag,), given)
+                    tally.made(tokens)
+                    found += tokens
                 else:
                     found.append(Activation(number, True, sign, (tag,), given))
         return found
@@ -231,7 +240,7 @@ class Memories:
         tally.activations += 1
         change = self._negated if node.negated else self._joined
         found = change(node, bucket, activation, tally)
-        tally.tokens += len(found)
+        tally.made(found)
         return found
 
     @staticmethod

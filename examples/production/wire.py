@@ -6,16 +6,15 @@ from network import Activation, Not
 
 from nectar.software.arithmetic import Work
 
-__all__ = ["RETURNED", "Wire"]
+__all__ = ["RECORD", "RETURNED", "Wire"]
 
 #: In place of a node: a part of the credit comes back.
 RETURNED = 255
 #: Credit of an activation behind the byte of its node: 64 bits.
 _CREDIT = struct.Struct(">Q")
-#: A byte that is packed or unpacked.
-BYTE = Work(load=1, store=1, add=2)
-#: A record, besides its bytes.
-RECORD = Work(call=1, load=6, add=8, branch=4)
+#: A record that is packed or unpacked: the head of an activation. The rest is made where it is sent from, and used
+#: where it is received.
+RECORD = Work(load=4, store=4, add=6, branch=3)
 #: Words are kept as numbers from here on.
 _WORDS = 128
 
@@ -81,8 +80,3 @@ class Wire:
         for value in node.key(activation.right, activation.values):
             place = 7 * place + self._codes[value]
         return (place ^ place >> 4) % count
-
-    @staticmethod
-    def work(records, octets):
-        """What packing or unpacking takes, as Work."""
-        return records * RECORD + octets * BYTE
