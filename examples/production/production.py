@@ -30,9 +30,9 @@ SIZES = {"queens": 8, "missionaries": 63}
 CREDIT = 1 << 62
 #: Bytes of a message at most: up to 100 it travels with its envelope.
 FULL = 100
-#: Microseconds without a message after which a matcher gives credit back, so that
-#: control does not get a message at each short idle time of each matcher.
-HOLD_US = 100
+#: Microseconds, for each matcher that there is, without a message after which a matcher gives credit back: so control
+#: does not get a message at each short idle time of each of them.
+HOLD_US = 8
 
 
 class Post:
@@ -86,7 +86,7 @@ def matcher(task, meter, index, control, matchers, network, wire):
         if not queue:
             if not task.probe():
                 post.flush()
-                if left and not task.probe(timeout_us=HOLD_US):
+                if left and not task.probe(timeout_us=HOLD_US * len(matchers)):
                     post.add(control, wire.returned(left))
                     post.flush()
                     left = 0
@@ -172,14 +172,14 @@ async def main(system, arguments):
     )
     parser.add_argument("puzzle", nargs="?", choices=SIZES, default="queens", help="default: queens")
     parser.add_argument(
-        "--size", type=int, default=6, help="queens, or pairs of a missionary and a cannibal (default: 6)"
+        "--size", type=int, default=7, help="queens, or pairs of a missionary and a cannibal (default: 7)"
     )
     parser.add_argument("--cabs", metavar="N,N,…", help="numbers of CABs (default: 1,2,4,8,16)")
     options = parser.parse_args(arguments)
     rules, facts = puzzle(options.puzzle, options.size)
     network = Network(rules)
     expected, tally = solve(network, facts)
-    scaling = Scaling(system, "production", counts_of(system, options.cabs))
+    scaling = Scaling(system, options.puzzle, counts_of(system, options.cabs))
     print(
         f"{options.puzzle} of size {options.size}: {len(rules)} rules, {len(facts)} first facts, "
         f"{len(expected.fired)} firings, {tally.activations} activations"
