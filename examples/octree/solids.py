@@ -63,7 +63,7 @@ class Ball:
 
     def holds(self, cube, size):
         """1 if the whole cube lies in the ball, 0 if nothing of it, None otherwise. ``cube``: its lowest corner in
-        half voxels; ``size``: half voxels."""
+        half voxels; ``size``: half voxels, 0 for a point."""
         near = far = 0
         for low, centre in zip(cube, self.centre, strict=True):
             below, above = centre - low, low + size - centre
@@ -75,7 +75,7 @@ class Ball:
 
 @dataclass(frozen=True)
 class Box:
-    """Lowest and highest corner, in half voxels."""
+    """Lowest and highest corner, in half voxels; the lowest belongs to it."""
 
     low: tuple[int, int, int]
     high: tuple[int, int, int]
@@ -84,7 +84,7 @@ class Box:
         """As of a Ball."""
         inside = 1
         for at, low, high in zip(cube, self.low, self.high, strict=True):
-            if at >= high or at + size <= low:
+            if at >= high or at + (size or 1) <= low:
                 return 0
             if at < low or at + size > high:
                 inside = None

@@ -32,8 +32,9 @@ QUERIES, BEFORE = 4, 3
 AHEAD = 2
 #: Types of messages: to filters; to stores; that something is ready or over. That of an answer is its query's number.
 IMAGE, FEATURES, QUERY, OVER = 1, 2, 3, 4
-_FEATURE = struct.Struct("5B")
-_QUERY = struct.Struct("7BH")
+#: How features and queries travel: their fields, one byte each; the number of a query.
+FEATURE_FORM = struct.Struct("5B")
+QUERY_FORM = struct.Struct("7BH")
 
 
 def queries(size, frames):
@@ -49,12 +50,12 @@ def queries(size, frames):
 
 def packed(found):
     """Features as bytes."""
-    return b"".join(_FEATURE.pack(*each) for each in found)
+    return b"".join(FEATURE_FORM.pack(*each) for each in found)
 
 
 def unpacked(data):
     """Features from bytes."""
-    return [Feature(*each) for each in _FEATURE.iter_unpack(data)]
+    return [Feature(*each) for each in FEATURE_FORM.iter_unpack(data)]
 
 
 def sequential(size, frames, asked):
@@ -141,7 +142,7 @@ async def store(task, meter, names):
         if message.type == FEATURES:
             kept[message.data[0]] = unpacked(message.data[1:])
         else:
-            *fields, number = _QUERY.unpack(message.data)
+            *fields, number = QUERY_FORM.unpack(message.data)
             waiting.append((number, Query(*fields)))
         for number, query in list(waiting):
             wanted = range(query.first, query.last + 1)
@@ -163,7 +164,7 @@ async def client(task, names, asked):
         for number in range(first, first + QUERIES):
             query = asked[number]
             for place in range(names.store_of(query.left), names.store_of(query.right) + 1):
-                sending.append(await task.isend(names.stores[place], _QUERY.pack(*query, number), QUERY))
+                sending.append(await task.isend(names.stores[place], QUERY_FORM.pack(*query, number), QUERY))
                 there += 1
         for _ in range(there):
             answer = await task.receive(source=names.stores)
