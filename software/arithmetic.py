@@ -9,12 +9,13 @@ have taken on the prototype's SPARC of 16 MHz::
 
 Sources. *Nectar*: "The Design of Nectar" (1989), section 5.2: a SPARC at 16 MHz; program and data memory of static
 RAM, without a cache, that sustain the CPU's peak rate, so that no wait states are counted. *CY7C601*: the integer
-unit's times as in the instruction simulator SIS (J. Gaisler, ESA; ``func.c``). *CY7C602*: the floating-point unit's
-latencies as in GCC's ``sparc/cypress.md``. *.umul*: the multiplication of SPARC V7, which has no such instruction, as
-Sun states it in its C library. All else is an estimate, with its reasoning.
+unit's times as in SIS (J. Gaisler, ESA; ``func.c``), the instruction simulator of a processor derived from it.
+*CY7C602*: the floating-point unit's latencies as in GCC's ``sparc/cypress.md``. *.umul*: the multiplication of SPARC
+V7, which has no such instruction, as Sun states it in its C library. All else is an estimate, with its reasoning.
 
-The paper names no floating-point unit. The table assumes one of the time. Without it floating-point arithmetic would
-take some twenty times as long, and every program that needs it would show a larger speed-up."""
+The paper names neither the chip nor a floating-point unit. The table assumes a unit of the time that works while the
+integer unit waits. Without one floating-point arithmetic would take some twenty times as long, and every program that
+needs it would show a larger speed-up."""
 
 from dataclasses import asdict, dataclass
 

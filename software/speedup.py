@@ -55,7 +55,7 @@ class Meter:
 
 @dataclass(frozen=True)
 class Team:
-    """The tasks of one run: ``names``, one on each CAB, and ``index``, whose turn it is in them."""
+    """The tasks of one run: ``names`` has one for each CAB, and ``index`` is the place of this task in it."""
 
     names: tuple[str, ...]
     index: int
@@ -148,10 +148,11 @@ class Scaling:
 
     async def run(self, function, alone_us, *args):
         """For each number of CABs, ``function(task, team, *args)`` runs on each CAB and returns (Meter, answer).
-        Yields the list of answers, in the order of the CABs; then prints the run's line of the table. An answer that
-        is wrong raises ProgramError in the loop, before the line is printed.
+        Yields the list of answers, in the order of the CABs; then prints the run's line of the table. The caller raises
+        ProgramError for a wrong answer; its line is not printed then.
 
-        ``alone_us``: what the sequential computation would take on one CAB, in microseconds.
+        ``alone_us``: what the sequential computation would take on one CAB, in microseconds. Raises ProgramError as
+        ``Application.run``, and if a task has not returned: its CAB was stopped.
         """
         cabs = [cab.name for cab in self.system.cabs]
         print(f"sequential: {alone_us / 1000:.3f} ms", _HEAD, sep="\n", flush=True)
@@ -160,7 +161,7 @@ class Scaling:
             for index, name in enumerate(names):
                 self._application.spawn(name, function, Team(names, index), *args, on=cabs[index])
             await self._application.run()
-            meters, answers = zip(*(self._application.tasks[name].result for name in names), strict=True)
+            meters, answers = zip(*(self._result(name) for name in names), strict=True)
             measured = Measured.of(meters)
             self.runs.append(measured)
             yield list(answers)
@@ -168,3 +169,9 @@ class Scaling:
             self.system.report(f"{self.name}.time.{count}", measured.time_us, "us")
             self.system.report(f"{self.name}.speedup.{count}", alone_us / measured.time_us)
             self.system.report(f"{self.name}.communication.{count}", 100 * measured.communication, "%")
+
+    def _result(self, name):
+        record = self._application.tasks[name]
+        if record.result is None:
+            raise ProgramError(f"task {name} on {record.cab} has no result: {record.end.value}")
+        return record.result

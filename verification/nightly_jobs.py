@@ -161,7 +161,7 @@ JOBS = (
     Job(
         "programs",
         "the programs of examples/ that show a speed-up, at full size on 1 to 16 CABs, on the engine",
-        15,
+        8,
         _tests("programs/"),
     ),
     *_mutation(

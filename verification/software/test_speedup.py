@@ -64,6 +64,12 @@ def test_what_is_not_computed_is_communication():
     assert scaling.runs[0].communication == pytest.approx(1 / 3, abs=0.02)
 
 
+def test_a_cab_that_is_stopped_in_a_run_is_one_line():
+    with model("hub:2", faults=["CAB2:stop,at=100us"]) as system:
+        with pytest.raises(ProgramError, match="task it.0.1 on CAB2 has no result: its CAB was stopped by a fault"):
+            drive(scaled(system, plain, False, [2]))
+
+
 def test_a_run_lasts_from_the_first_start_to_the_last_stop():
     meters = [Meter(None), Meter(None)]
     for meter, begin, end in zip(meters, (10, 20), (110, 210), strict=True):
