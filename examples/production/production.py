@@ -187,6 +187,6 @@ async def main(system, arguments):
     async for answers in scaling.run(production, tally.work.microseconds, network, Wire(network, facts), facts):
         if answers[0] != (expected.fired, sorted(expected.facts.items())):
             raise ProgramError("other rules have fired than on one CPU")
-    for fact in expected.facts.values():
+    for fact in reversed(expected.facts.values()):
         if fact[0] in ("solution", "path"):
             print(*fact)

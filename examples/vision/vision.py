@@ -186,6 +186,7 @@ async def vision(task, team, size, frames, asked):
         asking = await task.spawn(names.client, client, names, asked, on=task.cab.name)
     if team.index:
         await task.send(team.names[0], type=OVER)
+        await task.receive(source=team.names[0], type=OVER)
         await meter.start()
     else:
         buffers = [await task.buffer(size * size) for _ in range(frames)]
@@ -195,7 +196,8 @@ async def vision(task, team, size, frames, asked):
             await task.receive(source=name, type=OVER)
         await meter.start()
         await task.spawn(names.camera, camera, names, buffers, on=task.cab.name)
-        await task.send(names.client, type=OVER)
+        for name in (names.client, *team.names[1:]):
+            await task.send(name, type=OVER)
     await work_of_filter(task, meter, names, team.index, size, frames)
     if last:
         await task.receive(source=names.client, type=OVER)
@@ -217,6 +219,9 @@ async def main(system, arguments):
         raise ProgramError(f"--size must be a multiple of 4 from 8 to 128, not {size}")
     if not 1 <= frames <= 64:
         raise ProgramError(f"--frames must be 1 to 64, not {frames}")
+    need, there = (frames + 2) * size * size, system.cabs[0].memory.size // 2
+    if need > there:
+        raise ProgramError(f"so many images need {need} bytes of a CAB's memory; they may have {there}: take fewer")
     asked = queries(size, frames)
     expected, work = sequential(size, frames, asked)
     scaling = Scaling(system, "vision", counts_of(system, options.cabs))

@@ -1,4 +1,4 @@
-"""examples/production: the network against a matcher that tries all facts, and the same firings on any number of CABs."""
+"""examples/production: the network against a matcher that tries all facts, the same firings on any number of CABs."""
 
 import random
 

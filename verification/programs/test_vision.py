@@ -129,11 +129,15 @@ def test_wrong_answers_end_the_program(program, monkeypatch):
         ("--size=18", "--size must be a multiple of 4 from 8 to 128, not 18"),
         ("--size=4", "--size must be a multiple of 4 from 8 to 128, not 4"),
         ("--frames=0", "--frames must be 1 to 64, not 0"),
+        (
+            "--size=128 --frames=64",
+            "so many images need 1081344 bytes of a CAB's memory; they may have 524288: take fewer",
+        ),
     ],
 )
 def test_wrong_options_are_told(option, said, program):
     with pytest.raises(ProgramError, match=said):
-        run(program, option)
+        run(program, *option.split())
 
 
 @pytest.mark.nightly
