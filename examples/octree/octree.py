@@ -7,7 +7,10 @@ one was a program for a hypercube; this one uses Nectarine. The space is divided
 2. The task *modeller* has a queue of cubes. On each CAB a *worker* takes a cube, makes the octrees of both
 solids in it, unites them, draws the result as a square of depths, and sends back both; then it gets the next cube. The
 modeller puts octree and picture together. Both are compared, node by node and pixel by pixel, with what one CPU
-computes without messages."""
+computes without messages.
+
+Prints for each number of CABs: simulated time, speed-up over one CPU without messages, the ideal, and the share of the
+CABs' time in which they did not compute; then how many pixels show the solid."""
 
 import argparse
 from pathlib import Path

@@ -257,9 +257,9 @@ class Memories:
         tally.matches += len(others)
         found = []
         for other, number in others.items():
-            (tags, values), (tag, more) = (other, activation[3:]) if right else (activation[3:], other)
-            made = tuple([more[place] for place in node.new_places])
-            found += node.tokens(sign * number, tags + tag, values + made)
+            token, (tag, given) = (other, activation[3:]) if right else (activation[3:], other)
+            made = tuple([given[place] for place in node.new_places])
+            found += node.tokens(sign * number, token[0] + tag, token[1] + made)
         return found
 
     def _negated(self, node, bucket, activation, tally):

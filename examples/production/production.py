@@ -10,7 +10,10 @@ a part of the buckets of all nodes (network.py), by a hash, and a queue of activ
 in the bucket, and puts what comes of it into the queue of the matcher that has the next bucket, or, if a rule matches,
 into that of control. A cycle of matching is over when all credit is back: control gives some with each activation, an
 activation divides its credit among those that come of it, and gives back what nobody has got. The sequence of firings
-(agenda.py) is compared with that of one CPU without messages."""
+(agenda.py) is compared with that of one CPU without messages.
+
+Prints for each number of CABs: simulated time, speed-up over one CPU without messages, the ideal, and the share of the
+CABs' time in which they did not compute; then the solution, as facts."""
 
 import argparse
 

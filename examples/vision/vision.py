@@ -12,7 +12,10 @@ store     one on each CAB; has the features in an upright strip of all images, a
 client    on the last CAB; four queries about each image and the three before, put to the stores whose strips they touch
 
 A store answers a query when it has the features of all images that the query asks about. So the answers do not depend
-on who is faster; they are compared with those of a sequential program."""
+on who is faster; they are compared with those of a sequential program.
+
+Prints for each number of CABs: simulated time, speed-up over the sequential program, the ideal, and the share of the
+CABs' time in which they did not compute."""
 
 import argparse
 import random
