@@ -1,6 +1,7 @@
 """examples/production: the network against a matcher that tries all facts, the same firings on any number of CABs."""
 
 import random
+import sys
 
 import pytest
 
@@ -15,6 +16,12 @@ PUZZLES = [("missionaries", (2, 2)), ("missionaries", (3, 2)), ("queens", (4,)),
 def program():
     with modules("production/production") as module:
         yield module
+
+
+@pytest.fixture
+def network(program):
+    """The module ``network`` that the program has imported."""
+    return sys.modules[program.Network.__module__]
 
 
 @pytest.fixture(params=PUZZLES, ids=lambda each: f"{each[0]}-{each[1][0]}")
@@ -91,6 +98,29 @@ def test_the_network_fires_as_a_matcher_that_tries_all_facts(base, program):
     assert tally.activations > len(base[1]) and tally.tokens and tally.items > tally.tokens
 
 
+def test_recency_decides_first_then_specificity_then_the_order_of_rules_and_conditions(program, network):
+    rules = [
+        network.Rule("plain", (("a", "_"),), ()),
+        network.Rule("first", (("a", "?x"),), ()),
+        network.Rule("second", (("a", "?x"),), ()),
+        network.Rule("pair", (("a", "?x"), ("a", "_")), ()),
+    ]
+    agenda, _ = program.solve(network.Network(rules), [("a", 5), ("a", 6)])
+    assert agenda.fired == [
+        ("pair", (2, 2)),
+        ("pair", (2, 1)),
+        ("pair", (1, 2)),
+        ("first", (2,)),
+        ("second", (2,)),
+        ("plain", (2,)),
+        ("pair", (1, 1)),
+        ("first", (1,)),
+        ("second", (1,)),
+        ("plain", (1,)),
+    ]
+    assert not agenda.halted
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_order_in_which_changes_arrive_does_not_matter(seed, base, program):
     """Memories count: what comes too early is there a negative number of times."""
@@ -108,6 +138,35 @@ def test_the_order_in_which_changes_arrive_does_not_matter(seed, base, program):
                 agenda.note(activation)
         changes = agenda.fire(tally)
     assert agenda.fired == program.solve(network, facts)[0].fired
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_facts_may_be_gone_before_they_are_there(seed, program, network):
+    """Additions and removals of the same facts, in any order, with a Not between conditions."""
+    draw, tally = random.Random(seed), program.Tally()
+    conditions = (
+        ("a", "?x", "?y"),
+        network.Not(("b", "?x", "_")),
+        ("a", "?y", "_"),
+        network.Not(("b", "?y", "?x")),
+    )
+    made = program.Network([network.Rule("rule", conditions, ())])
+    facts = {tag: (draw.choice("aab"), draw.randrange(3), draw.randrange(3)) for tag in range(1, 25)}
+    removed = set(draw.sample(list(facts), 12))
+    agenda, memories = program.Agenda(made), program.Memories(made)
+    left = [each for tag, fact in facts.items() for each in made.changed(1, tag, fact, tally)]
+    left += [each for tag in removed for each in made.changed(-1, tag, facts[tag], tally)]
+    while left:
+        activation = left.pop(draw.randrange(len(left)))
+        if made.nodes[activation.node].rule is None:
+            left += memories.activate(activation, tally)
+        else:
+            agenda.note(activation)
+    while agenda.fire(tally) is not None:
+        pass
+    there = {tag: fact for tag, fact in facts.items() if tag not in removed}
+    assert {tags for _, tags in agenda.fired} == {tags for tags, _ in matches(conditions, there)}
+    assert len(agenda.fired) == len(set(agenda.fired))
 
 
 def test_every_activation_travels_as_bytes(base, program):
