@@ -357,6 +357,4 @@ def described(error):
     text = f"{type(error).__name__}: {error}"
     if isinstance(error, RuntimeError) and str(error) == "no running event loop":
         return f"{text}; asyncio does not run here: in a task 'await cab.sleep(microseconds)' waits in simulated time"
-    if isinstance(error, BrokenPipeError):
-        return f"{text}; whoever read what was printed has gone, as after '| head'"
     return text

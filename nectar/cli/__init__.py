@@ -3,19 +3,21 @@
 A subcommand's module has ``HELP`` (one line), ``configure(parser)``, ``execute(options)``, which returns the exit
 code, and, if argparse alone will not do, ``parse(parser, arguments)``. What it needs beyond the standard library it
 imports when it runs, so that ``nectar --help`` is quick. Exit codes: 0 done, 1 a check that must hold did not, 2 wrong
-use or bad input, 130 interrupted by Ctrl-C, 129 ended by SIGHUP, 143 by SIGTERM.
+use or bad input, 130 interrupted by Ctrl-C, 129 ended by SIGHUP, 143 by SIGTERM, 141 (quietly) nobody reads the output
+any more, as behind ``| head``.
 """
 
 import argparse
 import contextlib
 import importlib
 import os
+import select
 import signal
 import sys
 import traceback
 
 from .. import __version__
-from .errors import DONE, WRONG, Interrupted, Unfinished, UsageError, explain
+from .errors import DONE, UNREAD, WRONG, Interrupted, Unfinished, UsageError, chain, explain
 
 __all__ = ["main", "SUBCOMMANDS"]
 
@@ -88,6 +90,14 @@ def _complain(message, lines=()):
         print(f"nectar: {' '.join(message.split())}", *lines, sep="\n", file=sys.stderr)
 
 
+def _unread():
+    """Whether the standard output is a pipe whose reader has gone."""
+    output = select.poll()
+    with contextlib.suppress(OSError):  # it is no file, as in a test
+        output.register(sys.stdout, 0)
+    return any(events & select.POLLERR for _, events in output.poll(0))
+
+
 def _silence_output():
     """Keeps Python from trying again, at its end, to write what could not be written."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -98,9 +108,9 @@ def _execute(arguments):
     try:
         options = _parse(arguments)
         return options.module.execute(options)
-    except BrokenPipeError:
-        raise
     except (Exception, KeyboardInterrupt) as error:
+        if _unread() and any(isinstance(each, BrokenPipeError) for each in chain(error)):
+            raise BrokenPipeError from error
         if options is not None and options.debug:
             traceback.print_exception(error)
         if isinstance(error, KeyboardInterrupt):
@@ -128,9 +138,9 @@ def main(arguments=None):
             status = end.code or DONE
         sys.stdout.flush()
         return status
-    except BrokenPipeError:  # whoever read the output has gone, as after "| head"
+    except BrokenPipeError:
         _silence_output()
-        return WRONG
+        return UNREAD
     except OSError as error:
         _silence_output()
         _complain(f"cannot write to the standard output: {error.strerror}")
