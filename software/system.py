@@ -239,6 +239,11 @@ class System:
             raise ProgramError(f"{cab.name} has no node; name it in the program's NODES")
         return self._nodes[name]
 
+    @property
+    def nodes(self):
+        """The nodes, by the names of their CABs: dict of str → Node."""
+        return dict(self._nodes)
+
     def id_of(self, name):
         """The ID on the network of the CAB of that name, whose software may be elsewhere."""
         return self._ids[name] if name in self._ids else self.cab(name).id
@@ -288,6 +293,11 @@ class System:
     def adopt(self, cab, thread):
         """From now on ``run`` waits for the end of a thread that something on ``cab`` has started."""
         self._tasks[thread] = cab
+
+    def dismiss(self, thread):
+        """``run`` does not wait for the end of a thread any more."""
+        if thread in self._tasks:
+            self._daemons[thread] = self._tasks.pop(thread)
 
     def _on_end(self, thread):
         self._tasks.pop(thread, None)

@@ -42,7 +42,7 @@ class Handle:
     async def wait(self, timeout_us=None):
         """Waits until it is over, and returns it. Raises the error by which it ended; TimedOut after ``timeout_us``
         microseconds: then it goes on."""
-        with self.task.cab.kernel.current.calling(self):
+        with self.task.kernel.current.calling(self):
             return await self._wait(timeout_us)
 
     @blocking
@@ -217,6 +217,8 @@ class ReceiveHandle(Handle):
     buffer : Buffer, writable bytes-like or None
     sources : Sources
     selector : int or callable
+    room : int or None
+        Bytes that there is room for, if there is no buffer yet; None: as many as there are.
 
     Members
     -------
@@ -228,7 +230,7 @@ class ReceiveHandle(Handle):
 
     __slots__ = ("source", "data", "_receive", "_buffer", "_fetching")
 
-    def __init__(self, task, buffer, sources, selector):
+    def __init__(self, task, buffer, sources, selector, room=None):
         super().__init__(task)
         self.source = self.data = None
         if buffer is not None and not isinstance(buffer, Buffer):
@@ -237,7 +239,7 @@ class ReceiveHandle(Handle):
                 raise TypeError("a message is received into a Buffer or a writable object such as bytearray")
         self._buffer = buffer
         self._fetching = None  # Thread that does it
-        self._receive = Receive(sources, selector, None if buffer is None else len(buffer))
+        self._receive = Receive(sources, selector, room if buffer is None else len(buffer))
         kernel = task.cab.kernel
         kernel.door.spend(kernel.costs.nectarine_receive)
         if isinstance(buffer, Buffer):
@@ -320,6 +322,7 @@ class ReceiveHandle(Handle):
             if receive.error is not None:
                 raise receive.error
             await self.task.inbox.wait(self, lambda: not arrival.moving)
+            await self._prepare(arrival)
             if arrival.transfer:
                 await self._give(arrival)
                 await self._pull(arrival)
@@ -327,6 +330,9 @@ class ReceiveHandle(Handle):
                 await self._copy(arrival)
         except TaskError as error:
             self._end(error)
+
+    async def _prepare(self, arrival):
+        """For a subclass: the message is there, and is to be fetched."""
 
     async def _give(self, arrival):
         """The slot of the message is not needed any more."""

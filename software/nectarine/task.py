@@ -37,6 +37,8 @@ class Task:
         All tasks of the application by name; ``task.tasks["fft.3"]`` has ``name``, ``number``, ``cab``.
     cab : Cab
         The CAB that it runs on, with all its calls.
+    on : Cab or Node
+        What it runs on: of a task on a node the node, which has no ``cab``.
     copies : Copies
         Bytes of its messages that CPU and DMA have moved.
     """
@@ -68,15 +70,30 @@ class Task:
         return self.record.number
 
     @property
+    def on(self):
+        """See above."""
+        return self.cab
+
+    @property
+    def kernel(self):
+        """That of its CAB."""
+        return self.cab.kernel
+
+    @property
     def tasks(self):
         """See above."""
         return self.directory
 
     # -- buffers -------------------------------------------------------------------------------------
     @blocking
-    async def buffer(self, length):
+    async def buffer(self, length, memory=None):
         """A Buffer of ``length`` bytes in the memory of its CAB; waits until there is room. It is freed when the task
-        ends, at the latest. Raises OutOfMemory if there can never be room."""
+        ends, at the latest. Raises OutOfMemory if there can never be room. ``memory``, for tasks on nodes: "node" (by
+        default) or "cab"; ProgramError if a task on a CAB asks for the node's."""
+        if memory not in (None, "cab"):
+            raise ProgramError(
+                f"task {self.name} runs on {self.cab.name}: its buffers lie in CAB memory, not {memory!r}"
+            )
         buffer = Buffer(self.cab.memory, await self.cab.memory.allocate(length), length)
         self._buffers = [each for each in self._buffers if not each.freed] + [buffer]
         return buffer
@@ -125,7 +142,10 @@ class Task:
         ``length``, ``data``. Raises BufferTooShort (the message is kept), PeerStopped, PeerStartedAnew if it can come
         from one CAB only; TimedOut after ``timeout_us`` microseconds.
         """
-        handle = ReceiveHandle(self, buffer, self._sources(source), self._selector(type))
+        return await self.take(ReceiveHandle(self, buffer, self._sources(source), self._selector(type)), timeout_us)
+
+    async def take(self, handle, timeout_us):
+        """Waits for the message of a ReceiveHandle, and returns the handle; gives it up if that fails."""
         try:
             return await handle.wait(timeout_us)
         except GeneratorExit:
@@ -179,11 +199,16 @@ class Task:
                 choices.append((item, lambda sources=sources: self.inbox.find(sources, ANY) is not None))
         if not choices:
             raise ValueError("select of nothing would wait for ever: give it handles or sources")
-        words = ", ".join(str(item) if isinstance(item, Handle) else self._sources(item).words for item, _ in choices)
         await self.inbox.wait(
-            f"select of {words}", lambda: any(ready() for _, ready in choices), kernel.cycles(timeout_us)
+            f"select of {', '.join(self._words(item) for item, _ in choices)}",
+            lambda: any(ready() for _, ready in choices),
+            kernel.cycles(timeout_us),
         )
         return next(item for item, ready in choices if ready())
+
+    def _words(self, item):
+        """What ``select`` calls an item."""
+        return str(item) if isinstance(item, Handle) else self._sources(item).words
 
     def _sources(self, source):
         if isinstance(source, int) and source == ANY:
