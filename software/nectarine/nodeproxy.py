@@ -70,13 +70,15 @@ class NodeReceive(ReceiveHandle):
     Members
     -------
     landing : Landing or None
-        Where the message is, until the node gives it back.
+        Where the message is, until the node is told.
+    address : int or None
+        Where it was when the node was told.
     """
 
-    __slots__ = ("landing",)
+    __slots__ = ("landing", "address")
 
     def __init__(self, task, room, sources, selector):
-        self.landing = None
+        self.landing = self.address = None
         super().__init__(task, None, sources, selector, room)
 
     async def _prepare(self, arrival):
@@ -99,9 +101,15 @@ class NodeReceive(ReceiveHandle):
         if error is not None:
             self._drop()
 
+    @property
+    def shown(self):
+        """Whether the message has come, and the node was told where it is."""
+        return self.done and self.landing is None
+
     def show(self, port):
         """Shows the node where the message is: address and length. Its landing is the node's from then on."""
         landing, self.landing = self.landing, None
+        self.address = landing.address
         port.show(landing)
         return landing.address or 0, landing.length
 
@@ -126,7 +134,7 @@ class Proxy:
         Calls that the process has asked for, by the numbers of their commands.
     """
 
-    __slots__ = ("task", "port", "works", "_numbers", "_come", "_thread", "_last")
+    __slots__ = ("task", "port", "works", "_numbers", "_come", "_thread", "_last", "_abandoned")
 
     def __init__(self, task, port):
         self.task = task
@@ -136,6 +144,7 @@ class Proxy:
         self._come = Condition(task.cab.kernel, f"a call of {task.name} on the node")
         self._thread = None
         self._last = None
+        self._abandoned = _Abandoned()
         port.workers[task.number] = self._arrive
 
     def _arrive(self, number):
@@ -143,8 +152,7 @@ class Proxy:
         self._numbers.append(number)
         self._come.signal()
         if self.works[number].call is None and self._thread is not None:
-            task = self.task
-            task.cab.kernel.interrupt(self._thread, _Abandoned())
+            self.task.cab.kernel.interrupt(self._thread, self._abandoned)
 
     async def run(self):
         """The CAB's thread: carries out calls until the process has ended, and gives back what the task has left."""
@@ -156,7 +164,9 @@ class Proxy:
                 await self._carry_out(self._numbers.popleft())
             except _Abandoned:
                 pass
-        self._thread = None
+        thread, self._thread = self._thread, None
+        if thread.pending is self._abandoned:  # no call was under way any more
+            thread.pending = None
         await self.task.finish()
         del self.port.workers[self.task.number]
         await self.port.answer(self._last)

@@ -147,7 +147,7 @@ class NodeTask(Task):
         Whether another task has ended it before it began.
     """
 
-    __slots__ = ("node", "shared", "begun", "cancelled", "proxy", "_back", "_areas", "_boot")
+    __slots__ = ("node", "shared", "begun", "cancelled", "proxy", "_back", "_areas", "_boot", "_missed")
 
     def __init__(self, proxy, node):
         task = proxy.task
@@ -165,6 +165,7 @@ class NodeTask(Task):
         self._back = []  # addresses of blocks of CAB memory that are to be given back
         self._areas = set()  # of the pool
         self._boot = None  # start of the CAB that they are of
+        self._missed = None  # Work of whose end the process was not told, since it was ended
 
     @property
     def on(self):
@@ -191,7 +192,11 @@ class NodeTask(Task):
             await self._give_back()
             command = await shared.place(Code.WORK, what, port=self.number, call=[0] * _WORDS)
             self.proxy.works[command.number] = work
-            status, *values = await shared.outlast(command)
+            try:
+                status, *values = await shared.outlast(command)
+            except EndThread:
+                self._missed = work
+                raise
         if status != Status.DONE:
             raise CabSilent(f"the CAB of {self.node.name} has started anew: it does not know task {self.name} any more")
         if work.error is not None:
@@ -253,8 +258,8 @@ class NodeTask(Task):
     async def run(self):
         """The process: the task's function, and its end."""
         record, error = self.record, None
-        self.begun = True
         await self.node.attached()
+        self.begun = True
         self._boot = self.node.boot
         try:
             if self.cancelled:
@@ -271,6 +276,8 @@ class NodeTask(Task):
         record.finish(*how)
         try:
             await self.do(f"the end of {self.name}", None)
+            if self._missed is not None and isinstance(received := self._missed.value, NodeReceive):
+                self._back += [received.address] if received.address is not None else []
             for buffer in self._buffers:
                 if not buffer.freed:
                     buffer.free()
@@ -362,8 +369,11 @@ class NodeTask(Task):
             await handle.begin()
             return handle
 
-        handle, _ = await self.do("ireceive", begin)
-        return NodeHandle(self, handle, buffer)
+        handle, values = await self.do("ireceive", begin)
+        mine = NodeHandle(self, handle, buffer)
+        if isinstance(handle, NodeReceive) and handle.shown:
+            await mine.settle(values)
+        return mine
 
     @blocking
     async def probe(self, source=ANY, type=ANY, timeout_us=0):

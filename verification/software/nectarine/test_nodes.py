@@ -156,6 +156,32 @@ def test_tasks_on_nodes_start_and_end_others():
         }
 
 
+@pytest.mark.parametrize("length", [10, 3000])
+def test_whenever_a_task_on_a_node_is_ended_all_is_given_back(length):
+    """``application`` sees to it that nothing is left."""
+
+    async def receives(task):
+        while True:
+            await task.receive()
+
+    async def ends(task, after_us):
+        handles = [await task.isend("a", pattern(length)) for _ in range(3)]
+        await task.cab.sleep(after_us)
+        await task.end("a")
+        for handle in handles:
+            try:
+                await handle.wait()
+            except TaskEnded:
+                pass
+
+    for after_us in range(2300, 4800, 125):
+        with application(nodes=BOTH) as made:
+            made.spawn("a", receives, on="CAB1.node")
+            made.spawn("b", ends, after_us, on="CAB2")
+            made.go()
+            assert made.tasks["a"].end == End.ENDED
+
+
 def test_a_task_on_a_node_that_is_ended_before_it_has_begun_does_nothing():
     def never(task):
         raise AssertionError("it has run")
