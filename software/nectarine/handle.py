@@ -87,9 +87,14 @@ class SendHandle(Handle):
         The receiving task.
     data : bytes-like or Buffer
     type : int
+
+    Members
+    -------
+    channel : Channel or LocalChannel
+        By which it goes.
     """
 
-    __slots__ = ("to", "_channel", "_short", "_transfer", "_buffer", "_block")
+    __slots__ = ("to", "channel", "_short", "_transfer", "_buffer", "_block")
 
     def __init__(self, task, to, data, type):
         super().__init__(task)
@@ -97,7 +102,7 @@ class SendHandle(Handle):
         self.type = type
         self._buffer = data if isinstance(data, Buffer) else None
         self.length = len(data)
-        self._channel = task.agent.channel(to.place[0])
+        self.channel = task.agent.channel(to.place[0])
         self._short = self._transfer = self._block = None
 
     def __str__(self):
@@ -119,11 +124,11 @@ class SendHandle(Handle):
                 address = await self._place(data)
                 self._transfer = agent.transfers.begin(to, address, self.length, self._over)
                 self._short = ShortMessage(self._envelope(self._transfer.number), b"", self._announced)
-            await self._channel.send(self._short)
+            await self.channel.send(self._short)
         except BaseException:
             task.handles.pop(self, None)
             if self._short is not None:
-                self._channel.withdraw(self._short)
+                self.channel.withdraw(self._short)
             if self._transfer is not None:
                 agent.transfers.end(self._transfer.number, MessageWithdrawn("the message could not be sent"))
             raise
@@ -147,7 +152,7 @@ class SendHandle(Handle):
         """A short message is in its slot, or never will be."""
         if error is None:
             self.task.copies.cpu_out += self.length
-            if self._channel.peer != self.task.cab.id:
+            if self.channel.peer != self.task.cab.id:
                 self.task.copies.dma_out += self.length
         self._end(error)
 
@@ -158,7 +163,7 @@ class SendHandle(Handle):
 
     def _over(self, error):
         """The receiver has the bytes of a long message, or never will."""
-        if error is None and self._channel.peer != self.task.cab.id:
+        if error is None and self.channel.peer != self.task.cab.id:
             self.task.copies.dma_out += self.length
         if self._block is not None:
             self.task.cab.memory.free(self._block)
@@ -175,23 +180,23 @@ class SendHandle(Handle):
         kernel = self.task.cab.kernel
         kernel.check_pending()
         if not self.ready:
-            await self._channel.watch.begin()
+            await self.channel.watch.begin()
             try:
                 await self.task.inbox.wait(self, lambda: self.ready, kernel.cycles(timeout_us))
             finally:
-                self._channel.watch.end()
+                self.channel.watch.end()
         return self._finish()
 
     async def _cancel(self):
         agent = self.task.agent
-        if self.ready or not self._channel.withdraw(self._short):
+        if self.ready or not self.channel.withdraw(self._short):
             transfer = self._transfer
             if transfer is None or not agent.transfers.withdraw(transfer.number):
                 raise TooLate(f"{self}: it is too late to cancel it; wait for it")
-            if self._channel.peer == self.task.cab.id:
+            if self.channel.peer == self.task.cab.id:
                 agent.withdraw(transfer.number)
             else:
-                await agent.command(self._channel.peer, self.task.number, Command.WITHDRAWN, transfer.number)
+                await agent.command(self.channel.peer, self.task.number, Command.WITHDRAWN, transfer.number)
         else:
             error = MessageWithdrawn(f"{self}: it was withdrawn")
             if self._transfer is not None:
@@ -297,7 +302,7 @@ class ReceiveHandle(Handle):
     async def _until(self, timeout):
         """Waits until there is something to fetch, or it was fetched."""
         task, receive = self.task, self._receive
-        channel = self._only()
+        channel = self.channel
         receive.waiter = task.cab.kernel.current
         if channel is not None:
             await channel.watch.begin()
@@ -308,11 +313,11 @@ class ReceiveHandle(Handle):
             if channel is not None:
                 channel.watch.end()
 
-    def _only(self):
+    @property
+    def channel(self):
         """The Channel by which alone the message can come, or None."""
-        places = self._receive.sources.places
-        cabs = {cab for cab, _ in places} if places else ()
-        return self.task.agent.channel(*cabs) if len(cabs) == 1 else None
+        cab = self._receive.sources.cab
+        return None if cab is None else self.task.agent.channel(cab)
 
     async def _fetch(self):
         """Brings the bytes of the message, which has come, to their place."""

@@ -10,7 +10,7 @@ from .agent import Command
 from .buffer import Buffer
 from .copies import Copies
 from .handle import Handle, ReceiveHandle, SendHandle
-from .inbox import ANY, Sources
+from .inbox import ANY, Look, Sources
 
 __all__ = ["Task", "TaskExit"]
 
@@ -164,17 +164,19 @@ class Task:
     @blocking
     async def probe(self, source=ANY, type=ANY, timeout_us=0):
         """Looks for a message as ``receive`` would take, and leaves it there. Returns (source, type, length), or None
-        if there is none within ``timeout_us`` microseconds (None: waits)."""
+        if there is none within ``timeout_us`` microseconds (None: waits). Raises PeerStopped, PeerStartedAnew as
+        ``receive``."""
         sources, selector = self._sources(source), self._selector(type)
         kernel = self.cab.kernel
         kernel.door.spend(kernel.costs.nectarine_receive)
         await kernel.pause()
         if timeout_us is None or timeout_us > 0:
             try:
-                await self.inbox.wait(
+                await self._until(
                     f"probe of messages from {sources.words}",
                     lambda: self.inbox.find(sources, selector) is not None,
                     kernel.cycles(timeout_us),
+                    [sources],
                 )
             except TimedOut:
                 return None
@@ -184,27 +186,53 @@ class Task:
     @blocking
     async def select(self, items, timeout_us=None):
         """Waits until one of ``items`` is ready, and returns it: a Handle that is over, or a source (task or name) from
-        which a message may be received. The first in the list, if several are. TimedOut after ``timeout_us``
-        microseconds."""
+        which a message may be received. The first in the list, if several are. PeerStopped or PeerStartedAnew if that
+        happens to the CAB of such a source; TimedOut after ``timeout_us`` microseconds."""
         kernel = self.cab.kernel
         kernel.check_pending()
-        choices = []
+        choices, looks, channels = [], [], []
         for item in items:
             if isinstance(item, Handle):
                 if isinstance(item, ReceiveHandle):
                     item.hasten()
                 choices.append((item, lambda item=item: item.ready))
+                channels.append(item.channel)
             else:
                 sources = self._sources(item)
+                looks.append(sources)
                 choices.append((item, lambda sources=sources: self.inbox.find(sources, ANY) is not None))
         if not choices:
             raise ValueError("select of nothing would wait for ever: give it handles or sources")
-        await self.inbox.wait(
+        await self._until(
             f"select of {', '.join(self._words(item) for item, _ in choices)}",
             lambda: any(ready() for _, ready in choices),
             kernel.cycles(timeout_us),
+            looks,
+            channels,
         )
         return next(item for item, ready in choices if ready())
+
+    async def _until(self, what, ready, timeout, looks, channels=()):
+        """Waits until ``ready()``. ``looks``: Sources for whose messages it waits, ``channels``: others that it may
+        depend on; their CABs are asked whether they are there. Raises the error by which a look has ended."""
+        inbox = self.inbox
+        looks = [Look(sources) for sources in looks]
+        cabs = [look.sources.cab for look in looks]
+        channels = [*channels, *(None if cab is None else self.agent.channel(cab) for cab in cabs)]
+        watches = dict.fromkeys(channel.watch for channel in channels if channel is not None)
+        inbox.looks += looks
+        begun = []
+        try:
+            for watch in watches:
+                begun.append(watch)
+                await watch.begin()
+            await inbox.wait(what, lambda: ready() or any(look.error for look in looks), timeout)
+        finally:
+            inbox.looks = [look for look in inbox.looks if look not in looks]
+            for watch in begun:
+                watch.end()
+        if not ready():
+            raise next(look.error for look in looks if look.error)
 
     def _words(self, item):
         """What ``select`` calls an item."""

@@ -129,6 +129,13 @@ def test_random_programs_end_so_over_bad_fibers(seed, fault):
     check(replay(drawn(seed, 150)), faults=[fault], options=FAST_RECOVERY)
 
 
+@pytest.mark.parametrize("seed", [25, 33])
+def test_a_cab_is_not_taken_for_stopped_where_every_second_fragment_is_damaged(seed):
+    """docs/transports.md, "Retries": a server that is asked shows by a short packet that it is there. Without that
+    these two programs ended by PeerStopped, after 9 askings of which no answer came through."""
+    check(replay(drawn(f"ps {seed}", 150)), faults=["*:errors=3e-4"], options=FAST_RECOVERY, seed=seed + 1)
+
+
 @pytest.mark.parametrize("fault", [None, "*:errors=1e-4"])
 @pytest.mark.parametrize("cabs", [1, 2])
 def test_random_programs_end_so_where_tasks_share_cabs(cabs, fault):
