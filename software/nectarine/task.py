@@ -39,6 +39,8 @@ class Task:
         The CAB that it runs on, with all its calls.
     on : Cab or Node
         What it runs on: of a task on a node the node, which has no ``cab``.
+    node : Node or None
+        The node that it runs on, if it does.
     copies : Copies
         Bytes of its messages that CPU and DMA have moved.
     """
@@ -73,6 +75,11 @@ class Task:
     def on(self):
         """See above."""
         return self.cab
+
+    @property
+    def node(self):
+        """The Node that it runs on; None on a CAB."""
+        return None
 
     @property
     def kernel(self):
