@@ -61,6 +61,8 @@ class ProtectedTask:
         What has ended it.
     coroutine : coroutine or None
         Its own code, once it has begun.
+    vouched : bool
+        Whether software above the kernel's carries out a call for it, which names areas of its own, too.
     """
 
     __slots__ = (
@@ -77,6 +79,7 @@ class ProtectedTask:
         "user",
         "dead",
         "coroutine",
+        "vouched",
         "_domains",
         "_task",
         "_args",
@@ -94,7 +97,7 @@ class ProtectedTask:
         self.messages = {}
         self.boxes = []
         self.things = []
-        self.user = False
+        self.user = self.vouched = False
         self.dead = self.coroutine = None
         self._domains = cab.domains
         self._task = task
@@ -152,6 +155,17 @@ class ProtectedTask:
             return await function(*args, **options)
         finally:
             self.back()
+
+    async def vouch(self, function, *args, **options):
+        """As ``wait``, for software above the kernel's, which has checked the areas that the task names."""
+        return await self.wait(self._vouched, function, args, options)
+
+    async def _vouched(self, function, args, options):
+        self.vouched = True
+        try:
+            return await function(*args, **options)
+        finally:
+            self.vouched = False
 
     def fault(self, failure):
         """A refused access of its own: reads the trap record, ends the task. A generator of operations, which

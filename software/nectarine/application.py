@@ -3,7 +3,7 @@
 Source: "The Design of Nectar" (1989), section 6.3. Specification: docs/nectarine.md.
 """
 
-from ..errors import CabStopped, EndThread, NodeStopped, ProgramError
+from ..errors import CabStopped, EndThread, Fault, NodeStopped, ProgramError
 from ..kernel.kernel import checked
 from ..kernel.plain import as_coroutine
 from .agent import Agent
@@ -12,6 +12,7 @@ from .nodeproxy import Proxy
 from .nodetask import NodeTask, NodeTasks
 from .placement import Placement
 from .task import Task, TaskExit
+from .usertask import run_protected
 
 __all__ = ["Application"]
 
@@ -69,15 +70,16 @@ class Application:
         return list(self._agents.values())
 
     # -- for main ------------------------------------------------------------------------------------
-    def spawn(self, name, function, *args, on=None, count=None):
+    def spawn(self, name, function, *args, on=None, count=None, protected=False):
         """Before a run: ``function(task, *args)``, async or plain, becomes a task of that name, on the CAB or node
         named ``on``. Returns its Record; with ``count`` a list of them: tasks ``name.0`` to ``name.count-1``.
+        ``protected``: in a protection domain of its own; only on a CAB.
 
         Raises ProgramError if the name is taken or there is no such CAB or node, CabStopped if it is stopped, TypeError
         for what is no function.
         """
         names = [name] if count is None else [f"{name}.{index}" for index in range(count)]
-        records = [self.register(each, function, args, on) for each in names]
+        records = [self.register(each, function, args, on, protected) for each in names]
         for record in records:
             agent = self._agents[record.cab]
             on_node = record.on in self._nodes
@@ -120,11 +122,15 @@ class Application:
             pass
 
     # -- for tasks and agents ------------------------------------------------------------------------
-    def register(self, name, function, args, on):
+    def register(self, name, function, args, on, protected):
         """A new Record; the task does not run yet."""
         on = self._placement.place(name, on)
+        if protected and on in self._nodes:
+            raise ProgramError(f"task {name} cannot be protected on {on}: protection domains are of CABs")
         cab = self._nodes[on].cab if on in self._nodes else on
-        return self.tasks.add(name, cab, self.system.id_of(cab), on, checked(function), args)
+        record = self.tasks.add(name, cab, self.system.id_of(cab), on, checked(function), args)
+        record.protected = protected
+        return record
 
     def _node_task(self, record, agent):
         """The NodeTask of a task on a node."""
@@ -173,11 +179,18 @@ class Application:
             return
         task = Task(self, record, agent)
         try:
-            record.finish(End.RETURNED, 0, await as_coroutine(record.function, task, *record.args))
+            if record.protected:
+                result = await run_protected(task, record.function, record.args)
+            else:
+                result = await as_coroutine(record.function, task, *record.args)
+            record.finish(End.RETURNED, 0, result)
         except TaskExit as exit:
             record.finish(End.EXIT, exit.status)
         except EndThread:
             record.finish(End.ENDED)
+            raise
+        except Fault:
+            record.finish(End.FAULT)
             raise
         except GeneratorExit:
             raise

@@ -15,6 +15,7 @@ class End(Enum):
     RETURNED = "its function has returned"
     EXIT = "it has called exit"
     ENDED = "it was ended by another task"
+    FAULT = "a protected task has touched what is not its own"
     FAILED = "its function has raised an exception"
     STOPPED = "its CAB was stopped by a fault, or its node was stopped"
 
@@ -58,6 +59,7 @@ class Record:
         "agent",
         "begun",
         "node_task",
+        "protected",
     )
 
     def __init__(self, name, number, cab, cab_id, on, function, args):
@@ -74,6 +76,7 @@ class Record:
         self.unreceived = 0
         self.agent = None  # of the start of its CAB that has its thread
         self.begun = False  # its function has been called
+        self.protected = False  # it runs in a protection domain of its own
         self.node_task = None  # NodeTask, if it runs on a node
 
     def __repr__(self):

@@ -296,9 +296,11 @@ class NodeTask(Task):
 
     # -- tasks ---------------------------------------------------------------------------------------
     @blocking
-    async def spawn(self, name, function, *args, on=None):
+    async def spawn(self, name, function, *args, on=None, protected=False):
         """See Task."""
-        record, _ = await self.do(f"spawn of {name}", lambda task: task.spawn(name, function, *args, on=on))
+        record, _ = await self.do(
+            f"spawn of {name}", lambda task: task.spawn(name, function, *args, on=on, protected=protected)
+        )
         return record
 
     @blocking

@@ -259,10 +259,11 @@ class Task:
 
     # -- tasks ---------------------------------------------------------------------------------------
     @blocking
-    async def spawn(self, name, function, *args, on=None):
-        """Starts another task, ``function(task, *args)``, on the CAB named ``on``, by default where the application
-        places it. Returns its Record: messages may be sent to it at once."""
-        record = self.application.register(name, function, args, on)
+    async def spawn(self, name, function, *args, on=None, protected=False):
+        """Starts another task, ``function(task, *args)``, on the CAB or node named ``on``, by default where the
+        application places it. ``protected``: in a protection domain of its own. Returns its Record: messages may be
+        sent to it at once."""
+        record = self.application.register(name, function, args, on, protected)
         if record.place[0] == self.cab.id:
             self.application.start(self.agent, record.number)
         else:

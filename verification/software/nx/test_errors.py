@@ -192,8 +192,8 @@ def test_what_cannot_be_loaded_is_told():
     [
         (3, "the system has 2 CABs: it cannot give 3 nodes"),
         (0, "the system has 2 CABs: it cannot give 0 nodes"),
-        ([], "each node is a CAB of its own, not as in an empty list"),
-        (["CAB1", "CAB1"], "each node is a CAB of its own, not as in CAB1, CAB1"),
+        ([], "each node is a CAB or a workstation of its own, not as in an empty list"),
+        (["CAB1", "CAB1"], "each node is a CAB or a workstation of its own, not as in CAB1, CAB1"),
         (["CAB9"], "there is no CAB 'CAB9'; there are CAB1, CAB2"),
     ],
 )
