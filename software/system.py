@@ -196,6 +196,9 @@ class System:
             thread.stopped(CabStopped(f"{name} was stopped at {self._time()} while {words(thread.name)} ran on it"))
         self.machine.stop(name)
         cab.kernel.close()
+        if name in self._nodes:
+            self._nodes[name].shared.fail()
+            self.machine.wake(node_name(name))
         return True
 
     def _forget(self, computer):
@@ -210,6 +213,8 @@ class System:
     def _restart(self, name):
         """Gives a stopped CAB new software."""
         self._stopped.discard(name)
+        if name in self._nodes:
+            self._nodes[name].shared.recover()
         self.machine.restart(name)
         cab = self._start(name)
         for layer in self.layers:

@@ -91,6 +91,7 @@ class Shared:
         self.node = node
         self.door = node.door
         self.costs = node.costs
+        self._failed = False  # the CAB's software has stopped
         self._sleepers = {}  # processes that sleep until the CAB calls (a dict as an ordered set)
         self.begin()
 
@@ -220,6 +221,10 @@ class Shared:
                 door.spend(self.costs.poll)
                 if await self._look(command):
                     return command.outcome
+                if self._failed:
+                    raise CabSilent(
+                        f"the CAB of {node.name} has stopped: whether it has done {command.what} is not known"
+                    )
                 if await door.now() < end:
                     if not kernel.idle:
                         await kernel.pause()
@@ -235,10 +240,21 @@ class Shared:
         """By the system process: the CAB has called. Those who sleep look again."""
         if self._sleepers:
             self.door.write(SLEEPING, 0)
+            self.door.spend(len(self._sleepers) * self.costs.wake)
+            self._rouse()
+
+    def fail(self):
+        """From outside: the CAB's software has stopped, which a line of the bus tells (SYSFAIL)."""
+        self._failed = True
+        self._rouse()
+
+    def recover(self):
+        """From outside: it starts again."""
+        self._failed = False
+
+    def _rouse(self):
         while self._sleepers:
-            thread = next(iter(self._sleepers))
-            del self._sleepers[thread]
-            self.door.spend(self.costs.wake)
+            thread, _ = self._sleepers.popitem()
             self.node.kernel.wake(thread)
 
     async def _wait(self, command, patience_us=PATIENCE_US):
