@@ -174,7 +174,7 @@ def test_whenever_a_task_on_a_node_is_ended_all_is_given_back(length):
             except TaskEnded:
                 pass
 
-    for after_us in range(2300, 4800, 125):
+    for after_us in range(2300, 4800, 250):
         with application(nodes=BOTH) as made:
             made.spawn("a", receives, on="CAB1.node")
             made.spawn("b", ends, after_us, on="CAB2")

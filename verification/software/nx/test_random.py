@@ -152,7 +152,7 @@ def test_random_programs_do_what_a_replay_allows_on_the_rtl(steps):
     check(BACKENDS[1], False, 2, 2, steps)
 
 
-@properties(max_examples=25)
+@properties(max_examples=15)
 @given(
     st.booleans(),
     st.sampled_from([[0], [0, 1]]),
