@@ -21,12 +21,12 @@ import pytest
 from nectar.verification.cli.silence import without_progress
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 LINKS = ("README.md", "docs", "examples", "Makefile")
 EXECUTED = {"python", "toml", "console"}
 NEVER = {"text", ""}
 #: Targets that only show what they would do: they run this very test, take very long, or take things away.
-DRY = {"test", "check", "nightly", "bench", "bench-fpga", "boards", "clean"}
+DRY = {"test", "check", "nightly", "bench", "bench-fpga", "boards", "docs", "clean"}
 
 
 class Block:

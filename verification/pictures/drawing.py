@@ -67,9 +67,11 @@ def _variables(mode):
     return "".join(f"--{name}:{colour};" for name, colour in PALETTES[mode].items())
 
 
+#: By the reader's settings; within a page that has a switch, by this switch (``data-theme``).
 _STYLE = (
-    f".picture{{{_variables('light')}}}\n"
+    f".picture,[data-theme=light] .picture{{{_variables('light')}}}\n"
     f"@media (prefers-color-scheme:dark){{.picture{{{_variables('dark')}}}}}\n"
+    f"[data-theme=dark] .picture{{{_variables('dark')}}}\n"
     '.picture text{font-family:"Segoe UI","Helvetica Neue",Arial,"DejaVu Sans",sans-serif;white-space:pre}\n'
     '.picture text.mono{font-family:Consolas,Menlo,"DejaVu Sans Mono",monospace}\n'
 )
