@@ -6,8 +6,6 @@ Pages are plain Markdown that can be read without Sphinx. What only the built bo
 import re
 from pathlib import Path
 
-from docutils import nodes
-
 from nectar.verification.imports import HOUSE
 
 DOCS = Path(__file__).resolve().parent
@@ -113,6 +111,8 @@ def _mend_sections(app, what, name, thing, options, lines):
 # -- pictures --------------------------------------------------------------------------------------------
 def _put_pictures_in(app, tree, name):
     """Pictures become part of the page: so they follow its light or dark mode, and their words can be read aloud."""
+    from docutils import nodes  # which is there where Sphinx is
+
     if app.builder.format != "html":
         return
     for image in list(tree.findall(nodes.image)):
