@@ -67,7 +67,8 @@ def test_cycles_in_which_nothing_changes_are_left_out():
     seen = [7] + [None] * 20 + [8, None]
     picture = draw("x", "title", "text", [Symbols("pin", "", seen)], [Measure(0, 21, "apart")], 0, 0, 22)
     numbers = [int(text) for text in re.findall(r">(\d+)<", picture.svg()) if len(text) < 3]
-    assert numbers[:5] == [0, 1, 20, 21, 22] and measured(picture) == {"apart": 21} and picture.svg().count(">…<") == 1
+    assert numbers[:5] == [0, 1, 20, 21, 22] and measured(picture) == {"apart": 21}
+    assert picture.svg().count(">…<") == 1
 
 
 def test_a_bit_changes_at_the_beginning_of_its_cycle():
