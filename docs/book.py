@@ -43,6 +43,8 @@ def packages():
     for folder in PUBLIC:
         top, *rest = folder.split("/")
         for path in sorted((DOCS.parent / folder).rglob("*.py")):
+            if path.name.startswith("test_"):
+                continue
             parts = path.relative_to(DOCS.parent / top).with_suffix("").parts
             package = ".".join([HOUSE[top], *parts[:-1]])
             module = package if parts[-1] == "__init__" else f"{package}.{parts[-1]}"
