@@ -80,7 +80,8 @@ def test_make_docs_builds_the_book():
     assert timing.count('class="picture" role="img"') == 6 and "<img" not in timing
     member = (site / "reference" / "nectar.hdl.hub.html").read_text()
     assert re.search(r"<strong>hub_id</strong> \(<em>In\(8\)</em>\)", member)
-    assert "nectar.hdl.hub.crossbar.Crossbar" in (site / "searchindex.js").read_text()
+    assert '"nectar.hdl.hub.crossbar":' in (site / "searchindex.js").read_text()
+    assert 'src="searchindex.js"' in (site / "search.html").read_text(), "a script, which a browser reads from files"
     links = re.findall(r'(?:href|src)="([^"#?]+)', (site / "index.html").read_text())
     assert len(links) > 60
     for link in links:
