@@ -69,7 +69,7 @@ def test_a_full_device_is_told(nectar):
 
 @pytest.mark.parametrize("subcommand", ["map", "commands"])
 def test_a_reader_that_goes_away_ends_a_command_quietly(nectar, subcommand):
-    """docs/getting-started.md, "When something goes wrong"."""
+    """docs/tutorial/first-program.md, "When something goes wrong"."""
     with nectar.start(subcommand) as process:
         process.stdout.close()
         assert (process.stderr.read(), process.wait()) == ("", 141)

@@ -398,7 +398,7 @@ PRINTS = "\n    ".join(["for _ in range(100_000):", "    print('x' * 10)"])
     "text", [program(main=PRINTS), program(PRINTS), program(PRINTS).replace("async def job", "def job")]
 )
 def test_an_output_that_nobody_reads_ends_the_program_quietly(nectar, text):
-    """docs/getting-started.md: ``nectar run program.py | head -1``."""
+    """docs/tutorial/first-program.md: ``nectar run program.py | head -1``."""
     with nectar.start("run", nectar.program(text), "--backend", "model") as process:
         process.stdout.readline()
         process.stdout.close()
