@@ -10,7 +10,7 @@ from .datalink.map import Map
 from .datalink.options import Options
 from .datalink.routes import Plan, Table, check
 from .door import BusError
-from .errors import CabStopped, NodeStopped, ProgramError, described
+from .errors import CabStopped, NodeStopped, ProgramError, UnfinishedRun, described
 from .faultlist import FaultList
 from .kernel.kernel import checked
 from .kernel.plain import as_coroutine
@@ -18,6 +18,7 @@ from .kernel.thread import words
 from .machine import QUIET, TIME, Capability, node_name, require
 from .node.node import Node
 from .times import time_text
+from .unfinished import told
 
 __all__ = ["System"]
 
@@ -189,6 +190,9 @@ class System:
             thread.stopped(CabStopped(f"{name} was stopped at {self._time()} while {words(thread.name)} ran on it"))
         self.machine.stop(name)
         cab.kernel.close()
+        if name in self._nodes:
+            self._nodes[name].shared.fail()
+            self.machine.wake(node_name(name))
         return True
 
     def _forget(self, computer):
@@ -203,6 +207,8 @@ class System:
     def _restart(self, name):
         """Gives a stopped CAB new software."""
         self._stopped.discard(name)
+        if name in self._nodes:
+            self._nodes[name].shared.recover()
         self.machine.restart(name)
         cab = self._start(name)
         for layer in self.layers:
@@ -231,6 +237,11 @@ class System:
             require(self.machine, Capability.NODES)
             raise ProgramError(f"{cab.name} has no node; name it in the program's NODES")
         return self._nodes[name]
+
+    @property
+    def nodes(self):
+        """The nodes, by the names of their CABs: dict of str → Node."""
+        return dict(self._nodes)
 
     def id_of(self, name):
         """The ID on the network of the CAB of that name, whose software may be elsewhere."""
@@ -279,6 +290,11 @@ class System:
         """From now on ``run`` waits for the end of a thread that something on ``cab`` has started."""
         self._tasks[thread] = cab
 
+    def dismiss(self, thread):
+        """``run`` does not wait for the end of a thread any more."""
+        if thread in self._tasks:
+            self._daemons[thread] = self._tasks.pop(thread)
+
     def _on_end(self, thread):
         self._tasks.pop(thread, None)
         self._daemons.pop(thread, None)
@@ -294,8 +310,8 @@ class System:
     async def run(self, max_time_ps=None):
         """Runs until every spawned task has ended, daemons excepted; these go on in the next run.
 
-        Raises ProgramError when a task ends with an exception (its cause), when nothing can happen any more although
-        tasks wait, or when ``max_time_ps`` picoseconds of simulated time have passed since the call."""
+        Raises ProgramError when a task ends with an exception (its cause); UnfinishedRun when nothing can happen any
+        more although tasks wait, or when ``max_time_ps`` picoseconds of simulated time have passed since the call."""
         tasks = self._tasks
         until = self._limit_ps
         if max_time_ps is not None:
@@ -312,9 +328,9 @@ class System:
             self._runs = False
         self.check()
         if outcome == QUIET:
-            raise ProgramError(f"nothing can happen any more at {self._time()}: {self._waiting()}")
+            raise UnfinishedRun(f"nothing can happen any more at {self._time()}{told(tasks, tasks.values())}")
         if outcome == TIME:
-            raise ProgramError(f"the time limit was reached at {self._time()}: {self._waiting()}")
+            raise UnfinishedRun(f"the time limit was reached at {self._time()}{told(tasks, tasks.values())}")
 
     def _computers(self):
         """All that run software: CABs and nodes."""
@@ -330,12 +346,6 @@ class System:
 
     def _time(self):
         return time_text(self.machine.time_ps)
-
-    def _waiting(self):
-        """Who waits for what, in words."""
-        return "; ".join(
-            f"{words(thread.name)} on {cab.name} waits for {thread.waits_for}" for thread, cab in self._tasks.items()
-        )
 
     def check(self):
         """Raises ProgramError if something went wrong on a CAB or a node.

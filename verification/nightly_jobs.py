@@ -158,6 +158,18 @@ JOBS = (
             "test_product.py",
         ),
     ),
+    Job(
+        "programs",
+        "the programs of examples/ that show a speed-up, at full size on 1 to 16 CABs, on the engine",
+        8,
+        _tests("programs/"),
+    ),
+    Job(
+        "book",
+        "the book is built; the tutorial is followed in a fresh clone",
+        15,
+        _tests("test_book.py", "test_tutorial.py"),
+    ),
     *_mutation(
         "hub/control",
         "20 arbiter central controller locks",

@@ -8,10 +8,10 @@ from ...hdl.host.events import Layer
 from ..errors import ProgramError
 from ..kernel.plain import as_coroutine, blocking
 from ..nectarine.buffer import Buffer
+from ..nectarine.inbox import Sources
 from ..nectarine.options import SHORT
 from ..packet import ANY_CAB
 from .globals import GlobalCalls
-from .keeper import Keeper
 from .messages import ANYONE, Receipt, Receiving, Sending, buffer_of, selector_of, type_of, words_of
 
 __all__ = ["Process"]
@@ -35,8 +35,8 @@ class Process(GlobalCalls):
     nx : NX
     task : Task
         Its Nectarine task.
-    cab : Cab
-        The CAB that is its node, with all its calls.
+    cab : Cab or Node
+        The CAB or the workstation that is its node, with all its calls.
     thread : Thread
     node, pid : int
         As ``mynode`` and ``mypid`` tell.
@@ -47,14 +47,14 @@ class Process(GlobalCalls):
     __slots__ = ("nx", "task", "cab", "thread", "node", "pid", "keeper", "_operations", "_last", "hooks", "_masked",
                  "_handling", "_receipt")  # fmt: skip
 
-    def __init__(self, nx, task, node, pid, keepers):
+    def __init__(self, nx, task, node, pid, keeper):
         self.nx = nx
         self.task = task
-        self.cab = task.cab
-        self.thread = task.cab.kernel.current
+        self.cab = task.on
+        self.thread = task.kernel.current
         self.node = node
         self.pid = pid
-        self.keeper = Keeper(task, keepers)
+        self.keeper = keeper
         self._operations = {}  # message id -> Sending or Receiving
         self._last = 0  # message id
         self.hooks = []
@@ -92,6 +92,10 @@ class Process(GlobalCalls):
             finally:
                 self._receipt, self._handling = receipt, False
 
+    async def stop(self):
+        """The process has ended."""
+        await self.keeper.stop()
+
     async def until(self, what, ready):
         """Waits until ``ready()``; handlers whose messages come meanwhile run."""
         while not ready():
@@ -124,6 +128,12 @@ class Process(GlobalCalls):
         receiving = Receiving(self, call, selector_of(call, typesel), buffer_of(call, buf, length, True))
         await receiving.begin()
         return receiving
+
+    async def receive_from(self, kind, record, source, type):
+        """The bytes of the next message of ``type`` from a task; ``source`` names it in the call ``kind``."""
+        receiving = Receiving(self, kind, type, None, Sources(frozenset([record.place]), source))
+        await self.finish_operation(receiving)
+        return receiving.data
 
     def _number(self, operation):
         self._last += 1

@@ -311,6 +311,7 @@ class Server:
         if state is State.COMING:
             self._say(work, PacketKind.HAVE, work.incoming.assembly.word)
         elif state is State.ANSWERED and not work.parcel.flying:
+            self._say(work, PacketKind.WORKING)  # a word that bad fibers damage more rarely than a fragment
             self._send(work, len(work.parcel.parts) - 1)
         elif state is State.REFUSED:
             self._say(work, PacketKind.REFUSED, work.reason)
@@ -335,6 +336,7 @@ class Server:
             self._refuse(packet, Reason.LOST)
         elif work.state is State.ANSWERED and not work.parcel.flying:
             work.looks = 0
+            self._say(work, PacketKind.WORKING)
             missing = lacking(packet.word, len(work.parcel.parts))
             for index in missing:
                 self._send(work, index, ASK if index == missing[-1] else 0)
