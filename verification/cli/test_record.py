@@ -98,7 +98,7 @@ def test_what_cannot_be_listed_is_one_line(here, recorded, arguments, said):
     "options, said",
     [
         (["--record-level", "all"], "--record-level needs --record FILE"),
-        (["--record-limit", "1M"], "--record-limit needs --record FILE"),
+        (["--record-limit", "1M"], "--record-limit needs --record, --report or --trace"),
         (
             ["--record", "x", "--record-level", "some"],
             "--record-level some: there is no such level; there are messages,",
