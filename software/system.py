@@ -38,8 +38,6 @@ class System:
         in a circle. None: each CAB explores the network when it starts, and its tasks begin when it has its routes.
     memory_bytes : int
         Data memory of each CAB.
-    trace : bool
-        Whether each CAB notes the events of messages in ``cab.kernel.trace``.
     costs : Costs
     options : Options
         Times of the datalink.
@@ -69,7 +67,6 @@ class System:
         routes,
         *,
         memory_bytes=REGIONS["data"].size,
-        trace=False,
         costs=PROTOTYPE,
         options=Options(),
         limit_ps=None,
@@ -95,7 +92,6 @@ class System:
         order = check(tables.values())
         for table in tables.values():
             table.order = table.order or order
-        self._trace = trace
         self._nodes = {}  # CAB's name -> Node
         self._runs = False
         self._stopped = set()  # names of CABs whose software a fault has ended
@@ -152,8 +148,6 @@ class System:
         cab = self._cabs[name] = self._make(name)
         cab.kernel.on_end = self._on_end
         cab.kernel.on_fail = self._on_fail
-        if self._trace:
-            cab.kernel.trace = []
         if self._explores:
             cab.kernel.spawn(cab.datalink.discovery.start, name="exploring")
         self.machine.start(name, cab.kernel.main())
@@ -259,13 +253,10 @@ class System:
         return self.machine.time_ps / 1000
 
     @property
-    def symbols(self):
-        """Control symbols on the fibers so far: (time in ps at which it started, sending end, receiving end, symbol),
-        by time.
-
-        An end is ``CAB1`` or ``HUB1.P3``. Empty if the machine keeps no such log or was not asked to.
-        """
-        return self.machine.symbols if Capability.SYMBOLS in self.machine.capabilities else []
+    def recorder(self):
+        """The machine's Recorder (docs/recording.md), or None: ``recorder.recording()`` reads what has happened so
+        far. None, too, if the machine cannot record."""
+        return self.machine.recorder if Capability.EVENTS in self.machine.capabilities else None
 
     def report(self, id, value, unit=None, *, target=None, ok=None, **more):
         """Notes a result of the program, for ``nectar run --json``.

@@ -21,7 +21,20 @@ from .errors import DONE, UNREAD, WRONG, Interrupted, Unfinished, UsageError, ch
 
 __all__ = ["main", "SUBCOMMANDS"]
 
-SUBCOMMANDS = ("run", "simulate", "reproduce", "bench", "commands", "map", "topology", "verilog", "build", "doctor")
+SUBCOMMANDS = (
+    "run",
+    "events",
+    "simulate",
+    "reproduce",
+    "bench",
+    "commands",
+    "map",
+    "topology",
+    "dissector",
+    "verilog",
+    "build",
+    "doctor",
+)
 
 
 class _Parser(argparse.ArgumentParser):

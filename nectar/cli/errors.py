@@ -83,10 +83,11 @@ def place(error, file=None):
 def explain(error):
     """The line that tells a user of ``error``."""
     from ..cache import BuildError
+    from ..sim.recorder import RecordingError
     from ..sim.wiring import TopologyError
     from ..software.errors import ProgramError
 
-    if isinstance(error, (UsageError, BuildError, TopologyError, ProgramError)):
+    if isinstance(error, (UsageError, BuildError, RecordingError, TopologyError, ProgramError)):
         return str(error)
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename or 'writing failed'}: {error.strerror}"

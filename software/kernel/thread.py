@@ -117,6 +117,8 @@ class Thread:
         An exception for its next wait.
     locks : dict of Lock → None
         Locks that it holds (a dict as an ordered set).
+    message : int
+        Number of the recorded message for which it sends others; 0 for none.
     """
 
     __slots__ = (
@@ -133,6 +135,7 @@ class Thread:
         "on_undelivered",
         "pending",
         "locks",
+        "message",
         "_kernel",
         "_result",
         "_error",
@@ -155,6 +158,7 @@ class Thread:
         self.on_undelivered = _nothing
         self.pending = None
         self.locks = {}
+        self.message = 0
 
     def __repr__(self):
         return f"<Thread {self.name}{' ended' if self.ended else ''}>"

@@ -1,5 +1,6 @@
 """Sends and receives that are under way. Source: see ``software.nectarine.task``."""
 
+from ...hdl.host.events import Layer
 from ..errors import MessageWithdrawn, TaskError, TooLate
 from ..kernel.plain import blocking
 from ..packet import ENVELOPE
@@ -114,16 +115,17 @@ class SendHandle(Handle):
         agent = task.agent
         agent.kernel.door.spend(agent.kernel.costs.nectarine_send)
         agent.check(to)
+        noted = agent.kernel.notes.sending(Layer.NECTARINE, to[0], self.length)
         task.handles[self] = None
         try:
             if self.length <= SHORT:
                 if self._buffer is not None:
                     data = await self._buffer.read()
-                self._short = ShortMessage(self._envelope(0), bytes(data), self._gone)
+                self._short = ShortMessage(self._envelope(0), bytes(data), self._gone, noted)
             else:
                 address = await self._place(data)
                 self._transfer = agent.transfers.begin(to, address, self.length, self._over)
-                self._short = ShortMessage(self._envelope(self._transfer.number), b"", self._announced)
+                self._short = ShortMessage(self._envelope(self._transfer.number), b"", self._announced, noted)
             await self.channel.send(self._short)
         except BaseException:
             task.handles.pop(self, None)

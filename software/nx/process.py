@@ -4,11 +4,13 @@ Source: P. Pierce, "The NX/2 Operating System" (1988), section 4: names, paramet
 ``masktrap`` and ``flick`` are as in Intel's library. Specification: docs/nx.md.
 """
 
+from ...hdl.host.events import Layer
 from ..errors import ProgramError
 from ..kernel.plain import as_coroutine, blocking
 from ..nectarine.buffer import Buffer
 from ..nectarine.inbox import Sources
 from ..nectarine.options import SHORT
+from ..packet import ANY_CAB
 from .globals import GlobalCalls
 from .messages import ANYONE, Receipt, Receiving, Sending, buffer_of, selector_of, type_of, words_of
 
@@ -110,14 +112,16 @@ class Process(GlobalCalls):
     async def send_to(self, call, type, data, records):
         """Begins to send the same bytes to several tasks. Returns the Sending."""
         task = self.task
-        if len(records) == 1 or isinstance(data, Buffer) or len(data) <= SHORT:
-            return Sending(call, [await task.isend(record, data, type) for record in records])
-        copy = await task.buffer(len(data))
-        copy.write(data)
-        task.copies.cpu_out += len(data)
-        sending = Sending(call, [await task.isend(record, copy, type) for record in records])
-        copy.free()
-        return sending
+        destination = records[0].place[0] if len(records) == 1 else ANY_CAB
+        with task.cab.kernel.notes.behind(Layer.NX, destination, len(data)):
+            if len(records) == 1 or isinstance(data, Buffer) or len(data) <= SHORT:
+                return Sending(call, [await task.isend(record, data, type) for record in records])
+            copy = await task.buffer(len(data))
+            copy.write(data)
+            task.copies.cpu_out += len(data)
+            sending = Sending(call, [await task.isend(record, copy, type) for record in records])
+            copy.free()
+            return sending
 
     async def receiving(self, call, typesel, buf, length):
         """Begins to receive, whether anything waits for the message or not. Returns the Receiving."""

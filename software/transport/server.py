@@ -4,7 +4,7 @@ A request is known by its client's CAB, boot number and number. It is executed a
 ``Requests.boot``. Source: see ``software.transport.request``.
 """
 
-from ..packet import ASK, PacketKind, Reason
+from ..packet import ASK, PacketKind, Protocol, Reason
 from .datagram import MAX_MESSAGE
 from .fragmentation import Reassembly, pack_up
 from .fragments import lacking
@@ -75,7 +75,9 @@ class Server:
             raise ValueError("the request has been answered before")
         parcel = None
         if not work.gone:
-            parcel = await pack_up(kernel, self.memory, data, MAX_MESSAGE, requests.datalink.route(work.source).areas)
+            areas = requests.datalink.route(work.source).areas
+            sent = Protocol.REQUEST, work.source
+            parcel = await pack_up(kernel, self.memory, data, MAX_MESSAGE, areas, sent)
         work.free()
         work.state = State.ANSWERED
         if work.gone:
