@@ -13,7 +13,7 @@ from ..live import telling
 from .arguments import Arguments, meant
 from .awaits import Awaits
 from .board import boards_of
-from .errors import DONE, FAILED, Interrupted, UsageError
+from .errors import DONE, FAILED, Interrupted, Unfinished, UsageError
 from .program import Program
 from .results import Result, check_target, save_json
 from .sizes import octets, size_text
@@ -179,8 +179,7 @@ def _execute(options, awaits):
         if options.waves is None:
             raise
         _close(options, system)
-        told = f"; waveforms up to then are in {options.waves}"
-        raise (error.more(told) if isinstance(error, Interrupted) else UsageError(f"{error}{told}")) from error
+        raise error.more(f"; waveforms up to then are in {options.waves}") from error
     finally:
         _close(options, system)
     awaits.check()
@@ -355,7 +354,7 @@ def _system(options, program, topology, profile, waves, max_time):
 
 def _run(options, program, system, stall):
     """Runs ``main``, and says where the program stood if it does not come to its end."""
-    from ..software.errors import CableError
+    from ..software.errors import CableError, UnfinishedRun
 
     def stuck(frame):
         where = program.line(frame)
@@ -376,6 +375,8 @@ def _run(options, program, system, stall):
         raise
     except CableError as error:
         raise UsageError(str(error)) from error
+    except UnfinishedRun as error:
+        raise Unfinished(str(error)) from error
     except SystemExit as error:
         if error.code not in (None, 0):
             raise UsageError(

@@ -42,7 +42,8 @@ class Handle:
     async def wait(self, timeout_us=None):
         """Waits until it is over, and returns it. Raises the error by which it ended; TimedOut after ``timeout_us``
         microseconds: then it goes on."""
-        return await self._wait(timeout_us)
+        with self.task.cab.kernel.current.calling(self):
+            return await self._wait(timeout_us)
 
     @blocking
     async def test(self):
