@@ -4,7 +4,7 @@
 |---|---|
 | 31–21 | context: the number of the communicator |
 | 20–19 | kind |
-| 18–0 | tag; of a collective call its number (bits 18–12), the code of its name (11–6), the phase (5–0) |
+| 18–0 | tag; of a collective call its number (bits 18–13), the code of its name (12–6), the phase (5–0) |
 """
 
 from enum import IntEnum
@@ -17,7 +17,7 @@ TAG_UB = (1 << _TAG_BITS) - 1
 #: Communicators that a process may belong to at once.
 CONTEXTS = 1 << 11
 
-_CODE_BITS = _PHASE_BITS = 6
+_CODE_BITS, _PHASE_BITS = 7, 6
 _NUMBER_SHIFT = _CODE_BITS + _PHASE_BITS
 _NUMBERS = 1 << _TAG_BITS - _NUMBER_SHIFT
 
