@@ -34,7 +34,11 @@ class Communicator:
     topology : object or None
         Of ``topology``, if it has one.
     early : dict of (int, int) → bytes
-        Multicasts that came before their collective call, by process of the sender and number of the call.
+        Multicasts that came before their collective call, by CAB of the sender and number of the call.
+    parts : dict of int → bytes
+        The first parts of multicasts whose last part has not come, by CAB of the sender.
+    reading : bool
+        Whether a thread waits for a multicast.
     freed : bool
     """
 
@@ -52,6 +56,8 @@ class Communicator:
         "info",
         "topology",
         "early",
+        "parts",
+        "reading",
         "freed",
         "constant",
         "buffer",
@@ -72,7 +78,8 @@ class Communicator:
         self.info = {}
         self.topology = None
         self.early = {}
-        self.freed = False
+        self.parts = {}
+        self.reading = self.freed = False
         self.constant = None
         self.buffer = None
         self.errhandler = None

@@ -13,8 +13,10 @@ __all__ = ["Exchange"]
 
 #: Mailbox of a CAB for the multicasts of context 0; those of the others follow.
 MAILBOXES = 0xC000
-#: Header of a multicast: the number of the call, the code of its name.
-_HEADER = Struct(">HH")
+#: Header of a multicast: the number of the call, the code of its name, whether more of the same follows.
+_HEADER = Struct(">HB?")
+#: Bytes that one multicast carries.
+_PIECE = MAX_MESSAGE - _HEADER.size
 #: Simulated time, in microseconds, in which all members must have taken a multicast: none that a program should see.
 _PATIENCE_US = 60_000_000
 
@@ -148,10 +150,11 @@ class Exchange:
         )
 
     # -- to all --------------------------------------------------------------------------------------
-    def can_multicast(self, nbytes):
-        """Whether ``multicast`` can send so many bytes: each rank of an intracommunicator has a CAB of its own."""
+    def can_multicast(self, nbytes=None):
+        """Whether ``multicast`` is there: each rank of an intracommunicator has a CAB of its own. All ranks get the
+        same answer, whatever the number of bytes."""
         communicator = self.communicator
-        if communicator.remote is not None or self.size < 2 or nbytes > MAX_MESSAGE - _HEADER.size:
+        if communicator.remote is not None or self.size < 2:
             return False
         return len({communicator.record(rank).place[0] for rank in range(self.size)}) == self.size
 
@@ -160,28 +163,41 @@ class Exchange:
         collective call at most."""
         communicator = self.communicator
         others = [communicator.record(rank).place[0] for rank in range(self.size) if rank != self.rank]
-        data = _HEADER.pack(self._number & 0xFFFF, self._code) + bytes(data)
-        await communicator.process.cab.multicast.send(
-            (others, MAILBOXES + communicator.context), data, timeout_us=_PATIENCE_US
-        )
+        to, data = (others, MAILBOXES + communicator.context), bytes(data)
+        for first in range(0, len(data) or 1, _PIECE):
+            header = _HEADER.pack(self._number & 0xFFFF, self._code, first + _PIECE < len(data))
+            send = communicator.process.cab.multicast.send
+            await send(to, header + data[first : first + _PIECE], timeout_us=_PATIENCE_US)
 
     async def from_multicast(self, root):
         """The bytes that ``root`` sends by ``multicast``."""
         communicator = self.communicator
-        place = communicator.record(root).place[0]
-        wanted = place, self._number & 0xFFFF
-        process = communicator.process
-        box = process.cab.mailbox(MAILBOXES + communicator.context)
-        with process.kernel.current.calling(f"{self.name} from rank {root}"):
-            while wanted not in communicator.early:
-                message = await box.take(match=lambda message: message.source == place)
-                data = await message.read()
-                message.free()
-                number, code = _HEADER.unpack_from(data)
-                if number == wanted[1] and code != self._code:
-                    self._differ(root, code)
-                communicator.early[place, number] = data[_HEADER.size :]
-        return communicator.early.pop(wanted)
+        wanted = communicator.record(root).place[0], self._number & 0xFFFF
+        early, inbox = communicator.early, communicator.process.task.inbox
+        with communicator.process.kernel.current.calling(f"{self.name} from rank {root}"):
+            while wanted not in early:
+                if communicator.reading:  # another thread will bring it
+                    await inbox.wait(self, lambda: wanted in early or not communicator.reading)
+                    continue
+                communicator.reading = True
+                try:
+                    await self._read(root, wanted)
+                finally:
+                    communicator.reading = False
+                    inbox.changed()
+        return early.pop(wanted)
+
+    async def _read(self, root, wanted):
+        """Takes a multicast of the communicator out of the mailbox."""
+        communicator = self.communicator
+        message = await communicator.process.cab.mailbox(MAILBOXES + communicator.context).take()
+        place, data = message.source, await message.read()
+        message.free()
+        number, code, more = _HEADER.unpack_from(data)
+        if (place, number) == wanted and code != self._code:
+            self._differ(root, code)
+        data = communicator.parts.pop(place, b"") + data[_HEADER.size :]
+        (communicator.parts if more else communicator.early)[place if more else (place, number)] = data
 
     # -- the CPU -------------------------------------------------------------------------------------
     def compute(self, microseconds):

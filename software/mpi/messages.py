@@ -1,14 +1,15 @@
 """Messages of MPI as handles of Nectarine: sends and receives that are under way, in the calls' own words."""
 
 from ..errors import TaskError
+from ..nectarine.buffer import Buffer
 from ..nectarine.handle import ReceiveHandle, SendHandle
 from ..nectarine.inbox import Sources
 from ..nectarine.options import SHORT
 from .constants import ANY_SOURCE, ANY_TAG
-from .envelope import Kind, packed, selector, tag_of
+from .envelope import TAG_UB, Kind, packed, selector, tag_of
 from .exception import ErrorClass, Exception
 
-__all__ = ["Incoming", "Outgoing", "failed", "sources_of"]
+__all__ = ["Incoming", "Outgoing", "checked_tag", "failed", "sources_of"]
 
 _ANYONE = Sources(None, "any rank")
 
@@ -18,6 +19,12 @@ def sources_of(communicator, source):
     if source == ANY_SOURCE:
         return _ANYONE
     return Sources(frozenset([communicator.record(source).place]), f"rank {source}")
+
+
+def checked_tag(tag, other=None):
+    """Exception (ERR_TAG) if it is no tag, nor ``other``."""
+    if tag != other and not 0 <= tag <= TAG_UB:
+        raise Exception(ErrorClass.ERR_TAG, f"a tag is 0 to {TAG_UB}, not {tag}")
 
 
 def failed(handle, error):
@@ -38,9 +45,15 @@ class Outgoing(SendHandle):
     data : bytes-like or Buffer
     kind : Kind
     tag : int
+
+    Members
+    -------
+    placed : bool
+        Whether the data are in the data memory of the CAB, and sent from there.
+    started : bool
     """
 
-    __slots__ = ("call", "rank", "tag", "_data")
+    __slots__ = ("call", "rank", "tag", "placed", "started", "_data")
 
     def __init__(self, call, communicator, rank, data, kind, tag):
         super().__init__(
@@ -49,14 +62,22 @@ class Outgoing(SendHandle):
         self.call = call
         self.rank = rank
         self.tag = tag
+        self.placed = isinstance(data, Buffer)
+        self.started = False
         self._data = data
 
     def __str__(self):
         return f"{self.call} to rank {self.rank}, tag {self.tag}"
 
+    @property
+    def short(self):
+        """Whether it is a short message of Nectarine, of which nobody tells when it was taken."""
+        return self.length <= SHORT
+
     async def start(self):
         """Begins to send it. Returns the handle."""
         data, self._data = self._data, None
+        self.started = True
         try:
             await self.begin(data)
         except TaskError as error:
@@ -64,7 +85,7 @@ class Outgoing(SendHandle):
         return self
 
     async def outcome(self):
-        """Waits until its data may be changed. Exception (ERR_PROC_FAILED) if the receiver is not there any more."""
+        """Waits until its data may be changed, and returns it. Exception (ERR_PROC_FAILED) if the receiver is not there any more."""
         try:
             await self.wait()
         except TaskError as error:
@@ -104,6 +125,11 @@ class Incoming(ReceiveHandle):
         source = "any rank" if self.rank == ANY_SOURCE else f"rank {self.rank}"
         tag = "any tag" if self.tag == ANY_TAG else f"tag {self.tag}"
         return f"{self.call} from {source}, {tag}"
+
+    @property
+    def sent_tag(self):
+        """Tag of the message that has come."""
+        return tag_of(self.type)[1]
 
     def most(self, buffer):
         """A message of any length is taken: see ``room``."""

@@ -6,16 +6,18 @@ from ..errors import EndThread, ProgramError
 from ..kernel.plain import as_coroutine, in_plain_task, wait
 from ..kernel.scope import Scope
 from ..nectarine.keeper import Keeper
+from ..nectarine.options import SHORT
 from .communicator import Communicator
-from .envelope import CONTEXTS, Kind, tag_of
+from .envelope import CONTEXTS
 from .exception import ErrorClass, Exception
+from .messages import Outgoing
 from .python import Python
 
 __all__ = ["Process", "blocked", "caller", "running"]
 
-#: Bytes up to which a message whose receive has not been called is brought into the memory of the receiver's CAB, so
-#: that its sender may go on.
-EAGER = 16384
+#: Messages from Python's memory leave as long as no more than 1 / SHARE of the data memory is in use; then they wait
+#: where they are, so that there is room for those that come in.
+SHARE = 2
 #: Contexts of COMM_WORLD and COMM_SELF.
 _WORLD, _SELF = 0, 1
 
@@ -76,6 +78,8 @@ class Process:
         "buffer",
         "_free",
         "_leaving",
+        "_waiting",
+        "_pump",
         "_keeper",
     )
 
@@ -93,12 +97,9 @@ class Process:
         self.buffer = None
         self._free = (1 << CONTEXTS) - 1 & ~(1 << _WORLD | 1 << _SELF)
         self._leaving = []  # handles that nobody waits for
-        self._keeper = Keeper(task, world.keepers(task.cab), self._wants)
-
-    @staticmethod
-    def _wants(arrival):
-        """Whether a long message is brought here before its receive is called."""
-        return arrival.length <= EAGER and tag_of(arrival.type)[0] is not Kind.SYNCHRONOUS
+        self._waiting = []  # of those that have not been started, in their order
+        self._pump = None  # thread that starts them
+        self._keeper = Keeper(task, world.keepers(task.cab), lambda arrival: False)
 
     # -- its code ------------------------------------------------------------------------------------
     def enter(self):
@@ -150,6 +151,47 @@ class Process:
     def spend(self):
         """Charges for a call."""
         self.kernel.door.spend(self.kernel.costs.mpi_call)
+
+    def _room(self, handle):
+        """Whether a message may be copied into data memory: see SHARE. If nothing of ours is there, it may."""
+        if handle.length <= SHORT or handle.placed:
+            return True
+        memory = self.cab.memory
+        block = 1 << (handle.length - 1).bit_length()
+        return memory.used + block <= memory.size // SHARE or not any(
+            isinstance(each, Outgoing) and each.started for each in self.task.handles
+        )
+
+    async def post(self, handle):
+        """Begins to send a message, after those to the same rank that wait. Whether its bytes have been copied."""
+        behind = any(each.to is handle.to for each in self._waiting)
+        if behind or not self._room(handle):
+            self._waiting.append(handle)
+            if self._pump is None:
+                self._pump = self.spawn(self._send_waiting(), f"{self.task.name}: messages that wait to be sent")
+            return False
+        await handle.start()
+        return not handle.placed
+
+    def withdraw(self, handle):
+        """Takes a message back that waits. False if it does not wait."""
+        if handle not in self._waiting:
+            return False
+        self._waiting.remove(handle)
+        return True
+
+    async def _send_waiting(self):
+        """A thread: starts the messages that wait."""
+        inbox = self.task.inbox
+        try:
+            while self._waiting:
+                first = self._waiting[0]
+                await inbox.wait("memory", lambda: first not in self._waiting or self._room(first))
+                if first in self._waiting:
+                    await first.start()
+                    self._waiting.remove(first)
+        finally:
+            self._pump = None
 
     def leave(self, handle):
         """A handle of a send is not waited for; it goes on."""
