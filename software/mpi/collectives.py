@@ -5,10 +5,10 @@ forms (``forms.collective``). A communicator gives ``_collective(name, function)
 function(exchange)`` and returns its result, ``_icollective`` and ``_persistent``.
 """
 
-from .buffers import IN_PLACE, block, blocks, same_elements, typed_blocks
+from .buffers import block, blocks, same_elements, typed_blocks
 from .collective import between, within
 from .collective.sharing import allgather
-from .constants import PROC_NULL, ROOT
+from .constants import IN_PLACE, PROC_NULL, ROOT
 from .exception import ErrorClass, Exception
 from .forms import collective
 from .op import OPERATIONS
