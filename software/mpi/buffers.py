@@ -6,34 +6,12 @@ name a datatype for each rank as well. The results pack the elements into contig
 
 from operator import index
 
+from .constants import BOTTOM
 from .datatype import Datatype, datatype_of_code
 from .layout import Layout
 from .memory import flat_memory, from_address, has_memory
 
-__all__ = ["BOTTOM", "IN_PLACE", "Block", "block", "blocks", "same_elements", "typed_blocks"]
-
-
-class _Constant(int):
-    """MPI.BOTTOM, MPI.IN_PLACE: constants with a name that are no buffers."""
-
-    def __new__(cls, name, value):
-        self = super().__new__(cls, value)
-        self.name = name
-        return self
-
-    def __repr__(self):
-        return self.name
-
-    def __reduce__(self):
-        return self.name
-
-    def __bool__(self):
-        return False
-
-
-_Constant.__module__ = "mpi4py.MPI"
-BOTTOM = _Constant("BOTTOM", 0)
-IN_PLACE = _Constant("IN_PLACE", -1)
+__all__ = ["Block", "block", "blocks", "same_elements", "typed_blocks"]
 
 
 class _AllMemory:

@@ -8,12 +8,14 @@ from enum import IntEnum
 __all__ = [
     "ANY_SOURCE",
     "ANY_TAG",
+    "BOTTOM",
     "CART",
     "CONGRUENT",
     "Combiner",
     "DIST_GRAPH",
     "GRAPH",
     "IDENT",
+    "IN_PLACE",
     "MAX_INFO_KEY",
     "MAX_INFO_VAL",
     "MAX_OBJECT_NAME",
@@ -28,6 +30,8 @@ __all__ = [
     "TYPECLASS_REAL",
     "UNDEFINED",
     "UNEQUAL",
+    "UNWEIGHTED",
+    "WEIGHTS_EMPTY",
 ]
 
 UNDEFINED = -32766
@@ -69,3 +73,29 @@ class Combiner(IntEnum):
     F90_INTEGER = 15
     F90_REAL = 16
     F90_COMPLEX = 17
+
+
+class _Named(int):
+    """A constant with a name, which stands in the place of a buffer or of a list."""
+
+    __module__ = "mpi4py.MPI"
+
+    def __new__(cls, name, value):
+        self = super().__new__(cls, value)
+        self.name = name
+        return self
+
+    def __repr__(self):
+        return self.name
+
+    def __reduce__(self):
+        return self.name
+
+    def __bool__(self):
+        return False
+
+
+BOTTOM = _Named("BOTTOM", 0)
+IN_PLACE = _Named("IN_PLACE", -1)
+UNWEIGHTED = _Named("UNWEIGHTED", 10)
+WEIGHTS_EMPTY = _Named("WEIGHTS_EMPTY", 11)

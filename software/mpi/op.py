@@ -158,33 +158,33 @@ class Op(Handle):
     is_commutative = property(Is_commutative)
     is_predefined = property(lambda self: self.target is None or bool(self.target.name))
 
-    def combination(self, datatype, count):
-        """A function of the packed bytes of ``count`` elements of two processes, the one with the lower rank first.
+    def combination(self, datatype):
+        """A function of the packed bytes of as many elements of two processes, the one with the lower rank first.
 
         It returns the packed bytes of the result.
         """
         operation = self._operation
         name, kind = operation.name, datatype.target
         if not name:
-            return lambda one, other: _by_program(operation.function, datatype, count, one, other)
+            return lambda one, other: _by_program(operation.function, datatype, one, other)
         if name in ("REPLACE", "NO_OP"):
             return operation.function
         if name in ("MAXLOC", "MINLOC"):
             if not datatype.pair:
                 raise _refused(name, datatype)
             return lambda one, other: combine_pairs(name, kind.pair, one, other)
-        letter = kind.char
-        if name[0] == "L" and kind.logical:
-            pass
+        if kind.logical:
+            fits = name[0] == "L"
         elif kind.name in ("MPI_BYTE", "MPI_PACKED"):
-            if name[0] != "B" or kind.name == "MPI_PACKED":
-                raise _refused(name, datatype)
-        elif kind.logical or letter not in _LETTERS[name]:
+            fits = kind.name == "MPI_BYTE" and name[0] == "B"
+        else:
+            fits = kind.char in _LETTERS[name]
+        if not fits:
             raise _refused(name, datatype)
-        return lambda one, other: combine_numbers(name, letter, one, other)
+        return lambda one, other: combine_numbers(name, kind.char, one, other)
 
     def microseconds(self, datatype, count):
-        """CPU time that a combination of ``count`` elements is charged. A function of the program charges its own."""
+        """CPU time that a combination of ``count`` elements is charged; none for a function of the program."""
         if not self._operation.name:
             return 0
         return count * sum(items for _, _, items in datatype.layout.blocks) * _CYCLES / 16
@@ -194,13 +194,15 @@ class Op(Handle):
         result = block(inoutbuf, writable=True)
         given = block(inbuf)
         same_elements(given, result)
-        combine = self.combination(result.datatype, result.count)
-        result.unpack(combine(given.pack(), result.pack()))
+        combine = self.combination(result.datatype)
+        if result.nbytes:
+            result.unpack(combine(given.pack(), result.pack()))
 
 
-def _by_program(function, datatype, count, one, other):
+def _by_program(function, datatype, one, other):
     """Lays the bytes of both sides out as elements in memory, calls the program's function, packs the result."""
     layout = datatype.layout
+    count = len(one) // layout.size
     first, last = layout.span(count)
     base, length = -first, max(last, count * layout.extent) - first
     sides = []
