@@ -19,7 +19,7 @@ from .errors import DONE, WRONG, Interrupted, Unfinished, UsageError, explain
 
 __all__ = ["main", "SUBCOMMANDS"]
 
-SUBCOMMANDS = ("run", "simulate", "reproduce", "bench", "commands", "map", "verilog", "build", "doctor")
+SUBCOMMANDS = ("run", "mpirun", "simulate", "reproduce", "bench", "commands", "map", "verilog", "build", "doctor")
 
 
 class _Parser(argparse.ArgumentParser):

@@ -99,8 +99,8 @@ class Communicator:
         """The Nectarine Record of the peer of that rank. Exception (ERR_RANK) if there is none."""
         if not 0 <= rank < len(self.peers):
             raise Exception(
-                ErrorClass.ERR_RANK, f"{self.name or 'the communicator'} has the ranks 0 to {len(self.peers) - 1}, "
-                f"not {rank}"
+                ErrorClass.ERR_RANK,
+                f"{self.name or 'the communicator'} has the ranks 0 to {len(self.peers) - 1}, not {rank}",
             )
         return self.process.world.records[self.peers[rank]]
 

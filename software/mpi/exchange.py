@@ -91,7 +91,7 @@ class Exchange:
         self._code = _CODES.get(name, len(_CALLS) - 1)
 
     def __str__(self):
-        return self.name
+        return f"{self.name} of {self.communicator.name or f'a communicator of {self.size} ranks'}"
 
     # -- one to one ----------------------------------------------------------------------------------
     async def isend(self, data, to, phase=0):

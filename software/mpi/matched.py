@@ -4,13 +4,18 @@ from .constants import ANY_SOURCE, ANY_TAG, PROC_NULL
 from .exception import ErrorClass, Exception
 from .handle import Handle
 from .pending import Nothing, Receiving
-from .pickling import loaded
+from .pickling import pickle
 from .probing import probed
 from .process import blocked, caller
 from .request import Request
 from .spec import Room, to_receive
 
 __all__ = ["MESSAGE_NO_PROC", "MESSAGE_NULL", "Message"]
+
+
+def _loaded(data):
+    """The object of a message's bytes, by what the program has made of ``MPI.pickle``."""
+    return pickle.loads(data)
 
 
 class _Matched:
@@ -89,12 +94,12 @@ class Message(Handle):
     def recv(self, status=None):
         """The object that was sent."""
         self._room(bytearray())
-        return blocked(self._finished(self._receive("mrecv", Room(), loaded), status))
+        return blocked(self._finished(self._receive("mrecv", Room(), _loaded), status))
 
     def irecv(self):
         """Begins ``recv``. Returns a Request, whose ``wait`` gives the object."""
         self._room(bytearray())
-        return Request.of(blocked(self._receive("imrecv", Room(), loaded, early=True)))
+        return Request.of(blocked(self._receive("imrecv", Room(), _loaded, early=True)))
 
 
 MESSAGE_NULL = Message.nothing = Message.constant_of("MESSAGE_NULL", None)

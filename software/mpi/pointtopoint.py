@@ -12,13 +12,18 @@ from .matched import Message
 from .messages import Incoming, Outgoing, checked_tag
 from .package import rc
 from .pending import Both, Collective, Nothing, Persistent, Receiving, Sending
-from .pickling import loaded, pickle
+from .pickling import pickle
 from .probing import probed
 from .process import blocked
 from .request import Prequest, Request
 from .spec import load_room, to_receive, to_send
 
 __all__ = ["PointToPoint"]
+
+
+def _loaded(data):
+    """The object of a message's bytes, by what the program has made of ``MPI.pickle``."""
+    return pickle.loads(data)
 
 
 class _Mode(Enum):
@@ -118,7 +123,7 @@ class PointToPoint:
         return partial(receive, call, self.communicator, to_receive(buf, source), source, tag)
 
     def _object_receiver(self, call, buf, source, tag, receive=_receive_early, room=None):
-        return partial(receive, call, self.communicator, load_room(buf, room), source, tag, loaded)
+        return partial(receive, call, self.communicator, load_room(buf, room), source, tag, _loaded)
 
     def _begin(self, begin):
         return Request.of(blocked(begin()))
@@ -297,7 +302,9 @@ class PointToPoint:
     def irecv(self, buf=None, source=ANY_SOURCE, tag=ANY_TAG):
         """Begins ``recv``. Returns a Request, whose ``wait`` gives the object. ``buf``: room for so many bytes, or a
         buffer for them; by default ``mpi4py.rc.irecv_bufsz`` bytes."""
-        return self._begin(self._object_receiver("irecv", buf, source, tag, room=rc().irecv_bufsz))
+        return self._begin(
+            self._object_receiver("irecv", buf, source, tag, room=rc(self.communicator.process).irecv_bufsz)
+        )
 
     # -- attached buffers ----------------------------------------------------------------------------
     def Attach_buffer(self, buf):

@@ -11,6 +11,7 @@ from .communicator import Communicator
 from .envelope import CONTEXTS
 from .exception import ErrorClass, Exception
 from .messages import Outgoing
+from .package import rc
 from .python import Python
 
 __all__ = ["Process", "blocked", "caller", "running"]
@@ -29,11 +30,14 @@ def running():
     return _running
 
 
+_NOT_HERE = "a call of MPI is made by a rank of a program that 'nectar mpirun' runs, in the thread that runs it"
+
+
 def caller():
     """The Process that calls. ProgramError outside of any."""
     process = _running
-    if process is None or not in_plain_task():
-        raise ProgramError("MPI is for the ranks of a program that 'nectar mpirun' runs, in the threads of its own")
+    if process is None:
+        raise ProgramError(_NOT_HERE)
     if process.world.over:
         raise EndThread
     return process
@@ -41,6 +45,9 @@ def caller():
 
 def blocked(coroutine):
     """Runs a coroutine for the calling process, which blocks until it is over; returns what it gives."""
+    if not in_plain_task():
+        coroutine.close()
+        raise ProgramError(_NOT_HERE)
     return wait(coroutine)
 
 
@@ -62,6 +69,10 @@ class Process:
     initialized, finalized : bool
     buffer : object or None
         Attached for buffered sends.
+    keys : dict of int → object
+        Keys of attributes.
+    keyvals : int
+        Such keys so far.
     """
 
     __slots__ = (
@@ -76,6 +87,8 @@ class Process:
         "initialized",
         "finalized",
         "buffer",
+        "keys",
+        "keyvals",
         "_free",
         "_leaving",
         "_waiting",
@@ -93,8 +106,11 @@ class Process:
         everybody = tuple(range(world.size))
         self.comm_world = Communicator(self, _WORLD, everybody, name="MPI_COMM_WORLD")
         self.comm_self = Communicator(self, _SELF, (number,), name="MPI_COMM_SELF")
-        self.initialized = self.finalized = False
+        self.initialized = rc(self).initialize
+        self.finalized = False
         self.buffer = None
+        self.keys = {}
+        self.keyvals = 0
         self._free = (1 << CONTEXTS) - 1 & ~(1 << _WORLD | 1 << _SELF)
         self._leaving = []  # handles that nobody waits for
         self._waiting = []  # of those that have not been started, in their order

@@ -34,23 +34,19 @@ class Program:
     ----------
     path : str
         Its file, as it was named.
-    source : bytes
+    code : code
+        What it is compiled to.
     arguments : list of str
         Of its command line, without the program.
     packages : callable() → dict of str → module
         Makes the modules that each rank finds under these names, whatever is installed.
-
-    Raises
-    ------
-    SyntaxError, ValueError
-        If it is no Python program.
     """
 
-    def __init__(self, path, source, arguments, packages):
+    def __init__(self, path, code, arguments, packages):
         self.path = path
         self.argv = [path, *arguments]
         self.packages = packages
-        self.code = compile(source, path, "exec", dont_inherit=True)
+        self.code = code
         self.folder = os.path.dirname(os.path.abspath(path))
         self.own = {"__main__", *_STATEFUL}  # names of modules that each rank has for itself
         self._host = None  # what was there before the first rank
