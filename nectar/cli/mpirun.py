@@ -21,8 +21,8 @@ _VALUES = {
     **run.VALUES,
 }
 _VALUES["--topology"] = _VALUES["--topology"] | {
-    "help": f"what is wired to what, as for 'nectar run'; by default a CAB for each rank: on one HUB up to {_ON_A_HUB}, "
-    "then on a mesh of HUBs"
+    "help": "what is wired to what, as for 'nectar run'; by default a CAB for each rank: on one HUB up to "
+    f"{_ON_A_HUB}, then on a mesh of HUBs"
 }
 
 

@@ -96,4 +96,4 @@ def Flush_buffer():
 
 def Iflush_buffer():
     """Begins ``Flush_buffer``. Returns a Request."""
-    return Request.of(Collective(caller(), "Iflush_buffer", caller().left()))
+    return Request.of(Collective(caller(), "Iflush_buffer", caller().left))

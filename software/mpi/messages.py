@@ -85,7 +85,7 @@ class Outgoing(SendHandle):
         return self
 
     async def outcome(self):
-        """Waits until its data may be changed, and returns it. Exception (ERR_PROC_FAILED) if the receiver is not there any more."""
+        """Waits until its data may be changed. Exception (ERR_PROC_FAILED) if the receiver is not there any more."""
         try:
             await self.wait()
         except TaskError as error:

@@ -322,4 +322,4 @@ class PointToPoint:
     def Iflush_buffer(self):
         """Begins ``Flush_buffer``. Returns a Request."""
         process = self.communicator.process
-        return Request.of(Collective(process, "Iflush_buffer", process.left()))
+        return Request.of(Collective(process, "Iflush_buffer", process.left))

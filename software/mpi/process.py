@@ -1,6 +1,9 @@
 """A process of an MPI program: what one rank has."""
 
+import os
 import sys
+
+from greenlet import GreenletExit
 
 from ..errors import EndThread, ProgramError
 from ..kernel.plain import as_coroutine, in_plain_task, wait
@@ -48,7 +51,12 @@ def blocked(coroutine):
     if not in_plain_task():
         coroutine.close()
         raise ProgramError(_NOT_HERE)
-    return wait(coroutine)
+    process = _running
+    try:
+        return wait(coroutine)
+    except (EndThread, GreenletExit):
+        process.ended()
+        raise
 
 
 class Process:
@@ -159,9 +167,17 @@ class Process:
             await self.world.barrier(self)
         self.finalized = True
 
-    def spawn(self, coroutine, name):
-        """Runs a coroutine in a thread of its own, as code of this process."""
-        return self.kernel.spawn(_given, Scope(coroutine, self.enter), name=name)
+    def ended(self):
+        """It is ended from outside: it makes no more calls, and is not heard any more."""
+        self.world.over = True
+        sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for as long as its code runs
+
+    def spawn(self, function, name):
+        """Runs an async function without arguments in a thread of its own, as code of this process."""
+        return self.kernel.spawn(self._thread, function, name=name)
+
+    async def _thread(self, function):
+        await Scope(function(), self.enter)
 
     # -- messages ------------------------------------------------------------------------------------
     def spend(self):
@@ -184,7 +200,7 @@ class Process:
         if behind or not self._room(handle):
             self._waiting.append(handle)
             if self._pump is None:
-                self._pump = self.spawn(self._send_waiting(), f"{self.task.name}: messages that wait to be sent")
+                self._pump = self.spawn(self._send_waiting, f"{self.task.name}: messages that wait to be sent")
             return False
         await handle.start()
         return not handle.placed
@@ -235,10 +251,6 @@ class Process:
     def no_context(self):
         """What a process hears if its communicators are too many."""
         return Exception(ErrorClass.ERR_OTHER, f"a process has {CONTEXTS} communicators at most: free some")
-
-
-async def _given(scope):
-    return await scope
 
 
 def _over(handle):
