@@ -10,7 +10,7 @@ from .datalink.map import Map
 from .datalink.options import Options
 from .datalink.routes import Plan, Table, check
 from .door import BusError
-from .errors import CabStopped, NodeStopped, ProgramError, described
+from .errors import CabStopped, NodeStopped, ProgramError, UnfinishedRun, described
 from .faultlist import FaultList
 from .kernel.kernel import checked
 from .kernel.plain import as_coroutine
@@ -18,6 +18,7 @@ from .kernel.thread import words
 from .machine import QUIET, TIME, Capability, node_name, require
 from .node.node import Node
 from .times import time_text
+from .unfinished import told
 
 __all__ = ["System"]
 
@@ -303,8 +304,8 @@ class System:
     async def run(self, max_time_ps=None):
         """Runs until every spawned task has ended, daemons excepted; these go on in the next run.
 
-        Raises ProgramError when a task ends with an exception (its cause), when nothing can happen any more although
-        tasks wait, or when ``max_time_ps`` picoseconds of simulated time have passed since the call."""
+        Raises ProgramError when a task ends with an exception (its cause); UnfinishedRun when nothing can happen any
+        more although tasks wait, or when ``max_time_ps`` picoseconds of simulated time have passed since the call."""
         tasks = self._tasks
         until = self._limit_ps
         if max_time_ps is not None:
@@ -321,9 +322,9 @@ class System:
             self._runs = False
         self.check()
         if outcome == QUIET:
-            raise ProgramError(f"nothing can happen any more at {self._time()}: {self._waiting()}")
+            raise UnfinishedRun(f"nothing can happen any more at {self._time()}{told(tasks, tasks.values())}")
         if outcome == TIME:
-            raise ProgramError(f"the time limit was reached at {self._time()}: {self._waiting()}")
+            raise UnfinishedRun(f"the time limit was reached at {self._time()}{told(tasks, tasks.values())}")
 
     def _computers(self):
         """All that run software: CABs and nodes."""
@@ -339,12 +340,6 @@ class System:
 
     def _time(self):
         return time_text(self.machine.time_ps)
-
-    def _waiting(self):
-        """Who waits for what, in words."""
-        return "; ".join(
-            f"{words(thread.name)} on {cab.name} waits for {thread.waits_for}" for thread, cab in self._tasks.items()
-        )
 
     def check(self):
         """Raises ProgramError if something went wrong on a CAB or a node.

@@ -15,11 +15,11 @@ import sys
 import traceback
 
 from .. import __version__
-from .errors import DONE, WRONG, Interrupted, UsageError, explain
+from .errors import DONE, WRONG, Interrupted, Unfinished, UsageError, explain
 
 __all__ = ["main", "SUBCOMMANDS"]
 
-SUBCOMMANDS = ("run", "simulate", "reproduce", "bench", "commands", "map", "verilog", "build", "doctor")
+SUBCOMMANDS = ("run", "mpirun", "simulate", "reproduce", "bench", "commands", "map", "verilog", "build", "doctor")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -82,9 +82,10 @@ def _catch_signals():
             signal.signal(number, _on_signal)
 
 
-def _complain(message):
+def _complain(message, lines=()):
+    """One line of error; ``lines`` of a list may stand below it."""
     with contextlib.suppress(OSError):  # the terminal has gone
-        print(f"nectar: {' '.join(message.split())}", file=sys.stderr)
+        print(f"nectar: {' '.join(message.split())}", *lines, sep="\n", file=sys.stderr)
 
 
 def _silence_output():
@@ -106,7 +107,11 @@ def _execute(arguments):
             error = Interrupted.of(error)
             _complain(str(error))
             return error.status
-        _complain(explain(error))
+        if isinstance(error, Unfinished):
+            first, *lines = str(error).splitlines()
+            _complain(first, lines)
+        else:
+            _complain(explain(error))
         return getattr(error, "status", WRONG)
 
 

@@ -99,6 +99,7 @@ class Awaits:
 
 def _in_async(file, line):
     """Whether that line of a program stands in an async function."""
+    linecache.checkcache(file)
     lines = linecache.getlines(file)
     if not lines:
         return True

@@ -2,7 +2,7 @@
 
 import traceback
 
-__all__ = ["DONE", "FAILED", "WRONG", "INTERRUPTED", "UsageError", "Interrupted", "explain", "place"]
+__all__ = ["DONE", "FAILED", "WRONG", "INTERRUPTED", "UsageError", "Unfinished", "Interrupted", "explain", "place"]
 
 #: Everything was done.
 DONE = 0
@@ -18,6 +18,16 @@ class UsageError(Exception):
     """What the user gave cannot be used; the message says why and what to do. ``status``: the exit code."""
 
     status = WRONG
+
+    def more(self, text):
+        """The same with ``text`` behind its message."""
+        return type(self)(f"{self}{text}")
+
+
+class Unfinished(UsageError):
+    """A program's tasks cannot go on. The message may have several lines: who waits for what."""
+
+    status = FAILED
 
 
 class Interrupted(KeyboardInterrupt):

@@ -13,7 +13,7 @@ from ..live import telling
 from .arguments import Arguments, meant
 from .awaits import Awaits
 from .board import boards_of
-from .errors import DONE, FAILED, Interrupted, UsageError
+from .errors import DONE, FAILED, Interrupted, Unfinished, UsageError
 from .program import Program
 from .results import Result, check_target, save_json
 from .sizes import octets, size_text
@@ -28,7 +28,7 @@ ROUTES = ("given", "discovered")
 #: What ends a recording that nobody looks after.
 WAVE_LIMIT = "1G"
 #: Options that take a value, as argparse wants them.
-_VALUES = {
+VALUES = {
     "--topology": {
         "metavar": "T",
         "help": "what is wired to what: hub:N, chain:NxK, mesh:RxCxK (K CABs on a "
@@ -97,22 +97,27 @@ def configure(parser):
     """Options of ``nectar run``."""
     parser.usage = "nectar run [options] PROGRAM.py [options] [arguments of the program]"
     parser.add_argument("program", metavar="PROGRAM.py", help="the program; docs/software.md tells how to write one")
-    for name, how in _VALUES.items():
+    add_options(parser, VALUES)
+
+
+def add_options(parser, values):
+    """Adds options that take a value, by name, and those that take none."""
+    for name, how in values.items():
         parser.add_argument(name, **how)
     for name, how in _FLAGS.items():
         parser.add_argument(name, action="store_true", **how)
 
 
-def parse(parser, arguments):
-    """Tells our options from what is the program's."""
+def parse(parser, arguments, values=VALUES):
+    """Tells our options from what is the program's. ``values``: options that take a value."""
     own, program, rest = [], [], []
-    known = [*_VALUES, *_FLAGS, "--debug"]
+    known = [*values, *_FLAGS, "--debug"]
     words = iter(arguments)
     for word in words:
         name, equals, _ = word.partition("=")
         if word == "--":
             rest += words
-        elif name in _VALUES:
+        elif name in values:
             value = None if equals else next(words, None)
             own.append(word if value is None else f"{word}={value}")
         elif word in _FLAGS or word == "--debug" or not program and word in ("-h", "--help"):
@@ -136,13 +141,14 @@ def parse(parser, arguments):
     return options
 
 
-def execute(options):
-    """Runs the program to its end; what it reported decides the exit code."""
+def execute(options, load=Program):
+    """Runs the program to its end; what it reported decides the exit code. ``load``: makes a ProgramFile with ``run``
+    of the path of a program."""
     with Awaits() as awaits:
-        return _execute(options, awaits)
+        return _execute(options, load, awaits)
 
 
-def _execute(options, awaits):
+def _execute(options, load, awaits):
     from ..software.errors import ProgramError
 
     if options.backend not in BACKENDS:
@@ -155,7 +161,7 @@ def _execute(options, awaits):
     faults = _faults(options)
     waves = _waves(options)
     _check_apart(options)
-    program = Program(options.program)
+    program = load(options.program)
     boards = boards_of(options)
     topology, profile = _shape(options, program) if boards is None else (None, None)
     for name in waves["wave_boards"] or ():
@@ -179,8 +185,7 @@ def _execute(options, awaits):
         if options.waves is None:
             raise
         _close(options, system)
-        told = f"; waveforms up to then are in {options.waves}"
-        raise (error.more(told) if isinstance(error, Interrupted) else UsageError(f"{error}{told}")) from error
+        raise error.more(f"; waveforms up to then are in {options.waves}") from error
     finally:
         _close(options, system)
     awaits.check()
@@ -355,7 +360,7 @@ def _system(options, program, topology, profile, waves, max_time):
 
 def _run(options, program, system, stall):
     """Runs ``main``, and says where the program stood if it does not come to its end."""
-    from ..software.errors import CableError
+    from ..software.errors import CableError, UnfinishedRun
 
     def stuck(frame):
         where = program.line(frame)
@@ -376,6 +381,8 @@ def _run(options, program, system, stall):
         raise
     except CableError as error:
         raise UsageError(str(error)) from error
+    except UnfinishedRun as error:
+        raise Unfinished(str(error)) from error
     except SystemExit as error:
         if error.code not in (None, 0):
             raise UsageError(

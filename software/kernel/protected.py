@@ -59,6 +59,8 @@ class ProtectedTask:
         Whether the CPU runs its own code, and not the kernel's for it.
     dead : BaseException or None
         What has ended it.
+    coroutine : coroutine or None
+        Its own code, once it has begun.
     """
 
     __slots__ = (
@@ -74,6 +76,7 @@ class ProtectedTask:
         "things",
         "user",
         "dead",
+        "coroutine",
         "_domains",
         "_task",
         "_args",
@@ -92,7 +95,7 @@ class ProtectedTask:
         self.boxes = []
         self.things = []
         self.user = False
-        self.dead = None
+        self.dead = self.coroutine = None
         self._domains = cab.domains
         self._task = task
         self._args = args
@@ -103,7 +106,8 @@ class ProtectedTask:
         self.domain = await self._domains.get()
         try:
             args = [self._show(self, each) for each in self._args]
-            result = await _Code(self, as_coroutine(self._task, self._show(self, self.cab), *args))
+            self.coroutine = as_coroutine(self._task, self._show(self, self.cab), *args)
+            result = await _Code(self, self.coroutine)
         except GeneratorExit:  # all is closed: nobody would carry out what is awaited
             raise
         except BaseException:

@@ -242,7 +242,9 @@ class Inbox:
         """Waits until ``ready()``, ``timeout`` CPU cycles at most (TimedOut). ``what`` is shown of a thread that waits
         for ever."""
         kernel = self.kernel
-        while not ready():
-            entry = kernel.current, ready
-            self.waiting.append(entry)
-            await kernel.block(what, lambda: self.waiting.remove(entry), timeout=timeout)
+        thread = kernel.current
+        with thread.calling(what):
+            while not ready():
+                entry = thread, ready
+                self.waiting.append(entry)
+                await kernel.block(what, lambda: self.waiting.remove(entry), timeout=timeout)

@@ -132,7 +132,8 @@ class Sending:
         self.handles = handles
 
     def __str__(self):
-        return f"{self.call}: {', '.join(map(str, self.handles))}"
+        to = [handle.to.name for handle in self.handles]
+        return f"{self.call} of type {self.handles[0].type} to {to[0] if len(to) == 1 else f'{len(to)} processes'}"
 
     @property
     def ready(self):
@@ -144,5 +145,6 @@ class Sending:
 
     async def outcome(self):
         """Waits until all have left. Raises the error of the first that never will."""
-        for handle in self.handles:
-            await handle.wait()
+        with self.handles[0].task.cab.kernel.current.calling(self):
+            for handle in self.handles:
+                await handle.wait()

@@ -7,9 +7,9 @@ Source: P. Pierce, "The NX/2 Operating System" (1988), section 4: names, paramet
 from ..errors import ProgramError
 from ..kernel.plain import as_coroutine, blocking
 from ..nectarine.buffer import Buffer
+from ..nectarine.keeper import Keeper
 from ..nectarine.options import SHORT
 from .globals import GlobalCalls
-from .keeper import Keeper
 from .messages import ANYONE, Receipt, Receiving, Sending, buffer_of, selector_of, type_of, words_of
 
 __all__ = ["Process"]

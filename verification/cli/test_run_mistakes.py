@@ -186,7 +186,7 @@ def test_whatever_looks_at_arguments_is_noticed(look):
         (
             program("x = cab.datagram.send((2, 1), b'x'); " + WAITS, WAITS),
             rf"program\.py:5: {MISSING} Datagram\.send, which has done nothing; then: nothing can happen any more at "
-            ".*: task job 1 on CAB1 waits .*",
+            ".*, where task job 1 on CAB1 waits .*",
             "",
         ),
         (
@@ -296,8 +296,8 @@ def test_a_finally_that_awaits_in_a_task_that_still_waits_runs_up_to_there(run, 
     spawned = f'"CAB1", job, daemon=True, protected={protected}'
     text = program(AWAITS_AGAIN, "await cab.sleep(1000)").replace('"CAB1", job', spawned)
     assert run(text) == (0, "done\ninner\nouter\n", "")
-    line, out = refused(text, "--max-time", "900us", status=2)
-    assert line == "the time limit was reached at 900.000 us: task other 1 on CAB2 waits for a timer"
+    line, out = refused(text, "--max-time", "900us", status=1)
+    assert line == "the time limit was reached at 900.000 us: task other 1 on CAB2 waits for a timer (program.py:26)"
     assert out == "inner\nouter\n"
 
 
@@ -360,8 +360,8 @@ def test_a_wrong_call_is_told_with_its_line_and_what_to_write(refused, job, line
 
 def test_a_message_says_task_once_and_times_in_the_unit_that_suits_them(refused):
     text = program("while True: await cab.sleep(1_000_000)", "pass").replace("job", "task")
-    line, _ = refused(text, "--max-time", "100s", status=2)
-    assert line == "the time limit was reached at 100.000 s: task 1 on CAB1 waits for a timer"
+    line, _ = refused(text, "--max-time", "100s", status=1)
+    assert line == "the time limit was reached at 100.000 s: task 1 on CAB1 waits for a timer (program.py:5)"
     line, _ = refused(program("raise ValueError('boo')", "pass").replace("job", "task"), status=2)
     assert re.fullmatch(r"task 1 on CAB1 failed at [\d.]+ ns: ValueError: boo \(program\.py:5\)", line), line
 

@@ -1,0 +1,345 @@
+"""Communicators: groups of processes that send each other messages apart from all others. Names are mpi4py's."""
+
+from struct import Struct
+from zlib import crc32
+
+from .attributes import WithAttributes, copied, deleted
+from .collectives import Collectives
+from .communicator import Communicator, Predefined
+from .constants import CONGRUENT, IDENT, MAX_OBJECT_NAME, PROC_NULL, SIMILAR, UNDEFINED, UNEQUAL
+from .errhandler import WithErrhandler
+from .exception import ErrorClass, Exception
+from .exchange import Exchange
+from .group import Group
+from .handle import Handle
+from .info import INFO_NULL, Info
+from .making import agree, made
+from .pending import Collective, Persistent
+from .pointtopoint import PointToPoint
+from .prefixes import Prefixes
+from .process import blocked, caller
+from .request import Prequest, Request
+from .topologies import Neighborhood, OfCart, OfDistGraph, OfGraph, WithTopologies
+
+__all__ = [
+    "COMMS",
+    "COMM_TYPES",
+    "Cartcomm",
+    "Comm",
+    "Distgraphcomm",
+    "Graphcomm",
+    "Intercomm",
+    "Intracomm",
+    "Topocomm",
+]
+
+#: Ways of ``Split_type``.
+COMM_TYPES = {
+    f"COMM_TYPE_{name}": number
+    for number, name in enumerate(("SHARED", "HW_GUIDED", "HW_UNGUIDED", "RESOURCE_GUIDED"), 1)
+}
+#: What ranks give to ``Split``: color, key.
+_SPLIT = Struct(">ii")
+#: The kind of resource of ranks on one CAB, and the key of an Info under which it stands.
+_RESOURCE, _SHARED = "mpi_hw_resource_type", "mpi_shared_memory"
+
+
+def _not_there(name):
+    def call(self, *args, **options):
+        raise NotImplementedError(f"{type(self).__name__}.{name}")
+
+    call.__name__ = name
+    call.__doc__ = "Not there: NotImplementedError."
+    return call
+
+
+class Comm(PointToPoint, Collectives, WithAttributes, WithErrhandler, Handle):
+    """A communicator. Its calls are made by the ranks of a program.
+
+    Raises
+    ------
+    Exception
+        ERR_COMM if the communicator is null or has been freed.
+    """
+
+    @property
+    def communicator(self):
+        """What the handle stands for in the calling process."""
+        caller()
+        if self.target is None:
+            raise Exception(ErrorClass.ERR_COMM, "the communicator is null")
+        return self.target.of_caller()
+
+    # -- collective calls, for ``collectives`` ---------------------------------------------------------
+    def _collective(self, name, function):
+        """Runs ``await function(exchange)`` and returns its result."""
+        communicator = self.communicator
+        exchange = Exchange(communicator, name)
+        communicator.process.spend()
+        return blocked(_named(exchange, function))
+
+    def _icollective(self, name, function):
+        """Begins the same in a thread of its own. Returns a Request."""
+        communicator = self.communicator
+        communicator.process.spend()
+        exchange = Exchange(communicator, name)
+        return Request.of(Collective(communicator.process, str(exchange), function(exchange)))
+
+    def _persistent(self, name, function):
+        """A Prequest that begins the same each time it is started."""
+        communicator = self.communicator
+        communicator.process.spend()
+
+        async def begin():
+            exchange = Exchange(communicator, name)
+            return Collective(communicator.process, str(exchange), function(exchange))
+
+        return Prequest.of(Persistent(communicator.process, begin))
+
+    # -- what it is ------------------------------------------------------------------------------------
+    def Get_size(self):
+        """Number of its processes; of an intercommunicator those of the local group."""
+        return len(self.communicator.members)
+
+    def Get_rank(self):
+        """Rank of the calling process."""
+        return self.communicator.rank
+
+    def Get_group(self):
+        """The Group of its processes; of an intercommunicator the local one."""
+        return Group.of_processes(self.communicator.members)
+
+    size, rank, group = property(Get_size), property(Get_rank), property(Get_group)
+
+    def Is_inter(self):
+        """Whether it is an intercommunicator."""
+        return self.communicator.remote is not None
+
+    def Is_intra(self):
+        """Whether it is no intercommunicator."""
+        return not self.Is_inter()
+
+    is_inter, is_intra = property(Is_inter), property(Is_intra)
+
+    def Get_topology(self):
+        """CART, GRAPH, DIST_GRAPH, or UNDEFINED."""
+        topology = self.communicator.topology
+        return UNDEFINED if topology is None else topology.kind
+
+    topology = property(Get_topology)
+    is_topo = property(lambda self: self.topology != UNDEFINED)
+
+    def Compare(self, comm):
+        """IDENT: the same; CONGRUENT: the same processes in the same order; SIMILAR: in another order; else UNEQUAL."""
+        ours, theirs = self.communicator, comm.communicator
+        if ours is theirs:
+            return IDENT
+        if (ours.remote is None) is not (theirs.remote is None):
+            return UNEQUAL
+        pairs = [(ours.members, theirs.members), (ours.remote or (), theirs.remote or ())]
+        if all(one == other for one, other in pairs):
+            return CONGRUENT
+        return SIMILAR if all(sorted(one) == sorted(other) for one, other in pairs) else UNEQUAL
+
+    def Get_name(self):
+        """Its name."""
+        return "MPI_COMM_NULL" if self.target is None else self.communicator.name
+
+    def Set_name(self, name):
+        """Gives it a name, which errors tell."""
+        self.communicator.name = name[: MAX_OBJECT_NAME - 1]
+
+    name = property(Get_name, Set_name)
+
+    def Get_info(self):
+        """An Info with the hints that were given."""
+        return Info.Create(self.communicator.info)
+
+    def Set_info(self, info):
+        """Sets hints, which have no effect."""
+        self.communicator.info.update(info.items())
+
+    info = property(Get_info, Set_info)
+
+    @classmethod
+    def Get_parent(cls):
+        """The intercommunicator to the processes that have spawned these: a null one."""
+        return Intercomm()
+
+    # -- others made of it -----------------------------------------------------------------------------
+    async def _duplicate(self, exchange, info):
+        """The Communicator of a duplicate, without attributes."""
+        old = exchange.communicator
+        _, context = await agree(exchange)
+        new = made(old.process, context, old.members, old.name, old.remote)
+        new.topology = old.topology
+        new.info = dict(old.info) if info is None else dict(info.items())
+        return new
+
+    def Dup(self, info=None):
+        """A duplicate, with attributes as their keys say. ``info``: its hints; by default those of this one."""
+        comm = type(self).of(self._collective("Dup", lambda exchange: self._duplicate(exchange, info)))
+        copied(self, comm)
+        return comm
+
+    def Dup_with_info(self, info):
+        """A duplicate with these hints."""
+        return self.Dup(info)
+
+    Clone = Dup
+
+    def Idup(self, info=None):
+        """Begins ``Dup``. Returns the duplicate, which may be used when the request is over, and a Request."""
+        comm = type(self)()
+
+        async def run(exchange):
+            comm.target = await self._duplicate(exchange, info)
+            copied(self, comm)
+
+        return comm, self._icollective("Idup", run)
+
+    def Idup_with_info(self, info):
+        """As ``Idup``, with these hints."""
+        return self.Idup(info)
+
+    def Create(self, group):
+        """A communicator of the processes of a group, a subset of this one's; null for others."""
+        members = group.processes
+
+        async def run(exchange):
+            _, context = await agree(exchange)
+            process = exchange.communicator.process
+            return made(process, context, members) if process.number in members else None
+
+        communicator = self.communicator
+        if not set(members) <= set(communicator.members):
+            raise Exception(ErrorClass.ERR_GROUP, "the group has processes that do not belong to the communicator")
+        return Intracomm.of(self._collective("Create", run))
+
+    def Split(self, color=0, key=0):
+        """A communicator of the ranks that give the same color, in the order of their keys and ranks.
+
+        ``color``: 0 or more; UNDEFINED: the rank gets a null communicator."""
+        return self._split("Split", color, key)
+
+    def _split(self, call, color, key):
+        if color != UNDEFINED and color < 0:
+            raise Exception(ErrorClass.ERR_ARG, f"a color is 0 or more, or UNDEFINED, not {color}")
+
+        async def run(exchange):
+            communicator = exchange.communicator
+            given, context = await agree(exchange, _SPLIT.pack(color, key))
+            if color == UNDEFINED:
+                return None
+            told = [(*_SPLIT.unpack(each), rank) for rank, each in enumerate(given)]
+            ranks = [rank for _, rank in sorted((key, rank) for other, key, rank in told if other == color)]
+            return made(communicator.process, context, [communicator.members[rank] for rank in ranks])
+
+        return Intracomm.of(self._collective(call, run))
+
+    def Split_type(self, split_type, key=0, info=INFO_NULL):
+        """A communicator of the ranks that share something: COMM_TYPE_SHARED, a CAB.
+
+        The other types need an Info with ``mpi_hw_resource_type``; only ``mpi_shared_memory`` is known, the same. For
+        others the communicator is null."""
+        guided = split_type in (COMM_TYPES["COMM_TYPE_HW_GUIDED"], COMM_TYPES["COMM_TYPE_RESOURCE_GUIDED"])
+        shared = split_type == COMM_TYPES["COMM_TYPE_SHARED"] or guided and info.get(_RESOURCE) == _SHARED
+        return self._split("Split_type", self.communicator.process.cab.id if shared else UNDEFINED, key)
+
+    def Free(self):
+        """Frees it; the handle is null then. Its attributes are deleted."""
+        communicator = self.communicator
+        if communicator.constant or communicator in (communicator.process.comm_world, communicator.process.comm_self):
+            raise Exception(ErrorClass.ERR_COMM, "COMM_WORLD and COMM_SELF cannot be freed")
+        deleted(self)
+        communicator.freed = True
+        communicator.process.give_context(communicator.context)
+        self.target = None
+
+    # -- the end ---------------------------------------------------------------------------------------
+    def Abort(self, errorcode=0):
+        """Ends all ranks; the exit code of the run is ``errorcode``, or 1 if that is 0."""
+        process = caller()
+        process.world.aborted(process, errorcode)
+
+    Disconnect = Free
+
+
+for _name in ("Agree", "Iagree", "Shrink", "Ishrink", "Revoke", "Is_revoked", "Get_failed", "Ack_failed", "Join"):
+    setattr(Comm, _name, _not_there(_name))
+
+
+async def _named(exchange, function):
+    with exchange.communicator.process.kernel.current.calling(exchange):
+        return await function(exchange)
+
+
+class Intracomm(WithTopologies, Prefixes, Comm):
+    """A communicator of one group of processes."""
+
+    def Create_group(self, group, tag=0):
+        """As ``Create``; only the processes of the group make the call. ``tag`` tells such calls from each other."""
+        return self._of_group("Create_group", self.communicator, group, tag)
+
+    @classmethod
+    def Create_from_group(cls, group, stringtag="org.mpi4py", info=INFO_NULL, errhandler=None):
+        """A communicator of the processes of a group, each of which makes the call."""
+        tag = crc32(stringtag.encode())
+        return cls._of_group("Create_from_group", caller().comm_world, group, tag)
+
+    @classmethod
+    def _of_group(cls, call, communicator, group, tag):
+        process, members = communicator.process, group.processes
+        if process.number not in members:
+            return Intracomm()
+        among = Communicator(process, communicator.context, members)
+        among.collectives = tag
+
+        async def run():
+            _, context = await agree(Exchange(among, call))
+            return made(process, context, members)
+
+        process.spend()
+        return Intracomm.of(blocked(run()))
+
+
+for _name in ("Accept", "Connect", "Spawn", "Spawn_multiple", "Create_intercomm"):
+    setattr(Intracomm, _name, _not_there(_name))
+
+
+class Topocomm(Neighborhood, Intracomm):
+    """A communicator whose ranks have neighbors."""
+
+
+class Cartcomm(OfCart, Topocomm):
+    """A communicator whose ranks form a grid."""
+
+
+class Graphcomm(OfGraph, Topocomm):
+    """A communicator whose ranks form a graph."""
+
+
+class Distgraphcomm(OfDistGraph, Topocomm):
+    """A communicator whose ranks form a graph of which each knows its part."""
+
+
+class Intercomm(Comm):
+    """A communicator of two groups of processes: messages go from one to the other."""
+
+    def Get_remote_size(self):
+        """Number of processes of the other group."""
+        return len(self.communicator.peers)
+
+    def Get_remote_group(self):
+        """The Group of the other processes."""
+        return Group.of_processes(self.communicator.peers)
+
+    remote_size, remote_group = property(Get_remote_size), property(Get_remote_group)
+
+
+COMMS = {
+    "COMM_NULL": Comm.constant_of("COMM_NULL", None),
+    "COMM_WORLD": Intracomm.constant_of("COMM_WORLD", Predefined(lambda: caller().comm_world)),
+    "COMM_SELF": Intracomm.constant_of("COMM_SELF", Predefined(lambda: caller().comm_self)),
+}
+Comm.nothing = COMMS["COMM_NULL"]

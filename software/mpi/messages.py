@@ -1,0 +1,182 @@
+"""Messages of MPI as handles of Nectarine: sends and receives that are under way, in the calls' own words."""
+
+from ..errors import TaskError
+from ..nectarine.buffer import Buffer
+from ..nectarine.handle import ReceiveHandle, SendHandle
+from ..nectarine.inbox import Sources
+from ..nectarine.options import SHORT
+from .constants import ANY_SOURCE, ANY_TAG
+from .envelope import TAG_UB, Kind, packed, selector, tag_of
+from .exception import ErrorClass, Exception
+
+__all__ = ["Incoming", "Outgoing", "checked_tag", "failed", "sources_of"]
+
+_ANYONE = Sources(None, "any rank")
+
+
+def sources_of(communicator, source):
+    """What Nectarine takes as sources for messages of that rank, or of ANY_SOURCE."""
+    if source == ANY_SOURCE:
+        return _ANYONE
+    return Sources(frozenset([communicator.record(source).place]), f"rank {source}")
+
+
+def checked_tag(tag, other=None):
+    """Exception (ERR_TAG) if it is no tag, nor ``other``."""
+    if tag != other and not 0 <= tag <= TAG_UB:
+        raise Exception(ErrorClass.ERR_TAG, f"a tag is 0 to {TAG_UB}, not {tag}")
+
+
+def failed(handle, error):
+    """What a process hears of a message whose other process is not there."""
+    return Exception(ErrorClass.ERR_PROC_FAILED, f"{handle}: {error}")
+
+
+class Outgoing(SendHandle):
+    """A message on its way out.
+
+    Parameters
+    ----------
+    call : str
+        Name of the call.
+    communicator : Communicator
+    rank : int
+        Of the receiver.
+    data : bytes-like or Buffer
+    kind : Kind
+    tag : int
+
+    Members
+    -------
+    placed : bool
+        Whether the data are in the data memory of the CAB, and sent from there.
+    started : bool
+    """
+
+    __slots__ = ("call", "rank", "tag", "placed", "started", "_data")
+
+    def __init__(self, call, communicator, rank, data, kind, tag):
+        super().__init__(
+            communicator.process.task, communicator.record(rank), data, packed(communicator.context, kind, tag)
+        )
+        self.call = call
+        self.rank = rank
+        self.tag = tag
+        self.placed = isinstance(data, Buffer)
+        self.started = False
+        self._data = data
+
+    def __str__(self):
+        return f"{self.call} to rank {self.rank}, tag {self.tag}"
+
+    @property
+    def short(self):
+        """Whether it is a short message of Nectarine, of which nobody tells when it was taken."""
+        return self.length <= SHORT
+
+    async def start(self):
+        """Begins to send it. Returns the handle."""
+        data, self._data = self._data, None
+        self.started = True
+        try:
+            await self.begin(data)
+        except TaskError as error:
+            raise failed(self, error) from error
+        return self
+
+    async def outcome(self):
+        """Waits until its data may be changed, and returns it. Exception (ERR_PROC_FAILED) if the receiver is not there any more."""
+        try:
+            await self.wait()
+        except TaskError as error:
+            raise failed(self, error) from error
+
+
+class Incoming(ReceiveHandle):
+    """A message that a process wants.
+
+    Parameters
+    ----------
+    call : str
+    communicator : Communicator
+    source, tag : int
+        ANY_SOURCE, ANY_TAG: any.
+    room : int or None
+        Bytes that there is room for; None: as many as there are. A longer message is dropped, and the error of the
+        handle is Exception (ERR_TRUNCATE).
+    buffer : Buffer or None
+        Where its bytes are to be; None: in ``data``.
+    types : callable or None
+        As ``type`` of a receive of Nectarine; None: messages of the program of that tag.
+    """
+
+    __slots__ = ("call", "communicator", "rank", "tag", "room")
+
+    def __init__(self, call, communicator, source, tag, room=None, buffer=None, types=None):
+        self.call = call
+        self.communicator = communicator
+        self.rank = source
+        self.tag = tag
+        self.room = room
+        types = types or selector(communicator.context, None if tag == ANY_TAG else tag)
+        super().__init__(communicator.process.task, buffer, sources_of(communicator, source), types)
+
+    def __str__(self):
+        source = "any rank" if self.rank == ANY_SOURCE else f"rank {self.rank}"
+        tag = "any tag" if self.tag == ANY_TAG else f"tag {self.tag}"
+        return f"{self.call} from {source}, {tag}"
+
+    @property
+    def sent_tag(self):
+        """Tag of the message that has come."""
+        return tag_of(self.type)[1]
+
+    def most(self, buffer):
+        """A message of any length is taken: see ``room``."""
+        return None
+
+    def aim(self, call, room, buffer):
+        """Says where the bytes of a message that it has, and has not fetched, are to be."""
+        self.call = call
+        self.room = room
+        if buffer is not None:
+            buffer.hold()
+            self._buffer = buffer
+
+    async def _fetch(self):
+        arrival = self._receive.arrival
+        if arrival is not None:
+            await self._answer(arrival)
+            if self._too_long(arrival.length) and self._buffer is not None:
+                self._buffer.release()
+                self._buffer = None
+        await super()._fetch()
+
+    async def _answer(self, arrival):
+        """Tells the sender of a short synchronous message that it was taken; of a long one the pull tells."""
+        kind, tag = tag_of(arrival.type)
+        if kind is Kind.SYNCHRONOUS and arrival.length <= SHORT:
+            rank = self.communicator.rank_of(arrival.source)
+            self.communicator.process.leave(
+                await Outgoing(f"the answer to {self}", self.communicator, rank, b"", Kind.TAKEN, tag).start()
+            )
+
+    def _too_long(self, length):
+        return self.room is not None and length > self.room
+
+    def _end(self, error):
+        if error is None and self._too_long(self.length):
+            self.data = None
+            error = Exception(
+                ErrorClass.ERR_TRUNCATE,
+                f"{self}: the message has {self.length} bytes, the buffer {self.room}; the message is lost",
+            )
+        super()._end(error)
+
+    async def outcome(self):
+        """Waits until the bytes are there. Raises Exception: ERR_TRUNCATE, or ERR_PROC_FAILED if the sender is not
+        there any more."""
+        try:
+            await self.wait()
+        except TaskError as error:
+            raise failed(self, error) from error

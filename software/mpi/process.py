@@ -1,0 +1,248 @@
+"""A process of an MPI program: what one rank has."""
+
+import sys
+
+from ..errors import EndThread, ProgramError
+from ..kernel.plain import as_coroutine, in_plain_task, wait
+from ..kernel.scope import Scope
+from ..nectarine.keeper import Keeper
+from ..nectarine.options import SHORT
+from .communicator import Communicator
+from .envelope import CONTEXTS
+from .exception import ErrorClass, Exception
+from .messages import Outgoing
+from .package import rc
+from .python import Python
+
+__all__ = ["Process", "blocked", "caller", "running"]
+
+#: Messages from Python's memory leave as long as no more than 1 / SHARE of the data memory is in use; then they wait
+#: where they are, so that there is room for those that come in.
+SHARE = 2
+#: Contexts of COMM_WORLD and COMM_SELF.
+_WORLD, _SELF = 0, 1
+
+_running = None
+
+
+def running():
+    """The Process whose code runs now, or None."""
+    return _running
+
+
+_NOT_HERE = "a call of MPI is made by a rank of a program that 'nectar mpirun' runs, in the thread that runs it"
+
+
+def caller():
+    """The Process that calls. ProgramError outside of any."""
+    process = _running
+    if process is None:
+        raise ProgramError(_NOT_HERE)
+    if process.world.over:
+        raise EndThread
+    return process
+
+
+def blocked(coroutine):
+    """Runs a coroutine for the calling process, which blocks until it is over; returns what it gives."""
+    if not in_plain_task():
+        coroutine.close()
+        raise ProgramError(_NOT_HERE)
+    return wait(coroutine)
+
+
+class Process:
+    """One rank.
+
+    Parameters
+    ----------
+    world : World
+    number : int
+        Its rank in COMM_WORLD.
+    task : Task
+        Of Nectarine.
+
+    Members
+    -------
+    cab : Cab
+    comm_world, comm_self : Communicator
+    initialized, finalized : bool
+    buffer : object or None
+        Attached for buffered sends.
+    keys : dict of int → object
+        Keys of attributes.
+    keyvals : int
+        Such keys so far.
+    """
+
+    __slots__ = (
+        "world",
+        "number",
+        "task",
+        "cab",
+        "kernel",
+        "python",
+        "comm_world",
+        "comm_self",
+        "initialized",
+        "finalized",
+        "buffer",
+        "keys",
+        "keyvals",
+        "_free",
+        "_leaving",
+        "_waiting",
+        "_pump",
+        "_keeper",
+    )
+
+    def __init__(self, world, number, task):
+        self.world = world
+        self.number = number
+        self.task = task
+        self.cab = task.cab
+        self.kernel = task.cab.kernel
+        self.python = Python.of_rank(world.program)
+        everybody = tuple(range(world.size))
+        self.comm_world = Communicator(self, _WORLD, everybody, name="MPI_COMM_WORLD")
+        self.comm_self = Communicator(self, _SELF, (number,), name="MPI_COMM_SELF")
+        self.initialized = rc(self).initialize
+        self.finalized = False
+        self.buffer = None
+        self.keys = {}
+        self.keyvals = 0
+        self._free = (1 << CONTEXTS) - 1 & ~(1 << _WORLD | 1 << _SELF)
+        self._leaving = []  # handles that nobody waits for
+        self._waiting = []  # of those that have not been started, in their order
+        self._pump = None  # thread that starts them
+        self._keeper = Keeper(task, world.keepers(task.cab), lambda arrival: False)
+
+    # -- its code ------------------------------------------------------------------------------------
+    def enter(self):
+        """Its code goes on."""
+        global _running
+        _running = self
+        self.python.enter()
+
+    async def run(self):
+        """The task: runs the program."""
+        try:
+            await Scope(as_coroutine(self._main), self.enter)
+        finally:
+            await self._keeper.stop()
+
+    def _main(self):
+        try:
+            self.python.run()
+            self._finish()
+        except SystemExit as end:
+            if end.code in (None, 0):
+                self._finish()
+            else:
+                self.world.exited(self, end.code)
+        except (EndThread, GeneratorExit):
+            raise
+        except BaseException as error:
+            self.world.failed(self, error)
+
+    def _finish(self):
+        """The program has come to its end."""
+        for stream in sys.stdout, sys.stderr:
+            stream.flush()
+        if self.initialized and not self.finalized:
+            blocked(self.finalize())
+
+    async def finalize(self):
+        """Waits until everything that it has sent has left, and until all others have come as far."""
+        with self.kernel.current.calling("Finalize"):
+            await self.left()
+            await self.world.barrier(self)
+        self.finalized = True
+
+    def spawn(self, coroutine, name):
+        """Runs a coroutine in a thread of its own, as code of this process."""
+        return self.kernel.spawn(_given, Scope(coroutine, self.enter), name=name)
+
+    # -- messages ------------------------------------------------------------------------------------
+    def spend(self):
+        """Charges for a call."""
+        self.kernel.door.spend(self.kernel.costs.mpi_call)
+
+    def _room(self, handle):
+        """Whether a message may be copied into data memory: see SHARE. If nothing of ours is there, it may."""
+        if handle.length <= SHORT or handle.placed:
+            return True
+        memory = self.cab.memory
+        block = 1 << (handle.length - 1).bit_length()
+        return memory.used + block <= memory.size // SHARE or not any(
+            isinstance(each, Outgoing) and each.started for each in self.task.handles
+        )
+
+    async def post(self, handle):
+        """Begins to send a message, after those to the same rank that wait. Whether its bytes have been copied."""
+        behind = any(each.to is handle.to for each in self._waiting)
+        if behind or not self._room(handle):
+            self._waiting.append(handle)
+            if self._pump is None:
+                self._pump = self.spawn(self._send_waiting(), f"{self.task.name}: messages that wait to be sent")
+            return False
+        await handle.start()
+        return not handle.placed
+
+    def withdraw(self, handle):
+        """Takes a message back that waits. False if it does not wait."""
+        if handle not in self._waiting:
+            return False
+        self._waiting.remove(handle)
+        return True
+
+    async def _send_waiting(self):
+        """A thread: starts the messages that wait."""
+        inbox = self.task.inbox
+        try:
+            while self._waiting:
+                first = self._waiting[0]
+                await inbox.wait("memory", lambda: first not in self._waiting or self._room(first))
+                if first in self._waiting:
+                    await first.start()
+                    self._waiting.remove(first)
+        finally:
+            self._pump = None
+
+    def leave(self, handle):
+        """A handle of a send is not waited for; it goes on."""
+        self._leaving = [each for each in self._leaving if not _over(each)] + [handle]
+
+    async def left(self):
+        """Waits until all such sends are over."""
+        while self._leaving:
+            await self._leaving.pop(0).outcome()
+
+    # -- contexts ------------------------------------------------------------------------------------
+    @property
+    def contexts(self):
+        """Contexts that it does not use, as the bits of an int."""
+        return self._free
+
+    def take_context(self, context):
+        """That context is in use from now on."""
+        self._free &= ~(1 << context)
+
+    def give_context(self, context):
+        """That context is free again."""
+        self._free |= 1 << context
+
+    def no_context(self):
+        """What a process hears if its communicators are too many."""
+        return Exception(ErrorClass.ERR_OTHER, f"a process has {CONTEXTS} communicators at most: free some")
+
+
+async def _given(scope):
+    return await scope
+
+
+def _over(handle):
+    """Whether a send is over; then it is done with."""
+    if handle.ready:
+        handle.task.handles.pop(handle, None)
+    return handle.ready
