@@ -5,7 +5,7 @@ All give one thing: the bytes as a flat memoryview, and the format of the items.
 
 import ctypes
 
-__all__ = ["address_of", "buffer", "flat_memory", "from_address"]
+__all__ = ["address_of", "buffer", "buffer_with", "flat_memory", "from_address"]
 
 #: Letters of ``struct`` that memoryview can cast to bytes.
 _CASTABLE = frozenset("bBhHiIlLqQnNfd?c")
@@ -210,7 +210,7 @@ class buffer:
         """``nbytes`` bytes of new memory; they are 0. Raises ValueError for less than 0 bytes."""
         if nbytes < 0:
             raise ValueError("expecting non-negative size")
-        return buffer.frombuffer(bytearray(nbytes))
+        return buffer_with(bytes(nbytes))
 
     @staticmethod
     def frombuffer(obj, readonly=False):
@@ -228,7 +228,7 @@ class buffer:
             raise ValueError("expecting non-NULL address")
         return buffer._at(address, nbytes, readonly, None, None)
 
-    address = property(lambda self: ctypes.addressof(self) if len(self) else 0)
+    address = property(lambda self: address_of(memoryview(self)) if len(self) else 0)
     nbytes = property(len)
     itemsize = property(lambda self: 1)
     format = property(lambda self: "B")
@@ -263,7 +263,7 @@ class buffer:
 
     def tobytes(self, order=None):
         """A copy of the bytes."""
-        return bytes(self._view())
+        return bytes(memoryview(self))
 
     def toreadonly(self):
         """The same memory, as a buffer that cannot be written."""
@@ -272,6 +272,20 @@ class buffer:
     def release(self):
         """Lets the object go whose memory it is."""
         self.keep = self.obj = None
+
+
+class _Own(buffer, bytearray):
+    """A buffer with memory of its own."""
+
+    readonly = False
+    keep = obj = None
+
+
+def buffer_with(data):
+    """A buffer with a copy of ``data`` in memory of its own."""
+    made = bytearray.__new__(_Own)
+    bytearray.__init__(made, data)
+    return made
 
 
 #: Bytes -> class of the buffers of that many bytes: a type of ctypes, which has the buffer protocol, has one length.

@@ -47,7 +47,7 @@ _ORDER = {"MAX": operator.gt, "MIN": operator.lt, "MAXLOC": operator.gt, "MINLOC
 
 def _numpy(letter):
     """NumPy, if the program has loaded it or if there is no other way; None."""
-    if letter in "gG" and "numpy" not in sys.modules:
+    if letter in "gG" and not sys.modules.get("numpy"):
         try:
             import numpy  # noqa: F401 - found in sys.modules below
         except ImportError:

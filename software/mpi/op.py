@@ -10,7 +10,7 @@ from . import caller
 from .buffers import block, same_elements
 from .exception import ErrorClass, Exception
 from .handle import Handle
-from .memory import buffer
+from .memory import buffer_with
 from .numbers import combine_numbers, combine_pairs
 
 __all__ = ["OPERATIONS", "OP_NULL", "Op", "Operation"]
@@ -205,11 +205,9 @@ def _by_program(function, datatype, one, other):
     count = len(one) // layout.size
     first, last = layout.span(count)
     base, length = -first, max(last, count * layout.extent) - first
-    sides = []
-    for data in (one, other):
-        side = bytearray(length)
+    sides = [buffer_with(bytes(length)) for _ in range(2)]
+    for side, data in zip(sides, (one, other), strict=True):
         layout.unpack(memoryview(side), base, count, data)
-        sides.append(buffer(side))
     function(*sides, datatype)
     return layout.pack(memoryview(sides[1]), base, count)
 

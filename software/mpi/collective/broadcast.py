@@ -1,6 +1,6 @@
 """Broadcast and barrier: by the HUBs' multicast where it pays, else in trees."""
 
-__all__ = ["barrier", "bcast", "in_tree"]
+__all__ = ["barrier", "barrier_by_messages", "barrier_by_multicast", "bcast", "bcast_by_messages", "in_tree"]
 
 
 def in_tree(rank, size, root):
@@ -22,17 +22,17 @@ def in_tree(rank, size, root):
 
 
 async def bcast(exchange, data, root):
-    """The bytes ``data`` of ``root`` on all ranks.
-
-    One multicast, or size - 1 messages in log2(size) steps.
-    """
-    if exchange.size == 1:
-        return data
-    if exchange.can_multicast(len(data) if exchange.rank == root else None):
-        if exchange.rank == root:
-            await exchange.multicast(data)
-            return data
+    """The bytes ``data`` of ``root`` on all ranks: one multicast, or ``bcast_by_messages``."""
+    if not exchange.can_multicast(len(data) if exchange.rank == root else None):
+        return await bcast_by_messages(exchange, data, root)
+    if exchange.rank != root:
         return await exchange.from_multicast(root)
+    await exchange.multicast(data)
+    return data
+
+
+async def bcast_by_messages(exchange, data, root):
+    """The same, down a binomial tree: size - 1 messages in log2(size) steps."""
     parent, children = in_tree(exchange.rank, exchange.size, root)
     if parent is not None:
         data = await exchange.receive(parent)
@@ -43,24 +43,31 @@ async def bcast(exchange, data, root):
 
 
 async def barrier(exchange):
-    """Returns when all ranks have called it.
+    """Returns when all ranks have called it: ``barrier_by_multicast`` or ``barrier_by_messages``."""
+    if exchange.can_multicast(0):
+        await barrier_by_multicast(exchange)
+    else:
+        await barrier_by_messages(exchange)
 
-    With multicast: size - 1 empty messages up a tree, and one multicast. Without: size log2(size) empty messages, in
-    log2(size) steps, in each of which every rank tells another one of twice as many ranks.
+
+async def barrier_by_multicast(exchange):
+    """The same: size - 1 empty messages up a tree to rank 0, in log2(size) steps, and one multicast."""
+    parent, children = in_tree(exchange.rank, exchange.size, 0)
+    for child in reversed(children):
+        await exchange.receive(child)
+    if parent is None:
+        await exchange.multicast(b"")
+    else:
+        await exchange.send(b"", parent)
+        await exchange.from_multicast(0)
+
+
+async def barrier_by_messages(exchange):
+    """The same: size log2(size) empty messages, in log2(size) steps.
+
+    In each step every rank tells another one of twice as many ranks.
     """
     rank, size = exchange.rank, exchange.size
-    if size == 1:
-        return
-    if exchange.can_multicast(0):
-        parent, children = in_tree(rank, size, 0)
-        for child in reversed(children):
-            await exchange.receive(child)
-        if parent is None:
-            await exchange.multicast(b"")
-        else:
-            await exchange.send(b"", parent)
-            await exchange.from_multicast(0)
-        return
     step, phase = 1, 0
     while step < size:
         sent = await exchange.isend(b"", (rank + step) % size, phase)
