@@ -49,11 +49,10 @@ class RankedProgram(ProgramFile):
 
     def run(self, system, arguments):
         """Runs it to the end of all ranks."""
-        from ..software.mpi.package import packages
         from ..software.mpi.python import Program
         from ..software.mpi.world import RankEnded, World
 
-        program = Program(self.path, self.code, list(arguments), packages)
+        program = Program(self.path, self.code, list(arguments))
         world = World(system, program, self.ranks or len(system.cabs))
         try:
             world.run().send(None)

@@ -52,7 +52,8 @@ class Attached:
             if used > len(self.given):
                 raise Exception(
                     ErrorClass.ERR_BUFFER,
-                    f"{handle}: the attached buffer has {len(self.given)} bytes, {used} are needed: attach a larger one",
+                    f"{handle}: the attached buffer has {len(self.given)} bytes, {used} are needed: "
+                    "attach a larger one",
                 )
         self._handles.append(handle)
 

@@ -1,6 +1,5 @@
 """A process of an MPI program: what one rank has."""
 
-import os
 import sys
 
 from greenlet import GreenletExit
@@ -14,7 +13,7 @@ from .communicator import Communicator
 from .envelope import CONTEXTS
 from .exception import ErrorClass, Exception
 from .messages import Outgoing
-from .package import rc
+from .package import packages, rc
 from .python import Python
 
 __all__ = ["Process", "blocked", "caller", "running"]
@@ -98,6 +97,7 @@ class Process:
         "keys",
         "keyvals",
         "_free",
+        "_status",
         "_leaving",
         "_waiting",
         "_pump",
@@ -110,13 +110,14 @@ class Process:
         self.task = task
         self.cab = task.cab
         self.kernel = task.cab.kernel
-        self.python = Python.of_rank(world.program)
+        self.python = Python.of_rank(world.program, packages(self._set_status))
         everybody = tuple(range(world.size))
         self.comm_world = Communicator(self, _WORLD, everybody, name="MPI_COMM_WORLD")
         self.comm_self = Communicator(self, _SELF, (number,), name="MPI_COMM_SELF")
         self.initialized = rc(self).initialize
         self.finalized = False
         self.buffer = None
+        self._status = 0
         self.keys = {}
         self.keyvals = 0
         self._free = (1 << CONTEXTS) - 1 & ~(1 << _WORLD | 1 << _SELF)
@@ -139,9 +140,15 @@ class Process:
         finally:
             await self._keeper.stop()
 
+    def _set_status(self, status):
+        """At its end the process ends all ranks with this exit code, if it is not 0."""
+        self._status = status
+
     def _main(self):
         try:
             self.python.run()
+            if self._status:
+                self.world.exited(self, self._status)
             self._finish()
         except SystemExit as end:
             if end.code in (None, 0):
@@ -170,7 +177,7 @@ class Process:
     def ended(self):
         """It is ended from outside: it makes no more calls, and is not heard any more."""
         self.world.over = True
-        sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for as long as its code runs
+        self.python.silence()
 
     def spawn(self, function, name):
         """Runs an async function without arguments in a thread of its own, as code of this process."""
