@@ -80,6 +80,8 @@ class Process:
         Keys of attributes.
     keyvals : int
         Such keys so far.
+    messages_in_parts : int
+        That it has sent so far.
     """
 
     __slots__ = (
@@ -96,6 +98,7 @@ class Process:
         "buffer",
         "keys",
         "keyvals",
+        "messages_in_parts",
         "_free",
         "_status",
         "_leaving",
@@ -120,6 +123,7 @@ class Process:
         self._status = 0
         self.keys = {}
         self.keyvals = 0
+        self.messages_in_parts = 0
         self._free = (1 << CONTEXTS) - 1 & ~(1 << _WORLD | 1 << _SELF)
         self._leaving = []  # handles that nobody waits for
         self._waiting = []  # of those that have not been started, in their order
@@ -210,7 +214,7 @@ class Process:
                 self._pump = self.spawn(self._send_waiting, f"{self.task.name}: messages that wait to be sent")
             return False
         await handle.start()
-        return not handle.placed
+        return handle.copied
 
     def withdraw(self, handle):
         """Takes a message back that waits. False if it does not wait."""
