@@ -136,7 +136,7 @@ def Alloc_mem(size, info=INFO_NULL):
     ``Send`` and ``Recv`` take without any copy by the CPU."""
     process = caller()
     if info.get(_WHERE) == _DATA_MEMORY:
-        return blocked(process.task.buffer(size))
+        return process.task.buffer(size)
     return buffer.allocate(size)
 
 

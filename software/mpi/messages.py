@@ -51,21 +51,20 @@ class Outgoing(SendHandle):
     -------
     placed : bool
         Whether the data are in the data memory of the CAB, and sent from there.
-    started : bool
     """
 
-    __slots__ = ("call", "rank", "tag", "placed", "started", "_data", "_parts")
+    __slots__ = ("call", "rank", "tag", "placed", "_data", "_parts")
 
     def __init__(self, call, communicator, rank, data, kind, tag):
         self.call = call
         self.rank = rank
         self.tag = tag
         self.placed = isinstance(data, Buffer)
-        self.started = False
         self._data = data
         self._parts = None
         process, record = communicator.process, communicator.record(rank)
-        if not self.placed and len(data) > WHOLE:
+        long = not self.placed and len(data) > SHORT
+        if long and (len(data) > WHOLE or not process.room(len(data))):
             self._parts = PartsOut(process, record, communicator.context, data, self._sent)
             self._data = self._parts.heading
             kind = Kind.COLLECTIVE_IN_PARTS if kind is Kind.COLLECTIVE else Kind.IN_PARTS
@@ -92,7 +91,6 @@ class Outgoing(SendHandle):
     async def start(self):
         """Begins to send it. Returns the handle."""
         data, self._data = self._data, None
-        self.started = True
         try:
             await self.begin(data)
         except TaskError as error:

@@ -57,8 +57,8 @@ async def _send(call, communicator, data, dest, tag, mode=_Mode.STANDARD):
         taken = packed(communicator.context, Kind.TAKEN, tag)
         answer = Incoming(call, communicator, dest, tag, types=lambda type: type == taken)
         await answer.begin()
-    copied = await process.post(handle)
-    free = mode is _Mode.BUFFERED or copied and mode is _Mode.STANDARD
+    await handle.start()
+    free = mode is _Mode.BUFFERED or handle.copied and mode is _Mode.STANDARD
     if free:
         process.leave(handle)
     return Sending(process, handle, answer, free)

@@ -8,18 +8,16 @@ from ..errors import EndThread, ProgramError
 from ..kernel.plain import as_coroutine, in_plain_task, wait
 from ..kernel.scope import Scope
 from ..nectarine.keeper import Keeper
-from ..nectarine.options import SHORT
 from .communicator import Communicator
 from .envelope import CONTEXTS
 from .exception import ErrorClass, Exception
-from .messages import Outgoing
 from .package import packages, rc
 from .python import Python
 
 __all__ = ["Process", "blocked", "caller", "running"]
 
-#: Messages from Python's memory leave as long as no more than 1 / SHARE of the data memory is in use; then they wait
-#: where they are, so that there is room for those that come in.
+#: Messages from Python's memory are copied into data memory as long as no more than 1 / SHARE of that is in use, so that
+#: there is room for those that come in; then they go in parts.
 SHARE = 2
 #: Contexts of COMM_WORLD and COMM_SELF.
 _WORLD, _SELF = 0, 1
@@ -102,8 +100,6 @@ class Process:
         "_free",
         "_status",
         "_leaving",
-        "_waiting",
-        "_pump",
         "_keeper",
     )
 
@@ -126,8 +122,6 @@ class Process:
         self.messages_in_parts = 0
         self._free = (1 << CONTEXTS) - 1 & ~(1 << _WORLD | 1 << _SELF)
         self._leaving = []  # handles that nobody waits for
-        self._waiting = []  # of those that have not been started, in their order
-        self._pump = None  # thread that starts them
         self._keeper = Keeper(task, world.keepers(task.cab), lambda arrival: False)
 
     # -- its code ------------------------------------------------------------------------------------
@@ -195,46 +189,10 @@ class Process:
         """Charges for a call."""
         self.kernel.door.spend(self.kernel.costs.mpi_call)
 
-    def _room(self, handle):
-        """Whether a message may be copied into data memory: see SHARE. If nothing of ours is there, it may."""
-        if handle.length <= SHORT or handle.placed:
-            return True
+    def room(self, length):
+        """Whether a message of so many bytes may be copied into data memory: see SHARE."""
         memory = self.cab.memory
-        block = 1 << (handle.length - 1).bit_length()
-        return memory.used + block <= memory.size // SHARE or not any(
-            isinstance(each, Outgoing) and each.started for each in self.task.handles
-        )
-
-    async def post(self, handle):
-        """Begins to send a message, after those to the same rank that wait. Whether its bytes have been copied."""
-        behind = any(each.to is handle.to for each in self._waiting)
-        if behind or not self._room(handle):
-            self._waiting.append(handle)
-            if self._pump is None:
-                self._pump = self.spawn(self._send_waiting, f"{self.task.name}: messages that wait to be sent")
-            return False
-        await handle.start()
-        return handle.copied
-
-    def withdraw(self, handle):
-        """Takes a message back that waits. False if it does not wait."""
-        if handle not in self._waiting:
-            return False
-        self._waiting.remove(handle)
-        return True
-
-    async def _send_waiting(self):
-        """A thread: starts the messages that wait."""
-        inbox = self.task.inbox
-        try:
-            while self._waiting:
-                first = self._waiting[0]
-                await inbox.wait("memory", lambda: first not in self._waiting or self._room(first))
-                if first in self._waiting:
-                    await first.start()
-                    self._waiting.remove(first)
-        finally:
-            self._pump = None
+        return memory.used + (1 << (length - 1).bit_length()) <= memory.size // SHARE
 
     def leave(self, handle):
         """A handle of a send is not waited for; it goes on."""
