@@ -21,8 +21,8 @@ _VALUES = {
     **run.VALUES,
 }
 _VALUES["--topology"] = _VALUES["--topology"] | {
-    "help": f"what is wired to what, as for 'nectar run'; by default a CAB for each rank: on one HUB up to {_ON_A_HUB}, "
-    "then on a mesh of HUBs"
+    "help": "what is wired to what, as for 'nectar run'; by default a CAB for each rank: on one HUB up to "
+    f"{_ON_A_HUB}, then on a mesh of HUBs"
 }
 
 
@@ -49,11 +49,10 @@ class RankedProgram(ProgramFile):
 
     def run(self, system, arguments):
         """Runs it to the end of all ranks."""
-        from ..software.mpi.package import packages
         from ..software.mpi.python import Program
         from ..software.mpi.world import RankEnded, World
 
-        program = Program(self.path, self.code, list(arguments), packages)
+        program = Program(self.path, self.code, list(arguments))
         world = World(system, program, self.ranks or len(system.cabs))
         try:
             world.run().send(None)

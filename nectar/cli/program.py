@@ -18,8 +18,8 @@ _WRONG_MAIN = "'main' must be 'async def main(system, arguments)'"
 class ProgramFile:
     """The program in the file ``path``, compiled to ``code``. Raises UsageError when there is no such program.
 
-    ``topology`` is what it wants to run on, or None, ``trace`` whether it has asked for a TRACE, ``nodes`` names of CABs
-    that have a node, or True for all."""
+    ``topology`` is what it wants to run on, or None, ``trace`` whether it has asked for a TRACE, ``nodes`` names of
+    CABs that have a node, or True for all."""
 
     topology = None
     trace = False

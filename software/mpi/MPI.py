@@ -3,6 +3,8 @@
 A name of mpi4py that is missing here raises NotImplementedError with that name.
 """
 
+# ruff: noqa: F401 - the names are for programs
+
 from . import attributes, comm, constants, errhandler, exception, op, predefined
 from .buffering import BSEND_OVERHEAD, BUFFER_AUTOMATIC, Attach_buffer, Detach_buffer, Flush_buffer, Iflush_buffer
 from .comm import Cartcomm, Comm, Distgraphcomm, Graphcomm, Intercomm, Intracomm, Topocomm

@@ -52,7 +52,8 @@ class Attached:
             if used > len(self.given):
                 raise Exception(
                     ErrorClass.ERR_BUFFER,
-                    f"{handle}: the attached buffer has {len(self.given)} bytes, {used} are needed: attach a larger one",
+                    f"{handle}: the attached buffer has {len(self.given)} bytes, {used} are needed: "
+                    "attach a larger one",
                 )
         self._handles.append(handle)
 
@@ -96,4 +97,4 @@ def Flush_buffer():
 
 def Iflush_buffer():
     """Begins ``Flush_buffer``. Returns a Request."""
-    return Request.of(Collective(caller(), "Iflush_buffer", caller().left()))
+    return Request.of(Collective(caller(), "Iflush_buffer", caller().left))

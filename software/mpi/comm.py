@@ -1,12 +1,23 @@
 """Communicators: groups of processes that send each other messages apart from all others. Names are mpi4py's."""
 
+from functools import partial
 from struct import Struct
 from zlib import crc32
 
 from .attributes import WithAttributes, copied, deleted
 from .collectives import Collectives
 from .communicator import Communicator, Predefined
-from .constants import CONGRUENT, IDENT, MAX_OBJECT_NAME, PROC_NULL, SIMILAR, UNDEFINED, UNEQUAL
+from .constants import (
+    CART,
+    CONGRUENT,
+    DIST_GRAPH,
+    GRAPH,
+    IDENT,
+    MAX_OBJECT_NAME,
+    SIMILAR,
+    UNDEFINED,
+    UNEQUAL,
+)
 from .errhandler import WithErrhandler
 from .exception import ErrorClass, Exception
 from .exchange import Exchange
@@ -70,6 +81,20 @@ class Comm(PointToPoint, Collectives, WithAttributes, WithErrhandler, Handle):
             raise Exception(ErrorClass.ERR_COMM, "the communicator is null")
         return self.target.of_caller()
 
+    @classmethod
+    def fromhandle(cls, handle):
+        """As ``Handle.fromhandle``; of the class that fits the communicator."""
+        comm = super().fromhandle(handle)
+        if comm.target is None or comm.constant:
+            return comm
+        communicator = comm.communicator
+        if communicator.remote is not None:
+            return Intercomm.of(comm.target)
+        if communicator.topology is None:
+            return Intracomm.of(comm.target)
+        kind = {CART: Cartcomm, GRAPH: Graphcomm, DIST_GRAPH: Distgraphcomm}[communicator.topology.kind]
+        return kind.of(comm.target)
+
     # -- collective calls, for ``collectives`` ---------------------------------------------------------
     def _collective(self, name, function):
         """Runs ``await function(exchange)`` and returns its result."""
@@ -83,7 +108,7 @@ class Comm(PointToPoint, Collectives, WithAttributes, WithErrhandler, Handle):
         communicator = self.communicator
         communicator.process.spend()
         exchange = Exchange(communicator, name)
-        return Request.of(Collective(communicator.process, str(exchange), function(exchange)))
+        return Request.of(Collective(communicator.process, str(exchange), partial(function, exchange)))
 
     def _persistent(self, name, function):
         """A Prequest that begins the same each time it is started."""
@@ -92,7 +117,7 @@ class Comm(PointToPoint, Collectives, WithAttributes, WithErrhandler, Handle):
 
         async def begin():
             exchange = Exchange(communicator, name)
-            return Collective(communicator.process, str(exchange), function(exchange))
+            return Collective(communicator.process, str(exchange), partial(function, exchange))
 
         return Prequest.of(Persistent(communicator.process, begin))
 

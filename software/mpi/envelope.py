@@ -3,15 +3,15 @@
 | bits | field |
 |---|---|
 | 31–21 | context: the number of the communicator |
-| 20–19 | kind |
-| 18–0 | tag; of a collective call its number (bits 18–13), the code of its name (12–6), the phase (5–0) |
+| 20–18 | kind |
+| 17–0 | tag; of a collective call its number (bits 17–13), the code of its name (12–6), the phase (5–0) |
 """
 
 from enum import IntEnum
 
-__all__ = ["CONTEXTS", "Kind", "TAG_UB", "packed", "selector", "step", "step_of", "tag_of"]
+__all__ = ["CONTEXTS", "Kind", "TAG_UB", "in_parts", "packed", "selector", "step", "step_of", "tag_of", "whole"]
 
-_TAG_BITS = 19
+_TAG_BITS = 18
 #: Largest tag of a program.
 TAG_UB = (1 << _TAG_BITS) - 1
 #: Communicators that a process may belong to at once.
@@ -23,30 +23,46 @@ _NUMBERS = 1 << _TAG_BITS - _NUMBER_SHIFT
 
 
 class Kind(IntEnum):
-    """What a message is."""
+    """What a message is. Bit 1 tells of a message that comes in parts."""
 
     STANDARD = 0  # sent in standard, buffered or ready mode
     SYNCHRONOUS = 1  # its sender waits until a receive has taken it
-    TAKEN = 2  # the answer: a receive has taken the synchronous message of that tag
-    COLLECTIVE = 3  # belongs to a collective call
+    IN_PARTS = 2  # sent in any mode: its length and a number; its bytes follow in messages with that number
+    COLLECTIVE = 4  # belongs to a collective call
+    TAKEN = 5  # the answer: a receive has taken the synchronous message of that tag
+    COLLECTIVE_IN_PARTS = 6
+    PART = 7  # bytes of a message that comes in parts; the tag is its number
+
+
+_PARTS = Kind.IN_PARTS << _TAG_BITS
 
 
 def packed(context, kind, tag):
     """The type of a Nectarine message."""
-    return (context << 2 | kind) << _TAG_BITS | tag
+    return (context << 3 | kind) << _TAG_BITS | tag
+
+
+def in_parts(type):
+    """Whether the message comes in parts."""
+    return bool(type & _PARTS) and type >> _TAG_BITS & 7 != Kind.PART
+
+
+def whole(type):
+    """The type of the same message, if it did not come in parts."""
+    return type & ~_PARTS
 
 
 def selector(context, tag=None):
     """What Nectarine takes as type for a receive: messages of the program, of that tag (None: of any)."""
     if tag is None:
-        return lambda type: type >> _TAG_BITS + 1 == context << 1
-    wanted, kind = packed(context, Kind.STANDARD, tag), Kind.SYNCHRONOUS << _TAG_BITS
-    return lambda type: type & ~kind == wanted
+        return lambda type: type >> _TAG_BITS + 2 == context << 1
+    wanted, kinds = packed(context, Kind.STANDARD, tag), 3 << _TAG_BITS
+    return lambda type: type & ~kinds == wanted
 
 
 def tag_of(type):
     """(kind, tag) of a type."""
-    return Kind(type >> _TAG_BITS & 3), type & TAG_UB
+    return Kind(type >> _TAG_BITS & 7), type & TAG_UB
 
 
 def step(number, code, phase):

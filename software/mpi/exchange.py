@@ -5,7 +5,7 @@ from struct import Struct
 from ..nectarine.buffer import Buffer
 from ..transport.datagram import MAX_MESSAGE
 from .constants import UNDEFINED
-from .envelope import Kind, packed, step, step_of, tag_of
+from .envelope import Kind, packed, step, step_of, tag_of, whole
 from .exception import ErrorClass, Exception
 from .messages import Incoming, Outgoing
 
@@ -124,12 +124,12 @@ class Exchange:
         others = packed(communicator.context, Kind.COLLECTIVE, step(self._number, 0, 0))
 
         def takes(type):
-            return type == wanted or self._other(type, others)
+            return whole(type) == wanted or self._other(whole(type), others)
 
         room = None if buffer is None else len(buffer)
         handle = Incoming(self.name, communicator, source, UNDEFINED, room, buffer, takes)
         await handle.outcome()
-        if handle.type != wanted:
+        if whole(handle.type) != wanted:
             self._differ(source, step_of(tag_of(handle.type)[1])[1])
         return handle.data
 

@@ -1,13 +1,14 @@
 """Messages of MPI as handles of Nectarine: sends and receives that are under way, in the calls' own words."""
 
-from ..errors import TaskError
+from ..errors import TaskError, TooLate
 from ..nectarine.buffer import Buffer
 from ..nectarine.handle import ReceiveHandle, SendHandle
 from ..nectarine.inbox import Sources
 from ..nectarine.options import SHORT
 from .constants import ANY_SOURCE, ANY_TAG
-from .envelope import TAG_UB, Kind, packed, selector, tag_of
+from .envelope import TAG_UB, Kind, in_parts, packed, selector, tag_of
 from .exception import ErrorClass, Exception
+from .parts import WHOLE, PartsIn, PartsOut
 
 __all__ = ["Incoming", "Outgoing", "checked_tag", "failed", "sources_of"]
 
@@ -53,18 +54,22 @@ class Outgoing(SendHandle):
     started : bool
     """
 
-    __slots__ = ("call", "rank", "tag", "placed", "started", "_data")
+    __slots__ = ("call", "rank", "tag", "placed", "started", "_data", "_parts")
 
     def __init__(self, call, communicator, rank, data, kind, tag):
-        super().__init__(
-            communicator.process.task, communicator.record(rank), data, packed(communicator.context, kind, tag)
-        )
         self.call = call
         self.rank = rank
         self.tag = tag
         self.placed = isinstance(data, Buffer)
         self.started = False
         self._data = data
+        self._parts = None
+        process, record = communicator.process, communicator.record(rank)
+        if not self.placed and len(data) > WHOLE:
+            self._parts = PartsOut(process, record, communicator.context, data, self._sent)
+            self._data = self._parts.heading
+            kind = Kind.COLLECTIVE_IN_PARTS if kind is Kind.COLLECTIVE else Kind.IN_PARTS
+        super().__init__(process.task, record, self._data, packed(communicator.context, kind, tag))
 
     def __str__(self):
         return f"{self.call} to rank {self.rank}, tag {self.tag}"
@@ -72,7 +77,17 @@ class Outgoing(SendHandle):
     @property
     def short(self):
         """Whether it is a short message of Nectarine, of which nobody tells when it was taken."""
-        return self.length <= SHORT
+        return self.length <= SHORT and self._parts is None
+
+    @property
+    def copied(self):
+        """Whether the data may be changed once it was started."""
+        return not self.placed and self._parts is None
+
+    @property
+    def ready(self):
+        """See Handle."""
+        return super().ready and (self._parts is None or self._parts.over)
 
     async def start(self):
         """Begins to send it. Returns the handle."""
@@ -82,10 +97,28 @@ class Outgoing(SendHandle):
             await self.begin(data)
         except TaskError as error:
             raise failed(self, error) from error
+        if self._parts is not None:
+            self._parts.begin()
         return self
 
+    def _sent(self, error):
+        """The parts have left, or never will."""
+        self.error = self.error or error
+        self.task.inbox.changed()
+
+    async def _cancel(self):
+        if self._parts is not None:
+            raise TooLate(f"{self}: a message in parts cannot be cancelled")
+        await super()._cancel()
+
+    async def abandon(self):
+        """See SendHandle."""
+        if self._parts is not None:
+            await self._parts.end()
+        await super().abandon()
+
     async def outcome(self):
-        """Waits until its data may be changed, and returns it. Exception (ERR_PROC_FAILED) if the receiver is not there any more."""
+        """Waits until its data may be changed. Exception (ERR_PROC_FAILED) if the receiver is not there any more."""
         try:
             await self.wait()
         except TaskError as error:
@@ -110,7 +143,7 @@ class Incoming(ReceiveHandle):
         As ``type`` of a receive of Nectarine; None: messages of the program of that tag.
     """
 
-    __slots__ = ("call", "communicator", "rank", "tag", "room")
+    __slots__ = ("call", "communicator", "rank", "tag", "room", "_coming", "_target")
 
     def __init__(self, call, communicator, source, tag, room=None, buffer=None, types=None):
         self.call = call
@@ -118,6 +151,8 @@ class Incoming(ReceiveHandle):
         self.rank = source
         self.tag = tag
         self.room = room
+        self._coming = False  # parts of the message are on their way
+        self._target = None  # the Buffer for them
         types = types or selector(communicator.context, None if tag == ANY_TAG else tag)
         super().__init__(communicator.process.task, buffer, sources_of(communicator, source), types)
 
@@ -147,10 +182,34 @@ class Incoming(ReceiveHandle):
         arrival = self._receive.arrival
         if arrival is not None:
             await self._answer(arrival)
-            if self._too_long(arrival.length) and self._buffer is not None:
-                self._buffer.release()
-                self._buffer = None
+            self._coming = in_parts(arrival.type)
+            if self._coming:
+                self._target, self._buffer = self._buffer, None
+            elif self._too_long(arrival.length):
+                self._drop_buffer()
         await super()._fetch()
+        if self._coming and self.error is None:
+            await self._fetch_parts()
+
+    async def _fetch_parts(self):
+        """Brings the bytes of a message in parts, whose heading has come."""
+        parts = PartsIn(self.task, self.source, self.communicator.context, self.data)
+        self.length, self.data = parts.length, None
+        self._buffer, self._target = self._target, None
+        if self._too_long(self.length):
+            self._drop_buffer()
+        try:
+            self.data = await parts.receive(self._buffer)
+        except TaskError as error:
+            self.error = error
+        self._coming = False
+        self._end(self.error)
+
+    def _drop_buffer(self):
+        """Nothing is put into the buffer."""
+        if self._buffer is not None:
+            self._buffer.release()
+            self._buffer = None
 
     async def _answer(self, arrival):
         """Tells the sender of a short synchronous message that it was taken; of a long one the pull tells."""
@@ -165,6 +224,8 @@ class Incoming(ReceiveHandle):
         return self.room is not None and length > self.room
 
     def _end(self, error):
+        if error is None and self._coming:
+            return
         if error is None and self._too_long(self.length):
             self.data = None
             error = Exception(

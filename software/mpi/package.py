@@ -42,18 +42,20 @@ class Rc:
         return "<mpi4py.rc>"
 
 
-def packages():
-    """The modules of a rank, by name."""
+def packages(set_abort_status):
+    """The modules of a rank, by name. ``set_abort_status(status)``: of ``mpi4py.run``."""
     package = types.ModuleType("mpi4py", "MPI on Nectar, with the calls of mpi4py.")
     package.__version__ = VERSION
     package.__path__ = []
     package.__all__ = ["MPI"]
     package.rc = Rc()
     package.MPI = importlib.import_module(".MPI", __package__)
+    run = package.run = types.ModuleType("mpi4py.run")
+    run.set_abort_status = set_abort_status
     package.get_include = _absent("get_include")
     package.get_config = dict
     package.profile = _absent("profile")
-    return {"mpi4py": package, "mpi4py.rc": package.rc, "mpi4py.MPI": package.MPI}
+    return {"mpi4py": package, "mpi4py.rc": package.rc, "mpi4py.MPI": package.MPI, "mpi4py.run": run}
 
 
 def _absent(name):

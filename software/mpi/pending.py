@@ -223,23 +223,24 @@ class Collective(Pending):
     ----------
     name : str
         Of the call.
-    coroutine : coroutine
+    function : async callable() → object
         What the thread runs.
     """
 
-    def __init__(self, process, name, coroutine):
+    def __init__(self, process, name, function):
         super().__init__(process)
         self._name = name
         self._result = self._error = None
         self.ready = False
-        process.spawn(self._run(coroutine), f"{process.task.name}: {name}")
+        self._function = function
+        process.spawn(self._run, f"{process.task.name}: {name}")
 
     def __str__(self):
         return self._name
 
-    async def _run(self, coroutine):
+    async def _run(self):
         try:
-            self._result = await coroutine
+            self._result = await self._function()
         except (RuntimeError, ValueError, TypeError, LookupError, ArithmeticError, TaskError) as error:
             self._error = error
         finally:

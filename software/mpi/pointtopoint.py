@@ -4,6 +4,7 @@ import warnings
 from enum import Enum
 from functools import partial
 
+from ..nectarine.buffer import Buffer
 from .buffering import attach, detach, flush
 from .constants import ANY_SOURCE, ANY_TAG, PROC_NULL
 from .envelope import Kind, packed
@@ -42,7 +43,10 @@ async def _send(call, communicator, data, dest, tag, mode=_Mode.STANDARD):
     if dest == PROC_NULL:
         return Nothing(process)
     kind = Kind.SYNCHRONOUS if mode is _Mode.SYNCHRONOUS else Kind.STANDARD
-    handle = Outgoing(call, communicator, dest, data() if callable(data) else data, kind, tag)
+    data = data() if callable(data) else data
+    if mode is _Mode.BUFFERED and not isinstance(data, Buffer):
+        data = bytes(data)
+    handle = Outgoing(call, communicator, dest, data, kind, tag)
     if mode is _Mode.BUFFERED:
         attached = communicator.buffer or process.buffer
         if attached is None:
@@ -322,4 +326,4 @@ class PointToPoint:
     def Iflush_buffer(self):
         """Begins ``Flush_buffer``. Returns a Request."""
         process = self.communicator.process
-        return Request.of(Collective(process, "Iflush_buffer", process.left()))
+        return Request.of(Collective(process, "Iflush_buffer", process.left))

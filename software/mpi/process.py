@@ -2,6 +2,8 @@
 
 import sys
 
+from greenlet import GreenletExit
+
 from ..errors import EndThread, ProgramError
 from ..kernel.plain import as_coroutine, in_plain_task, wait
 from ..kernel.scope import Scope
@@ -11,7 +13,7 @@ from .communicator import Communicator
 from .envelope import CONTEXTS
 from .exception import ErrorClass, Exception
 from .messages import Outgoing
-from .package import rc
+from .package import packages, rc
 from .python import Python
 
 __all__ = ["Process", "blocked", "caller", "running"]
@@ -48,7 +50,12 @@ def blocked(coroutine):
     if not in_plain_task():
         coroutine.close()
         raise ProgramError(_NOT_HERE)
-    return wait(coroutine)
+    process = _running
+    try:
+        return wait(coroutine)
+    except (EndThread, GreenletExit):
+        process.ended()
+        raise
 
 
 class Process:
@@ -73,6 +80,8 @@ class Process:
         Keys of attributes.
     keyvals : int
         Such keys so far.
+    messages_in_parts : int
+        That it has sent so far.
     """
 
     __slots__ = (
@@ -89,7 +98,9 @@ class Process:
         "buffer",
         "keys",
         "keyvals",
+        "messages_in_parts",
         "_free",
+        "_status",
         "_leaving",
         "_waiting",
         "_pump",
@@ -102,15 +113,17 @@ class Process:
         self.task = task
         self.cab = task.cab
         self.kernel = task.cab.kernel
-        self.python = Python.of_rank(world.program)
+        self.python = Python.of_rank(world.program, packages(self._set_status))
         everybody = tuple(range(world.size))
         self.comm_world = Communicator(self, _WORLD, everybody, name="MPI_COMM_WORLD")
         self.comm_self = Communicator(self, _SELF, (number,), name="MPI_COMM_SELF")
         self.initialized = rc(self).initialize
         self.finalized = False
         self.buffer = None
+        self._status = 0
         self.keys = {}
         self.keyvals = 0
+        self.messages_in_parts = 0
         self._free = (1 << CONTEXTS) - 1 & ~(1 << _WORLD | 1 << _SELF)
         self._leaving = []  # handles that nobody waits for
         self._waiting = []  # of those that have not been started, in their order
@@ -131,9 +144,15 @@ class Process:
         finally:
             await self._keeper.stop()
 
+    def _set_status(self, status):
+        """At its end the process ends all ranks with this exit code, if it is not 0."""
+        self._status = status
+
     def _main(self):
         try:
             self.python.run()
+            if self._status:
+                self.world.exited(self, self._status)
             self._finish()
         except SystemExit as end:
             if end.code in (None, 0):
@@ -159,9 +178,17 @@ class Process:
             await self.world.barrier(self)
         self.finalized = True
 
-    def spawn(self, coroutine, name):
-        """Runs a coroutine in a thread of its own, as code of this process."""
-        return self.kernel.spawn(_given, Scope(coroutine, self.enter), name=name)
+    def ended(self):
+        """It is ended from outside: it makes no more calls, and is not heard any more."""
+        self.world.over = True
+        self.python.silence()
+
+    def spawn(self, function, name):
+        """Runs an async function without arguments in a thread of its own, as code of this process."""
+        return self.kernel.spawn(self._thread, function, name=name)
+
+    async def _thread(self, function):
+        await Scope(function(), self.enter)
 
     # -- messages ------------------------------------------------------------------------------------
     def spend(self):
@@ -184,10 +211,10 @@ class Process:
         if behind or not self._room(handle):
             self._waiting.append(handle)
             if self._pump is None:
-                self._pump = self.spawn(self._send_waiting(), f"{self.task.name}: messages that wait to be sent")
+                self._pump = self.spawn(self._send_waiting, f"{self.task.name}: messages that wait to be sent")
             return False
         await handle.start()
-        return not handle.placed
+        return handle.copied
 
     def withdraw(self, handle):
         """Takes a message back that waits. False if it does not wait."""
@@ -235,10 +262,6 @@ class Process:
     def no_context(self):
         """What a process hears if its communicators are too many."""
         return Exception(ErrorClass.ERR_OTHER, f"a process has {CONTEXTS} communicators at most: free some")
-
-
-async def _given(scope):
-    return await scope
 
 
 def _over(handle):

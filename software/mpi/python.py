@@ -27,6 +27,31 @@ _ATTRIBUTES = (
 _STATEFUL = ("random",)
 
 
+class _Stream:
+    """The standard output or error of a rank: that of the host, until the rank is ended from outside."""
+
+    __slots__ = ("_host", "mute")
+
+    def __init__(self, host):
+        self._host = host
+        self.mute = False
+
+    def __getattr__(self, name):
+        return getattr(self._host, name)
+
+    def __iter__(self):
+        return iter(self._host)
+
+    def write(self, text):
+        """Writes text, unless the rank is ended."""
+        return len(text) if self.mute else self._host.write(text)
+
+    def writelines(self, lines):
+        """Writes several texts."""
+        for line in lines:
+            self.write(line)
+
+
 class Program:
     """A program that every rank runs as its ``__main__``.
 
@@ -38,14 +63,11 @@ class Program:
         What it is compiled to.
     arguments : list of str
         Of its command line, without the program.
-    packages : callable() → dict of str → module
-        Makes the modules that each rank finds under these names, whatever is installed.
     """
 
-    def __init__(self, path, code, arguments, packages):
+    def __init__(self, path, code, arguments):
         self.path = path
         self.argv = [path, *arguments]
-        self.packages = packages
         self.code = code
         self.folder = os.path.dirname(os.path.abspath(path))
         self.own = {"__main__", *_STATEFUL}  # names of modules that each rank has for itself
@@ -97,7 +119,7 @@ class Python:
         Those that it begins with.
     """
 
-    __slots__ = ("program", "modules", "path", "_attributes", "_numbers")
+    __slots__ = ("program", "modules", "path", "_attributes", "_numbers", "_streams")
 
     def __init__(self, program, modules):
         self.program = program
@@ -107,17 +129,25 @@ class Python:
         self._numbers = None  # state of the numbers that numpy.random draws
 
     @classmethod
-    def of_rank(cls, program):
-        """That of a rank, before the program runs."""
+    def of_rank(cls, program, packages):
+        """That of a rank, before the program runs. ``packages``: modules that it finds under these names, whatever is
+        installed."""
         main = types.ModuleType("__main__")
         main.__file__ = program.path
         main.__builtins__ = __builtins__
-        self = cls(program, {"__main__": main, **program.packages()})
+        self = cls(program, {"__main__": main, **packages})
         program.own.update(self.modules)
         self._attributes[0] = list(program.argv)
         self._attributes[1] = [program.folder, *sys.path]
+        self._streams = [_Stream(sys.stdout), _Stream(sys.stderr)]
+        self._attributes[3:5] = self._streams
         self._attributes[5] = list(warnings.filters)
         return self
+
+    def silence(self):
+        """The rank is ended: what it prints still is not seen."""
+        for stream in self._streams:
+            stream.mute = True
 
     def enter(self):
         """The rank goes on."""

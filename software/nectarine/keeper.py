@@ -39,8 +39,8 @@ class _Kept:
 class Keeper:
     """Keeps the messages of one task for which no receive was posted, as long as there is memory.
 
-    A long message is pulled into a block of data memory, if it is wanted. A short one is moved out of its slot as soon as SLOTS_USED
-    messages wait in slots of the same channel, so that messages for others still come through.
+    A long message is pulled into a block of data memory, if it is wanted. A short one is moved out of its slot as soon
+    as SLOTS_USED messages wait in slots of the same channel, so that messages for others still come through.
 
     Parameters
     ----------
