@@ -6,12 +6,12 @@ name a datatype for each rank as well. The results pack the elements into contig
 
 from operator import index
 
-from .constants import BOTTOM
+from .constants import BOTTOM, IN_PLACE
 from .datatype import Datatype, datatype_of_code
 from .layout import Layout
 from .memory import flat_memory, from_address, has_memory
 
-__all__ = ["Block", "block", "blocks", "same_elements", "typed_blocks"]
+__all__ = ["Block", "block", "blocks", "in_place", "same_elements", "typed_blocks"]
 
 
 class _AllMemory:
@@ -199,6 +199,11 @@ def block(message, writable=False, parts=0):
                 )
             count //= parts
     return Block(memory, base, count, datatype, keep)
+
+
+def in_place(message):
+    """Whether a message says that the data are in the other buffer of the call: MPI.IN_PLACE or None."""
+    return message is None or message is IN_PLACE
 
 
 def same_elements(sent, received):

@@ -5,10 +5,10 @@ forms (``forms.collective``). A communicator gives ``_collective(name, function)
 function(exchange)`` and returns its result, ``_icollective`` and ``_persistent``.
 """
 
-from .buffers import block, blocks, same_elements, typed_blocks
+from .buffers import block, blocks, in_place, same_elements, typed_blocks
 from .collective import between, within
 from .collective.sharing import allgather
-from .constants import IN_PLACE, PROC_NULL, ROOT
+from .constants import PROC_NULL, ROOT
 from .exception import ErrorClass, Exception
 from .forms import collective
 from .op import OPERATIONS
@@ -64,7 +64,7 @@ def object_combiner(op):
 def reduced_blocks(sendbuf, recvbuf):
     """The Blocks that a reduction takes its contribution from and stores its result in."""
     result = block(recvbuf, writable=True)
-    if sendbuf is IN_PLACE:
+    if in_place(sendbuf):
         return result, result
     given = block(sendbuf)
     same_elements(given, result)
@@ -130,7 +130,7 @@ class Collectives:
     def _gather(self, sendbuf, root, row, equal):
         gets, gives = self._roles(root)
         given = None
-        if gives and not (gets and sendbuf is IN_PLACE):
+        if gives and not (gets and in_place(sendbuf)):
             given = block(sendbuf)
         targets = row() if gets else None
         if gets and gives and given is None:
@@ -160,7 +160,7 @@ class Collectives:
         gives, gets = self._roles(root)
         target = None
         sources = row() if gives else None
-        if gets and not (gives and recvbuf is IN_PLACE):
+        if gets and not (gives and in_place(recvbuf)):
             target = block(recvbuf, writable=True)
         operations = self._operations()
         length = None
@@ -187,8 +187,8 @@ class Collectives:
         return self._scatter(lambda: blocks(sendbuf, self._parts()), recvbuf, root, False)
 
     def _allgather(self, sendbuf, targets, equal):
-        in_place = sendbuf is IN_PLACE and not self.Is_inter()
-        given = targets[self.Get_rank()] if in_place else block(sendbuf)
+        same = in_place(sendbuf) and not self.Is_inter()
+        given = targets[self.Get_rank()] if same else block(sendbuf)
         operations = self._operations()
 
         async def run(exchange):
@@ -208,8 +208,8 @@ class Collectives:
         return self._allgather(sendbuf, blocks(recvbuf, self._parts(), True), False)
 
     def _alltoall(self, sendbuf, targets, row):
-        in_place = sendbuf is IN_PLACE and not self.Is_inter()
-        sources = targets if in_place else row()
+        same = in_place(sendbuf) and not self.Is_inter()
+        sources = targets if same else row()
         operations = self._operations()
 
         async def run(exchange):
@@ -302,7 +302,7 @@ class Collectives:
     def Reduce_scatter_block(self, sendbuf, recvbuf, op=_SUM):
         """Combines the elements of all ranks; each gets its part of the result, all as many."""
         size = self.Get_size()
-        if sendbuf is IN_PLACE and not self.Is_inter():
+        if in_place(sendbuf) and not self.Is_inter():
             part = block(recvbuf, True, size)
             whole = part.part(0, part.count * size)
             return self._reduce_scatter(whole, whole, [part.count] * size, op)
@@ -318,14 +318,14 @@ class Collectives:
         Without ``recvcounts`` each rank gets as many as its buffer has; this takes an allgather more.
         """
         result = block(recvbuf, writable=True)
-        in_place = sendbuf is IN_PLACE and not self.Is_inter()
-        given = result if in_place else block(sendbuf)
+        same = in_place(sendbuf) and not self.Is_inter()
+        given = result if same else block(sendbuf)
         if given.datatype != result.datatype:
             raise ValueError("mismatch in send and receive MPI datatypes")
-        if recvcounts is None and (in_place or self.Is_inter()):
+        if recvcounts is None and (same or self.Is_inter()):
             raise TypeError("recvcounts must be given")
         counts = None if recvcounts is None else [int(count) for count in recvcounts]
-        if in_place and result.count != sum(counts):
+        if same and result.count != sum(counts):
             raise ValueError(f"mismatch in receive count {result.count} and sum(counts) {sum(counts)}")
         return self._reduce_scatter(given, result, counts, op)
 

@@ -38,7 +38,8 @@ class Handle:
 
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)
-        cls.__module__ = cls.__dict__.get("__module__", "mpi4py.MPI")
+        if cls.__module__.startswith(__package__):  # not that of a program
+            cls.__module__ = "mpi4py.MPI"
         if Handle in cls.__bases__:
             cls.family = cls
 

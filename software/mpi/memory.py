@@ -105,7 +105,8 @@ def _of_dlpack(source):
     if tensor.strides and not _packed(shape, tensor.strides[: tensor.ndim]):
         raise BufferError("dlpack: buffer is not contiguous")
     nbytes = (tensor.bits * tensor.lanes + 7) // 8
-    kind = f"{_DLPACK_KINDS[tensor.code]}{nbytes}"
+    # Two lanes of a real number are a complex one: 256 bits, of long double, do not fit into ``bits``.
+    kind = f"{_DLPACK_KINDS[5 if (tensor.code, tensor.lanes) == (2, 2) else tensor.code]}{nbytes}"
     for length in shape:
         nbytes *= length
     return (tensor.data or 0) + tensor.offset, nbytes, kind, capsule, False
