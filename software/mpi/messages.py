@@ -10,7 +10,7 @@ from .envelope import TAG_UB, Kind, in_parts, packed, selector, tag_of
 from .exception import ErrorClass, Exception
 from .parts import WHOLE, PartsIn, PartsOut
 
-__all__ = ["Incoming", "Outgoing", "checked_tag", "failed", "sources_of"]
+__all__ = ["Answer", "Incoming", "Outgoing", "checked_tag", "failed", "sources_of"]
 
 _ANYONE = Sources(None, "any rank")
 
@@ -239,3 +239,24 @@ class Incoming(ReceiveHandle):
             await self.wait()
         except TaskError as error:
             raise failed(self, error) from error
+
+
+class Answer(Incoming):
+    """What tells that a short synchronous message was taken.
+
+    Parameters
+    ----------
+    handle : Outgoing
+        The message.
+    communicator : Communicator
+    """
+
+    __slots__ = ("_handle",)
+
+    def __init__(self, handle, communicator):
+        self._handle = handle
+        taken = packed(communicator.context, Kind.TAKEN, handle.tag)
+        super().__init__(handle.call, communicator, handle.rank, handle.tag, types=lambda type: type == taken)
+
+    def __str__(self):
+        return str(self._handle)

@@ -214,6 +214,10 @@ class Both(Pending):
         """See Pending."""
         self._receiving.fill(status)
 
+    def take(self):
+        """See Pending."""
+        return self._receiving.take()
+
 
 class Collective(Pending):
     """A collective call that runs in a thread of its own.

@@ -14,9 +14,9 @@ from .exception import ErrorClass, Exception
 from .package import packages, rc
 from .python import Python
 
-__all__ = ["Process", "blocked", "caller", "running"]
+__all__ = ["Process", "blocked", "caller", "nobody", "running"]
 
-#: Messages from Python's memory are copied into data memory as long as no more than 1 / SHARE of that is in use, so that
+#: Messages from Python's memory are copied into data memory while no more than 1 / SHARE of that is in use, so that
 #: there is room for those that come in; then they go in parts.
 SHARE = 2
 #: Contexts of COMM_WORLD and COMM_SELF.
@@ -28,6 +28,12 @@ _running = None
 def running():
     """The Process whose code runs now, or None."""
     return _running
+
+
+def nobody():
+    """No process runs any more."""
+    global _running
+    _running = None
 
 
 _NOT_HERE = "a call of MPI is made by a rank of a program that 'nectar mpirun' runs, in the thread that runs it"
@@ -72,6 +78,7 @@ class Process:
     cab : Cab
     comm_world, comm_self : Communicator
     initialized, finalized : bool
+        Whether the program has called ``Init``, and ``Finalize``.
     buffer : object or None
         Attached for buffered sends.
     keys : dict of int → object
@@ -113,8 +120,7 @@ class Process:
         everybody = tuple(range(world.size))
         self.comm_world = Communicator(self, _WORLD, everybody, name="MPI_COMM_WORLD")
         self.comm_self = Communicator(self, _SELF, (number,), name="MPI_COMM_SELF")
-        self.initialized = rc(self).initialize
-        self.finalized = False
+        self.initialized = self.finalized = False
         self.buffer = None
         self._status = 0
         self.keys = {}
@@ -123,6 +129,11 @@ class Process:
         self._free = (1 << CONTEXTS) - 1 & ~(1 << _WORLD | 1 << _SELF)
         self._leaving = []  # handles that nobody waits for
         self._keeper = Keeper(task, world.keepers(task.cab), lambda arrival: False)
+
+    @property
+    def has_mpi(self):
+        """Whether MPI has begun: by ``Init``, or by itself, as ``mpi4py.rc`` has it."""
+        return self.initialized or rc(self).initialize
 
     # -- its code ------------------------------------------------------------------------------------
     def enter(self):
@@ -162,7 +173,7 @@ class Process:
         """The program has come to its end."""
         for stream in sys.stdout, sys.stderr:
             stream.flush()
-        if self.initialized and not self.finalized:
+        if self.has_mpi and not self.finalized and rc(self).finalize is not False:
             blocked(self.finalize())
 
     async def finalize(self):
