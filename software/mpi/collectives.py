@@ -121,7 +121,7 @@ class Collectives:
         operations = self._operations()
 
         async def run(exchange):
-            data = await operations.bcast(exchange, target.pack() if gives else None, root)
+            data = await operations.bcast(exchange, target.pack() if gives else None, root, target.nbytes)
             if not gives:
                 stored(target, data)
 
