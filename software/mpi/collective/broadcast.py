@@ -3,7 +3,7 @@
 __all__ = ["barrier", "barrier_by_messages", "barrier_by_multicast", "bcast", "bcast_by_messages", "in_tree"]
 
 #: Up to so many bytes to up to so many ranks, short messages are there before a multicast (docs/mpi.md has the times).
-_BYTES_TO, _RANKS_TO = 100, 8
+_BYTES_TO, _RANKS_TO = 100, 12
 
 
 def in_tree(rank, size, root):
@@ -31,7 +31,7 @@ def _multicast(exchange, length):
 async def bcast(exchange, data, root, length=None):
     """The bytes ``data`` of ``root`` on all ranks: one multicast, or ``bcast_by_messages``.
 
-    ``length``: their number, if all ranks know it. 100 bytes or less go to 8 ranks or less by messages.
+    ``length``: their number, if all ranks know it. 100 bytes or less go to 12 ranks or less by messages.
     """
     if not _multicast(exchange, length):
         return await bcast_by_messages(exchange, data, root)
@@ -53,7 +53,7 @@ async def bcast_by_messages(exchange, data, root):
 
 
 async def barrier(exchange):
-    """Returns when all ranks have called it: ``barrier_by_multicast``, with 8 ranks or less ``barrier_by_messages``."""
+    """Returns when all ranks have called it: ``barrier_by_multicast``, with 12 ranks or less ``barrier_by_messages``."""
     if _multicast(exchange, 0):
         await barrier_by_multicast(exchange)
     else:
