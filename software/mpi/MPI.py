@@ -70,3 +70,21 @@ globals().update(
 )
 
 __all__ = [name for name in globals() if not name.startswith("_")]
+
+#: Names of mpi4py that are missing here.
+_ABSENT = frozenset(
+    (
+        "Close_port File FILE_NULL Get_abi_fortran_info Get_abi_info Get_abi_version Get_hw_resource_info Lookup_name "
+        "Open_port Publish_name Register_datarep Session SESSION_NULL Unpublish_name Win WIN_NULL"
+    ).split()
+)
+
+
+class _NotThere(NotImplementedError, AttributeError):
+    """A name of mpi4py that is missing here; ``hasattr`` is False."""
+
+
+def __getattr__(name):
+    if name in _ABSENT:
+        raise _NotThere(f"MPI.{name} is not there: docs/mpi.md tells what is")
+    raise AttributeError(f"module 'mpi4py.MPI' has no attribute {name!r}")

@@ -1,7 +1,7 @@
 """Buffers that a program attaches for buffered sends. Names are mpi4py's.
 
 The bytes of a buffered send are copied into the data memory of the CAB, as of any send from Python's memory. The
-attached buffer bounds what waits in Python's memory until there is room.
+attached buffer bounds what stays in Python's memory, since it goes in parts.
 """
 
 from .buffers import BOTTOM
@@ -46,7 +46,7 @@ class Attached:
 
     def take(self, handle):
         """A message is to be sent. Exception (ERR_BUFFER) if there is no room for it."""
-        self._handles = [each for each in self._handles if not each.started]
+        self._handles = [each for each in self._handles if not (each.copied or each.ready)]
         if self.given is not BUFFER_AUTOMATIC:
             used = sum(each.length + BSEND_OVERHEAD for each in [*self._handles, handle])
             if used > len(self.given):

@@ -50,7 +50,7 @@ def combiner(exchange, op, datatype):
             )
         if not len(lower):
             return lower
-        exchange.compute(op.microseconds(datatype, len(lower) // size))
+        exchange.combined(op.numbers(datatype, len(lower) // size))
         return combination(lower, upper)
 
     return combine

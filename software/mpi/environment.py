@@ -5,7 +5,6 @@ from importlib.metadata import PackageNotFoundError, version
 from .exception import ErrorClass, Exception
 from .info import INFO_NULL
 from .memory import address_of, buffer, flat_memory
-from .package import rc
 from .process import blocked, caller
 
 __all__ = [
@@ -70,8 +69,7 @@ def Finalize():
 
 def Is_initialized():
     """Whether MPI has begun."""
-    process = caller()
-    return process.initialized or rc(process).initialize
+    return caller().has_mpi
 
 
 def Is_finalized():
@@ -136,7 +134,7 @@ def Alloc_mem(size, info=INFO_NULL):
     ``Send`` and ``Recv`` take without any copy by the CPU."""
     process = caller()
     if info.get(_WHERE) == _DATA_MEMORY:
-        return blocked(process.task.buffer(size))
+        return process.task.buffer(size)
     return buffer.allocate(size)
 
 

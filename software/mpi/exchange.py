@@ -196,6 +196,7 @@ class Exchange:
         (communicator.parts if more else communicator.early)[place if more else (place, number)] = data
 
     # -- the CPU -------------------------------------------------------------------------------------
-    def compute(self, microseconds):
-        """Charges CPU time."""
-        self.communicator.process.cab.compute(microseconds)
+    def combined(self, numbers):
+        """Charges the CPU for so many pairs of numbers that were combined."""
+        kernel = self.communicator.process.kernel
+        kernel.door.spend(numbers * kernel.costs.mpi_combine)

@@ -10,7 +10,7 @@ from .envelope import TAG_UB, Kind, in_parts, packed, selector, tag_of
 from .exception import ErrorClass, Exception
 from .parts import WHOLE, PartsIn, PartsOut
 
-__all__ = ["Incoming", "Outgoing", "checked_tag", "failed", "sources_of"]
+__all__ = ["Answer", "Incoming", "Outgoing", "checked_tag", "failed", "sources_of"]
 
 _ANYONE = Sources(None, "any rank")
 
@@ -51,21 +51,20 @@ class Outgoing(SendHandle):
     -------
     placed : bool
         Whether the data are in the data memory of the CAB, and sent from there.
-    started : bool
     """
 
-    __slots__ = ("call", "rank", "tag", "placed", "started", "_data", "_parts")
+    __slots__ = ("call", "rank", "tag", "placed", "_data", "_parts")
 
     def __init__(self, call, communicator, rank, data, kind, tag):
         self.call = call
         self.rank = rank
         self.tag = tag
         self.placed = isinstance(data, Buffer)
-        self.started = False
         self._data = data
         self._parts = None
         process, record = communicator.process, communicator.record(rank)
-        if not self.placed and len(data) > WHOLE:
+        long = not self.placed and len(data) > SHORT
+        if long and (len(data) > WHOLE or not process.room(len(data))):
             self._parts = PartsOut(process, record, communicator.context, data, self._sent)
             self._data = self._parts.heading
             kind = Kind.COLLECTIVE_IN_PARTS if kind is Kind.COLLECTIVE else Kind.IN_PARTS
@@ -92,7 +91,6 @@ class Outgoing(SendHandle):
     async def start(self):
         """Begins to send it. Returns the handle."""
         data, self._data = self._data, None
-        self.started = True
         try:
             await self.begin(data)
         except TaskError as error:
@@ -241,3 +239,24 @@ class Incoming(ReceiveHandle):
             await self.wait()
         except TaskError as error:
             raise failed(self, error) from error
+
+
+class Answer(Incoming):
+    """What tells that a short synchronous message was taken.
+
+    Parameters
+    ----------
+    handle : Outgoing
+        The message.
+    communicator : Communicator
+    """
+
+    __slots__ = ("_handle",)
+
+    def __init__(self, handle, communicator):
+        self._handle = handle
+        taken = packed(communicator.context, Kind.TAKEN, handle.tag)
+        super().__init__(handle.call, communicator, handle.rank, handle.tag, types=lambda type: type == taken)
+
+    def __str__(self):
+        return str(self._handle)

@@ -1,7 +1,9 @@
-"""Messages from Python's memory that are too long for the CABs' data memory: they are sent in parts.
+"""Messages from Python's memory that are too long for the CABs' data memory, or for which it has no room now.
 
-The heading goes in the place of the message. It has the length (8 bytes) and a number of the sender's (4 bytes). The
-parts follow as messages of kind PART with that number, at most two of them on their way.
+The heading goes in the place of the message. It has the length (8 bytes) and a number of the sender's (4 bytes), which
+is even. When a receive has taken it, the receiver asks for the parts by an empty message of kind PART with that number
+plus 1. The parts follow as messages of kind PART with that number, at most two of them on their way. So what nobody
+receives takes no data memory.
 """
 
 from struct import Struct
@@ -20,6 +22,11 @@ WHOLE = 1 << 17
 _PART = 1 << 16
 _TOGETHER = 2
 HEADING = Struct(">QI")
+
+
+def _only(record):
+    """Messages of that task."""
+    return Sources(frozenset([record.place]), record.name)
 
 
 class PartsOut:
@@ -46,7 +53,7 @@ class PartsOut:
 
     def __init__(self, process, record, context, data, then):
         process.messages_in_parts += 1
-        number = process.messages_in_parts & TAG_UB
+        number = 2 * process.messages_in_parts & TAG_UB
         self.heading = HEADING.pack(len(data), number)
         self.over = False
         self._process = process
@@ -62,12 +69,14 @@ class PartsOut:
 
     async def _run(self):
         error, handles = None, []
+        task, record = self._process.task, self._record
         try:
+            await ReceiveHandle(task, None, _only(record), self._type + 1).wait()
             for first in range(0, len(self._data), _PART):
                 if len(handles) == _TOGETHER:
                     await handles.pop(0).wait()
                 data = self._data[first : first + _PART]
-                handles.append(SendHandle(self._process.task, self._record, data, self._type))
+                handles.append(SendHandle(task, record, data, self._type))
                 await handles[-1].begin(data)
             for handle in handles:
                 await handle.wait()
@@ -104,23 +113,26 @@ class PartsIn:
         Bytes of the message.
     """
 
-    __slots__ = ("length", "_task", "_sources", "_type")
+    __slots__ = ("length", "_task", "_source", "_type")
 
     def __init__(self, task, source, context, heading):
         self.length, number = HEADING.unpack(heading)
         self._task = task
-        self._sources = Sources(frozenset([source.place]), source.name)
+        self._source = source
         self._type = packed(context, Kind.PART, number)
 
     async def receive(self, buffer):
         """Receives them into a Buffer, or returns the bytes."""
         handles, data = [], bytearray()
+        asking = SendHandle(self._task, self._source, b"", self._type + 1)
+        await asking.begin(b"")
         for first in range(0, self.length, _PART):
             if len(handles) == _TOGETHER:
                 data += (await handles.pop(0).wait()).data or b""
             place = buffer[first : min(first + _PART, self.length)] if isinstance(buffer, Buffer) else None
-            handles.append(ReceiveHandle(self._task, place, self._sources, self._type))
+            handles.append(ReceiveHandle(self._task, place, _only(self._source), self._type))
             await handles[-1].begin()
         for handle in handles:
             data += (await handle.wait()).data or b""
+        await asking.wait()
         return None if isinstance(buffer, Buffer) else data

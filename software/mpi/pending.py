@@ -110,11 +110,10 @@ class Sending(Pending):
         """See Pending."""
         if self.ready:
             return
-        if not self.process.withdraw(self._handle):
-            try:
-                await self._handle.cancel()
-            except TooLate:
-                return
+        try:
+            await self._handle.cancel()
+        except TooLate:
+            return
         self._cancelled = True
         if self._answer is not None:
             await self._answer.cancel()
@@ -214,6 +213,10 @@ class Both(Pending):
     def fill(self, status):
         """See Pending."""
         self._receiving.fill(status)
+
+    def take(self):
+        """See Pending."""
+        return self._receiving.take()
 
 
 class Collective(Pending):

@@ -7,10 +7,10 @@ from functools import partial
 from ..nectarine.buffer import Buffer
 from .buffering import attach, detach, flush
 from .constants import ANY_SOURCE, ANY_TAG, PROC_NULL
-from .envelope import Kind, packed
+from .envelope import Kind
 from .exception import ErrorClass, Exception
 from .matched import Message
-from .messages import Incoming, Outgoing, checked_tag
+from .messages import Answer, Incoming, Outgoing, checked_tag
 from .package import rc
 from .pending import Both, Collective, Nothing, Persistent, Receiving, Sending
 from .pickling import pickle
@@ -54,11 +54,10 @@ async def _send(call, communicator, data, dest, tag, mode=_Mode.STANDARD):
         attached.take(handle)
     answer = None
     if mode is _Mode.SYNCHRONOUS and handle.short:
-        taken = packed(communicator.context, Kind.TAKEN, tag)
-        answer = Incoming(call, communicator, dest, tag, types=lambda type: type == taken)
+        answer = Answer(handle, communicator)
         await answer.begin()
-    copied = await process.post(handle)
-    free = mode is _Mode.BUFFERED or copied and mode is _Mode.STANDARD
+    await handle.start()
+    free = mode is _Mode.BUFFERED or handle.copied and mode is _Mode.STANDARD
     if free:
         process.leave(handle)
     return Sending(process, handle, answer, free)

@@ -8,19 +8,17 @@ from ..errors import EndThread, ProgramError
 from ..kernel.plain import as_coroutine, in_plain_task, wait
 from ..kernel.scope import Scope
 from ..nectarine.keeper import Keeper
-from ..nectarine.options import SHORT
 from .communicator import Communicator
 from .envelope import CONTEXTS
 from .exception import ErrorClass, Exception
-from .messages import Outgoing
 from .multicasts import Multicasts
 from .package import packages, rc
 from .python import Python
 
-__all__ = ["Process", "blocked", "caller", "running"]
+__all__ = ["Process", "blocked", "caller", "nobody", "running"]
 
-#: Messages from Python's memory leave as long as no more than 1 / SHARE of the data memory is in use; then they wait
-#: where they are, so that there is room for those that come in.
+#: Messages from Python's memory are copied into data memory while no more than 1 / SHARE of that is in use, so that
+#: there is room for those that come in; then they go in parts.
 SHARE = 2
 #: Contexts of COMM_WORLD and COMM_SELF.
 _WORLD, _SELF = 0, 1
@@ -31,6 +29,12 @@ _running = None
 def running():
     """The Process whose code runs now, or None."""
     return _running
+
+
+def nobody():
+    """No process runs any more."""
+    global _running
+    _running = None
 
 
 _NOT_HERE = "a call of MPI is made by a rank of a program that 'nectar mpirun' runs, in the thread that runs it"
@@ -75,6 +79,7 @@ class Process:
     cab : Cab
     comm_world, comm_self : Communicator
     initialized, finalized : bool
+        Whether the program has called ``Init``, and ``Finalize``.
     buffer : object or None
         Attached for buffered sends.
     keys : dict of int → object
@@ -105,8 +110,6 @@ class Process:
         "_free",
         "_status",
         "_leaving",
-        "_waiting",
-        "_pump",
         "_keeper",
     )
 
@@ -120,8 +123,7 @@ class Process:
         everybody = tuple(range(world.size))
         self.comm_world = Communicator(self, _WORLD, everybody, name="MPI_COMM_WORLD")
         self.comm_self = Communicator(self, _SELF, (number,), name="MPI_COMM_SELF")
-        self.initialized = rc(self).initialize
-        self.finalized = False
+        self.initialized = self.finalized = False
         self.buffer = None
         self._status = 0
         self.keys = {}
@@ -130,9 +132,12 @@ class Process:
         self.multicasts = Multicasts(self)
         self._free = (1 << CONTEXTS) - 1 & ~(1 << _WORLD | 1 << _SELF)
         self._leaving = []  # handles that nobody waits for
-        self._waiting = []  # of those that have not been started, in their order
-        self._pump = None  # thread that starts them
         self._keeper = Keeper(task, world.keepers(task.cab), lambda arrival: False)
+
+    @property
+    def has_mpi(self):
+        """Whether MPI has begun: by ``Init``, or by itself, as ``mpi4py.rc`` has it."""
+        return self.initialized or rc(self).initialize
 
     # -- its code ------------------------------------------------------------------------------------
     def enter(self):
@@ -172,7 +177,7 @@ class Process:
         """The program has come to its end."""
         for stream in sys.stdout, sys.stderr:
             stream.flush()
-        if self.initialized and not self.finalized:
+        if self.has_mpi and not self.finalized and rc(self).finalize is not False:
             blocked(self.finalize())
 
     async def finalize(self):
@@ -199,46 +204,10 @@ class Process:
         """Charges for a call."""
         self.kernel.door.spend(self.kernel.costs.mpi_call)
 
-    def _room(self, handle):
-        """Whether a message may be copied into data memory: see SHARE. If nothing of ours is there, it may."""
-        if handle.length <= SHORT or handle.placed:
-            return True
+    def room(self, length):
+        """Whether a message of so many bytes may be copied into data memory: see SHARE."""
         memory = self.cab.memory
-        block = 1 << (handle.length - 1).bit_length()
-        return memory.used + block <= memory.size // SHARE or not any(
-            isinstance(each, Outgoing) and each.started for each in self.task.handles
-        )
-
-    async def post(self, handle):
-        """Begins to send a message, after those to the same rank that wait. Whether its bytes have been copied."""
-        behind = any(each.to is handle.to for each in self._waiting)
-        if behind or not self._room(handle):
-            self._waiting.append(handle)
-            if self._pump is None:
-                self._pump = self.spawn(self._send_waiting, f"{self.task.name}: messages that wait to be sent")
-            return False
-        await handle.start()
-        return handle.copied
-
-    def withdraw(self, handle):
-        """Takes a message back that waits. False if it does not wait."""
-        if handle not in self._waiting:
-            return False
-        self._waiting.remove(handle)
-        return True
-
-    async def _send_waiting(self):
-        """A thread: starts the messages that wait."""
-        inbox = self.task.inbox
-        try:
-            while self._waiting:
-                first = self._waiting[0]
-                await inbox.wait("memory", lambda: first not in self._waiting or self._room(first))
-                if first in self._waiting:
-                    await first.start()
-                    self._waiting.remove(first)
-        finally:
-            self._pump = None
+        return memory.used + (1 << (length - 1).bit_length()) <= memory.size // SHARE
 
     def leave(self, handle):
         """A handle of a send is not waited for; it goes on."""

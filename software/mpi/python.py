@@ -72,6 +72,7 @@ class Program:
         self.folder = os.path.dirname(os.path.abspath(path))
         self.own = {"__main__", *_STATEFUL}  # names of modules that each rank has for itself
         self._host = None  # what was there before the first rank
+        self.host_attributes = None  # of it, as _ATTRIBUTES
         self._inside = None  # Python whose attributes and modules are in place
 
     def find_spec(self, name, path=None, target=None):
@@ -91,6 +92,7 @@ class Program:
     def begin(self):
         """Before the ranks run."""
         self._host = self._inside = Python(self, {})
+        self.host_attributes = [getattr(module, name) for module, name in _ATTRIBUTES]
         self._host.path = {os.path.abspath(folder) for folder in sys.path}
         self._host.path.discard(self.folder)
         at = sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else len(sys.meta_path)
@@ -125,7 +127,7 @@ class Python:
         self.program = program
         self.modules = modules
         self.path = None
-        self._attributes = [getattr(module, name) for module, name in _ATTRIBUTES]
+        self._attributes = None  # those of _ATTRIBUTES
         self._numbers = None  # state of the numbers that numpy.random draws
 
     @classmethod
@@ -137,11 +139,9 @@ class Python:
         main.__builtins__ = __builtins__
         self = cls(program, {"__main__": main, **packages})
         program.own.update(self.modules)
-        self._attributes[0] = list(program.argv)
-        self._attributes[1] = [program.folder, *sys.path]
-        self._streams = [_Stream(sys.stdout), _Stream(sys.stderr)]
-        self._attributes[3:5] = self._streams
-        self._attributes[5] = list(warnings.filters)
+        _, path, stdin, stdout, stderr, filters, *shown = program.host_attributes
+        self._streams = [_Stream(stdout), _Stream(stderr)]
+        self._attributes = [list(program.argv), [program.folder, *path], stdin, *self._streams, list(filters), *shown]
         return self
 
     def silence(self):

@@ -11,7 +11,7 @@ from ..nectarine import Application
 from .caller import told_by
 from .constants import UNDEFINED
 from .exchange import Exchange
-from .process import Process, running
+from .process import Process, nobody, running
 
 __all__ = ["RankEnded", "World"]
 
@@ -89,6 +89,7 @@ class World:
             raise
         finally:
             self.program.end()
+            nobody()
             told_by(lambda: UNDEFINED)
 
     async def _rank(self, task, number):

@@ -53,7 +53,10 @@ async def bcast_by_messages(exchange, data, root):
 
 
 async def barrier(exchange):
-    """Returns when all ranks have called it: ``barrier_by_multicast``, with 12 ranks or less ``barrier_by_messages``."""
+    """Returns when all ranks have called it.
+
+    It is ``barrier_by_multicast``, but ``barrier_by_messages`` of 12 ranks or less.
+    """
     if _multicast(exchange, 0):
         await barrier_by_multicast(exchange)
     else:

@@ -1,8 +1,8 @@
-"""mpi4py's own tests, run by ``nectar mpirun``: ``python -m nectar.verification.software.mpi.suite -n 2`` shows the table
-of docs/mpi.md.
+"""mpi4py's own tests, run by ``nectar mpirun``; ``python -m nectar.verification.software.mpi.suite -n 2`` shows the
+table of docs/mpi.md.
 
-They come from mpi4py's source distribution (3-clause BSD), whose version and hash stand in ``mpi4py.txt``. pip brings it
-to ``build/mpi4py`` when it is needed first.
+They come from mpi4py's source distribution (3-clause BSD), whose version and hash stand in ``mpi4py.txt``. pip brings
+it to ``build/mpi4py`` when it is needed first.
 """
 
 import argparse
