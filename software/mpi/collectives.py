@@ -50,7 +50,7 @@ def combiner(exchange, op, datatype):
             )
         if not len(lower):
             return lower
-        exchange.compute(op.microseconds(datatype, len(lower) // size))
+        exchange.combined(op.numbers(datatype, len(lower) // size))
         return combination(lower, upper)
 
     return combine
@@ -121,7 +121,7 @@ class Collectives:
         operations = self._operations()
 
         async def run(exchange):
-            data = await operations.bcast(exchange, target.pack() if gives else None, root)
+            data = await operations.bcast(exchange, target.pack() if gives else None, root, target.nbytes)
             if not gives:
                 stored(target, data)
 

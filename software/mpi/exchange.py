@@ -17,9 +17,6 @@ MAILBOXES = 0xC000
 _HEADER = Struct(">HB?")
 #: Bytes that one multicast carries.
 _PIECE = MAX_MESSAGE - _HEADER.size
-#: Simulated time, in microseconds, in which all members must have taken a multicast: none that a program should see.
-_PATIENCE_US = 60_000_000
-
 _BLOCKS = ("Gather", "Scatter", "Allgather", "Alltoall")
 _CALLS = [
     "Barrier",
@@ -159,15 +156,14 @@ class Exchange:
         return len({communicator.record(rank).place[0] for rank in range(self.size)}) == self.size
 
     async def multicast(self, data):
-        """Sends bytes to all other ranks at once, by the HUBs; returns when each of them has them. One in each
-        collective call at most."""
+        """Sends bytes to all other ranks at once, by the HUBs; returns when they have been handed to the thread that
+        sends them. One in each collective call at most."""
         communicator = self.communicator
         others = [communicator.record(rank).place[0] for rank in range(self.size) if rank != self.rank]
         to, data = (others, MAILBOXES + communicator.context), bytes(data)
         for first in range(0, len(data) or 1, _PIECE):
             header = _HEADER.pack(self._number & 0xFFFF, self._code, first + _PIECE < len(data))
-            send = communicator.process.cab.multicast.send
-            await send(to, header + data[first : first + _PIECE], timeout_us=_PATIENCE_US)
+            await communicator.process.multicasts.send(self.name, to, header + data[first : first + _PIECE])
 
     async def from_multicast(self, root):
         """The bytes that ``root`` sends by ``multicast``."""
@@ -200,6 +196,7 @@ class Exchange:
         (communicator.parts if more else communicator.early)[place if more else (place, number)] = data
 
     # -- the CPU -------------------------------------------------------------------------------------
-    def compute(self, microseconds):
-        """Charges CPU time."""
-        self.communicator.process.cab.compute(microseconds)
+    def combined(self, numbers):
+        """Charges the CPU for so many pairs of numbers that were combined."""
+        kernel = self.communicator.process.kernel
+        kernel.door.spend(numbers * kernel.costs.mpi_combine)

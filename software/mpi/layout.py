@@ -29,6 +29,7 @@ class Layout:
     -------
     blocks : tuple of (displacement, unit, count), see above
     size : bytes of data
+    numbers : basic items
     lb, ub, extent : where an element begins and ends, and the distance to the next one, in bytes
     true_lb, true_ub : where its data begin and end
     align : bytes; the largest alignment of its items
@@ -36,11 +37,12 @@ class Layout:
         The bounds were given, and are not those of the data.
     """
 
-    __slots__ = ("align", "blocks", "bounded", "dense", "extent", "lb", "size", "true_lb", "true_ub", "ub")
+    __slots__ = ("align", "blocks", "bounded", "dense", "extent", "lb", "numbers", "size", "true_lb", "true_ub", "ub")
 
     def __init__(self, blocks, bounds=None, align=1, bounded=False):
         self.blocks = _joined(blocks)
         self.size = sum(unit * count for _, unit, count in self.blocks)
+        self.numbers = sum(count for _, _, count in self.blocks)
         self.true_lb = min((at for at, _, _ in self.blocks), default=0)
         self.true_ub = max((at + unit * count for at, unit, count in self.blocks), default=0)
         self.lb, self.ub = bounds or (self.true_lb, self.true_ub)
@@ -127,7 +129,7 @@ class Layout:
         if not self.size:
             return 0 if not nbytes else None
         whole, left = divmod(nbytes, self.size)
-        items = whole * sum(count for _, _, count in self.blocks)
+        items = whole * self.numbers
         for _, unit, count in self.blocks:
             if left < unit * count:
                 return None if left % unit else items + left // unit
@@ -137,10 +139,9 @@ class Layout:
 
     def nbytes(self, items):
         """Packed bytes of ``items`` basic items."""
-        each = sum(count for _, _, count in self.blocks)
-        if not each:
+        if not self.numbers:
             return 0
-        whole, left = divmod(items, each)
+        whole, left = divmod(items, self.numbers)
         nbytes = whole * self.size
         for (_, unit, count), before in zip(
             self.blocks, accumulate((count for _, _, count in self.blocks), initial=0), strict=False

@@ -19,9 +19,6 @@ __all__ = ["OPERATIONS", "OP_NULL", "Op", "Operation"]
 _MOST = 32
 _made = Counter()
 
-#: CPU cycles that a combination of two numbers is charged: two loads, the operation, a store, and the loop.
-_CYCLES = 14
-
 
 def _located(before):
     """The combination of two pairs (value, index): the pair whose value comes ``before``, else the smaller index."""
@@ -183,11 +180,9 @@ class Op(Handle):
             raise _refused(name, datatype)
         return lambda one, other: combine_numbers(name, kind.char, one, other)
 
-    def microseconds(self, datatype, count):
-        """CPU time that a combination of ``count`` elements is charged; none for a function of the program."""
-        if not self._operation.name:
-            return 0
-        return count * sum(items for _, _, items in datatype.layout.blocks) * _CYCLES / 16
+    def numbers(self, datatype, count):
+        """Numbers in ``count`` elements whose combination is charged; none for a function of the program."""
+        return count * datatype.layout.numbers if self._operation.name else 0
 
     def Reduce_local(self, inbuf, inoutbuf):
         """Combines the elements of two buffers of this process; the results are in the second one."""

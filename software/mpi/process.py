@@ -11,6 +11,7 @@ from ..nectarine.keeper import Keeper
 from .communicator import Communicator
 from .envelope import CONTEXTS
 from .exception import ErrorClass, Exception
+from .multicasts import Multicasts
 from .package import packages, rc
 from .python import Python
 
@@ -89,6 +90,7 @@ class Process:
         Such keys so far.
     messages_in_parts : int
         That it has sent so far.
+    multicasts : Multicasts
     """
 
     __slots__ = (
@@ -106,6 +108,7 @@ class Process:
         "keys",
         "keyvals",
         "messages_in_parts",
+        "multicasts",
         "_free",
         "_status",
         "_leaving",
@@ -129,6 +132,7 @@ class Process:
         self.keys = {}
         self.keyvals = 0
         self.messages_in_parts = 0
+        self.multicasts = Multicasts(self)
         self._free = (1 << CONTEXTS) - 1 & ~(1 << _WORLD | 1 << _SELF)
         self._leaving = []  # handles that nobody waits for
         self._lying = []  # receives whose messages lie in slots
@@ -222,9 +226,10 @@ class Process:
         self._leaving = [each for each in self._leaving if not _over(each)] + [handle]
 
     async def left(self):
-        """Waits until all such sends are over."""
+        """Waits until all such sends, and its multicasts, are over."""
         while self._leaving:
             await self._leaving.pop(0).outcome()
+        await self.multicasts.over()
 
     # -- contexts ------------------------------------------------------------------------------------
     @property

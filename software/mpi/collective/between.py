@@ -32,7 +32,7 @@ async def barrier(exchange):
     await allgather(exchange, b"", True)
 
 
-async def bcast(exchange, data, root):
+async def bcast(exchange, data, root, length=None):
     """The bytes ``data`` of the root, on the ranks of the other group."""
     return await scatter(exchange, [data] * exchange.remote_size, root, None)
 

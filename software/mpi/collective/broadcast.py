@@ -2,6 +2,9 @@
 
 __all__ = ["barrier", "barrier_by_messages", "barrier_by_multicast", "bcast", "bcast_by_messages", "in_tree"]
 
+#: Up to so many bytes to up to so many ranks, short messages are there before a multicast (docs/mpi.md has the times).
+_BYTES_TO, _RANKS_TO = 100, 12
+
 
 def in_tree(rank, size, root):
     """Parent and children of a rank in the binomial tree of ``root``; the parent of the root is None.
@@ -21,9 +24,16 @@ def in_tree(rank, size, root):
     return parent, children
 
 
-async def bcast(exchange, data, root):
-    """The bytes ``data`` of ``root`` on all ranks: one multicast, or ``bcast_by_messages``."""
-    if not exchange.can_multicast(len(data) if exchange.rank == root else None):
+def _multicast(exchange, length):
+    return exchange.can_multicast(length) and (length is None or length > _BYTES_TO or exchange.size > _RANKS_TO)
+
+
+async def bcast(exchange, data, root, length=None):
+    """The bytes ``data`` of ``root`` on all ranks: one multicast, or ``bcast_by_messages``.
+
+    ``length``: their number, if all ranks know it. 100 bytes or less go to 12 ranks or less by messages.
+    """
+    if not _multicast(exchange, length):
         return await bcast_by_messages(exchange, data, root)
     if exchange.rank != root:
         return await exchange.from_multicast(root)
@@ -43,8 +53,11 @@ async def bcast_by_messages(exchange, data, root):
 
 
 async def barrier(exchange):
-    """Returns when all ranks have called it: ``barrier_by_multicast`` or ``barrier_by_messages``."""
-    if exchange.can_multicast(0):
+    """Returns when all ranks have called it.
+
+    It is ``barrier_by_multicast``, but ``barrier_by_messages`` of 12 ranks or less.
+    """
+    if _multicast(exchange, 0):
         await barrier_by_multicast(exchange)
     else:
         await barrier_by_messages(exchange)

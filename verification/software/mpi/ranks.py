@@ -72,9 +72,9 @@ class Exchange:
         """The bytes of a multicast."""
         return await self.receive(root, "all")
 
-    def compute(self, microseconds):
-        """Adds to the time charged."""
-        self.ranks.charged += microseconds
+    def combined(self, numbers):
+        """Adds to what is charged."""
+        self.ranks.charged += numbers
 
 
 class Communicator(Collectives, Prefixes):
@@ -121,8 +121,8 @@ class Ranks:
     -------
     messages : list of (call, source, to, bytes)
     multicasts : int
-    charged : float
-        Microseconds.
+    charged : int
+        Pairs of numbers that were combined.
     """
 
     def __init__(self, size, multicast=False, seed=None):
@@ -131,7 +131,7 @@ class Ranks:
         self.queues = defaultdict(deque)
         self.messages = []
         self.multicasts = 0
-        self.charged = 0.0
+        self.charged = 0
         self._random = random.Random(seeds.seed() if seed is None else seed)
         self._waits = {}
         self._running = None
