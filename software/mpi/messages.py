@@ -164,6 +164,25 @@ class Incoming(ReceiveHandle):
         """Tag of the message that has come."""
         return tag_of(self.type)[1]
 
+    def lies(self, channel=None):
+        """Whether a short message has come (by that channel), and lies where it is until somebody waits for it."""
+        arrival = self._receive.arrival
+        if arrival is None or self.done or self.error is not None or self._fetching is not None or arrival.moving:
+            return False
+        if arrival.transfer or tag_of(arrival.type)[0] not in (Kind.STANDARD, Kind.COLLECTIVE):
+            return False
+        return channel in (None, arrival.channel)
+
+    @property
+    def ready(self):
+        """See ReceiveHandle."""
+        return super().ready or self.lies()
+
+    def _early(self, receive):
+        """A message has come, and nobody waits for it: a thread fetches it, unless it may lie where it is."""
+        if not (self.lies() and self.communicator.process.may_lie(self, receive.arrival.channel)):
+            super()._early(receive)
+
     def most(self, buffer):
         """A message of any length is taken: see ``room``."""
         return None

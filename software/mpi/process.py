@@ -20,6 +20,8 @@ __all__ = ["Process", "blocked", "caller", "nobody", "running"]
 #: Messages from Python's memory are copied into data memory while no more than 1 / SHARE of that is in use, so that
 #: there is room for those that come in; then they go in parts.
 SHARE = 2
+#: Short messages of receives that nobody waits for that may stay in the slots of a channel.
+LYING = 3
 #: Contexts of COMM_WORLD and COMM_SELF.
 _WORLD, _SELF = 0, 1
 
@@ -110,6 +112,7 @@ class Process:
         "_free",
         "_status",
         "_leaving",
+        "_lying",
         "_keeper",
     )
 
@@ -132,6 +135,7 @@ class Process:
         self.multicasts = Multicasts(self)
         self._free = (1 << CONTEXTS) - 1 & ~(1 << _WORLD | 1 << _SELF)
         self._leaving = []  # handles that nobody waits for
+        self._lying = []  # receives whose messages lie in slots
         self._keeper = Keeper(task, world.keepers(task.cab), lambda arrival: False)
 
     @property
@@ -208,6 +212,14 @@ class Process:
         """Whether a message of so many bytes may be copied into data memory: see SHARE."""
         memory = self.cab.memory
         return memory.used + (1 << (length - 1).bit_length()) <= memory.size // SHARE
+
+    def may_lie(self, handle, channel):
+        """Whether a short message that a receive has got may stay in its slot: as long as few of a channel do."""
+        self._lying = [each for each in self._lying if each.lies()]
+        few = sum(each.lies(channel) for each in self._lying) < LYING
+        if few:
+            self._lying.append(handle)
+        return few
 
     def leave(self, handle):
         """A handle of a send is not waited for; it goes on."""
