@@ -2,8 +2,11 @@
 
 __all__ = ["barrier", "barrier_by_messages", "barrier_by_multicast", "bcast", "bcast_by_messages", "in_tree"]
 
-#: Up to so many bytes to up to so many ranks, short messages are there before a multicast (docs/mpi.md has the times).
-_BYTES_TO, _RANKS_TO = 100, 12
+# Up to these limits messages are there before a multicast: docs/mpi-collectives.md has the times.
+#: Bytes and ranks of a broadcast.
+_BYTES_TO, _RANKS_TO = 100, 4
+#: Ranks of a barrier.
+_BARRIER_TO = 16
 
 
 def in_tree(rank, size, root):
@@ -24,16 +27,13 @@ def in_tree(rank, size, root):
     return parent, children
 
 
-def _multicast(exchange, length):
-    return exchange.can_multicast(length) and (length is None or length > _BYTES_TO or exchange.size > _RANKS_TO)
-
-
 async def bcast(exchange, data, root, length=None):
     """The bytes ``data`` of ``root`` on all ranks: one multicast, or ``bcast_by_messages``.
 
-    ``length``: their number, if all ranks know it. 100 bytes or less go to 12 ranks or less by messages.
+    ``length``: their number, if all ranks know it. 100 bytes or less go to 4 ranks or less by messages.
     """
-    if not _multicast(exchange, length):
+    few = exchange.size <= _RANKS_TO and length is not None and length <= _BYTES_TO
+    if few or not exchange.can_multicast(length):
         return await bcast_by_messages(exchange, data, root)
     if exchange.rank != root:
         return await exchange.from_multicast(root)
@@ -55,9 +55,9 @@ async def bcast_by_messages(exchange, data, root):
 async def barrier(exchange):
     """Returns when all ranks have called it.
 
-    It is ``barrier_by_multicast``, but ``barrier_by_messages`` of 12 ranks or less.
+    It is ``barrier_by_multicast``, but ``barrier_by_messages`` of 16 ranks or less.
     """
-    if _multicast(exchange, 0):
+    if exchange.size > _BARRIER_TO and exchange.can_multicast(0):
         await barrier_by_multicast(exchange)
     else:
         await barrier_by_messages(exchange)

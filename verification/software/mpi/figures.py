@@ -1,7 +1,7 @@
 """Times of broadcasts and barriers on the RTL, by multicast and by messages.
 
-``python -m nectar.verification.software.mpi.figures`` measures the tables of docs/mpi.md and writes them into the page;
-it takes some minutes.
+``python -m nectar.verification.software.mpi.figures`` measures the tables of docs/mpi-collectives.md and writes them
+into the page; it takes some minutes.
 """
 
 import json
@@ -15,7 +15,7 @@ from nectar.verification.imports import ROOT
 
 __all__ = ["LENGTHS", "RANKS", "measured", "tables"]
 
-PAGE = Path(ROOT) / "docs" / "mpi.md"
+PAGE = Path(ROOT) / "docs" / "mpi-collectives.md"
 RANKS = (2, 4, 8, 12, 16, 24)
 LENGTHS = (0, 100, 101, 1000, 4000, 16000)
 _BEGIN, _END = "<!-- times of broadcasts -->\n", "<!-- end of times -->\n"

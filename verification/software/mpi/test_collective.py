@@ -11,6 +11,7 @@ from nectar.software.mpi.collective import between, broadcast, neighbors, reduct
 from nectar.verification.software.mpi.ranks import Ranks
 
 SIZES = [1, 2, 3, 4, 5, 8, 9, 13]
+
 #: Bytes of a rank: around a short message, and what goes through trees.
 LENGTHS = [0, 1, 12, 13, 50, 101]
 
@@ -54,13 +55,13 @@ def test_bcast_gives_all_ranks_the_bytes_of_the_root(size, multicast):
 
                 results, ranks = calls(size, operation, multicast)
                 assert results == [data] * size
-                at_once = multicast and size > 1 and (known is None or length > 100 or size > 12)
+                at_once = multicast and size > 1 and (known is None or length > 100 or size > 4)
                 assert len(ranks.messages) == (0 if at_once else size - 1)
                 assert ranks.multicasts == at_once
 
 
 @pytest.mark.parametrize("multicast", [False, True])
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [*SIZES, 16, 17])
 def test_no_rank_leaves_a_barrier_before_the_last_has_come(size, multicast):
     come = set()
 
@@ -71,7 +72,7 @@ def test_no_rank_leaves_a_barrier_before_the_last_has_come(size, multicast):
 
     results, ranks = calls(size, operation, multicast)
     assert results == [size] * size
-    assert len(ranks.messages) == (size - 1 if multicast and size > 12 else size * rounds(size))
+    assert len(ranks.messages) == (size - 1 if multicast and size > 16 else size * rounds(size))
     assert all(length == 0 for *_, length in ranks.messages)
 
 
