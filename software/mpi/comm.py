@@ -24,7 +24,7 @@ from .exchange import Exchange
 from .group import Group
 from .handle import Handle
 from .info import INFO_NULL, Info
-from .making import agree, made
+from .making import agree, agree_with, made
 from .pending import Collective, Persistent
 from .pointtopoint import PointToPoint
 from .prefixes import Prefixes
@@ -195,7 +195,7 @@ class Comm(PointToPoint, Collectives, WithAttributes, WithErrhandler, Handle):
     async def _duplicate(self, exchange, info):
         """The Communicator of a duplicate, without attributes."""
         old = exchange.communicator
-        _, context = await agree(exchange)
+        *_, context = await agree(exchange)
         new = made(old.process, context, old.members, old.name, old.remote)
         new.topology = old.topology
         new.info = dict(old.info) if info is None else dict(info.items())
@@ -228,39 +228,35 @@ class Comm(PointToPoint, Collectives, WithAttributes, WithErrhandler, Handle):
         return self.Idup(info)
 
     def Create(self, group):
-        """A communicator of the processes of a group, a subset of this one's; null for others."""
+        """A communicator of the processes of a group, a subset of this one's; null for others. Of an intercommunicator
+        each group gives its part."""
         members = group.processes
-
-        async def run(exchange):
-            _, context = await agree(exchange)
-            process = exchange.communicator.process
-            return made(process, context, members) if process.number in members else None
-
         communicator = self.communicator
         if not set(members) <= set(communicator.members):
             raise Exception(ErrorClass.ERR_GROUP, "the group has processes that do not belong to the communicator")
-        return Intracomm.of(self._collective("Create", run))
+        place = members.index(communicator.process.number) if communicator.process.number in members else UNDEFINED
+        return self._split("Create", 0 if place != UNDEFINED else UNDEFINED, place)
 
     def Split(self, color=0, key=0):
         """A communicator of the ranks that give the same color, in the order of their keys and ranks.
 
-        ``color``: 0 or more; UNDEFINED: the rank gets a null communicator."""
+        ``color``: 0 or more; UNDEFINED: the rank gets a null communicator. Of an intercommunicator the ranks of both
+        groups that give the same color make an intercommunicator; a null one if one group has none of them."""
+        if color != UNDEFINED and color < 0:
+            raise Exception(ErrorClass.ERR_ARG, f"a color is 0 or more, or UNDEFINED, not {color}")
         return self._split("Split", color, key)
 
     def _split(self, call, color, key):
-        if color != UNDEFINED and color < 0:
-            raise Exception(ErrorClass.ERR_ARG, f"a color is 0 or more, or UNDEFINED, not {color}")
-
         async def run(exchange):
             communicator = exchange.communicator
-            given, context = await agree(exchange, _SPLIT.pack(color, key))
-            if color == UNDEFINED:
+            ours, theirs, context = await agree(exchange, _SPLIT.pack(color, key))
+            members = _of_color(color, ours, communicator.members)
+            remote = None if communicator.remote is None else _of_color(color, theirs, communicator.remote)
+            if color == UNDEFINED or remote == ():
                 return None
-            told = [(*_SPLIT.unpack(each), rank) for rank, each in enumerate(given)]
-            ranks = [rank for _, rank in sorted((key, rank) for other, key, rank in told if other == color)]
-            return made(communicator.process, context, [communicator.members[rank] for rank in ranks])
+            return made(communicator.process, context, members, remote=remote)
 
-        return Intracomm.of(self._collective(call, run))
+        return (Intercomm if self.Is_inter() else Intracomm).of(self._collective(call, run))
 
     def Split_type(self, split_type, key=0, info=INFO_NULL):
         """A communicator of the ranks that share something: COMM_TYPE_SHARED, a CAB.
@@ -294,13 +290,53 @@ for _name in ("Agree", "Iagree", "Shrink", "Ishrink", "Revoke", "Is_revoked", "G
     setattr(Comm, _name, _not_there(_name))
 
 
+def _of_color(color, told, members):
+    """Those of ``members`` that give that color, as ``_SPLIT`` has it, by key and rank."""
+    given = [(*_SPLIT.unpack(each), member) for each, member in zip(told, members, strict=True)]
+    chosen = [(key, rank, member) for rank, (other, key, member) in enumerate(given) if other == color]
+    return tuple(member for _, _, member in sorted(chosen))
+
+
 async def _named(exchange, function):
     with exchange.communicator.process.kernel.current.calling(exchange):
         return await function(exchange)
 
 
 class Intracomm(WithTopologies, Prefixes, Comm):
-    """A communicator of one group of processes."""
+    """A communicator of one group of processes.
+
+    Raises
+    ------
+    TypeError
+        If it is made of an intercommunicator.
+    """
+
+    def __new__(cls, comm=None):
+        """As ``Handle``."""
+        self = super().__new__(cls, comm)
+        if self.target is not None and self.Is_inter():
+            raise TypeError(f"{cls.__name__} is not made of an intercommunicator")
+        return self
+
+    def Create_intercomm(self, local_leader, peer_comm, remote_leader, tag=0):
+        """An intercommunicator of the ranks of this one and of those of another, which make the same call.
+
+        ``local_leader``: the rank that talks to the other group's leader, which is rank ``remote_leader`` of
+        ``peer_comm``; the last two matter on it alone. ``tag`` tells such calls from each other."""
+        communicator, name = self.communicator, "Create_intercomm"
+        process, across = communicator.process, None
+        if communicator.rank == local_leader:
+            peers = peer_comm.communicator
+            across = Communicator(process, peers.context, peers.members, peers.remote)
+            across.collectives = tag
+            across = Exchange(across, name)
+        process.spend()
+
+        async def run():
+            context, remote = await agree_with(communicator, name, local_leader, across, remote_leader)
+            return made(process, context, communicator.members, remote=remote)
+
+        return Intercomm.of(blocked(run()))
 
     def Create_group(self, group, tag=0):
         """As ``Create``; only the processes of the group make the call. ``tag`` tells such calls from each other."""
@@ -321,14 +357,14 @@ class Intracomm(WithTopologies, Prefixes, Comm):
         among.collectives = tag
 
         async def run():
-            _, context = await agree(Exchange(among, call))
+            *_, context = await agree(Exchange(among, call))
             return made(process, context, members)
 
         process.spend()
         return Intracomm.of(blocked(run()))
 
 
-for _name in ("Accept", "Connect", "Spawn", "Spawn_multiple", "Create_intercomm"):
+for _name in ("Accept", "Connect", "Spawn", "Spawn_multiple"):
     setattr(Intracomm, _name, _not_there(_name))
 
 
@@ -349,7 +385,59 @@ class Distgraphcomm(OfDistGraph, Topocomm):
 
 
 class Intercomm(Comm):
-    """A communicator of two groups of processes: messages go from one to the other."""
+    """A communicator of two groups of processes: messages go from one to the other.
+
+    Raises
+    ------
+    TypeError
+        If it is made of an intracommunicator.
+    """
+
+    def __new__(cls, comm=None):
+        """As ``Handle``."""
+        self = super().__new__(cls, comm)
+        if self.target is not None and not self.Is_inter():
+            raise TypeError(f"{cls.__name__} is not made of an intracommunicator")
+        return self
+
+    @classmethod
+    def Create_from_groups(
+        cls,
+        local_group,
+        local_leader,
+        remote_group,
+        remote_leader,
+        stringtag="org.mpi4py",
+        info=INFO_NULL,
+        errhandler=None,
+    ):
+        """An intercommunicator of the processes of two groups, each of which makes the call. The leaders are ranks of
+        their groups; equal calls have different ``stringtag``s."""
+        process, tag = caller(), crc32(stringtag.encode())
+        world, name = process.comm_world, "Create_from_groups"
+        local = Communicator(process, world.context, local_group.processes)
+        across = Communicator(process, world.context, world.members)
+        local.collectives = across.collectives = tag
+        process.spend()
+
+        async def run():
+            leader = remote_group.processes[remote_leader]
+            context, remote = await agree_with(local, name, local_leader, Exchange(across, name), leader)
+            return made(process, context, local.members, remote=remote)
+
+        return cls.of(blocked(run()))
+
+    def Merge(self, high=False):
+        """An intracommunicator of both groups: first the one that is not ``high``; if both are or neither is, the one
+        whose first rank is lower in COMM_WORLD."""
+
+        async def run(exchange):
+            old = exchange.communicator
+            _, theirs, context = await agree(exchange, bytes([bool(high)]))
+            groups = sorted([(bool(high), old.members), (bool(theirs[0][0]), old.remote)])
+            return made(old.process, context, groups[0][1] + groups[1][1])
+
+        return Intracomm.of(self._collective("Merge", run))
 
     def Get_remote_size(self):
         """Number of processes of the other group."""

@@ -52,6 +52,8 @@ _CALLS = [
     "Create_dist_graph",
     "Create_dist_graph_adjacent",
     "Sub",
+    "Create_from_group",
+    "Create_from_groups",
     "Create_intercomm",
     "Merge",
     "Finalize",

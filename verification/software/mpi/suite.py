@@ -33,7 +33,7 @@ QUICK = (
     "msgzero",
 )
 #: All files.
-FILES = (*QUICK, "p2p_buf", "cco_buf", "cco_vec", "cco_nb_buf")
+FILES = (*QUICK, "p2p_buf", "cco_buf", "cco_vec", "cco_nb_buf", "comm_inter", "cco_obj_inter", "cco_buf_inter", "cco_vec_inter")
 #: (file, part of the name) → why it is left out.
 EXCLUDED = {
     ("p2p_obj", "testCommLock"): "looks into a table of mpi4py's own locks of threads",
