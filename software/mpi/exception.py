@@ -24,10 +24,10 @@ class ErrorClass(IntEnum):
     """The error classes of the standard. Each has its text."""
 
     def __new__(cls, number, text):
-        member = int.__new__(cls, number)
-        member._value_ = number
-        member.text = text
-        return member
+        self = int.__new__(cls, number)
+        self._value_ = number
+        self.text = text
+        return self
 
     SUCCESS = 0, "no error"
     ERR_BUFFER = 1, "the buffer is not valid"
@@ -98,13 +98,14 @@ class ErrorClass(IntEnum):
 
 
 _LAST = ErrorClass.ERR_LASTCODE.value
+_NUMBERS = frozenset(map(int, ErrorClass))
 #: Codes that the program has added: code -> class, code -> text.
 _classes = {}
 _texts = {}
 
 
 def _known(code):
-    return code in _classes or code in ErrorClass._value2member_map_
+    return code in _classes or code in _NUMBERS
 
 
 def _next_code():
@@ -121,7 +122,7 @@ def Get_error_class(errorcode):
     """
     if errorcode in _classes:
         return _classes[errorcode]
-    if errorcode not in ErrorClass._value2member_map_:
+    if errorcode not in _NUMBERS:
         raise Exception(ErrorClass.ERR_ARG)
     return errorcode
 
@@ -130,7 +131,7 @@ def Get_error_string(errorcode):
     """The text of an error code: the name of a predefined one and what it means. Raises as ``Get_error_class``."""
     if errorcode in _classes:
         return _texts.get(errorcode, "")
-    if errorcode not in ErrorClass._value2member_map_:
+    if errorcode not in _NUMBERS:
         raise Exception(ErrorClass.ERR_ARG)
     member = ErrorClass(errorcode)
     return f"MPI_{member.name}: {member.text}"

@@ -167,9 +167,10 @@ class Python:
 
     def put_in_place(self):
         """The other way round."""
+        warnings.filters = []
+        warnings.resetwarnings()  # else what Python remembers of the filters before would hold
         for (module, name), value in zip(_ATTRIBUTES, self._attributes, strict=True):
             setattr(module, name, value)
-        warnings._filters_mutated()
         sys.modules.update(self.modules)
         if self._numbers is not None:
             sys.modules["numpy.random"].set_state(self._numbers)
