@@ -315,7 +315,10 @@ def judge(results):
 
 
 PROGRAMS = st.tuples(
-    st.integers(1, 5), st.booleans(), st.integers(0, 1 << 16), st.lists(st.one_of(MOVES, COMBINES, OBJECTS), min_size=1, max_size=8)
+    st.integers(1, 5),
+    st.booleans(),
+    st.integers(0, 1 << 16),
+    st.lists(st.one_of(MOVES, COMBINES, OBJECTS), min_size=1, max_size=8),
 )
 
 
