@@ -315,7 +315,10 @@ def judge(results):
 
 
 PROGRAMS = st.tuples(
-    st.integers(1, 5), st.booleans(), st.integers(0, 1 << 16), st.lists(st.one_of(MOVES, COMBINES, OBJECTS), max_size=8)
+    st.integers(1, 5),
+    st.booleans(),
+    st.integers(0, 1 << 16),
+    st.lists(st.one_of(MOVES, COMBINES, OBJECTS), min_size=1, max_size=8),
 )
 
 
@@ -326,7 +329,7 @@ def _holds(program):
     judge(run(size, lambda comm: play(comm, steps), multicast=multicast, seed=seed))
 
 
-@properties(max_examples=60)
+@properties(max_examples=250)
 @given(PROGRAMS)
 def test_random_programs_do_what_the_replay_says(program):
     _holds(program)
