@@ -14,6 +14,8 @@ from .environment import (
     SUBVERSION,
     THREADS,
     VERSION,
+    Aint_add,
+    Aint_diff,
     Alloc_mem,
     Finalize,
     Free_mem,
@@ -55,6 +57,12 @@ from .status import Status
 from .topology import Compute_dims
 
 memory = buffer
+ORDER_F = constants.ORDER_FORTRAN
+
+#: Letters of texts, at most.
+MAX_PROCESSOR_NAME = MAX_PORT_NAME = MAX_LIBRARY_VERSION_STRING = 256
+MAX_DATAREP_STRING = 128
+MAX_ERROR_STRING = MAX_PSET_NAME_LEN = MAX_STRINGTAG_LEN = 1024
 
 globals().update(
     {name: value for name, value in vars(constants).items() if name in constants.__all__ and name.isupper()}
@@ -71,12 +79,11 @@ globals().update(
 
 __all__ = [name for name in globals() if not name.startswith("_")]
 
-#: Names of mpi4py that are missing here.
-_ABSENT = frozenset(
-    (
-        "Close_port File FILE_NULL Get_abi_fortran_info Get_abi_info Get_abi_version Get_hw_resource_info Lookup_name "
-        "Open_port Publish_name Register_datarep Session SESSION_NULL Unpublish_name Win WIN_NULL"
-    ).split()
+#: Names of mpi4py that are missing here, or their beginnings.
+_ABSENT = (
+    *("Close_port", "DISP", "DISTRIBUTE_", "F_", "File", "FILE_NULL", "Get_abi_", "Get_hw_resource_info", "LOCK_"),
+    *("Lookup_name", "MODE_", "Open_port", "Publish_name", "Register_datarep", "SEEK_", "Session", "SESSION_NULL"),
+    *("Unpublish_name", "Win", "WIN_"),
 )
 
 
@@ -85,6 +92,6 @@ class _NotThere(NotImplementedError, AttributeError):
 
 
 def __getattr__(name):
-    if name in _ABSENT:
+    if name.startswith(_ABSENT):
         raise _NotThere(f"MPI.{name} is not there: docs/mpi.md tells what is")
     raise AttributeError(f"module 'mpi4py.MPI' has no attribute {name!r}")

@@ -8,6 +8,8 @@ from .memory import address_of, buffer, flat_memory
 from .process import blocked, caller
 
 __all__ = [
+    "Aint_add",
+    "Aint_diff",
     "Alloc_mem",
     "Finalize",
     "Free_mem",
@@ -150,3 +152,13 @@ def Free_mem(mem):
 def Get_address(location):
     """Address of the first byte of a buffer, for displacements from BOTTOM."""
     return address_of(flat_memory(location)[0])
+
+
+def Aint_add(base, disp):
+    """The address ``disp`` bytes behind ``base``."""
+    return base + disp
+
+
+def Aint_diff(addr1, addr2):
+    """The bytes from ``addr2`` to ``addr1``."""
+    return addr1 - addr2

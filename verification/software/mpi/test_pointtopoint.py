@@ -10,7 +10,7 @@ from nectar.verification.software.mpi.programs import ranks, sleep
 #: Around the short messages of Nectarine, a packet, the longest message of the transports.
 SIZES = [0, 1, 99, 100, 101, 1004, 65536, 65537]
 #: Around the longest message that goes in one piece, and beyond the data memory that the CABs have in that test.
-LARGE = [131072, 131073, 300_001]
+LARGE = [131072, 300_001]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
