@@ -152,7 +152,8 @@ class Incoming(ReceiveHandle):
         self._coming = False  # parts of the message are on their way
         self._target = None  # the Buffer for them
         types = types or selector(communicator.context, None if tag == ANY_TAG else tag)
-        super().__init__(communicator.process.task, buffer, sources_of(communicator, source), types)
+        super().__init__(communicator.process.task, None, sources_of(communicator, source), types)
+        self.aim(call, room, buffer)
 
     def __str__(self):
         source = "any rank" if self.rank == ANY_SOURCE else f"rank {self.rank}"
@@ -182,10 +183,6 @@ class Incoming(ReceiveHandle):
         """A message has come, and nobody waits for it: a thread fetches it, unless it may lie where it is."""
         if not (self.lies() and self.communicator.process.may_lie(self, receive.arrival.channel)):
             super()._early(receive)
-
-    def most(self, buffer):
-        """A message of any length is taken: see ``room``."""
-        return None
 
     def aim(self, call, room, buffer):
         """Says where the bytes of a message that it has, and has not fetched, are to be."""

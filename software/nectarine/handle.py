@@ -237,7 +237,7 @@ class ReceiveHandle(Handle):
                 raise TypeError("a message is received into a Buffer or a writable object such as bytearray")
         self._buffer = buffer
         self._fetching = None  # Thread that does it
-        self._receive = Receive(sources, selector, self.most(buffer))
+        self._receive = Receive(sources, selector, None if buffer is None else len(buffer))
         kernel = task.cab.kernel
         kernel.door.spend(kernel.costs.nectarine_receive)
         if isinstance(buffer, Buffer):
@@ -247,10 +247,6 @@ class ReceiveHandle(Handle):
 
     def __str__(self):
         return self._receive.words()
-
-    def most(self, buffer):
-        """Bytes that a message for ``buffer`` may have; None: any number. A longer one is an error, and kept."""
-        return None if buffer is None else len(buffer)
 
     @property
     def ready(self):
