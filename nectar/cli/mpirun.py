@@ -18,6 +18,7 @@ _VALUES = {
         "help": "number of ranks; by default as many as --topology has CABs. If there are more ranks than CABs, "
         "they share these in turns",
     },
+    "-np": {"metavar": "N", "dest": "ranks", "help": "the same"},
     **run.VALUES,
 }
 _VALUES["--topology"] = _VALUES["--topology"] | {

@@ -60,7 +60,7 @@ def test_a_number_of_ranks_is_1_or_more(mpirun, number):
 
 def test_many_ranks_stand_on_a_mesh(mpirun):
     """More than 15."""
-    done = mpirun(HELLO, "-n", "17")
+    done = mpirun(HELLO, "-np", "17")
     assert (done.returncode, done.stderr) == (0, "") and "(16, 'CAB17', [])" in done.stdout
 
 
