@@ -159,6 +159,7 @@ JOBS = (
             "sim/",
             "system/",
             "cli/test_bench.py",
+            "cli/test_outputs.py",
             "cli/test_send_file.py",
             "test_install.py",
             "test_product.py",
