@@ -149,7 +149,7 @@ int nectar_trace(Handle* handle, const char* path, std::int64_t begin, std::int6
 // The time at which the limit has ended it, or -1.
 std::int64_t nectar_trace_full(Handle* handle) { return handle->engine.trace_full(); }
 
-// The time of its first caption, or -1.
+// The time of the first symbol on a fiber in it, or -1.
 std::int64_t nectar_trace_first(Handle* handle) { return handle->engine.trace_first(); }
 
 // Ends what nectar_trace has begun. Returns 0, or errno.

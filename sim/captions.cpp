@@ -156,20 +156,34 @@ void Captions::declare(std::string& header) const {
 
 const std::string& Captions::changes(std::int64_t time) {
     changes_.clear();
+    if (!begun_) begin();
     for (Part& part : parts_) {
         const Board& board = *part.board;
         if (board.last < 0 || board.group->time_of(board.last) != time) continue;
         for (Fiber& fiber : part.fibers) {
-            if (*fiber.rx_valid) take(fiber.rx, *fiber.rx_payload);
-            if (*fiber.tx_valid & *fiber.tx_ready) take(fiber.tx, *fiber.tx_payload);
+            if (*fiber.rx_valid) take(fiber.rx, *fiber.rx_payload, time);
+            if (*fiber.tx_valid & *fiber.tx_ready) take(fiber.tx, *fiber.tx_payload, time);
         }
         if (board.cab) look_at_bus(part);
     }
-    if (first_ps_ < 0 && !changes_.empty()) first_ps_ = time;
     return changes_;
 }
 
-void Captions::take(Direction& direction, std::uint16_t symbol) {
+// All variables are empty at first.
+void Captions::begin() {
+    begun_ = true;
+    for (Part& part : parts_) {
+        for (Fiber& fiber : part.fibers) {
+            for (Variable* variable : {&fiber.rx.now, &fiber.rx.command, &fiber.tx.now, &fiber.tx.command}) {
+                write(*variable);
+            }
+        }
+        if (part.board->cab) write(part.bus);
+    }
+}
+
+void Captions::take(Direction& direction, std::uint16_t symbol, std::int64_t time) {
+    if (first_ps_ < 0) first_ps_ = time;
     direction.frames.take(symbol);
     change(direction.now, direction.frames.now);
     change(direction.command, direction.frames.command);
@@ -188,8 +202,12 @@ void Captions::look_at_bus(Part& part) {
 void Captions::change(Variable& variable, const std::string& text) {
     if (variable.text == text) return;
     variable.text = text;
+    write(variable);
+}
+
+void Captions::write(const Variable& variable) {
     changes_ += 's';
-    for (const char letter : text) {
+    for (const char letter : variable.text) {
         if (letter == ' ') {
             changes_ += "\\x20";
         } else {

@@ -41,7 +41,7 @@ class Captions {
     // The changes at `time`, as lines of VCD.
     const std::string& changes(std::int64_t time);
 
-    // The time of the first change, or -1.
+    // The time of the first symbol, or -1.
     std::int64_t first() const { return first_ps_; }
 
   private:
@@ -71,14 +71,17 @@ class Captions {
     };
 
     std::string new_code() { return "~~~~~" + std::to_string(variables_++); }
-    void take(Direction& direction, std::uint16_t symbol);
+    void begin();
+    void take(Direction& direction, std::uint16_t symbol, std::int64_t time);
     void look_at_bus(Part& part);
     void change(Variable& variable, const std::string& text);
+    void write(const Variable& variable);
 
     std::vector<Part> parts_;
     std::string changes_;
     std::int64_t first_ps_ = -1;
     int variables_ = 0;
+    bool begun_ = false;
 };
 
 }  // namespace nectar

@@ -68,6 +68,8 @@ class Engine:
         Simulated time in picoseconds from which and up to which they are recorded; None for all.
     wave_limit : int or None
         Bytes of VCD after which recording ends, whatever the file's format; None for no limit.
+    wave_views : bool
+        Whether a save file and names for viewers are written beside it (``sim.wave_views``).
 
     Members
     -------
@@ -94,6 +96,7 @@ class Engine:
         wave_boards=None,
         wave_window=None,
         wave_limit=None,
+        wave_views=False,
     ):
         topology.check()
         modes = [mode.name.lower() for mode in Log]
@@ -124,7 +127,7 @@ class Engine:
         try:
             self._wire(topology, profile, recorded)
             if waves is not None:
-                self._waves = WaveFile(waves)
+                self._waves = WaveFile(waves, wave_views)
                 if not library.nectar_trace(
                     self._handle, os.fsencode(self._waves.temporary), begin, end, wave_limit or _FOREVER
                 ):
@@ -366,7 +369,8 @@ class Engine:
         self._full_ps = self.waves_full_ps
         try:
             if self._waves is not None:
-                self._waves.finish(self._library, self._library.nectar_trace_close(self._handle))
+                error = self._library.nectar_trace_close(self._handle)
+                self._waves.finish(self._library, error, self._library.nectar_trace_first(self._handle))
         finally:
             self._free()
 

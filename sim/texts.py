@@ -78,9 +78,7 @@ def lines():
         "ERROR_TEXTS": error_texts(),
         "REGISTER_TEXTS": register_texts(),
     }
-    regions = [
-        f"{{{region.base:#x}, {region.end:#x}, {_quoted(name)}}}" for name, region in REGIONS.items()
-    ]
+    regions = [f"{{{region.base:#x}, {region.end:#x}, {_quoted(name)}}}" for name, region in REGIONS.items()]
     kinds = ", ".join(f"{kind.name} = {kind.value}" for kind in ParameterKind)
     return [
         f"enum class ParameterKind {{ {kinds} }};",

@@ -50,7 +50,7 @@ class Waves {
     // The time at which the limit ended the recording, or -1.
     std::int64_t full() const { return full_ps_; }
 
-    // The time of the first caption, or -1.
+    // The time of the first symbol on a fiber, or -1.
     std::int64_t first() const { return captions_.first(); }
 
     // Returns 0, or errno when the file is not whole.

@@ -1,4 +1,4 @@
-"""Waveform files: VCD as the engine writes it, FST made from that.
+"""Waveform files: VCD as the engine writes it, FST made from that; with them, what viewers need (``wave_views``).
 
 The file appears under its name when it is whole, never before. Until then it is a hidden file beside it, which its
 process holds locked: one that nobody holds was left by a process that was killed, and is deleted by the next that
@@ -13,6 +13,7 @@ import os
 import tempfile
 from pathlib import Path
 
+from . import wave_views
 from .numbers import FstFunction
 
 __all__ = ["WaveFile"]
@@ -25,6 +26,8 @@ class WaveFile:
     ----------
     path : path
         Where it shall be; its suffix, ``.vcd`` or ``.fst``, tells the format.
+    views : bool
+        Whether the files for viewers are written beside it.
 
     Members
     -------
@@ -35,8 +38,9 @@ class WaveFile:
     file. Where a symbolic link leads is what is written.
     """
 
-    def __init__(self, path):
+    def __init__(self, path, views=False):
         self.path = Path(path)
+        self._views = views
         if self.path.suffix not in (".vcd", ".fst"):
             raise ValueError(f"{path}: the name of a waveform file ends in .vcd or .fst")
         if self.path.exists() and not self.path.is_file():
@@ -47,23 +51,33 @@ class WaveFile:
         fcntl.flock(self._handle, fcntl.LOCK_EX)
         self.temporary = Path(name)
 
-    def finish(self, library, error=0):
+    def finish(self, library, error=0, first_ps=-1):
         """The VCD is complete: gives the file its format, with the help of the engine's ``library``, and its name.
 
         ``error`` is the number of the error that has kept the VCD from being complete; then it raises OSError instead.
+        ``first_ps`` is the simulated time of the first symbol on a fiber, or -1.
         """
         made = self.temporary
         try:
             if error:
                 raise OSError(error, os.strerror(error), str(self.path))
+            variables = wave_views.read_header(self.temporary) if self._views else None
             if self.path.suffix == ".fst":
                 made = self.temporary.with_suffix(".fst")
                 self._convert(library, made)
             os.chmod(made, 0o666 & ~_umask())
             os.replace(made, os.path.realpath(self.path))
+            if variables is not None:
+                self._write_views(library, variables, first_ps)
         finally:
             made.unlink(missing_ok=True)
             self.discard()
+
+    def _write_views(self, library, variables, first_ps):
+        def value_names(kind):
+            return wave_views.names_of(library.nectar_value_names(kind.encode()).decode())
+
+        wave_views.Views(self.path, variables, value_names, first_ps).write()
 
     def _convert(self, library, target):
         import pylibfst  # only who wants FST waits for it

@@ -247,12 +247,13 @@ def _waves(options):
         for name, value in (("--wave-boards", boards), ("--wave-window", window), ("--wave-limit", options.wave_limit)):
             if value is not None:
                 raise UsageError(f"{name} needs --waves FILE")
-        return {"waves": None, "wave_boards": None, "wave_window": None, "wave_limit": None}
+        return {"wave_boards": None}
     if Capability.WAVES not in _machine_class(options.backend).capabilities:
         raise UsageError("--waves: only the engine has signals to record; leave --backend out")
     if os.path.splitext(path)[1] not in (".vcd", ".fst"):
         raise UsageError(f"--waves {path}: the name must end in .vcd or .fst, which is the format")
     check_target("--waves", path)
+    check_target("--waves", os.path.splitext(path)[0] + ".gtkw")
     if boards is not None:
         boards = [name.strip() for name in boards.split(",") if name.strip()]
         if not boards:
@@ -267,7 +268,13 @@ def _waves(options):
         )
         if window[0] >= window[1]:
             raise UsageError(f"--wave-window {options.wave_window}: it ends before it begins")
-    return {"waves": path, "wave_boards": boards, "wave_window": window, "wave_limit": _wave_limit(options) or None}
+    return {
+        "waves": path,
+        "wave_boards": boards,
+        "wave_window": window,
+        "wave_limit": _wave_limit(options) or None,
+        "wave_views": True,
+    }
 
 
 def _wave_limit(options):

@@ -58,6 +58,8 @@ class EngineMachine:
         Picoseconds from which and up to which they are recorded; None for all of the time.
     wave_limit : int or None
         Bytes of VCD after which recording ends; None for no limit.
+    wave_views : bool
+        Whether a save file and names for viewers are written beside it.
     sleep : bool
         Whether boards that have nothing to do are left out. The result is the same.
     log_control : bool
@@ -87,6 +89,7 @@ class EngineMachine:
         wave_boards=None,
         wave_window=None,
         wave_limit=None,
+        wave_views=False,
         sleep=True,
         log_control=False,
         log_data=False,
@@ -102,6 +105,7 @@ class EngineMachine:
             wave_boards=wave_boards,
             wave_window=wave_window,
             wave_limit=wave_limit,
+            wave_views=wave_views,
         )
         self.doors = {name: Door(profile.cpu_hz) for name in topology.cabs}
         self.nodes = {node_name(name): Door(profile.cpu_hz) for name in topology.cabs if name in set(nodes)}
