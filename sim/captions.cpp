@@ -189,14 +189,10 @@ void Captions::take(Direction& direction, std::uint16_t symbol, std::int64_t tim
     change(direction.command, direction.frames.command);
 }
 
-// An access is told from the cycle in which the board takes it to the one in which it is done.
+// An access is told from the cycle in which the board takes it.
 void Captions::look_at_bus(Part& part) {
     const CpuPins& pins = part.board->pins.cpu;
-    if (*pins.valid & *pins.ready) {
-        change(part.bus, access_text(pins));
-    } else if (*pins.done) {
-        change(part.bus, "");
-    }
+    if (*pins.valid & *pins.ready) change(part.bus, access_text(pins));
 }
 
 void Captions::change(Variable& variable, const std::string& text) {

@@ -16,6 +16,7 @@ from ..hdl.host.numbers import OperationKind
 from . import build, core
 from .numbers import LOG_ENTRY, OPERATION_WORDS, FaultWord, Log, SymbolClass, Word
 from .profile import PROTOTYPE
+from .wave_views import names_of
 from .waves import WaveFile
 from .wiring import TopologyError
 
@@ -361,6 +362,11 @@ class Engine:
         time_ps = self._library.nectar_trace_full(self._handle)
         return None if time_ps < 0 else time_ps
 
+    def value_names(self, kind):
+        """Names of values in a kind of board: {"module.signal": {value: name}} of each state of an FSM and each signal
+        of an enumeration; ``cab``, ``vmecab``, ``hub16`` are kinds."""
+        return names_of(self._library.nectar_value_names(kind.encode()).decode())
+
     def close(self):
         """Finishes the waveform file and frees the boards. May be called twice."""
         if self._handle is None:
@@ -370,7 +376,8 @@ class Engine:
         try:
             if self._waves is not None:
                 error = self._library.nectar_trace_close(self._handle)
-                self._waves.finish(self._library, error, self._library.nectar_trace_first(self._handle))
+                first_ps = self._library.nectar_trace_first(self._handle)
+                self._waves.finish(self._library, error, self.value_names, first_ps)
         finally:
             self._free()
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from . import texts
 
-__all__ = ["Names", "Variable", "Views", "names_of", "read_header", "save_file"]
+__all__ = ["Names", "Variable", "Views", "names_folder", "names_of", "read_header", "save_file"]
 
 #: First line of a save file, by which it is known again.
 _OURS = "[*] Nectar: written beside the waveform, and anew with it"
@@ -127,6 +127,11 @@ def save_file(waves):
     return Path(waves).with_suffix(".gtkw")
 
 
+def names_folder(waves):
+    """Path of the folder with names that belongs to it."""
+    return Path(waves).with_suffix(".names")
+
+
 class Views:
     """The files beside one waveform file.
 
@@ -158,7 +163,7 @@ class Views:
         }
         self.used = {}
         self._waves = Path(waves)
-        self._folder = self._waves.with_suffix(".names")
+        self._folder = names_folder(waves)
         self._variables = variables
         self._first_ps = first_ps
         self._boards = {}  # name → kind
@@ -173,7 +178,7 @@ class Views:
                     self.names.setdefault(_set_name(signal), Names(variable.bits, values))
 
     def write(self):
-        """Writes the files. Returns whether the save file is new; OSError if one cannot be written."""
+        """Writes the files. OSError if one cannot be written."""
         mappings = self._folder / ".surfer" / "mappings"
         mappings.mkdir(parents=True, exist_ok=True)
         for name, names in self.names.items():
@@ -181,10 +186,9 @@ class Views:
             (mappings / name.replace(".", "_")).write_text(names.mapping_file(name))
         target = save_file(self._waves)
         if target.exists() and not target.read_text(errors="replace").startswith(_OURS):
-            return False
+            return
         with open(target, "w") as file:
             self._save(file)
-        return True
 
     def _save(self, file):
         """The save file."""
@@ -261,7 +265,7 @@ class Views:
         kind = self._boards[board]
         for signal in self._states[kind]:
             if f"{board}.{kind}.{signal}" not in shown:
-                label = ".".join(signal.split(".")[-2:])
+                label = _set_name(signal).replace(".", " ")  # behind a point GTKWave would show the rest only
                 self._row(out, board, label, signal.removeprefix("board."), _set_name(signal))
 
 

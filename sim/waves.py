@@ -51,11 +51,11 @@ class WaveFile:
         fcntl.flock(self._handle, fcntl.LOCK_EX)
         self.temporary = Path(name)
 
-    def finish(self, library, error=0, first_ps=-1):
+    def finish(self, library, error, value_names, first_ps):
         """The VCD is complete: gives the file its format, with the help of the engine's ``library``, and its name.
 
         ``error`` is the number of the error that has kept the VCD from being complete; then it raises OSError instead.
-        ``first_ps`` is the simulated time of the first symbol on a fiber, or -1.
+        ``value_names`` and ``first_ps`` are what Views (``wave_views``) takes.
         """
         made = self.temporary
         try:
@@ -68,16 +68,10 @@ class WaveFile:
             os.chmod(made, 0o666 & ~_umask())
             os.replace(made, os.path.realpath(self.path))
             if variables is not None:
-                self._write_views(library, variables, first_ps)
+                wave_views.Views(self.path, variables, value_names, first_ps).write()
         finally:
             made.unlink(missing_ok=True)
             self.discard()
-
-    def _write_views(self, library, variables, first_ps):
-        def value_names(kind):
-            return wave_views.names_of(library.nectar_value_names(kind.encode()).decode())
-
-        wave_views.Views(self.path, variables, value_names, first_ps).write()
 
     def _convert(self, library, target):
         import pylibfst  # only who wants FST waits for it

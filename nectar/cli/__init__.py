@@ -19,7 +19,19 @@ from .errors import DONE, WRONG, Interrupted, UsageError, explain
 
 __all__ = ["main", "SUBCOMMANDS"]
 
-SUBCOMMANDS = ("run", "simulate", "reproduce", "bench", "commands", "map", "topology", "verilog", "build", "doctor")
+SUBCOMMANDS = (
+    "run",
+    "simulate",
+    "waves",
+    "reproduce",
+    "bench",
+    "commands",
+    "map",
+    "topology",
+    "verilog",
+    "build",
+    "doctor",
+)
 
 
 class _Parser(argparse.ArgumentParser):

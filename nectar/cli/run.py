@@ -253,7 +253,7 @@ def _waves(options):
     if os.path.splitext(path)[1] not in (".vcd", ".fst"):
         raise UsageError(f"--waves {path}: the name must end in .vcd or .fst, which is the format")
     check_target("--waves", path)
-    check_target("--waves", os.path.splitext(path)[0] + ".gtkw")
+    _check_views(path)
     if boards is not None:
         boards = [name.strip() for name in boards.split(",") if name.strip()]
         if not boards:
@@ -275,6 +275,19 @@ def _waves(options):
         "wave_limit": _wave_limit(options) or None,
         "wave_views": True,
     }
+
+
+def _check_views(path):
+    """Raises UsageError if what viewers need cannot be written beside the waveforms."""
+    from ..sim.wave_views import names_folder, save_file
+
+    saved, names = save_file(path), names_folder(path)
+    check_target("--waves", str(saved))
+    if saved.exists() and not saved.is_file():
+        raise UsageError(f"--waves {saved} cannot be written: it is no file")
+    if names.exists() and not (names.is_dir() and os.access(names, os.W_OK)):
+        reason = "permission denied" if names.is_dir() else "it is no directory"
+        raise UsageError(f"--waves {names} cannot be written: {reason}")
 
 
 def _wave_limit(options):
@@ -373,7 +386,8 @@ def _run(options, program, system, stall):
         )
 
     try:
-        with Watch(lambda: system.machine.time_ps, stall, stuck, _wave_news(options, system)):
+        far = _far(system, picoseconds(options.max_time, "--max-time"))
+        with Watch(lambda: system.machine.time_ps, stall, stuck, _wave_news(options, system), far):
             program.run(system, options.arguments)
     except Stalled as error:
         raise UsageError(str(error)) from error
@@ -392,6 +406,20 @@ def _run(options, program, system, stall):
             ) from error
     except Exception as error:
         raise UsageError(program.explain(error)) from error
+
+
+def _far(system, max_ps):
+    """What tells how far the program is: simulated time, its speed, packets, and how much of --max-time is used up."""
+
+    def far(simulated_ps, seconds):
+        packets = sum(cab.datalink.counters.packets_received for cab in system.cabs)
+        used = 100 * simulated_ps // max_ps if max_ps else 0
+        return (
+            f"{time_text(simulated_ps)} simulated, {time_text(int(simulated_ps / seconds))} a second, "
+            f"{packets} packets received{f', {used}% of --max-time' if used else ''}, {seconds:.0f} s"
+        )
+
+    return far
 
 
 def _wave_news(options, system):
