@@ -362,6 +362,11 @@ class Engine:
         time_ps = self._library.nectar_trace_full(self._handle)
         return None if time_ps < 0 else time_ps
 
+    @property
+    def waves_written(self):
+        """While ``close`` makes an FST file, how much of it is made, from 0 to 1; else None. For any thread."""
+        return self._waves and self._waves.written
+
     def value_names(self, kind):
         """Names of values in a kind of board: {"module.signal": {value: name}} of each state of an FSM and each signal
         of an enumeration; ``cab``, ``vmecab``, ``hub16`` are kinds."""

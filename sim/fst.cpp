@@ -84,9 +84,11 @@ void string(const Writer& writer, void* out, const std::string& escaped, const s
 
 }  // namespace
 
-// Returns whether both files could be opened and the VCD was read to its end.
+// Returns whether both files could be opened and the VCD was read to its end. How many of its bytes were read so far
+// stands in `read`, which another thread may look at.
 extern "C" __attribute__((visibility("default"))) int nectar_vcd_to_fst(const char* from, const char* to,
-                                                                         void* const* functions) {
+                                                                         void* const* functions,
+                                                                         volatile std::int64_t* read) {
     Writer writer;
     const auto take = [functions](auto& function, FstFunction which) {
         function = reinterpret_cast<std::decay_t<decltype(function)>>(functions[static_cast<int>(which)]);
@@ -122,7 +124,10 @@ extern "C" __attribute__((visibility("default"))) int nectar_vcd_to_fst(const ch
                     declaration(in);
                 }
                 break;
-            case '#': writer.time(out, std::stoull(word.substr(1))); break;
+            case '#':
+                writer.time(out, std::stoull(word.substr(1)));
+                *read = in.tellg();
+                break;
             case 'b':
                 in >> code;
                 value(writer, out, word.substr(1), code, variables);

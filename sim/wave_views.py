@@ -6,6 +6,7 @@ translate file ``NAME.txt`` for GTKWave and a mapping file ``.surfer/mappings/NA
 GTKWave itself has written since then is left as it is: it holds how somebody arranged the signals.
 """
 
+import io
 import itertools
 import os
 import re
@@ -182,18 +183,18 @@ class Views:
         mappings = self._folder / ".surfer" / "mappings"
         mappings.mkdir(parents=True, exist_ok=True)
         for name, names in self.names.items():
-            (self._folder / f"{name}.txt").write_text(names.translate_file())
-            (mappings / name.replace(".", "_")).write_text(names.mapping_file(name))
+            _write(self._folder / f"{name}.txt", names.translate_file())
+            _write(mappings / name.replace(".", "_"), names.mapping_file(name))
         target = save_file(self._waves)
         if target.exists() and not target.read_text(errors="replace").startswith(_OURS):
             return
-        with open(target, "w") as file:
-            self._save(file)
+        _write(target, self._save_file())
 
-    def _save(self, file):
-        """The save file."""
+    def _save_file(self):
+        """Text of the save file."""
         from vcd.gtkw import GTKWSave  # only who wants waveforms waits for it
 
+        file = io.StringIO()
         out = GTKWSave(file)
         file.write(f"{_OURS}\n")
         out.dumpfile(os.path.abspath(self._waves))
@@ -209,6 +210,7 @@ class Views:
                     self._hub(out, board)
                 else:
                     self._cab(out, board)
+        return file.getvalue()
 
     def _hub(self, out, board):
         every = itertools.takewhile(self._has_port(board), itertools.count())
@@ -267,6 +269,16 @@ class Views:
             if f"{board}.{kind}.{signal}" not in shown:
                 label = _set_name(signal).replace(".", " ")  # behind a point GTKWave would show the rest only
                 self._row(out, board, label, signal.removeprefix("board."), _set_name(signal))
+
+
+def _write(path, text):
+    """The file is there when it is whole."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_text(text)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _set_name(signal):

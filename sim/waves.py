@@ -41,6 +41,7 @@ class WaveFile:
     def __init__(self, path, views=False):
         self.path = Path(path)
         self._views = views
+        self._read, self._size = ctypes.c_int64(), None  # bytes of the VCD that have become FST, and of all
         if self.path.suffix not in (".vcd", ".fst"):
             raise ValueError(f"{path}: the name of a waveform file ends in .vcd or .fst")
         if self.path.exists() and not self.path.is_file():
@@ -80,8 +81,15 @@ class WaveFile:
         addresses = (ctypes.c_void_p * len(functions))(
             *(int(pylibfst.ffi.cast("uintptr_t", function)) for function in functions)
         )
-        if not library.nectar_vcd_to_fst(os.fsencode(self.temporary), os.fsencode(target), addresses):
+        self._size = max(1, os.path.getsize(self.temporary))
+        read = ctypes.byref(self._read)
+        if not library.nectar_vcd_to_fst(os.fsencode(self.temporary), os.fsencode(target), addresses, read):
             raise OSError(f"{self.path}: the waveforms cannot be written as FST; is the disk full?")
+
+    @property
+    def written(self):
+        """How much of the VCD has become FST, from 0 to 1; None while it is not being made. For any thread."""
+        return self._size and self._read.value / self._size
 
     def discard(self):
         """Leaves nothing behind. May be called twice."""

@@ -201,7 +201,12 @@ def _execute(options, awaits):
 
 def _close(options, system):
     """Frees the boards; that finishes the waveforms, which may take a while. May be called twice."""
-    with contextlib.nullcontext() if options.waves is None else telling(f"writing {options.waves}"):
+
+    def far():
+        written = system.machine.waves_written
+        return f"writing {options.waves}{'' if written is None else f', {written:.0%}'}"
+
+    with contextlib.nullcontext() if options.waves is None else telling(far):
         system.close()
 
 

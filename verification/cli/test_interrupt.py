@@ -94,7 +94,7 @@ def test_waveforms_up_to_the_interruption_are_whole(nectar, simulator, number, s
     assert re.fullmatch(
         rf"nectar: {words} at \S+ [mu]?s of simulated time; waveforms up to then are in w.vcd\n", line
     ), line
-    assert sorted(os.listdir(nectar.folder)) == ["program.py", "w.vcd"]
+    assert sorted(os.listdir(nectar.folder)) == ["program.py", "w.gtkw", "w.names", "w.vcd"]
     assert (nectar.folder / "w.vcd").read_text().count("$enddefinitions") == 1
 
 
@@ -132,7 +132,7 @@ def test_what_a_killed_run_has_left_is_deleted_by_the_next(nectar, simulator):
             assert len(now) == 2 and len(set(now) & set(both)) == 1
             _end(following, signal.SIGINT)
         _end(other, signal.SIGINT)
-    assert sorted(os.listdir(nectar.folder)) == ["program.py", "w.fst"]
+    assert sorted(os.listdir(nectar.folder)) == ["program.py", "w.fst", "w.gtkw", "w.names"]
 
 
 @pytest.mark.parametrize("number, status, words", SIGNALS)

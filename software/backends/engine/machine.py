@@ -247,6 +247,11 @@ class EngineMachine:
         """Simulated time in picoseconds at which ``wave_limit`` has ended the recording; None if it has not."""
         return self.engine.waves_full_ps
 
+    @property
+    def waves_written(self):
+        """While ``close`` makes an FST file, how much of it is made, from 0 to 1; else None. For any thread."""
+        return self.engine.waves_written
+
     def close(self):
         """Ends all software, closes the waveform file, frees the boards. May be called twice."""
         for runner in self._runners:
