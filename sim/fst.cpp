@@ -56,7 +56,9 @@ void declare(const Writer& writer, void* out, const std::string& text,
     const auto known = variables.find(code);
     const std::uint32_t alias = known == variables.end() ? 0 : known->second.handle;
     const bool string = std::string_view(type) == "string";
-    const std::uint32_t handle = writer.var(out, string ? VAR_STRING : VAR_WIRE, 0, string ? 0 : bits, text.c_str() + used, alias);
+    const char* const name = text.c_str() + used;
+    const std::uint32_t handle = string ? writer.var(out, VAR_STRING, 0, 0, name, alias)
+                                        : writer.var(out, VAR_WIRE, 0, bits, name, alias);
     if (!alias) variables[code] = {handle, bits};
 }
 
