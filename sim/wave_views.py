@@ -41,7 +41,7 @@ _PORT_PINS = {
     "parameter": ("input_N.head.param", None),
 }
 _HUB = {
-    "inputs connected": ("connected", None),
+    "outputs connected": ("connected", None),
     "ready bits": ("ready", None),
     "decision": ("decision_valid", None),
 }
@@ -172,11 +172,20 @@ class Views:
             board, kind, rest = (*name.split(".", 2), "")[:3]
             if rest.startswith("board."):
                 self._boards.setdefault(board, kind)
+        self._sets = {}  # (kind of board, state or enumeration) → the set of names
         self._states = {kind: value_names(kind) for kind in dict.fromkeys(self._boards.values())}
         for board, kind in self._boards.items():
             for signal, values in self._states[kind].items():
                 if variable := variables.get(f"{board}.{kind}.{signal}"):
-                    self.names.setdefault(_set_name(signal), Names(variable.bits, values))
+                    self._add(kind, signal, Names(variable.bits, values))
+
+    def _add(self, kind, signal, names):
+        """Ports have one set of names for all; what is only called alike has one of its own."""
+        name = ".".join(signal.split(".")[-2:])
+        if self.names.setdefault(name, names) != names:
+            name = f"{kind}.{signal}"
+            self.names[name] = names
+        self._sets[kind, signal] = name
 
     def write(self):
         """Writes the files. OSError if one cannot be written."""
@@ -267,8 +276,8 @@ class Views:
         kind = self._boards[board]
         for signal in self._states[kind]:
             if f"{board}.{kind}.{signal}" not in shown:
-                label = _set_name(signal).replace(".", " ")  # behind a point GTKWave would show the rest only
-                self._row(out, board, label, signal.removeprefix("board."), _set_name(signal))
+                label = " ".join(signal.split(".")[-2:])  # behind a point GTKWave would show the rest only
+                self._row(out, board, label, signal.removeprefix("board."), self._sets.get((kind, signal)))
 
 
 def _write(path, text):
@@ -279,8 +288,3 @@ def _write(path, text):
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)
-
-
-def _set_name(signal):
-    """What the set of names of a state or enumeration is called: ports have the same."""
-    return ".".join(signal.split(".")[-2:])
