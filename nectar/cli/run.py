@@ -40,7 +40,7 @@ _VALUES = {
         "default": "prototype",
         "help": "clocks and fiber speed: prototype or modern (default: prototype)",
     },
-    "--waves": {"metavar": "FILE", "help": "record waveforms; FILE ends in .vcd or .fst"},
+    "--waves": {"metavar": "FILE", "help": "record waveforms; FILE ends in .vcd or .fst; nectar waves FILE shows it"},
     "--wave-boards": {"metavar": "NAMES", "help": "record only these boards: CAB1,HUB2"},
     "--wave-window": {
         "metavar": "FROM:TO",
